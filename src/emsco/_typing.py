@@ -1,0 +1,13 @@
+"""Names for the array types that cross module borders."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+StageArray: TypeAlias = NDArray[np.int16]
+BoolArray: TypeAlias = NDArray[np.bool_]
+AnyArray: TypeAlias = NDArray[Any]
+LabelArray: TypeAlias = NDArray[np.uint8]

@@ -1,0 +1,139 @@
+"""What it costs to acquire each feature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from emsco._typing import FloatArray, IntArray
+from emsco.errors import CostsError
+
+__all__ = ["CostsLike", "FeatureCosts"]
+
+_FINEST_DECIMALS = 6
+_LARGEST_WHOLE = 2**40  # of the sum of costs in units; leaves 2**22 rows within int64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureCosts:
+    """Cost of acquiring each feature, all in one unit.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The features, in column order.
+    costs : ndarray of shape (n_features,)
+        Their costs; copied and locked.
+
+    Examples
+    --------
+    >>> costs = FeatureCosts.from_mapping({"age": 1, "blood panel": 40})
+    >>> costs.total
+    41.0
+    >>> costs.cost_of(["age"])
+    1.0
+    """
+
+    names: tuple[str, ...]
+    costs: FloatArray
+
+    def __post_init__(self) -> None:
+        """Copy, check and lock `costs`."""
+        try:
+            owned = np.array(self.costs, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise CostsError(f"costs must be numbers, got {self.costs!r}.") from None
+        _check_costs(owned, self.names)
+        owned.setflags(write=False)
+        object.__setattr__(self, "costs", owned)
+
+    @classmethod
+    def from_array(cls, costs: ArrayLike, names: Sequence[str] | None = None) -> Self:
+        """Costs in column order; features without names are called x0, x1, …."""
+        values = np.asarray(costs, dtype=object)
+        if names is None:
+            names = [f"x{i}" for i in range(values.size)]
+        return cls(tuple(map(str, names)), values)
+
+    @classmethod
+    def from_mapping(cls, costs: Mapping[str, float], names: Sequence[str] | None = None) -> Self:
+        """Costs by feature name, put into the order of `names` (by default the mapping's own)."""
+        names = tuple(map(str, costs if names is None else names))
+        given = {str(name): cost for name, cost in costs.items()}
+        if unknown := [name for name in given if name not in names]:
+            raise CostsError(
+                f"costs must name features of the data ({_some(names)}), got {_some(unknown)}."
+            )
+        if missing := [name for name in names if name not in given]:
+            raise CostsError(
+                f"costs must have a cost for every feature, got none for {_some(missing)}."
+            )
+        return cls.from_array([given[name] for name in names], names)
+
+    @classmethod
+    def resolve(cls, costs: CostsLike, names: Sequence[str]) -> Self:
+        """Whatever a user may give as costs, for features called `names`; None means 1 each."""
+        if costs is None:
+            return cls.from_array(np.ones(len(names)), names)
+        if isinstance(costs, FeatureCosts):
+            return cls.from_mapping(dict(zip(costs.names, costs.costs, strict=True)), names)
+        if isinstance(costs, Mapping):
+            return cls.from_mapping(costs, names)
+        return cls.from_array(costs, names)
+
+    @property
+    def total(self) -> float:
+        """Cost of buying every feature for one row."""
+        return float(self.costs.sum())
+
+    def cost_of(self, features: Iterable[str]) -> float:
+        """Cost of buying the named features for one row."""
+        position = {name: i for i, name in enumerate(self.names)}
+        return float(sum(self.costs[position[name]] for name in features))
+
+    def in_units(self) -> tuple[IntArray | FloatArray, float]:
+        """Costs as whole numbers of a unit, and the unit; as they are, and 1.0, where none fits.
+
+        Whole numbers make sums exact, so that comparisons never depend on rounding. The unit is
+        the largest power of ten from 1 down to 10⁻⁶ that divides all costs.
+        """
+        for decimals in range(_FINEST_DECIMALS + 1):
+            scaled = self.costs * 10.0**decimals
+            whole = np.rint(scaled)
+            if whole.sum() > _LARGEST_WHOLE:
+                break
+            if (whole / 10.0**decimals == self.costs).all():
+                return whole.astype(np.int64), 10.0**-decimals
+        return self.costs, 1.0
+
+
+CostsLike: TypeAlias = FeatureCosts | Mapping[str, float] | ArrayLike | None
+
+
+def _check_costs(costs: FloatArray, names: tuple[str, ...]) -> None:
+    if costs.ndim != 1:
+        raise CostsError(
+            f"costs must be one number per feature, got an array of shape {costs.shape}."
+        )
+    if len(costs) != len(names):
+        raise CostsError(
+            f"costs must have one entry for each of the {len(names)} features, got {len(costs)}."
+        )
+    if len(set(names)) < len(names):
+        raise CostsError(f"feature names must differ, got {_some(names)}.")
+    if bad := np.flatnonzero(~((costs >= 0) & np.isfinite(costs))).tolist():
+        raise CostsError(
+            f"costs must be finite and at least 0, got {costs[bad[0]]:g} for feature "
+            f"{names[bad[0]]!r}."
+        )
+    if not (costs > 0).any():
+        raise CostsError(f"at least one cost must be above 0, got 0 for all {len(costs)} features.")
+
+
+def _some(names: Sequence[str], most: int = 5) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,0 +1,160 @@
+"""Designs: ordered partitions of the features into stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from emsco._typing import AnyArray, BoolArray, IntArray, StageArray
+from emsco.errors import ParameterError
+
+__all__ = ["Design", "compress", "count_designs", "default_max_stages", "nested_subsets"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """Which feature is bought at which stage.
+
+    Parameters
+    ----------
+    stages : ndarray of shape (n_features,)
+        Stage of each feature, from 0, without gaps; copied and locked.
+    names : tuple of str
+        The features, in column order.
+
+    Examples
+    --------
+    >>> Design([0, 1, 0], names=("age", "scan", "sex"))
+    Design(age, sex → scan)
+    """
+
+    stages: StageArray
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Copy, check and lock `stages`."""
+        owned = np.array(self.stages, dtype=np.int16)
+        if owned.ndim != 1 or owned.size != len(self.names) or not owned.size:
+            raise ParameterError(
+                f"stages must hold one number for each of {len(self.names)} features, "
+                f"got an array of shape {owned.shape}."
+            )
+        if not np.array_equal(np.unique(owned), np.arange(owned.max() + 1)):
+            raise ParameterError(
+                f"stages must count from 0 without gaps, got {owned.tolist()}; see compress()."
+            )
+        owned.setflags(write=False)
+        object.__setattr__(self, "stages", owned)
+
+    @property
+    def n_stages(self) -> int:
+        """How many stages there are."""
+        return int(self.stages.max()) + 1
+
+    def features(self, stage: int) -> tuple[str, ...]:
+        """Names of the features that `stage` (from 0) buys."""
+        return tuple(self.names[i] for i in np.flatnonzero(self.stages == stage))
+
+    def subsets(self) -> BoolArray:
+        """Features known after each stage, as rows of shape (n_stages, n_features)."""
+        known: BoolArray = nested_subsets(self.stages[None], self.n_stages)[0]
+        return known
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        """The chromosome: stage of each feature, from 0."""
+        return np.array(self.stages, dtype=dtype, copy=copy)
+
+    def __eq__(self, other: object) -> bool:
+        """Two designs are equal if they put the same features into the same stages."""
+        if not isinstance(other, Design):
+            return NotImplemented
+        return self.names == other.names and np.array_equal(self.stages, other.stages)
+
+    def __hash__(self) -> int:
+        """Agrees with ==."""
+        return hash((self.names, self.stages.tobytes()))
+
+    def __repr__(self) -> str:
+        """The features of each stage, in order."""
+        return f"Design({' → '.join(', '.join(self.features(j)) for j in range(self.n_stages))})"
+
+
+def compress(designs: ArrayLike) -> StageArray:
+    """Renumber the used stages of each design 0, 1, 2, …, keeping their order.
+
+    Parameters
+    ----------
+    designs : array-like of shape (n_features,) or (n_designs, n_features)
+
+    Examples
+    --------
+    >>> compress([0, 0, 2, 3]).tolist()
+    [0, 0, 1, 2]
+    """
+    designs = np.asarray(designs, dtype=np.int16)
+    rows = np.atleast_2d(designs)
+    used = np.zeros((len(rows), int(rows.max(initial=0)) + 1), dtype=np.bool_)
+    np.put_along_axis(used, rows.astype(np.intp), np.True_, axis=1)
+    number = np.cumsum(used, axis=1, dtype=np.int16) - np.int16(1)
+    return np.take_along_axis(number, rows.astype(np.intp), axis=1).reshape(designs.shape)
+
+
+def nested_subsets(designs: StageArray, n_stages: int) -> BoolArray:
+    """Features known after each stage: shape (n_designs, n_stages, n_features)."""
+    stage = np.arange(n_stages, dtype=designs.dtype)
+    known: BoolArray = designs[:, None, :] <= stage[None, :, None]
+    return known
+
+
+def count_designs(n_features: int, max_stages: int) -> int:
+    """Size of the search space: ordered partitions of n features into 1 to k stages.
+
+    Examples
+    --------
+    >>> count_designs(8, 4), count_designs(12, 4), count_designs(14, 4)
+    (46875, 15199275, 254152083)
+    """
+    return sum(
+        (-1) ** (k - i) * comb(k, i) * i**n_features
+        for k in range(1, max_stages + 1)
+        for i in range(k + 1)
+    )
+
+
+def default_max_stages(n_features: int) -> int:
+    """Largest number of stages where the user names none: half the features, at most 10."""
+    return max(1, min((n_features + 1) // 2, 10))
+
+
+def row_keys(rows: AnyArray) -> list[bytes]:
+    """One hashable key per row of a 2-D array."""
+    raw, width = rows.tobytes(), rows.shape[1] * rows.itemsize
+    return [raw[i : i + width] for i in range(0, len(raw), width)]
+
+
+def distinct_rows(rows: BoolArray) -> tuple[IntArray, IntArray]:
+    """Indices of the different rows of a 2-D array of bits, and which of them each row is."""
+    n_words = -(-rows.shape[1] // 64)
+    packed = np.zeros((len(rows), 8 * n_words), dtype=np.uint8)
+    packed[:, : -(-rows.shape[1] // 8)] = np.packbits(rows, axis=1)
+    kind = np.dtype(np.uint64) if n_words == 1 else np.dtype((np.void, 8 * n_words))
+    keys = packed.view(kind).reshape(-1)
+    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    return first, number
+
+
+def chromosome_ranks(designs: StageArray) -> IntArray:
+    """Position of each chromosome in lexicographic order, equal ones sharing theirs."""
+    wide = np.ascontiguousarray(designs.astype(np.int32) + 1).astype(">u2")  # bytes sort as numbers
+    keys = wide.view(np.dtype((np.void, 2 * wide.shape[1]))).reshape(-1)
+    return np.unique(keys, return_inverse=True)[1]
+
+
+def stage_counts(designs: StageArray) -> IntArray:
+    """Number of stages of each compressed design."""
+    count: IntArray = designs.max(axis=1).astype(np.int64) + 1
+    return count

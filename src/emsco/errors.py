@@ -1,0 +1,30 @@
+"""Every error that emsco raises on purpose.
+
+EMSCOError
+├── CostsError       (ValueError)   costs that cannot be used
+├── DataError        (ValueError)   rows, labels or splits that cannot be used
+├── ParameterError   (ValueError)   a parameter outside its rule
+└── NoSuchDesign     (LookupError)  no point of a front is within the limits
+"""
+
+__all__ = ["CostsError", "DataError", "EMSCOError", "NoSuchDesign", "ParameterError"]
+
+
+class EMSCOError(Exception):
+    """Root of all errors that emsco raises on purpose."""
+
+
+class CostsError(EMSCOError, ValueError):
+    """Costs are negative, not numbers, too few, too many, or name unknown features."""
+
+
+class DataError(EMSCOError, ValueError):
+    """Rows, labels or splits cannot be used as they are."""
+
+
+class ParameterError(EMSCOError, ValueError):
+    """A parameter is outside its rule."""
+
+
+class NoSuchDesign(EMSCOError, LookupError):  # noqa: N818 - the name users were promised
+    """No point of a front is within the limits asked for."""

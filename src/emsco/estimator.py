@@ -1,0 +1,366 @@
+"""EMSCOClassifier: the scikit-learn face of the library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from emsco._typing import AnyArray, BoolArray, FloatArray, LabelArray
+from emsco.cascade import Cascade, Decisions, Evaluation
+from emsco.costs import CostsLike, FeatureCosts
+from emsco.design import default_max_stages
+from emsco.errors import DataError, ParameterError
+from emsco.front import ParetoFront, ParetoPoint
+from emsco.parameters import check_choice, check_number, check_whole, memory_bytes
+from emsco.progress import SearchProgress
+from emsco.rows import check_finite
+from emsco.scoring import Evaluator
+from emsco.search.loop import SearchResult, run_search
+from emsco.search.paper import PaperSearch, PaperSettings
+from emsco.splits import Split, make_splits
+from emsco.subsets.bank import Chains, SplitRows, SubsetBank, subset_keys
+from emsco.subsets.scaling import Scaling
+
+__all__ = ["EMSCOClassifier", "Generation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """State of the search after one generation; generation 0 is the initial population.
+
+    Attributes
+    ----------
+    generation : int
+    best : ParetoPoint
+        The fittest design.
+    n_front : int
+        Distinct non-dominated designs.
+    n_designs, n_subsets : int
+        Distinct designs scored, and distinct subsets they go through, so far.
+    seconds : float
+        Since the search began.
+    """
+
+    generation: int
+    best: ParetoPoint
+    n_front: int
+    n_designs: int
+    n_subsets: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _StageModels:
+    """Coefficients of every subset that some design of the front goes through."""
+
+    scaling: Scaling
+    coefs: dict[bytes, FloatArray]
+
+    def of(self, subsets: BoolArray) -> FloatArray:
+        return np.array([self.coefs[key] for key in subset_keys(subsets)])
+
+
+class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs
+    """Classifier that buys features stage by stage, stops when sure, and may decline to answer.
+
+    Fitting searches the ordered partitions of the features into stages for the trade-off
+    between coverage, accuracy and cost, and deploys one of the designs found as `cascade_`.
+
+    Parameters
+    ----------
+    costs : mapping, array-like, FeatureCosts or None
+        Cost of each feature: by name, or in column order; None: 1 each.
+    min_confidence : float
+        A row leaves at the first stage whose largest class probability is at least this.
+    max_stages : int or None
+        Most stages of a design; None: half the features, at least 1 and at most 10.
+    search : {"auto", "evolution", "paper"}
+        "paper" is the loop of Hamilton & Fulp (2022); the other two mean the same for now.
+    prefer : {"balanced", "fittest", "knee"} or dict
+        Which point of the front is deployed; a dict holds limits for `ParetoFront.select`,
+        such as ``{"max_cost": 300}``.
+    cv : float, int, splitter or list of splits
+        Rows held out to score designs: a fraction (stratified), a number of folds, or any
+        splitter, `PredefinedSplit` included.
+    refit : bool
+        False deploys the stage classifiers that were scored; True refits them on all rows, as
+        is always done with several splits.
+    population_size, generations, mutation_rate, crossover_rate, elite_fraction, stage_bias, \
+epsilon, growth, patience
+        The paper's |G|, max_iter, m̂ (None: 1 / n_features), r̂, b, β, ε, inc and g.
+    memory_limit : int or str
+        Most memory that fitted subsets may take, such as "1GiB".
+    time_limit : float or None
+        Seconds after which the search ends with what it has found.
+    n_jobs : int or None
+        Threads, as in joblib: None is 1, -1 is all. The result does not depend on it.
+    random_state : int, RandomState or None
+    verbose : int
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    front_ : ParetoFront
+        The designs found that no other beats, best first, with their held-out figures.
+    design_ : Design
+    cascade_ : Cascade
+        The deployed design and its fitted stages.
+    history_ : list of Generation
+    stop_reason_ : str
+    classes_ : ndarray of shape (2,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where X had names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> clf = EMSCOClassifier(min_confidence=0.9, max_stages=3, generations=20, random_state=0)
+    >>> clf.fit(X.iloc[:400], y[:400])
+    EMSCOClassifier(generations=20, max_stages=3, min_confidence=0.9, random_state=0)
+    >>> decisions = clf.decide(X.iloc[400:])
+    >>> bool(decisions.accepted.mean() > 0.9 and decisions.cost.mean() < 10)
+    True
+    """
+
+    def __init__(
+        self,
+        costs: CostsLike = None,
+        min_confidence: float = 0.75,
+        max_stages: int | None = None,
+        search: str = "auto",
+        prefer: str | dict[str, float] = "balanced",
+        cv: Any = 1 / 3,
+        refit: bool = False,
+        population_size: int = 300,
+        generations: int = 150,
+        mutation_rate: float | None = None,
+        crossover_rate: float = 0.8,
+        elite_fraction: float = 0.2,
+        stage_bias: float = 2.0,
+        epsilon: float = 0.01,
+        growth: int = 0,
+        patience: int | None = None,
+        memory_limit: int | str = "1GiB",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.costs = costs
+        self.min_confidence = min_confidence
+        self.max_stages = max_stages
+        self.search = search
+        self.prefer = prefer
+        self.cv = cv
+        self.refit = refit
+        self.population_size = population_size
+        self.generations = generations
+        self.mutation_rate = mutation_rate
+        self.crossover_rate = crossover_rate
+        self.elite_fraction = elite_fraction
+        self.stage_bias = stage_bias
+        self.epsilon = epsilon
+        self.growth = growth
+        self.patience = patience
+        self.memory_limit = memory_limit
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
+        """Search for designs on part of the rows, score them on the rest, deploy one.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Every feature known, all finite.
+        y : array-like of shape (n_rows,)
+            Two classes.
+        groups : array-like of shape (n_rows,), optional
+            For a `cv` that splits by group.
+        """
+        rows, labels = self._check_rows(X, y)
+        costs = FeatureCosts.resolve(self.costs, self._names)
+        settings = self._check_settings(rows.shape[1])
+        seeds = np.random.SeedSequence(check_random_state(self.random_state).randint(2**31 - 1))
+        split_seed, search_seed = seeds.spawn(2)
+        splits = make_splits(
+            self.cv,
+            rows,
+            labels,
+            self.classes_.tolist(),
+            groups,
+            int(split_seed.generate_state(1)[0]),
+        )
+        bank = self._open_bank(rows, labels, splits)
+        n_scored = sum(len(held_out) for _, held_out in splits)
+        result = self._search(bank, costs, settings, n_scored, np.random.default_rng(search_seed))
+        self.front_ = ParetoFront.of(result.designs, result.scores, costs, self.min_confidence)
+        self.history_ = _history(result, costs, self.min_confidence)
+        self.stop_reason_ = result.stop_reason
+        if self.refit or len(splits) > 1:
+            everything = np.arange(len(rows))
+            bank = self._open_bank(rows, labels, [(everything, everything[:0])])
+        self._stage_models = _collect_models(bank, result)
+        return self.choose(self.front_.prefer(self.prefer))
+
+    def choose(self, point: ParetoPoint | int) -> Self:
+        """Deploy a point of the front, or the one at a position: sets `design_` and `cascade_`."""
+        check_is_fitted(self, "front_")
+        if isinstance(point, int):
+            check_whole("point", point, 0, len(self.front_) - 1)
+            point = self.front_[point]
+        if point not in self.front_.points:
+            raise ParameterError(f"point must be one of front_, got {point!r}.")
+        self.design_ = point.design
+        self.cascade_ = Cascade(
+            design=point.design,
+            costs=self.front_.costs,
+            classes=self.classes_,
+            min_confidence=float(self.front_.min_confidence),
+            scaling=self._stage_models.scaling,
+            coefs=self._stage_models.of(point.design.subsets()),
+        )
+        return self
+
+    def decide(self, X: ArrayLike) -> Decisions:
+        """Label or reject each row, with its confidence, exit stage and cost."""
+        return self._fitted_cascade.decide(self._check_new_rows(X))
+
+    def evaluate(self, X: ArrayLike, y: ArrayLike) -> Evaluation:
+        """Coverage, accuracy and cost on labelled rows; rows, accuracy and cost per exit."""
+        return self._fitted_cascade.evaluate(self._check_new_rows(X), y)
+
+    def predict(self, X: ArrayLike) -> AnyArray:
+        """A class for every row: the best guess of the last stage that saw it, even if rejected."""
+        return self.decide(X).guesses
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Class probabilities of the last stage that saw each row, shape (n_rows, 2)."""
+        return self._fitted_cascade.predict_proba(self._check_new_rows(X))
+
+    def __sklearn_tags__(self) -> Any:
+        """Two classes only."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    @property
+    def _fitted_cascade(self) -> Cascade:
+        check_is_fitted(self, "cascade_")
+        return self.cascade_
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        named = getattr(self, "feature_names_in_", None)
+        return tuple(f"x{i}" for i in range(self.n_features_in_)) if named is None else tuple(named)
+
+    def _check_rows(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
+        rows, targets = validate_data(
+            self, X, y, dtype=np.float64, order="C", ensure_all_finite=False
+        )
+        check_finite(rows, self._names)
+        kind = type_of_target(targets, input_name="y", raise_unknown=True)
+        if kind == "multiclass":
+            raise DataError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"y has {len(np.unique(targets))} classes."
+            )
+        if kind != "binary":
+            raise DataError(f"Unknown label type: {kind}. y must hold two classes.")
+        self.classes_, labels = np.unique(targets, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise DataError(
+                f"y must hold two classes, got one class only: {self.classes_.tolist()[0]!r}."
+            )
+        return rows, labels.astype(np.uint8)
+
+    def _check_new_rows(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self, "cascade_")
+        rows: FloatArray = validate_data(
+            self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False
+        )
+        return rows
+
+    def _check_settings(self, n_features: int) -> PaperSettings:
+        check_choice("search", self.search, ("auto", "evolution", "paper"))
+        share = 1 / len(self.classes_)
+        check_number("min_confidence", self.min_confidence, share, 1, "(]")
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, 0, np.inf, "()")
+        check_whole("verbose", self.verbose, 0)
+        if not isinstance(self.refit, (bool, np.bool_)):
+            raise ParameterError(f"refit must be True or False, got {self.refit!r}.")
+        rate = 1 / n_features if self.mutation_rate is None else self.mutation_rate
+        stages = default_max_stages(n_features) if self.max_stages is None else self.max_stages
+        return PaperSettings(
+            max_stages=check_whole("max_stages", stages, 1, n_features),
+            population_size=check_whole("population_size", self.population_size, 2),
+            generations=check_whole("generations", self.generations, 0),
+            mutation_rate=check_number("mutation_rate", rate, 0, 1),
+            crossover_rate=check_number("crossover_rate", self.crossover_rate, 0, 1),
+            elite_fraction=check_number("elite_fraction", self.elite_fraction, 0, 1),
+            stage_bias=check_number("stage_bias", self.stage_bias, 0, np.inf, "()"),
+            epsilon=check_number("epsilon", self.epsilon, 0, np.inf, "()"),
+            growth=check_whole("growth", self.growth, 0),
+            patience=None if self.patience is None else check_whole("patience", self.patience, 1),
+        )
+
+    def _open_bank(self, rows: FloatArray, labels: LabelArray, splits: list[Split]) -> SubsetBank:
+        return SubsetBank(
+            [SplitRows.cut(rows, labels, train, held_out) for train, held_out in splits],
+            n_features=rows.shape[1],
+            memory_limit=memory_bytes("memory_limit", self.memory_limit),
+            n_jobs=effective_n_jobs(self.n_jobs),
+        )
+
+    def _search(
+        self,
+        bank: SubsetBank,
+        costs: FeatureCosts,
+        settings: PaperSettings,
+        n_scored: int,
+        rng: Generator,
+    ) -> SearchResult:
+        evaluator = Evaluator(bank, costs, self.min_confidence, n_scored, settings.max_stages)
+        smallest = float(costs.costs[costs.costs > 0].min())
+        search = PaperSearch(bank.n_features, smallest, settings, rng)
+        with SearchProgress(settings.generations, shown=self.verbose > 0) as progress:
+            bank.on_fit = progress.fitting
+            return run_search(search, evaluator, self.time_limit, progress.generation)
+
+
+def _history(result: SearchResult, costs: FeatureCosts, min_confidence: float) -> list[Generation]:
+    return [
+        Generation(
+            generation=record.generation,
+            best=ParetoFront.of(record.best[None], record.best_scores, costs, min_confidence)[0],
+            n_front=record.n_front,
+            n_designs=record.n_designs,
+            n_subsets=record.n_subsets,
+            seconds=record.seconds,
+        )
+        for record in result.records
+    ]
+
+
+def _collect_models(bank: SubsetBank, result: SearchResult) -> _StageModels:
+    """Fitted stages of all designs of the front, so that any of them can be deployed later."""
+    chains = Chains.of(result.designs)
+    coefs: dict[bytes, FloatArray] = {}
+    for start in range(0, len(chains.keys), bank.capacity):
+        part = slice(start, start + bank.capacity)
+        coefs.update(zip(chains.keys[part], bank.coefs(chains.subsets[part])[0], strict=True))
+    return _StageModels(bank.splits[0].scaling, coefs)

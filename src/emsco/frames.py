@@ -1,0 +1,42 @@
+"""Tables out, as whichever data frame the user works with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from emsco.errors import EMSCOError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+__all__ = ["Columns", "to_pandas", "to_polars"]
+
+Columns: TypeAlias = Mapping[str, Any]
+
+
+def to_pandas(columns: Columns) -> pd.DataFrame:
+    """A pandas table; masked values are missing."""
+    frame: pd.DataFrame = _build(columns, "pandas")
+    return frame
+
+
+def to_polars(columns: Columns) -> pl.DataFrame:
+    """A Polars table; masked values are missing."""
+    frame: pl.DataFrame = _build(columns, "polars")
+    return frame
+
+
+def _build(columns: Columns, backend: Literal["pandas", "polars"]) -> Any:
+    import narwhals as nw
+
+    plain = {name: _plain(column) for name, column in columns.items()}
+    try:
+        return nw.from_dict(plain, backend=backend).to_native()
+    except ModuleNotFoundError:
+        raise EMSCOError(f"{backend} must be installed for this: pip install {backend}") from None
+
+
+def _plain(column: Any) -> Any:
+    return column.tolist() if hasattr(column, "tolist") else column

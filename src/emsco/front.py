@@ -1,0 +1,247 @@
+"""What a search returns: the designs worth choosing from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from emsco._typing import FloatArray, StageArray
+from emsco.costs import FeatureCosts
+from emsco.design import Design
+from emsco.errors import NoSuchDesign, ParameterError
+from emsco.frames import Columns, to_pandas, to_polars
+from emsco.pareto import exact_objectives
+from emsco.scoring import Scores
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+__all__ = ["ParetoFront", "ParetoPoint"]
+
+
+@dataclass(frozen=True, slots=True)
+class ParetoPoint:
+    """A design and how it did on the held-out rows.
+
+    Attributes
+    ----------
+    design : Design
+    coverage : float
+        Share of rows that get a label.
+    accuracy : float
+        Share of those whose label is right.
+    cost : float
+        Mean cost of a row, rejected rows included.
+    n_tied : int
+        Designs of the front with exactly these objectives, this one included.
+    n_rows : int
+        Rows that it was scored on.
+    exits, hits : tuple of int
+        Rows that left at each stage, and rows that left there with the right label.
+    """
+
+    design: Design
+    coverage: float
+    accuracy: float
+    cost: float
+    n_tied: int
+    n_rows: int
+    exits: tuple[int, ...]
+    hits: tuple[int, ...]
+
+    @property
+    def n_stages(self) -> int:
+        """Stages of the design."""
+        return self.design.n_stages
+
+    def __repr__(self) -> str:
+        """The objectives, then the design."""
+        return (
+            f"ParetoPoint(coverage={self.coverage:.3f}, accuracy={self.accuracy:.3f}, "
+            f"cost={self.cost:.6g}, {self.design!r})"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ParetoFront(Sequence[ParetoPoint]):
+    """Points that no other point of the front beats, best first.
+
+    All figures are of the rows held out to score designs: an estimate from the same rows that
+    chose the designs, so expect a little less on new ones.
+
+    Attributes
+    ----------
+    points : tuple of ParetoPoint
+    costs : FeatureCosts
+    min_confidence : float
+        The threshold that the designs were scored at.
+    """
+
+    points: tuple[ParetoPoint, ...]
+    costs: FeatureCosts
+    min_confidence: float
+
+    @classmethod
+    def of(
+        cls, designs: StageArray, scores: Scores, costs: FeatureCosts, min_confidence: float
+    ) -> ParetoFront:
+        """Name the features of designs that a search has scored, in its order."""
+        _, tie, n_tied = np.unique(
+            exact_objectives(scores), axis=0, return_inverse=True, return_counts=True
+        )
+        points = []
+        for i, stages in enumerate(designs):
+            design = Design(stages, costs.names)
+            used = slice(design.n_stages)
+            points.append(
+                ParetoPoint(
+                    design=design,
+                    coverage=float(scores.coverage[i]),
+                    accuracy=float(scores.accuracy[i]),
+                    cost=float(scores.cost[i]),
+                    n_tied=int(n_tied[tie.reshape(-1)[i]]),
+                    n_rows=scores.n_rows,
+                    exits=tuple(scores.exits[i, used].tolist()),
+                    hits=tuple(scores.hits[i, used].tolist()),
+                )
+            )
+        return cls(tuple(points), costs, min_confidence)
+
+    def __len__(self) -> int:
+        """Number of points."""
+        return len(self.points)
+
+    @overload
+    def __getitem__(self, index: int) -> ParetoPoint: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ParetoPoint]: ...
+    def __getitem__(self, index: int | slice) -> ParetoPoint | Sequence[ParetoPoint]:
+        """The point at a position; 0 is the best."""
+        return self.points[index]
+
+    def __iter__(self) -> Iterator[ParetoPoint]:
+        """Points, best first."""
+        return iter(self.points)
+
+    def __repr__(self) -> str:
+        """A table of the first points."""
+        shown = 10
+        lines = [f"ParetoFront of {len(self)} points on {self.points[0].n_rows} held-out rows"]
+        lines.append("  #  coverage  accuracy       cost  design")
+        for i, point in enumerate(self.points[:shown]):
+            features = repr(point.design)[len("Design(") : -1]
+            lines.append(
+                f"{i:>3}  {point.coverage:8.3f}  {point.accuracy:8.3f}  {point.cost:9.6g}  {features}"
+            )
+        if len(self) > shown:
+            lines.append(f"     … and {len(self) - shown} more; to_pandas() has all")
+        return "\n".join(lines)
+
+    def balanced_scores(self) -> FloatArray:
+        """√(coverage² + accuracy² + (1 - cost / cost of everything)²) of each point."""
+        saved = 1 - self._column(lambda p: p.cost) / self.costs.total
+        squares = self._column(lambda p: p.coverage) ** 2 + self._column(lambda p: p.accuracy) ** 2
+        score: FloatArray = np.sqrt(squares + saved**2)
+        return score
+
+    def balanced(self) -> ParetoPoint:
+        """The point with the best balanced score."""
+        return self.points[int(np.argmax(self.balanced_scores()))]
+
+    def knee(self) -> ParetoPoint:
+        """The point nearest to the best of each objective, each scaled to 0..1 over the front."""
+        objectives = np.column_stack(
+            [
+                self._column(lambda p: p.coverage),
+                self._column(lambda p: p.accuracy),
+                -self._column(lambda p: p.cost),
+            ]
+        )
+        best, worst = objectives.max(axis=0), objectives.min(axis=0)
+        missed = (best - objectives) / np.where(best > worst, best - worst, 1.0)
+        return self.points[int(np.argmin((missed**2).sum(axis=1)))]
+
+    def select(
+        self,
+        max_cost: float | None = None,
+        min_accuracy: float | None = None,
+        min_coverage: float | None = None,
+    ) -> ParetoPoint:
+        """The best balanced point within the limits.
+
+        Raises
+        ------
+        NoSuchDesign
+            Where no point is; the message says how near the front comes to each limit.
+        """
+        within = np.ones(len(self), dtype=np.bool_)
+        if max_cost is not None:
+            within &= self._column(lambda p: p.cost) <= max_cost
+        if min_accuracy is not None:
+            within &= self._column(lambda p: p.accuracy) >= min_accuracy
+        if min_coverage is not None:
+            within &= self._column(lambda p: p.coverage) >= min_coverage
+        if not within.any():
+            raise NoSuchDesign(self._why_none(max_cost, min_accuracy, min_coverage))
+        return self.points[int(np.argmax(np.where(within, self.balanced_scores(), -np.inf)))]
+
+    def prefer(self, rule: str | dict[str, float]) -> ParetoPoint:
+        """The point by rule: "balanced", "fittest" (the first), "knee", or limits for `select`."""
+        if isinstance(rule, dict):
+            try:
+                return self.select(**rule)
+            except TypeError:
+                raise ParameterError(
+                    "prefer must name limits out of max_cost, min_accuracy and min_coverage, "
+                    f"got {', '.join(map(repr, rule))}."
+                ) from None
+        rules: dict[str, Callable[[], ParetoPoint]] = {
+            "balanced": self.balanced,
+            "fittest": lambda: self.points[0],
+            "knee": self.knee,
+        }
+        if rule not in rules:
+            raise ParameterError(
+                f'prefer must be "balanced", "fittest", "knee" or a dict of limits, got {rule!r}.'
+            )
+        return rules[rule]()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A table with a row per point and a column per feature's stage (from 1)."""
+        return to_pandas(self._columns())
+
+    def to_polars(self) -> pl.DataFrame:
+        """The same table for Polars."""
+        return to_polars(self._columns())
+
+    def _columns(self) -> Columns:
+        columns: dict[str, Any] = {
+            name: [getattr(point, name) for point in self.points]
+            for name in ("coverage", "accuracy", "cost", "n_stages", "n_tied")
+        }
+        for i, name in enumerate(self.costs.names):
+            columns[f"stage of {name}"] = [int(point.design.stages[i]) + 1 for point in self.points]
+        return columns
+
+    def _column(self, value: Callable[[ParetoPoint], float]) -> FloatArray:
+        return np.array([value(point) for point in self.points])
+
+    def _why_none(
+        self, max_cost: float | None, min_accuracy: float | None, min_coverage: float | None
+    ) -> str:
+        limits = []
+        if max_cost is not None:
+            limits.append(
+                f"cost at most {max_cost:g} (the cheapest: {min(p.cost for p in self):g})"
+            )
+        if min_accuracy is not None:
+            best = max(p.accuracy for p in self)
+            limits.append(f"accuracy at least {min_accuracy:g} (the best: {best:.4g})")
+        if min_coverage is not None:
+            best = max(p.coverage for p in self)
+            limits.append(f"coverage at least {min_coverage:g} (the best: {best:.4g})")
+        return f"None of the {len(self)} designs has {' and '.join(limits)}; loosen a limit."

@@ -1,0 +1,431 @@
+"""Compiled inner loops; the only module that imports Numba.
+
+Import it inside functions, never at the top of a module: `import emsco` must not wait for a
+compiler. All kernels live in one file because Numba's cache on disk watches the file of the
+outermost function only. Each has a plain NumPy twin in the tests.
+
+Sums over rows run block by block in row order, each block added to a running total. A total
+therefore depends neither on the other models of a batch, nor on the number of threads, nor on
+where rows are cut into shards, as long as the cuts fall between blocks.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+BLOCK = 256  # rows; a block of 50 columns stays in a 256 KiB cache
+
+# A row sum may be reordered for SIMD (the compiled order is fixed); NaN never gets this far.
+_FAST = {"reassoc", "nsz", "contract", "arcp", "nnan", "ninf"}
+
+_LOG2_E = 1.4426950408889634
+_LN2_HIGH = 0.6931471803691238
+_LN2_LOW = 1.9082149292705877e-10
+_LARGEST_64 = 700.0
+_LARGEST_32 = np.float32(80.0)
+_ONE = np.float32(1.0)
+_HALF = np.float32(0.5)
+_LOG2_E_32 = np.float32(_LOG2_E)
+_LN2_32 = np.float32(0.6931471805599453)
+_SIXTH = np.float32(1 / 6)
+_24TH = np.float32(1 / 24)
+_120TH = np.float32(1 / 120)
+_720TH = np.float32(1 / 720)
+
+_MOST_COARSE = 8  # float32 passes before float64 takes over regardless
+_COARSE_STEP = 0.01  # float32 has done its work once a step is this small
+_STALLED = 0.03  # refresh the Hessian where a pass shrank the gradient by less than this
+
+
+@intrinsic
+def _double_from_bits(_context: Any, _bits: Any) -> Any:
+    def generate(_target: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return types.float64(types.int64), generate
+
+
+@intrinsic
+def _single_from_bits(_context: Any, _bits: Any) -> Any:
+    def generate(_target: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.FloatType())
+
+    return types.float32(types.int32), generate
+
+
+@intrinsic
+def _popcount(_context: Any, _word: Any) -> Any:
+    def generate(_target: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), generate
+
+
+def _exp_of_minus_64(x):  # compiled twice below
+    t = -min(x, _LARGEST_64)
+    k = np.floor(t * _LOG2_E + 0.5)
+    r = (t - k * _LN2_HIGH) - k * _LN2_LOW
+    p = 1 / 479001600.0
+    p = p * r + 1 / 39916800.0
+    p = p * r + 1 / 3628800.0
+    p = p * r + 1 / 362880.0
+    p = p * r + 1 / 40320.0
+    p = p * r + 1 / 5040.0
+    p = p * r + 1 / 720.0
+    p = p * r + 1 / 120.0
+    p = p * r + 1 / 24.0
+    p = p * r + 1 / 6.0
+    p = p * r + 0.5
+    p = p * r + 1.0
+    p = p * r + 1.0
+    return p * _double_from_bits((np.int64(k) + 1023) << 52)
+
+
+# Deciding rows must not depend on SIMD lanes, so there every product and sum is rounded on its own.
+_exp_of_minus = njit(_exp_of_minus_64)
+_fast_exp_of_minus = njit(_exp_of_minus_64, fastmath=_FAST)
+
+
+@njit(fastmath=_FAST)
+def _exp_of_minus_32(x):
+    t = -min(x, _LARGEST_32)
+    k = np.floor(t * _LOG2_E_32 + _HALF)
+    r = t - k * _LN2_32
+    p = _720TH
+    p = p * r + _120TH
+    p = p * r + _24TH
+    p = p * r + _SIXTH
+    p = p * r + _HALF
+    p = p * r + _ONE
+    p = p * r + _ONE
+    return p * _single_from_bits((np.int32(k) + np.int32(127)) << np.int32(23))
+
+
+@njit(fastmath=_FAST)
+def _logits(rows, columns, coefs, size, start, stop, out):
+    """`out` = intercept + coefs · columns for rows start..stop, in the type of `rows`."""
+    n = stop - start
+    kind = out.dtype.type
+    b0 = kind(coefs[0])
+    for r in range(n):
+        out[r] = b0
+    i = 1
+    while i + 3 < size:
+        b0, b1 = kind(coefs[i]), kind(coefs[i + 1])
+        b2, b3 = kind(coefs[i + 2]), kind(coefs[i + 3])
+        x0, x1 = rows[columns[i], start:stop], rows[columns[i + 1], start:stop]
+        x2, x3 = rows[columns[i + 2], start:stop], rows[columns[i + 3], start:stop]
+        for r in range(n):
+            out[r] += b0 * x0[r] + b1 * x1[r] + b2 * x2[r] + b3 * x3[r]
+        i += 4
+    while i < size:
+        b0, x0 = kind(coefs[i]), rows[columns[i], start:stop]
+        for r in range(n):
+            out[r] += b0 * x0[r]
+        i += 1
+
+
+@njit(fastmath=_FAST)
+def _add_gradient(rows, columns, size, start, stop, residual, gradient):
+    n = stop - start
+    zero = residual.dtype.type(0)
+    i = 0
+    while i + 1 < size:
+        x0, x1 = rows[columns[i], start:stop], rows[columns[i + 1], start:stop]
+        s0, s1 = zero, zero
+        for r in range(n):
+            e = residual[r]
+            s0 += e * x0[r]
+            s1 += e * x1[r]
+        gradient[i] += s0
+        gradient[i + 1] += s1
+        i += 2
+    if i < size:
+        x0 = rows[columns[i], start:stop]
+        s0 = zero
+        for r in range(n):
+            s0 += residual[r] * x0[r]
+        gradient[i] += s0
+
+
+@njit(fastmath=_FAST)
+def _add_hessian(rows, columns, size, start, stop, weight, weighted, hessian):
+    """Lower triangle of Σ w x xᵀ, in tiles of 4 × 2 so that eight sums stay in registers."""
+    n = stop - start
+    last = size - 1
+    for i in range(size):
+        x0 = rows[columns[i], start:stop]
+        for r in range(n):
+            weighted[i, r] = weight[r] * x0[r]
+    for i in range(0, size, 4):
+        a0, a1 = weighted[i], weighted[min(i + 1, last)]
+        a2, a3 = weighted[min(i + 2, last)], weighted[min(i + 3, last)]
+        for j in range(0, min(i + 4, size), 2):
+            x0 = rows[columns[j], start:stop]
+            x1 = rows[columns[min(j + 1, last)], start:stop]
+            zero = np.float32(0)
+            s00, s10, s20, s30 = zero, zero, zero, zero
+            s01, s11, s21, s31 = zero, zero, zero, zero
+            for r in range(n):
+                u, v = x0[r], x1[r]
+                s00 += a0[r] * u
+                s10 += a1[r] * u
+                s20 += a2[r] * u
+                s30 += a3[r] * u
+                s01 += a0[r] * v
+                s11 += a1[r] * v
+                s21 += a2[r] * v
+                s31 += a3[r] * v
+            # Rows and columns beyond the last repeat it; hessian has room for them.
+            hessian[i, j] += s00
+            hessian[i + 1, j] += s10
+            hessian[i + 2, j] += s20
+            hessian[i + 3, j] += s30
+            hessian[i, j + 1] += s01
+            hessian[i + 1, j + 1] += s11
+            hessian[i + 2, j + 1] += s21
+            hessian[i + 3, j + 1] += s31
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def add_terms(
+    rows, targets, rows32, targets32, columns, sizes, coefs, fine, curved, live, gradient, hessian
+):
+    """Add this shard's Σ gradient, and Σ Hessian where `curved`, of each model in `live`.
+
+    `rows` is features × rows with a first line of ones. Models that are not `fine` are worked
+    in float32 throughout; Hessians always are, with float64 totals over blocks.
+    """
+    n_rows = rows.shape[1]
+    logit, residual = np.empty(BLOCK), np.empty(BLOCK)
+    logit32, residual32 = np.empty(BLOCK, np.float32), np.empty(BLOCK, np.float32)
+    weight = np.empty(BLOCK, np.float32)
+    weighted = np.empty((columns.shape[1], BLOCK), np.float32)
+    for start in range(0, n_rows, BLOCK):
+        stop = min(start + BLOCK, n_rows)
+        for m in live:
+            size = sizes[m]
+            if fine[m]:
+                _logits(rows, columns[m], coefs[m], size, start, stop, logit)
+                for r in range(stop - start):
+                    q = _fast_exp_of_minus(abs(logit[r]))
+                    d = 1.0 / (1.0 + q)
+                    residual[r] = (d if logit[r] >= 0 else q * d) - targets[start + r]
+                    weight[r] = q * d * d
+                _add_gradient(rows, columns[m], size, start, stop, residual, gradient[m])
+            else:
+                _logits(rows32, columns[m], coefs[m], size, start, stop, logit32)
+                for r in range(stop - start):
+                    q32 = _exp_of_minus_32(abs(logit32[r]))
+                    d32 = _ONE / (_ONE + q32)
+                    p32 = d32 if logit32[r] >= 0 else q32 * d32
+                    residual32[r] = p32 - targets32[start + r]
+                    weight[r] = q32 * d32 * d32
+                _add_gradient(rows32, columns[m], size, start, stop, residual32, gradient[m])
+            if curved[m]:
+                _add_hessian(rows32, columns[m], size, start, stop, weight, weighted, hessian[m])
+
+
+@njit
+def _clear(matrix):
+    for i in range(matrix.shape[0]):  # an assignment to a slice compiles four times as long
+        for j in range(matrix.shape[1]):
+            matrix[i, j] = 0.0
+
+
+@njit
+def _factorise(hessian, size, penalty):
+    """Cholesky factor in place; a pivot lost to rounding becomes a small positive one."""
+    for i in range(size):
+        for j in range(i + 1):
+            total = hessian[i, j]
+            if i == j and i > 0:
+                total += penalty
+            for k in range(j):
+                total -= hessian[i, k] * hessian[j, k]
+            if i == j:
+                floor = 1e-10 * (1.0 + hessian[i, i])
+                hessian[i, i] = np.sqrt(max(total, floor))
+            else:
+                hessian[i, j] = total / hessian[j, j]
+
+
+@njit
+def _solve(factor, size, gradient, step):
+    """`step` = -H⁻¹ gradient; returns gradient · step, which is negative."""
+    for i in range(size):
+        total = -gradient[i]
+        for k in range(i):
+            total -= factor[i, k] * step[k]
+        step[i] = total / factor[i, i]
+    for i in range(size - 1, -1, -1):
+        total = step[i]
+        for k in range(i + 1, size):
+            total -= factor[k, i] * step[k]
+        step[i] = total / factor[i, i]
+    slope = 0.0
+    for i in range(size):
+        slope += gradient[i] * step[i]
+    return slope
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def start_models(gradient_0, hessian_0, penalty, columns, sizes, coefs, step, slope, factor):
+    """The Newton step from zero: its terms are blocks of the full model's, so no row is read."""
+    gradient = np.empty(columns.shape[1])
+    for m in range(len(sizes)):
+        size = sizes[m]
+        for i in range(size):
+            gradient[i] = gradient_0[columns[m, i]]
+            for j in range(i + 1):
+                factor[m, i, j] = hessian_0[columns[m, i], columns[m, j]]
+        _factorise(factor[m], size, penalty)
+        slope[m] = _solve(factor[m], size, gradient, step[m])
+        for i in range(size):
+            coefs[m, i] = step[m, i]
+        _clear(factor[m])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def advance_models(
+    penalty,
+    tolerance,
+    live,
+    sizes,
+    coefs,
+    gradient,
+    hessian,
+    step,
+    slope,
+    norm,
+    fine,
+    curved,
+    passes,
+):
+    """One guarded Newton step for each live model; the live ones that go on, first in `live`.
+
+    The objective is convex, so its slope along the last step tells whether the step went too
+    far: it does where the slope has turned round to more than half its first size, and the
+    step is then cut back to where a straight line through both slopes meets zero.
+    """
+    n_live = 0
+    for m in live:
+        size = sizes[m]
+        largest, along = abs(gradient[m, 0]), gradient[m, 0] * step[m, 0]
+        for i in range(1, size):
+            gradient[m, i] += penalty * coefs[m, i]
+            largest = max(largest, abs(gradient[m, i]))
+            along += gradient[m, i] * step[m, i]
+        passes[m] += 1
+        done = False
+        if along > -0.5 * slope[m] and largest > tolerance:
+            keep = max(0.1, slope[m] / (slope[m] - along))
+            for i in range(size):
+                coefs[m, i] -= (1.0 - keep) * step[m, i]
+                step[m, i] *= keep
+            slope[m] *= keep
+            if curved[m]:
+                _clear(hessian[m])
+        else:
+            if curved[m]:
+                _factorise(hessian[m], size, penalty)
+            slope[m] = _solve(hessian[m], size, gradient[m], step[m])
+            longest = 0.0
+            for i in range(size):
+                coefs[m, i] += step[m, i]
+                longest = max(longest, abs(step[m, i]))
+            if fine[m]:
+                # A step with an unchanged Hessian shrinks the gradient about as much as the last.
+                shrink = largest / norm[m]
+                done = largest <= tolerance or largest * shrink <= 0.1 * tolerance
+                curved[m] = shrink > _STALLED
+            elif longest <= _COARSE_STEP or passes[m] >= _MOST_COARSE:
+                fine[m] = True
+                curved[m] = False
+            norm[m] = largest
+            if curved[m]:
+                _clear(hessian[m])
+        if not done:
+            for i in range(size):
+                gradient[m, i] = 0.0
+            live[n_live] = m
+            n_live += 1
+    return n_live
+
+
+@njit
+def _confidence(logit):
+    return 1.0 / (1.0 + _exp_of_minus(abs(logit)))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def judge_rows(rows, labels, columns, sizes, coefs, slots, min_confidence, accepted, correct):
+    """Bits of the held-out rows that each model accepts, and of those that it also gets right."""
+    n_rows = rows.shape[1]
+    logit = np.empty(64)
+    sure = np.empty(64, np.uint64)
+    for m in range(len(sizes)):
+        for start in range(0, n_rows, 64):
+            n = min(64, n_rows - start)
+            for r in range(n):
+                logit[r] = coefs[m, 0]
+            for i in range(1, sizes[m]):
+                b, x = coefs[m, i], rows[columns[m, i], start : start + n]
+                for r in range(n):
+                    logit[r] += b * x[r]
+            for r in range(n):
+                sure[r] = _confidence(logit[r]) >= min_confidence
+            accepts, corrects = np.uint64(0), np.uint64(0)
+            for r in range(n):
+                right = np.uint64((logit[r] > 0.0) == (labels[start + r] == 1))
+                accepts |= sure[r] << np.uint64(r)
+                corrects |= (sure[r] & right) << np.uint64(r)
+            accepted[slots[m], start // 64] = accepts
+            correct[slots[m], start // 64] = corrects
+
+
+@njit(cache=True, nogil=True)
+def count_exits(accepted, correct, chains, n_stages, exits, hits):
+    """Add, per design and stage, the rows that leave there and those that leave correctly."""
+    n_words = accepted.shape[1]
+    undecided = np.empty(n_words, np.uint64)
+    for d in range(chains.shape[0]):
+        for w in range(n_words):
+            undecided[w] = ~np.uint64(0)
+        for j in range(n_stages[d]):
+            leaving = accepted[chains[d, j]]
+            right = correct[chains[d, j]]
+            n_leaving, n_right = np.uint64(0), np.uint64(0)
+            for w in range(n_words):
+                n_leaving += _popcount(undecided[w] & leaving[w])
+                n_right += _popcount(undecided[w] & right[w])
+                undecided[w] &= ~leaving[w]
+            exits[d, j] += np.int64(n_leaving)
+            hits[d, j] += np.int64(n_right)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def decide_rows(
+    X, mean, inverse_scale, columns, sizes, coefs, min_confidence, stage, winner, confidence
+):
+    """Send each row of X through the stages of one cascade, in the order `judge_rows` adds up.
+
+    `stage` is the exit stage from 0, or the number of stages for a rejected row; `winner` and
+    `confidence` are those of the last stage that saw the row.
+    """
+    n_stages = len(sizes)
+    for r in range(X.shape[0]):
+        for j in range(n_stages):
+            logit = coefs[j, 0]
+            for i in range(1, sizes[j]):
+                c = columns[j, i] - 1
+                logit += coefs[j, i] * ((X[r, c] - mean[c]) * inverse_scale[c])
+            winner[r] = 1 if logit > 0.0 else 0
+            confidence[r] = _confidence(logit)
+            stage[r] = n_stages
+            if confidence[r] >= min_confidence:
+                stage[r] = j
+                break

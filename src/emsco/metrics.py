@@ -1,0 +1,139 @@
+"""Scores of decisions, and scorers for GridSearchCV, cross_validate and friends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
+
+from emsco.cascade import Decisions
+from emsco.errors import DataError, ParameterError
+
+__all__ = [
+    "balanced_score",
+    "coverage_score",
+    "make_selective_scorer",
+    "mean_cost_score",
+    "selective_accuracy_score",
+]
+
+
+class SelectiveScorer(Protocol):
+    """What `make_selective_scorer` returns: estimator, rows and labels in, larger is better."""
+
+    def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
+        """Score a fitted estimator that has `decide`."""
+
+
+def coverage_score(y_true: ArrayLike, decisions: Decisions) -> float:
+    """Share of rows that got a label."""
+    _check_rows(y_true, decisions)
+    return float(decisions.accepted.mean())
+
+
+def selective_accuracy_score(y_true: ArrayLike, decisions: Decisions) -> float:
+    """Share of the accepted rows whose label is right; 0 where none is accepted."""
+    right = _check_rows(y_true, decisions) & decisions.accepted
+    return int(right.sum()) / max(int(decisions.accepted.sum()), 1)
+
+
+def mean_cost_score(y_true: ArrayLike, decisions: Decisions) -> float:
+    """Mean cost of a row, rejected ones included."""
+    _check_rows(y_true, decisions)
+    return float(decisions.cost.mean())
+
+
+def balanced_score(y_true: ArrayLike, decisions: Decisions, total_cost: float) -> float:
+    """√(coverage² + accuracy² + (1 - mean cost / total cost)²); `prefer="balanced"` maximises it."""
+    saved = 1 - mean_cost_score(y_true, decisions) / total_cost
+    return float(
+        np.sqrt(
+            coverage_score(y_true, decisions) ** 2
+            + selective_accuracy_score(y_true, decisions) ** 2
+            + saved**2
+        )
+    )
+
+
+def make_selective_scorer(
+    metric: str | Callable[[ArrayLike, Decisions], float] = "balanced",
+    *,
+    greater_is_better: bool | None = None,
+) -> SelectiveScorer:
+    """A scorer for model selection over estimators that decide, alone or at the end of a Pipeline.
+
+    Parameters
+    ----------
+    metric : {"balanced", "coverage", "accuracy", "cost"} or callable
+        A callable takes true labels and `Decisions`.
+    greater_is_better : bool, optional
+        Whether larger values of a callable are better (True unless you say otherwise). Of the
+        named metrics only "cost" is better when smaller; its scorer returns the negative.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from emsco import EMSCOClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = EMSCOClassifier(max_stages=2, generations=5, random_state=0)
+    >>> scores = cross_val_score(clf, X, y, scoring=make_selective_scorer("cost"), cv=3)
+    >>> bool((scores < 0).all())
+    True
+    """
+    if isinstance(metric, str):
+        if metric not in _NAMED:
+            listed = ", ".join(f'"{name}"' for name in _NAMED)
+            raise ParameterError(f"metric must be one of {listed} or a callable, got {metric!r}.")
+        measure, better_when_greater = _NAMED[metric]
+        if greater_is_better not in (None, better_when_greater):
+            raise ParameterError(
+                f'greater_is_better must be left out for metric "{metric}", got {greater_is_better!r}.'
+            )
+    else:
+        measure, better_when_greater = _ignoring_cost(metric), greater_is_better is not False
+    return _Scorer(measure, 1.0 if better_when_greater else -1.0)
+
+
+_Measure = Callable[[ArrayLike, Decisions, float], float]
+
+
+class _Scorer:
+    def __init__(self, measure: _Measure, sign: float) -> None:
+        self._measure = measure
+        self._sign = sign
+
+    def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
+        if isinstance(estimator, Pipeline):
+            X, estimator = estimator[:-1].transform(X), estimator[-1]
+        total = estimator.cascade_.costs.total
+        return self._sign * self._measure(y, estimator.decide(X), total)
+
+
+class _ignoring_cost:  # noqa: N801 - reads as the function it stands for; a class can be pickled
+    def __init__(self, metric: Callable[[ArrayLike, Decisions], float]) -> None:
+        self._metric = metric
+
+    def __call__(self, y_true: ArrayLike, decisions: Decisions, total_cost: float) -> float:
+        return self._metric(y_true, decisions)
+
+
+_NAMED: dict[str, tuple[_Measure, bool]] = {
+    "balanced": (balanced_score, True),
+    "coverage": (_ignoring_cost(coverage_score), True),
+    "accuracy": (_ignoring_cost(selective_accuracy_score), True),
+    "cost": (_ignoring_cost(mean_cost_score), False),
+}
+
+
+def _check_rows(y_true: ArrayLike, decisions: Decisions) -> Any:
+    """Which guesses are right."""
+    truth = np.asarray(y_true)
+    if truth.shape != decisions.accepted.shape:
+        raise DataError(
+            f"y_true must have one label for each of {len(decisions)} decisions, got shape {truth.shape}."
+        )
+    return decisions.guesses == truth

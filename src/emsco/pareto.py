@@ -1,0 +1,108 @@
+"""Dominance, ranks and fitness, none of which depends on rounding where counts are whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from emsco._typing import FloatArray, IntArray, StageArray
+from emsco.design import chromosome_ranks, stage_counts
+from emsco.scoring import Scores
+
+__all__ = ["Ranking", "accuracy_key", "exact_objectives", "pareto_levels"]
+
+_HALF_BITS = 31
+_SAME_COST = 1e-9  # relative; costs closer than this are equal where they are not whole numbers
+
+
+def accuracy_key(correct: IntArray, accepted: IntArray) -> IntArray:
+    """⌊correct / accepted · 2⁶²⌋ in whole numbers: keys compare exactly as the fractions do.
+
+    Fractions with denominators below 2³¹ differ by more than 2⁻⁶², so different ones get
+    different keys, and equal ones such as 2/3 and 4/6 the same. Nothing accepted counts as 0.
+    """
+    divisor = np.maximum(accepted, 1)
+    high, rest = np.divmod(correct << _HALF_BITS, divisor)
+    return (high << _HALF_BITS) + (rest << _HALF_BITS) // divisor
+
+
+def exact_objectives(scores: Scores) -> FloatArray:
+    """Coverage, accuracy and cost of each design as whole numbers in float64, larger is better.
+
+    Two designs compare in each column exactly as their objectives do, ties included.
+    """
+    accuracy = accuracy_key(scores.correct, scores.accepted)
+    columns = [scores.accepted, _dense_ranks(accuracy), -_dense_ranks(scores.spent)]
+    return np.column_stack(columns).astype(np.float64)
+
+
+def pareto_levels(scores: Scores) -> IntArray:
+    """Non-domination level of each design, 0 for those that no other design dominates."""
+    from moocore import pareto_rank
+
+    levels: IntArray = pareto_rank(exact_objectives(scores), maximise=True).astype(np.int64)
+    return levels
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """A population in order: level, aggregate performance, log fitness and who comes first.
+
+    `order` lists the designs from the fittest down; where fitness ties, fewer stages come
+    first, then the smaller chromosome. Equal designs share their number in `chromosome`.
+    """
+
+    level: IntArray
+    aggregate: FloatArray
+    log_fitness: FloatArray
+    order: IntArray
+    chromosome: IntArray
+
+    @classmethod
+    def of(
+        cls, designs: StageArray, scores: Scores, smallest_cost: float, epsilon: float = 0.01
+    ) -> Self:
+        """Rank a population; `smallest_cost` is the smallest feature cost above 0."""
+        level = pareto_levels(scores)
+        aggregate = _aggregate(scores, smallest_cost)
+        base = aggregate.max() / aggregate.min() + epsilon
+        log_fitness = (level.max() - level) * np.log(base) + np.log(aggregate)
+        # Levels first: a better level has the higher fitness whatever the aggregate, and
+        # integers settle it where the logarithm of a large power would round.
+        chromosome = chromosome_ranks(designs)
+        order = np.lexsort((chromosome, stage_counts(designs), -aggregate, level))
+        return cls(level, aggregate, log_fitness, order, chromosome)
+
+    @property
+    def distinct(self) -> IntArray:
+        """The different designs, from the fittest down."""
+        first = np.unique(self.chromosome[self.order], return_index=True)[1]
+        return self.order[np.sort(first)]
+
+    @property
+    def selection_probabilities(self) -> FloatArray:
+        """Share of the roulette wheel of each design."""
+        weight = np.exp(self.log_fitness - self.log_fitness.max())
+        shares: FloatArray = weight / weight.sum()
+        return shares
+
+
+def _aggregate(scores: Scores, smallest_cost: float) -> FloatArray:
+    """Length of (coverage, accuracy, inverse cost), the last relative to this population."""
+    cost = scores.cost
+    lowest = cost.min()
+    shift = smallest_cost if lowest == 0 else 0.0
+    inverse_cost = (lowest + shift) / (cost + shift)
+    length: FloatArray = np.sqrt(scores.coverage**2 + scores.accuracy**2 + inverse_cost**2)
+    return length
+
+
+def _dense_ranks(values: IntArray | FloatArray) -> IntArray:
+    """0 for the smallest value, 1 for the next, …; float values that nearly tie share theirs."""
+    distinct, inverse = np.unique(values, return_inverse=True)
+    if distinct.dtype.kind == "f":
+        rises = np.diff(distinct) > _SAME_COST * np.abs(distinct[1:])
+        return np.concatenate([[0], np.cumsum(rises)])[inverse]
+    return inverse

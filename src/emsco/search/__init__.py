@@ -1,0 +1,1 @@
+"""Searches over designs: ask() for designs, tell() their scores; they never see data."""

@@ -1,0 +1,97 @@
+"""Which rows train the stage classifiers and which score the designs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
+
+from emsco._typing import AnyArray, IntArray, LabelArray
+from emsco.errors import DataError, ParameterError
+from emsco.parameters import is_number
+
+__all__ = ["Split", "make_splits"]
+
+Split = tuple[IntArray, IntArray]
+
+
+def make_splits(
+    cv: Any, X: AnyArray, labels: LabelArray, classes: Sequence[Any], groups: Any, seed: int
+) -> list[Split]:
+    """Pairs of (training rows, held-out rows).
+
+    Parameters
+    ----------
+    cv : float, int, splitter or iterable of (train, held-out) pairs
+        A fraction holds out that share of the rows, stratified by class; a whole number makes
+        that many stratified folds; both are shuffled by `seed`.
+    X : array of shape (n_rows, n_features)
+    labels : ndarray of shape (n_rows,)
+        Class of each row, as positions in `classes`.
+    classes : sequence
+    groups : array-like of shape (n_rows,) or None
+        Passed on to a splitter that asks for groups.
+    seed : int
+    """
+    splitter = _splitter(cv, labels, classes, seed)
+    try:
+        pairs = [
+            (_row_numbers(train), _row_numbers(held_out))
+            for train, held_out in splitter.split(X, labels, groups)
+        ]
+    except ValueError as error:
+        raise DataError(f"cv must be able to split the {len(labels)} rows, but: {error}") from error
+    if not pairs:
+        raise ParameterError(f"cv must make at least one split, got none from {cv!r}.")
+    for number, (train, held_out) in enumerate(pairs):
+        _check_split(number, train, held_out, labels, classes)
+    return pairs
+
+
+def _splitter(cv: Any, labels: LabelArray, classes: Sequence[Any], seed: int) -> Any:
+    if isinstance(cv, Integral) and is_number(cv) and int(cv) >= 2:
+        _check_class_sizes(labels, classes, int(cv), f"cv makes {cv} folds")
+        return StratifiedKFold(n_splits=int(cv), shuffle=True, random_state=seed)
+    if is_number(cv) and 0 < float(cv) < 1:
+        _check_class_sizes(labels, classes, 2, "cv holds out a fraction")
+        return StratifiedShuffleSplit(n_splits=1, test_size=float(cv), random_state=seed)
+    try:
+        if cv is None or is_number(cv) or isinstance(cv, (bool, str)):
+            raise TypeError
+        return check_cv(cv, labels, classifier=True)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            "cv must be a fraction between 0 and 1, a number of folds from 2, a splitter or a list "
+            f"of splits, got {cv!r}."
+        ) from None
+
+
+def _check_class_sizes(labels: LabelArray, classes: Sequence[Any], least: int, why: str) -> None:
+    for label, size in zip(classes, np.bincount(labels, minlength=len(classes)), strict=True):
+        if size < least:
+            raise DataError(
+                f"class {label!r} must have at least {least} rows because {why}, got {size} of "
+                f"n_samples={len(labels)}; give more rows or splits of your own."
+            )
+
+
+def _row_numbers(rows: Any) -> IntArray:
+    given = np.asarray(rows)
+    return (np.flatnonzero(given) if given.dtype == np.bool_ else given).astype(np.int64)
+
+
+def _check_split(
+    number: int, train: IntArray, held_out: IntArray, labels: LabelArray, classes: Sequence[Any]
+) -> None:
+    for part, rows in (("training", train), ("held-out", held_out)):
+        if not rows.size:
+            raise DataError(f"split {number} of cv must have {part} rows, got none.")
+    present = np.bincount(labels[train], minlength=len(classes)) > 0
+    if not present.all():
+        missing = classes[int(np.argmin(present))]
+        raise DataError(
+            f"the training rows of split {number} must have every class, got none of {missing!r}."
+        )

@@ -1,0 +1,44 @@
+"""The gate: every check that a change must pass, in one command, the same for people and CI.
+
+python tools/gate.py            all checks
+python tools/gate.py --fix      let ruff repair layout and simple findings first
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CHECKS = (
+    ("layout", ["ruff", "format", "--check", "."]),
+    ("lint", ["ruff", "check", "."]),
+    ("types", ["mypy"]),
+    ("layers", ["importlinter.cli"]),
+    ("tests", ["pytest", "--cov", "--cov-report=term"]),
+)
+FIXES = (["ruff", "format", "."], ["ruff", "check", "--fix", "."])
+
+
+def run(module: str, *arguments: str) -> int:
+    """Run a Python module as a command at the root of the project; its exit code."""
+    code = "from importlinter.cli import lint_imports_command as run; run()"
+    command = ["-c", code] if module == "importlinter.cli" else ["-m", module, *arguments]
+    return subprocess.run([sys.executable, *command], cwd=ROOT, check=False).returncode
+
+
+def main() -> int:
+    """Run all checks, even after one has failed; 0 if all pass."""
+    if "--fix" in sys.argv[1:]:
+        for fix in FIXES:
+            run(*fix)
+    failed = []
+    for name, command in CHECKS:
+        print(f"== {name}: {' '.join(command)}", flush=True)
+        if run(*command):
+            failed.append(name)
+    print(f"gate failed: {', '.join(failed)}" if failed else "gate passed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
