@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +118,10 @@ class Evaluation:
     accuracy: float
     cost: float
     exits: tuple[ExitReport, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, nested as the attributes are."""
+        return asdict(self)
 
     def __repr__(self) -> str:
         """The objectives, then a line per exit."""

@@ -80,7 +80,11 @@ class Design:
 
     def __repr__(self) -> str:
         """The features of each stage, in order."""
-        return f"Design({' → '.join(', '.join(self.features(j)) for j in range(self.n_stages))})"
+        return f"Design({self.arrows()})"
+
+    def arrows(self) -> str:
+        """The features of each stage, with an arrow between stages."""
+        return " → ".join(", ".join(self.features(j)) for j in range(self.n_stages))
 
 
 def compress(designs: ArrayLike) -> StageArray:
@@ -128,6 +132,11 @@ def count_designs(n_features: int, max_stages: int) -> int:
 def default_max_stages(n_features: int) -> int:
     """Largest number of stages where the user names none: half the features, at most 10."""
     return max(1, min((n_features + 1) // 2, 10))
+
+
+def shorten(text: str, width: int) -> str:
+    """At most `width` characters, the cut marked by an ellipsis."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def row_keys(rows: AnyArray) -> list[bytes]:

@@ -111,9 +111,11 @@ epsilon, growth, patience
     ----------
     front_ : ParetoFront
         The designs found that no other beats, best first, with their held-out figures.
+    point_ : ParetoPoint
+        The deployed point of the front.
     design_ : Design
     cascade_ : Cascade
-        The deployed design and its fitted stages.
+        Its design, and the fitted stages.
     history_ : list of Generation
     stop_reason_ : str
     classes_ : ndarray of shape (2,)
@@ -217,13 +219,17 @@ epsilon, growth, patience
         return self.choose(self.front_.prefer(self.prefer))
 
     def choose(self, point: ParetoPoint | int) -> Self:
-        """Deploy a point of the front, or the one at a position: sets `design_` and `cascade_`."""
+        """Deploy a point of the front, or the one at a position.
+
+        Sets `point_`, `design_` and `cascade_`.
+        """
         check_is_fitted(self, "front_")
         if isinstance(point, int):
             check_whole("point", point, 0, len(self.front_) - 1)
             point = self.front_[point]
         if point not in self.front_.points:
             raise ParameterError(f"point must be one of front_, got {point!r}.")
+        self.point_ = point
         self.design_ = point.design
         self.cascade_ = Cascade(
             design=point.design,
@@ -264,8 +270,12 @@ epsilon, growth, patience
 
     @property
     def _names(self) -> tuple[str, ...]:
-        named = getattr(self, "feature_names_in_", None)
-        return tuple(f"x{i}" for i in range(self.n_features_in_)) if named is None else tuple(named)
+        """Names of the columns: the data frame's, else those of FeatureCosts, else x0, x1, …."""
+        if hasattr(self, "feature_names_in_"):
+            return tuple(self.feature_names_in_)
+        if isinstance(self.costs, FeatureCosts) and len(self.costs.names) == self.n_features_in_:
+            return self.costs.names
+        return tuple(f"x{i}" for i in range(self.n_features_in_))
 
     def _check_rows(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
         rows, targets = validate_data(

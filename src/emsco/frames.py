@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
+
 from emsco.errors import EMSCOError
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ Columns: TypeAlias = Mapping[str, Any]
 def to_pandas(columns: Columns) -> pd.DataFrame:
     """A pandas table; masked values are missing."""
     frame: pd.DataFrame = _build(columns, "pandas")
+    for name, column in columns.items():
+        if np.ma.isMaskedArray(column):  # whole numbers stay whole beside missing ones
+            frame[name] = frame[name].astype(object).convert_dtypes()
     return frame
 
 

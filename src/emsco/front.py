@@ -10,7 +10,7 @@ import numpy as np
 
 from emsco._typing import FloatArray, StageArray
 from emsco.costs import FeatureCosts
-from emsco.design import Design
+from emsco.design import Design, shorten
 from emsco.errors import NoSuchDesign, ParameterError
 from emsco.frames import Columns, to_pandas, to_polars
 from emsco.pareto import exact_objectives
@@ -57,6 +57,20 @@ class ParetoPoint:
     def n_stages(self) -> int:
         """Stages of the design."""
         return self.design.n_stages
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values: the objectives, and features, exits and hits of each stage."""
+        return {
+            "coverage": self.coverage,
+            "accuracy": self.accuracy,
+            "cost": self.cost,
+            "n_tied": self.n_tied,
+            "n_rows": self.n_rows,
+            "stages": [
+                {"features": list(self.design.features(j)), "exits": exits, "hits": hits}
+                for j, (exits, hits) in enumerate(zip(self.exits, self.hits, strict=True))
+            ],
+        }
 
     def __repr__(self) -> str:
         """The objectives, then the design."""
@@ -133,10 +147,8 @@ class ParetoFront(Sequence[ParetoPoint]):
         lines = [f"ParetoFront of {len(self)} points on {self.points[0].n_rows} held-out rows"]
         lines.append("  #  coverage  accuracy       cost  design")
         for i, point in enumerate(self.points[:shown]):
-            features = repr(point.design)[len("Design(") : -1]
-            lines.append(
-                f"{i:>3}  {point.coverage:8.3f}  {point.accuracy:8.3f}  {point.cost:9.6g}  {features}"
-            )
+            objectives = f"{point.coverage:8.3f}  {point.accuracy:8.3f}  {point.cost:9.6g}"
+            lines.append(f"{i:>3}  {objectives}  {shorten(point.design.arrows(), 60)}")
         if len(self) > shown:
             lines.append(f"     … and {len(self) - shown} more; to_pandas() has all")
         return "\n".join(lines)
@@ -217,6 +229,10 @@ class ParetoFront(Sequence[ParetoPoint]):
     def to_polars(self) -> pl.DataFrame:
         """The same table for Polars."""
         return to_polars(self._columns())
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """A plain record per point, with the features and counts of each stage."""
+        return [point.to_dict() for point in self.points]
 
     def _columns(self) -> Columns:
         columns: dict[str, Any] = {

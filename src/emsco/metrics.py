@@ -47,7 +47,7 @@ def mean_cost_score(y_true: ArrayLike, decisions: Decisions) -> float:
 
 
 def balanced_score(y_true: ArrayLike, decisions: Decisions, total_cost: float) -> float:
-    """√(coverage² + accuracy² + (1 - mean cost / total cost)²); `prefer="balanced"` maximises it."""
+    """√(coverage² + accuracy² + (1 - mean cost / total cost)²), as `prefer="balanced"` has it."""
     saved = 1 - mean_cost_score(y_true, decisions) / total_cost
     return float(
         np.sqrt(
@@ -91,7 +91,8 @@ def make_selective_scorer(
         measure, better_when_greater = _NAMED[metric]
         if greater_is_better not in (None, better_when_greater):
             raise ParameterError(
-                f'greater_is_better must be left out for metric "{metric}", got {greater_is_better!r}.'
+                f"greater_is_better must be left out for metric {metric!r}, "
+                f"got {greater_is_better!r}."
             )
     else:
         measure, better_when_greater = _ignoring_cost(metric), greater_is_better is not False
@@ -117,7 +118,7 @@ class _ignoring_cost:  # noqa: N801 - reads as the function it stands for; a cla
     def __init__(self, metric: Callable[[ArrayLike, Decisions], float]) -> None:
         self._metric = metric
 
-    def __call__(self, y_true: ArrayLike, decisions: Decisions, total_cost: float) -> float:
+    def __call__(self, y_true: ArrayLike, decisions: Decisions, _total_cost: float) -> float:
         return self._metric(y_true, decisions)
 
 
@@ -134,6 +135,7 @@ def _check_rows(y_true: ArrayLike, decisions: Decisions) -> Any:
     truth = np.asarray(y_true)
     if truth.shape != decisions.accepted.shape:
         raise DataError(
-            f"y_true must have one label for each of {len(decisions)} decisions, got shape {truth.shape}."
+            f"y_true must have one label for each of {len(decisions)} decisions, "
+            f"got shape {truth.shape}."
         )
     return decisions.guesses == truth

@@ -33,16 +33,13 @@ class SearchProgress:
                 MofNCompleteColumn,
                 Progress,
                 TextColumn,
-                TimeElapsedColumn,
                 TimeRemainingColumn,
             )
 
             self._bar = Progress(
-                TextColumn("searching"),
-                BarColumn(),
+                TextColumn("generation"),
+                BarColumn(bar_width=12),
                 MofNCompleteColumn(),
-                TextColumn("generations"),
-                TimeElapsedColumn(),
                 TimeRemainingColumn(),
                 TextColumn("{task.description}"),
                 console=Console(stderr=True),
@@ -69,7 +66,7 @@ class SearchProgress:
         """A generation is complete."""
         if self._bar:
             self._found = (
-                f"front {record.n_front} · {record.n_designs:,} designs · "
+                f"front {record.n_front}, {record.n_designs:,} designs, "
                 f"{record.n_subsets:,} subsets"
             )
             self._bar.update(self._task, completed=record.generation, description=self._found)
@@ -77,5 +74,5 @@ class SearchProgress:
     def fitting(self, done: int, total: int) -> None:
         """Part of the batches that this generation needs are fitted."""
         if self._bar:
-            note = f"{self._found} · fitting {done}/{total}" if done < total else self._found
+            note = f"fitting {done}/{total} batches" if done < total else self._found
             self._bar.update(self._task, description=note)

@@ -24,7 +24,8 @@ def table_rows(X: Any, names: tuple[str, ...]) -> FloatArray:
         raise DataError(f"X must hold numbers only: {error}.") from None
     if rows.ndim != 2 or rows.shape[1] != len(names):
         raise DataError(
-            f"X must have {len(names)} columns ({names[0]!r} … {names[-1]!r}), got shape {rows.shape}."
+            f"X must have {len(names)} columns ({names[0]!r} … {names[-1]!r}), "
+            f"got shape {rows.shape}."
         )
     return rows
 

@@ -51,7 +51,8 @@ def select(shares: FloatArray, n_parents: int, rng: Generator) -> IntArray:
     """Roulette wheel: indices of parents, drawn with replacement by their shares."""
     edges = np.cumsum(shares)
     landed = np.searchsorted(edges, rng.random(n_parents) * edges[-1], side="right")
-    return np.minimum(landed, len(shares) - 1)
+    chosen: IntArray = np.minimum(landed, len(shares) - 1)
+    return chosen
 
 
 def recombine(

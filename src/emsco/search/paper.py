@@ -148,7 +148,10 @@ class PaperSearch:
         if settings.patience is not None and self._same_best >= settings.patience:
             return f"the fittest design has stayed the same for {settings.patience} generations"
         if settings.growth == 0 and len(self._elites) == self._size:
-            return f"the population was full of non-dominated designs after {self.generation} generations"
+            return (
+                f"the population was full of non-dominated designs after {self.generation} "
+                "generations"
+            )
         return None
 
     def _resize(self) -> None:
