@@ -1,0 +1,384 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    cross_validate,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PowerTransformer, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from emsco import Design, EMSCOClassifier, FeatureCosts, NoSuchDesign
+from emsco.metrics import make_selective_scorer
+
+NAMES = ["age", "pulse", "scan", "blood", "gait", "noise"]
+
+
+def quick(**settings):
+    return EMSCOClassifier(
+        **{"generations": 8, "population_size": 30, "random_state": 0, **settings}
+    )
+
+
+@pytest.fixture
+def table(small_problem):
+    X, y = small_problem
+    return pd.DataFrame(X, columns=NAMES), np.where(y == 1, "ill", "well")
+
+
+@parametrize_with_checks([quick()])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def test_a_clone_has_the_same_parameters_and_is_not_fitted(table):
+    fitted = quick(costs=dict(zip(NAMES, range(1, 7), strict=True)), cv=3).fit(*table)
+    twin = clone(fitted)
+    assert twin.get_params() == fitted.get_params()
+    assert not hasattr(twin, "front_")
+
+
+def test_works_at_the_end_of_a_pipeline(table):
+    X, y = table
+    pipeline = make_pipeline(PowerTransformer(), quick()).fit(X, y)
+    assert pipeline.score(X, y) > 0.6
+    assert pipeline.predict_proba(X).shape == (120, 2)
+
+
+def test_grid_search_picks_by_a_selective_scorer_inside_a_pipeline(table):
+    X, y = table
+    pipeline = make_pipeline(StandardScaler(), quick())
+    grid = {"emscoclassifier__min_confidence": [0.6, 0.99]}
+    found = GridSearchCV(pipeline, grid, scoring=make_selective_scorer("coverage"), cv=3).fit(X, y)
+    assert found.best_params_ == {"emscoclassifier__min_confidence": 0.6}
+
+
+def test_cross_validate_reports_several_selective_scores(table):
+    names = ("coverage", "accuracy", "cost", "balanced")
+    scoring = {name: make_selective_scorer(name) for name in names}
+    result = cross_validate(quick(), *table, scoring=scoring, cv=3)
+    assert (result["test_cost"] < 0).all()
+    assert (result["test_accuracy"] > 0.5).all()
+    assert ((0 < result["test_coverage"]) & (result["test_coverage"] <= 1)).all()
+
+
+def test_groups_are_routed_to_the_splitter(table):
+    X, y = table
+    groups = np.repeat(np.arange(12), 10)
+    with config_context(enable_metadata_routing=True):
+        clf = quick(cv=GroupKFold(3)).set_fit_request(groups=True)
+        result = cross_validate(clf, X, y, params={"groups": groups}, cv=GroupKFold(2))
+    assert (result["test_score"] > 0.5).all()
+
+
+def test_a_splitter_by_groups_without_groups_is_refused(table):
+    with pytest.raises(ValueError, match="cv must be able to split the 120 rows"):
+        quick(cv=GroupKFold(3)).fit(*table)
+
+
+@pytest.mark.parametrize(
+    ("cv", "n_scored"),
+    [
+        (0.25, 30),
+        (3, 120),
+        (KFold(4), 120),
+        (PredefinedSplit(np.r_[np.full(80, -1), np.zeros(40, int)]), 40),
+        ([(np.arange(70), np.arange(70, 120)), (np.arange(50, 120), np.arange(50))], 100),
+    ],
+)
+def test_designs_are_scored_on_every_held_out_row_of_every_split(table, cv, n_scored):
+    assert quick(cv=cv).fit(*table).front_[0].n_rows == n_scored
+
+
+def test_front_figures_are_those_of_the_deployed_stages_on_the_held_out_rows(table):
+    X, y = table
+    fold = np.r_[np.full(80, -1), np.zeros(40, int)]
+    clf = quick(cv=PredefinedSplit(fold), costs=[1, 2, 3, 4, 5, 6]).fit(X, y)
+    for i, point in enumerate(clf.front_):
+        report = clf.choose(i).evaluate(X[80:], y[80:])
+        assert (report.coverage, report.accuracy) == (point.coverage, point.accuracy)
+        assert report.cost == pytest.approx(point.cost, rel=1e-12)
+        assert tuple(leave.n_rows for leave in report.exits[:-1]) == point.exits
+
+
+def test_without_refit_the_scored_classifiers_are_deployed(table):
+    X, y = table
+    fold = np.r_[np.full(80, -1), np.zeros(40, int)]
+    clf = quick(cv=PredefinedSplit(fold), max_stages=1).fit(X, y)
+    scaler = StandardScaler().fit(X[:80])
+    model = LogisticRegression(solver="newton-cholesky", tol=1e-10).fit(
+        scaler.transform(X[:80]), y[:80]
+    )
+    expected = model.predict_proba(scaler.transform(X))
+    np.testing.assert_allclose(clf.predict_proba(X), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{"refit": True}, {"cv": 3}])
+def test_refit_and_several_splits_deploy_classifiers_of_all_rows(table, settings):
+    X, y = table
+    clf = quick(max_stages=1, **settings).fit(X, y)
+    rows = StandardScaler().fit_transform(X)
+    expected = LogisticRegression(solver="newton-cholesky", tol=1e-10).fit(rows, y)
+    np.testing.assert_allclose(clf.predict_proba(X), expected.predict_proba(rows), atol=1e-9)
+
+
+def test_predict_answers_for_rejected_rows_and_decide_does_not(table):
+    X, y = table
+    clf = quick(min_confidence=0.97).fit(X, y)
+    decisions = clf.decide(X)
+    assert not decisions.accepted.all()
+    assert set(clf.predict(X)) <= {"ill", "well"}
+    assert decisions.labels.mask.tolist() == (~decisions.accepted).tolist()
+
+
+def test_choose_deploys_the_point_it_is_given(table):
+    clf = quick(costs=[1, 2, 3, 4, 5, 6]).fit(*table)
+    last = clf.front_[-1]
+    assert clf.choose(last) is clf
+    assert (clf.point_, clf.design_, clf.cascade_.design) == (last, last.design, last.design)
+
+
+def test_choose_refuses_a_point_of_another_front(table):
+    clf = quick(min_confidence=0.8).fit(*table)
+    other = quick(min_confidence=0.6).fit(*table)
+    with pytest.raises(ValueError, match="point must be one of front_, got ParetoPoint"):
+        clf.choose(other.front_[0])
+    with pytest.raises(ValueError, match="point must be a whole number from 0 to"):
+        clf.choose(10_000)
+
+
+def test_history_tells_of_every_generation(table):
+    history = quick(generations=5).fit(*table).history_
+    assert [record.generation for record in history] == [0, 1, 2, 3, 4, 5]
+    assert all(a.n_designs <= b.n_designs for a, b in zip(history, history[1:], strict=False))
+    assert all(a.n_subsets <= b.n_subsets for a, b in zip(history, history[1:], strict=False))
+    assert all(a.seconds < b.seconds for a, b in zip(history, history[1:], strict=False))
+    assert history[-1].n_front >= 1
+    assert isinstance(history[-1].best.design, Design)
+
+
+def test_the_fittest_of_the_last_generation_leads_the_front(table):
+    clf = quick(prefer="fittest").fit(*table)
+    assert clf.design_ == clf.front_[0].design == clf.history_[-1].best.design
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({}, "all 8 generations have run"),
+        ({"generations": 0}, "all 0 generations have run"),
+        ({"max_stages": 1}, "only one design exists"),
+        ({"patience": 1}, "the fittest design has stayed the same for 1 generations"),
+        ({"time_limit": 1e-9}, "the time limit of 1e-09 s was reached"),
+        ({"population_size": 2}, "the population was full of non-dominated designs"),
+    ],
+)
+def test_stop_reason_says_why(table, settings, reason):
+    assert quick(**settings).fit(*table).stop_reason_.startswith(reason)
+
+
+@pytest.mark.parametrize("search", ["auto", "evolution", "paper"])
+def test_every_search_finds_the_same_for_now(table, search):
+    fronts = [quick(search=name).fit(*table).front_.points for name in (search, "paper")]
+    assert fronts[0] == fronts[1]
+
+
+def test_limits_choose_the_best_point_within_them(table):
+    clf = quick(costs=[1, 2, 3, 4, 5, 6], prefer={"max_cost": 12}).fit(*table)
+    assert clf.point_.cost <= 12
+    assert clf.point_ == clf.front_.select(max_cost=12)
+
+
+def test_limits_that_no_design_meets_keep_the_front_to_choose_from(table):
+    clf = quick(prefer={"max_cost": 0.1})
+    with pytest.raises(NoSuchDesign, match="None of the .* designs has cost at most 0.1"):
+        clf.fit(*table)
+    assert clf.choose(0).decide(table[0]).accepted.any()
+
+
+def test_costs_by_name_do_not_depend_on_their_order(table):
+    X, y = table
+    by_name = dict(zip(NAMES, [1.0, 2, 3, 4, 5, 6], strict=True))
+    shuffled = dict(sorted(by_name.items()))
+    fronts = [
+        quick(costs=costs).fit(X, y).front_.points
+        for costs in (by_name, shuffled, [1, 2, 3, 4, 5, 6], FeatureCosts.from_mapping(shuffled))
+    ]
+    assert all(front == fronts[0] for front in fronts)
+
+
+def test_unnamed_columns_take_the_names_of_feature_costs(table):
+    X, y = table
+    costs = FeatureCosts.from_array([1, 2, 3, 4, 5, 6], NAMES)
+    assert quick(costs=costs).fit(X.to_numpy(), y).design_.names == tuple(NAMES)
+
+
+def test_pandas_polars_and_numpy_give_the_same_front(table):
+    X, y = table
+    frames = [X, pl.from_pandas(X), X.to_numpy()]
+    fronts = [quick().fit(frame, y).front_ for frame in frames]
+    chromosomes = [[np.asarray(p.design).tolist() for p in front] for front in fronts]
+    assert chromosomes[0] == chromosomes[1] == chromosomes[2]
+    assert fronts[1].costs.names == tuple(NAMES)
+    assert fronts[2].costs.names == ("x0", "x1", "x2", "x3", "x4", "x5")
+
+
+def test_progress_goes_to_standard_error_only_when_asked_for(table, capsys):
+    quick().fit(*table)
+    silent = capsys.readouterr()
+    quick(verbose=1).fit(*table)
+    shown = capsys.readouterr()
+    assert silent.out == silent.err == shown.out == ""
+    assert "generation" in shown.err
+    assert "designs" in shown.err
+
+
+def test_fit_leaves_its_inputs_alone(table):
+    X, y = table
+    rows, labels = X.to_numpy().copy(), y.copy()
+    for array in (rows, labels):
+        array.setflags(write=False)
+    quick().fit(rows, labels).decide(rows)
+    assert np.array_equal(rows, X.to_numpy())
+
+
+def test_more_stages_never_make_the_balanced_score_of_breast_cancer_collapse():
+    X, y = load_breast_cancer(return_X_y=True)
+    clf = EMSCOClassifier(generations=15, max_stages=3, random_state=1).fit(X[::2], y[::2])
+    report = clf.evaluate(X[1::2], y[1::2])
+    assert report.accuracy > 0.93
+    assert report.coverage > 0.93
+    assert report.cost < 10
+
+
+def bad(X=None, y=None, **settings):
+    rows, labels = make_classification(40, 4, n_redundant=0, random_state=0)
+    rows = rows if X is None else X(rows)
+    return quick(**settings).fit(rows, labels if y is None else y(labels))
+
+
+def with_value(value):
+    def change(rows):
+        frame = pd.DataFrame(rows, columns=["a", "b", "c", "d"])
+        frame.loc[7, "c"] = value
+        return frame
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"X": with_value(np.nan)}, r"X must be finite, got NaN in column 'c', row 7\."),
+        (
+            {"X": with_value(-np.inf)},
+            r"X must be finite, got infinity \(-inf\) in column 'c', row 7",
+        ),
+        ({"y": lambda y: y * 0}, r"y must hold two classes, got one class only: 0\."),
+        ({"y": lambda y: np.arange(40) % 3}, "Only binary classification is supported.*3 classes"),
+        ({"y": lambda y: np.linspace(0, 1, 40)}, "Unknown label type: continuous.*two classes"),
+        ({"y": lambda y: y[:-1]}, r"inconsistent numbers of samples: \[40, 39\]"),
+        ({"y": lambda y: np.arange(40) == 3}, "class True must have at least 2 rows"),
+        ({"cv": [(np.arange(5), np.arange(5))], "y": lambda y: np.sort(y)}, "none of 1"),
+        (
+            {"costs": [1, 2, -3, 4]},
+            r"costs must be finite and at least 0, got -3 for feature 'x2'\.",
+        ),
+        ({"costs": [1, np.nan, 3, 4]}, "at least 0, got nan for feature 'x1'"),
+        ({"costs": [1, 2]}, r"costs must have one entry for each of the 4 features, got 2\."),
+        ({"costs": {"x0": 1, "x9": 2}}, r"costs must name features of the data.*got 'x9'\."),
+        ({"costs": {"x0": 1}}, "a cost for every feature, got none for 'x1', 'x2', 'x3'"),
+        ({"costs": "cheap"}, "costs must be"),
+        ({"min_confidence": 0.5}, r"min_confidence must be a number in \(0.5, 1\], got 0.5\."),
+        ({"min_confidence": 1.01}, r"min_confidence must be a number in \(0.5, 1\], got 1.01\."),
+        ({"min_confidence": "high"}, "min_confidence must be a number .* got 'high'"),
+        ({"max_stages": 0}, r"max_stages must be a whole number from 1 to 4, got 0\."),
+        ({"max_stages": 5}, r"max_stages must be a whole number from 1 to 4, got 5\."),
+        ({"max_stages": 2.5}, "max_stages must be a whole number from 1 to 4, got 2.5"),
+        (
+            {"search": "greedy"},
+            'search must be one of "auto", "evolution", "paper", got \'greedy\'',
+        ),
+        ({"prefer": "cheapest"}, "prefer must be \"balanced\".*got 'cheapest'"),
+        ({"prefer": {"max_price": 3}}, "limits out of max_cost.*got 'max_price'"),
+        ({"cv": 1}, "cv must be a fraction between 0 and 1, a number of folds from 2.*got 1"),
+        ({"cv": 0.0}, "cv must be a fraction"),
+        ({"cv": None}, "cv must be a fraction.*got None"),
+        ({"cv": 30}, "class 0 must have at least 30 rows because cv makes 30 folds"),
+        ({"refit": "yes"}, "refit must be True or False, got 'yes'"),
+        ({"population_size": 1}, "population_size must be a whole number from 2 up, got 1"),
+        ({"generations": -1}, "generations must be a whole number from 0 up, got -1"),
+        ({"mutation_rate": 1.5}, r"mutation_rate must be a number in \[0, 1\], got 1.5"),
+        ({"crossover_rate": -0.1}, r"crossover_rate must be a number in \[0, 1\], got -0.1"),
+        ({"elite_fraction": 2}, r"elite_fraction must be a number in \[0, 1\], got 2"),
+        ({"stage_bias": 0}, r"stage_bias must be a number in \(0, inf\), got 0"),
+        ({"epsilon": 0}, r"epsilon must be a number in \(0, inf\), got 0"),
+        ({"growth": True}, "growth must be a whole number from 0 up, got True"),
+        ({"patience": 0}, "patience must be a whole number from 1 up, got 0"),
+        ({"time_limit": 0}, r"time_limit must be a number in \(0, inf\), got 0"),
+        ({"memory_limit": "lots"}, "memory_limit must be a number of bytes.*got 'lots'"),
+        ({"memory_limit": 100}, "memory_limit must be at least"),
+        ({"verbose": -1}, "verbose must be a whole number from 0 up, got -1"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence(arguments, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        bad(**arguments)
+    assert "\n" not in str(caught.value)
+
+
+def test_fewer_rows_than_classes_are_refused():
+    with pytest.raises(ValueError, match="n_samples=1|one class only"):
+        quick().fit(np.ones((1, 2)), ["a"])
+
+
+def test_mismatched_columns_at_decision_time_are_refused(table):
+    X, y = table
+    clf = quick().fit(X.to_numpy(), y)
+    with pytest.raises(ValueError, match="X has 5 features, but EMSCOClassifier is expecting 6"):
+        clf.decide(X.to_numpy()[:, :5])
+
+
+def test_nan_at_decision_time_names_the_column(table):
+    X, y = table
+    clf = quick().fit(X, y)
+    with pytest.raises(ValueError, match="X must be finite, got NaN in column 'scan', row 3"):
+        clf.decide(X.assign(scan=X["scan"].where(X.index != 3)))
+
+
+def test_evaluate_refuses_labels_that_are_not_classes(table):
+    X, y = table
+    clf = quick().fit(X, y)
+    with pytest.raises(ValueError, match=r"y must hold the classes \['ill', 'well'\], got 'dead'"):
+        clf.evaluate(X, np.where(np.arange(120) == 5, "dead", y))
+
+
+def test_ctrl_c_during_fit_keeps_what_was_found(table, monkeypatch):
+    from emsco.scoring import Evaluator
+
+    score, calls = Evaluator.score, []
+
+    def interrupted(self, designs):
+        calls.append(len(designs))
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return score(self, designs)
+
+    monkeypatch.setattr(Evaluator, "score", interrupted)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        clf = quick().fit(*table)
+    assert clf.stop_reason_ == "interrupted after 2 generations"
+    assert "what it has found so far is kept" in str(seen[0].message)
+    assert clf.decide(table[0]).accepted.any()

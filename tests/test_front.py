@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+
+from emsco import FeatureCosts, NoSuchDesign, ParetoFront
+from emsco.scoring import Scores
+
+COSTS = FeatureCosts.from_mapping({"age": 1, "scan": 9})
+
+
+@pytest.fixture
+def front():
+    """Three trade-offs, the last shared by two designs."""
+    designs = np.array([[0, 0], [0, 1], [1, 0], [1, 0]], dtype=np.int16)
+    exits = np.array([[90, 0], [60, 20], [50, 10], [50, 10]])
+    hits = np.array([[80, 0], [58, 18], [50, 10], [50, 10]])
+    spent = np.array([1000, 460, 300, 300])
+    return ParetoFront.of(designs, Scores(100, exits, hits, spent, 1.0), COSTS, 0.8)
+
+
+def test_points_carry_objectives_and_counts(front):
+    point = front[1]
+    assert (point.coverage, point.accuracy, point.cost) == (0.8, 0.95, 4.6)
+    assert (point.n_stages, point.exits, point.hits, point.n_rows) == (2, (60, 20), (58, 18), 100)
+
+
+def test_ties_count_designs_with_the_same_objectives(front):
+    assert [point.n_tied for point in front] == [1, 1, 2, 2]
+
+
+def test_balanced_is_the_longest_of_the_three_population_free_objectives(front):
+    expected = [np.hypot(np.hypot(p.coverage, p.accuracy), 1 - p.cost / 10) for p in front]
+    np.testing.assert_allclose(front.balanced_scores(), expected)
+    assert front.balanced() is front[int(np.argmax(expected))]
+
+
+def test_knee_is_nearest_to_the_ideal_after_scaling(front):
+    assert front.knee() is front[1]
+
+
+def test_knee_of_a_single_point_is_that_point(front):
+    assert ParetoFront(front.points[:1], COSTS, 0.8).knee() is front[0]
+
+
+@pytest.mark.parametrize(
+    ("limits", "index"),
+    [
+        ({"max_cost": 4.6, "min_coverage": 0.61}, 1),
+        ({"max_cost": 4.5}, 2),
+        ({"min_coverage": 0.85}, 0),
+        ({"min_accuracy": 1.0}, 2),
+        ({"min_accuracy": 0.9, "min_coverage": 0.7}, 1),
+    ],
+)
+def test_select_takes_the_best_balanced_point_within_the_limits(front, limits, index):
+    assert front.select(**limits) is front[index]
+
+
+def test_select_without_any_point_says_how_near_the_front_comes(front):
+    message = r"None of the 4 designs has cost at most 2 \(the cheapest: 3\) and accuracy at least "
+    with pytest.raises(NoSuchDesign, match=message + r"0.99 \(the best: 1\); loosen a limit\."):
+        front.select(max_cost=2, min_accuracy=0.99)
+    with pytest.raises(LookupError, match=r"coverage at least 0.95 \(the best: 0.9\)"):
+        front.select(min_coverage=0.95)
+
+
+def test_tables_name_the_features(front):
+    frame = front.to_pandas()
+    assert frame["stage of scan"].tolist() == [1, 2, 1, 1]
+    assert frame["stage of age"].tolist() == [1, 1, 2, 2]
+    assert front.to_polars().columns == frame.columns.tolist()
+
+
+def test_records_hold_the_features_and_counts_of_each_stage(front):
+    record = front.to_dicts()[1]
+    assert record["stages"][1] == {"features": ["scan"], "exits": 20, "hits": 18}
+    assert record["cost"] == 4.6
+
+
+def test_repr_shows_a_table_and_cuts_long_designs(front):
+    text = repr(front)
+    assert "ParetoFront of 4 points on 100 held-out rows" in text
+    assert "age → scan" in text
+    names = tuple(f"a very long feature name {i}" for i in range(6))
+    wide = ParetoFront.of(
+        np.zeros((11, 6), dtype=np.int16),
+        Scores(10, np.full((11, 1), 5), np.full((11, 1), 5), np.full(11, 60), 1.0),
+        FeatureCosts.from_array(np.ones(6), names),
+        0.8,
+    )
+    assert max(map(len, repr(wide).splitlines())) < 110
+    assert "and 1 more; to_pandas() has all" in repr(wide)
+
+
+def test_a_front_is_a_sequence(front):
+    assert len(front) == len(list(front)) == 4
+    assert front[1:3] == front.points[1:3]
+    assert front[1] in front

@@ -1,0 +1,32 @@
+import types
+from importlib.metadata import metadata
+from pathlib import Path
+
+import emsco
+import emsco.metrics
+
+ROOT = Path(emsco.__file__).parent
+
+
+def test_what_is_visible_is_what_is_promised():
+    visible = {
+        name
+        for name, value in vars(emsco).items()
+        if not name.startswith("_") and not isinstance(value, types.ModuleType)
+    }
+    assert emsco.__all__ == sorted(visible)
+
+
+def test_the_promised_scorers_are_there():
+    promised = {
+        "coverage_score",
+        "make_selective_scorer",
+        "mean_cost_score",
+        "selective_accuracy_score",
+    }
+    assert promised <= set(emsco.metrics.__all__)
+
+
+def test_the_package_says_that_it_is_typed():
+    assert (ROOT / "py.typed").exists()
+    assert "Typing :: Typed" in metadata("emsco").get_all("Classifier")
