@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._typing import AnyArray, BoolArray, IntArray, StageArray
+from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco.errors import ParameterError
 
 __all__ = ["Design", "compress", "count_designs", "default_max_stages", "nested_subsets"]
+
+_POWERS: FloatArray = np.ldexp(1.0, np.arange(32))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,15 +147,41 @@ def row_keys(rows: AnyArray) -> list[bytes]:
     return [raw[i : i + width] for i in range(0, len(raw), width)]
 
 
-def distinct_rows(rows: BoolArray) -> tuple[IntArray, IntArray]:
-    """Indices of the different rows of a 2-D array of bits, and which of them each row is."""
-    n_words = -(-rows.shape[1] // 64)
-    packed = np.zeros((len(rows), 8 * n_words), dtype=np.uint8)
-    packed[:, : -(-rows.shape[1] // 8)] = np.packbits(rows, axis=1)
-    kind = np.dtype(np.uint64) if n_words == 1 else np.dtype((np.void, 8 * n_words))
-    keys = packed.view(kind).reshape(-1)
-    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
-    return first, number
+def totals_by_stage(
+    designs: StageArray, n_stages: int, values: FloatArray | IntArray
+) -> FloatArray:
+    """Sum of `values`, one per feature, over the features known after each stage.
+
+    Shape (n_designs, n_stages); exact for whole numbers whose sum is below 2⁵³.
+    """
+    n_designs = len(designs)
+    place = designs + n_stages * np.arange(n_designs)[:, None]
+    weights = np.broadcast_to(values, designs.shape)
+    bought = np.bincount(place.ravel(), weights.ravel(), minlength=n_designs * n_stages)
+    totals: FloatArray = np.cumsum(bought.reshape(n_designs, n_stages), axis=1)
+    return totals
+
+
+def subset_words(designs: StageArray, n_stages: int) -> WordArray:
+    """Features known after each stage as bits, feature i in bit i % 32 of word i // 32.
+
+    Shape (n_designs, n_stages, n_words).
+    """
+    parts = [designs[:, i : i + 32] for i in range(0, designs.shape[1], 32)]
+    totals = [totals_by_stage(part, n_stages, _POWERS[: part.shape[1]]) for part in parts]
+    return np.stack(totals, axis=2).astype(np.uint64)
+
+
+def words_of_subsets(subsets: BoolArray) -> WordArray:
+    """The same bits for subsets of shape (n_subsets, n_features)."""
+    parts = [subsets[:, i : i + 32] for i in range(0, subsets.shape[1], 32)]
+    return np.column_stack([part @ _POWERS[: part.shape[1]] for part in parts]).astype(np.uint64)
+
+
+def subsets_of_words(words: WordArray, n_features: int) -> BoolArray:
+    """The subsets behind rows of words."""
+    bits = words[:, :, None] >> np.arange(32, dtype=np.uint64) & np.uint64(1)
+    return bits.reshape(len(words), -1)[:, :n_features].astype(np.bool_)
 
 
 def chromosome_ranks(designs: StageArray) -> IntArray:

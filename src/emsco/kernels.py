@@ -24,12 +24,13 @@ _FAST = {"reassoc", "nsz", "contract", "arcp", "nnan", "ninf"}
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.6931471803691238
 _LN2_LOW = 1.9082149292705877e-10
+_LN2 = 0.6931471805599453
 _LARGEST_64 = 700.0
 _LARGEST_32 = np.float32(80.0)
 _ONE = np.float32(1.0)
 _HALF = np.float32(0.5)
 _LOG2_E_32 = np.float32(_LOG2_E)
-_LN2_32 = np.float32(0.6931471805599453)
+_LN2_32 = np.float32(_LN2)
 _SIXTH = np.float32(1 / 6)
 _24TH = np.float32(1 / 24)
 _120TH = np.float32(1 / 120)
@@ -64,7 +65,12 @@ def _popcount(_context: Any, _word: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
-def _exp_of_minus_64(x):  # compiled twice below
+@njit
+def _exp_of_minus(x):
+    """e⁻ˣ for x ≥ 0 to the last bit or two; every product and sum is rounded on its own.
+
+    Rows must be decided alike in whatever SIMD lane they land, so this one is not `_FAST`.
+    """
     t = -min(x, _LARGEST_64)
     k = np.floor(t * _LOG2_E + 0.5)
     r = (t - k * _LN2_HIGH) - k * _LN2_LOW
@@ -84,9 +90,24 @@ def _exp_of_minus_64(x):  # compiled twice below
     return p * _double_from_bits((np.int64(k) + 1023) << 52)
 
 
-# Deciding rows must not depend on SIMD lanes, so there every product and sum is rounded on its own.
-_exp_of_minus = njit(_exp_of_minus_64)
-_fast_exp_of_minus = njit(_exp_of_minus_64, fastmath=_FAST)
+@njit(fastmath=_FAST)
+def _fast_exp_of_minus(x):
+    """e⁻ˣ for x ≥ 0 to 2e-13, as good as the fits need."""
+    t = -min(x, _LARGEST_64)
+    k = np.floor(t * _LOG2_E + 0.5)
+    r = t - k * _LN2
+    p = 1 / 3628800.0
+    p = p * r + 1 / 362880.0
+    p = p * r + 1 / 40320.0
+    p = p * r + 1 / 5040.0
+    p = p * r + 1 / 720.0
+    p = p * r + 1 / 120.0
+    p = p * r + 1 / 24.0
+    p = p * r + 1 / 6.0
+    p = p * r + 0.5
+    p = p * r + 1.0
+    p = p * r + 1.0
+    return p * _double_from_bits((np.int64(k) + 1023) << 52)
 
 
 @njit(fastmath=_FAST)
@@ -126,6 +147,23 @@ def _logits(rows, columns, coefs, size, start, stop, out):
         for r in range(n):
             out[r] += b0 * x0[r]
         i += 1
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _residuals(logit, target, out):
+    for r in range(len(target)):
+        q = _fast_exp_of_minus(abs(logit[r]))
+        d = 1.0 / (1.0 + q)
+        out[r] = (d if logit[r] >= 0 else q * d) - target[r]
+
+
+@njit(fastmath=_FAST, error_model="numpy")
+def _residuals_32(logit, target, out, weight):
+    for r in range(len(target)):
+        q = _exp_of_minus_32(abs(logit[r]))
+        d = _ONE / (_ONE + q)
+        out[r] = (d if logit[r] >= 0 else q * d) - target[r]
+        weight[r] = q * d * d
 
 
 @njit(fastmath=_FAST)
@@ -210,20 +248,15 @@ def add_terms(
             size = sizes[m]
             if fine[m]:
                 _logits(rows, columns[m], coefs[m], size, start, stop, logit)
-                for r in range(stop - start):
-                    q = _fast_exp_of_minus(abs(logit[r]))
-                    d = 1.0 / (1.0 + q)
-                    residual[r] = (d if logit[r] >= 0 else q * d) - targets[start + r]
-                    weight[r] = q * d * d
+                _residuals(logit, targets[start:stop], residual)
+                if curved[m]:
+                    for r in range(stop - start):
+                        logit32[r] = logit[r]
+                    _residuals_32(logit32, targets32[start:stop], residual32, weight)
                 _add_gradient(rows, columns[m], size, start, stop, residual, gradient[m])
             else:
                 _logits(rows32, columns[m], coefs[m], size, start, stop, logit32)
-                for r in range(stop - start):
-                    q32 = _exp_of_minus_32(abs(logit32[r]))
-                    d32 = _ONE / (_ONE + q32)
-                    p32 = d32 if logit32[r] >= 0 else q32 * d32
-                    residual32[r] = p32 - targets32[start + r]
-                    weight[r] = q32 * d32 * d32
+                _residuals_32(logit32, targets32[start:stop], residual32, weight)
                 _add_gradient(rows32, columns[m], size, start, stop, residual32, gradient[m])
             if curved[m]:
                 _add_hessian(rows32, columns[m], size, start, stop, weight, weighted, hessian[m])

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 
 from emsco._typing import FloatArray, IntArray, StageArray
 from emsco.costs import FeatureCosts
-from emsco.design import nested_subsets, row_keys
+from emsco.design import row_keys, totals_by_stage
 from emsco.subsets.bank import Chains, SubsetBank
 
 __all__ = ["Evaluator", "Scores"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Scores:
     """How designs did on the held-out rows.
 
@@ -58,29 +59,29 @@ class Scores:
             parts[0].unit,
         )
 
-    @property
+    @cached_property
     def accepted(self) -> IntArray:
         """Rows that leave with a label."""
         total: IntArray = self.exits.sum(axis=1)
         return total
 
-    @property
+    @cached_property
     def correct(self) -> IntArray:
         """Rows that leave with the right label."""
         total: IntArray = self.hits.sum(axis=1)
         return total
 
-    @property
+    @cached_property
     def coverage(self) -> FloatArray:
         """Share of rows that leave with a label."""
         return self.accepted / self.n_rows
 
-    @property
+    @cached_property
     def accuracy(self) -> FloatArray:
         """Share of the accepted rows that are right; 0 where none is accepted."""
         return self.correct / np.maximum(self.accepted, 1)
 
-    @property
+    @cached_property
     def cost(self) -> FloatArray:
         """Mean over all rows, rejected ones included, of what was bought for them."""
         return self.spent * self.unit / self.n_rows
@@ -161,7 +162,7 @@ class Evaluator:
 
     def _spent(self, designs: StageArray, exits: IntArray) -> IntArray | FloatArray:
         """Rows that leave at stage j pay for stages up to j; rejected rows pay for all."""
-        paid = nested_subsets(designs, self._max_stages) @ self._units
+        paid = totals_by_stage(designs, self._max_stages, self._units).astype(self._units.dtype)
         rejected = self._n_rows - exits.sum(axis=1)
         spent: IntArray | FloatArray = (exits * paid).sum(axis=1) + rejected * paid[:, -1]
         return spent

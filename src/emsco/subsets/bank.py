@@ -11,8 +11,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray, StageArray
-from emsco.design import distinct_rows, nested_subsets, row_keys, stage_counts
+from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray, StageArray, WordArray
+from emsco.design import (
+    row_keys,
+    stage_counts,
+    subset_words,
+    subsets_of_words,
+    words_of_subsets,
+)
 from emsco.errors import ParameterError
 from emsco.subsets.logistic import LogisticFits
 from emsco.subsets.models import ModelBatch, Models
@@ -42,12 +48,14 @@ class Chains:
         """The different subsets that `designs`, shape (n_designs, n_features), go through."""
         n_stages = stage_counts(designs)
         most = int(n_stages.max(initial=1))
+        words = subset_words(designs, most)
         used = np.arange(most) < n_stages[:, None]
-        subsets = nested_subsets(designs, most)[used]
-        first, number = distinct_rows(subsets)
+        distinct, number = _distinct(words[used])
         index = np.zeros(used.shape, dtype=np.int64)
         index[used] = number
-        return cls(subset_keys(subsets[first]), subsets[first], index, n_stages)
+        return cls(
+            row_keys(distinct), subsets_of_words(distinct, designs.shape[1]), index, n_stages
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,22 +154,22 @@ class SubsetBank:
         `subsets` has shape (n_subsets, n_features) and no row twice.
         """
         keys = subset_keys(subsets)
-        slots, fresh = self._models.claim(keys)
-        new = np.flatnonzero(fresh)
-        with _claimed(self._models, [keys[i] for i in new]):
-            self._fit(subsets[new], slots[new])
+        slots, new = self._models.claim(keys)
+        if new.size:
+            with _claimed(self._models, [keys[i] for i in new]):
+                self._fit(subsets[new], slots[new])
         found: FloatArray = self._coefs[:, slots]
         return found
 
     def _slots_of(self, chains: Chains, min_confidence: float) -> IntArray:
         """Slot of the bits of each subset, after fitting and judging those that have none."""
         places = [(min_confidence, key) for key in chains.keys]
-        slots, fresh = self._slots.claim(places)
-        new = np.flatnonzero(fresh)
-        with _claimed(self._slots, [places[i] for i in new]):
-            subsets = chains.subsets[new]
-            coefs = self.coefs(subsets)
-            self._judge(subsets, coefs, slots[new], min_confidence)
+        slots, new = self._slots.claim(places)
+        if new.size:
+            with _claimed(self._slots, [places[i] for i in new]):
+                subsets = chains.subsets[new]
+                coefs = self.coefs(subsets)
+                self._judge(subsets, coefs, slots[new], min_confidence)
         return slots
 
     def _fit(self, subsets: BoolArray, slots: IntArray) -> None:
@@ -227,7 +235,16 @@ class SubsetBank:
 
 def subset_keys(subsets: BoolArray) -> list[bytes]:
     """The name under which a bank keeps each subset."""
-    return row_keys(np.packbits(subsets, axis=1))
+    return row_keys(words_of_subsets(subsets))
+
+
+def _distinct(words: WordArray) -> tuple[WordArray, IntArray]:
+    """Different rows, and which of them each row is."""
+    if words.shape[1] == 1:  # far faster than the general way
+        values, number = np.unique(words[:, 0], return_inverse=True)
+        return values[:, None], number
+    distinct, number = np.unique(words, axis=0, return_inverse=True)
+    return distinct, number.reshape(-1)
 
 
 @contextmanager
