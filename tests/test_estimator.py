@@ -181,7 +181,7 @@ def test_the_fittest_of_the_last_generation_leads_the_front(table):
         ({"max_stages": 1}, "only one design exists"),
         ({"patience": 1}, "the fittest design has stayed the same for 1 generations"),
         ({"time_limit": 1e-9}, "the time limit of 1e-09 s was reached"),
-        ({"population_size": 2}, "the population was full of non-dominated designs"),
+        ({"population_size": 2}, "the population was full of elite designs"),
     ],
 )
 def test_stop_reason_says_why(table, settings, reason):

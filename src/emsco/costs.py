@@ -15,6 +15,7 @@ from emsco.errors import CostsError
 __all__ = ["CostsLike", "FeatureCosts"]
 
 _FINEST_DECIMALS = 6
+_LARGEST_COST = 1e100  # so that no sum over rows and features can overflow
 _LARGEST_WHOLE = 2**40  # of the sum of costs in units; leaves 2**22 rows within int64
 
 
@@ -45,7 +46,7 @@ class FeatureCosts:
         """Copy, check and lock `costs`."""
         try:
             owned = np.array(self.costs, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             raise CostsError(f"costs must be numbers, got {self.costs!r}.") from None
         _check_costs(owned, self.names)
         owned.setflags(write=False)
@@ -92,8 +93,11 @@ class FeatureCosts:
 
     def cost_of(self, features: Iterable[str]) -> float:
         """Cost of buying the named features for one row."""
-        position = {name: i for i, name in enumerate(self.names)}
-        return float(sum(self.costs[position[name]] for name in features))
+        by_name = dict(zip(self.names, self.costs.tolist(), strict=True))
+        wanted = list(features)
+        if unknown := [name for name in wanted if name not in by_name]:
+            raise CostsError(f"features must be out of {_some(self.names)}, got {_some(unknown)}.")
+        return float(sum(by_name[name] for name in wanted))
 
     def in_units(self) -> tuple[IntArray | FloatArray, float]:
         """Costs as whole numbers of a unit, and the unit; as they are, and 1.0, where none fits.
@@ -130,6 +134,8 @@ def _check_costs(costs: FloatArray, names: tuple[str, ...]) -> None:
             f"costs must be finite and at least 0, got {costs[bad[0]]:g} for feature "
             f"{names[bad[0]]!r}."
         )
+    if costs.max(initial=0) > _LARGEST_COST:
+        raise CostsError(f"costs must be at most {_LARGEST_COST:g}, got {costs.max():g}.")
     if not (costs > 0).any():
         raise CostsError(f"at least one cost must be above 0, got 0 for all {len(costs)} features.")
 

@@ -39,16 +39,18 @@ class Design:
 
     def __post_init__(self) -> None:
         """Copy, check and lock `stages`."""
-        owned = np.array(self.stages, dtype=np.int16)
-        if owned.ndim != 1 or owned.size != len(self.names) or not owned.size:
+        given = np.asarray(self.stages)
+        if given.ndim != 1 or given.size != len(self.names) or not given.size:
             raise ParameterError(
                 f"stages must hold one number for each of {len(self.names)} features, "
-                f"got an array of shape {owned.shape}."
+                f"got an array of shape {given.shape}."
             )
-        if not np.array_equal(np.unique(owned), np.arange(owned.max() + 1)):
+        used = np.unique(given)
+        if not np.array_equal(used, np.arange(len(used))):
             raise ParameterError(
-                f"stages must count from 0 without gaps, got {owned.tolist()}; see compress()."
+                f"stages must count from 0 without gaps, got {given.tolist()}; see compress()."
             )
+        owned = given.astype(np.int16)
         owned.setflags(write=False)
         object.__setattr__(self, "stages", owned)
 

@@ -44,7 +44,10 @@ def check_number(
 ) -> float:
     """A number in an interval; `ends` tells which ends belong to it, as in "(]"."""
     rule = f"a number in {ends[0]}{low:g}, {high:g}{ends[1]}{note}"
-    number = float(value) if is_number(value) else math.nan
+    try:
+        number = float(value) if is_number(value) else math.nan
+    except OverflowError:
+        number = math.nan
     above = number > low if ends[0] == "(" else number >= low
     below = number < high if ends[1] == ")" else number <= high
     if not (above and below):  # written so that NaN fails too
@@ -61,12 +64,12 @@ def memory_bytes(name: str, value: Any) -> int:
     1536
     """
     text = str(value).strip().upper()
-    match = re.fullmatch(r"([0-9.]+(?:E[0-9]+)?)\s*([KMGT]?I?B|)", text)
+    match = re.fullmatch(r"([0-9.]+(?:E[+]?[0-9]+)?)\s*([KMGT]?I?B|)", text)
     try:
         if match is None or match[2] == "IB" or isinstance(value, (bool, np.bool_)):
             raise ValueError
         size = int(float(match[1]) * _UNITS[match[2]])
-    except ValueError:
+    except (OverflowError, ValueError):
         size = 0
     if size <= 0:
         raise ParameterError(

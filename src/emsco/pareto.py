@@ -14,6 +14,7 @@ from emsco.scoring import Scores
 __all__ = ["Ranking", "accuracy_key", "exact_objectives", "pareto_levels"]
 
 _HALF_BITS = 31
+_AGGREGATE_DECIMALS = 12
 _SAME_COST = 1e-9  # relative; costs closer than this are equal where they are not whole numbers
 
 
@@ -72,7 +73,9 @@ class Ranking:
         # Levels first: a better level has the higher fitness whatever the aggregate, and
         # integers settle it where the logarithm of a large power would round.
         chromosome = chromosome_ranks(designs)
-        order = np.lexsort((chromosome, stage_counts(designs), -aggregate, level))
+        # Aggregates that differ by rounding alone are equal, and leave the order to simplicity.
+        rounded = np.round(aggregate, _AGGREGATE_DECIMALS)
+        order = np.lexsort((chromosome, stage_counts(designs), -rounded, level))
         return cls(level, aggregate, log_fitness, order, chromosome)
 
     @property

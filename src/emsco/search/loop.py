@@ -66,12 +66,14 @@ def run_search(
     scored there is nothing to keep, and KeyboardInterrupt goes on to the caller.
     """
     records: list[SearchRecord] = []
+    front: tuple[StageArray, Scores]
     started = perf_counter()
     reason = None
     try:
         while reason is None:
             search.tell(evaluator.score(search.ask()))
-            records.append(_record(search, evaluator, perf_counter() - started))
+            front = search.front  # of a whole generation, should the next one be interrupted
+            records.append(_record(search, front, evaluator, perf_counter() - started))
             if report:
                 report(records[-1])
             reason = search.stop_reason
@@ -82,12 +84,13 @@ def run_search(
             raise
         reason = f"interrupted after {records[-1].generation} generations"
         warnings.warn(f"Search {reason}; what it has found so far is kept.", stacklevel=2)
-    designs, scores = search.front
-    return SearchResult(designs, scores, tuple(records), reason)
+    return SearchResult(*front, tuple(records), reason)
 
 
-def _record(search: Search, evaluator: Evaluator, seconds: float) -> SearchRecord:
-    designs, scores = search.front
+def _record(
+    search: Search, front: tuple[StageArray, Scores], evaluator: Evaluator, seconds: float
+) -> SearchRecord:
+    designs, scores = front
     return SearchRecord(
         generation=search.generation,
         best=designs[0],

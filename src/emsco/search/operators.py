@@ -41,7 +41,6 @@ def initial_population(
     designs = np.zeros((n_designs, n_features), dtype=np.int16)
     poor = np.arange(n_designs)
     while poor.size:
-        designs[poor] = 0
         designs[poor] = mutate(designs[poor], _INITIAL_RATE, stage_bias, 2, rng)
         poor = poor[designs[poor].max(axis=1) == 0]
     return designs

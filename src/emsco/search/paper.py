@@ -93,7 +93,8 @@ class PaperSearch:
     @property
     def best(self) -> StageArray:
         """The fittest design of the current generation."""
-        fittest: StageArray = self._designs[self._ranking.order[0]]
+        designs, _ = self.front
+        fittest: StageArray = designs[0]
         return fittest
 
     @property
@@ -104,8 +105,9 @@ class PaperSearch:
     @property
     def front(self) -> tuple[StageArray, Scores]:
         """The distinct non-dominated designs of the current generation, fittest first."""
+        scores = self._known_scores
         first = self._distinct[self._ranking.level[self._distinct] == 0]
-        return self._designs[first], self._known_scores[first]
+        return self._designs[first], scores[first]
 
     @property
     def _known_scores(self) -> Scores:
@@ -148,10 +150,7 @@ class PaperSearch:
         if settings.patience is not None and self._same_best >= settings.patience:
             return f"the fittest design has stayed the same for {settings.patience} generations"
         if settings.growth == 0 and len(self._elites) == self._size:
-            return (
-                f"the population was full of non-dominated designs after {self.generation} "
-                "generations"
-            )
+            return f"the population was full of elite designs after {self.generation} generations"
         return None
 
     def _resize(self) -> None:

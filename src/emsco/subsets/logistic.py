@@ -38,6 +38,9 @@ class LogisticFits:
     def __init__(
         self, shards: Sequence[Shard], n_features: int, n_rows: int, penalty: float = 1.0
     ) -> None:
+        from emsco import kernels
+
+        self._kernels = kernels
         self._shards = shards
         self._penalty = penalty
         # Largest component of the summed gradient; where rounding of the sum allows, far below
@@ -52,10 +55,8 @@ class LogisticFits:
 
     def fit(self, subsets: BoolArray) -> Models:
         """Fit one model per row of `subsets`, shape (n_models, n_features)."""
-        from emsco import kernels
-
         batch = ModelBatch.of(subsets)
-        kernels.start_models(
+        self._kernels.start_models(
             self._gradient_0,
             self._hessian_0,
             self._penalty,
@@ -72,7 +73,7 @@ class LogisticFits:
                 return batch.models
             for shard in self._shards:
                 shard.add_terms(batch, live)
-            n_live = kernels.advance_models(
+            n_live = self._kernels.advance_models(
                 self._penalty,
                 self._tolerance,
                 live,

@@ -61,6 +61,9 @@ class LocalShard:
         held_out_rows: FloatArray,
         held_out_labels: LabelArray,
     ) -> None:
+        from emsco import kernels
+
+        self._kernels = kernels
         self._rows = train_rows
         self._rows32 = train_rows.astype(np.float32)
         self._targets = train_labels.astype(np.float64)
@@ -77,9 +80,7 @@ class LocalShard:
 
     def add_terms(self, batch: ModelBatch, live: IntArray) -> None:
         """Add Σ over training rows of each live model's gradient, and Hessian where `curved`."""
-        from emsco import kernels
-
-        kernels.add_terms(
+        self._kernels.add_terms(
             self._rows,
             self._targets,
             self._rows32,
@@ -104,10 +105,8 @@ class LocalShard:
 
     def judge(self, models: Models, slots: IntArray, min_confidence: float) -> None:
         """Store which held-out rows each model accepts, and accepts correctly, as bits."""
-        from emsco import kernels
-
         accepted, correct = self._bits
-        kernels.judge_rows(
+        self._kernels.judge_rows(
             self._held_out_rows,
             self._held_out_labels,
             models.columns,
@@ -123,10 +122,8 @@ class LocalShard:
         self, chains: IntArray, n_stages: IntArray, exits: IntArray, hits: IntArray
     ) -> None:
         """Send all held-out rows through each design, given as the slots of its nested subsets."""
-        from emsco import kernels
-
         accepted, correct = self._bits
-        kernels.count_exits(accepted, correct, chains, n_stages, exits, hits)
+        self._kernels.count_exits(accepted, correct, chains, n_stages, exits, hits)
 
 
 def cut_shards(

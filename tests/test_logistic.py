@@ -1,0 +1,274 @@
+"""Batched logistic regressions: scikit-learn's answers, at the optimum, whatever the batch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from joblib import Parallel, delayed
+from scipy.special import expit
+from sklearn import config_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from emsco.subsets import logistic
+from emsco.subsets.bank import SplitRows
+from emsco.subsets.scaling import Scaling
+
+
+def all_subsets(n_features):
+    return (np.arange(1, 2**n_features)[:, None] >> np.arange(n_features) & 1).astype(bool)
+
+
+def fit(X, y, subsets=None, penalty=1.0):
+    """Weights (n_models, n_features + 1) of the given subsets, by default of all."""
+    subsets = all_subsets(X.shape[1]) if subsets is None else subsets
+    rows = np.arange(len(X))
+    split = SplitRows.cut(X, y.astype(np.uint8), rows, rows[:0], penalty)
+    return split.fits.fit(subsets).spread(X.shape[1])
+
+
+def largest_gradient(coefs, X, y, subsets=None):
+    """Of Σ log-loss + ½ |w|² over every model's own columns, in plain float64."""
+    subsets = all_subsets(X.shape[1]) if subsets is None else subsets
+    columns = Scaling.learn(X).columns(X)
+    gradient = (expit(coefs @ columns) - y) @ columns.T
+    gradient[:, 1:] = (gradient + coefs)[:, 1:] * subsets
+    return np.abs(gradient).max()
+
+
+def noisy_rows(n_rows=120, n_features=5, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, size=n_rows)
+    return rng.normal(size=(n_rows, n_features)) + y[:, None] * np.linspace(1, 0, n_features), y
+
+
+def paper_rows(data):
+    """Standardised training rows, labels, and standardised held-out rows, made without emsco."""
+    X = data.X[data.train]
+    mean, deviation = X.mean(axis=0), X.std(axis=0)
+    return (X - mean) / deviation, data.y[data.train], (data.X[data.held_out] - mean) / deviation
+
+
+def peer_probabilities(Z, y, Z_new, subsets):
+    out = []
+    with config_context(assume_finite=True, skip_parameter_validation=True):
+        for subset in subsets:
+            peer = LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000)
+            peer.fit(Z[:, subset], y)
+            out.append(peer.predict_proba(Z_new[:, subset])[:, 1])
+    return np.array(out)
+
+
+def newton_step(coefs, Z, y):
+    """What plain NumPy would still change of one model's weights, coefs without the zeros."""
+    x = np.column_stack([np.ones(len(Z)), Z])
+    p = expit(x @ coefs)
+    ridge = np.diag(np.r_[0.0, np.ones(Z.shape[1])])
+    return -np.linalg.solve((x.T * (p * (1 - p))) @ x + ridge, x.T @ (p - y) + ridge @ coefs)
+
+
+class TestScikitLearnAgrees:
+    # Scikit-learn would need minutes for all 16,383 subsets of credit where cores are slow or busy:
+    # there it checks a fixed 1,500, and the Newton step that is left bounds the error of all.
+    @pytest.mark.parametrize(
+        ("name", "n_checked"), [("pima", 255), ("heart", 4095), ("credit", 1500)]
+    )
+    def test_probabilities_equal_scikit_learns(self, paper_set, name, n_checked):
+        data = paper_set(name)
+        Z, y, Z_new = paper_rows(data)
+        subsets = all_subsets(Z.shape[1])
+        checked = np.random.default_rng(0).permutation(len(subsets))[:n_checked]
+        peers = Parallel(n_jobs=2)(
+            delayed(peer_probabilities)(Z, y, Z_new, part)
+            for part in np.array_split(subsets[checked], 4)
+        )
+        coefs = fit(data.X[data.train], y, subsets[checked])
+        ours = expit(coefs[:, :1] + coefs[:, 1:] @ Z_new.T)
+        assert np.abs(ours - np.concatenate(peers)).max() < 1e-8
+
+    @pytest.mark.parametrize("name", ["pima", "heart", "credit"])
+    def test_the_newton_step_that_is_left_moves_no_probability_of_any_subset(self, paper_set, name):
+        data = paper_set(name)
+        Z, y, Z_new = paper_rows(data)
+        subsets, worst = all_subsets(Z.shape[1]), 0.0
+        for subset, coefs in zip(subsets, fit(data.X[data.train], y), strict=True):
+            step = newton_step(coefs[np.r_[True, subset]], Z[:, subset], y)
+            moved = step[0] + Z_new[:, subset] @ step[1:]
+            worst = max(worst, np.abs(moved).max() / 4)  # no probability is steeper than that
+        assert worst < 1e-9
+
+    @pytest.mark.parametrize("penalty", [0.1, 10.0])
+    def test_the_penalty_is_the_inverse_of_scikit_learns_c(self, small_problem, penalty):
+        X, y = small_problem
+        Z = (X - X.mean(axis=0)) / X.std(axis=0)
+        peer = LogisticRegression(
+            C=1 / penalty, solver="newton-cholesky", tol=1e-10, max_iter=1000
+        ).fit(Z, y)
+        ours = fit(X, y, np.ones((1, 6), dtype=bool), penalty)[0]
+        np.testing.assert_allclose(ours, np.r_[peer.intercept_, peer.coef_[0]], atol=1e-8)
+
+
+class TestScaling:
+    def test_columns_have_mean_0_and_deviation_1_below_a_line_of_ones(self, small_problem):
+        X, _ = small_problem
+        columns = Scaling.learn(X * 1e3 - 5).columns(X * 1e3 - 5)
+        assert (columns[0] == 1).all()
+        np.testing.assert_allclose(columns[1:].mean(axis=1), 0, atol=1e-13)
+        np.testing.assert_allclose(columns[1:].std(axis=1), 1, rtol=1e-13)
+
+    @pytest.mark.parametrize("value", [0.0, 0.1, -3.7, 1e9, 1e-300])
+    def test_a_constant_column_becomes_exactly_0(self, value):
+        scaling = Scaling.learn(np.full((77, 1), value))
+        assert not scaling.columns(np.full((77, 1), value))[1].any()
+        assert scaling.deviation.tolist() == [1.0]
+
+    def test_more_rows_than_a_block_are_standardised_alike(self):
+        X = np.random.default_rng(0).normal(3, 9, size=(70_000, 2))
+        scaling = Scaling.learn(X)
+        np.testing.assert_allclose(scaling.mean, X.mean(axis=0), rtol=1e-13)
+        np.testing.assert_allclose(scaling.deviation, X.std(axis=0), rtol=1e-13)
+        assert np.array_equal(scaling.columns(X)[1:, -5:], scaling.columns(X[-5:])[1:])
+
+
+class TestOptimum:
+    def test_separable_classes(self):
+        X, y = noisy_rows()
+        X[:, 0] = 2.0 * y - 1
+        assert largest_gradient(fit(X, y), X, y) < 5e-9
+
+    def test_exact_copies_share_the_weight(self):
+        X, y = noisy_rows()
+        X[:, 3], X[:, 4] = X[:, 0], 7 - 3 * X[:, 1]
+        coefs = fit(X, y)
+        assert largest_gradient(coefs, X, y) < 5e-9
+        np.testing.assert_allclose(coefs[-1, 4], coefs[-1, 1], rtol=1e-7)
+        np.testing.assert_allclose(coefs[-1, 5], -coefs[-1, 2], rtol=1e-7)
+
+    @pytest.mark.parametrize("distance", [1e-12, 1e-8, 1e-4])
+    def test_nearly_equal_columns(self, distance):
+        X, y = noisy_rows(n_rows=1000)
+        X[:, 1] = X[:, 0] + distance * X[:, 4]
+        assert largest_gradient(fit(X, y), X, y) < 5e-9
+
+    def test_a_constant_column_gets_weight_0(self):
+        X, y = noisy_rows()
+        X[:, 2] = 0.1
+        coefs = fit(X, y)
+        assert not coefs[:, 3].any()
+        assert largest_gradient(coefs, X, y) < 5e-9
+
+    def test_a_model_of_constant_columns_only_knows_the_share_of_each_class(self):
+        y = np.arange(40) % 4 == 0
+        coefs = fit(np.full((40, 2), 5.0), y)
+        np.testing.assert_allclose(expit(coefs[:, 0]), 0.25, rtol=1e-10)
+        assert not coefs[:, 1:].any()
+
+    @pytest.mark.parametrize("size", [1e3, 1e9, 1e100])
+    def test_huge_outliers(self, size):
+        X, y = noisy_rows(n_rows=2000)
+        X[5, 0], X[6, 1] = size, -size * (2.0 * y[6] - 1)  # one of them with the wrong label
+        assert largest_gradient(fit(X, y), X, y) < 5e-9
+
+    def test_one_row_of_a_class_among_thousands(self):
+        X, _ = noisy_rows(n_rows=5000)
+        y = np.arange(5000) == 17
+        assert largest_gradient(fit(X, y), X, y) < 5e-9
+
+    @pytest.mark.parametrize("y", [[0, 0, 0, 1], [0, 1, 0, 1], [1, 1, 0, 1]])
+    def test_four_rows(self, y):
+        X = np.array([[0.0, 1, 2], [1, 1, 0], [0, 5, 5], [3, 1, 1]])
+        assert largest_gradient(fit(X, np.array(y)), X, np.array(y)) < 5e-9
+
+    @pytest.mark.parametrize("n_rows", [10, 50, 300, 2000])
+    def test_features_that_say_next_to_nothing(self, n_rows):
+        """Their gradients are as small as the noise of single precision almost from the start."""
+        rng = np.random.default_rng(0)
+        y = np.arange(n_rows) % 2
+        centred = y - 0.5
+        X = rng.normal(size=(n_rows, 500))
+        X -= np.outer(centred, centred @ X / (centred @ centred))
+        X += np.outer(centred, 10.0 ** rng.uniform(-7, -1, size=500))
+        single = np.eye(500, dtype=bool)
+        assert largest_gradient(fit(X, y, single), X, y, single) < 5e-9
+
+    def test_a_fit_that_runs_out_of_passes_says_so(self, monkeypatch):
+        monkeypatch.setattr(logistic, "_MOST_PASSES", 2)
+        X, y = noisy_rows()
+        with pytest.warns(ConvergenceWarning, match="31 of 31 stage classifiers did not converge"):
+            fit(X, y)
+
+
+def nasty_column(kind, rng, y, last):
+    n = len(y)
+    made = {
+        "normal": rng.normal(size=n),
+        "constant": np.full(n, 0.1),
+        "copy": last.copy(),
+        "line": 7 - 3 * last,
+        "near": last * (1 + 1e-7 * rng.normal(size=n)),
+        "outlier": np.r_[1e12, rng.normal(size=n - 1)],
+        "separating": 2.0 * y - 1,
+        "wrong_outlier": (2.0 * y - 1) * np.r_[-1e3, np.ones(n - 1)],
+        "heavy": rng.standard_cauchy(n),
+        "rare": np.r_[1.0, np.zeros(n - 1)],
+        "far": 1e3 + 1e-8 * rng.normal(size=n),
+    }
+    return made[kind]
+
+
+KINDS = ["normal", "constant", "copy", "line", "near", "outlier"]
+KINDS += ["separating", "wrong_outlier", "heavy", "rare", "far"]
+
+
+@settings(deadline=None, max_examples=100, derandomize=True)
+@given(
+    kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=6),
+    n_rows=st.sampled_from([4, 5, 8, 30, 257, 600]),
+    share=st.sampled_from([0.5, 0.2, 0.01]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_nasty_data_are_fitted_to_the_optimum(kinds, n_rows, share, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n_rows) < share
+    y[:2] = rng.permutation([False, True])
+    columns = [rng.normal(size=n_rows)]
+    for kind in kinds:
+        columns.append(nasty_column(kind, rng, y, columns[-1]))
+    X = np.column_stack(columns[1:])
+    assert largest_gradient(fit(X, y), X, y) < 5e-9
+
+
+class TestBatches:
+    @pytest.mark.parametrize("n_rows", [100, 700])
+    def test_a_fit_is_the_same_bits_alone_in_any_batch_and_in_any_order(self, n_rows):
+        X, y = noisy_rows(n_rows=n_rows, n_features=7, seed=3)
+        subsets = all_subsets(7)
+        together = fit(X, y)
+        order = np.random.default_rng(4).permutation(len(subsets))
+        shuffled = fit(X, y, subsets[order])
+        alone = np.concatenate([fit(X, y, subset[None]) for subset in subsets])
+        assert shuffled.tobytes() == together[order].tobytes()
+        assert alone.tobytes() == together.tobytes()
+
+    def test_fits_of_the_papers_set_do_not_depend_on_the_batch(self, paper_set):
+        data = paper_set("heart")
+        X, y = data.X[data.train], data.y[data.train]
+        subsets = all_subsets(12)
+        parts = np.array_split(np.random.default_rng(5).permutation(len(subsets)), 37)
+        coefs = np.empty((len(subsets), 13))
+        for part in parts:
+            coefs[part] = fit(X, y, subsets[part])
+        assert coefs.tobytes() == fit(X, y).tobytes()
+
+    @settings(deadline=None, max_examples=30, derandomize=True)
+    @given(picks=st.lists(st.integers(0, 62), min_size=1, max_size=40), seed=st.integers(0, 99))
+    def test_neighbours_in_a_batch_change_nothing(self, picks, seed):
+        X, y = noisy_rows(n_rows=60, n_features=6, seed=seed)
+        picked = fit(X, y, all_subsets(6)[picks])
+        assert picked.tobytes() == fit(X, y)[picks].tobytes()
+
+    def test_an_empty_batch_is_no_models(self):
+        X, y = noisy_rows()
+        assert fit(X, y, np.zeros((0, 5), dtype=bool)).shape == (0, 6)

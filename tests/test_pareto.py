@@ -1,0 +1,309 @@
+"""Dominance, ranks and fitness against plain twins in fractions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emsco.pareto import Ranking, accuracy_key, exact_objectives, pareto_levels
+from emsco.scoring import Scores
+
+N_ROWS = 12
+LARGEST = 2**31 - 1
+
+fractions = st.integers(0, LARGEST).flatmap(
+    lambda accepted: st.tuples(st.integers(0, accepted), st.just(accepted))
+)
+counts = st.tuples(st.integers(0, N_ROWS), st.integers(0, N_ROWS), st.integers(0, 8)).map(
+    lambda drawn: (drawn[0], min(drawn[1], drawn[0]), drawn[2])
+)
+populations = st.lists(counts, min_size=1, max_size=25)
+paid_populations = st.lists(
+    counts.map(lambda drawn: (*drawn[:2], drawn[2] + 1)), min_size=2, max_size=25
+)
+
+
+def scores_of(rows, n_rows=N_ROWS, unit=1.0) -> Scores:
+    """Scores of designs of one stage, from (accepted, correct, spent)."""
+    accepted, correct, spent = (np.array(column) for column in zip(*rows, strict=True))
+    return Scores(n_rows, accepted[:, None], correct[:, None], spent, unit)
+
+
+def rank_of(rows, designs=None, smallest_cost=1.0, **options) -> Ranking:
+    if designs is None:
+        designs = np.zeros((len(rows), 1), dtype=np.int16)
+    return Ranking.of(np.array(designs, dtype=np.int16), scores_of(rows), smallest_cost, **options)
+
+
+def plain_objectives(rows) -> list[tuple[int, Fraction, int]]:
+    return [(accepted, Fraction(hits, accepted or 1), -spent) for accepted, hits, spent in rows]
+
+
+def plain_levels(points) -> list[int]:
+    """Take away what nothing left dominates, again and again."""
+    level, left, depth = [0] * len(points), set(range(len(points))), 0
+    while left:
+        front = {i for i in left if not any(dominates(points[j], points[i]) for j in left)}
+        for i in front:
+            level[i] = depth
+        left, depth = left - front, depth + 1
+    return level
+
+
+def dominates(one, other) -> bool:
+    return one != other and all(a >= b for a, b in zip(one, other, strict=True))
+
+
+# Accuracy
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(fractions, fractions)
+def test_accuracy_keys_compare_exactly_as_the_fractions(one, other):
+    keys = accuracy_key(*np.array([one, other], dtype=np.int64).T).tolist()
+    exact = [Fraction(correct, accepted or 1) for correct, accepted in (one, other)]
+    assert (keys[0] < keys[1], keys[0] == keys[1]) == (exact[0] < exact[1], exact[0] == exact[1])
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(fractions)
+def test_an_accuracy_key_is_the_fraction_times_2_to_the_62_rounded_down(fraction):
+    correct, accepted = fraction
+    key = accuracy_key(np.array([correct]), np.array([accepted]))[0]
+    assert key == correct * 2**62 // max(accepted, 1)
+
+
+def test_the_closest_fractions_of_the_largest_counts_get_different_keys():
+    accepted = np.array([LARGEST, LARGEST - 1, LARGEST - 2])
+    keys = accuracy_key(accepted - 1, accepted)
+    assert (accepted - 1)[0] / accepted[0] == pytest.approx((accepted - 1)[2] / accepted[2])
+    assert keys[0] > keys[1] > keys[2]
+    assert accuracy_key(np.array([LARGEST]), np.array([LARGEST])) == 2**62
+
+
+def test_equal_fractions_get_the_same_key():
+    key = accuracy_key(np.array([2, 4, 2 * 10**8]), np.array([3, 6, 3 * 10**8]))
+    assert len(set(key.tolist())) == 1
+
+
+def test_nothing_accepted_counts_as_accuracy_0():
+    assert accuracy_key(np.array([0, 0]), np.array([0, 5])).tolist() == [0, 0]
+    assert scores_of([(0, 0, 1)]).accuracy.tolist() == [0.0]
+
+
+# Levels
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(populations)
+def test_levels_agree_with_the_plain_twin(rows):
+    assert pareto_levels(scores_of(rows)).tolist() == plain_levels(plain_objectives(rows))
+
+
+def test_levels_of_a_large_population_agree_with_the_plain_twin():
+    rng = np.random.default_rng(0)
+    accepted = rng.integers(0, 40, size=200)
+    rows = list(zip(accepted, rng.integers(0, accepted + 1), rng.integers(0, 30, 200), strict=True))
+    levels = pareto_levels(scores_of(rows, n_rows=40))
+    assert levels.max() > 5
+    assert levels.tolist() == plain_levels(plain_objectives([tuple(map(int, r)) for r in rows]))
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(populations)
+def test_exact_objectives_order_every_column_as_the_fractions(rows):
+    exact = plain_objectives(rows)
+    for column, values in enumerate(exact_objectives(scores_of(rows)).T.tolist()):
+        plain = [point[column] for point in exact]
+        order = [[(a > b) - (a < b) for b in values] for a in values]
+        assert order == [[(a > b) - (a < b) for b in plain] for a in plain]
+
+
+def test_equal_accuracies_of_different_counts_do_not_decide_dominance():
+    assert pareto_levels(scores_of([(6, 4, 5), (3, 2, 5), (3, 2, 4)])).tolist() == [0, 1, 0]
+
+
+def test_designs_with_equal_objectives_share_their_level():
+    assert pareto_levels(scores_of([(5, 5, 2), (5, 5, 2), (4, 4, 2)])).tolist() == [0, 0, 1]
+
+
+def test_whole_costs_one_unit_apart_differ_however_large():
+    rows = [(5, 5, 2**61), (5, 5, 2**61 + 1)]
+    assert pareto_levels(scores_of(rows)).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize(("gap", "level"), [(0.5e-9, 0), (2e-9, 1)], ids=["tie", "differ"])
+def test_float_costs_tie_within_a_relative_billionth(scale, gap, level):
+    rows = [(5, 5, scale), (5, 5, scale * (1 + gap))]
+    assert pareto_levels(scores_of(rows)).tolist() == [0, level]
+
+
+def test_a_float_sum_in_another_order_is_the_same_cost():
+    rows = [(5, 5, 0.1 + 0.2 + 0.3), (5, 5, 0.3 + 0.2 + 0.1), (5, 5, 0.7)]
+    assert rows[0] != rows[1]
+    assert pareto_levels(scores_of(rows)).tolist() == [0, 0, 1]
+
+
+def test_float_costs_of_0_tie_only_with_each_other():
+    assert pareto_levels(scores_of([(5, 5, 0.0), (5, 5, 1e-30), (5, 5, 0.0)])).tolist() == [0, 1, 0]
+
+
+# Fitness: the paper's Property 2
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(populations)
+def test_a_better_level_always_has_the_higher_fitness(rows):
+    ranking = rank_of(rows)
+    fitness, level = ranking.log_fitness, ranking.level
+    for one in range(len(rows)):
+        worse = level > level[one]
+        assert (fitness[one] > fitness[worse]).all()
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(populations)
+def test_within_a_level_fitness_grows_with_the_aggregate(rows):
+    ranking = rank_of(rows)
+    for level in range(ranking.level.max() + 1):
+        members = np.flatnonzero(ranking.level == level)
+        by_aggregate = members[np.argsort(ranking.aggregate[members])]
+        assert (np.diff(ranking.log_fitness[by_aggregate]) >= 0).all()
+        apart = np.diff(ranking.aggregate[by_aggregate]) > 1e-9
+        assert (np.diff(ranking.log_fitness[by_aggregate])[apart] > 0).all()
+
+
+def test_a_better_level_is_fitter_even_with_the_lower_aggregate():
+    rows = [(1, 1, 9), (1, 0, 9), (12, 11, 5), (12, 11, 4)]
+    ranking = rank_of(rows)
+    assert ranking.level.tolist() == [0, 2, 1, 0]
+    assert ranking.aggregate[2] > ranking.aggregate[0]
+    assert ranking.log_fitness[0] > ranking.log_fitness[2]
+    assert ranking.order.tolist() == [3, 0, 2, 1]
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(paid_populations, st.sampled_from([0.01, 0.5]))
+def test_fitness_is_that_of_the_formula(rows, epsilon):
+    lowest = min(spent for _, _, spent in rows)
+    length = [
+        (a / N_ROWS) ** 2 + (c / max(a, 1)) ** 2 + (lowest / spent) ** 2 for a, c, spent in rows
+    ]
+    aggregate = np.sqrt(length)
+    base = aggregate.max() / aggregate.min() + epsilon
+    level = np.array(plain_levels(plain_objectives(rows)))
+    fitness = base ** (level.max() - level).astype(float) * aggregate
+    ranking = rank_of(rows, epsilon=epsilon)
+    assert np.exp(ranking.log_fitness) == pytest.approx(fitness, rel=1e-10)
+    assert ranking.selection_probabilities == pytest.approx(fitness / fitness.sum(), rel=1e-10)
+
+
+def test_selection_probabilities_sum_to_1():
+    shares = rank_of([(12, 11, 4), (6, 6, 1), (1, 0, 9)]).selection_probabilities
+    assert shares.sum() == pytest.approx(1.0)
+    assert (shares > 0).all()
+
+
+def test_hundreds_of_levels_do_not_overflow():
+    n_levels = 600
+    rows = [(12, 6, 1000 + i) for i in range(n_levels - 1)] + [(1, 0, 10**6)]
+    ranking = rank_of(rows)
+    base = ranking.aggregate.max() / ranking.aggregate.min() + 0.01
+    assert (n_levels - 1) * np.log(base) > np.log(np.finfo(float).max)
+    assert ranking.order.tolist() == list(range(n_levels))
+    assert (np.diff(ranking.log_fitness) < 0).all()
+    assert np.isfinite(ranking.selection_probabilities).all()
+
+
+# Inverse cost
+
+
+def test_inverse_cost_is_relative_to_the_cheapest_design_of_the_population():
+    ranking = rank_of([(0, 0, 2), (0, 0, 8)])
+    assert ranking.aggregate.tolist() == [1.0, 0.25]
+
+
+def test_where_a_design_is_free_the_smallest_cost_is_added_to_both_sides():
+    rows = [(0, 0, 0), (0, 0, N_ROWS * 10), (0, 0, N_ROWS * 30)]
+    ranking = rank_of(rows, smallest_cost=10.0)
+    assert ranking.aggregate == pytest.approx([10 / 10, 10 / 20, 10 / 40])
+
+
+def test_nothing_is_added_where_no_design_is_free():
+    rows = [(0, 0, N_ROWS * 10), (0, 0, N_ROWS * 30)]
+    assert rank_of(rows, smallest_cost=10.0).aggregate == pytest.approx([1, 1 / 3])
+
+
+def test_the_smallest_cost_is_in_the_users_unit_not_in_whole_steps():
+    scores = scores_of([(0, 0, 0), (0, 0, N_ROWS * 3)], unit=0.1)
+    ranking = Ranking.of(np.zeros((2, 1), dtype=np.int16), scores, smallest_cost=0.1)
+    assert ranking.aggregate == pytest.approx([1.0, 0.1 / 0.4])
+
+
+def test_a_population_of_free_designs_that_accept_nothing_has_a_fitness():
+    ranking = rank_of([(0, 0, 0), (0, 0, 0)])
+    assert ranking.aggregate.tolist() == [1.0, 1.0]
+    assert ranking.selection_probabilities.tolist() == [0.5, 0.5]
+
+
+# Order
+
+
+def test_equal_fitness_puts_fewer_stages_first_then_the_smaller_chromosome():
+    designs = [[0, 1, 2], [1, 0, 1], [0, 2, 1], [0, 1, 1], [0, 0, 0]]
+    ranking = rank_of([(6, 3, 4)] * 5, designs)
+    in_order = [designs[i] for i in ranking.order]
+    assert in_order == [[0, 0, 0], [0, 1, 1], [1, 0, 1], [0, 1, 2], [0, 2, 1]]
+
+
+def test_chromosomes_compare_as_numbers_not_as_bytes():
+    designs = np.zeros((2, 300), dtype=np.int16)
+    designs[0], designs[1] = np.arange(300), np.arange(300)
+    designs[0, [1, 2]], designs[1, [1, 256]] = [2, 1], [256, 1]
+    assert rank_of([(6, 3, 4)] * 2, designs[::-1]).order.tolist() == [1, 0]
+
+
+def test_a_higher_aggregate_comes_before_fewer_stages():
+    ranking = rank_of([(6, 6, 4), (12, 11, 4)], [[0, 0], [0, 1]])
+    assert ranking.level.tolist() == [0, 0]
+    assert ranking.aggregate[1] > ranking.aggregate[0]
+    assert ranking.order.tolist() == [1, 0]
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(populations, st.randoms(use_true_random=False))
+def test_the_order_is_by_level_aggregate_stage_count_and_chromosome(rows, random):
+    designs = [[0, random.randrange(2), random.randrange(2)] for _ in rows]
+    ranking = rank_of(rows, designs)
+    keys = [
+        (ranking.level[i], -ranking.aggregate[i], max(designs[i]), designs[i])
+        for i in ranking.order
+    ]
+    assert keys == sorted(keys)
+    assert sorted(ranking.order.tolist()) == list(range(len(rows)))
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(populations, st.randoms(use_true_random=False))
+def test_distinct_lists_each_chromosome_once_at_its_first_place(rows, random):
+    designs = [[0, random.randrange(2), random.randrange(2)] for _ in rows]
+    ranking = rank_of(rows, designs)
+    first = {tuple(designs[i]): i for i in reversed(ranking.order.tolist())}
+    in_order = [i for i in ranking.order.tolist() if first[tuple(designs[i])] == i]
+    assert ranking.distinct.tolist() == in_order
+
+
+def test_ranking_leaves_its_inputs_alone():
+    scores = scores_of([(6, 3, 4), (5, 3, 4), (0, 0, 0)])
+    designs = np.array([[0, 1], [0, 0], [1, 0]], dtype=np.int16)
+    arrays = [designs, scores.exits, scores.hits, scores.spent]
+    before = [array.copy() for array in arrays]
+    for array in arrays:
+        array.setflags(write=False)
+    assert Ranking.of(designs, scores, 1.0).selection_probabilities.sum() == pytest.approx(1)
+    assert all(np.array_equal(array, old) for array, old in zip(arrays, before, strict=True))

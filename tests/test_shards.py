@@ -1,0 +1,130 @@
+"""Shards: wherever rows are cut and whoever holds them, the same bits come out."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from emsco.design import compress
+from emsco.subsets.bank import Chains, SplitRows, SubsetBank
+from emsco.subsets.logistic import LogisticFits
+from emsco.subsets.scaling import Scaling
+from emsco.subsets.shard import ROWS_PER_SHARD, cut_shards
+
+
+def problem(n_rows=2000, n_features=7, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, size=n_rows).astype(np.uint8)
+    X = rng.normal(size=(n_rows, n_features)) + y[:, None] * np.linspace(1, 0, n_features)
+    return X, y
+
+
+def some_chains(n_features=7, n_designs=60):
+    draws = np.random.default_rng(1).integers(0, 4, size=(n_designs, n_features))
+    return Chains.of(compress(draws))
+
+
+def coefs_and_counts(split, n_features=7):
+    bank, chains = SubsetBank([split], n_features), some_chains(n_features)
+    return bank.coefs(chains.subsets).tobytes(), bank.count(chains, 0.7).tolist()
+
+
+class RemoteShard:
+    """Rows that live elsewhere: all that goes there and comes back has been through a wire."""
+
+    def __init__(self, local):
+        self._local = local
+        self.n_messages = 0
+
+    def _over(self, *message):
+        self.n_messages += 1
+        return pickle.loads(pickle.dumps(message))
+
+    @property
+    def bytes_per_slot(self):
+        return self._local.bytes_per_slot
+
+    def add_terms(self, batch, live):
+        theirs, live = self._over(batch, live)
+        self._local.add_terms(theirs, live)
+        batch.gradient[live], batch.hessian[live] = theirs.gradient[live], theirs.hessian[live]
+
+    def reserve(self, n_slots):
+        self._local.reserve(*self._over(n_slots))
+
+    def judge(self, models, slots, min_confidence):
+        self._local.judge(*self._over(models, slots, min_confidence))
+
+    def add_counts(self, chains, n_stages, exits, hits):
+        chains, n_stages, *added = self._over(chains, n_stages, 0 * exits, 0 * hits)
+        self._local.add_counts(chains, n_stages, *added)
+        exits += added[0]
+        hits += added[1]
+
+
+class TestCuts:
+    @pytest.mark.parametrize("rows_per_shard", [256, 512])
+    @pytest.mark.parametrize("n_train", [200, 256, 1000, 1700])
+    def test_the_number_of_shards_changes_no_bit(self, n_train, rows_per_shard):
+        X, y = problem()
+        rows = np.random.default_rng(2).permutation(2000)
+        given = X, y, rows[:n_train], rows[n_train:]
+        whole = SplitRows.cut(*given)
+        cut = SplitRows.cut(*given, rows_per_shard=rows_per_shard)
+        assert len(whole.shards) == 1
+        assert len(cut.shards) == -(-max(n_train, 2000 - n_train) // rows_per_shard)
+        assert coefs_and_counts(cut) == coefs_and_counts(whole)
+
+    def test_the_default_cut_falls_between_blocks(self):
+        from emsco import kernels
+
+        assert ROWS_PER_SHARD % kernels.BLOCK == 0
+
+    def test_rows_without_a_held_out_part_can_be_fitted_and_counted(self):
+        X, y = problem(300)
+        split = SplitRows.cut(X, y, np.arange(300), np.arange(0))
+        bank = SubsetBank([split], 7)
+        assert not bank.count(some_chains(), 0.5).any()
+        assert bank.n_fits == len(some_chains().keys)
+
+    def test_a_shard_counts_the_bytes_of_its_bits(self):
+        X, y = problem(300)
+        split = SplitRows.cut(X, y, np.arange(100), np.arange(100, 300), rows_per_shard=128)
+        assert [shard.bytes_per_slot for shard in split.shards] == [32, 32]  # 128 and 72 rows
+
+    def test_making_room_keeps_the_bits_that_are_there(self):
+        X, y = problem(300)
+        split = SplitRows.cut(X, y, np.arange(200), np.arange(200, 300))
+        (shard,) = split.shards
+        models = split.fits.fit(np.eye(7, dtype=bool))
+        shard.reserve(7)
+        shard.judge(models, np.arange(7), 0.6)
+        before, after = np.zeros((2, 2, 7, 1), dtype=np.int64)
+        chains, n_stages = np.arange(7)[:, None], np.ones(7, dtype=np.int64)
+        shard.add_counts(chains, n_stages, *before)
+        shard.reserve(100)
+        shard.reserve(3)
+        shard.add_counts(chains, n_stages, *after)
+        assert before.any()
+        assert after.tolist() == before.tolist()
+
+
+class TestRemote:
+    def split_of(self, wrap):
+        X, y = problem()
+        train, held_out = np.arange(1100), np.arange(1100, 2000)
+        scaling = Scaling.learn(X[train])
+        shards = [wrap(shard) for shard in cut_shards(X, y, train, held_out, scaling, 512)]
+        return SplitRows(shards, LogisticFits(shards, 7, len(train)), scaling)
+
+    def test_shards_of_another_kind_give_the_same_bits(self):
+        remote, local = self.split_of(RemoteShard), self.split_of(lambda shard: shard)
+        assert coefs_and_counts(remote) == coefs_and_counts(local)
+        assert all(shard.n_messages > 5 for shard in remote.shards)
+
+    def test_kinds_of_shards_can_be_mixed(self):
+        kinds = iter([RemoteShard, lambda shard: shard, RemoteShard])
+        mixed = self.split_of(lambda shard: next(kinds)(shard))
+        assert coefs_and_counts(mixed) == coefs_and_counts(self.split_of(lambda shard: shard))
