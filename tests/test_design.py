@@ -17,7 +17,6 @@ from emsco.design import (
     count_designs,
     default_max_stages,
     nested_subsets,
-    row_keys,
     stage_counts,
     subset_words,
     subsets_of_words,
@@ -194,19 +193,6 @@ def test_chromosome_ranks_follow_the_lexicographic_order(rows):
     in_order = sorted(set(map(tuple, rows)))
     expected = [in_order.index(tuple(row)) for row in rows]
     assert chromosome_ranks(np.array(rows, dtype=np.int16)).tolist() == expected
-
-
-@settings(deadline=None, derandomize=True, max_examples=100)
-@given(equal_lengths)
-def test_row_keys_are_equal_exactly_where_rows_are(rows):
-    keys = row_keys(np.array(rows, dtype=np.int16))
-    same = [[one == other for other in keys] for one in keys]
-    assert same == [[one == other for other in rows] for one in rows]
-
-
-def test_row_keys_do_not_depend_on_the_memory_layout():
-    rows = np.arange(12, dtype=np.int16).reshape(3, 4)
-    assert row_keys(np.asfortranarray(rows)) == row_keys(rows)
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 31, 32, 33, 64, 65, 100])

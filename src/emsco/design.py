@@ -103,12 +103,13 @@ def compress(designs: ArrayLike) -> StageArray:
     >>> compress([0, 0, 2, 3]).tolist()
     [0, 0, 1, 2]
     """
-    designs = np.asarray(designs, dtype=np.int16)
-    rows = np.atleast_2d(designs)
-    used = np.zeros((len(rows), int(rows.max(initial=0)) + 1), dtype=np.bool_)
-    np.put_along_axis(used, rows.astype(np.intp), np.True_, axis=1)
-    number = np.cumsum(used, axis=1, dtype=np.int16) - np.int16(1)
-    return np.take_along_axis(number, rows.astype(np.intp), axis=1).reshape(designs.shape)
+    from emsco import kernels
+
+    compressed = np.array(designs, dtype=np.int16)
+    if compressed.min(initial=0) < 0:
+        raise ParameterError(f"stages must be at least 0, got {compressed.min()}.")
+    kernels.compress_rows(np.atleast_2d(compressed))
+    return compressed
 
 
 def nested_subsets(designs: StageArray, n_stages: int) -> BoolArray:
@@ -143,12 +144,6 @@ def shorten(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def row_keys(rows: AnyArray) -> list[bytes]:
-    """One hashable key per row of a 2-D array."""
-    raw, width = rows.tobytes(), rows.shape[1] * rows.itemsize
-    return [raw[i : i + width] for i in range(0, len(raw), width)]
-
-
 def totals_by_stage(
     designs: StageArray, n_stages: int, values: FloatArray | IntArray
 ) -> FloatArray:
@@ -156,11 +151,10 @@ def totals_by_stage(
 
     Shape (n_designs, n_stages); exact for whole numbers whose sum is below 2⁵³.
     """
-    n_designs = len(designs)
-    place = designs + n_stages * np.arange(n_designs)[:, None]
-    weights = np.broadcast_to(values, designs.shape)
-    bought = np.bincount(place.ravel(), weights.ravel(), minlength=n_designs * n_stages)
-    totals: FloatArray = np.cumsum(bought.reshape(n_designs, n_stages), axis=1)
+    from emsco import kernels
+
+    totals = np.zeros((len(designs), n_stages))
+    kernels.add_up_stages(designs, values.astype(np.float64), totals)
     return totals
 
 
@@ -183,13 +177,17 @@ def words_of_subsets(subsets: BoolArray) -> WordArray:
 def subsets_of_words(words: WordArray, n_features: int) -> BoolArray:
     """The subsets behind rows of words."""
     bits = words[:, :, None] >> np.arange(32, dtype=np.uint64) & np.uint64(1)
-    return bits.reshape(len(words), -1)[:, :n_features].astype(np.bool_)
+    return bits.reshape(len(words), 32 * words.shape[1])[:, :n_features].astype(np.bool_)
 
 
 def chromosome_ranks(designs: StageArray) -> IntArray:
     """Position of each chromosome in lexicographic order, equal ones sharing theirs."""
-    wide = np.ascontiguousarray(designs.astype(np.int32) + 1).astype(">u2")  # bytes sort as numbers
-    keys = wide.view(np.dtype((np.void, 2 * wide.shape[1]))).reshape(-1)
+    base, n_features = int(designs.max(initial=0)) + 1, designs.shape[1]
+    if base**n_features < 2**53:  # chromosomes are the digits of numbers that float64 holds
+        digits = np.power(float(base), np.arange(n_features)[::-1])
+        return np.unique(designs @ digits, return_inverse=True)[1]
+    wide = np.ascontiguousarray(designs).astype(">u2")  # bytes sort as numbers
+    keys = wide.view(np.dtype((np.void, 2 * n_features))).reshape(-1)
     return np.unique(keys, return_inverse=True)[1]
 
 

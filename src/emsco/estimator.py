@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from emsco._typing import AnyArray, BoolArray, FloatArray, LabelArray
+from emsco._typing import AnyArray, FloatArray, LabelArray
 from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.design import default_max_stages
@@ -27,7 +27,7 @@ from emsco.scoring import Evaluator
 from emsco.search.loop import SearchResult, run_search
 from emsco.search.paper import PaperSearch, PaperSettings
 from emsco.splits import Split, make_splits
-from emsco.subsets.bank import Chains, SplitRows, SubsetBank, subset_keys
+from emsco.subsets.bank import SplitRows, SubsetBank
 from emsco.subsets.scaling import Scaling
 
 __all__ = ["EMSCOClassifier", "Generation"]
@@ -60,13 +60,10 @@ class Generation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _StageModels:
-    """Coefficients of every subset that some design of the front goes through."""
+    """Coefficients of the stages of every design of the front, by its position there."""
 
     scaling: Scaling
-    coefs: dict[bytes, FloatArray]
-
-    def of(self, subsets: BoolArray) -> FloatArray:
-        return np.array([self.coefs[key] for key in subset_keys(subsets)])
+    coefs: tuple[FloatArray, ...]
 
 
 class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs
@@ -215,7 +212,7 @@ epsilon, growth, patience
         if self.refit or len(splits) > 1:
             everything = np.arange(len(rows))
             bank = self._open_bank(rows, labels, [(everything, everything[:0])])
-        self._stage_models = _collect_models(bank, result)
+        self._stage_models = _collect_models(bank, self.front_)
         return self.choose(self.front_.prefer(self.prefer))
 
     def choose(self, point: ParetoPoint | int) -> Self:
@@ -227,7 +224,7 @@ epsilon, growth, patience
         if isinstance(point, int):
             check_whole("point", point, 0, len(self.front_) - 1)
             point = self.front_[point]
-        if point not in self.front_.points:
+        if point not in self.front_:
             raise ParameterError(f"point must be one of front_, got {point!r}.")
         self.point_ = point
         self.design_ = point.design
@@ -237,7 +234,7 @@ epsilon, growth, patience
             classes=self.classes_,
             min_confidence=float(self.front_.min_confidence),
             scaling=self._stage_models.scaling,
-            coefs=self._stage_models.of(point.design.subsets()),
+            coefs=self._stage_models.coefs[self.front_.points.index(point)],
         )
         return self
 
@@ -366,11 +363,9 @@ def _history(result: SearchResult, costs: FeatureCosts, min_confidence: float) -
     ]
 
 
-def _collect_models(bank: SubsetBank, result: SearchResult) -> _StageModels:
+def _collect_models(bank: SubsetBank, front: ParetoFront) -> _StageModels:
     """Fitted stages of all designs of the front, so that any of them can be deployed later."""
-    chains = Chains.of(result.designs)
-    coefs: dict[bytes, FloatArray] = {}
-    for start in range(0, len(chains.keys), bank.capacity):
-        part = slice(start, start + bank.capacity)
-        coefs.update(zip(chains.keys[part], bank.coefs(chains.subsets[part])[0], strict=True))
-    return _StageModels(bank.splits[0].scaling, coefs)
+    chains = [point.design.subsets() for point in front]
+    coefs = bank.coefs(np.concatenate(chains))[0]
+    ends = np.cumsum([len(chain) for chain in chains])
+    return _StageModels(bank.splits[0].scaling, tuple(np.split(coefs, ends[:-1])))

@@ -462,3 +462,132 @@ def decide_rows(
             if confidence[r] >= min_confidence:
                 stage[r] = j
                 break
+
+
+@njit
+def _hash(key):
+    """FNV-1a over words, then mixed so that the low bits depend on all."""
+    h = np.uint64(14695981039346656037)
+    for word in key:
+        h = (h ^ word) * np.uint64(1099511628211)
+        h ^= h >> np.uint64(32)
+    return h
+
+
+@njit
+def _find(index, keys, key):
+    """Slot of a key, or -1; and where the search ended, which is where a new key belongs."""
+    mask = np.uint64(len(index) - 1)
+    place = _hash(key) & mask
+    while index[place] >= 0:
+        slot = index[place]
+        same = True
+        for w in range(len(key)):
+            same &= keys[slot, w] == key[w]
+        if same:
+            return slot, place
+        place = (place + np.uint64(1)) & mask
+    return np.int64(-1), place
+
+
+@njit(cache=True, nogil=True)
+def find_slots(index, keys, wanted, slots):
+    """Slot of each wanted key in a table with open addressing, -1 where it has none."""
+    for i in range(len(wanted)):
+        slots[i], _ = _find(index, keys, wanted[i])
+
+
+@njit(cache=True, nogil=True)
+def add_keys(index, keys, wanted, slots, places, new):
+    """Give each key without a slot the next of `places`; where in `wanted` new keys first come."""
+    n_new = 0
+    for i in range(len(wanted)):
+        if slots[i] < 0:
+            slots[i], place = _find(index, keys, wanted[i])
+            if slots[i] < 0:
+                slot = places[n_new]
+                for w in range(wanted.shape[1]):
+                    keys[slot, w] = wanted[i, w]
+                index[place] = slots[i] = slot
+                new[n_new] = i
+                n_new += 1
+    return n_new
+
+
+@njit(cache=True, nogil=True)
+def insert_slots(index, keys, slots):
+    """Enter the keys of `slots`, none of which is in the table yet."""
+    for slot in slots:
+        _, place = _find(index, keys, keys[slot])
+        index[place] = slot
+
+
+@njit
+def _compress_row(row, number):
+    """Renumber the stages of one design 0, 1, 2, …; `number` is scratch for as many stages."""
+    highest = 0
+    for gene in row:
+        highest = max(highest, gene)
+    for stage in range(highest + 1):
+        number[stage] = 0
+    for gene in row:
+        number[gene] = 1
+    used = 0
+    for stage in range(highest + 1):
+        used += number[stage]
+        number[stage] = used - 1
+    for i in range(len(row)):
+        row[i] = number[row[i]]
+
+
+@njit(cache=True, nogil=True)
+def compress_rows(designs):
+    """Compress each design in place; stages are below 2¹⁵."""
+    number = np.empty(1 << 15, np.int64)
+    for row in designs:
+        _compress_row(row, number)
+
+
+@njit(cache=True, nogil=True)
+def cross_rows(first, second, of_first, of_second, draws, crossover_rate, children):
+    """One child per pair; `draws` holds, per pair, three uniforms and one for each gene."""
+    for d in range(len(first)):
+        a, b = of_first[d], of_second[d]
+        counts = (a, b, (a + b + 1) // 2)
+        n_stages = counts[min(int(3 * draws[d, 1]), 2)]
+        crossed = draws[d, 0] < crossover_rate
+        for i in range(first.shape[1]):
+            toss = draws[d, 3 + i] if crossed else draws[d, 2]
+            gene, n_parent = (first[d, i], a) if toss < 0.5 else (second[d, i], b)
+            if crossed:
+                gene = max(0, (2 * (gene + 1) * n_stages + n_parent) // (2 * n_parent) - 1)
+            children[d, i] = gene
+
+
+@njit(cache=True, nogil=True)
+def mutate_rows(designs, n_stages, draws, rate, cumulative):
+    """Redraw genes whose uniform is below `rate`, then compress, all in place.
+
+    `cumulative[h]` is the distribution function over stages 0..h; a uniform below `rate`,
+    divided by it, is uniform again and looks the new stage up.
+    """
+    number = np.empty(1 << 15, np.int64)
+    for d in range(len(designs)):
+        highest = min(n_stages[d], len(cumulative) - 1)
+        for i in range(designs.shape[1]):
+            if draws[d, i] < rate:
+                level, stage = draws[d, i] / rate, 0
+                while stage < highest and level >= cumulative[highest, stage]:
+                    stage += 1
+                designs[d, i] = stage
+        _compress_row(designs[d], number)
+
+
+@njit(cache=True, nogil=True)
+def add_up_stages(designs, values, totals):
+    """Running sums, over stages, of `values` of the features bought at each."""
+    for d in range(len(designs)):
+        for i in range(designs.shape[1]):
+            totals[d, designs[d, i]] += values[i]
+        for j in range(1, totals.shape[1]):
+            totals[d, j] += totals[d, j - 1]

@@ -30,13 +30,16 @@ def accuracy_key(correct: IntArray, accepted: IntArray) -> IntArray:
 
 
 def exact_objectives(scores: Scores) -> FloatArray:
-    """Coverage, accuracy and cost of each design as whole numbers in float64, larger is better.
+    """Coverage, accuracy and cost of each design in float64, larger is better.
 
     Two designs compare in each column exactly as their objectives do, ties included.
     """
-    accuracy = accuracy_key(scores.correct, scores.accepted)
-    columns = [scores.accepted, _dense_ranks(accuracy), -_dense_ranks(scores.spent)]
-    return np.column_stack(columns).astype(np.float64)
+    # Equal fractions divide to equal floats, and different ones with denominators below 2²⁶ to
+    # different floats: they lie further apart than half a unit in the last place.
+    accuracy: FloatArray | IntArray = scores.accuracy
+    if scores.n_rows >= 2**26:
+        accuracy = _dense_ranks(accuracy_key(scores.correct, scores.accepted))
+    return np.column_stack([scores.accepted, accuracy, -_dense_ranks(scores.spent)]).astype(float)
 
 
 def pareto_levels(scores: Scores) -> IntArray:

@@ -9,12 +9,15 @@ from typing import Self
 
 import numpy as np
 
-from emsco._typing import FloatArray, IntArray, StageArray
+from emsco._typing import FloatArray, IntArray, StageArray, WordArray
 from emsco.costs import FeatureCosts
-from emsco.design import row_keys, totals_by_stage
-from emsco.subsets.bank import Chains, SubsetBank
+from emsco.design import stage_counts, subset_words, totals_by_stage
+from emsco.subsets.bank import SubsetBank
+from emsco.subsets.slots import SlotTable
 
 __all__ = ["Evaluator", "Scores"]
+
+_UNBOUNDED = 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,49 +119,42 @@ class Evaluator:
         self._min_confidence = min_confidence
         self._n_rows = n_rows
         self._max_stages = max_stages
-        self._known: dict[bytes, int] = {}
-        self._table: IntArray = np.zeros((2, 1024, max_stages), dtype=np.int64)
-        self._subsets: set[bytes] = set()
+        n_features = bank.n_features
+        self._designs = SlotTable(_UNBOUNDED, n_words=-(-n_features // 4))
+        self._subsets = SlotTable(_UNBOUNDED, n_words=-(-n_features // 32))
+        self._counts: IntArray = np.zeros((2, 1024, max_stages), dtype=np.int64)
 
     @property
     def n_designs(self) -> int:
         """Distinct designs scored so far."""
-        return len(self._known)
+        return self._designs.n_used
 
     @property
     def n_subsets(self) -> int:
         """Distinct subsets that those designs go through."""
-        return len(self._subsets)
+        return self._subsets.n_used
 
     def score(self, designs: StageArray) -> Scores:
         """Score compressed designs of shape (n_designs, n_features), in their order."""
-        keys = row_keys(designs)
-        new = {key: i for i, key in enumerate(keys) if key not in self._known}
-        if new:
-            self._remember(list(new), self._count(designs[list(new.values())]))
-        exits, hits = self._table[:, [self._known[key] for key in keys]]
+        claim = self._designs.claim(_design_keys(designs))
+        if claim.new_slots.size:
+            try:
+                self._count(_designs_of_keys(claim.new_keys, designs.shape[1]), claim.new_slots)
+            except BaseException:
+                self._designs.forget(claim.new_slots)
+                raise
+        exits, hits = self._counts[:, claim.slots]
         return Scores(self._n_rows, exits, hits, self._spent(designs, exits), self._unit)
 
-    def _remember(self, keys: list[bytes], counts: IntArray) -> None:
-        first, last = len(self._known), len(self._known) + len(keys)
-        if last > self._table.shape[1]:
-            room = max(last, 2 * self._table.shape[1]) - self._table.shape[1]
-            self._table = np.pad(self._table, ((0, 0), (0, room), (0, 0)))
-        self._table[:, first:last, : counts.shape[2]] = counts
-        self._known.update(zip(keys, range(first, last), strict=True))
-
-    def _count(self, designs: StageArray) -> IntArray:
-        """Exits and hits of designs that are not known yet, shape (2, n_designs, most stages)."""
-        chains = Chains.of(designs)
-        if len(chains.keys) > self._bank.capacity and len(designs) > 1:
-            half = len(designs) // 2
-            parts = [self._count(designs[:half]), self._count(designs[half:])]
-            most = max(part.shape[2] for part in parts)
-            wide = [np.pad(part, ((0, 0), (0, 0), (0, most - part.shape[2]))) for part in parts]
-            return np.concatenate(wide, axis=1)
-        counts = self._bank.count(chains, self._min_confidence)
-        self._subsets.update(chains.keys)
-        return counts
+    def _count(self, designs: StageArray, slots: IntArray) -> None:
+        """Have the bank count designs that are not known yet, and keep what it counts."""
+        n_stages = stage_counts(designs)
+        words = subset_words(designs, int(n_stages.max()))
+        counts = self._bank.count(words, n_stages, self._min_confidence)
+        self._subsets.claim(words.reshape(-1, words.shape[2]))
+        while self._counts.shape[1] < self._designs.n_used:
+            self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)], axis=1)
+        self._counts[:, slots, : counts.shape[2]] = counts
 
     def _spent(self, designs: StageArray, exits: IntArray) -> IntArray | FloatArray:
         """Rows that leave at stage j pay for stages up to j; rejected rows pay for all."""
@@ -166,3 +162,13 @@ class Evaluator:
         rejected = self._n_rows - exits.sum(axis=1)
         spent: IntArray | FloatArray = (exits * paid).sum(axis=1) + rejected * paid[:, -1]
         return spent
+
+
+def _design_keys(designs: StageArray) -> WordArray:
+    """Chromosomes as rows of words."""
+    room = -designs.shape[1] % 4
+    return np.ascontiguousarray(np.pad(designs, ((0, 0), (0, room)))).view(np.uint64)
+
+
+def _designs_of_keys(keys: WordArray, n_features: int) -> StageArray:
+    return keys.view(np.int16)[:, :n_features]

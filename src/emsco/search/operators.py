@@ -5,11 +5,13 @@ Populations are arrays of shape (n_designs, n_features): the stage of each featu
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.random import Generator
 
 from emsco._typing import FloatArray, IntArray, StageArray
-from emsco.design import compress, stage_counts
+from emsco.design import stage_counts
 
 __all__ = [
     "growth_probability",
@@ -62,19 +64,15 @@ def recombine(
     A child that is crossed gets the stage count of one parent or their mean, and each of its
     genes keeps the relative position it had in the parent it comes from. Others are copies.
     """
+    from emsco import kernels
+
     n_pairs, n_features = first.shape
-    of_first, of_second = stage_counts(first), stage_counts(second)
-    mean = round_half_up((of_first + of_second) / 2)
-    counts = np.stack([of_first, of_second, mean])[
-        rng.integers(3, size=n_pairs), np.arange(n_pairs)
-    ]
-    from_first = rng.random((n_pairs, n_features)) < 0.5
-    gene = np.where(from_first, first, second) + 1
-    of_parent = np.where(from_first, of_first[:, None], of_second[:, None])
-    crossed = np.maximum(0, _round_ratio(gene * counts[:, None], of_parent) - 1)
-    copies = np.where(rng.random((n_pairs, 1)) < 0.5, first, second)
-    is_crossed = rng.random((n_pairs, 1)) < crossover_rate
-    return np.where(is_crossed, crossed, copies).astype(np.int16)
+    children = np.empty_like(first)
+    draws = rng.random((n_pairs, 3 + n_features))
+    kernels.cross_rows(
+        first, second, stage_counts(first), stage_counts(second), draws, crossover_rate, children
+    )
+    return children
 
 
 def mutate(
@@ -85,11 +83,27 @@ def mutate(
     A redrawn gene is beta-binomial with α = 1, β = `stage_bias` over 0..min(|Q|, k - 1), so
     that a design may grow by a stage.
     """
-    row, gene = np.nonzero(rng.random(designs.shape) < rate)
-    highest = np.minimum(stage_counts(designs), max_stages - 1)[row]
+    from emsco import kernels
+
     mutants = designs.copy()
-    mutants[row, gene] = rng.binomial(highest, rng.beta(1.0, stage_bias, size=len(row)))
-    return compress(mutants)
+    draws = rng.random(designs.shape)
+    table = _cumulative_stages(stage_bias, max_stages)
+    kernels.mutate_rows(mutants, stage_counts(designs), draws, rate, table)
+    return mutants
+
+
+@lru_cache(maxsize=64)
+def _cumulative_stages(stage_bias: float, max_stages: int) -> FloatArray:
+    """Distribution functions of the beta-binomials over 0..h, a row for each h below k."""
+    from scipy.special import betaln, gammaln
+
+    h, j = np.arange(max_stages)[:, None], np.arange(max_stages)[None, :]
+    left = np.maximum(h - j, 0)
+    ways = gammaln(h + 1) - gammaln(j + 1) - gammaln(left + 1)
+    log_mass = ways + betaln(j + 1, left + stage_bias) - betaln(1, stage_bias)
+    table: FloatArray = np.cumsum(np.where(j <= h, np.exp(log_mass), 0.0), axis=1)
+    table.setflags(write=False)
+    return table
 
 
 def growth_probability(
@@ -106,8 +120,3 @@ def growth_probability(
     )
     grown: FloatArray = 1 - (1 - rate * np.exp(log_new)) ** n_features
     return grown
-
-
-def _round_ratio(numerator: IntArray, denominator: IntArray) -> IntArray:
-    """round(numerator / denominator), halves up, in whole numbers."""
-    return (2 * numerator + denominator) // (2 * denominator)

@@ -62,6 +62,7 @@ class PaperSearch:
         self._size = settings.population_size
         self._designs: StageArray = np.zeros((0, n_features), dtype=np.int16)
         self._scores: Scores | None = None
+        self._front: tuple[StageArray, Scores] | None = None
         self._asked: StageArray = self._designs
         self._elites: IntArray = np.zeros(0, dtype=np.int64)
         self._same_best = 0
@@ -105,9 +106,9 @@ class PaperSearch:
     @property
     def front(self) -> tuple[StageArray, Scores]:
         """The distinct non-dominated designs of the current generation, fittest first."""
-        scores = self._known_scores
-        first = self._distinct[self._ranking.level[self._distinct] == 0]
-        return self._designs[first], scores[first]
+        if self._front is None:
+            raise RuntimeError("tell() the scores of the initial population first.")
+        return self._front
 
     @property
     def _known_scores(self) -> Scores:
@@ -136,10 +137,11 @@ class PaperSearch:
         self._ranking = Ranking.of(
             self._designs, self._known_scores, self._smallest_cost, self._settings.epsilon
         )
-        self._distinct = self._ranking.distinct
-        n_front = int((self._ranking.level[self._distinct] == 0).sum())
-        share = int(round_half_up(self._settings.elite_fraction * len(self._distinct)))
-        self._elites = self._distinct[: max(share, n_front)]
+        distinct = self._ranking.distinct
+        first = distinct[self._ranking.level[distinct] == 0]
+        share = int(round_half_up(self._settings.elite_fraction * len(distinct)))
+        self._elites = distinct[: max(share, len(first))]
+        self._front = self._designs[first], self._known_scores[first]
 
     def _reason_to_stop(self) -> str | None:
         settings = self._settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,51 +11,23 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray, StageArray, WordArray
-from emsco.design import (
-    row_keys,
-    stage_counts,
-    subset_words,
-    subsets_of_words,
-    words_of_subsets,
-)
+from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray, WordArray
+from emsco.design import subsets_of_words, words_of_subsets
 from emsco.errors import ParameterError
 from emsco.subsets.logistic import LogisticFits
 from emsco.subsets.models import ModelBatch, Models
 from emsco.subsets.scaling import Scaling
 from emsco.subsets.shard import ROWS_PER_SHARD, Shard, cut_shards
-from emsco.subsets.slots import SlotTable
+from emsco.subsets.slots import Claim, SlotTable
 
-__all__ = ["Chains", "SplitRows", "SubsetBank"]
+__all__ = ["SplitRows", "SubsetBank"]
 
-_BYTES_PER_KEY = 200  # of Python objects that remember one subset
+_BYTES_PER_KEY = 100  # of the table that remembers one subset
 _MOST_MODELS = 256  # fitted together; past this, batches only take more memory
 _BATCH_BYTES = 2**26
-_WORTH_THREADS = 2**22  # bytes of bits to count, below which starting threads takes longer
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Chains:
-    """Designs as chains of nested subsets: stage j of design d ends with subset `index[d, j]`."""
-
-    keys: list[bytes]
-    subsets: BoolArray
-    index: IntArray
-    n_stages: IntArray
-
-    @classmethod
-    def of(cls, designs: StageArray) -> Self:
-        """The different subsets that `designs`, shape (n_designs, n_features), go through."""
-        n_stages = stage_counts(designs)
-        most = int(n_stages.max(initial=1))
-        words = subset_words(designs, most)
-        used = np.arange(most) < n_stages[:, None]
-        distinct, number = _distinct(words[used])
-        index = np.zeros(used.shape, dtype=np.int64)
-        index[used] = number
-        return cls(
-            row_keys(distinct), subsets_of_words(distinct, designs.shape[1]), index, n_stages
-        )
+# Below these much work starting threads takes longer: models times rows to fit, bytes to count.
+_WORTH_FITTING = 20_000
+_WORTH_COUNTING = 2**22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +37,7 @@ class SplitRows:
     shards: Sequence[Shard]
     fits: LogisticFits
     scaling: Scaling
+    n_rows: int
 
     @classmethod
     def cut(
@@ -79,7 +52,8 @@ class SplitRows:
         """Standardise by the training rows and cut into shards."""
         scaling = Scaling.learn(X[train])
         shards = cut_shards(X, labels, train, held_out, scaling, rows_per_shard)
-        return cls(shards, LogisticFits(shards, X.shape[1], len(train), penalty), scaling)
+        fits = LogisticFits(shards, X.shape[1], len(train), penalty)
+        return cls(shards, fits, scaling, len(train))
 
 
 class SubsetBank:
@@ -115,8 +89,10 @@ class SubsetBank:
         self._bytes_per_slot = sum(s.bytes_per_slot for split in splits for s in split.shards)
         slot = _BYTES_PER_KEY + self._bytes_per_slot
         model = _BYTES_PER_KEY + 8 * (n_features + 1) * len(splits)
-        self._slots = SlotTable(int(memory_limit * 3 / 4) // slot)
-        self._models = SlotTable(memory_limit // 4 // model)
+        n_words = -(-n_features // 32)
+        self._slots = SlotTable(int(memory_limit * 3 / 4) // slot, n_words + 1)
+        self._models = SlotTable(memory_limit // 4 // model, n_words)
+        self._n_rows = sum(split.n_rows for split in splits)
         self._threads: ThreadPoolExecutor | None = None
         self._coefs: FloatArray = np.zeros((len(splits), 0, n_features + 1))
         if self.capacity < n_features:
@@ -131,51 +107,65 @@ class SubsetBank:
         """How many different subsets one call may ask for."""
         return min(self._slots.capacity, self._models.capacity)
 
-    def count(self, chains: Chains, min_confidence: float) -> IntArray:
+    def count(self, words: WordArray, n_stages: IntArray, min_confidence: float) -> IntArray:
         """Rows that leave at each stage of each design, and rows that leave there correctly.
 
-        Shape (2, n_designs, most stages), 0 past a design's last stage.
+        Parameters
+        ----------
+        words : ndarray of shape (n_designs, most stages, n_words)
+            Features known after each stage, as `subset_words` has them.
+        n_stages : ndarray of shape (n_designs,)
+        min_confidence : float
+
+        Returns
+        -------
+        ndarray of shape (2, n_designs, most stages), 0 past a design's last stage
         """
-        slots = self._slots_of(chains, min_confidence)[chains.index]
-        counts = np.zeros((2, *slots.shape), dtype=np.int64)
+        counts = np.zeros((2, *words.shape[:2]), dtype=np.int64)
+        at_once = max(1, self.capacity // words.shape[1])
+        for part in _slices(len(words), at_once):
+            self._add_counts(words[part], n_stages[part], min_confidence, counts[:, part])
+        return counts
+
+    def coefs(self, subsets: BoolArray) -> FloatArray:
+        """Intercept and coefficients by split and subset: (n_splits, n_subsets, n_features + 1)."""
+        parts = _slices(len(subsets), self._models.capacity)
+        words = words_of_subsets(subsets)
+        return np.concatenate([self._coefs_of(words[part]) for part in parts], axis=1)
+
+    def _coefs_of(self, words: WordArray) -> FloatArray:
+        claim = self._models.claim(words)
+        with _claimed(self._models, claim):
+            self._fit(subsets_of_words(claim.new_keys, self.n_features), claim.new_slots)
+        found: FloatArray = self._coefs[:, claim.slots]
+        return found
+
+    def _add_counts(
+        self, words: WordArray, n_stages: IntArray, min_confidence: float, counts: IntArray
+    ) -> None:
+        threshold = np.float64(min_confidence).view(np.uint64)
+        keys = np.insert(words.reshape(-1, words.shape[2]), 0, threshold, axis=1)
+        claim = self._slots.claim(keys)
+        with _claimed(self._slots, claim):
+            self._judge(claim.new_keys[:, 1:], claim.new_slots, min_confidence)
+        slots = claim.slots.reshape(words.shape[:2])
 
         def add(designs: slice) -> None:
             for split in self.splits:
                 for shard in split.shards:
-                    shard.add_counts(slots[designs], chains.n_stages[designs], *counts[:, designs])
+                    shard.add_counts(slots[designs], n_stages[designs], *counts[:, designs])
 
-        parts = self._n_jobs if slots.size * self._bytes_per_slot > _WORTH_THREADS else 1
+        parts = self._n_jobs if slots.size * self._bytes_per_slot > _WORTH_COUNTING else 1
         self._run(add, list(_slices(len(slots), -(-len(slots) // parts))))
-        return counts
-
-    def coefs(self, subsets: BoolArray) -> FloatArray:
-        """Intercept and coefficients by split and subset: (n_splits, n_subsets, n_features + 1).
-
-        `subsets` has shape (n_subsets, n_features) and no row twice.
-        """
-        keys = subset_keys(subsets)
-        slots, new = self._models.claim(keys)
-        if new.size:
-            with _claimed(self._models, [keys[i] for i in new]):
-                self._fit(subsets[new], slots[new])
-        found: FloatArray = self._coefs[:, slots]
-        return found
-
-    def _slots_of(self, chains: Chains, min_confidence: float) -> IntArray:
-        """Slot of the bits of each subset, after fitting and judging those that have none."""
-        places = [(min_confidence, key) for key in chains.keys]
-        slots, new = self._slots.claim(places)
-        if new.size:
-            with _claimed(self._slots, [places[i] for i in new]):
-                subsets = chains.subsets[new]
-                coefs = self.coefs(subsets)
-                self._judge(subsets, coefs, slots[new], min_confidence)
-        return slots
 
     def _fit(self, subsets: BoolArray, slots: IntArray) -> None:
+        if not slots.size:
+            return
         self._coefs = _grown(self._coefs, self._models.n_used, self._models.capacity)
         largest = max(1, _BATCH_BYTES // ModelBatch.bytes_per_model(self.n_features))
-        size = min(_MOST_MODELS, largest, max(8, -(-len(slots) // (4 * self._n_jobs))))
+        worth = len(slots) * self._n_rows > _WORTH_FITTING
+        share = -(-len(slots) // (4 * self._n_jobs)) if worth else len(slots)
+        size = min(_MOST_MODELS, largest, max(8, share))
         by_size = np.argsort(subsets.sum(axis=1), kind="stable")
 
         def fit(task: tuple[slice, int]) -> None:
@@ -188,9 +178,11 @@ class SubsetBank:
         )
         self.n_fits += len(slots)
 
-    def _judge(
-        self, subsets: BoolArray, coefs: FloatArray, slots: IntArray, min_confidence: float
-    ) -> None:
+    def _judge(self, words: WordArray, slots: IntArray, min_confidence: float) -> None:
+        if not slots.size:
+            return
+        coefs = self._coefs_of(words)
+        subsets = subsets_of_words(words, self.n_features)
         for split in self.splits:
             for shard in split.shards:
                 shard.reserve(_room(self._slots.n_used, self._slots.capacity))
@@ -201,7 +193,7 @@ class SubsetBank:
                 for shard in split.shards:
                     shard.judge(models, slots[part], min_confidence)
 
-        self._run(judge, list(_slices(len(slots), max(64, -(-len(slots) // self._n_jobs)))))
+        self._run(judge, list(_slices(len(slots), max(256, -(-len(slots) // self._n_jobs)))))
 
     def _run(
         self,
@@ -233,27 +225,13 @@ class SubsetBank:
         return self._threads
 
 
-def subset_keys(subsets: BoolArray) -> list[bytes]:
-    """The name under which a bank keeps each subset."""
-    return row_keys(words_of_subsets(subsets))
-
-
-def _distinct(words: WordArray) -> tuple[WordArray, IntArray]:
-    """Different rows, and which of them each row is."""
-    if words.shape[1] == 1:  # far faster than the general way
-        values, number = np.unique(words[:, 0], return_inverse=True)
-        return values[:, None], number
-    distinct, number = np.unique(words, axis=0, return_inverse=True)
-    return distinct, number.reshape(-1)
-
-
 @contextmanager
-def _claimed(table: SlotTable, keys: Sequence[Hashable]) -> Iterator[None]:
-    """Give the slots of `keys` back if what they were claimed for fails or is interrupted."""
+def _claimed(table: SlotTable, claim: Claim) -> Iterator[None]:
+    """Give new slots back if what they were claimed for fails or is interrupted."""
     try:
         yield
     except BaseException:
-        table.forget(keys)
+        table.forget(claim.new_slots)
         raise
 
 
