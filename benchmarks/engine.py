@@ -72,7 +72,9 @@ def tolerance_for_equality(problem: Problem, sample: np.ndarray) -> float:
         for subset in sample:
             exact = LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000)
             quick = LogisticRegression(tol=tol, max_iter=100_000)
-            pair = [m.fit(train[:, subset], y).predict_proba(test[:, subset]) for m in (exact, quick)]
+            pair = [
+                m.fit(train[:, subset], y).predict_proba(test[:, subset]) for m in (exact, quick)
+            ]
             worst = max(worst, np.abs(pair[0] - pair[1]).max())
         if worst <= EQUAL:
             return float(tol)
@@ -92,7 +94,9 @@ def time_loop(problem: Problem, subsets: np.ndarray, tol: float) -> float:
 
 
 def section_subsets(full: bool) -> None:
-    print("| set | subsets | emsco, s | µs a fit | scikit-learn's tol | ratio | ratio at tol 1e-4 |")
+    print(
+        "| set | subsets | emsco, s | µs a fit | scikit-learn's tol | ratio | ratio at tol 1e-4 |"
+    )
     print("|---|---|---|---|---|---|---|")
     for name in ("heart", "credit", "synthetic15"):
         problem = load(name, SEED)
@@ -174,7 +178,9 @@ def section_whole_run(name: str, min_confidence: float, **settings: object) -> N
     theirs = best_of(1, loop) / len(sample) * len(designs)
     stages = np.mean([design.max() + 1 for design in designs])
     print(f"{name}: {len(designs):,} distinct designs of {stages:.1f} stages on average")
-    print(f"  emsco, whole fit: {ours:.2f} s; scikit-learn, one by one: {theirs:,.0f} s (200 scaled)")
+    print(
+        f"  emsco, whole fit: {ours:.2f} s; scikit-learn, one by one: {theirs:,.0f} s (200 scaled)"
+    )
     print(f"  ratio: {theirs / ours:,.0f}")
 
 
@@ -190,11 +196,20 @@ def section_compile() -> None:
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
         times = [
-            float(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True,
-                                 text=True, check=True).stdout)
+            float(
+                subprocess.run(
+                    [sys.executable, "-c", code],
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                ).stdout
+            )
             for _ in range(3)
         ]
-    print(f"first fit with an empty cache {times[0]:.1f} s, in later processes {min(times[1:]):.1f} s:")
+    print(
+        f"first fit with an empty cache {times[0]:.1f} s, in later processes {min(times[1:]):.1f} s:"
+    )
     print(f"  compiling adds {times[0] - min(times[1:]):.1f} s")
 
 
@@ -213,32 +228,44 @@ def section_memory() -> None:
         "print(status('VmHWM') - before, clf.history_[-1].n_subsets, clf.history_[-1].seconds)\n"
     )
     for limit in ("1GiB", "2MB"):
-        done = subprocess.run([sys.executable, "-c", code.replace("LIMIT", limit)],
-                              capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code.replace("LIMIT", limit)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         peak, n_subsets, seconds = map(float, done.stdout.split())
-        print(f"100,000 × 50, memory_limit {limit}: peak {peak:.0f} MiB above the loaded data "
-              f"({n_subsets:.0f} subsets, {seconds:.1f} s)")
+        print(
+            f"100,000 × 50, memory_limit {limit}: peak {peak:.0f} MiB above the loaded data "
+            f"({n_subsets:.0f} subsets, {seconds:.1f} s)"
+        )
 
 
 def main() -> None:
     sections: dict[str, Callable[[bool], None]] = {
         "subsets": section_subsets,
-        "run": lambda _: section_whole_run("heart", 0.75, max_stages=6, mutation_rate=0.075,
-                                           crossover_rate=0.75),
-        "synthetic50": lambda _: section_whole_run("synthetic50", 0.55, max_stages=10,
-                                                   mutation_rate=0.05, stage_bias=2.5),
+        "run": lambda _: section_whole_run(
+            "heart", 0.75, max_stages=6, mutation_rate=0.075, crossover_rate=0.75
+        ),
+        "synthetic50": lambda _: section_whole_run(
+            "synthetic50", 0.55, max_stages=10, mutation_rate=0.05, stage_bias=2.5
+        ),
         "peak": lambda _: __import__("peak").report(),
         "compile": lambda _: section_compile(),
         "memory": lambda _: section_memory(),
     }
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("sections", nargs="*", metavar="section", help="which ones; all by default")
     parser.add_argument("--full", action="store_true", help="no sampling on scikit-learn's side")
     arguments = parser.parse_args()
     if unknown := set(arguments.sections) - set(sections):
         parser.error(f"section must be one of {', '.join(sections)}, got {', '.join(unknown)}")
-    print(f"{datetime.date.today()}, {platform.machine()}, {CORES} cores, seed {SEED}, "
-          f"Python {platform.python_version()}")
+    print(
+        f"{datetime.date.today()}, {platform.machine()}, {CORES} cores, seed {SEED}, "
+        f"Python {platform.python_version()}"
+    )
     for name in arguments.sections or sections:
         print(f"\n## {name}", flush=True)
         sections[name](arguments.full)

@@ -85,7 +85,11 @@ def report_fits(name: str, peak: float, n_models: int = 256) -> None:
     rate = counting.products / total
     print(f"{name}, {n_models} random subsets of {n_rows:,} × {n_features}:")
     print(f"  {total / n_models * 1e6:.0f} µs and {counting.passes / n_models:.1f} passes a fit")
-    print(f"  {rate / 1e9:.1f} GFLOP/s in products, {rate / peak:.0%} of the float32 peak;", end=" ")
+    print(
+        f"  {rate / 1e9:.1f} GFLOP/s in products, {rate / peak:.0%} of the float32 peak;", end=" "
+    )
     print(f"{counting.hessians / counting.products:.0%} of them are Hessians")
-    print(f"  time: exponentials about {exponentials / total:.0%}, Newton steps and Python", end=" ")
+    print(
+        f"  time: exponentials about {exponentials / total:.0%}, Newton steps and Python", end=" "
+    )
     print(f"{1 - counting.seconds / total:.0%}, the rest logits, gradients and Hessians")

@@ -30,7 +30,7 @@ class Problem:
 
 
 def load(name: str, seed: int = 0) -> Problem:
-    """"heart" and "credit" from the folder EMSCO_DATA; "synthetic15" and "synthetic50" are made."""
+    """ "heart" and "credit" from the folder EMSCO_DATA; "synthetic15" and "synthetic50" are made."""
     if name in COST_CLASSES:
         folder = os.environ.get("EMSCO_DATA")
         if not folder:

@@ -1,4 +1,5 @@
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -70,7 +71,7 @@ def test_cross_validate_reports_several_selective_scores(table):
     result = cross_validate(quick(), *table, scoring=scoring, cv=3)
     assert (result["test_cost"] < 0).all()
     assert (result["test_accuracy"] > 0.5).all()
-    assert ((0 < result["test_coverage"]) & (result["test_coverage"] <= 1)).all()
+    assert ((result["test_coverage"] > 0) & (result["test_coverage"] <= 1)).all()
 
 
 def test_groups_are_routed_to_the_splitter(table):
@@ -161,9 +162,9 @@ def test_choose_refuses_a_point_of_another_front(table):
 def test_history_tells_of_every_generation(table):
     history = quick(generations=5).fit(*table).history_
     assert [record.generation for record in history] == [0, 1, 2, 3, 4, 5]
-    assert all(a.n_designs <= b.n_designs for a, b in zip(history, history[1:], strict=False))
-    assert all(a.n_subsets <= b.n_subsets for a, b in zip(history, history[1:], strict=False))
-    assert all(a.seconds < b.seconds for a, b in zip(history, history[1:], strict=False))
+    assert all(a.n_designs <= b.n_designs for a, b in pairwise(history))
+    assert all(a.n_subsets <= b.n_subsets for a, b in pairwise(history))
+    assert all(a.seconds < b.seconds for a, b in pairwise(history))
     assert history[-1].n_front >= 1
     assert isinstance(history[-1].best.design, Design)
 
@@ -202,7 +203,7 @@ def test_limits_choose_the_best_point_within_them(table):
 
 def test_limits_that_no_design_meets_keep_the_front_to_choose_from(table):
     clf = quick(prefer={"max_cost": 0.1})
-    with pytest.raises(NoSuchDesign, match="None of the .* designs has cost at most 0.1"):
+    with pytest.raises(NoSuchDesign, match=r"None of the .* designs has cost at most 0.1"):
         clf.fit(*table)
     assert clf.choose(0).decide(table[0]).accepted.any()
 
@@ -286,10 +287,10 @@ def with_value(value):
             r"X must be finite, got infinity \(-inf\) in column 'c', row 7",
         ),
         ({"y": lambda y: y * 0}, r"y must hold two classes, got one class only: 0\."),
-        ({"y": lambda y: np.arange(40) % 3}, "Only binary classification is supported.*3 classes"),
-        ({"y": lambda y: np.linspace(0, 1, 40)}, "Unknown label type: continuous.*two classes"),
+        ({"y": lambda _: np.arange(40) % 3}, "Only binary classification is supported.*3 classes"),
+        ({"y": lambda _: np.linspace(0, 1, 40)}, "Unknown label type: continuous.*two classes"),
         ({"y": lambda y: y[:-1]}, r"inconsistent numbers of samples: \[40, 39\]"),
-        ({"y": lambda y: np.arange(40) == 3}, "class True must have at least 2 rows"),
+        ({"y": lambda _: np.arange(40) == 3}, "class True must have at least 2 rows"),
         ({"cv": [(np.arange(5), np.arange(5))], "y": lambda y: np.sort(y)}, "none of 1"),
         (
             {"costs": [1, 2, -3, 4]},
@@ -339,7 +340,7 @@ def test_bad_input_gets_one_clear_sentence(arguments, message):
 
 
 def test_fewer_rows_than_classes_are_refused():
-    with pytest.raises(ValueError, match="n_samples=1|one class only"):
+    with pytest.raises(ValueError, match=r"n_samples=1|one class only"):
         quick().fit(np.ones((1, 2)), ["a"])
 
 

@@ -292,7 +292,8 @@ def test_the_order_is_by_level_aggregate_stage_count_and_chromosome(rows, random
 @given(populations, st.randoms(use_true_random=False))
 def test_distinct_lists_each_chromosome_once_at_its_first_place(rows, random):
     designs = [[0, random.randrange(2), random.randrange(2)] for _ in rows]
-    ranking = rank_of(rows, designs)
+    scored = {tuple(design): row for design, row in zip(designs, rows, strict=True)}
+    ranking = rank_of([scored[tuple(design)] for design in designs], designs)
     first = {tuple(designs[i]): i for i in reversed(ranking.order.tolist())}
     in_order = [i for i in ranking.order.tolist() if first[tuple(designs[i])] == i]
     assert ranking.distinct.tolist() == in_order

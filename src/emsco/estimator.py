@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from emsco._typing import AnyArray, FloatArray, LabelArray
 from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.design import default_max_stages
+from emsco.design import Design, default_max_stages
 from emsco.errors import DataError, ParameterError
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.parameters import check_choice, check_number, check_whole, memory_bytes
@@ -207,7 +207,7 @@ epsilon, growth, patience
         n_scored = sum(len(held_out) for _, held_out in splits)
         result = self._search(bank, costs, settings, n_scored, np.random.default_rng(search_seed))
         self.front_ = ParetoFront.of(result.designs, result.scores, costs, self.min_confidence)
-        self.history_ = _history(result, costs, self.min_confidence)
+        self.history_ = _history(result, costs.names)
         self.stop_reason_ = result.stop_reason
         if self.refit or len(splits) > 1:
             everything = np.arange(len(rows))
@@ -349,18 +349,24 @@ epsilon, growth, patience
             return run_search(search, evaluator, self.time_limit, progress.generation)
 
 
-def _history(result: SearchResult, costs: FeatureCosts, min_confidence: float) -> list[Generation]:
-    return [
-        Generation(
-            generation=record.generation,
-            best=ParetoFront.of(record.best[None], record.best_scores, costs, min_confidence)[0],
-            n_front=record.n_front,
-            n_designs=record.n_designs,
-            n_subsets=record.n_subsets,
-            seconds=record.seconds,
+def _history(result: SearchResult, names: tuple[str, ...]) -> list[Generation]:
+    points: dict[bytes, ParetoPoint] = {}  # the fittest design often stays the same
+    history = []
+    for record in result.records:
+        key = record.best.tobytes()
+        if key not in points:
+            points[key] = ParetoPoint.of(Design(record.best, names), record.best_scores, 0)
+        history.append(
+            Generation(
+                generation=record.generation,
+                best=points[key],
+                n_front=record.n_front,
+                n_designs=record.n_designs,
+                n_subsets=record.n_subsets,
+                seconds=record.seconds,
+            )
         )
-        for record in result.records
-    ]
+    return history
 
 
 def _collect_models(bank: SubsetBank, front: ParetoFront) -> _StageModels:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
@@ -52,6 +52,21 @@ class ParetoPoint:
     n_rows: int
     exits: tuple[int, ...]
     hits: tuple[int, ...]
+
+    @classmethod
+    def of(cls, design: Design, scores: Scores, i: int, n_tied: int = 1) -> Self:
+        """The point of a design whose scores stand at position i."""
+        used = slice(design.n_stages)
+        return cls(
+            design=design,
+            coverage=float(scores.coverage[i]),
+            accuracy=float(scores.accuracy[i]),
+            cost=float(scores.cost[i]),
+            n_tied=n_tied,
+            n_rows=scores.n_rows,
+            exits=tuple(scores.exits[i, used].tolist()),
+            hits=tuple(scores.hits[i, used].tolist()),
+        )
 
     @property
     def n_stages(self) -> int:
@@ -104,25 +119,13 @@ class ParetoFront(Sequence[ParetoPoint]):
         cls, designs: StageArray, scores: Scores, costs: FeatureCosts, min_confidence: float
     ) -> ParetoFront:
         """Name the features of designs that a search has scored, in its order."""
-        _, tie, n_tied = np.unique(
+        _, ties, n_tied = np.unique(
             exact_objectives(scores), axis=0, return_inverse=True, return_counts=True
         )
-        points = []
-        for i, stages in enumerate(designs):
-            design = Design(stages, costs.names)
-            used = slice(design.n_stages)
-            points.append(
-                ParetoPoint(
-                    design=design,
-                    coverage=float(scores.coverage[i]),
-                    accuracy=float(scores.accuracy[i]),
-                    cost=float(scores.cost[i]),
-                    n_tied=int(n_tied[tie.reshape(-1)[i]]),
-                    n_rows=scores.n_rows,
-                    exits=tuple(scores.exits[i, used].tolist()),
-                    hits=tuple(scores.hits[i, used].tolist()),
-                )
-            )
+        points = [
+            ParetoPoint.of(Design(stages, costs.names), scores, i, int(n_tied[tie]))
+            for i, (stages, tie) in enumerate(zip(designs, ties.reshape(-1), strict=True))
+        ]
         return cls(tuple(points), costs, min_confidence)
 
     def __len__(self) -> int:

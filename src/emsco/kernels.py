@@ -498,19 +498,19 @@ def find_slots(index, keys, wanted, slots):
 
 
 @njit(cache=True, nogil=True)
-def add_keys(index, keys, wanted, slots, places, new):
-    """Give each key without a slot the next of `places`; where in `wanted` new keys first come."""
+def claim_slots(index, keys, wanted, places, slots, new):
+    """Slot of each wanted key, the next of `places` for new ones; where new ones first come."""
     n_new = 0
     for i in range(len(wanted)):
-        if slots[i] < 0:
-            slots[i], place = _find(index, keys, wanted[i])
-            if slots[i] < 0:
-                slot = places[n_new]
-                for w in range(wanted.shape[1]):
-                    keys[slot, w] = wanted[i, w]
-                index[place] = slots[i] = slot
-                new[n_new] = i
-                n_new += 1
+        slot, place = _find(index, keys, wanted[i])
+        if slot < 0:
+            slot = places[n_new]
+            for w in range(wanted.shape[1]):
+                keys[slot, w] = wanted[i, w]
+            index[place] = slot
+            new[n_new] = i
+            n_new += 1
+        slots[i] = slot
     return n_new
 
 
@@ -523,17 +523,23 @@ def insert_slots(index, keys, slots):
 
 
 @njit
-def _compress_row(row, number):
-    """Renumber the stages of one design 0, 1, 2, …; `number` is scratch for as many stages."""
+def _count_stages(row):
     highest = 0
     for gene in row:
-        highest = max(highest, gene)
-    for stage in range(highest + 1):
+        highest = max(highest, int(gene))
+    return highest + 1
+
+
+@njit
+def _compress_row(row, number):
+    """Renumber the stages of one design 0, 1, 2, …; `number` is scratch for as many stages."""
+    n_stages = _count_stages(row)
+    for stage in range(n_stages):
         number[stage] = 0
     for gene in row:
         number[gene] = 1
     used = 0
-    for stage in range(highest + 1):
+    for stage in range(n_stages):
         used += number[stage]
         number[stage] = used - 1
     for i in range(len(row)):
@@ -549,10 +555,10 @@ def compress_rows(designs):
 
 
 @njit(cache=True, nogil=True)
-def cross_rows(first, second, of_first, of_second, draws, crossover_rate, children):
+def cross_rows(first, second, draws, crossover_rate, children):
     """One child per pair; `draws` holds, per pair, three uniforms and one for each gene."""
     for d in range(len(first)):
-        a, b = of_first[d], of_second[d]
+        a, b = _count_stages(first[d]), _count_stages(second[d])
         counts = (a, b, (a + b + 1) // 2)
         n_stages = counts[min(int(3 * draws[d, 1]), 2)]
         crossed = draws[d, 0] < crossover_rate
@@ -565,7 +571,7 @@ def cross_rows(first, second, of_first, of_second, draws, crossover_rate, childr
 
 
 @njit(cache=True, nogil=True)
-def mutate_rows(designs, n_stages, draws, rate, cumulative):
+def mutate_rows(designs, draws, rate, cumulative):
     """Redraw genes whose uniform is below `rate`, then compress, all in place.
 
     `cumulative[h]` is the distribution function over stages 0..h; a uniform below `rate`,
@@ -573,7 +579,7 @@ def mutate_rows(designs, n_stages, draws, rate, cumulative):
     """
     number = np.empty(1 << 15, np.int64)
     for d in range(len(designs)):
-        highest = min(n_stages[d], len(cumulative) - 1)
+        highest = min(_count_stages(designs[d]), len(cumulative) - 1)
         for i in range(designs.shape[1]):
             if draws[d, i] < rate:
                 level, stage = draws[d, i] / rate, 0

@@ -39,7 +39,12 @@ def exact_objectives(scores: Scores) -> FloatArray:
     accuracy: FloatArray | IntArray = scores.accuracy
     if scores.n_rows >= 2**26:
         accuracy = _dense_ranks(accuracy_key(scores.correct, scores.accepted))
-    return np.column_stack([scores.accepted, accuracy, -_dense_ranks(scores.spent)]).astype(float)
+    cost: FloatArray | IntArray = scores.spent
+    if cost.dtype.kind == "f" or cost.max(initial=0) >= 2**53:
+        cost = _dense_ranks(cost)
+    objectives = np.empty((len(scores), 3))
+    objectives[:, 0], objectives[:, 1], objectives[:, 2] = scores.accepted, accuracy, -cost
+    return objectives
 
 
 def pareto_levels(scores: Scores) -> IntArray:
@@ -84,8 +89,10 @@ class Ranking:
     @property
     def distinct(self) -> IntArray:
         """The different designs, from the fittest down."""
-        first = np.unique(self.chromosome[self.order], return_index=True)[1]
-        return self.order[np.sort(first)]
+        sorted_chromosomes = self.chromosome[self.order]  # where equal ones are neighbours
+        repeats = sorted_chromosomes[1:] == sorted_chromosomes[:-1]
+        first: IntArray = self.order[np.concatenate([[True], ~repeats])]
+        return first
 
     @property
     def selection_probabilities(self) -> FloatArray:
@@ -110,5 +117,5 @@ def _dense_ranks(values: IntArray | FloatArray) -> IntArray:
     distinct, inverse = np.unique(values, return_inverse=True)
     if distinct.dtype.kind == "f":
         rises = np.diff(distinct) > _SAME_COST * np.abs(distinct[1:])
-        return np.concatenate([[0], np.cumsum(rises)])[inverse]
+        inverse = np.concatenate([[0], np.cumsum(rises)])[inverse]
     return inverse

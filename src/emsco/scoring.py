@@ -166,8 +166,9 @@ class Evaluator:
 
 def _design_keys(designs: StageArray) -> WordArray:
     """Chromosomes as rows of words."""
-    room = -designs.shape[1] % 4
-    return np.ascontiguousarray(np.pad(designs, ((0, 0), (0, room)))).view(np.uint64)
+    padded = np.zeros((len(designs), -(-designs.shape[1] // 4) * 4), dtype=np.int16)
+    padded[:, : designs.shape[1]] = designs
+    return padded.view(np.uint64)
 
 
 def _designs_of_keys(keys: WordArray, n_features: int) -> StageArray:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._typing import FloatArray, IntArray, StageArray
-from emsco.design import stage_counts
 
 __all__ = [
     "growth_probability",
@@ -69,9 +68,7 @@ def recombine(
     n_pairs, n_features = first.shape
     children = np.empty_like(first)
     draws = rng.random((n_pairs, 3 + n_features))
-    kernels.cross_rows(
-        first, second, stage_counts(first), stage_counts(second), draws, crossover_rate, children
-    )
+    kernels.cross_rows(first, second, draws, crossover_rate, children)
     return children
 
 
@@ -88,7 +85,7 @@ def mutate(
     mutants = designs.copy()
     draws = rng.random(designs.shape)
     table = _cumulative_stages(stage_bias, max_stages)
-    kernels.mutate_rows(mutants, stage_counts(designs), draws, rate, table)
+    kernels.mutate_rows(mutants, draws, rate, table)
     return mutants
 
 
