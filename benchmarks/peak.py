@@ -26,6 +26,7 @@ class CountingShard:
         self.seconds = 0.0
 
     def add_terms(self, batch: ModelBatch, live: np.ndarray) -> None:
+        """Count, then pass on."""
         sizes = batch.models.sizes[live].astype(float)
         hessians = (sizes * (sizes + 1) * batch.curved[live]).sum() * self._n_rows
         self.hessians += hessians

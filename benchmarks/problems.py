@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import make_classification
+
+from emsco.subsets.scaling import Scaling
 
 # Cost classes T by column, cost 10^T: recovered for heart, chosen for credit.
 COST_CLASSES = {
@@ -17,7 +20,7 @@ COST_CLASSES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """Rows, labels, costs and one split."""
 
@@ -28,9 +31,16 @@ class Problem:
     train: np.ndarray
     held_out: np.ndarray
 
+    @cache  # noqa: B019 - a handful of problems live as long as the program
+    def standardised(self) -> tuple[np.ndarray, np.ndarray]:
+        """Training and held-out rows in the units of the training rows' deviations."""
+        scaling = Scaling.learn(self.X[self.train])
+        rows = scaling.columns(self.X)[1:].T
+        return np.ascontiguousarray(rows[self.train]), np.ascontiguousarray(rows[self.held_out])
+
 
 def load(name: str, seed: int = 0) -> Problem:
-    """ "heart" and "credit" from the folder EMSCO_DATA; "synthetic15" and "synthetic50" are made."""
+    """Load a set by name: heart and credit from the folder EMSCO_DATA, the synthetic ones made."""
     if name in COST_CLASSES:
         folder = os.environ.get("EMSCO_DATA")
         if not folder:

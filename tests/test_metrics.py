@@ -78,7 +78,7 @@ def test_the_balanced_scorer_knows_the_total_cost(small_problem):
 
 
 def test_unknown_metrics_and_directions_are_refused():
-    with pytest.raises(ValueError, match="metric must be one of \"balanced\", .* got 'price'"):
+    with pytest.raises(ValueError, match=r"metric must be one of .* got 'price'"):
         make_selective_scorer("price")
     with pytest.raises(ValueError, match="greater_is_better must be left out for metric 'cost'"):
         make_selective_scorer("cost", greater_is_better=True)

@@ -219,12 +219,12 @@ class Cascade:
         return Models.of(self.design.subsets(), self.coefs)
 
     def _decide(self, rows: FloatArray) -> Decisions:
-        from emsco import kernels
+        from emsco.kernels import deciding
 
         stage = np.empty(len(rows), dtype=np.int64)
         winner = np.empty(len(rows), dtype=np.int64)
         confidence = np.empty(len(rows))
-        kernels.decide_rows(
+        deciding.decide_rows(
             rows,
             self.scaling.mean,
             self.scaling.inverse,

@@ -103,12 +103,12 @@ def compress(designs: ArrayLike) -> StageArray:
     >>> compress([0, 0, 2, 3]).tolist()
     [0, 0, 1, 2]
     """
-    from emsco import kernels
+    from emsco.kernels import breeding
 
     compressed = np.array(designs, dtype=np.int16)
     if compressed.min(initial=0) < 0:
         raise ParameterError(f"stages must be at least 0, got {compressed.min()}.")
-    kernels.compress_rows(np.atleast_2d(compressed))
+    breeding.compress_rows(np.atleast_2d(compressed))
     return compressed
 
 
@@ -151,10 +151,10 @@ def totals_by_stage(
 
     Shape (n_designs, n_stages); exact for whole numbers whose sum is below 2⁵³.
     """
-    from emsco import kernels
+    from emsco.kernels import breeding
 
     totals = np.zeros((len(designs), n_stages))
-    kernels.add_up_stages(designs, values.astype(np.float64), totals)
+    breeding.add_up_stages(designs, values.astype(np.float64), totals)
     return totals
 
 

@@ -63,12 +63,12 @@ def recombine(
     A child that is crossed gets the stage count of one parent or their mean, and each of its
     genes keeps the relative position it had in the parent it comes from. Others are copies.
     """
-    from emsco import kernels
+    from emsco.kernels import breeding
 
     n_pairs, n_features = first.shape
     children = np.empty_like(first)
     draws = rng.random((n_pairs, 3 + n_features))
-    kernels.cross_rows(first, second, draws, crossover_rate, children)
+    breeding.cross_rows(first, second, draws, crossover_rate, children)
     return children
 
 
@@ -80,12 +80,12 @@ def mutate(
     A redrawn gene is beta-binomial with α = 1, β = `stage_bias` over 0..min(|Q|, k - 1), so
     that a design may grow by a stage.
     """
-    from emsco import kernels
+    from emsco.kernels import breeding
 
     mutants = designs.copy()
     draws = rng.random(designs.shape)
     table = _cumulative_stages(stage_bias, max_stages)
-    kernels.mutate_rows(mutants, draws, rate, table)
+    breeding.mutate_rows(mutants, draws, rate, table)
     return mutants
 
 

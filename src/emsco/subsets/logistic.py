@@ -38,9 +38,9 @@ class LogisticFits:
     def __init__(
         self, shards: Sequence[Shard], n_features: int, n_rows: int, penalty: float = 1.0
     ) -> None:
-        from emsco import kernels
+        from emsco.kernels import fitting
 
-        self._kernels = kernels
+        self._kernels = fitting
         self._shards = shards
         self._penalty = penalty
         # Largest component of the summed gradient; where rounding of the sum allows, far below

@@ -61,9 +61,9 @@ class LocalShard:
         held_out_rows: FloatArray,
         held_out_labels: LabelArray,
     ) -> None:
-        from emsco import kernels
+        from emsco.kernels import deciding, fitting
 
-        self._kernels = kernels
+        self._fitting, self._deciding = fitting, deciding
         self._rows = train_rows
         self._rows32 = train_rows.astype(np.float32)
         self._targets = train_labels.astype(np.float64)
@@ -80,7 +80,7 @@ class LocalShard:
 
     def add_terms(self, batch: ModelBatch, live: IntArray) -> None:
         """Add Σ over training rows of each live model's gradient, and Hessian where `curved`."""
-        self._kernels.add_terms(
+        self._fitting.add_terms(
             self._rows,
             self._targets,
             self._rows32,
@@ -106,7 +106,7 @@ class LocalShard:
     def judge(self, models: Models, slots: IntArray, min_confidence: float) -> None:
         """Store which held-out rows each model accepts, and accepts correctly, as bits."""
         accepted, correct = self._bits
-        self._kernels.judge_rows(
+        self._deciding.judge_rows(
             self._held_out_rows,
             self._held_out_labels,
             models.columns,
@@ -123,7 +123,7 @@ class LocalShard:
     ) -> None:
         """Send all held-out rows through each design, given as the slots of its nested subsets."""
         accepted, correct = self._bits
-        self._kernels.count_exits(accepted, correct, chains, n_stages, exits, hits)
+        self._deciding.count_exits(accepted, correct, chains, n_stages, exits, hits)
 
 
 def cut_shards(

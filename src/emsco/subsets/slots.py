@@ -43,9 +43,9 @@ class SlotTable:
     """
 
     def __init__(self, capacity: int, n_words: int) -> None:
-        from emsco import kernels
+        from emsco.kernels import hashing
 
-        self._kernels = kernels
+        self._kernels = hashing
         self.capacity = capacity
         self.n_used = 0
         self._free: IntArray = np.zeros(0, dtype=np.int64)
@@ -60,6 +60,7 @@ class SlotTable:
 
     def claim(self, keys: WordArray) -> Claim:
         """Find or make a slot for each row of `keys`, which may repeat."""
+        keys = np.ascontiguousarray(keys)  # or else kernels are compiled twice
         self._clock += 1
         if len(self) + len(keys) > self.capacity:
             self._evict(keys)

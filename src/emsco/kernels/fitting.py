@@ -1,20 +1,14 @@
-"""Compiled inner loops; the only module that imports Numba.
+"""Sums over training rows and Newton steps, for many logistic regressions at once.
 
-Import it inside functions, never at the top of a module: `import emsco` must not wait for a
-compiler. All kernels live in one file because Numba's cache on disk watches the file of the
-outermost function only. Each has a plain NumPy twin in the tests.
-
-Sums over rows run block by block in row order, each block added to a running total. A total
-therefore depends neither on the other models of a batch, nor on the number of threads, nor on
-where rows are cut into shards, as long as the cuts fall between blocks.
+Sums run block by block in row order, each block added to a running total. A total therefore
+depends neither on the other models of a batch, nor on the number of threads, nor on where rows
+are cut into shards, as long as the cuts fall between blocks.
 """
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
+
+from emsco.kernels.bits import double_from_bits, single_from_bits
 
 BLOCK = 256  # rows; a block of 50 columns stays in a 256 KiB cache
 
@@ -22,8 +16,6 @@ BLOCK = 256  # rows; a block of 50 columns stays in a 256 KiB cache
 _FAST = {"reassoc", "nsz", "contract", "arcp", "nnan", "ninf"}
 
 _LOG2_E = 1.4426950408889634
-_LN2_HIGH = 0.6931471803691238
-_LN2_LOW = 1.9082149292705877e-10
 _LN2 = 0.6931471805599453
 _LARGEST_64 = 700.0
 _LARGEST_32 = np.float32(80.0)
@@ -39,55 +31,6 @@ _720TH = np.float32(1 / 720)
 _MOST_COARSE = 8  # float32 passes before float64 takes over regardless
 _COARSE_STEP = 0.01  # float32 has done its work once a step is this small
 _STALLED = 0.03  # refresh the Hessian where a pass shrank the gradient by less than this
-
-
-@intrinsic
-def _double_from_bits(_context: Any, _bits: Any) -> Any:
-    def generate(_target: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.int64), generate
-
-
-@intrinsic
-def _single_from_bits(_context: Any, _bits: Any) -> Any:
-    def generate(_target: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.FloatType())
-
-    return types.float32(types.int32), generate
-
-
-@intrinsic
-def _popcount(_context: Any, _word: Any) -> Any:
-    def generate(_target: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.ctpop(args[0])
-
-    return types.uint64(types.uint64), generate
-
-
-@njit
-def _exp_of_minus(x):
-    """e⁻ˣ for x ≥ 0 to the last bit or two; every product and sum is rounded on its own.
-
-    Rows must be decided alike in whatever SIMD lane they land, so this one is not `_FAST`.
-    """
-    t = -min(x, _LARGEST_64)
-    k = np.floor(t * _LOG2_E + 0.5)
-    r = (t - k * _LN2_HIGH) - k * _LN2_LOW
-    p = 1 / 479001600.0
-    p = p * r + 1 / 39916800.0
-    p = p * r + 1 / 3628800.0
-    p = p * r + 1 / 362880.0
-    p = p * r + 1 / 40320.0
-    p = p * r + 1 / 5040.0
-    p = p * r + 1 / 720.0
-    p = p * r + 1 / 120.0
-    p = p * r + 1 / 24.0
-    p = p * r + 1 / 6.0
-    p = p * r + 0.5
-    p = p * r + 1.0
-    p = p * r + 1.0
-    return p * _double_from_bits((np.int64(k) + 1023) << 52)
 
 
 @njit(fastmath=_FAST)
@@ -107,7 +50,7 @@ def _fast_exp_of_minus(x):
     p = p * r + 0.5
     p = p * r + 1.0
     p = p * r + 1.0
-    return p * _double_from_bits((np.int64(k) + 1023) << 52)
+    return p * double_from_bits((np.int64(k) + 1023) << 52)
 
 
 @njit(fastmath=_FAST)
@@ -122,7 +65,7 @@ def _exp_of_minus_32(x):
     p = p * r + _HALF
     p = p * r + _ONE
     p = p * r + _ONE
-    return p * _single_from_bits((np.int32(k) + np.int32(127)) << np.int32(23))
+    return p * single_from_bits((np.int32(k) + np.int32(127)) << np.int32(23))
 
 
 @njit(fastmath=_FAST)
@@ -387,213 +330,3 @@ def advance_models(
             live[n_live] = m
             n_live += 1
     return n_live
-
-
-@njit
-def _confidence(logit):
-    return 1.0 / (1.0 + _exp_of_minus(abs(logit)))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def judge_rows(rows, labels, columns, sizes, coefs, slots, min_confidence, accepted, correct):
-    """Bits of the held-out rows that each model accepts, and of those that it also gets right."""
-    n_rows = rows.shape[1]
-    logit = np.empty(64)
-    sure = np.empty(64, np.uint64)
-    for m in range(len(sizes)):
-        for start in range(0, n_rows, 64):
-            n = min(64, n_rows - start)
-            for r in range(n):
-                logit[r] = coefs[m, 0]
-            for i in range(1, sizes[m]):
-                b, x = coefs[m, i], rows[columns[m, i], start : start + n]
-                for r in range(n):
-                    logit[r] += b * x[r]
-            for r in range(n):
-                sure[r] = _confidence(logit[r]) >= min_confidence
-            accepts, corrects = np.uint64(0), np.uint64(0)
-            for r in range(n):
-                right = np.uint64((logit[r] > 0.0) == (labels[start + r] == 1))
-                accepts |= sure[r] << np.uint64(r)
-                corrects |= (sure[r] & right) << np.uint64(r)
-            accepted[slots[m], start // 64] = accepts
-            correct[slots[m], start // 64] = corrects
-
-
-@njit(cache=True, nogil=True)
-def count_exits(accepted, correct, chains, n_stages, exits, hits):
-    """Add, per design and stage, the rows that leave there and those that leave correctly."""
-    n_words = accepted.shape[1]
-    undecided = np.empty(n_words, np.uint64)
-    for d in range(chains.shape[0]):
-        for w in range(n_words):
-            undecided[w] = ~np.uint64(0)
-        for j in range(n_stages[d]):
-            leaving = accepted[chains[d, j]]
-            right = correct[chains[d, j]]
-            n_leaving, n_right = np.uint64(0), np.uint64(0)
-            for w in range(n_words):
-                n_leaving += _popcount(undecided[w] & leaving[w])
-                n_right += _popcount(undecided[w] & right[w])
-                undecided[w] &= ~leaving[w]
-            exits[d, j] += np.int64(n_leaving)
-            hits[d, j] += np.int64(n_right)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def decide_rows(
-    X, mean, inverse_scale, columns, sizes, coefs, min_confidence, stage, winner, confidence
-):
-    """Send each row of X through the stages of one cascade, in the order `judge_rows` adds up.
-
-    `stage` is the exit stage from 0, or the number of stages for a rejected row; `winner` and
-    `confidence` are those of the last stage that saw the row.
-    """
-    n_stages = len(sizes)
-    for r in range(X.shape[0]):
-        for j in range(n_stages):
-            logit = coefs[j, 0]
-            for i in range(1, sizes[j]):
-                c = columns[j, i] - 1
-                logit += coefs[j, i] * ((X[r, c] - mean[c]) * inverse_scale[c])
-            winner[r] = 1 if logit > 0.0 else 0
-            confidence[r] = _confidence(logit)
-            stage[r] = n_stages
-            if confidence[r] >= min_confidence:
-                stage[r] = j
-                break
-
-
-@njit
-def _hash(key):
-    """FNV-1a over words, then mixed so that the low bits depend on all."""
-    h = np.uint64(14695981039346656037)
-    for word in key:
-        h = (h ^ word) * np.uint64(1099511628211)
-        h ^= h >> np.uint64(32)
-    return h
-
-
-@njit
-def _find(index, keys, key):
-    """Slot of a key, or -1; and where the search ended, which is where a new key belongs."""
-    mask = np.uint64(len(index) - 1)
-    place = _hash(key) & mask
-    while index[place] >= 0:
-        slot = index[place]
-        same = True
-        for w in range(len(key)):
-            same &= keys[slot, w] == key[w]
-        if same:
-            return slot, place
-        place = (place + np.uint64(1)) & mask
-    return np.int64(-1), place
-
-
-@njit(cache=True, nogil=True)
-def find_slots(index, keys, wanted, slots):
-    """Slot of each wanted key in a table with open addressing, -1 where it has none."""
-    for i in range(len(wanted)):
-        slots[i], _ = _find(index, keys, wanted[i])
-
-
-@njit(cache=True, nogil=True)
-def claim_slots(index, keys, wanted, places, slots, new):
-    """Slot of each wanted key, the next of `places` for new ones; where new ones first come."""
-    n_new = 0
-    for i in range(len(wanted)):
-        slot, place = _find(index, keys, wanted[i])
-        if slot < 0:
-            slot = places[n_new]
-            for w in range(wanted.shape[1]):
-                keys[slot, w] = wanted[i, w]
-            index[place] = slot
-            new[n_new] = i
-            n_new += 1
-        slots[i] = slot
-    return n_new
-
-
-@njit(cache=True, nogil=True)
-def insert_slots(index, keys, slots):
-    """Enter the keys of `slots`, none of which is in the table yet."""
-    for slot in slots:
-        _, place = _find(index, keys, keys[slot])
-        index[place] = slot
-
-
-@njit
-def _count_stages(row):
-    highest = 0
-    for gene in row:
-        highest = max(highest, int(gene))
-    return highest + 1
-
-
-@njit
-def _compress_row(row, number):
-    """Renumber the stages of one design 0, 1, 2, …; `number` is scratch for as many stages."""
-    n_stages = _count_stages(row)
-    for stage in range(n_stages):
-        number[stage] = 0
-    for gene in row:
-        number[gene] = 1
-    used = 0
-    for stage in range(n_stages):
-        used += number[stage]
-        number[stage] = used - 1
-    for i in range(len(row)):
-        row[i] = number[row[i]]
-
-
-@njit(cache=True, nogil=True)
-def compress_rows(designs):
-    """Compress each design in place; stages are below 2¹⁵."""
-    number = np.empty(1 << 15, np.int64)
-    for row in designs:
-        _compress_row(row, number)
-
-
-@njit(cache=True, nogil=True)
-def cross_rows(first, second, draws, crossover_rate, children):
-    """One child per pair; `draws` holds, per pair, three uniforms and one for each gene."""
-    for d in range(len(first)):
-        a, b = _count_stages(first[d]), _count_stages(second[d])
-        counts = (a, b, (a + b + 1) // 2)
-        n_stages = counts[min(int(3 * draws[d, 1]), 2)]
-        crossed = draws[d, 0] < crossover_rate
-        for i in range(first.shape[1]):
-            toss = draws[d, 3 + i] if crossed else draws[d, 2]
-            gene, n_parent = (first[d, i], a) if toss < 0.5 else (second[d, i], b)
-            if crossed:
-                gene = max(0, (2 * (gene + 1) * n_stages + n_parent) // (2 * n_parent) - 1)
-            children[d, i] = gene
-
-
-@njit(cache=True, nogil=True)
-def mutate_rows(designs, draws, rate, cumulative):
-    """Redraw genes whose uniform is below `rate`, then compress, all in place.
-
-    `cumulative[h]` is the distribution function over stages 0..h; a uniform below `rate`,
-    divided by it, is uniform again and looks the new stage up.
-    """
-    number = np.empty(1 << 15, np.int64)
-    for d in range(len(designs)):
-        highest = min(_count_stages(designs[d]), len(cumulative) - 1)
-        for i in range(designs.shape[1]):
-            if draws[d, i] < rate:
-                level, stage = draws[d, i] / rate, 0
-                while stage < highest and level >= cumulative[highest, stage]:
-                    stage += 1
-                designs[d, i] = stage
-        _compress_row(designs[d], number)
-
-
-@njit(cache=True, nogil=True)
-def add_up_stages(designs, values, totals):
-    """Running sums, over stages, of `values` of the features bought at each."""
-    for d in range(len(designs)):
-        for i in range(designs.shape[1]):
-            totals[d, designs[d, i]] += values[i]
-        for j in range(1, totals.shape[1]):
-            totals[d, j] += totals[d, j - 1]

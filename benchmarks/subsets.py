@@ -1,0 +1,79 @@
+"""All subsets of a data set: the batched fits beside a loop over scikit-learn.
+
+scikit-learn's side is timed on a random sample of 400 subsets and scaled; `--full` times all.
+It runs on one BLAS thread, which is faster than two on fits as small as these.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from problems import Problem, load
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+from timing import CORES, SEED, best_of
+
+from emsco.subsets.bank import SplitRows, SubsetBank
+
+EQUAL = 1e-8  # largest difference of probabilities that counts as equal
+SAMPLE = 400
+
+
+def all_subsets(n_features: int) -> np.ndarray:
+    numbers = np.arange(1, 2**n_features)
+    return (numbers[:, None] >> np.arange(n_features) & 1).astype(bool)
+
+
+def fit_all(problem: Problem, subsets: np.ndarray) -> np.ndarray:
+    """Everything from raw rows to coefficients, standardisation included."""
+    split = SplitRows.cut(problem.X, problem.y, problem.train, problem.held_out)
+    return SubsetBank([split], problem.X.shape[1], n_jobs=CORES).coefs(subsets)[0]
+
+
+def loop(problem: Problem, subsets: np.ndarray, **settings: object) -> list[np.ndarray]:
+    """One scikit-learn fit after another; probabilities of the held-out rows."""
+    train, test = problem.standardised()
+    y = problem.y[problem.train]
+    found = []
+    with threadpool_limits(1):
+        for subset in subsets:
+            model = LogisticRegression(max_iter=100_000, **settings).fit(train[:, subset], y)
+            found.append(model.coef_ @ test[:, subset].T + model.intercept_)
+    return [1 / (1 + np.exp(-logits)) for logits in found]
+
+
+def tolerance_for_equality(problem: Problem, sample: np.ndarray) -> float:
+    """Loosest tol at which the default solver's probabilities equal the exact ones."""
+    exact = loop(problem, sample, solver="newton-cholesky", tol=1e-10)
+    tolerances = 10.0 ** -np.arange(4, 12)
+    for tol in tolerances:
+        pairs = zip(exact, loop(problem, sample, tol=tol), strict=True)
+        if max(np.abs(a - b).max() for a, b in pairs) <= EQUAL:
+            return float(tol)
+    return float(tolerances[-1])
+
+
+def report(full: bool) -> None:
+    """Print a table with a line per data set."""
+    print(
+        "| rows × features | subsets | emsco | a fit | scikit-learn's tol | ratio | at tol 1e-4 |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for name in ("heart", "credit", "synthetic15"):
+        problem = load(name, SEED)
+        subsets = all_subsets(problem.X.shape[1])
+        picked = np.random.default_rng(SEED).choice(len(subsets), SAMPLE, replace=False)
+        sample = subsets if full else subsets[picked]
+        tol = tolerance_for_equality(problem, subsets[picked[:40]])
+        fit_all(problem, subsets[:50])
+        ours = best_of(5, lambda p=problem, s=subsets: fit_all(p, s))
+        scale = len(subsets) / len(sample)
+        equal, default = (
+            best_of(1, lambda p=problem, s=sample, t=t: loop(p, s, tol=t)) * scale
+            for t in (tol, 1e-4)
+        )
+        print(
+            f"| {name} {len(problem.train):,} × {problem.X.shape[1]} | {len(subsets):,} "
+            f"| {ours:.3f} s | {ours / len(subsets) * 1e6:.1f} µs | {tol:.0e} "
+            f"| {equal / ours:.0f} | {default / ours:.0f} |",
+            flush=True,
+        )

@@ -1,0 +1,115 @@
+"""Rows through classifiers: bits of held-out rows, counts of designs, decisions of new rows.
+
+Every product and sum of a logit and a confidence is rounded on its own, in one fixed order, so
+that a row is decided alike in whatever batch or SIMD lane it lands.
+"""
+
+import numpy as np
+from numba import njit
+
+from emsco.kernels.bits import double_from_bits, popcount
+
+_LOG2_E = 1.4426950408889634
+_LN2_HIGH = 0.6931471803691238
+_LN2_LOW = 1.9082149292705877e-10
+_LARGEST = 700.0
+
+
+@njit
+def _exp_of_minus(x):
+    """e⁻ˣ for x ≥ 0 to the last bit or two; every product and sum is rounded on its own.
+
+    Rows must be decided alike in whatever SIMD lane they land, so this one is not `_FAST`.
+    """
+    t = -min(x, _LARGEST)
+    k = np.floor(t * _LOG2_E + 0.5)
+    r = (t - k * _LN2_HIGH) - k * _LN2_LOW
+    p = 1 / 479001600.0
+    p = p * r + 1 / 39916800.0
+    p = p * r + 1 / 3628800.0
+    p = p * r + 1 / 362880.0
+    p = p * r + 1 / 40320.0
+    p = p * r + 1 / 5040.0
+    p = p * r + 1 / 720.0
+    p = p * r + 1 / 120.0
+    p = p * r + 1 / 24.0
+    p = p * r + 1 / 6.0
+    p = p * r + 0.5
+    p = p * r + 1.0
+    p = p * r + 1.0
+    return p * double_from_bits((np.int64(k) + 1023) << 52)
+
+
+@njit
+def _confidence(logit):
+    return 1.0 / (1.0 + _exp_of_minus(abs(logit)))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def judge_rows(rows, labels, columns, sizes, coefs, slots, min_confidence, accepted, correct):
+    """Bits of the held-out rows that each model accepts, and of those that it also gets right."""
+    n_rows = rows.shape[1]
+    logit = np.empty(64)
+    sure = np.empty(64, np.uint64)
+    for m in range(len(sizes)):
+        for start in range(0, n_rows, 64):
+            n = min(64, n_rows - start)
+            for r in range(n):
+                logit[r] = coefs[m, 0]
+            for i in range(1, sizes[m]):
+                b, x = coefs[m, i], rows[columns[m, i], start : start + n]
+                for r in range(n):
+                    logit[r] += b * x[r]
+            for r in range(n):
+                sure[r] = _confidence(logit[r]) >= min_confidence
+            accepts, corrects = np.uint64(0), np.uint64(0)
+            for r in range(n):
+                right = np.uint64((logit[r] > 0.0) == (labels[start + r] == 1))
+                accepts |= sure[r] << np.uint64(r)
+                corrects |= (sure[r] & right) << np.uint64(r)
+            accepted[slots[m], start // 64] = accepts
+            correct[slots[m], start // 64] = corrects
+
+
+@njit(cache=True, nogil=True)
+def count_exits(accepted, correct, chains, n_stages, exits, hits):
+    """Add, per design and stage, the rows that leave there and those that leave correctly."""
+    n_words = accepted.shape[1]
+    undecided = np.empty(n_words, np.uint64)
+    for d in range(chains.shape[0]):
+        for w in range(n_words):
+            undecided[w] = ~np.uint64(0)
+        for j in range(n_stages[d]):
+            leaving = accepted[chains[d, j]]
+            right = correct[chains[d, j]]
+            n_leaving, n_right = np.uint64(0), np.uint64(0)
+            for w in range(n_words):
+                n_leaving += popcount(undecided[w] & leaving[w])
+                n_right += popcount(undecided[w] & right[w])
+                undecided[w] &= ~leaving[w]
+            exits[d, j] += np.int64(n_leaving)
+            hits[d, j] += np.int64(n_right)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def decide_rows(
+    X, mean, inverse_scale, columns, sizes, coefs, min_confidence, stage, winner, confidence
+):
+    """Send each row of X through the stages of one cascade, in the order `judge_rows` adds up.
+
+    `stage` is the exit stage from 0, or the number of stages for a rejected row; `winner` and
+    `confidence` are those of the last stage that saw the row.
+    """
+    n_stages = len(sizes)
+    for r in range(X.shape[0]):
+        for j in range(n_stages):
+            logit = coefs[j, 0]
+            for i in range(1, sizes[j]):
+                c = columns[j, i] - 1
+                logit += coefs[j, i] * ((X[r, c] - mean[c]) * inverse_scale[c])
+            winner[r] = 1 if logit > 0.0 else 0
+            confidence[r] = _confidence(logit)
+            stage[r] = n_stages
+            if confidence[r] >= min_confidence:
+                stage[r] = j
+                break

@@ -1,0 +1,62 @@
+"""A hash table with open addressing over rows of words."""
+
+import numpy as np
+from numba import njit
+
+
+@njit
+def _hash(key):
+    """FNV-1a over words, then mixed so that the low bits depend on all."""
+    h = np.uint64(14695981039346656037)
+    for word in key:
+        h = (h ^ word) * np.uint64(1099511628211)
+        h ^= h >> np.uint64(32)
+    return h
+
+
+@njit
+def _find(index, keys, key):
+    """Slot of a key, or -1; and where the search ended, which is where a new key belongs."""
+    mask = np.uint64(len(index) - 1)
+    place = _hash(key) & mask
+    while index[place] >= 0:
+        slot = index[place]
+        same = True
+        for w in range(len(key)):
+            same &= keys[slot, w] == key[w]
+        if same:
+            return slot, place
+        place = (place + np.uint64(1)) & mask
+    return np.int64(-1), place
+
+
+@njit(cache=True, nogil=True)
+def find_slots(index, keys, wanted, slots):
+    """Slot of each wanted key in a table with open addressing, -1 where it has none."""
+    for i in range(len(wanted)):
+        slots[i], _ = _find(index, keys, wanted[i])
+
+
+@njit(cache=True, nogil=True)
+def claim_slots(index, keys, wanted, places, slots, new):
+    """Slot of each wanted key, the next of `places` for new ones; where new ones first come."""
+    n_new = 0
+    for i in range(len(wanted)):
+        slot, place = _find(index, keys, wanted[i])
+        if slot < 0:
+            slot = places[n_new]
+            for w in range(wanted.shape[1]):
+                keys[slot, w] = wanted[i, w]
+            index[place] = slot
+            new[n_new] = i
+            n_new += 1
+        slots[i] = slot
+    return n_new
+
+
+@njit(cache=True, nogil=True)
+def insert_slots(index, keys, slots):
+    """Enter the keys of `slots`, none of which is in the table yet."""
+    for slot in slots:
+        _, place = _find(index, keys, keys[slot])
+        index[place] = slot
