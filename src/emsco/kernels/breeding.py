@@ -1,10 +1,11 @@
 """Whole populations of designs: compression, crossover, mutation, sums over stages."""
 
 import numpy as np
-from numba import njit
+
+from emsco.kernels.compiling import helper, kernel
 
 
-@njit
+@helper()
 def _count_stages(row):
     highest = 0
     for gene in row:
@@ -12,7 +13,7 @@ def _count_stages(row):
     return highest + 1
 
 
-@njit
+@helper()
 def _compress_row(row, number):
     """Renumber the stages of one design 0, 1, 2, …; `number` is scratch for as many stages."""
     n_stages = _count_stages(row)
@@ -28,7 +29,7 @@ def _compress_row(row, number):
         row[i] = number[row[i]]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def compress_rows(designs):
     """Compress each design in place; stages are below 2¹⁵."""
     number = np.empty(1 << 15, np.int64)
@@ -36,7 +37,7 @@ def compress_rows(designs):
         _compress_row(row, number)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def cross_rows(first, second, draws, crossover_rate, children):
     """One child per pair; `draws` holds, per pair, three uniforms and one for each gene."""
     for d in range(len(first)):
@@ -52,7 +53,7 @@ def cross_rows(first, second, draws, crossover_rate, children):
             children[d, i] = gene
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def mutate_rows(designs, draws, rate, cumulative):
     """Redraw genes whose uniform is below `rate`, then compress, all in place.
 
@@ -71,7 +72,7 @@ def mutate_rows(designs, draws, rate, cumulative):
         _compress_row(designs[d], number)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_up_stages(designs, values, totals):
     """Running sums, over stages, of `values` of the features bought at each."""
     for d in range(len(designs)):

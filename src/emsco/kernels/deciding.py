@@ -5,9 +5,9 @@ that a row is decided alike in whatever batch or SIMD lane it lands.
 """
 
 import numpy as np
-from numba import njit
 
 from emsco.kernels.bits import double_from_bits, popcount
+from emsco.kernels.compiling import helper, kernel
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.6931471803691238
@@ -15,7 +15,7 @@ _LN2_LOW = 1.9082149292705877e-10
 _LARGEST = 700.0
 
 
-@njit
+@helper()
 def _exp_of_minus(x):
     """e⁻ˣ for x ≥ 0 to the last bit or two; every product and sum is rounded on its own.
 
@@ -40,12 +40,12 @@ def _exp_of_minus(x):
     return p * double_from_bits((np.int64(k) + 1023) << 52)
 
 
-@njit
+@helper()
 def _confidence(logit):
     return 1.0 / (1.0 + _exp_of_minus(abs(logit)))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def judge_rows(rows, labels, columns, sizes, coefs, slots, min_confidence, accepted, correct):
     """Bits of the held-out rows that each model accepts, and of those that it also gets right."""
     n_rows = rows.shape[1]
@@ -71,7 +71,7 @@ def judge_rows(rows, labels, columns, sizes, coefs, slots, min_confidence, accep
             correct[slots[m], start // 64] = corrects
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_exits(accepted, correct, chains, n_stages, exits, hits):
     """Add, per design and stage, the rows that leave there and those that leave correctly."""
     n_words = accepted.shape[1]
@@ -91,7 +91,7 @@ def count_exits(accepted, correct, chains, n_stages, exits, hits):
             hits[d, j] += np.int64(n_right)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def decide_rows(
     X, mean, inverse_scale, columns, sizes, coefs, min_confidence, stage, winner, confidence
 ):

@@ -6,9 +6,9 @@ are cut into shards, as long as the cuts fall between blocks.
 """
 
 import numpy as np
-from numba import njit
 
 from emsco.kernels.bits import double_from_bits, single_from_bits
+from emsco.kernels.compiling import helper, kernel
 
 BLOCK = 256  # rows; a block of 50 columns stays in a 256 KiB cache
 
@@ -33,7 +33,7 @@ _COARSE_STEP = 0.01  # float32 has done its work once a step is this small
 _STALLED = 0.03  # refresh the Hessian where a pass shrank the gradient by less than this
 
 
-@njit(fastmath=_FAST)
+@helper(fastmath=_FAST)
 def _fast_exp_of_minus(x):
     """e⁻ˣ for x ≥ 0 to 2e-13, as good as the fits need."""
     t = -min(x, _LARGEST_64)
@@ -53,7 +53,7 @@ def _fast_exp_of_minus(x):
     return p * double_from_bits((np.int64(k) + 1023) << 52)
 
 
-@njit(fastmath=_FAST)
+@helper(fastmath=_FAST)
 def _exp_of_minus_32(x):
     t = -min(x, _LARGEST_32)
     k = np.floor(t * _LOG2_E_32 + _HALF)
@@ -68,7 +68,7 @@ def _exp_of_minus_32(x):
     return p * single_from_bits((np.int32(k) + np.int32(127)) << np.int32(23))
 
 
-@njit(fastmath=_FAST)
+@helper(fastmath=_FAST)
 def _logits(rows, columns, coefs, size, start, stop, out):
     """`out` = intercept + coefs · columns for rows start..stop, in the type of `rows`."""
     n = stop - start
@@ -76,23 +76,17 @@ def _logits(rows, columns, coefs, size, start, stop, out):
     b0 = kind(coefs[0])
     for r in range(n):
         out[r] = b0
-    i = 1
-    while i + 3 < size:
-        b0, b1 = kind(coefs[i]), kind(coefs[i + 1])
-        b2, b3 = kind(coefs[i + 2]), kind(coefs[i + 3])
-        x0, x1 = rows[columns[i], start:stop], rows[columns[i + 1], start:stop]
-        x2, x3 = rows[columns[i + 2], start:stop], rows[columns[i + 3], start:stop]
-        for r in range(n):
-            out[r] += b0 * x0[r] + b1 * x1[r] + b2 * x2[r] + b3 * x3[r]
-        i += 4
-    while i < size:
+    for i in range(1, size, 2):
         b0, x0 = kind(coefs[i]), rows[columns[i], start:stop]
+        # An odd column out is paired with the line of ones, at weight 0.
+        paired = i + 1 < size
+        b1 = kind(coefs[i + 1]) if paired else kind(0)
+        x1 = rows[columns[i + 1] if paired else 0, start:stop]
         for r in range(n):
-            out[r] += b0 * x0[r]
-        i += 1
+            out[r] += b0 * x0[r] + b1 * x1[r]
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@helper(fastmath=_FAST)
 def _residuals(logit, target, out):
     for r in range(len(target)):
         q = _fast_exp_of_minus(abs(logit[r]))
@@ -100,7 +94,7 @@ def _residuals(logit, target, out):
         out[r] = (d if logit[r] >= 0 else q * d) - target[r]
 
 
-@njit(fastmath=_FAST, error_model="numpy")
+@helper(fastmath=_FAST)
 def _residuals_32(logit, target, out, weight):
     for r in range(len(target)):
         q = _exp_of_minus_32(abs(logit[r]))
@@ -109,30 +103,25 @@ def _residuals_32(logit, target, out, weight):
         weight[r] = q * d * d
 
 
-@njit(fastmath=_FAST)
+@helper(fastmath=_FAST)
 def _add_gradient(rows, columns, size, start, stop, residual, gradient):
     n = stop - start
     zero = residual.dtype.type(0)
-    i = 0
-    while i + 1 < size:
-        x0, x1 = rows[columns[i], start:stop], rows[columns[i + 1], start:stop]
+    for i in range(0, size, 2):
+        paired = i + 1 < size
+        x0 = rows[columns[i], start:stop]
+        x1 = rows[columns[i + 1] if paired else 0, start:stop]
         s0, s1 = zero, zero
         for r in range(n):
             e = residual[r]
             s0 += e * x0[r]
             s1 += e * x1[r]
         gradient[i] += s0
-        gradient[i + 1] += s1
-        i += 2
-    if i < size:
-        x0 = rows[columns[i], start:stop]
-        s0 = zero
-        for r in range(n):
-            s0 += residual[r] * x0[r]
-        gradient[i] += s0
+        if paired:
+            gradient[i + 1] += s1
 
 
-@njit(fastmath=_FAST)
+@helper(fastmath=_FAST)
 def _add_hessian(rows, columns, size, start, stop, weight, weighted, hessian):
     """Lower triangle of Σ w x xᵀ, in tiles of 4 × 2 so that eight sums stay in registers."""
     n = stop - start
@@ -171,7 +160,7 @@ def _add_hessian(rows, columns, size, start, stop, weight, weighted, hessian):
             hessian[i + 3, j + 1] += s31
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@kernel(fastmath=_FAST)
 def add_terms(
     rows, targets, rows32, targets32, columns, sizes, coefs, fine, curved, live, gradient, hessian
 ):
@@ -205,14 +194,14 @@ def add_terms(
                 _add_hessian(rows32, columns[m], size, start, stop, weight, weighted, hessian[m])
 
 
-@njit
+@helper()
 def _clear(matrix):
     for i in range(matrix.shape[0]):  # an assignment to a slice compiles four times as long
         for j in range(matrix.shape[1]):
             matrix[i, j] = 0.0
 
 
-@njit
+@helper()
 def _factorise(hessian, size, penalty):
     """Cholesky factor in place; a pivot lost to rounding becomes a small positive one."""
     for i in range(size):
@@ -229,7 +218,7 @@ def _factorise(hessian, size, penalty):
                 hessian[i, j] = total / hessian[j, j]
 
 
-@njit
+@helper()
 def _solve(factor, size, gradient, step):
     """`step` = -H⁻¹ gradient; returns gradient · step, which is negative."""
     for i in range(size):
@@ -248,7 +237,7 @@ def _solve(factor, size, gradient, step):
     return slope
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def start_models(gradient_0, hessian_0, penalty, columns, sizes, coefs, step, slope, factor):
     """The Newton step from zero: its terms are blocks of the full model's, so no row is read."""
     gradient = np.empty(columns.shape[1])
@@ -265,7 +254,7 @@ def start_models(gradient_0, hessian_0, penalty, columns, sizes, coefs, step, sl
         _clear(factor[m])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def advance_models(
     penalty,
     tolerance,

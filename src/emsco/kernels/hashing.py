@@ -1,10 +1,11 @@
 """A hash table with open addressing over rows of words."""
 
 import numpy as np
-from numba import njit
+
+from emsco.kernels.compiling import helper, kernel
 
 
-@njit
+@helper()
 def _hash(key):
     """FNV-1a over words, then mixed so that the low bits depend on all."""
     h = np.uint64(14695981039346656037)
@@ -14,7 +15,7 @@ def _hash(key):
     return h
 
 
-@njit
+@helper()
 def _find(index, keys, key):
     """Slot of a key, or -1; and where the search ended, which is where a new key belongs."""
     mask = np.uint64(len(index) - 1)
@@ -30,14 +31,14 @@ def _find(index, keys, key):
     return np.int64(-1), place
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def find_slots(index, keys, wanted, slots):
     """Slot of each wanted key in a table with open addressing, -1 where it has none."""
     for i in range(len(wanted)):
         slots[i], _ = _find(index, keys, wanted[i])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def claim_slots(index, keys, wanted, places, slots, new):
     """Slot of each wanted key, the next of `places` for new ones; where new ones first come."""
     n_new = 0
@@ -54,7 +55,7 @@ def claim_slots(index, keys, wanted, places, slots, new):
     return n_new
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def insert_slots(index, keys, slots):
     """Enter the keys of `slots`, none of which is in the table yet."""
     for slot in slots:
