@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from emsco import kernels
+from emsco.kernels import breeding, deciding, fitting, hashing
 from emsco.subsets.models import ModelBatch, Models
 
 ROW_COUNTS = [1, 2, 63, 255, 256, 257, 511, 512, 513, 700]  # around blocks of 256
@@ -50,7 +50,7 @@ def add_terms(batch, rows, targets, live=None):
         batch.curved,
         live,
     )
-    kernels.add_terms(*inputs, batch.gradient, batch.hessian)
+    fitting.add_terms(*inputs, batch.gradient, batch.hessian)
 
 
 def sigmoid(logit):
@@ -173,7 +173,7 @@ class TestStartModels:
         models = batch.models
         inputs = frozen(full.gradient[0], full.hessian[0], models.columns, models.sizes)
         outputs = models.coefs, batch.step, batch.slope, batch.hessian
-        kernels.start_models(*inputs[:2], penalty, *inputs[2:], *outputs)
+        fitting.start_models(*inputs[:2], penalty, *inputs[2:], *outputs)
         for m, size in enumerate(SIZES):
             c = models.columns[m, :size]
             step = newton_step(full.gradient[0, c], full.hessian[0][np.ix_(c, c)], penalty)
@@ -187,7 +187,7 @@ class TestStartModels:
         models = batch.models
         inputs = frozen(np.ones(17), np.eye(17) + 1.0, models.columns, models.sizes)
         outputs = models.coefs, batch.step, batch.slope, batch.hessian
-        kernels.start_models(*inputs[:2], 1.0, *inputs[2:], *outputs)
+        fitting.start_models(*inputs[:2], 1.0, *inputs[2:], *outputs)
         assert not batch.hessian.any()
         assert (batch.slope < 0).all()
 
@@ -196,7 +196,7 @@ def advance(batch, live=None, penalty=1.0, tolerance=1e-9):
     """The models that go on."""
     live = np.arange(len(batch.passes)) if live is None else live
     frozen(batch.models.sizes)
-    n_live = kernels.advance_models(
+    n_live = fitting.advance_models(
         penalty,
         tolerance,
         live,
@@ -287,7 +287,7 @@ def judge(models, rows, labels, slots, min_confidence, n_slots=None):
     accepted = np.full((n_slots or len(slots), n_words), 2**64 - 1, dtype=np.uint64)
     correct = accepted.copy()
     inputs = frozen(rows, labels, models.columns, models.sizes, models.coefs, slots)
-    kernels.judge_rows(*inputs, min_confidence, accepted, correct)
+    deciding.judge_rows(*inputs, min_confidence, accepted, correct)
     return accepted, correct
 
 
@@ -350,7 +350,7 @@ class TestCountExits:
         words = np.packbits(padded, axis=2, bitorder="little").view(np.uint64)
         chains, n_stages = rng.integers(0, 12, size=(50, 4)), rng.integers(1, 5, size=50)
         exits, hits = np.full((2, 50, 4), 1000)
-        kernels.count_exits(*frozen(words[0], words[1], chains, n_stages), exits, hits)
+        deciding.count_exits(*frozen(words[0], words[1], chains, n_stages), exits, hits)
         for d, n in enumerate(n_stages):
             wanted = np.zeros((2, 4), dtype=int)
             wanted[:, :n] = plain_exits(accepted, correct, chains[d, :n])
@@ -361,7 +361,7 @@ def decide(X, mean, inverse, models, min_confidence):
     stage, winner = np.full((2, len(X)), -1)
     confidence = np.full(len(X), np.nan)
     inputs = frozen(X, mean, inverse, models.columns, models.sizes, models.coefs)
-    kernels.decide_rows(*inputs, min_confidence, stage, winner, confidence)
+    deciding.decide_rows(*inputs, min_confidence, stage, winner, confidence)
     return stage, winner, confidence
 
 
@@ -421,10 +421,105 @@ class TestDecideRows:
         X, mean, inverse, models = random_cascade(1)
         rows = np.vstack([np.ones(len(X)), ((X - mean) * inverse).T])
         labels = np.random.default_rng(5).integers(0, 2, size=len(X)).astype(np.uint8)
-        for row in range(20):
-            tie = decide(X, mean, inverse, models, 0.5)[2][row]
+        for tie in decide(X, mean, inverse, models, 0.5)[2]:
             stage, winner, _ = decide(X, mean, inverse, models, tie)
             words = judge(models, rows, labels, np.array([0]), tie)
             accepted, correct = (as_bits(word, len(X))[0][0] for word in words)
             assert accepted.tolist() == (stage == 0).tolist()
             assert correct.tolist() == ((stage == 0) & (winner == labels)).tolist()
+
+
+def random_keys(n_keys, n_words, seed=6):
+    """Rows of words, many of them equal, which differ in one word or in many."""
+    rng = np.random.default_rng(seed)
+    keys = rng.integers(0, 2**64, size=(n_keys, n_words), dtype=np.uint64)
+    keys[:, rng.integers(n_words)] = rng.integers(0, 20, size=n_keys)
+    return keys[rng.integers(0, n_keys, size=2 * n_keys)]
+
+
+class TestHashing:
+    @pytest.mark.parametrize("n_words", [1, 2, 5])
+    @pytest.mark.parametrize("n_index", [128, 1024])
+    def test_slots_are_those_of_a_dictionary(self, n_words, n_index):
+        wanted, places = random_keys(60, n_words), np.random.default_rng(7).permutation(120)
+        known = {}
+        for key in map(tuple, wanted.tolist()):
+            known.setdefault(key, places[len(known)])
+        index, keys = np.full(n_index, -1), np.zeros((120, n_words), dtype=np.uint64)
+        slots, new = np.full((2, 120), -7)
+        n_new = hashing.claim_slots(index, keys, *frozen(wanted, places), slots, new)
+        assert n_new == len(known) < 120
+        assert slots.tolist() == [known[tuple(key)] for key in wanted.tolist()]
+        assert [tuple(key) for key in wanted[new[:n_new]].tolist()] == list(known)
+
+    def test_a_claimed_key_is_found_and_another_is_not(self):
+        wanted, strangers = random_keys(60, 3), random_keys(60, 3, seed=8)
+        index, keys = np.full(256, -1), np.zeros((120, 3), dtype=np.uint64)
+        slots, new, found = np.full((3, 120), -7)
+        hashing.claim_slots(index, keys, *frozen(wanted, np.arange(120)), slots, new)
+        hashing.find_slots(*frozen(index, keys, wanted), found)
+        assert found.tolist() == slots.tolist()
+        hashing.find_slots(*frozen(index, keys, strangers), found)
+        assert found.tolist() == [-1] * 120
+
+    def test_a_table_that_is_filled_again_knows_the_slots_that_were_entered(self):
+        keys = np.unique(random_keys(60, 2), axis=0)
+        index, found = np.full(256, -1), np.full(len(keys), -7)
+        kept = np.flatnonzero(np.arange(len(keys)) % 3)
+        hashing.insert_slots(index, *frozen(keys, kept))
+        hashing.find_slots(*frozen(index, keys, keys.copy()), found)
+        assert found.tolist() == [i if i % 3 else -1 for i in range(len(keys))]
+
+
+def random_designs(n_designs=200, n_features=9, max_stages=5, seed=9):
+    draws = np.random.default_rng(seed).integers(0, max_stages, size=(n_designs, n_features))
+    return np.array([np.unique(row, return_inverse=True)[1] for row in draws], dtype=np.int16)
+
+
+def half_up(x):
+    return int(np.floor(x + 0.5))
+
+
+class TestBreeding:
+    def test_stages_are_renumbered_in_their_order(self):
+        rows = np.random.default_rng(0).integers(0, 40, size=(100, 6)).astype(np.int16)
+        plain = [np.unique(row, return_inverse=True)[1].tolist() for row in rows]
+        breeding.compress_rows(rows)
+        assert rows.tolist() == plain
+
+    def test_sums_over_stages_equal_the_plain_ones(self):
+        designs, values = random_designs(), np.random.default_rng(1).integers(0, 99, size=9) / 4
+        totals = np.zeros((200, 6))
+        breeding.add_up_stages(*frozen(designs, values), totals)
+        known = designs[:, None, :] <= np.arange(6)[None, :, None]
+        assert totals.tolist() == (known @ values).tolist()
+
+    @pytest.mark.parametrize("rate", [0.0, 0.8, 1.0])
+    def test_children_equal_the_plain_ones(self, rate):
+        first, second = random_designs(), random_designs(seed=10)
+        draws = np.random.default_rng(2).random((200, 12))
+        children = np.empty_like(first)
+        breeding.cross_rows(*frozen(first, second, draws), rate, children)
+        for a, b, u, child in zip(first, second, draws, children, strict=True):
+            n_a, n_b = a.max() + 1, b.max() + 1
+            n_child = (n_a, n_b, half_up((n_a + n_b) / 2))[int(3 * u[1])]
+            takes_a = u[3:] < 0.5 if u[0] < rate else np.full(9, u[2] < 0.5)
+            plain = np.where(takes_a, a, b)
+            if u[0] < rate:
+                ratios = (plain + 1) / np.where(takes_a, n_a, n_b)
+                plain = np.array([max(0, half_up(ratio * n_child) - 1) for ratio in ratios])
+            assert child.tolist() == plain.tolist()
+
+    @pytest.mark.parametrize("rate", [0.1, 1.0])
+    def test_mutants_equal_the_plain_ones(self, rate):
+        designs, draws = random_designs(), np.random.default_rng(3).random((200, 9))
+        cumulative = np.ones((4, 4))  # stages 0..3: the cap of four stages bites
+        for highest in range(4):
+            cumulative[highest, : highest + 1] = np.linspace(0, 1, highest + 2)[1:] ** 0.5
+        mutants = designs.copy()
+        breeding.mutate_rows(mutants, *frozen(draws), rate, *frozen(cumulative))
+        for design, u, mutant in zip(designs, draws, mutants, strict=True):
+            table = cumulative[min(design.max() + 1, 3)]
+            drawn = np.minimum(np.searchsorted(table, u / rate, side="right"), 3)
+            plain = np.unique(np.where(u < rate, drawn, design), return_inverse=True)[1]
+            assert mutant.tolist() == plain.tolist()

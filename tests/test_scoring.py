@@ -196,7 +196,7 @@ class TestMemory:
         monkeypatch.setattr(
             small.bank,
             "count",
-            lambda chains, p: counted.append(len(chains.index)) or count(chains, p),
+            lambda words, *given: counted.append(len(words)) or count(words, *given),
         )
         repeated = designs[np.random.default_rng(0).integers(0, 30, size=200)]
         evaluator.score(repeated)
@@ -229,21 +229,42 @@ class TestMemory:
         assert together.exits.tolist() == alone.exits.tolist()
         assert together.spent.tolist() == alone.spent.tolist()
 
-    def test_more_designs_than_the_first_table_holds_are_remembered(self, small):
-        evaluator, designs = small.evaluator(), np.unique(small.designs(4000), axis=0)
-        assert len(designs) > 1500
-        first = evaluator.score(designs[:900])
-        everything = evaluator.score(designs)
-        assert evaluator.n_designs == len(designs)
-        assert everything.hits[:900].tolist() == first.hits.tolist()
-        fresh = small.evaluator().score(designs[900:])
-        assert everything.hits[900:].tolist() == fresh.hits.tolist()
+    @pytest.mark.parametrize("n_first", [0, 900])
+    def test_more_designs_than_the_first_table_holds_are_remembered(self, small, n_first):
+        designs = np.unique(compress(np.indices((6,) * 6).reshape(6, -1).T), axis=0)
+        assert len(designs) == count_designs(6, 6) == 4683
+        evaluator = small.evaluator(6)
+        evaluator.score(designs[:n_first])
+        for part in (designs, designs[::-1]):
+            scores = evaluator.score(part.copy())
+            some = np.arange(0, 4683, 7)
+            fresh = small.evaluator(6).score(part[some])
+            assert scores.hits[some].tolist() == fresh.hits.tolist()
+        assert evaluator.n_designs == 4683
+        assert evaluator.n_subsets == 63
+
+    def test_a_count_that_fails_is_not_remembered(self, monkeypatch, small):
+        evaluator, designs = small.evaluator(), small.designs(30)
+        evaluator.score(designs[:5])
+        known = evaluator.n_designs
+
+        def failing(*given):
+            raise KeyboardInterrupt("midway")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(small.bank, "count", failing)
+            with pytest.raises(KeyboardInterrupt, match="midway"):
+                evaluator.score(designs)
+        assert evaluator.n_designs == known
+        wanted = small.evaluator().score(designs)
+        assert evaluator.score(designs).exits.tolist() == wanted.exits.tolist()
+        assert evaluator.n_designs == len(np.unique(designs, axis=0))
 
     def test_designs_that_need_more_subsets_than_the_bank_holds_are_scored_in_parts(
         self, small, small_problem
     ):
         rows = np.arange(120)
-        tight = Problem(*small_problem, rows[:60], rows[60:], small.costs, 0.75, memory_limit=2**13)
+        tight = Problem(*small_problem, rows[:60], rows[60:], small.costs, 0.75, memory_limit=2**12)
         designs = np.vstack([np.zeros((1, 6), np.int16), small.designs(300, max_stages=6)])
         assert tight.bank.capacity < 10
         scores, wanted = tight.evaluator(6).score(designs), small.evaluator(6).score(designs)

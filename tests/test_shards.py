@@ -6,9 +6,11 @@ import pickle
 
 import numpy as np
 import pytest
+from chains import Chains
 
 from emsco.design import compress
-from emsco.subsets.bank import Chains, SplitRows, SubsetBank
+from emsco.kernels import fitting
+from emsco.subsets.bank import SplitRows, SubsetBank
 from emsco.subsets.logistic import LogisticFits
 from emsco.subsets.scaling import Scaling
 from emsco.subsets.shard import ROWS_PER_SHARD, cut_shards
@@ -21,14 +23,12 @@ def problem(n_rows=2000, n_features=7, seed=0):
     return X, y
 
 
-def some_chains(n_features=7, n_designs=60):
-    draws = np.random.default_rng(1).integers(0, 4, size=(n_designs, n_features))
-    return Chains.of(compress(draws))
-
-
-def coefs_and_counts(split, n_features=7):
-    bank, chains = SubsetBank([split], n_features), some_chains(n_features)
-    return bank.coefs(chains.subsets).tobytes(), bank.count(chains, 0.7).tolist()
+def coefs_and_counts(split):
+    """Of all 127 subsets, and of 60 designs."""
+    bank = SubsetBank([split], 7)
+    subsets = (np.arange(1, 128)[:, None] >> np.arange(7) & 1).astype(bool)
+    designs = compress(np.random.default_rng(1).integers(0, 4, size=(60, 7)))
+    return bank.coefs(subsets).tobytes(), bank.count(*Chains.of(designs), 0.7).tolist()
 
 
 class RemoteShard:
@@ -78,16 +78,14 @@ class TestCuts:
         assert coefs_and_counts(cut) == coefs_and_counts(whole)
 
     def test_the_default_cut_falls_between_blocks(self):
-        from emsco import kernels
-
-        assert ROWS_PER_SHARD % kernels.BLOCK == 0
+        assert ROWS_PER_SHARD % fitting.BLOCK == 0
 
     def test_rows_without_a_held_out_part_can_be_fitted_and_counted(self):
         X, y = problem(300)
         split = SplitRows.cut(X, y, np.arange(300), np.arange(0))
-        bank = SubsetBank([split], 7)
-        assert not bank.count(some_chains(), 0.5).any()
-        assert bank.n_fits == len(some_chains().keys)
+        coefs, counts = coefs_and_counts(split)
+        assert not np.any(counts)
+        assert coefs == coefs_and_counts(SplitRows.cut(X, y, np.arange(300), np.arange(9)))[0]
 
     def test_a_shard_counts_the_bytes_of_its_bits(self):
         X, y = problem(300)
@@ -117,7 +115,7 @@ class TestRemote:
         train, held_out = np.arange(1100), np.arange(1100, 2000)
         scaling = Scaling.learn(X[train])
         shards = [wrap(shard) for shard in cut_shards(X, y, train, held_out, scaling, 512)]
-        return SplitRows(shards, LogisticFits(shards, 7, len(train)), scaling)
+        return SplitRows(shards, LogisticFits(shards, 7, len(train)), scaling, len(train))
 
     def test_shards_of_another_kind_give_the_same_bits(self):
         remote, local = self.split_of(RemoteShard), self.split_of(lambda shard: shard)

@@ -127,22 +127,18 @@ class Evaluator:
     @property
     def n_designs(self) -> int:
         """Distinct designs scored so far."""
-        return self._designs.n_used
+        return len(self._designs)
 
     @property
     def n_subsets(self) -> int:
         """Distinct subsets that those designs go through."""
-        return self._subsets.n_used
+        return len(self._subsets)
 
     def score(self, designs: StageArray) -> Scores:
         """Score compressed designs of shape (n_designs, n_features), in their order."""
-        claim = self._designs.claim(_design_keys(designs))
-        if claim.new_slots.size:
-            try:
+        with self._designs.claim(_design_keys(designs)) as claim:
+            if claim.new_slots.size:
                 self._count(_designs_of_keys(claim.new_keys, designs.shape[1]), claim.new_slots)
-            except BaseException:
-                self._designs.forget(claim.new_slots)
-                raise
         exits, hits = self._counts[:, claim.slots]
         return Scores(self._n_rows, exits, hits, self._spent(designs, exits), self._unit)
 
@@ -151,7 +147,8 @@ class Evaluator:
         n_stages = stage_counts(designs)
         words = subset_words(designs, int(n_stages.max()))
         counts = self._bank.count(words, n_stages, self._min_confidence)
-        self._subsets.claim(words.reshape(-1, words.shape[2]))
+        with self._subsets.claim(words.reshape(-1, words.shape[2])):
+            pass  # only to count the different ones
         while self._counts.shape[1] < self._designs.n_used:
             self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)], axis=1)
         self._counts[:, slots, : counts.shape[2]] = counts

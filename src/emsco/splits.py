@@ -39,10 +39,10 @@ def make_splits(
     splitter = _splitter(cv, labels, classes, seed)
     try:
         pairs = [
-            (_row_numbers(train), _row_numbers(held_out))
+            (_row_numbers(train, len(labels)), _row_numbers(held_out, len(labels)))
             for train, held_out in splitter.split(X, labels, groups)
         ]
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise DataError(f"cv must be able to split the {len(labels)} rows, but: {error}") from error
     if not pairs:
         raise ParameterError(f"cv must make at least one split, got none from {cv!r}.")
@@ -78,9 +78,19 @@ def _check_class_sizes(labels: LabelArray, classes: Sequence[Any], least: int, w
             )
 
 
-def _row_numbers(rows: Any) -> IntArray:
+def _row_numbers(rows: Any, n_rows: int) -> IntArray:
+    """Row numbers, from numbers (negative ones count from the end) or a mask."""
     given = np.asarray(rows)
-    return (np.flatnonzero(given) if given.dtype == np.bool_ else given).astype(np.int64)
+    if given.dtype == np.bool_:
+        if given.shape != (n_rows,):
+            raise ValueError(f"a mask must have {n_rows} entries, got shape {given.shape}")
+        return np.flatnonzero(given)
+    numbers = given.astype(np.int64)
+    if numbers.ndim != 1 or not np.array_equal(numbers, given):
+        raise ValueError(f"rows must be a list of whole numbers, got {rows!r}")
+    if outside := numbers[(numbers < -n_rows) | (numbers >= n_rows)].tolist():
+        raise ValueError(f"there is no row {outside[0]}")
+    return numbers % n_rows
 
 
 def _check_split(

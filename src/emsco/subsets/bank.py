@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Self
@@ -18,7 +17,7 @@ from emsco.subsets.logistic import LogisticFits
 from emsco.subsets.models import ModelBatch, Models
 from emsco.subsets.scaling import Scaling
 from emsco.subsets.shard import ROWS_PER_SHARD, Shard, cut_shards
-from emsco.subsets.slots import Claim, SlotTable
+from emsco.subsets.slots import SlotTable
 
 __all__ = ["SplitRows", "SubsetBank"]
 
@@ -90,15 +89,15 @@ class SubsetBank:
         slot = _BYTES_PER_KEY + self._bytes_per_slot
         model = _BYTES_PER_KEY + 8 * (n_features + 1) * len(splits)
         n_words = -(-n_features // 32)
-        self._slots = SlotTable(int(memory_limit * 3 / 4) // slot, n_words + 1)
+        self._slots = SlotTable(memory_limit * 3 // 4 // slot, n_words + 1)
         self._models = SlotTable(memory_limit // 4 // model, n_words)
         self._n_rows = sum(split.n_rows for split in splits)
         self._threads: ThreadPoolExecutor | None = None
         self._coefs: FloatArray = np.zeros((len(splits), 0, n_features + 1))
         if self.capacity < n_features:
-            least = max(n_features * slot * 4 / 3, n_features * model * 4)
+            least = max(-(-n_features * slot * 4 // 3) + 1, n_features * model * 4)
             raise ParameterError(
-                f"memory_limit must be at least {least:,.0f} bytes for these rows and features, "
+                f"memory_limit must be at least {least:,} bytes for these rows and features, "
                 f"got {memory_limit:,}."
             )
 
@@ -134,8 +133,7 @@ class SubsetBank:
         return np.concatenate([self._coefs_of(words[part]) for part in parts], axis=1)
 
     def _coefs_of(self, words: WordArray) -> FloatArray:
-        claim = self._models.claim(words)
-        with _claimed(self._models, claim):
+        with self._models.claim(words) as claim:
             self._fit(subsets_of_words(claim.new_keys, self.n_features), claim.new_slots)
         found: FloatArray = self._coefs[:, claim.slots]
         return found
@@ -145,8 +143,7 @@ class SubsetBank:
     ) -> None:
         threshold = np.float64(min_confidence).view(np.uint64)
         keys = np.insert(words.reshape(-1, words.shape[2]), 0, threshold, axis=1)
-        claim = self._slots.claim(keys)
-        with _claimed(self._slots, claim):
+        with self._slots.claim(keys) as claim:
             self._judge(claim.new_keys[:, 1:], claim.new_slots, min_confidence)
         slots = claim.slots.reshape(words.shape[:2])
 
@@ -223,16 +220,6 @@ class SubsetBank:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self._n_jobs, thread_name_prefix="emsco")
         return self._threads
-
-
-@contextmanager
-def _claimed(table: SlotTable, claim: Claim) -> Iterator[None]:
-    """Give new slots back if what they were claimed for fails or is interrupted."""
-    try:
-        yield
-    except BaseException:
-        table.forget(claim.new_slots)
-        raise
 
 
 def _slices(n: int, size: int) -> Iterator[slice]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
-from emsco._typing import IntArray, WordArray
+from emsco._typing import BoolArray, IntArray, WordArray
 
 __all__ = ["Claim", "SlotTable"]
 
@@ -35,10 +37,11 @@ class SlotTable:
     Examples
     --------
     >>> table = SlotTable(capacity=2, n_words=1)
-    >>> table.claim(np.array([[7], [9], [7]], dtype=np.uint64)).slots.tolist()
+    >>> with table.claim(np.array([[7], [9], [7]], dtype=np.uint64)) as claim:
+    ...     claim.slots.tolist()
     [0, 1, 0]
-    >>> claim = table.claim(np.array([[9], [5]], dtype=np.uint64))  # 5 takes the place of 7
-    >>> claim.slots.tolist(), claim.new_keys.tolist(), claim.new_slots.tolist()
+    >>> with table.claim(np.array([[9], [5]], dtype=np.uint64)) as claim:  # 5 replaces 7
+    ...     claim.slots.tolist(), claim.new_keys.tolist(), claim.new_slots.tolist()
     ([1, 0], [[5]], [0])
     """
 
@@ -48,6 +51,7 @@ class SlotTable:
         self._kernels = hashing
         self.capacity = capacity
         self.n_used = 0
+        self._kept: BoolArray = np.zeros(_FIRST_ROOM, dtype=np.bool_)
         self._free: IntArray = np.zeros(0, dtype=np.int64)
         self._keys: WordArray = np.zeros((_FIRST_ROOM, n_words), dtype=np.uint64)
         self._last_use: IntArray = np.zeros(_FIRST_ROOM, dtype=np.int64)
@@ -58,9 +62,22 @@ class SlotTable:
         """How many keys have a slot now; `n_used` counts slots that were ever given out."""
         return self.n_used - len(self._free)
 
-    def claim(self, keys: WordArray) -> Claim:
-        """Find or make a slot for each row of `keys`, which may repeat."""
-        keys = np.ascontiguousarray(keys)  # or else kernels are compiled twice
+    @contextmanager
+    def claim(self, keys: WordArray) -> Iterator[Claim]:
+        """Find or make a slot for each row of `keys`, which may repeat.
+
+        New slots are kept when the block ends. If it fails or is interrupted, at whatever
+        point, they are taken back: what they were claimed for did not come about.
+        """
+        try:
+            claim = self._claim(np.ascontiguousarray(keys))  # or kernels are compiled twice
+            yield claim
+            self._kept[claim.new_slots] = True
+        except BaseException:
+            self._restore()
+            raise
+
+    def _claim(self, keys: WordArray) -> Claim:
         self._clock += 1
         if len(self) + len(keys) > self.capacity:
             self._evict(keys)
@@ -75,11 +92,6 @@ class SlotTable:
         self._last_use[slots] = self._clock
         return Claim(slots, keys[new[:n_new]], slots[new[:n_new]])
 
-    def forget(self, slots: IntArray) -> None:
-        """Take slots back: what they were claimed for did not come about."""
-        self._free = np.concatenate([self._free, slots])
-        self._reindex()
-
     def _evict(self, keys: WordArray) -> None:
         """Drop the least recently used of the other keys where `keys` would not fit beside all."""
         slots = np.empty(len(keys), dtype=np.int64)
@@ -88,9 +100,10 @@ class SlotTable:
         n_new = len(np.unique(keys[slots < 0], axis=0))
         n_dropped = len(self) + n_new - self.capacity
         if n_dropped > 0:
-            live = self._live()
-            by_age = np.argsort(self._last_use[live], kind="stable")
-            self.forget(live[by_age[:n_dropped]])
+            kept = np.flatnonzero(self._kept)
+            by_age = np.argsort(self._last_use[kept], kind="stable")
+            self._kept[kept[by_age[:n_dropped]]] = False
+            self._restore()
 
     def _grow(self, n_slots: int) -> None:
         if n_slots > len(self._keys):
@@ -98,14 +111,12 @@ class SlotTable:
             more = room - len(self._keys)
             self._keys = np.pad(self._keys, ((0, more), (0, 0)))
             self._last_use = np.pad(self._last_use, (0, more))
+            self._kept = np.pad(self._kept, (0, more))
             self._index = np.empty(4 * room, dtype=np.int64)
-            self._reindex()
+            self._restore()
 
-    def _live(self) -> IntArray:
-        live = np.ones(self.n_used, dtype=np.bool_)
-        live[self._free] = False
-        return np.flatnonzero(live)
-
-    def _reindex(self) -> None:
+    def _restore(self) -> None:
+        """Index the keys that are kept, and nothing else."""
+        self._free = np.flatnonzero(~self._kept[: self.n_used])
         self._index.fill(-1)
-        self._kernels.insert_slots(self._index, self._keys, self._live())
+        self._kernels.insert_slots(self._index, self._keys, np.flatnonzero(self._kept))
