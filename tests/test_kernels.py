@@ -234,6 +234,7 @@ class TestAdvanceModels:
 
     def test_a_step_that_went_too_far_is_cut_back_to_where_the_slope_vanishes(self):
         batch = ModelBatch.of(np.ones((1, 1), dtype=bool))
+        batch.fine[:] = True
         batch.models.coefs[:] = batch.step[:] = [[4.0, 0.0]]
         batch.slope[:], batch.gradient[:] = -1.0, [[0.75, 0.0]]  # the slope is now 3
         assert advance(batch) == [0]

@@ -292,6 +292,9 @@ def advance_models(
                 coefs[m, i] -= (1.0 - keep) * step[m, i]
                 step[m, i] *= keep
             slope[m] *= keep
+            if not fine[m]:  # what looks like too far may be noise
+                fine[m] = True
+                slope[m] = -np.inf
             if curved[m]:
                 _clear(hessian[m])
         else:
@@ -310,6 +313,7 @@ def advance_models(
             elif longest <= _COARSE_STEP or passes[m] >= _MOST_COARSE:
                 fine[m] = True
                 curved[m] = False
+                slope[m] = -np.inf  # the float32 slope is no measure for float64 ones
             norm[m] = largest
             if curved[m]:
                 _clear(hessian[m])
