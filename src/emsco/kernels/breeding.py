@@ -60,7 +60,7 @@ def mutate_rows(designs, draws, rate, cumulative):
     `cumulative[h]` is the distribution function over stages 0..h; a uniform below `rate`,
     divided by it, is uniform again and looks the new stage up.
     """
-    number = np.empty(1 << 15, np.int64)
+    number = np.empty(len(cumulative) + 1, np.int64)
     for d in range(len(designs)):
         highest = min(_count_stages(designs[d]), len(cumulative) - 1)
         for i in range(designs.shape[1]):
