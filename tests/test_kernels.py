@@ -163,31 +163,46 @@ def newton_step(gradient, hessian, penalty):
     return -np.linalg.solve(np.tril(hessian) + np.tril(hessian, -1).T + ridge, gradient)
 
 
+def start(batch, at_zero, at_full, penalty=1.0):
+    models = batch.models
+    inputs = frozen(*at_zero, *at_full, models.columns, models.sizes)
+    outputs = models.coefs, batch.step, batch.slope, batch.hessian
+    fitting.start_models(*inputs[:4], penalty, *inputs[4:], *outputs)
+
+
+def quadratic(seed, scale=1.0):
+    """Gradient and Hessian of a convex quadratic over 17 columns."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(40, 17))
+    return scale * rng.normal(size=17), root.T @ root
+
+
 class TestStartModels:
     @pytest.mark.parametrize("penalty", [1.0, 0.25])
-    def test_the_first_step_is_newtons_from_zero(self, penalty):
-        full, batch = random_batch([17]), random_batch()
-        full.models.coefs.fill(0.0)
-        full.fine[:] = True
-        add_terms(full, *random_rows(300))
-        models = batch.models
-        inputs = frozen(full.gradient[0], full.hessian[0], models.columns, models.sizes)
-        outputs = models.coefs, batch.step, batch.slope, batch.hessian
-        fitting.start_models(*inputs[:2], penalty, *inputs[2:], *outputs)
+    def test_a_model_starts_at_the_minimum_of_the_full_models_quadratic(self, penalty):
+        batch, (gradient, hessian) = random_batch(), quadratic(0)
+        start(batch, (gradient, hessian), (1.2 * gradient, hessian), penalty)
         for m, size in enumerate(SIZES):
-            c = models.columns[m, :size]
-            step = newton_step(full.gradient[0, c], full.hessian[0][np.ix_(c, c)], penalty)
+            c = batch.models.columns[m, :size]
+            step = newton_step(1.2 * gradient[c], hessian[np.ix_(c, c)], penalty)
             np.testing.assert_allclose(batch.step[m, :size], step, rtol=1e-9, atol=1e-13)
-            np.testing.assert_allclose(batch.slope[m], full.gradient[0, c] @ step, rtol=1e-9)
-            assert models.coefs[m, :size].tolist() == batch.step[m, :size].tolist()
+            np.testing.assert_allclose(batch.slope[m], gradient[c] @ step, rtol=1e-9)
+            assert batch.models.coefs[m, :size].tolist() == batch.step[m, :size].tolist()
+
+    @pytest.mark.parametrize("factor", [-1.0, 5.0])
+    def test_a_start_that_may_be_worse_than_zero_gives_way_to_the_quadratic_at_zero(self, factor):
+        batch, (gradient, hessian) = random_batch(), quadratic(1)
+        start(batch, (gradient, hessian), (factor * gradient, hessian))
+        for m, size in enumerate(SIZES):
+            c = batch.models.columns[m, :size]
+            step = newton_step(gradient[c], hessian[np.ix_(c, c)], 1.0)
+            np.testing.assert_allclose(batch.step[m, :size], step, rtol=1e-9, atol=1e-13)
+            np.testing.assert_allclose(batch.slope[m], gradient[c] @ step, rtol=1e-9)
 
     def test_the_hessians_are_left_empty(self):
         batch = random_batch()
         batch.hessian[:] = 3.0
-        models = batch.models
-        inputs = frozen(np.ones(17), np.eye(17) + 1.0, models.columns, models.sizes)
-        outputs = models.coefs, batch.step, batch.slope, batch.hessian
-        fitting.start_models(*inputs[:2], 1.0, *inputs[2:], *outputs)
+        start(batch, quadratic(2), quadratic(2))
         assert not batch.hessian.any()
         assert (batch.slope < 0).all()
 

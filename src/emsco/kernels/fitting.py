@@ -237,20 +237,44 @@ def _solve(factor, size, gradient, step):
     return slope
 
 
+@helper()
+def _solve_block(gradient, hessian, columns, size, penalty, work, factor, step):
+    """Minimum of a quadratic of the full model, cut down to some columns."""
+    for i in range(size):
+        work[i] = gradient[columns[i]]
+        for j in range(i + 1):
+            factor[i, j] = hessian[columns[i], columns[j]]
+    _factorise(factor, size, penalty)
+    _solve(factor, size, work, step)
+
+
 @kernel()
-def start_models(gradient_0, hessian_0, penalty, columns, sizes, coefs, step, slope, factor):
-    """The Newton step from zero: its terms are blocks of the full model's, so no row is read."""
-    gradient = np.empty(columns.shape[1])
+def start_models(
+    gradient_0, hessian_0, gradient, hessian, penalty, columns, sizes, coefs, step, slope, factor
+):
+    """Put each model where a quadratic of the full model, cut down to its columns, is least.
+
+    No row is read. The quadratic around the full model's optimum is nearer to the truth; the
+    one around zero (`gradient_0`, `hessian_0`) is never below it, so it tells whether the first
+    is sure to be an improvement on zero. Where it is not, its own minimum always is.
+    """
+    work = np.empty(columns.shape[1])
     for m in range(len(sizes)):
         size = sizes[m]
+        column, move = columns[m], step[m]
+        _solve_block(gradient, hessian, column, size, penalty, work, factor[m], move)
+        for attempt in range(2):
+            slope[m], bend = 0.0, 0.0
+            for i in range(size):
+                slope[m] += gradient_0[column[i]] * move[i]
+                bend += (penalty if i > 0 else 0.0) * move[i] * move[i]
+                for j in range(size):
+                    bend += move[i] * hessian_0[column[i], column[j]] * move[j]
+            if attempt == 1 or slope[m] + 0.25 * bend < 0.0:
+                break
+            _solve_block(gradient_0, hessian_0, column, size, penalty, work, factor[m], move)
         for i in range(size):
-            gradient[i] = gradient_0[columns[m, i]]
-            for j in range(i + 1):
-                factor[m, i, j] = hessian_0[columns[m, i], columns[m, j]]
-        _factorise(factor[m], size, penalty)
-        slope[m] = _solve(factor[m], size, gradient, step[m])
-        for i in range(size):
-            coefs[m, i] = step[m, i]
+            coefs[m, i] = move[i]
         _clear(factor[m])
 
 

@@ -46,19 +46,29 @@ class LogisticFits:
         # Largest component of the summed gradient; where rounding of the sum allows, far below
         # what a probability's ninth decimal could show.
         self._tolerance = max(1e-9, 1e-13 * n_rows)
-        at_zero = ModelBatch.of(np.ones((1, n_features), dtype=np.bool_))
-        at_zero.fine[:] = True
-        for shard in shards:
-            shard.add_terms(at_zero, np.zeros(1, dtype=np.int64))
-        self._gradient_0: FloatArray = at_zero.gradient[0]
-        self._hessian_0: FloatArray = at_zero.hessian[0]
+        everything = np.ones((1, n_features), dtype=np.bool_)
+        self._at_zero = self._expand(np.zeros((1, n_features + 1)))
+        self._at_full = self._at_zero  # until the full model is fitted
+        self._at_full = self._expand(self.fit(everything).coefs)
+
+    def _expand(self, coefs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The quadratic around a full model: its gradient at zero, and Hessian, without penalty."""
+        at = ModelBatch.of(np.ones((1, coefs.shape[1] - 1), dtype=np.bool_))
+        at.models.coefs[:] = coefs
+        at.fine[:] = True
+        for shard in self._shards:
+            shard.add_terms(at, np.zeros(1, dtype=np.int64))
+        size = coefs.shape[1]
+        lower = np.tril(at.hessian[0, :size, :size])
+        hessian = lower + np.tril(lower, -1).T
+        return at.gradient[0] - hessian @ coefs[0], hessian
 
     def fit(self, subsets: BoolArray) -> Models:
         """Fit one model per row of `subsets`, shape (n_models, n_features)."""
         batch = ModelBatch.of(subsets)
         self._kernels.start_models(
-            self._gradient_0,
-            self._hessian_0,
+            *self._at_zero,
+            *self._at_full,
             self._penalty,
             batch.models.columns,
             batch.models.sizes,

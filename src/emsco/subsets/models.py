@@ -76,7 +76,7 @@ class ModelBatch:
             hessian=np.zeros((n_models, _tiled(width), _tiled(width))),
             step=np.zeros((n_models, width)),
             slope=np.zeros(n_models),
-            norm=np.full(n_models, np.inf),
+            norm=np.zeros(n_models),
             fine=np.zeros(n_models, dtype=np.bool_),
             curved=np.ones(n_models, dtype=np.bool_),
             passes=np.zeros(n_models, dtype=np.int64),
