@@ -158,6 +158,15 @@ class TestLists:
         with pytest.raises(DataError, match=r"split 0|cv must"):
             split([pair])
 
+    def test_negative_numbers_count_from_the_end(self):
+        ((_, held_out),) = split([(FIRST, [-1, -20])])
+        assert held_out.tolist() == [59, 40]
+
+    @pytest.mark.parametrize("rows", [[0.5, 1.5], [[1, 2], [3, 4]], 7])
+    def test_what_is_no_list_of_whole_numbers_is_refused(self, rows):
+        with pytest.raises(DataError, match="rows must be a list of whole numbers, got"):
+            split([(FIRST, rows)])
+
     @pytest.mark.parametrize("length", [59, 61])
     def test_a_mask_of_the_wrong_length_is_refused(self, length):
         with pytest.raises(DataError, match=r"split 0|cv must"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from emsco.costs import FeatureCosts
 from emsco.design import Design
 from emsco.errors import DataError
 from emsco.frames import Columns, to_pandas, to_polars
+from emsco.kernels import load
 from emsco.rows import check_finite, table_rows
 from emsco.subsets.models import Models
 from emsco.subsets.scaling import Scaling
@@ -47,6 +48,13 @@ class Decisions:
     confidence: FloatArray
     stage: IntArray
     cost: FloatArray
+
+    def __post_init__(self) -> None:
+        """Lock the arrays."""
+        for field in fields(self):
+            locked = getattr(self, field.name).view()
+            locked.setflags(write=False)
+            object.__setattr__(self, field.name, locked)
 
     @property
     def labels(self) -> np.ma.MaskedArray[Any, Any]:
@@ -159,6 +167,13 @@ class Cascade:
     scaling: Scaling
     coefs: FloatArray
 
+    def __post_init__(self) -> None:
+        """Copy and lock the arrays."""
+        for name in ("classes", "coefs"):
+            owned = np.array(getattr(self, name))
+            owned.setflags(write=False)
+            object.__setattr__(self, name, owned)
+
     @property
     def n_stages(self) -> int:
         """Number of stages."""
@@ -219,12 +234,10 @@ class Cascade:
         return Models.of(self.design.subsets(), self.coefs)
 
     def _decide(self, rows: FloatArray) -> Decisions:
-        from emsco.kernels import deciding
-
         stage = np.empty(len(rows), dtype=np.int64)
         winner = np.empty(len(rows), dtype=np.int64)
         confidence = np.empty(len(rows))
-        deciding.decide_rows(
+        load("deciding").decide_rows(
             rows,
             self.scaling.mean,
             self.scaling.inverse,

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco.errors import ParameterError
+from emsco.kernels import load
 
 __all__ = ["Design", "compress", "count_designs", "default_max_stages", "nested_subsets"]
 
@@ -103,12 +104,10 @@ def compress(designs: ArrayLike) -> StageArray:
     >>> compress([0, 0, 2, 3]).tolist()
     [0, 0, 1, 2]
     """
-    from emsco.kernels import breeding
-
     compressed = np.array(designs, dtype=np.int16)
     if compressed.min(initial=0) < 0:
         raise ParameterError(f"stages must be at least 0, got {compressed.min()}.")
-    breeding.compress_rows(np.atleast_2d(compressed))
+    load("breeding").compress_rows(np.atleast_2d(compressed))
     return compressed
 
 
@@ -151,10 +150,8 @@ def totals_by_stage(
 
     Shape (n_designs, n_stages); exact for whole numbers whose sum is below 2⁵³.
     """
-    from emsco.kernels import breeding
-
     totals = np.zeros((len(designs), n_stages))
-    breeding.add_up_stages(designs, values.astype(np.float64), totals)
+    load("breeding").add_up_stages(designs, values.astype(np.float64), totals)
     return totals
 
 

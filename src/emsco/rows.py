@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,23 @@ from emsco.errors import DataError
 __all__ = ["check_finite", "table_rows"]
 
 _BLOCK = 65_536
+_NOT_NUMBERS = {"U": "text", "S": "bytes", "c": "complex numbers", "M": "dates", "m": "durations"}
+_LARGEST = 1e100  # so that squares can be summed
 
 
 def table_rows(X: Any, names: tuple[str, ...]) -> FloatArray:
     """The columns called `names`, in that order, of a data frame; or a 2-D array as it is."""
-    if not hasattr(X, "__array__") or hasattr(X, "columns"):
+    if hasattr(X, "columns"):
         X = _frame_columns(X, names)
+    if np.ma.is_masked(X):
+        raise DataError("X must hold numbers only, got masked values.")
     try:
-        rows = np.ascontiguousarray(X, dtype=np.float64)
+        given = np.asarray(X)
+        if given.dtype.kind in _NOT_NUMBERS:
+            raise DataError(f"X must hold numbers only, got {_NOT_NUMBERS[given.dtype.kind]}.")
+        rows = np.ascontiguousarray(given, dtype=np.float64)
+    except DataError:
+        raise
     except (TypeError, ValueError) as error:
         raise DataError(f"X must hold numbers only: {error}.") from None
     if rows.ndim != 2 or rows.shape[1] != len(names):
@@ -31,27 +41,38 @@ def table_rows(X: Any, names: tuple[str, ...]) -> FloatArray:
 
 
 def check_finite(X: FloatArray, names: tuple[str, ...]) -> None:
-    """Refuse NaN and infinity, naming the first row and column that has one."""
+    """Refuse NaN, infinity and absurd sizes, naming the first column and row that has one."""
     for start in range(0, len(X), _BLOCK):
         block = X[start : start + _BLOCK]
-        finite = np.isfinite(block)
-        if not finite.all():
-            row, column = (int(i) for i in np.argwhere(~finite)[0])
-            value = block[row, column]
-            raise DataError(
-                f"X must be finite, got {'NaN' if np.isnan(value) else f'infinity ({value})'} in "
-                f"column {names[column]!r}, row {start + row}."
-            )
+        usable = np.abs(block) <= _LARGEST
+        if not usable.all():
+            row, column = (int(i) for i in np.argwhere(~usable)[0])
+            rule, got = _what_is_wrong(float(block[row, column]))
+            where = f"in column {names[column]!r}, row {start + row}"
+            raise DataError(f"X must be {rule}, got {got} {where}.")
 
 
-def _frame_columns(X: Any, names: tuple[str, ...]) -> AnyArray | Any:
+def _frame_columns(X: Any, names: tuple[str, ...]) -> AnyArray:
     import narwhals as nw
 
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        return X
-    if missing := [name for name in names if name not in frame.columns]:
-        raise DataError(
-            f"X must have a column {missing[0]!r}, got {', '.join(map(repr, frame.columns))}."
-        )
-    return frame.select(names).to_numpy()
+    columns = list(X.columns)
+    for name in names:
+        if name not in columns:
+            listed = ", ".join(map(repr, columns))
+            raise DataError(f"X must have a column {name!r}, got {listed}.")
+        if columns.count(name) > 1:
+            raise DataError(f"X must have one column {name!r}, got {columns.count(name)}.")
+    frame = nw.from_native(X, eager_only=True).select(names)
+    for name, kind in frame.schema.items():
+        if not (kind.is_numeric() or kind in (nw.Boolean, nw.Object)):
+            raise DataError(f"X must hold numbers only, got {kind} in column {name!r}.")
+    rows: AnyArray = frame.to_numpy()
+    return rows
+
+
+def _what_is_wrong(value: float) -> tuple[str, str]:
+    if math.isnan(value):
+        return "finite", "NaN"
+    if math.isinf(value):
+        return "finite", f"infinity ({value})"
+    return f"at most {_LARGEST:g} in size", f"{value:g}"

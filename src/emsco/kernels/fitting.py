@@ -330,15 +330,18 @@ def advance_models(
                 coefs[m, i] += step[m, i]
                 longest = max(longest, abs(step[m, i]))
             if fine[m]:
-                # A step with an unchanged Hessian shrinks the gradient about as much as the last.
-                shrink = largest / norm[m]
-                done = largest <= tolerance or largest * shrink <= 0.1 * tolerance
+                # A step with an unchanged Hessian shrinks the gradient about as much as the last,
+                # if that is known from float64; a float32 norm is kept as a negative number.
+                shrink = largest / abs(norm[m])
+                soon = norm[m] > 0.0 and largest * shrink <= 0.1 * tolerance
+                done = largest <= tolerance or soon
                 curved[m] = shrink > _STALLED
+                norm[m] = largest
             elif longest <= _COARSE_STEP or passes[m] >= _MOST_COARSE:
                 fine[m] = True
                 curved[m] = False
                 slope[m] = -np.inf  # the float32 slope is no measure for float64 ones
-            norm[m] = largest
+                norm[m] = -largest
             if curved[m]:
                 _clear(hessian[m])
         if not done:

@@ -40,11 +40,16 @@ def find_slots(index, keys, wanted, slots):
 
 @kernel()
 def claim_slots(index, keys, wanted, places, slots, new):
-    """Slot of each wanted key, the next of `places` for new ones; where new ones first come."""
+    """Slot of each wanted key, the next of `places` for new ones; where new ones first come.
+
+    Returns how many are new, or -1 where `places` do not suffice.
+    """
     n_new = 0
     for i in range(len(wanted)):
         slot, place = _find(index, keys, wanted[i])
         if slot < 0:
+            if n_new == len(places):
+                return -1
             slot = places[n_new]
             for w in range(wanted.shape[1]):
                 keys[slot, w] = wanted[i, w]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._typing import FloatArray, IntArray, StageArray
+from emsco.kernels import load
 
 __all__ = [
     "growth_probability",
@@ -63,12 +64,10 @@ def recombine(
     A child that is crossed gets the stage count of one parent or their mean, and each of its
     genes keeps the relative position it had in the parent it comes from. Others are copies.
     """
-    from emsco.kernels import breeding
-
     n_pairs, n_features = first.shape
     children = np.empty_like(first)
     draws = rng.random((n_pairs, 3 + n_features))
-    breeding.cross_rows(first, second, draws, crossover_rate, children)
+    load("breeding").cross_rows(first, second, draws, crossover_rate, children)
     return children
 
 
@@ -80,12 +79,10 @@ def mutate(
     A redrawn gene is beta-binomial with α = 1, β = `stage_bias` over 0..min(|Q|, k - 1), so
     that a design may grow by a stage.
     """
-    from emsco.kernels import breeding
-
     mutants = designs.copy()
     draws = rng.random(designs.shape)
     table = _cumulative_stages(stage_bias, max_stages)
-    breeding.mutate_rows(mutants, draws, rate, table)
+    load("breeding").mutate_rows(mutants, draws, rate, table)
     return mutants
 
 

@@ -128,9 +128,11 @@ class SubsetBank:
 
     def coefs(self, subsets: BoolArray) -> FloatArray:
         """Intercept and coefficients by split and subset: (n_splits, n_subsets, n_features + 1)."""
-        parts = _slices(len(subsets), self._models.capacity)
+        found = np.empty((len(self.splits), len(subsets), self.n_features + 1))
         words = words_of_subsets(subsets)
-        return np.concatenate([self._coefs_of(words[part]) for part in parts], axis=1)
+        for part in _slices(len(subsets), self._models.capacity):
+            found[:, part] = self._coefs_of(words[part])
+        return found
 
     def _coefs_of(self, words: WordArray) -> FloatArray:
         with self._models.claim(words) as claim:

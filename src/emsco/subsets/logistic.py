@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from emsco._typing import BoolArray, FloatArray
+from emsco.kernels import load
 from emsco.subsets.models import ModelBatch, Models
 from emsco.subsets.shard import Shard
 
@@ -38,9 +39,6 @@ class LogisticFits:
     def __init__(
         self, shards: Sequence[Shard], n_features: int, n_rows: int, penalty: float = 1.0
     ) -> None:
-        from emsco.kernels import fitting
-
-        self._kernels = fitting
         self._shards = shards
         self._penalty = penalty
         # Largest component of the summed gradient; where rounding of the sum allows, far below
@@ -66,7 +64,7 @@ class LogisticFits:
     def fit(self, subsets: BoolArray) -> Models:
         """Fit one model per row of `subsets`, shape (n_models, n_features)."""
         batch = ModelBatch.of(subsets)
-        self._kernels.start_models(
+        load("fitting").start_models(
             *self._at_zero,
             *self._at_full,
             self._penalty,
@@ -83,7 +81,7 @@ class LogisticFits:
                 return batch.models
             for shard in self._shards:
                 shard.add_terms(batch, live)
-            n_live = self._kernels.advance_models(
+            n_live = load("fitting").advance_models(
                 self._penalty,
                 self._tolerance,
                 live,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from emsco._typing import FloatArray, IntArray, LabelArray
+from emsco.kernels import load
 from emsco.subsets.models import ModelBatch, Models
 from emsco.subsets.scaling import Scaling
 
@@ -61,9 +62,6 @@ class LocalShard:
         held_out_rows: FloatArray,
         held_out_labels: LabelArray,
     ) -> None:
-        from emsco.kernels import deciding, fitting
-
-        self._fitting, self._deciding = fitting, deciding
         self._rows = train_rows
         self._rows32 = train_rows.astype(np.float32)
         self._targets = train_labels.astype(np.float64)
@@ -80,7 +78,7 @@ class LocalShard:
 
     def add_terms(self, batch: ModelBatch, live: IntArray) -> None:
         """Add Σ over training rows of each live model's gradient, and Hessian where `curved`."""
-        self._fitting.add_terms(
+        load("fitting").add_terms(
             self._rows,
             self._targets,
             self._rows32,
@@ -106,7 +104,7 @@ class LocalShard:
     def judge(self, models: Models, slots: IntArray, min_confidence: float) -> None:
         """Store which held-out rows each model accepts, and accepts correctly, as bits."""
         accepted, correct = self._bits
-        self._deciding.judge_rows(
+        load("deciding").judge_rows(
             self._held_out_rows,
             self._held_out_labels,
             models.columns,
@@ -123,7 +121,7 @@ class LocalShard:
     ) -> None:
         """Send all held-out rows through each design, given as the slots of its nested subsets."""
         accepted, correct = self._bits
-        self._deciding.count_exits(accepted, correct, chains, n_stages, exits, hits)
+        load("deciding").count_exits(accepted, correct, chains, n_stages, exits, hits)
 
 
 def cut_shards(

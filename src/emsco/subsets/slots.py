@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from emsco._typing import BoolArray, IntArray, WordArray
+from emsco.errors import ParameterError
+from emsco.kernels import load
 
 __all__ = ["Claim", "SlotTable"]
 
@@ -46,9 +48,6 @@ class SlotTable:
     """
 
     def __init__(self, capacity: int, n_words: int) -> None:
-        from emsco.kernels import hashing
-
-        self._kernels = hashing
         self.capacity = capacity
         self.n_used = 0
         self._kept: BoolArray = np.zeros(_FIRST_ROOM, dtype=np.bool_)
@@ -85,7 +84,9 @@ class SlotTable:
         self._grow(self.n_used + len(unused))
         places = np.concatenate([self._free, unused])
         slots, new = np.empty((2, len(keys)), dtype=np.int64)
-        n_new = self._kernels.claim_slots(self._index, self._keys, keys, places, slots, new)
+        n_new = load("hashing").claim_slots(self._index, self._keys, keys, places, slots, new)
+        if n_new < 0:
+            raise ParameterError(f"keys must be at most {self.capacity} different ones at a time.")
         reused = min(n_new, len(self._free))
         self._free = self._free[reused:]
         self.n_used += n_new - reused
@@ -95,7 +96,7 @@ class SlotTable:
     def _evict(self, keys: WordArray) -> None:
         """Drop the least recently used of the other keys where `keys` would not fit beside all."""
         slots = np.empty(len(keys), dtype=np.int64)
-        self._kernels.find_slots(self._index, self._keys, keys, slots)
+        load("hashing").find_slots(self._index, self._keys, keys, slots)
         self._last_use[slots[slots >= 0]] = self._clock
         n_new = len(np.unique(keys[slots < 0], axis=0))
         n_dropped = len(self) + n_new - self.capacity
@@ -119,4 +120,4 @@ class SlotTable:
         """Index the keys that are kept, and nothing else."""
         self._free = np.flatnonzero(~self._kept[: self.n_used])
         self._index.fill(-1)
-        self._kernels.insert_slots(self._index, self._keys, np.flatnonzero(self._kept))
+        load("hashing").insert_slots(self._index, self._keys, np.flatnonzero(self._kept))
