@@ -478,11 +478,18 @@ class TestHashing:
         hashing.find_slots(*frozen(index, keys, strangers), found)
         assert found.tolist() == [-1] * 120
 
+    def test_too_few_places_are_told_and_never_passed(self):
+        index, keys = np.full(256, -1), np.zeros((3, 1), dtype=np.uint64)
+        slots, new = np.full((2, 4), -7)
+        wanted = np.arange(4, dtype=np.uint64)[:, None]
+        assert hashing.claim_slots(index, keys, *frozen(wanted, np.arange(3)), slots, new) == -1
+
     def test_a_table_that_is_filled_again_knows_the_slots_that_were_entered(self):
         keys = np.unique(random_keys(60, 2), axis=0)
         index, found = np.full(256, -1), np.full(len(keys), -7)
         kept = np.flatnonzero(np.arange(len(keys)) % 3)
-        hashing.insert_slots(index, *frozen(keys, kept))
+        slots, new = np.full((2, len(kept)), -7)
+        assert hashing.claim_slots(index, keys, *frozen(keys[kept], kept), slots, new) == len(kept)
         hashing.find_slots(*frozen(index, keys, keys.copy()), found)
         assert found.tolist() == [i if i % 3 else -1 for i in range(len(keys))]
 

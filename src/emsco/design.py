@@ -177,15 +177,15 @@ def subsets_of_words(words: WordArray, n_features: int) -> BoolArray:
     return bits.reshape(len(words), 32 * words.shape[1])[:, :n_features].astype(np.bool_)
 
 
-def chromosome_ranks(designs: StageArray) -> IntArray:
-    """Position of each chromosome in lexicographic order, equal ones sharing theirs."""
+def chromosome_numbers(designs: StageArray) -> FloatArray:
+    """Numbers that compare as the chromosomes do in lexicographic order, ties included."""
     base, n_features = int(designs.max(initial=0)) + 1, designs.shape[1]
     if base**n_features < 2**53:  # chromosomes are the digits of numbers that float64 holds
-        digits = np.power(float(base), np.arange(n_features)[::-1])
-        return np.unique(designs @ digits, return_inverse=True)[1]
+        digits: FloatArray = np.power(float(base), np.arange(n_features)[::-1])
+        return designs.astype(np.float64) @ digits
     wide = np.ascontiguousarray(designs).astype(">u2")  # bytes sort as numbers
     keys = wide.view(np.dtype((np.void, 2 * n_features))).reshape(-1)
-    return np.unique(keys, return_inverse=True)[1]
+    return np.unique(keys, return_inverse=True)[1].astype(np.float64)
 
 
 def stage_counts(designs: StageArray) -> IntArray:

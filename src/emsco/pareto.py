@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from emsco._typing import FloatArray, IntArray, StageArray
-from emsco.design import chromosome_ranks, stage_counts
+from emsco.design import chromosome_numbers, stage_counts
 from emsco.scoring import Scores
 
 __all__ = ["Ranking", "accuracy_key", "exact_objectives", "pareto_levels"]
@@ -67,7 +67,7 @@ class Ranking:
     aggregate: FloatArray
     log_fitness: FloatArray
     order: IntArray
-    chromosome: IntArray
+    chromosome: FloatArray
 
     @classmethod
     def of(
@@ -80,7 +80,7 @@ class Ranking:
         log_fitness = (level.max() - level) * np.log(base) + np.log(aggregate)
         # Levels first: a better level has the higher fitness whatever the aggregate, and
         # integers settle it where the logarithm of a large power would round.
-        chromosome = chromosome_ranks(designs)
+        chromosome = chromosome_numbers(designs)
         # Aggregates that differ by rounding alone are equal, and leave the order to simplicity.
         rounded = np.round(aggregate, _AGGREGATE_DECIMALS)
         order = np.lexsort((chromosome, stage_counts(designs), -rounded, level))

@@ -42,8 +42,8 @@ def cross_rows(first, second, draws, crossover_rate, children):
     """One child per pair; `draws` holds, per pair, three uniforms and one for each gene."""
     for d in range(len(first)):
         a, b = _count_stages(first[d]), _count_stages(second[d])
-        counts = (a, b, (a + b + 1) // 2)
-        n_stages = counts[min(int(3 * draws[d, 1]), 2)]
+        third = 3.0 * draws[d, 1]
+        n_stages = a if third < 1.0 else b if third < 2.0 else (a + b + 1) // 2
         crossed = draws[d, 0] < crossover_rate
         for i in range(first.shape[1]):
             toss = draws[d, 3 + i] if crossed else draws[d, 2]

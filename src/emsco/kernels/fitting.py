@@ -176,22 +176,23 @@ def add_terms(
     weighted = np.empty((columns.shape[1], BLOCK), np.float32)
     for start in range(0, n_rows, BLOCK):
         stop = min(start + BLOCK, n_rows)
+        target, target32 = targets[start:stop], targets32[start:stop]
         for m in live:
-            size = sizes[m]
+            size, column, sums = sizes[m], columns[m], gradient[m]
             if fine[m]:
-                _logits(rows, columns[m], coefs[m], size, start, stop, logit)
-                _residuals(logit, targets[start:stop], residual)
-                if curved[m]:
-                    for r in range(stop - start):
-                        logit32[r] = logit[r]
-                    _residuals_32(logit32, targets32[start:stop], residual32, weight)
-                _add_gradient(rows, columns[m], size, start, stop, residual, gradient[m])
+                _logits(rows, column, coefs[m], size, start, stop, logit)
+                _residuals(logit, target, residual)
+                _add_gradient(rows, column, size, start, stop, residual, sums)
+                for r in range(stop - start):
+                    logit32[r] = logit[r]
             else:
-                _logits(rows32, columns[m], coefs[m], size, start, stop, logit32)
-                _residuals_32(logit32, targets32[start:stop], residual32, weight)
-                _add_gradient(rows32, columns[m], size, start, stop, residual32, gradient[m])
+                _logits(rows32, column, coefs[m], size, start, stop, logit32)
+            if curved[m] or not fine[m]:
+                _residuals_32(logit32, target32, residual32, weight)
+            if not fine[m]:
+                _add_gradient(rows32, column, size, start, stop, residual32, sums)
             if curved[m]:
-                _add_hessian(rows32, columns[m], size, start, stop, weight, weighted, hessian[m])
+                _add_hessian(rows32, column, size, start, stop, weight, weighted, hessian[m])
 
 
 @helper()
@@ -245,7 +246,7 @@ def _solve_block(gradient, hessian, columns, size, penalty, work, factor, step):
         for j in range(i + 1):
             factor[i, j] = hessian[columns[i], columns[j]]
     _factorise(factor, size, penalty)
-    _solve(factor, size, work, step)
+    return _solve(factor, size, work, step)
 
 
 @kernel()
@@ -255,24 +256,25 @@ def start_models(
     """Put each model where a quadratic of the full model, cut down to its columns, is least.
 
     No row is read. The quadratic around the full model's optimum is nearer to the truth; the
-    one around zero (`gradient_0`, `hessian_0`) is never below it, so it tells whether the first
-    is sure to be an improvement on zero. Where it is not, its own minimum always is.
+    one around zero (`gradient_0`, `hessian_0`) bounds it from above, so it tells whether the
+    first start is too bold to be trusted. Where it is, the second one's minimum is taken.
     """
     work = np.empty(columns.shape[1])
     for m in range(len(sizes)):
         size = sizes[m]
         column, move = columns[m], step[m]
         _solve_block(gradient, hessian, column, size, penalty, work, factor[m], move)
-        for attempt in range(2):
-            slope[m], bend = 0.0, 0.0
-            for i in range(size):
-                slope[m] += gradient_0[column[i]] * move[i]
-                bend += (penalty if i > 0 else 0.0) * move[i] * move[i]
-                for j in range(size):
-                    bend += move[i] * hessian_0[column[i], column[j]] * move[j]
-            if attempt == 1 or slope[m] + 0.25 * bend < 0.0:
-                break
-            _solve_block(gradient_0, hessian_0, column, size, penalty, work, factor[m], move)
+        bend = -penalty * move[0] * move[0]
+        slope[m] = 0.0
+        for i in range(size):
+            slope[m] += gradient_0[column[i]] * move[i]
+            bend += penalty * move[i] * move[i]
+            for j in range(size):
+                bend += move[i] * hessian_0[column[i], column[j]] * move[j]
+        if slope[m] + 0.25 * bend >= 0.0:
+            slope[m] = _solve_block(
+                gradient_0, hessian_0, column, size, penalty, work, factor[m], move
+            )
         for i in range(size):
             coefs[m, i] = move[i]
         _clear(factor[m])

@@ -58,11 +58,3 @@ def claim_slots(index, keys, wanted, places, slots, new):
             n_new += 1
         slots[i] = slot
     return n_new
-
-
-@kernel()
-def insert_slots(index, keys, slots):
-    """Enter the keys of `slots`, none of which is in the table yet."""
-    for slot in slots:
-        _, place = _find(index, keys, keys[slot])
-        index[place] = slot

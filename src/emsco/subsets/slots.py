@@ -120,4 +120,6 @@ class SlotTable:
         """Index the keys that are kept, and nothing else."""
         self._free = np.flatnonzero(~self._kept[: self.n_used])
         self._index.fill(-1)
-        load("hashing").insert_slots(self._index, self._keys, np.flatnonzero(self._kept))
+        kept = np.flatnonzero(self._kept)
+        unwanted = np.empty((2, len(kept)), dtype=np.int64)
+        load("hashing").claim_slots(self._index, self._keys, self._keys[kept], kept, *unwanted)
