@@ -240,3 +240,8 @@ def test_stages_beyond_the_number_of_features_add_no_design():
 )
 def test_the_default_stage_limit_is_half_the_features_halves_up_from_1_to_10(n_features, most):
     assert default_max_stages(n_features) == most
+
+
+def test_negative_stages_are_not_compressed():
+    with pytest.raises(ParameterError, match=r"stages must be at least 0, got -1\."):
+        compress([0, -1, 2])

@@ -308,3 +308,13 @@ def test_ranking_leaves_its_inputs_alone():
         array.setflags(write=False)
     assert Ranking.of(designs, scores, 1.0).selection_probabilities.sum() == pytest.approx(1)
     assert all(np.array_equal(array, old) for array, old in zip(arrays, before, strict=True))
+
+
+def test_accuracies_of_very_many_rows_are_compared_without_rounding():
+    n_rows = 2**31 - 1
+    accepted = np.array([[n_rows], [n_rows - 1], [n_rows - 1]])
+    correct = np.array([[n_rows - 1], [n_rows - 2], [n_rows - 2]])
+    scores = Scores(n_rows, accepted, correct, np.array([5, 5, 5]), 1.0)
+    better, worse, same = exact_objectives(scores)[:, 1]
+    assert better > worse == same
+    assert Fraction(n_rows - 1, n_rows) > Fraction(n_rows - 2, n_rows - 1)

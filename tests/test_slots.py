@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from emsco.errors import ParameterError
 from emsco.subsets.slots import SlotTable
 
 
@@ -147,3 +148,14 @@ def test_only_the_least_recently_used_are_dropped_and_no_two_keys_share_a_slot(c
         assert len(held) == len(last_use) - n_dropped - fails * len(new) == len(table.table)
         last_use = {key: last_use[key] for key in held}
         assert len({table.slots[key] for key in held}) == len(held)
+
+
+def test_more_different_keys_than_the_table_holds_are_refused():
+    table = SlotTable(capacity=2, n_words=1)
+    with (
+        pytest.raises(ParameterError, match="keys must be at most 2 different ones at a time"),
+        table.claim(np.arange(3, dtype=np.uint64)[:, None]),
+    ):
+        pass
+    with table.claim(np.arange(2, dtype=np.uint64)[:, None]) as claim:
+        assert claim.slots.tolist() == [0, 1]
