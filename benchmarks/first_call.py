@@ -17,7 +17,7 @@ import numpy as np
 def fit_once() -> float:
     from emsco import EMSCOClassifier
 
-    X = np.random.default_rng(0).normal(size=(60, 4))
+    X = np.random.default_rng(0).normal(size=(60, 5))
     started = time.perf_counter()
     EMSCOClassifier(generations=2, random_state=0).fit(X, X[:, 0] > 0).decide(X)
     return time.perf_counter() - started

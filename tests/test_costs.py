@@ -186,30 +186,36 @@ def test_costs_are_copied_and_locked():
     ],
 )
 def test_decimal_costs_become_whole_numbers_of_the_largest_unit(costs, units, unit):
-    found, found_unit = FeatureCosts.from_array(costs).in_units()
+    found, per_one = FeatureCosts.from_array(costs).in_units()
     assert found.dtype == np.int64
     assert found.tolist() == units
-    assert found_unit == unit
+    assert per_one == round(1 / unit)
 
 
 @pytest.mark.parametrize(
     "costs",
-    [[math.pi, 1], [1 / 3], [1e-7, 1], [0.1 + 0.2], [2**40 + 1], [2**40, 1], [1e7, 1e-6], [1e90]],
+    [[math.pi, 1], [1 / 3], [1e-7, 1], [0.1 + 0.2], [2**53], [2**52, 2**52], [1e11, 1e-6], [1e90]],
     ids=["pi", "third", "fine", "rounded", "huge", "huge-sum", "wide", "beyond"],
 )
 def test_other_costs_stay_as_they_are(costs):
-    found, unit = FeatureCosts.from_array(costs).in_units()
+    found, per_one = FeatureCosts.from_array(costs).in_units()
     assert found.dtype == np.float64
     assert found.tolist() == costs
-    assert unit == 1.0
+    assert per_one == 1
+
+
+def test_the_more_rows_the_smaller_the_costs_that_stay_whole_in_their_sum():
+    costs = FeatureCosts.from_array([2**40, 1])
+    assert costs.in_units(n_rows=2**12)[0].dtype == np.int64
+    assert costs.in_units(n_rows=2**13)[0].dtype == np.float64
 
 
 @settings(deadline=None, derandomize=True, max_examples=100)
 @given(st.integers(0, 6), st.lists(st.integers(1, 10**7), min_size=1, max_size=8))
 def test_every_decimal_of_up_to_6_places_is_counted_exactly(decimals, multiples):
     costs = [float(f"{multiple}e-{decimals}") for multiple in multiples]
-    units, unit = FeatureCosts.from_array(costs).in_units()
-    steps = Fraction(repr(unit))
+    units, per_one = FeatureCosts.from_array(costs).in_units()
+    steps = Fraction(1, per_one)
     exact = [Fraction(multiple, 10**decimals) for multiple in multiples]
     assert units.dtype == np.int64
     assert [number * steps for number in units.tolist()] == exact

@@ -243,5 +243,7 @@ def test_the_default_stage_limit_is_half_the_features_halves_up_from_1_to_10(n_f
 
 
 def test_negative_stages_are_not_compressed():
-    with pytest.raises(ParameterError, match=r"stages must be at least 0, got -1\."):
+    with pytest.raises(
+        ParameterError, match=r"stages must be whole numbers from 0 to 32767, got -1\."
+    ):
         compress([0, -1, 2])

@@ -38,6 +38,7 @@ def table(small_problem):
     return pd.DataFrame(X, columns=NAMES), np.where(y == 1, "ill", "well")
 
 
+@pytest.mark.filterwarnings("ignore:no design accepts")  # some checks fit pure noise
 @parametrize_with_checks([quick()])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
@@ -153,7 +154,9 @@ def test_choose_deploys_the_point_it_is_given(table):
 def test_choose_refuses_a_point_of_another_front(table):
     clf = quick(min_confidence=0.8).fit(*table)
     other = quick(min_confidence=0.6).fit(*table)
-    with pytest.raises(ValueError, match="point must be one of front_, got ParetoPoint"):
+    with pytest.raises(
+        ValueError, match="point must be one of this front_, its position or a rule, got Par"
+    ):
         clf.choose(other.front_[0])
     with pytest.raises(ValueError, match="point must be a whole number from 0 to"):
         clf.choose(10_000)
@@ -206,6 +209,25 @@ def test_limits_that_no_design_meets_keep_the_front_to_choose_from(table):
     with pytest.raises(NoSuchDesign, match=r"None of the .* designs has cost at most 0.1"):
         clf.fit(*table)
     assert clf.choose(0).decide(table[0]).accepted.any()
+
+
+def test_a_failed_choice_leaves_no_cascade_of_an_earlier_fit(table):
+    clf = quick().fit(*table)
+    with pytest.raises(NoSuchDesign, match="None of the"):
+        clf.set_params(prefer={"max_cost": 0.1}).fit(*table)
+    assert not hasattr(clf, "cascade_")
+
+
+@pytest.mark.parametrize("rule", ["knee", "fittest", {"max_cost": 4}])
+def test_choose_takes_a_rule_or_a_numpy_position_too(table, rule):
+    clf = quick().fit(*table)
+    assert clf.choose(rule).point_ == clf.front_.prefer(rule)
+    assert clf.choose(np.int64(0)).point_ == clf.front_[0]
+
+
+def test_a_threshold_that_nothing_reaches_is_warned_of(table):
+    with pytest.warns(UserWarning, match="no design accepts any held-out row at min_confidence=1"):
+        quick(min_confidence=1.0).fit(*table)
 
 
 def test_costs_by_name_do_not_depend_on_their_order(table):
@@ -272,6 +294,7 @@ def bad(X=None, y=None, **settings):
 def with_value(value):
     def change(rows):
         frame = pd.DataFrame(rows, columns=["a", "b", "c", "d"])
+        frame["c"] = frame["c"].astype(object if isinstance(value, str) else float)
         frame.loc[7, "c"] = value
         return frame
 
@@ -298,7 +321,10 @@ def with_value(value):
         ),
         ({"costs": [1, np.nan, 3, 4]}, "at least 0, got nan for feature 'x1'"),
         ({"costs": [1, 2]}, r"costs must have one entry for each of the 4 features, got 2\."),
-        ({"costs": {"x0": 1, "x9": 2}}, r"costs must name features of the data.*got 'x9'\."),
+        (
+            {"costs": {"x0": 1, "x9": 2}},
+            r"costs must name features of the data.*got 'x9'; columns without",
+        ),
         ({"costs": {"x0": 1}}, "a cost for every feature, got none for 'x1', 'x2', 'x3'"),
         ({"costs": "cheap"}, "costs must be"),
         ({"min_confidence": 0.5}, r"min_confidence must be a number in \(0.5, 1\], got 0.5\."),
@@ -311,6 +337,13 @@ def with_value(value):
             {"search": "greedy"},
             'search must be one of "auto", "evolution", "paper", got \'greedy\'',
         ),
+        ({"stage_bias": 1e9}, r"stage_bias must be a number in \(0, 1000\], got 1000000000.0"),
+        ({"n_jobs": 0}, "n_jobs must be None, a number of threads or negative, got 0"),
+        ({"n_jobs": "all"}, "n_jobs must be a whole number .* got 'all'"),
+        ({"X": with_value("old")}, "X must hold numbers only, got text in column 'c'"),
+        ({"prefer": ["balanced"]}, "prefer must be .* got \\['balanced'\\]"),
+        ({"prefer": {"min_accuracy": 97}}, r"min_accuracy must be a number in \[0, 1\], got 97"),
+        ({"prefer": {"max_cost": "low"}}, "max_cost must be a number in .* got 'low'"),
         ({"prefer": "cheapest"}, "prefer must be \"balanced\".*got 'cheapest'"),
         ({"prefer": {"max_price": 3}}, "limits out of max_cost.*got 'max_price'"),
         ({"cv": 1}, "cv must be a fraction between 0 and 1, a number of folds from 2.*got 1"),
@@ -323,7 +356,7 @@ def with_value(value):
         ({"mutation_rate": 1.5}, r"mutation_rate must be a number in \[0, 1\], got 1.5"),
         ({"crossover_rate": -0.1}, r"crossover_rate must be a number in \[0, 1\], got -0.1"),
         ({"elite_fraction": 2}, r"elite_fraction must be a number in \[0, 1\], got 2"),
-        ({"stage_bias": 0}, r"stage_bias must be a number in \(0, inf\), got 0"),
+        ({"stage_bias": 0}, r"stage_bias must be a number in \(0, 1000\], got 0"),
         ({"epsilon": 0}, r"epsilon must be a number in \(0, inf\), got 0"),
         ({"growth": True}, "growth must be a whole number from 0 up, got True"),
         ({"patience": 0}, "patience must be a whole number from 1 up, got 0"),

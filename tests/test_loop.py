@@ -63,7 +63,9 @@ def scores_of(designs) -> Scores:
 
 
 def paper_search(generations: int = 6) -> PaperSearch:
-    settings = PaperSettings(max_stages=3, population_size=20, generations=generations)
+    settings = PaperSettings(
+        max_stages=3, mutation_rate=0.1, population_size=20, generations=generations
+    )
     return PaperSearch(5, 1.0, settings, np.random.default_rng(0))
 
 

@@ -53,7 +53,8 @@ def one_wins(designs: np.ndarray) -> Scores:
 
 
 def search_with(n_features=6, seed=0, **options) -> PaperSearch:
-    chosen = {"max_stages": 3, "population_size": 12, "generations": 8, **options}
+    chosen = {"max_stages": 3, "mutation_rate": 0.1, "population_size": 12, "generations": 8}
+    chosen |= options
     return PaperSearch(n_features, 1.0, PaperSettings(**chosen), np.random.default_rng(seed))
 
 

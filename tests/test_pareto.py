@@ -27,10 +27,10 @@ paid_populations = st.lists(
 )
 
 
-def scores_of(rows, n_rows=N_ROWS, unit=1.0) -> Scores:
+def scores_of(rows, n_rows=N_ROWS, per_one=1) -> Scores:
     """Scores of designs of one stage, from (accepted, correct, spent)."""
     accepted, correct, spent = (np.array(column) for column in zip(*rows, strict=True))
-    return Scores(n_rows, accepted[:, None], correct[:, None], spent, unit)
+    return Scores(n_rows, accepted[:, None], correct[:, None], spent, per_one)
 
 
 def rank_of(rows, designs=None, smallest_cost=1.0, **options) -> Ranking:
@@ -240,7 +240,7 @@ def test_nothing_is_added_where_no_design_is_free():
 
 
 def test_the_smallest_cost_is_in_the_users_unit_not_in_whole_steps():
-    scores = scores_of([(0, 0, 0), (0, 0, N_ROWS * 3)], unit=0.1)
+    scores = scores_of([(0, 0, 0), (0, 0, N_ROWS * 3)], per_one=10)
     ranking = Ranking.of(np.zeros((2, 1), dtype=np.int16), scores, smallest_cost=0.1)
     assert ranking.aggregate == pytest.approx([1.0, 0.1 / 0.4])
 

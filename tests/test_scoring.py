@@ -112,7 +112,7 @@ class TestCounts:
         for i, design in enumerate(designs.tolist()):
             accepted, correct, spent = loop.score(design)
             assert [scores.accepted[i], scores.correct[i]] == [accepted, correct]
-            assert scores.spent[i] * scores.unit == spent
+            assert scores.spent[i] / scores.per_one == spent
 
     def test_several_splits_count_every_pair_of_split_and_row(self, small):
         folds = [(np.flatnonzero(np.arange(120) % 4 != i), np.arange(i, 120, 4)) for i in range(4)]
@@ -142,7 +142,7 @@ class TestObjectives:
         np.testing.assert_allclose(
             scores.accuracy * scores.accepted, scores.hits.sum(axis=1), rtol=1e-14
         )
-        np.testing.assert_allclose(scores.cost * 60, scores.spent * scores.unit, rtol=1e-14)
+        np.testing.assert_allclose(scores.cost * 60, scores.spent / scores.per_one, rtol=1e-14)
 
     def test_where_nothing_is_accepted_accuracy_is_0_and_every_row_pays_for_everything(self, small):
         scores = small.evaluator(min_confidence=1.0).score(small.designs(20))
@@ -183,10 +183,10 @@ class TestObjectives:
         problem = Problem(*small_problem, rows[:60], rows[60:], costs, 0.75)
         designs = problem.designs(20)
         scores, loop = problem.evaluator().score(designs), RowByRow(problem)
-        assert scores.unit == unit
+        assert scores.per_one == round(1 / unit)
         assert np.issubdtype(scores.spent.dtype, np.integer) == whole
         spent = [loop.score(design)[2] for design in designs.tolist()]
-        np.testing.assert_allclose(scores.spent * scores.unit, spent, rtol=1e-12)
+        np.testing.assert_allclose(scores.spent / scores.per_one, spent, rtol=1e-12)
 
 
 class TestMemory:
@@ -277,6 +277,6 @@ class TestMemory:
         halves = Scores.concatenate([scores[np.arange(10)], scores[np.arange(10, 20)]])
         assert len(scores) == len(halves) == 20
         assert halves.n_rows == 60
-        assert halves.unit == scores.unit
+        assert halves.per_one == scores.per_one
         for name in ("exits", "hits", "spent", "cost"):
             assert getattr(halves, name).tolist() == getattr(scores, name).tolist()

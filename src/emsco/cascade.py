@@ -139,7 +139,8 @@ class Evaluation:
         ]
         for leave in self.exits:
             place = "rejected" if leave.stage is None else f"stage {leave.stage}"
-            right = "" if leave.stage is None else f", accuracy {leave.accuracy:.3f}"
+            judged = leave.stage is not None and leave.n_rows > 0
+            right = f", accuracy {leave.accuracy:.3f}" if judged else ""
             lines.append(f"  {place:<9} {leave.n_rows:>7} rows at cost {leave.cost:g}{right}")
         return "\n".join(lines)
 

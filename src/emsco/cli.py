@@ -10,7 +10,10 @@ import typer
 
 __all__ = ["main"]
 
+_INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C has ended
+
 app = typer.Typer(
+    rich_markup_mode="markdown",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -67,13 +70,15 @@ def demo(
     classifier = result.classifier
     console = Console()
     console.print(f"Search ended: {classifier.stop_reason_}.\n")
-    console.print(front_table(classifier.front_, classifier.point_))
+    console.print(front_table(classifier.front_, classifier.point_, console.width))
     console.print()
     console.print(cascade_drawing(classifier.cascade_, result.test))
     console.print()
     console.print(comparison_table(result.test, result.everything))
     saved = 1 - result.test.cost / result.everything.cost
     console.print(f"The cascade spends {saved:.0%} less than buying everything.")
+    if classifier.stop_reason_.startswith("interrupted"):
+        raise typer.Exit(_INTERRUPTED)
 
 
 def main() -> None:
@@ -85,3 +90,6 @@ def main() -> None:
     except EMSCOError as error:
         typer.echo(f"emsco: {error}", err=True)
         raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        typer.echo("emsco: interrupted before there was anything to keep.", err=True)
+        raise SystemExit(_INTERRUPTED) from None

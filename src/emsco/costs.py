@@ -14,9 +14,12 @@ from emsco.errors import CostsError
 
 __all__ = ["CostsLike", "FeatureCosts"]
 
+_HINT = (
+    '; columns without names are x0, x1, …, and in a Pipeline set_output(transform="pandas") '
+    "keeps their names"
+)
 _FINEST_DECIMALS = 6
 _LARGEST_COST = 1e100  # so that no sum over rows and features can overflow
-_LARGEST_WHOLE = 2**40  # of the sum of costs in units; leaves 2**22 rows within int64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +70,8 @@ class FeatureCosts:
         given = {str(name): cost for name, cost in costs.items()}
         if unknown := [name for name in given if name not in names]:
             raise CostsError(
-                f"costs must name features of the data ({_some(names)}), got {_some(unknown)}."
+                f"costs must name features of the data ({_some(names)}), got {_some(unknown)}"
+                f"{_HINT if names[0] == 'x0' else ''}."
             )
         if missing := [name for name in names if name not in given]:
             raise CostsError(
@@ -99,20 +103,21 @@ class FeatureCosts:
             raise CostsError(f"features must be out of {_some(self.names)}, got {_some(unknown)}.")
         return float(sum(by_name[name] for name in wanted))
 
-    def in_units(self) -> tuple[IntArray | FloatArray, float]:
-        """Costs as whole numbers of a unit, and the unit; as they are, and 1.0, where none fits.
+    def in_units(self, n_rows: int = 1) -> tuple[IntArray | FloatArray, int]:
+        """Costs as whole numbers of a unit, and units per 1; as they are, and 1, where none fits.
 
         Whole numbers make sums exact, so that comparisons never depend on rounding. The unit is
-        the largest power of ten from 1 down to 10⁻⁶ that divides all costs.
+        the largest power of ten from 1 down to 10⁻⁶ that divides all costs; none fits where
+        `n_rows` rows could cost 2⁵³ units or more, past which float64 skips whole numbers.
         """
         for decimals in range(_FINEST_DECIMALS + 1):
-            scaled = self.costs * 10.0**decimals
-            whole = np.rint(scaled)
-            if whole.sum() > _LARGEST_WHOLE:
+            per_one = 10**decimals
+            whole = np.rint(self.costs * per_one)
+            if max(1, n_rows) * whole.sum() >= 2.0**53:
                 break
-            if (whole / 10.0**decimals == self.costs).all():
-                return whole.astype(np.int64), 10.0**-decimals
-        return self.costs, 1.0
+            if (whole / per_one == self.costs).all():
+                return whole.astype(np.int64), per_one
+        return self.costs, 1
 
 
 CostsLike: TypeAlias = FeatureCosts | Mapping[str, float] | ArrayLike | None

@@ -15,6 +15,7 @@ from emsco.kernels import load
 
 __all__ = ["Design", "compress", "count_designs", "default_max_stages", "nested_subsets"]
 
+_MOST_STAGES = 2**15 - 1
 _POWERS: FloatArray = np.ldexp(1.0, np.arange(32))
 
 
@@ -104,9 +105,11 @@ def compress(designs: ArrayLike) -> StageArray:
     >>> compress([0, 0, 2, 3]).tolist()
     [0, 0, 1, 2]
     """
-    compressed = np.array(designs, dtype=np.int16)
-    if compressed.min(initial=0) < 0:
-        raise ParameterError(f"stages must be at least 0, got {compressed.min()}.")
+    given = np.asarray(designs)
+    compressed: StageArray = np.clip(given, 0, _MOST_STAGES).astype(np.int16)
+    if not np.array_equal(compressed, given):
+        wrong = given[compressed != given][0]
+        raise ParameterError(f"stages must be whole numbers from 0 to {_MOST_STAGES}, got {wrong}.")
     load("breeding").compress_rows(np.atleast_2d(compressed))
     return compressed
 
@@ -151,7 +154,9 @@ def totals_by_stage(
     Shape (n_designs, n_stages); exact for whole numbers whose sum is below 2⁵³.
     """
     totals = np.zeros((len(designs), n_stages))
-    load("breeding").add_up_stages(designs, values.astype(np.float64), totals)
+    load("breeding").add_up_stages(
+        np.ascontiguousarray(designs), np.array(values, dtype=np.float64), totals
+    )
     return totals
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -19,10 +21,10 @@ from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.design import Design, default_max_stages
 from emsco.errors import DataError, ParameterError
-from emsco.front import ParetoFront, ParetoPoint
+from emsco.front import ParetoFront, ParetoPoint, check_preference
 from emsco.parameters import check_choice, check_number, check_whole, memory_bytes
 from emsco.progress import SearchProgress
-from emsco.rows import check_finite
+from emsco.rows import check_columns, check_finite
 from emsco.scoring import Evaluator
 from emsco.search.loop import SearchResult, run_search
 from emsco.search.paper import PaperSearch, PaperSettings
@@ -95,7 +97,8 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 epsilon, growth, patience
         The paper's |G|, max_iter, m̂ (None: 1 / n_features), r̂, b, β, ε, inc and g.
     memory_limit : int or str
-        Most memory that fitted subsets may take, such as "1GiB".
+        Most memory that fitted subsets may take, coefficients and bits together, such as
+        "1GiB". The rows themselves and a few hundred bytes per scored design come on top.
     time_limit : float or None
         Seconds after which the search ends with what it has found.
     n_jobs : int or None
@@ -206,7 +209,16 @@ epsilon, growth, patience
         bank = self._open_bank(rows, labels, splits)
         n_scored = sum(len(held_out) for _, held_out in splits)
         result = self._search(bank, costs, settings, n_scored, np.random.default_rng(search_seed))
-        self.front_ = ParetoFront.of(result.designs, result.scores, costs, self.min_confidence)
+        self._undeploy()
+        self.front_ = ParetoFront.of(
+            result.designs, result.scores, costs, float(self.min_confidence)
+        )
+        if not any(point.coverage for point in self.front_):
+            warnings.warn(
+                f"no design accepts any held-out row at min_confidence={self.min_confidence}; "
+                "lower it.",
+                stacklevel=2,
+            )
         self.history_ = _history(result, costs.names)
         self.stop_reason_ = result.stop_reason
         if self.refit or len(splits) > 1:
@@ -215,24 +227,23 @@ epsilon, growth, patience
         self._stage_models = _collect_models(bank, self.front_)
         return self.choose(self.front_.prefer(self.prefer))
 
-    def choose(self, point: ParetoPoint | int) -> Self:
-        """Deploy a point of the front, or the one at a position.
+    def choose(self, which: ParetoPoint | int | str | dict[str, float]) -> Self:
+        """Deploy another point of the front: sets `point_`, `design_` and `cascade_`.
 
-        Sets `point_`, `design_` and `cascade_`.
+        Parameters
+        ----------
+        which : ParetoPoint, int, str or dict
+            A point of `front_`, its position there, or a rule as for `prefer`.
         """
         check_is_fitted(self, "front_")
-        if isinstance(point, int):
-            check_whole("point", point, 0, len(self.front_) - 1)
-            point = self.front_[point]
-        if point not in self.front_:
-            raise ParameterError(f"point must be one of front_, got {point!r}.")
+        point = self._point(which)
         self.point_ = point
         self.design_ = point.design
         self.cascade_ = Cascade(
             design=point.design,
             costs=self.front_.costs,
             classes=self.classes_,
-            min_confidence=float(self.front_.min_confidence),
+            min_confidence=self.front_.min_confidence,
             scaling=self._stage_models.scaling,
             coefs=self._stage_models.coefs[self.front_.points.index(point)],
         )
@@ -260,6 +271,22 @@ epsilon, growth, patience
         tags.classifier_tags.multi_class = False
         return tags
 
+    def _point(self, which: object) -> ParetoPoint:
+        if isinstance(which, (str, dict)):
+            return self.front_.prefer(which)
+        if isinstance(which, Integral):
+            return self.front_[check_whole("point", which, 0, len(self.front_) - 1)]
+        if not isinstance(which, ParetoPoint) or which not in self.front_:
+            raise ParameterError(
+                f"point must be one of this front_, its position or a rule, got {which!r}."
+            )
+        return which
+
+    def _undeploy(self) -> None:
+        """Forget the cascade of an earlier fit, lest it stand beside a newer front."""
+        for name in ("point_", "design_", "cascade_"):
+            self.__dict__.pop(name, None)
+
     @property
     def _fitted_cascade(self) -> Cascade:
         check_is_fitted(self, "cascade_")
@@ -275,6 +302,7 @@ epsilon, growth, patience
         return tuple(f"x{i}" for i in range(self.n_features_in_))
 
     def _check_rows(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
+        check_columns(X)
         rows, targets = validate_data(
             self, X, y, dtype=np.float64, order="C", ensure_all_finite=False
         )
@@ -296,18 +324,24 @@ epsilon, growth, patience
 
     def _check_new_rows(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self, "cascade_")
+        check_columns(X)
         rows: FloatArray = validate_data(
             self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False
         )
         return rows
 
     def _check_settings(self, n_features: int) -> PaperSettings:
+        if self.n_jobs is not None and self.n_jobs != -1:
+            check_whole("n_jobs", self.n_jobs, -(2**31))
+        if self.n_jobs == 0:
+            raise ParameterError("n_jobs must be None, a number of threads or negative, got 0.")
         check_choice("search", self.search, ("auto", "evolution", "paper"))
         share = 1 / len(self.classes_)
         check_number("min_confidence", self.min_confidence, share, 1, "(]")
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, 0, np.inf, "()")
         check_whole("verbose", self.verbose, 0)
+        check_preference(self.prefer)
         if not isinstance(self.refit, (bool, np.bool_)):
             raise ParameterError(f"refit must be True or False, got {self.refit!r}.")
         rate = 1 / n_features if self.mutation_rate is None else self.mutation_rate
@@ -319,7 +353,7 @@ epsilon, growth, patience
             mutation_rate=check_number("mutation_rate", rate, 0, 1),
             crossover_rate=check_number("crossover_rate", self.crossover_rate, 0, 1),
             elite_fraction=check_number("elite_fraction", self.elite_fraction, 0, 1),
-            stage_bias=check_number("stage_bias", self.stage_bias, 0, np.inf, "()"),
+            stage_bias=check_number("stage_bias", self.stage_bias, 0, 1000, "(]"),
             epsilon=check_number("epsilon", self.epsilon, 0, np.inf, "()"),
             growth=check_whole("growth", self.growth, 0),
             patience=None if self.patience is None else check_whole("patience", self.patience, 1),
@@ -341,7 +375,9 @@ epsilon, growth, patience
         n_scored: int,
         rng: Generator,
     ) -> SearchResult:
-        evaluator = Evaluator(bank, costs, self.min_confidence, n_scored, settings.max_stages)
+        evaluator = Evaluator(
+            bank, costs, float(self.min_confidence), n_scored, settings.max_stages
+        )
         smallest = float(costs.costs[costs.costs > 0].min())
         search = PaperSearch(bank.n_features, smallest, settings, rng)
         with SearchProgress(settings.generations, shown=self.verbose > 0) as progress:

@@ -17,13 +17,16 @@ __all__ = ["Columns", "to_pandas", "to_polars"]
 
 Columns: TypeAlias = Mapping[str, Any]
 
+_MAY_MISS = {"i": "Int64", "u": "Int64", "f": "Float64", "b": "boolean", "O": "object"}
+
 
 def to_pandas(columns: Columns) -> pd.DataFrame:
     """A pandas table; masked values are missing."""
     frame: pd.DataFrame = _build(columns, "pandas")
     for name, column in columns.items():
         if np.ma.isMaskedArray(column):  # whole numbers stay whole beside missing ones
-            frame[name] = frame[name].astype(object).convert_dtypes()
+            kind: Any = _MAY_MISS.get(column.dtype.kind, "string")
+            frame[name] = frame[name].astype(kind)
     return frame
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -13,6 +14,7 @@ from emsco.costs import FeatureCosts
 from emsco.design import Design, shorten
 from emsco.errors import NoSuchDesign, ParameterError
 from emsco.frames import Columns, to_pandas, to_polars
+from emsco.parameters import check_number
 from emsco.pareto import exact_objectives
 from emsco.scoring import Scores
 
@@ -20,7 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["ParetoFront", "ParetoPoint"]
+__all__ = ["ParetoFront", "ParetoPoint", "check_preference"]
+
+_RULES = ("balanced", "fittest", "knee")
+_LIMITS = ("max_cost", "min_accuracy", "min_coverage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +198,12 @@ class ParetoFront(Sequence[ParetoPoint]):
         NoSuchDesign
             Where no point is; the message says how near the front comes to each limit.
         """
+        limits = {
+            "max_cost": max_cost,
+            "min_accuracy": min_accuracy,
+            "min_coverage": min_coverage,
+        }
+        check_preference({name: limit for name, limit in limits.items() if limit is not None})
         within = np.ones(len(self), dtype=np.bool_)
         if max_cost is not None:
             within &= self._column(lambda p: p.cost) <= max_cost
@@ -206,23 +217,14 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     def prefer(self, rule: str | dict[str, float]) -> ParetoPoint:
         """The point by rule: "balanced", "fittest" (the first), "knee", or limits for `select`."""
+        check_preference(rule)
         if isinstance(rule, dict):
-            try:
-                return self.select(**rule)
-            except TypeError:
-                raise ParameterError(
-                    "prefer must name limits out of max_cost, min_accuracy and min_coverage, "
-                    f"got {', '.join(map(repr, rule))}."
-                ) from None
+            return self.select(**rule)
         rules: dict[str, Callable[[], ParetoPoint]] = {
             "balanced": self.balanced,
             "fittest": lambda: self.points[0],
             "knee": self.knee,
         }
-        if rule not in rules:
-            raise ParameterError(
-                f'prefer must be "balanced", "fittest", "knee" or a dict of limits, got {rule!r}.'
-            )
         return rules[rule]()
 
     def to_pandas(self) -> pd.DataFrame:
@@ -264,3 +266,18 @@ class ParetoFront(Sequence[ParetoPoint]):
             best = max(p.coverage for p in self)
             limits.append(f"coverage at least {min_coverage:g} (the best: {best:.4g})")
         return f"None of the {len(self)} designs has {' and '.join(limits)}; loosen a limit."
+
+
+def check_preference(rule: object) -> None:
+    """Refuse what `ParetoFront.prefer` does not know, before anything is searched for."""
+    if isinstance(rule, dict):
+        if unknown := [name for name in rule if name not in _LIMITS]:
+            raise ParameterError(
+                f"prefer must name limits out of {', '.join(_LIMITS)}, got {unknown[0]!r}."
+            )
+        for name, limit in rule.items():
+            if limit is not None:
+                check_number(name, limit, 0, math.inf if name == "max_cost" else 1)
+    elif not isinstance(rule, str) or rule not in _RULES:
+        listed = ", ".join(f'"{name}"' for name in _RULES)
+        raise ParameterError(f"prefer must be {listed} or a dict of limits, got {rule!r}.")

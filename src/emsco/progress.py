@@ -35,11 +35,12 @@ class SearchProgress:
                 TextColumn,
                 TimeRemainingColumn,
             )
+            from rich.table import Column
 
             self._bar = Progress(
                 TextColumn("generation"),
                 BarColumn(bar_width=12),
-                MofNCompleteColumn(),
+                MofNCompleteColumn(table_column=Column(no_wrap=True, min_width=7)),
                 TimeRemainingColumn(),
                 TextColumn("{task.description}"),
                 console=Console(stderr=True),

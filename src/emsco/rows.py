@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from emsco._typing import AnyArray, FloatArray
 from emsco.errors import DataError
 
-__all__ = ["check_finite", "table_rows"]
+__all__ = ["check_columns", "check_finite", "table_rows"]
 
 _BLOCK = 65_536
 _NOT_NUMBERS = {"U": "text", "S": "bytes", "c": "complex numbers", "M": "dates", "m": "durations"}
@@ -40,6 +41,28 @@ def table_rows(X: Any, names: tuple[str, ...]) -> FloatArray:
     return rows
 
 
+def check_columns(X: Any, names: Sequence[str] | None = None) -> None:
+    """Refuse columns of a data frame that come twice or hold no numbers; arrays pass.
+
+    `names` are the columns that matter, by default all.
+    """
+    columns = list(getattr(X, "columns", ()))
+    wanted = columns if names is None else list(names)
+    if twice := [name for name in wanted if columns.count(name) > 1]:
+        raise DataError(f"X must have one column {twice[0]!r}, got {columns.count(twice[0])}.")
+    if not columns:
+        return
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    for name in wanted:
+        kind = frame.schema[name]
+        text = kind == nw.Object and any(isinstance(value, str) for value in frame[name])
+        if text or not (kind.is_numeric() or kind in (nw.Boolean, nw.Object)):
+            got = "text" if text or kind == nw.String else kind
+            raise DataError(f"X must hold numbers only, got {got} in column {name!r}.")
+
+
 def check_finite(X: FloatArray, names: tuple[str, ...]) -> None:
     """Refuse NaN, infinity and absurd sizes, naming the first column and row that has one."""
     for start in range(0, len(X), _BLOCK):
@@ -56,17 +79,11 @@ def _frame_columns(X: Any, names: tuple[str, ...]) -> AnyArray:
     import narwhals as nw
 
     columns = list(X.columns)
-    for name in names:
-        if name not in columns:
-            listed = ", ".join(map(repr, columns))
-            raise DataError(f"X must have a column {name!r}, got {listed}.")
-        if columns.count(name) > 1:
-            raise DataError(f"X must have one column {name!r}, got {columns.count(name)}.")
-    frame = nw.from_native(X, eager_only=True).select(names)
-    for name, kind in frame.schema.items():
-        if not (kind.is_numeric() or kind in (nw.Boolean, nw.Object)):
-            raise DataError(f"X must hold numbers only, got {kind} in column {name!r}.")
-    rows: AnyArray = frame.to_numpy()
+    if missing := [name for name in names if name not in columns]:
+        listed = ", ".join(map(repr, columns))
+        raise DataError(f"X must have a column {missing[0]!r}, got {listed}.")
+    check_columns(X, names)
+    rows: AnyArray = nw.from_native(X, eager_only=True).select(names).to_numpy()
     return rows
 
 

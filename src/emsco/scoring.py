@@ -31,15 +31,16 @@ class Scores:
     exits, hits : ndarray of shape (n_designs, max_stages)
         Rows that leave at each stage, and rows that leave there with the right label.
     spent : ndarray of shape (n_designs,)
-        What all rows together cost, as a whole number of `unit` where the costs allow.
-    unit : float
+        What all rows together cost, as a whole number of units where the costs allow.
+    per_one : int
+        Units that make a cost of 1.
     """
 
     n_rows: int
     exits: IntArray
     hits: IntArray
     spent: IntArray | FloatArray
-    unit: float
+    per_one: int = 1
 
     def __len__(self) -> int:
         """Number of designs."""
@@ -48,7 +49,7 @@ class Scores:
     def __getitem__(self, which: IntArray) -> Self:
         """The scores of some of the designs."""
         return type(self)(
-            self.n_rows, self.exits[which], self.hits[which], self.spent[which], self.unit
+            self.n_rows, self.exits[which], self.hits[which], self.spent[which], self.per_one
         )
 
     @classmethod
@@ -59,7 +60,7 @@ class Scores:
             np.concatenate([part.exits for part in parts]),
             np.concatenate([part.hits for part in parts]),
             np.concatenate([part.spent for part in parts]),
-            parts[0].unit,
+            parts[0].per_one,
         )
 
     @cached_property
@@ -87,7 +88,7 @@ class Scores:
     @cached_property
     def cost(self) -> FloatArray:
         """Mean over all rows, rejected ones included, of what was bought for them."""
-        return self.spent * self.unit / self.n_rows
+        return self.spent / (self.per_one * self.n_rows)
 
 
 class Evaluator:
@@ -115,7 +116,7 @@ class Evaluator:
         max_stages: int,
     ) -> None:
         self._bank = bank
-        self._units, self._unit = costs.in_units()
+        self._units, self._per_one = costs.in_units(n_rows)
         self._min_confidence = min_confidence
         self._n_rows = n_rows
         self._max_stages = max_stages
@@ -140,7 +141,7 @@ class Evaluator:
             if claim.new_slots.size:
                 self._count(_designs_of_keys(claim.new_keys, designs.shape[1]), claim.new_slots)
         exits, hits = self._counts[:, claim.slots]
-        return Scores(self._n_rows, exits, hits, self._spent(designs, exits), self._unit)
+        return Scores(self._n_rows, exits, hits, self._spent(designs, exits), self._per_one)
 
     def _count(self, designs: StageArray, slots: IntArray) -> None:
         """Have the bank count designs that are not known yet, and keep what it counts."""

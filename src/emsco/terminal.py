@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
 from emsco.cascade import Cascade, Evaluation
+from emsco.design import shorten
 from emsco.front import ParetoFront, ParetoPoint
 
 __all__ = ["cascade_drawing", "comparison_table", "front_table"]
 
 _BAR = 24
+_NUMBERS = 52  # characters that the columns of numbers take
 
 
-def front_table(front: ParetoFront, chosen: ParetoPoint, most: int = 12) -> Table:
-    """Different trade-offs of a front from cheap to dear, at most `most`, the chosen one marked."""
-    table = Table(title=f"Front: held-out figures on {chosen.n_rows} rows", title_justify="left")
-    for heading in ("", "#", "coverage", "accuracy", "cost", "stages", "ties"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("buys first")
-    for i in _shown(front, chosen, most):
+def front_table(front: ParetoFront, chosen: ParetoPoint, width: int = 80, most: int = 12) -> Table:
+    """Different trade-offs of a front from cheap to dear, at most `most`, the chosen one marked.
+
+    One line each; what a design buys first is cut to fit into `width`.
+    """
+    shown, n_different = _shown(front, chosen, most)
+    more = f"; {n_different - len(shown)} more are not shown" if len(shown) < n_different else ""
+    table = Table(
+        title=f"Front: held-out figures on {chosen.n_rows} rows",
+        caption=f"By cost; # is the place in the front, designs that tie share a line{more}.",
+        title_justify="left",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    for heading in ("", "#", "coverage", "accuracy", "cost", "ties"):
+        table.add_column(heading, justify="right", no_wrap=True, min_width=max(3, len(heading)))
+    table.add_column("buys first", no_wrap=True)
+    for i in shown:
         point = front[i]
         table.add_row(
             "▶" if point is chosen else "",
@@ -30,9 +45,8 @@ def front_table(front: ParetoFront, chosen: ParetoPoint, most: int = 12) -> Tabl
             f"{point.coverage:.1%}",
             f"{point.accuracy:.1%}",
             f"{point.cost:.4g}",
-            str(point.n_stages),
             str(point.n_tied),
-            ", ".join(point.design.features(0)),
+            shorten(", ".join(point.design.features(0)), max(10, width - _NUMBERS)),
             style="bold" if point is chosen else "",
         )
     return table
@@ -67,14 +81,16 @@ def comparison_table(cascade: Evaluation, everything: Evaluation) -> Table:
     return table
 
 
-def _shown(front: ParetoFront, chosen: ParetoPoint, most: int) -> list[int]:
-    """One point per trade-off, spread evenly over cost, always with the chosen one."""
+def _shown(front: ParetoFront, chosen: ParetoPoint, most: int) -> tuple[list[int], int]:
+    """Points of different trade-offs, spread evenly over cost, with the chosen; and how many."""
     first: dict[tuple[float, float, float], int] = {}
     for i, point in enumerate(front):
-        first.setdefault((point.cost, point.coverage, point.accuracy), i)
-        if point is chosen:
-            first[point.cost, point.coverage, point.accuracy] = i
+        objectives = (point.cost, point.coverage, point.accuracy)
+        if point is chosen or objectives not in first:
+            first[objectives] = i
     by_cost = [first[objectives] for objectives in sorted(first)]
-    picked = {by_cost[round(p)] for p in np.linspace(0, len(by_cost) - 1, min(most, len(by_cost)))}
+    if len(by_cost) <= most:
+        return by_cost, len(by_cost)
+    picked = {by_cost[round(p)] for p in np.linspace(0, len(by_cost) - 1, most - 1)}
     picked.add(next(i for i, point in enumerate(front) if point is chosen))
-    return [i for i in by_cost if i in picked]
+    return [i for i in by_cost if i in picked], len(by_cost)

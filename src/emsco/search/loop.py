@@ -83,7 +83,7 @@ def run_search(
         if not records:
             raise
         reason = f"interrupted after {records[-1].generation} generations"
-        warnings.warn(f"Search {reason}; what it has found so far is kept.", stacklevel=2)
+        warnings.warn(f"Search {reason}; what it has found so far is kept.", stacklevel=4)
     return SearchResult(*front, tuple(records), reason)
 
 

@@ -20,9 +20,9 @@ class PaperSettings:
     """Parameters of the paper's loop, under its symbols |G|, max_iter, m̂, r̂, b, β, ε, inc and g."""
 
     max_stages: int
+    mutation_rate: float
     population_size: int = 300
     generations: int = 150
-    mutation_rate: float = 0.1
     crossover_rate: float = 0.8
     elite_fraction: float = 0.2
     stage_bias: float = 2.0
@@ -139,7 +139,8 @@ class PaperSearch:
         )
         distinct = self._ranking.distinct
         first = distinct[self._ranking.level[distinct] == 0]
-        share = int(round_half_up(self._settings.elite_fraction * len(distinct)))
+        exact = round(self._settings.elite_fraction * len(distinct), 9)  # 0.35 · 90 is 31.5
+        share = int(round_half_up(exact))
         self._elites = distinct[: max(share, len(first))]
         self._front = self._designs[first], self._known_scores[first]
 

@@ -21,7 +21,6 @@ from emsco.subsets.slots import SlotTable
 
 __all__ = ["SplitRows", "SubsetBank"]
 
-_BYTES_PER_KEY = 100  # of the table that remembers one subset
 _MOST_MODELS = 256  # fitted together; past this, batches only take more memory
 _BATCH_BYTES = 2**26
 # Below these much work starting threads takes longer: models times rows to fit, bytes to count.
@@ -86,9 +85,9 @@ class SubsetBank:
         self.on_fit: Callable[[int, int], None] | None = None
         self._n_jobs = n_jobs
         self._bytes_per_slot = sum(s.bytes_per_slot for split in splits for s in split.shards)
-        slot = _BYTES_PER_KEY + self._bytes_per_slot
-        model = _BYTES_PER_KEY + 8 * (n_features + 1) * len(splits)
         n_words = -(-n_features // 32)
+        slot = SlotTable.bytes_per_key(n_words + 1) + self._bytes_per_slot
+        model = SlotTable.bytes_per_key(n_words) + 8 * (n_features + 1) * len(splits)
         self._slots = SlotTable(memory_limit * 3 // 4 // slot, n_words + 1)
         self._models = SlotTable(memory_limit // 4 // model, n_words)
         self._n_rows = sum(split.n_rows for split in splits)
@@ -229,8 +228,13 @@ def _slices(n: int, size: int) -> Iterator[slice]:
 
 
 def _room(n_used: int, capacity: int) -> int:
-    """Slots to reserve so that a growing table is copied a few times only."""
-    return min(capacity, 1 << max(6, (n_used - 1).bit_length()))
+    """Slots to reserve so that a growing table is copied a few times only.
+
+    Past a third of the capacity all of it is reserved (pages that are not used take no memory),
+    so that a copy never stands beside one that is nearly as large.
+    """
+    room = 1 << max(6, (n_used - 1).bit_length())
+    return capacity if 3 * room > capacity else room
 
 
 def _grown(table: FloatArray, n_used: int, capacity: int) -> FloatArray:

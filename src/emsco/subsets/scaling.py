@@ -11,7 +11,7 @@ from emsco._typing import FloatArray
 
 __all__ = ["Scaling"]
 
-_BLOCK = 65_536  # rows centred at a time, so that no second copy of the data is ever made
+_BLOCK = 65_536  # rows centred at a time, so that no centred copy of all rows is ever made
 
 
 @dataclass(frozen=True, slots=True, eq=False)

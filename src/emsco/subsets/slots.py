@@ -57,6 +57,11 @@ class SlotTable:
         self._index: IntArray = np.full(4 * _FIRST_ROOM, -1, dtype=np.int64)
         self._clock = 0
 
+    @staticmethod
+    def bytes_per_key(n_words: int) -> int:
+        """Memory that a table takes for each key, at most: it doubles when it is full."""
+        return 2 * (8 * n_words + 41)
+
     def __len__(self) -> int:
         """How many keys have a slot now; `n_used` counts slots that were ever given out."""
         return self.n_used - len(self._free)
