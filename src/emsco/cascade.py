@@ -41,6 +41,20 @@ class Decisions:
         The last stage that saw the row, from 1.
     cost : ndarray of float
         What was bought for the row.
+
+    Examples
+    --------
+    >>> decisions = Decisions(
+    ...     guesses=np.array([0, 1, 1]),
+    ...     accepted=np.array([True, True, False]),
+    ...     confidence=np.array([0.9, 0.8, 0.6]),
+    ...     stage=np.array([1, 2, 2]),
+    ...     cost=np.array([1.0, 4.0, 4.0]),
+    ... )
+    >>> decisions
+    Decisions(3 rows: 2 accepted, 1 rejected; mean cost 3)
+    >>> decisions.labels.tolist()
+    [0, 1, None]
     """
 
     guesses: AnyArray

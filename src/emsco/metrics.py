@@ -29,19 +29,73 @@ class SelectiveScorer(Protocol):
 
 
 def coverage_score(y_true: ArrayLike, decisions: Decisions) -> float:
-    """Share of rows that got a label."""
+    """Share of rows that got a label.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+    decisions : Decisions
+
+    Examples
+    --------
+    >>> decisions = Decisions(
+    ...     guesses=np.array([0, 1, 1]),
+    ...     accepted=np.array([True, True, False]),
+    ...     confidence=np.array([0.9, 0.8, 0.6]),
+    ...     stage=np.array([1, 2, 2]),
+    ...     cost=np.array([1.0, 4.0, 4.0]),
+    ... )
+    >>> round(coverage_score([0, 0, 1], decisions), 3)
+    0.667
+    """
     _check_rows(y_true, decisions)
     return float(decisions.accepted.mean())
 
 
 def selective_accuracy_score(y_true: ArrayLike, decisions: Decisions) -> float:
-    """Share of the accepted rows whose label is right; 0 where none is accepted."""
+    """Share of the accepted rows whose label is right; 0 where none is accepted.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+    decisions : Decisions
+
+    Examples
+    --------
+    >>> decisions = Decisions(
+    ...     guesses=np.array([0, 1, 1]),
+    ...     accepted=np.array([True, True, False]),
+    ...     confidence=np.array([0.9, 0.8, 0.6]),
+    ...     stage=np.array([1, 2, 2]),
+    ...     cost=np.array([1.0, 4.0, 4.0]),
+    ... )
+    >>> selective_accuracy_score([0, 0, 1], decisions)
+    0.5
+    """
     right = _check_rows(y_true, decisions) & decisions.accepted
     return int(right.sum()) / max(int(decisions.accepted.sum()), 1)
 
 
 def mean_cost_score(y_true: ArrayLike, decisions: Decisions) -> float:
-    """Mean cost of a row, rejected ones included."""
+    """Mean cost of a row, rejected ones included.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+    decisions : Decisions
+
+    Examples
+    --------
+    >>> decisions = Decisions(
+    ...     guesses=np.array([0, 1, 1]),
+    ...     accepted=np.array([True, True, False]),
+    ...     confidence=np.array([0.9, 0.8, 0.6]),
+    ...     stage=np.array([1, 2, 2]),
+    ...     cost=np.array([1.0, 4.0, 4.0]),
+    ... )
+    >>> mean_cost_score([0, 0, 1], decisions)
+    3.0
+    """
     _check_rows(y_true, decisions)
     return float(decisions.cost.mean())
 
