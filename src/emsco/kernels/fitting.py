@@ -280,6 +280,46 @@ def start_models(
         _clear(factor[m])
 
 
+@helper()
+def _look_back(gradient, coefs, step, size, penalty):
+    """Complete the gradient; its largest component, and the slope along the last step."""
+    largest, along = abs(gradient[0]), gradient[0] * step[0]
+    for i in range(1, size):
+        gradient[i] += penalty * coefs[i]
+        largest = max(largest, abs(gradient[i]))
+        along += gradient[i] * step[i]
+    return largest, along
+
+
+@helper()
+def _move(coefs, step, size, share):
+    """Go a share of a step; how far the whole of it reaches."""
+    longest = 0.0
+    for i in range(size):
+        coefs[i] += share * step[i]
+        longest = max(longest, abs(step[i]))
+    return longest
+
+
+@helper()
+def _settle(m, largest, longest, tolerance, slope, norm, fine, curved, passes):
+    """Whether model m is done; if not, how its next pass is to be made."""
+    if fine[m]:
+        # A step with an unchanged Hessian shrinks the gradient about as much as the last, if
+        # that is known from float64; a float32 norm is kept as a negative number.
+        shrink = largest / abs(norm[m])
+        soon = norm[m] > 0.0 and largest * shrink <= 0.1 * tolerance
+        curved[m] = shrink > _STALLED
+        norm[m] = largest
+        return largest <= tolerance or soon
+    if longest <= _COARSE_STEP or passes[m] >= _MOST_COARSE:
+        fine[m] = True
+        curved[m] = False
+        slope[m] = -np.inf  # the float32 slope is no measure for float64 ones
+        norm[m] = -largest
+    return False
+
+
 @kernel()
 def advance_models(
     penalty,
@@ -305,47 +345,26 @@ def advance_models(
     n_live = 0
     for m in live:
         size = sizes[m]
-        largest, along = abs(gradient[m, 0]), gradient[m, 0] * step[m, 0]
-        for i in range(1, size):
-            gradient[m, i] += penalty * coefs[m, i]
-            largest = max(largest, abs(gradient[m, i]))
-            along += gradient[m, i] * step[m, i]
+        largest, along = _look_back(gradient[m], coefs[m], step[m], size, penalty)
         passes[m] += 1
         done = False
         if along > -0.5 * slope[m] and largest > tolerance:
             keep = max(0.1, slope[m] / (slope[m] - along))
+            _move(coefs[m], step[m], size, keep - 1.0)
             for i in range(size):
-                coefs[m, i] -= (1.0 - keep) * step[m, i]
                 step[m, i] *= keep
             slope[m] *= keep
             if not fine[m]:  # what looks like too far may be noise
                 fine[m] = True
                 slope[m] = -np.inf
-            if curved[m]:
-                _clear(hessian[m])
         else:
             if curved[m]:
                 _factorise(hessian[m], size, penalty)
             slope[m] = _solve(hessian[m], size, gradient[m], step[m])
-            longest = 0.0
-            for i in range(size):
-                coefs[m, i] += step[m, i]
-                longest = max(longest, abs(step[m, i]))
-            if fine[m]:
-                # A step with an unchanged Hessian shrinks the gradient about as much as the last,
-                # if that is known from float64; a float32 norm is kept as a negative number.
-                shrink = largest / abs(norm[m])
-                soon = norm[m] > 0.0 and largest * shrink <= 0.1 * tolerance
-                done = largest <= tolerance or soon
-                curved[m] = shrink > _STALLED
-                norm[m] = largest
-            elif longest <= _COARSE_STEP or passes[m] >= _MOST_COARSE:
-                fine[m] = True
-                curved[m] = False
-                slope[m] = -np.inf  # the float32 slope is no measure for float64 ones
-                norm[m] = -largest
-            if curved[m]:
-                _clear(hessian[m])
+            longest = _move(coefs[m], step[m], size, 1.0)
+            done = _settle(m, largest, longest, tolerance, slope, norm, fine, curved, passes)
+        if curved[m]:
+            _clear(hessian[m])
         if not done:
             for i in range(size):
                 gradient[m, i] = 0.0
