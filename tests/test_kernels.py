@@ -50,7 +50,9 @@ def add_terms(batch, rows, targets, live=None):
         batch.curved,
         live,
     )
-    fitting.add_terms(*inputs, batch.gradient, batch.hessian)
+    work = np.full((2, fitting.BLOCK), np.nan)
+    work32 = np.full((3 + batch.models.columns.shape[1], fitting.BLOCK), np.nan, dtype=np.float32)
+    fitting.add_terms(*inputs, batch.gradient, batch.hessian, work, work32)
 
 
 def sigmoid(logit):
@@ -303,7 +305,8 @@ def judge(models, rows, labels, slots, min_confidence, n_slots=None):
     accepted = np.full((n_slots or len(slots), n_words), 2**64 - 1, dtype=np.uint64)
     correct = accepted.copy()
     inputs = frozen(rows, labels, models.columns, models.sizes, models.coefs, slots)
-    deciding.judge_rows(*inputs, min_confidence, accepted, correct)
+    scratch = np.full(64, np.nan), np.full(64, 7, dtype=np.uint64)
+    deciding.judge_rows(*inputs, min_confidence, accepted, correct, *scratch)
     return accepted, correct
 
 
@@ -366,7 +369,9 @@ class TestCountExits:
         words = np.packbits(padded, axis=2, bitorder="little").view(np.uint64)
         chains, n_stages = rng.integers(0, 12, size=(50, 4)), rng.integers(1, 5, size=50)
         exits, hits = np.full((2, 50, 4), 1000)
-        deciding.count_exits(*frozen(words[0], words[1], chains, n_stages), exits, hits)
+        scratch = np.full(words.shape[2], 7, dtype=np.uint64)
+        inputs = frozen(words[0], words[1], chains, n_stages)
+        deciding.count_exits(*inputs, exits, hits, scratch)
         for d, n in enumerate(n_stages):
             wanted = np.zeros((2, 4), dtype=int)
             wanted[:, :n] = plain_exits(accepted, correct, chains[d, :n])
@@ -507,7 +512,7 @@ class TestBreeding:
     def test_stages_are_renumbered_in_their_order(self):
         rows = np.random.default_rng(0).integers(0, 40, size=(100, 6)).astype(np.int16)
         plain = [np.unique(row, return_inverse=True)[1].tolist() for row in rows]
-        breeding.compress_rows(rows)
+        breeding.compress_rows(rows, np.full(100, -7))
         assert rows.tolist() == plain
 
     def test_sums_over_stages_equal_the_plain_ones(self):
@@ -540,7 +545,8 @@ class TestBreeding:
         for highest in range(4):
             cumulative[highest, : highest + 1] = np.linspace(0, 1, highest + 2)[1:] ** 0.5
         mutants = designs.copy()
-        breeding.mutate_rows(mutants, *frozen(draws), rate, *frozen(cumulative))
+        scratch = np.full(len(cumulative) + 1, -7)
+        breeding.mutate_rows(mutants, *frozen(draws), rate, *frozen(cumulative), scratch)
         for design, u, mutant in zip(designs, draws, mutants, strict=True):
             table = cumulative[min(design.max() + 1, 3)]
             drawn = np.minimum(np.searchsorted(table, u / rate, side="right"), 3)

@@ -110,7 +110,9 @@ def compress(designs: ArrayLike) -> StageArray:
     if not np.array_equal(compressed, given):
         wrong = given[compressed != given][0]
         raise ParameterError(f"stages must be whole numbers from 0 to {_MOST_STAGES}, got {wrong}.")
-    load("breeding").compress_rows(np.atleast_2d(compressed))
+    load("breeding").compress_rows(
+        np.atleast_2d(compressed), np.empty(_MOST_STAGES + 1, dtype=np.int64)
+    )
     return compressed
 
 

@@ -1,7 +1,5 @@
 """Whole populations of designs: compression, crossover, mutation, sums over stages."""
 
-import numpy as np
-
 from emsco.kernels.compiling import helper, kernel
 
 
@@ -30,9 +28,8 @@ def _compress_row(row, number):
 
 
 @kernel()
-def compress_rows(designs):
-    """Compress each design in place; stages are below 2¹⁵."""
-    number = np.empty(1 << 15, np.int64)
+def compress_rows(designs, number):
+    """Compress each design in place; `number` is scratch for as many stages as there may be."""
     for row in designs:
         _compress_row(row, number)
 
@@ -54,13 +51,12 @@ def cross_rows(first, second, draws, crossover_rate, children):
 
 
 @kernel()
-def mutate_rows(designs, draws, rate, cumulative):
+def mutate_rows(designs, draws, rate, cumulative, number):
     """Redraw genes whose uniform is below `rate`, then compress, all in place.
 
     `cumulative[h]` is the distribution function over stages 0..h; a uniform below `rate`,
     divided by it, is uniform again and looks the new stage up.
     """
-    number = np.empty(len(cumulative) + 1, np.int64)
     for d in range(len(designs)):
         highest = min(_count_stages(designs[d]), len(cumulative) - 1)
         for i in range(designs.shape[1]):

@@ -46,11 +46,14 @@ def _confidence(logit):
 
 
 @kernel()
-def judge_rows(rows, labels, columns, sizes, coefs, slots, min_confidence, accepted, correct):
-    """Bits of the held-out rows that each model accepts, and of those that it also gets right."""
+def judge_rows(
+    rows, labels, columns, sizes, coefs, slots, min_confidence, accepted, correct, logit, sure
+):
+    """Bits of the held-out rows that each model accepts, and of those that it also gets right.
+
+    `logit` and `sure` are scratch for the 64 rows of a word.
+    """
     n_rows = rows.shape[1]
-    logit = np.empty(64)
-    sure = np.empty(64, np.uint64)
     for m in range(len(sizes)):
         for start in range(0, n_rows, 64):
             n = min(64, n_rows - start)
@@ -72,10 +75,12 @@ def judge_rows(rows, labels, columns, sizes, coefs, slots, min_confidence, accep
 
 
 @kernel()
-def count_exits(accepted, correct, chains, n_stages, exits, hits):
-    """Add, per design and stage, the rows that leave there and those that leave correctly."""
+def count_exits(accepted, correct, chains, n_stages, exits, hits, undecided):
+    """Add, per design and stage, the rows that leave there and those that leave correctly.
+
+    `undecided` is scratch for one bit per row.
+    """
     n_words = accepted.shape[1]
-    undecided = np.empty(n_words, np.uint64)
     for d in range(chains.shape[0]):
         for w in range(n_words):
             undecided[w] = ~np.uint64(0)

@@ -162,18 +162,30 @@ def _add_hessian(rows, columns, size, start, stop, weight, weighted, hessian):
 
 @kernel(fastmath=_FAST)
 def add_terms(
-    rows, targets, rows32, targets32, columns, sizes, coefs, fine, curved, live, gradient, hessian
+    rows,
+    targets,
+    rows32,
+    targets32,
+    columns,
+    sizes,
+    coefs,
+    fine,
+    curved,
+    live,
+    gradient,
+    hessian,
+    work,
+    work32,
 ):
     """Add this shard's Σ gradient, and Σ Hessian where `curved`, of each model in `live`.
 
     `rows` is features × rows with a first line of ones. Models that are not `fine` are worked
-    in float32 throughout; Hessians always are, with float64 totals over blocks.
+    in float32 throughout; Hessians always are, with float64 totals over blocks. `work` has two
+    lines of a block, `work32` three more than the widest model has columns.
     """
     n_rows = rows.shape[1]
-    logit, residual = np.empty(BLOCK), np.empty(BLOCK)
-    logit32, residual32 = np.empty(BLOCK, np.float32), np.empty(BLOCK, np.float32)
-    weight = np.empty(BLOCK, np.float32)
-    weighted = np.empty((columns.shape[1], BLOCK), np.float32)
+    logit, residual = work[0], work[1]
+    logit32, residual32, weight, weighted = work32[0], work32[1], work32[2], work32[3:]
     for start in range(0, n_rows, BLOCK):
         stop = min(start + BLOCK, n_rows)
         target, target32 = targets[start:stop], targets32[start:stop]
@@ -259,10 +271,9 @@ def start_models(
     one around zero (`gradient_0`, `hessian_0`) bounds it from above, so it tells whether the
     first start is too bold to be trusted. Where it is, the second one's minimum is taken.
     """
-    work = np.empty(columns.shape[1])
     for m in range(len(sizes)):
         size = sizes[m]
-        column, move = columns[m], step[m]
+        column, move, work = columns[m], step[m], coefs[m]
         _solve_block(gradient, hessian, column, size, penalty, work, factor[m], move)
         bend = -penalty * move[0] * move[0]
         slope[m] = 0.0

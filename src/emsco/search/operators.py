@@ -82,7 +82,9 @@ def mutate(
     mutants = designs.copy()
     draws = rng.random(designs.shape)
     table = _cumulative_stages(stage_bias, max_stages)
-    load("breeding").mutate_rows(mutants, draws, rate, table)
+    load("breeding").mutate_rows(
+        mutants, draws, rate, table, np.empty(max_stages + 1, dtype=np.int64)
+    )
     return mutants
 
 

@@ -78,7 +78,9 @@ class LocalShard:
 
     def add_terms(self, batch: ModelBatch, live: IntArray) -> None:
         """Add Σ over training rows of each live model's gradient, and Hessian where `curved`."""
-        load("fitting").add_terms(
+        fitting = load("fitting")
+        width = batch.models.columns.shape[1]
+        fitting.add_terms(
             self._rows,
             self._targets,
             self._rows32,
@@ -91,6 +93,8 @@ class LocalShard:
             live,
             batch.gradient,
             batch.hessian,
+            np.empty((2, fitting.BLOCK)),
+            np.empty((3 + width, fitting.BLOCK), dtype=np.float32),
         )
 
     def reserve(self, n_slots: int) -> None:
@@ -114,6 +118,8 @@ class LocalShard:
             min_confidence,
             accepted,
             correct,
+            np.empty(64),
+            np.empty(64, dtype=np.uint64),
         )
 
     def add_counts(
@@ -121,7 +127,9 @@ class LocalShard:
     ) -> None:
         """Send all held-out rows through each design, given as the slots of its nested subsets."""
         accepted, correct = self._bits
-        load("deciding").count_exits(accepted, correct, chains, n_stages, exits, hits)
+        load("deciding").count_exits(
+            accepted, correct, chains, n_stages, exits, hits, np.empty(self._n_words, np.uint64)
+        )
 
 
 def cut_shards(
