@@ -225,7 +225,7 @@ epsilon, growth, patience
             everything = np.arange(len(rows))
             bank = self._open_bank(rows, labels, [(everything, everything[:0])])
         self._stage_models = _collect_models(bank, self.front_)
-        return self.choose(self.front_.prefer(self.prefer))
+        return self.choose(self.prefer)
 
     def choose(self, which: ParetoPoint | int | str | dict[str, float]) -> Self:
         """Deploy another point of the front: sets `point_`, `design_` and `cascade_`.
@@ -323,7 +323,6 @@ epsilon, growth, patience
         return rows, labels.astype(np.uint8)
 
     def _check_new_rows(self, X: ArrayLike) -> FloatArray:
-        check_is_fitted(self, "cascade_")
         check_columns(X)
         rows: FloatArray = validate_data(
             self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False
@@ -331,9 +330,7 @@ epsilon, growth, patience
         return rows
 
     def _check_settings(self, n_features: int) -> PaperSettings:
-        if self.n_jobs is not None and self.n_jobs != -1:
-            check_whole("n_jobs", self.n_jobs, -(2**31))
-        if self.n_jobs == 0:
+        if self.n_jobs is not None and check_whole("n_jobs", self.n_jobs, -(2**31)) == 0:
             raise ParameterError("n_jobs must be None, a number of threads or negative, got 0.")
         check_choice("search", self.search, ("auto", "evolution", "paper"))
         share = 1 / len(self.classes_)

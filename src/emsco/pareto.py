@@ -78,11 +78,11 @@ class Ranking:
         aggregate = _aggregate(scores, smallest_cost)
         base = aggregate.max() / aggregate.min() + epsilon
         log_fitness = (level.max() - level) * np.log(base) + np.log(aggregate)
-        # Levels first: a better level has the higher fitness whatever the aggregate, and
-        # integers settle it where the logarithm of a large power would round.
         chromosome = chromosome_numbers(designs)
         # Aggregates that differ by rounding alone are equal, and leave the order to simplicity.
         rounded = np.round(aggregate, _AGGREGATE_DECIMALS)
+        # Levels first: a better level has the higher fitness whatever the aggregate, and
+        # integers settle it where the logarithm of a large power would round.
         order = np.lexsort((chromosome, stage_counts(designs), -rounded, level))
         return cls(level, aggregate, log_fitness, order, chromosome)
 

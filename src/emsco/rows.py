@@ -26,13 +26,12 @@ def table_rows(X: Any, names: tuple[str, ...]) -> FloatArray:
         raise DataError("X must hold numbers only, got masked values.")
     try:
         given = np.asarray(X)
-        if given.dtype.kind in _NOT_NUMBERS:
-            raise DataError(f"X must hold numbers only, got {_NOT_NUMBERS[given.dtype.kind]}.")
-        rows = np.ascontiguousarray(given, dtype=np.float64)
-    except DataError:
-        raise
+        kind = _NOT_NUMBERS.get(given.dtype.kind)
+        rows = np.ascontiguousarray(given, dtype=None if kind else np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"X must hold numbers only: {error}.") from None
+    if kind:
+        raise DataError(f"X must hold numbers only, got {kind}.")
     if rows.ndim != 2 or rows.shape[1] != len(names):
         raise DataError(
             f"X must have {len(names)} columns ({names[0]!r} … {names[-1]!r}), "
