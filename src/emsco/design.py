@@ -195,6 +195,18 @@ def chromosome_numbers(designs: StageArray) -> FloatArray:
     return np.unique(keys, return_inverse=True)[1].astype(np.float64)
 
 
+def design_keys(designs: StageArray) -> WordArray:
+    """Chromosomes as rows of words, four genes a word, for a `SlotTable`."""
+    padded = np.zeros((len(designs), -(-designs.shape[1] // 4) * 4), dtype=np.int16)
+    padded[:, : designs.shape[1]] = designs
+    return padded.view(np.uint64)
+
+
+def designs_of_keys(keys: WordArray, n_features: int) -> StageArray:
+    """The chromosomes behind such rows."""
+    return keys.view(np.int16)[:, :n_features]
+
+
 def stage_counts(designs: StageArray) -> IntArray:
     """Number of stages of each compressed design."""
     count: IntArray = designs.max(axis=1).astype(np.int64) + 1

@@ -7,11 +7,20 @@ from typing import Self
 
 import numpy as np
 
-from emsco._typing import FloatArray, IntArray, StageArray
+from emsco._typing import BoolArray, FloatArray, IntArray, StageArray
 from emsco.design import chromosome_numbers, stage_counts
 from emsco.scoring import Scores
 
-__all__ = ["Ranking", "accuracy_key", "exact_objectives", "pareto_levels"]
+__all__ = [
+    "Ranking",
+    "accuracy_key",
+    "balanced_scores",
+    "exact_objectives",
+    "front_mask",
+    "pareto_levels",
+    "simplest_first",
+    "tie_groups",
+]
 
 _HALF_BITS = 31
 _AGGREGATE_DECIMALS = 12
@@ -119,3 +128,32 @@ def _dense_ranks(values: IntArray | FloatArray) -> IntArray:
         rises = np.diff(distinct) > _SAME_COST * np.abs(distinct[1:])
         inverse = np.concatenate([[0], np.cumsum(rises)])[inverse]
     return inverse
+
+
+def front_mask(scores: Scores) -> BoolArray:
+    """Which designs no other dominates; designs with equal objectives stand or fall together."""
+    from moocore import is_nondominated
+
+    objectives = exact_objectives(scores)
+    mask: BoolArray = is_nondominated(objectives, maximise=True, keep_weakly=True)
+    return mask
+
+
+def tie_groups(scores: Scores) -> IntArray:
+    """A number for each design, the same for designs with equal objectives."""
+    objectives = exact_objectives(scores)
+    groups: IntArray = np.unique(objectives, axis=0, return_inverse=True)[1].reshape(-1)
+    return groups
+
+
+def simplest_first(designs: StageArray) -> IntArray:
+    """Order of designs by simplicity: fewer stages first, then the smaller chromosome."""
+    order: IntArray = np.lexsort((chromosome_numbers(designs), stage_counts(designs)))
+    return order
+
+
+def balanced_scores(scores: Scores, total_cost: float) -> FloatArray:
+    """√(coverage² + accuracy² + (1 - cost / cost of everything)²) of each design."""
+    saved = 1 - scores.cost / total_cost
+    length: FloatArray = np.sqrt(scores.coverage**2 + scores.accuracy**2 + saved**2)
+    return length

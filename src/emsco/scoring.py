@@ -9,9 +9,15 @@ from typing import Self
 
 import numpy as np
 
-from emsco._typing import FloatArray, IntArray, StageArray, WordArray
+from emsco._typing import FloatArray, IntArray, StageArray
 from emsco.costs import FeatureCosts
-from emsco.design import stage_counts, subset_words, totals_by_stage
+from emsco.design import (
+    design_keys,
+    designs_of_keys,
+    stage_counts,
+    subset_words,
+    totals_by_stage,
+)
 from emsco.subsets.bank import SubsetBank
 from emsco.subsets.slots import SlotTable
 
@@ -137,9 +143,9 @@ class Evaluator:
 
     def score(self, designs: StageArray) -> Scores:
         """Score compressed designs of shape (n_designs, n_features), in their order."""
-        with self._designs.claim(_design_keys(designs)) as claim:
+        with self._designs.claim(design_keys(designs)) as claim:
             if claim.new_slots.size:
-                self._count(_designs_of_keys(claim.new_keys, designs.shape[1]), claim.new_slots)
+                self._count(designs_of_keys(claim.new_keys, designs.shape[1]), claim.new_slots)
         exits, hits = self._counts[:, claim.slots]
         return Scores(self._n_rows, exits, hits, self._spent(designs, exits), self._per_one)
 
@@ -160,14 +166,3 @@ class Evaluator:
         rejected = self._n_rows - exits.sum(axis=1)
         spent: IntArray | FloatArray = (exits * paid).sum(axis=1) + rejected * paid[:, -1]
         return spent
-
-
-def _design_keys(designs: StageArray) -> WordArray:
-    """Chromosomes as rows of words."""
-    padded = np.zeros((len(designs), -(-designs.shape[1] // 4) * 4), dtype=np.int16)
-    padded[:, : designs.shape[1]] = designs
-    return padded.view(np.uint64)
-
-
-def _designs_of_keys(keys: WordArray, n_features: int) -> StageArray:
-    return keys.view(np.int16)[:, :n_features]

@@ -76,3 +76,23 @@ def add_up_stages(designs, values, totals):
             totals[d, designs[d, i]] += values[i]
         for j in range(1, totals.shape[1]):
             totals[d, j] += totals[d, j - 1]
+
+
+@kernel()
+def measure_gaps(points, front, slope, gaps):
+    """How far each point lies behind the front; 0 for one that nothing in it dominates.
+
+    Behind a point that dominates it, that is the smallest of its shortfalls plus `slope` times
+    their sum; behind several, the largest of these.
+    """
+    for i in range(len(points)):
+        gaps[i] = 0.0
+        for f in range(len(front)):
+            a = front[f, 0] - points[i, 0]
+            b = front[f, 1] - points[i, 1]
+            c = front[f, 2] - points[i, 2]
+            least = a if a < b else b
+            least = c if c < least else least
+            if least >= 0.0:
+                gap = least + slope * (a + b + c)
+                gaps[i] = gap if gap > gaps[i] else gaps[i]

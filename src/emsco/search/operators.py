@@ -11,12 +11,14 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._typing import FloatArray, IntArray, StageArray
+from emsco.design import compress, stage_counts
 from emsco.kernels import load
 
 __all__ = [
     "growth_probability",
     "initial_population",
     "mutate",
+    "neighbours",
     "recombine",
     "round_half_up",
     "select",
@@ -116,3 +118,36 @@ def growth_probability(
     )
     grown: FloatArray = 1 - (1 - rate * np.exp(log_new)) ** n_features
     return grown
+
+
+def neighbours(
+    designs: StageArray, max_stages: int, most: int, rng: Generator
+) -> tuple[StageArray, IntArray]:
+    """Designs one step away from each of `designs`, and the position of the one they come from.
+
+    A step moves a feature to another stage or to a stage of its own between two others, merges
+    a stage with the next, or exchanges the two. At most `most` steps of each design are drawn,
+    in random order; those past the limit of stages are left out, and a few may repeat.
+    """
+    n_features = designs.shape[1]
+    n_stages = stage_counts(designs)
+    n_places = 2 * n_stages + 1
+    n_steps = n_features * n_places + 2 * (n_stages - 1)
+    draws = rng.random((len(designs), int(n_steps.max())))
+    draws[np.arange(draws.shape[1]) >= n_steps[:, None]] = np.inf
+    step = np.argsort(draws, axis=1)[:, :most]
+    parent, column = np.nonzero(step < n_steps[:, None])
+    step = step[parent, column]
+    moved = 2 * designs[parent] + 1  # stage j at place 2 j + 1, gaps at the even places
+    feature, place = np.divmod(step, n_places[parent])
+    moves = np.flatnonzero(feature < n_features)
+    moved[moves, feature[moves]] = place[moves]
+    rest = np.flatnonzero(feature >= n_features)
+    stage, exchanged = np.divmod(step[rest] - n_features * n_places[parent[rest]], 2)
+    here = (2 * stage + 1)[:, None]
+    next_stage, this_stage = moved[rest] == here + 2, moved[rest] == here
+    moved[rest] = np.where(next_stage, here, moved[rest])
+    moved[rest] += (2 * (this_stage & (exchanged == 1)[:, None])).astype(np.int16)
+    children = compress(moved)
+    allowed = (children.max(axis=1) < max_stages) & (children != designs[parent]).any(axis=1)
+    return children[allowed], parent[allowed]

@@ -133,6 +133,23 @@ class SubsetBank:
             found[:, part] = self._coefs_of(words[part])
         return found
 
+    def bits(self, min_confidence: float) -> tuple[WordArray, WordArray]:
+        """Held-out rows that every subset accepts, and gets right, as bits.
+
+        Both of shape (2 ** n_features, n_words), the row of a subset at its number: feature i is
+        in subset s if bit i of s is set. Words of the shards stand one after another.
+        """
+        every = np.arange(1, 2**self.n_features, dtype=np.uint64)[:, None]
+        shards = [shard for split in self.splits for shard in split.shards]
+        parts = []
+        for part in _slices(len(every), self.capacity):
+            with self._slots.claim(_keys(every[part], min_confidence)) as claim:
+                self._judge(claim.new_keys[:, 1:], claim.new_slots, min_confidence)
+            parts.append(np.concatenate([s.bits(claim.slots) for s in shards], axis=2))
+        parts.insert(0, np.zeros_like(parts[0][:, :1]))  # no features, no classifier
+        accepted, correct = np.concatenate(parts, axis=1)
+        return accepted, correct
+
     def _coefs_of(self, words: WordArray) -> FloatArray:
         with self._models.claim(words) as claim:
             self._fit(subsets_of_words(claim.new_keys, self.n_features), claim.new_slots)
@@ -142,8 +159,7 @@ class SubsetBank:
     def _add_counts(
         self, words: WordArray, n_stages: IntArray, min_confidence: float, counts: IntArray
     ) -> None:
-        threshold = np.float64(min_confidence).view(np.uint64)
-        keys = np.insert(words.reshape(-1, words.shape[2]), 0, threshold, axis=1)
+        keys = _keys(words.reshape(-1, words.shape[2]), min_confidence)
         with self._slots.claim(keys) as claim:
             self._judge(claim.new_keys[:, 1:], claim.new_slots, min_confidence)
         slots = claim.slots.reshape(words.shape[:2])
@@ -225,6 +241,11 @@ class SubsetBank:
 
 def _slices(n: int, size: int) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, n, max(1, size)))
+
+
+def _keys(words: WordArray, min_confidence: float) -> WordArray:
+    """Subsets at a threshold, as the table of slots knows them."""
+    return np.insert(words, 0, np.float64(min_confidence).view(np.uint64), axis=1)
 
 
 def _room(n_used: int, capacity: int) -> int:

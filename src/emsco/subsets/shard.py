@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from emsco._typing import FloatArray, IntArray, LabelArray
+from emsco._typing import FloatArray, IntArray, LabelArray, WordArray
 from emsco.kernels import load
 from emsco.subsets.models import ModelBatch, Models
 from emsco.subsets.scaling import Scaling
@@ -37,6 +36,9 @@ class Shard(Protocol):
 
     def judge(self, models: Models, slots: IntArray, min_confidence: float) -> None:
         """Keep the bits of fitted models at a threshold, each in its slot."""
+
+    def bits(self, slots: IntArray) -> WordArray:
+        """Rows accepted, and accepted correctly, by the subsets in these slots."""
 
     def add_counts(
         self, chains: IntArray, n_stages: IntArray, exits: IntArray, hits: IntArray
@@ -69,7 +71,7 @@ class LocalShard:
         self._held_out_rows = held_out_rows
         self._held_out_labels = held_out_labels
         self._n_words: int = -(-held_out_rows.shape[1] // 64)
-        self._bits: NDArray[np.uint64] = np.zeros((2, 0, self._n_words), dtype=np.uint64)
+        self._bits: WordArray = np.zeros((2, 0, self._n_words), dtype=np.uint64)
 
     @property
     def bytes_per_slot(self) -> int:
@@ -121,6 +123,11 @@ class LocalShard:
             np.empty(64),
             np.empty(64, dtype=np.uint64),
         )
+
+    def bits(self, slots: IntArray) -> WordArray:
+        """Copies of the bits in these slots: shape (2, n_slots, n_words)."""
+        kept: WordArray = self._bits[:, slots]
+        return kept
 
     def add_counts(
         self, chains: IntArray, n_stages: IntArray, exits: IntArray, hits: IntArray

@@ -81,6 +81,12 @@ class SlotTable:
             self._restore()
             raise
 
+    def find(self, keys: WordArray) -> IntArray:
+        """Slot of each key, -1 where it has none; nothing is claimed."""
+        slots = np.empty(len(keys), dtype=np.int64)
+        load("hashing").find_slots(self._index, self._keys, np.ascontiguousarray(keys), slots)
+        return slots
+
     def _claim(self, keys: WordArray) -> Claim:
         self._clock += 1
         if len(self) + len(keys) > self.capacity:
@@ -100,8 +106,7 @@ class SlotTable:
 
     def _evict(self, keys: WordArray) -> None:
         """Drop the least recently used of the other keys where `keys` would not fit beside all."""
-        slots = np.empty(len(keys), dtype=np.int64)
-        load("hashing").find_slots(self._index, self._keys, keys, slots)
+        slots = self.find(keys)
         self._last_use[slots[slots >= 0]] = self._clock
         n_new = len(np.unique(keys[slots < 0], axis=0))
         n_dropped = len(self) + n_new - self.capacity

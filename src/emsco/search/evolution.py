@@ -1,0 +1,220 @@
+"""Our own search: best-first variation around an archive of everything that is not dominated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from emsco._typing import BoolArray, FloatArray, IntArray, StageArray
+from emsco.design import design_keys
+from emsco.kernels import load
+from emsco.scoring import Scores
+from emsco.search.archive import Archive
+from emsco.search.operators import initial_population, mutate, neighbours, recombine
+from emsco.subsets.slots import SlotTable
+
+__all__ = ["EvolutionSearch", "EvolutionSettings"]
+
+_UNBOUNDED = 2**62
+_SLOPES = (0.1, 0.0, 0.1, 0.3)  # how the gaps of successive generations are measured
+_POOL = 4096
+_PER_PARENT = 40
+_DRAWS = 160
+_VISIT = 1.0
+_PARENTS_AT_ONCE = 8
+_STAGE_BIAS = 2.0
+_CROSSED = 0.25
+_MATES = 300
+
+
+@dataclass(frozen=True, slots=True)
+class EvolutionSettings:
+    """Designs of at most `max_stages`; `generations` times `population_size` of them are scored.
+
+    With `patience`, the search also ends once the front has stayed the same for so many
+    generations.
+    """
+
+    max_stages: int
+    population_size: int = 300
+    generations: int = 150
+    patience: int | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Pool:
+    """Scored designs that may still become parents."""
+
+    designs: StageArray
+    points: FloatArray  # coverage, accuracy, share of the total cost saved
+    handicap: FloatArray  # added to a gap: for repeated objectives, and for each visit
+
+    def keep(self, which: IntArray | BoolArray) -> None:
+        self.designs = self.designs[which]
+        self.points = self.points[which]
+        self.handicap = self.handicap[which]
+
+    def add(self, designs: StageArray, points: FloatArray, handicap: FloatArray) -> None:
+        self.designs = np.concatenate([self.designs, designs])
+        self.points = np.concatenate([self.points, points])
+        self.handicap = np.concatenate([self.handicap, handicap])
+
+
+class EvolutionSearch:
+    """Vary the designs nearest to the front, each in its own neighbourhood, never one twice.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (n_features,)
+    settings : EvolutionSettings
+    rng : numpy.random.Generator
+
+    Attributes
+    ----------
+    generation : int
+        How many generations have followed the first designs.
+    stop_reason : str or None
+        Why the search has ended; None while it has not.
+    archive : Archive
+        Every design scored that no other design scored dominates.
+    """
+
+    def __init__(self, costs: FloatArray, settings: EvolutionSettings, rng: Generator) -> None:
+        n_features = len(costs)
+        self.generation = -1
+        self.stop_reason: str | None = None
+        self.archive = Archive(n_features, float(costs.sum()))
+        self._costs = costs
+        self._settings = settings
+        self._rng = rng
+        self._seen = SlotTable(_UNBOUNDED, n_words=-(-n_features // 4))
+        self._vectors = SlotTable(_UNBOUNDED, n_words=3)
+        no_points = np.zeros((0, 3))
+        self._pool = _Pool(self.archive.designs, no_points, np.zeros(0))
+        self._asked = self._first_designs()
+        self._front: tuple[StageArray, Scores] | None = None
+        self._same_front = 0
+
+    def ask(self) -> StageArray:
+        """Designs to score next, none of which was asked for before."""
+        return self._asked
+
+    def tell(self, scores: Scores) -> None:
+        """Take the scores of the designs last asked for, and breed the next ones."""
+        fresh = self.archive.add(self._asked, scores)
+        self._front = self.archive.front()
+        self._same_front = 0 if fresh else self._same_front + 1
+        points = np.column_stack(
+            [scores.coverage, scores.accuracy, 1 - scores.cost / self._costs.sum()]
+        )
+        self._pool.add(self._asked, points, self._repeats(scores) / scores.n_rows)
+        self.generation += 1
+        self.stop_reason = self._reason_to_stop()
+        if self.stop_reason is None:
+            self._asked = self._breed(1 / scores.n_rows)
+            if not len(self._asked):
+                self.stop_reason = f"all {len(self._seen):,} designs have been scored"
+
+    @property
+    def front(self) -> tuple[StageArray, Scores]:
+        """The simplest design of each non-dominated objective vector, the best balanced first."""
+        if self._front is None:
+            raise RuntimeError("tell() the scores of the first designs first.")
+        return self._front
+
+    def _first_designs(self) -> StageArray:
+        """One stage; prefixes of the features by cost; random two-stage designs."""
+        n_features = len(self._costs)
+        one_stage = np.zeros((1, n_features), dtype=np.int16)
+        if min(n_features, self._settings.max_stages) == 1:
+            return one_stage
+        rank = np.argsort(np.argsort(self._costs, kind="stable"))
+        prefixes = (rank[None, :] >= np.arange(1, n_features)[:, None]).astype(np.int16)
+        n_random = max(1, self._settings.population_size - n_features)
+        chance = initial_population(min(n_random, 100), n_features, _STAGE_BIAS, self._rng)
+        return self._unseen(np.concatenate([one_stage, prefixes, chance]))
+
+    def _breed(self, visit: float) -> StageArray:
+        """Unseen neighbours of the most promising designs; `visit` is what a visit adds to a gap."""
+        pool, size = self._pool, self._settings.population_size
+        slope = _SLOPES[self.generation % len(_SLOPES)]
+        gaps = np.empty(len(pool.points))
+        front = np.unique(
+            np.column_stack(
+                [
+                    self._front[1].coverage,
+                    self._front[1].accuracy,
+                    1 - self._front[1].cost / self._costs.sum(),
+                ]
+            ),
+            axis=0,
+        )
+        load("breeding").measure_gaps(pool.points, front, slope, gaps)
+        gaps += pool.handicap
+        order = np.lexsort((self._rng.random(len(gaps)), gaps))[:_POOL]
+        pool.keep(order)
+        children: list[StageArray] = [self._cross(round(_CROSSED * size))]
+        exhausted = np.zeros(len(order), dtype=np.bool_)
+        n_children, start = len(children[0]), 0
+        while n_children < size and start < len(order):
+            chosen = np.arange(start, min(start + _PARENTS_AT_ONCE, len(order)))
+            some, barren = self._children(pool.designs[chosen], size - n_children)
+            exhausted[chosen[barren]] = True
+            pool.handicap[chosen] += _VISIT * visit
+            children.append(some)
+            n_children += len(some)
+            start += _PARENTS_AT_ONCE
+        pool.keep(~exhausted)
+        return np.concatenate(children)
+
+    def _cross(self, n_children: int) -> StageArray:
+        """Unseen children of two of the most promising designs each, by the paper's operators."""
+        best = self._pool.designs[:_MATES]
+        first, second = best[self._rng.integers(len(best), size=(2, n_children))]
+        children = recombine(first, second, 1.0, self._rng)
+        rate = 1 / len(self._costs)
+        return self._unseen(
+            mutate(children, rate, _STAGE_BIAS, self._settings.max_stages, self._rng)
+        )
+
+    def _children(self, parents: StageArray, most: int) -> tuple[StageArray, BoolArray]:
+        """Unseen neighbours of each parent, now seen; and which parents have no more of them."""
+        found, parent = neighbours(
+            parents, self._settings.max_stages, _DRAWS, self._rng
+        )
+        new = self._seen.find(design_keys(found)) < 0
+        found, parent = found[new], parent[new]
+        n_new = np.bincount(parent, minlength=len(parents))
+        place = np.arange(len(parent)) - np.repeat(np.cumsum(n_new) - n_new, n_new)
+        chosen = np.flatnonzero(place < _PER_PARENT)[:most]
+        return self._unseen(found[chosen]), n_new == 0
+
+    def _unseen(self, designs: StageArray) -> StageArray:
+        """Different designs that were not asked for before; from now on they were."""
+        from emsco.design import designs_of_keys
+
+        with self._seen.claim(design_keys(designs)) as claim:
+            pass
+        return designs_of_keys(claim.new_keys, designs.shape[1])
+
+    def _repeats(self, scores: Scores) -> FloatArray:
+        """1 for designs whose objectives an earlier design had, else 0."""
+        spent = np.asarray(scores.spent, dtype=np.float64).view(np.uint64)
+        keys = np.column_stack([scores.accepted, scores.correct, spent]).astype(np.uint64)
+        with self._vectors.claim(keys) as claim:
+            repeated = np.ones(len(keys))
+            _, first = np.unique(claim.slots, return_index=True)
+            repeated[first[np.isin(claim.slots[first], claim.new_slots)]] = 0
+        return repeated
+
+    def _reason_to_stop(self) -> str | None:
+        settings = self._settings
+        if min(len(self._costs), settings.max_stages) == 1:
+            return "only one design exists"
+        if self.generation >= settings.generations:
+            return f"all {settings.generations} generations have run"
+        if settings.patience is not None and self._same_front >= settings.patience:
+            return f"the front has stayed the same for {settings.patience} generations"
+        return None

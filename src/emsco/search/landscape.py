@@ -1,0 +1,165 @@
+"""A whole space of designs at one threshold: what every subset does, and what can follow it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from emsco._typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
+from emsco.design import count_designs
+from emsco.kernels import load
+
+__all__ = ["Landscape"]
+
+_LEVELS = 6
+_SAME_COST = 1e-9
+_BLOCK = 2**24  # entries of a table of costs held at a time; a power of 2, as words are wide
+
+
+@dataclass(frozen=True, eq=False)
+class Landscape:
+    """Bits of every subset over the held-out rows, and all that follows from them.
+
+    Subsets are numbers: feature i is in subset s if bit i of s is set.
+
+    Parameters
+    ----------
+    accepts, hits : ndarray of shape (2 ** n_features, n_words)
+        Held-out rows that each subset's classifier accepts, and those it also gets right.
+    costs : ndarray of shape (n_features,)
+        Cost of each feature, in whole units where `whole`.
+    n_rows : int
+        Held-out rows.
+    max_stages : int
+    """
+
+    accepts: WordArray
+    hits: WordArray
+    costs: FloatArray | IntArray
+    n_rows: int
+    max_stages: int
+
+    @property
+    def n_features(self) -> int:
+        """Features in all."""
+        return len(self.costs)
+
+    @property
+    def slack(self) -> float:
+        """Costs this close, relatively, count as equal: whole numbers must be the same."""
+        return 0.0 if self.costs.dtype.kind == "i" else _SAME_COST
+
+    @property
+    def n_designs(self) -> int:
+        """Size of the space."""
+        return count_designs(self.n_features, self.max_stages)
+
+    @cached_property
+    def digits(self) -> IntArray:
+        """What a stage of 1 adds to the chromosome number, by feature."""
+        powers = [self.max_stages**i for i in range(self.n_features)]
+        return np.array(powers[::-1], dtype=np.int64)
+
+    def design_numbers(self, codes: IntArray) -> StageArray:
+        """The designs behind chromosome numbers."""
+        stages: StageArray = (codes[:, None] // self.digits % self.max_stages).astype(np.int16)
+        return stages
+
+    @cached_property
+    def space(self) -> Any:
+        """The same facts as the kernels take them, with bounds on what larger subsets can do."""
+        full = self.accepts[-1]
+        errs = self.accepts & ~self.hits
+        reach = _of_larger(_spread_up(self.accepts.copy(), np.bitwise_or), np.bitwise_or, 0)
+        right = _of_larger(_spread_up(self.hits.copy(), np.bitwise_or), np.bitwise_or, 0)
+        cost = self.totals(np.asarray(self.costs, dtype=np.float64))
+        dear, rises = self._levels(cost)
+        return load("chaining").Space(
+            accepts=self.accepts,
+            errs=errs,
+            ends=self.accepts | full,
+            ends_wrong=errs | (full & ~self.hits[-1] & ~self.accepts),
+            reach=reach,
+            doomed=full & ~right,
+            dear=dear,
+            rises=rises,
+            cost=cost,
+            place=self.totals(self.digits),
+            ways=self._ways(),
+        )
+
+    def totals(self, values: Any) -> Any:
+        """Sum of `values`, one per feature, over each subset."""
+        total = np.zeros(2**self.n_features, dtype=values.dtype)
+        for i, value in enumerate(values):
+            total[1 << i : 2 << i] = total[: 1 << i] + value
+        return total
+
+    def _ways(self) -> IntArray:
+        """Designs of m features in at most r stages, for all m and r."""
+        n_features = self.n_features
+        ways = np.zeros((n_features + 1, n_features + 1), dtype=np.int64)
+        for m in range(1, n_features + 1):
+            for r in range(1, n_features + 1):
+                ways[m, r] = count_designs(m, min(m, r))
+        return ways
+
+    def _levels(self, cost: FloatArray) -> tuple[WordArray, FloatArray]:
+        """Rows that pay at least so much more before any larger subset accepts them, by level."""
+        n_subsets, n_words = self.accepts.shape
+        dear = np.zeros((n_subsets, _LEVELS, n_words), dtype=np.uint64)
+        levels = np.zeros(0)
+        width = max(1, min(64, _BLOCK // n_subsets))
+        for start in range(0, 64 * n_words, width):
+            word = start // 64
+            bits = np.arange(start % 64, start % 64 + width, dtype=np.uint64)
+            accepted = (self.accepts[:, word, None] >> bits) & np.uint64(1) != 0
+            dearest = np.where(accepted, cost[:, None], np.inf)
+            later = _of_larger(_spread_up(dearest, np.minimum), np.minimum, np.inf)
+            later -= cost[:, None]
+            finite = np.isfinite(later)
+            if not levels.size:
+                levels = _level_costs(later[finite])
+            for level, least in enumerate(levels):
+                rows = finite & (later >= least)
+                dear[:, level, word] |= _pack(rows, bits)
+        rises = np.diff(levels, prepend=0.0)
+        used = rises > 0
+        return np.ascontiguousarray(dear[:, : len(levels)][:, used]), rises[used]
+
+
+def _level_costs(later: FloatArray) -> FloatArray:
+    """Levels of later costs: the least, and others spread over what is seen."""
+    if not later.size:
+        return np.zeros(1)
+    shares = np.linspace(0, 1, _LEVELS + 1)[:-1]
+    levels: FloatArray = np.unique(np.quantile(later, shares, method="lower"))
+    return levels
+
+
+def _pack(rows: BoolArray, bits: WordArray) -> WordArray:
+    packed: WordArray = (rows.astype(np.uint64) << bits).sum(axis=1, dtype=np.uint64)
+    return packed
+
+
+def _spread_up(table: Any, merge: np.ufunc) -> Any:
+    """Merge into each subset's row, in place, those of all subsets that contain it."""
+    n_features = len(table).bit_length() - 1
+    for i in range(n_features):
+        pairs = table.reshape(2 ** (n_features - 1 - i), 2, 2**i, -1)
+        merge(pairs[:, 0], pairs[:, 1], out=pairs[:, 0])
+    return table
+
+
+def _of_larger(table: Any, merge: np.ufunc, nothing: float) -> Any:
+    """The same without the subset's own row, from what `_spread_up` has made."""
+    n_features = len(table).bit_length() - 1
+    larger = np.full_like(table, nothing)
+    for i in range(n_features):
+        shape = (2 ** (n_features - 1 - i), 2, 2**i, -1)
+        own, others = larger.reshape(shape), table.reshape(shape)
+        merge(own[:, 0], others[:, 1], out=own[:, 0])
+    return larger

@@ -1,0 +1,155 @@
+"""Searches to compare with: random search, GSEMO and NSGA-II, behind the same ask and tell.
+
+They vary designs with the paper's operators and end only when the caller stops asking.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from emsco._typing import FloatArray, StageArray
+from emsco.design import compress
+from emsco.scoring import Scores
+from emsco.search.archive import Archive
+from emsco.search.operators import initial_population, mutate, recombine
+
+__all__ = ["GSEMO", "NSGA2", "RandomSearch"]
+
+_STAGE_BIAS = 2.0
+
+
+class _ArchivingSearch:
+    """What the rivals share: an archive of all that was scored, and no end of their own."""
+
+    def __init__(self, costs: FloatArray, max_stages: int, rng: Generator) -> None:
+        self.generation = -1
+        self.stop_reason: str | None = None
+        self.archive = Archive(len(costs), float(costs.sum()))
+        self._n_features = len(costs)
+        self._max_stages = max_stages
+        self._rng = rng
+        self._asked: StageArray = self.archive.designs
+
+    @property
+    def front(self) -> tuple[StageArray, Scores]:
+        """The simplest design of each non-dominated objective vector, the best balanced first."""
+        return self.archive.front()
+
+    def tell(self, scores: Scores) -> None:
+        """Take the scores of the designs last asked for."""
+        known = {design.tobytes() for design in self.archive.designs}
+        new = np.array([design.tobytes() not in known for design in self._asked])
+        _, first = np.unique(self._asked, axis=0, return_index=True)
+        chosen = np.intersect1d(first, np.flatnonzero(new))
+        if chosen.size:
+            self.archive.add(self._asked[chosen], scores[chosen])
+        self.generation += 1
+
+    def _start(self, n_designs: int) -> StageArray:
+        if min(self._n_features, self._max_stages) == 1:
+            return np.zeros((n_designs, self._n_features), dtype=np.int16)
+        return initial_population(n_designs, self._n_features, _STAGE_BIAS, self._rng)
+
+
+class RandomSearch(_ArchivingSearch):
+    """Designs whose genes are drawn uniformly, with a uniform number of stages."""
+
+    def __init__(
+        self, costs: FloatArray, max_stages: int, rng: Generator, batch: int = 300
+    ) -> None:
+        super().__init__(costs, max_stages, rng)
+        self._batch = batch
+
+    def ask(self) -> StageArray:
+        """The next random designs."""
+        n_stages = self._rng.integers(1, self._max_stages + 1, size=(self._batch, 1))
+        genes = self._rng.integers(0, n_stages, size=(self._batch, self._n_features))
+        self._asked = compress(genes)
+        return self._asked
+
+
+class GSEMO(_ArchivingSearch):
+    """Pick a member of the archive, redraw each gene with probability 1/n, keep what stands.
+
+    `batch` children are bred before their scores are known; 1 is the algorithm as published.
+    """
+
+    def __init__(self, costs: FloatArray, max_stages: int, rng: Generator, batch: int = 10) -> None:
+        super().__init__(costs, max_stages, rng)
+        self._batch = batch
+
+    def ask(self) -> StageArray:
+        """A random design, then mutants of the archive's members."""
+        if self.generation < 0:
+            self._asked = self._start(1)
+            return self._asked
+        members, _ = self.archive.front()
+        parents = members[self._rng.integers(len(members), size=self._batch)]
+        redrawn = self._rng.random(parents.shape) < 1 / self._n_features
+        highest = np.minimum(parents.max(axis=1, keepdims=True) + 1, self._max_stages - 1)
+        genes = self._rng.integers(0, highest + 1, size=parents.shape)
+        self._asked = compress(np.where(redrawn, genes, parents))
+        return self._asked
+
+
+class NSGA2(_ArchivingSearch):
+    """NSGA-II as pymoo has it, with the paper's recombination and mutation; needs pymoo."""
+
+    def __init__(
+        self, costs: FloatArray, max_stages: int, rng: Generator, population_size: int = 300
+    ) -> None:
+        super().__init__(costs, max_stages, rng)
+        self._total_cost = float(costs.sum())
+        self._algorithm = self._set_up(population_size)
+        self._infills: Any = None
+
+    def ask(self) -> StageArray:
+        """The next offspring."""
+        self._infills = self._algorithm.ask()
+        self._asked = self._infills.get("X").astype(np.int16)
+        return self._asked
+
+    def tell(self, scores: Scores) -> None:
+        """Hand the objectives to pymoo, which minimises."""
+        objectives = [-scores.coverage, -scores.accuracy, scores.cost / self._total_cost]
+        self._infills.set("F", np.column_stack(objectives))
+        self._infills.apply(lambda one: one.evaluated.update({"F"}))
+        self._algorithm.tell(infills=self._infills)
+        super().tell(scores)
+
+    def _set_up(self, population_size: int) -> Any:
+        from pymoo.algorithms.moo.nsga2 import NSGA2 as PymooNSGA2
+        from pymoo.core.crossover import Crossover
+        from pymoo.core.mutation import Mutation
+        from pymoo.core.problem import Problem
+
+        search = self
+
+        class Recombination(Crossover):  # type: ignore[misc]  # pymoo has no types
+            def __init__(self) -> None:
+                super().__init__(2, 1, prob=1.0)
+
+            def _do(self, _problem: Any, X: Any, **_: Any) -> Any:
+                first, second = X.astype(np.int16)
+                return recombine(first, second, 0.8, search._rng)[None]
+
+        class BetaBinomial(Mutation):  # type: ignore[misc]
+            def _do(self, _problem: Any, X: Any, **_: Any) -> Any:
+                rate = 1 / search._n_features
+                stages = compress(X.astype(np.int16))
+                return mutate(stages, rate, _STAGE_BIAS, search._max_stages, search._rng)
+
+        algorithm = PymooNSGA2(
+            pop_size=population_size,
+            sampling=self._start(population_size),
+            crossover=Recombination(),
+            mutation=BetaBinomial(prob=1.0),
+            eliminate_duplicates=True,
+            seed=int(self._rng.integers(2**31)),
+        )
+        space = Problem(n_var=self._n_features, n_obj=3, xl=0, xu=self._max_stages - 1, vtype=int)
+        algorithm.setup(space, termination=("n_gen", 2**31))
+        return algorithm
