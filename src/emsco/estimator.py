@@ -26,8 +26,9 @@ from emsco.parameters import check_choice, check_number, check_whole, memory_byt
 from emsco.progress import SearchProgress
 from emsco.rows import check_columns, check_finite
 from emsco.scoring import Evaluator
-from emsco.search.loop import SearchResult, run_search
-from emsco.search.paper import PaperSearch, PaperSettings
+from emsco.search.loop import SearchResult
+from emsco.search.paper import PaperSettings
+from emsco.search.planning import Problem, plan_search
 from emsco.splits import Split, make_splits
 from emsco.subsets.bank import SplitRows, SubsetBank
 from emsco.subsets.scaling import Scaling
@@ -82,8 +83,10 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         A row leaves at the first stage whose largest class probability is at least this.
     max_stages : int or None
         Most stages of a design; None: half the features, at least 1 and at most 10.
-    search : {"auto", "evolution", "paper"}
-        "paper" is the loop of Hamilton & Fulp (2022); the other two mean the same for now.
+    search : {"auto", "exact", "evolution", "paper"}
+        "exact" proves the whole front, "evolution" looks for it among population_size times
+        generations designs, "paper" is the loop of Hamilton & Fulp (2022). "auto" is "exact"
+        where that takes seconds, else "evolution"; `stop_reason_` says which, and why.
     prefer : {"balanced", "fittest", "knee"} or dict
         Which point of the front is deployed; a dict holds limits for `ParetoFront.select`,
         such as ``{"max_cost": 300}``.
@@ -93,14 +96,18 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     refit : bool
         False deploys the stage classifiers that were scored; True refits them on all rows, as
         is always done with several splits.
-    population_size, generations, mutation_rate, crossover_rate, elite_fraction, stage_bias, \
-epsilon, growth, patience
-        The paper's |G|, max_iter, m̂ (None: 1 / n_features), r̂, b, β, ε, inc and g.
+    population_size, generations, patience
+        The paper's |G|, max_iter and g. For "evolution": designs scored in a generation,
+        generations, and how many of them may leave the front as it is.
+    mutation_rate, crossover_rate, elite_fraction, stage_bias, epsilon, growth
+        The paper's m̂ (None: 1 / n_features), r̂, b, β, ε and inc, for "paper" alone.
     memory_limit : int or str
         Most memory that fitted subsets may take, coefficients and bits together, such as
-        "1GiB". The rows themselves and a few hundred bytes per scored design come on top.
+        "1GiB"; an exact search may take as much again for kinds of chains. The rows themselves
+        and a few hundred bytes per scored design come on top.
     time_limit : float or None
-        Seconds after which the search ends with what it has found.
+        Seconds after which the search ends with what it has found; an exact search then says
+        that its front is not proven.
     n_jobs : int or None
         Threads, as in joblib: None is 1, -1 is all. The result does not depend on it.
     random_state : int, RandomState or None
@@ -211,7 +218,13 @@ epsilon, growth, patience
         result = self._search(bank, costs, settings, n_scored, np.random.default_rng(search_seed))
         self._undeploy()
         self.front_ = ParetoFront.of(
-            result.designs, result.scores, costs, float(self.min_confidence)
+            result.designs,
+            result.scores,
+            costs,
+            float(self.min_confidence),
+            result.n_tied,
+            result.ties,
+            result.proven,
         )
         if not any(point.coverage for point in self.front_):
             warnings.warn(
@@ -332,7 +345,7 @@ epsilon, growth, patience
     def _check_settings(self, n_features: int) -> PaperSettings:
         if self.n_jobs is not None and check_whole("n_jobs", self.n_jobs, -(2**31)) == 0:
             raise ParameterError("n_jobs must be None, a number of threads or negative, got 0.")
-        check_choice("search", self.search, ("auto", "evolution", "paper"))
+        check_choice("search", self.search, ("auto", "exact", "evolution", "paper"))
         share = 1 / len(self.classes_)
         check_number("min_confidence", self.min_confidence, share, 1, "(]")
         if self.time_limit is not None:
@@ -375,11 +388,18 @@ epsilon, growth, patience
         evaluator = Evaluator(
             bank, costs, float(self.min_confidence), n_scored, settings.max_stages
         )
-        smallest = float(costs.costs[costs.costs > 0].min())
-        search = PaperSearch(bank.n_features, smallest, settings, rng)
-        with SearchProgress(settings.generations, shown=self.verbose > 0) as progress:
+        problem = Problem(
+            evaluator,
+            costs.costs,
+            n_train=sum(split.n_rows for split in bank.splits),
+            capacity=bank.capacity,
+            memory_limit=memory_bytes("memory_limit", self.memory_limit),
+            n_jobs=effective_n_jobs(self.n_jobs),
+        )
+        plan = plan_search(self.search, problem, settings)
+        with SearchProgress(shown=self.verbose > 0, note=plan.why) as progress:
             bank.on_fit = progress.fitting
-            return run_search(search, evaluator, self.time_limit, progress.generation)
+            return plan.run(problem, rng, self.time_limit, progress)
 
 
 def _history(result: SearchResult, names: tuple[str, ...]) -> list[Generation]:

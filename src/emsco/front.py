@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, overload
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 import numpy as np
 
-from emsco._typing import FloatArray, StageArray
+from emsco._typing import FloatArray, IntArray, StageArray
 from emsco.costs import FeatureCosts
 from emsco.design import Design, shorten
 from emsco.errors import NoSuchDesign, ParameterError
 from emsco.frames import Columns, to_pandas, to_polars
 from emsco.parameters import check_number
-from emsco.pareto import exact_objectives
+from emsco.pareto import tie_groups
 from emsco.scoring import Scores
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["ParetoFront", "ParetoPoint", "check_preference"]
+
+TieSource: TypeAlias = Callable[[int], Iterator[StageArray]]
 
 _RULES = ("balanced", "fittest", "knee")
 _LIMITS = ("max_cost", "min_accuracy", "min_coverage")
@@ -42,7 +44,8 @@ class ParetoPoint:
     cost : float
         Mean cost of a row, rejected rows included.
     n_tied : int
-        Designs of the front with exactly these objectives, this one included.
+        Designs with exactly these objectives, this one included: of the whole space for a
+        proven front, of those scored (or, for the paper's search, of the front) else.
     n_rows : int
         Rows that it was scored on.
     exits, hits : tuple of int
@@ -77,6 +80,11 @@ class ParetoPoint:
     def n_stages(self) -> int:
         """Stages of the design."""
         return self.design.n_stages
+
+    @property
+    def objectives(self) -> tuple[float, float, float]:
+        """Coverage, accuracy and cost."""
+        return self.coverage, self.accuracy, self.cost
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: the objectives, and features, exits and hits of each stage."""
@@ -113,6 +121,9 @@ class ParetoFront(Sequence[ParetoPoint]):
     costs : FeatureCosts
     min_confidence : float
         The threshold that the designs were scored at.
+    proven : bool
+        Whether an exact search has shown that no design at all is better than any of these, and
+        that these are all.
 
     Examples
     --------
@@ -128,20 +139,46 @@ class ParetoFront(Sequence[ParetoPoint]):
     points: tuple[ParetoPoint, ...]
     costs: FeatureCosts
     min_confidence: float
+    proven: bool = False
+    tied: TieSource | None = field(default=None, repr=False)
 
     @classmethod
     def of(
-        cls, designs: StageArray, scores: Scores, costs: FeatureCosts, min_confidence: float
+        cls,
+        designs: StageArray,
+        scores: Scores,
+        costs: FeatureCosts,
+        min_confidence: float,
+        n_tied: IntArray | None = None,
+        tied: TieSource | None = None,
+        proven: bool = False,
     ) -> ParetoFront:
-        """Name the features of designs that a search has scored, in its order."""
-        _, ties, n_tied = np.unique(
-            exact_objectives(scores), axis=0, return_inverse=True, return_counts=True
-        )
+        """Name the features of designs that a search has scored, in its order.
+
+        Without `n_tied` and `tied`, designs tie with those of the same scores among themselves.
+        """
+        if n_tied is None:
+            groups = tie_groups(scores)
+            n_tied = np.bincount(groups)[groups]
         points = [
-            ParetoPoint.of(Design(stages, costs.names), scores, i, int(n_tied[tie]))
-            for i, (stages, tie) in enumerate(zip(designs, ties.reshape(-1), strict=True))
+            ParetoPoint.of(Design(stages, costs.names), scores, i, int(n_tied[i]))
+            for i, stages in enumerate(designs)
         ]
-        return cls(tuple(points), costs, min_confidence)
+        return cls(tuple(points), costs, min_confidence, proven, tied)
+
+    def ties(self, point: ParetoPoint | int) -> Iterator[Design]:
+        """All designs with exactly the objectives of a point, the simplest first, one by one.
+
+        There can be millions (once every row has left, what is bought later is all the same), so
+        this is an iterator: ``itertools.islice`` takes some. For a proven front these are all
+        there are; else, those that the search has scored.
+        """
+        position = point if isinstance(point, int) else self.points.index(point)
+        chosen = self.points[position]
+        if self.tied is None:
+            same = (p.design for p in self.points if p.objectives == chosen.objectives)
+            return iter(sorted(same, key=lambda d: (d.n_stages, d.stages.tolist())))
+        return (Design(stages, self.costs.names) for stages in self.tied(position))
 
     def __len__(self) -> int:
         """Number of points."""
@@ -162,7 +199,10 @@ class ParetoFront(Sequence[ParetoPoint]):
     def __repr__(self) -> str:
         """A table of the first points."""
         shown = 10
-        lines = [f"ParetoFront of {len(self)} points on {self.points[0].n_rows} held-out rows"]
+        proof = ", proven" if self.proven else ""
+        lines = [
+            f"ParetoFront of {len(self)} points on {self.points[0].n_rows} held-out rows{proof}"
+        ]
         lines.append("  #  coverage  accuracy       cost  design")
         for i, point in enumerate(self.points[:shown]):
             objectives = f"{point.coverage:8.3f}  {point.accuracy:8.3f}  {point.cost:9.6g}"

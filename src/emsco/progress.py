@@ -5,27 +5,30 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Self
 
+from emsco.search.exact import ExactProgress
 from emsco.search.loop import SearchRecord
 
 __all__ = ["SearchProgress"]
 
+_STEPS = {"exact": "exact, chains to size", "first designs": "first designs"}
+
 
 class SearchProgress:
-    """Shows generations, the size of the front, and fits while a generation waits for them.
+    """Shows how far a search is, what it has found, and fits while it waits for them.
 
     Parameters
     ----------
-    total : int
-        Generations, if the search runs to its end.
     shown : bool
         Where False, every method does nothing.
+    note : str
+        Said once, above the bar.
     """
 
-    def __init__(self, total: int, shown: bool) -> None:
-        self._total = total
+    def __init__(self, shown: bool, note: str = "") -> None:
         self._bar: Any = None
         self._task: Any = None
         self._found = ""
+        self._note = note
         if shown:
             from rich.console import Console
             from rich.progress import (
@@ -38,7 +41,7 @@ class SearchProgress:
             from rich.table import Column
 
             self._bar = Progress(
-                TextColumn("generation"),
+                TextColumn("{task.fields[step]}"),
                 BarColumn(bar_width=12),
                 MofNCompleteColumn(table_column=Column(no_wrap=True, min_width=7)),
                 TimeRemainingColumn(),
@@ -50,7 +53,8 @@ class SearchProgress:
         """Start drawing."""
         if self._bar:
             self._bar.start()
-            self._task = self._bar.add_task("", total=self._total)
+            if self._note:
+                self._bar.console.print(self._note, highlight=False)
         return self
 
     def __exit__(
@@ -63,6 +67,14 @@ class SearchProgress:
         if self._bar:
             self._bar.stop()
 
+    def begin(self, what: str, total: int) -> None:
+        """A search begins, in so many steps; its bar takes the place of an earlier one."""
+        if self._bar:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            step = _STEPS.get(what, f"{what}, generation")
+            self._task = self._bar.add_task("", total=total, step=step)
+
     def generation(self, record: SearchRecord) -> None:
         """A generation is complete."""
         if self._bar:
@@ -72,8 +84,17 @@ class SearchProgress:
             )
             self._bar.update(self._task, completed=record.generation, description=self._found)
 
-    def fitting(self, done: int, total: int) -> None:
-        """Part of the batches that this generation needs are fitted."""
+    def exact(self, progress: ExactProgress) -> None:
+        """Part of an exact search is done."""
         if self._bar:
+            self._found = (
+                f"{progress.n_covered:,} designs settled, {progress.n_labels:,} kinds of chains"
+            )
+            done = round(progress.done, 2)
+            self._bar.update(self._task, completed=done, description=self._found)
+
+    def fitting(self, done: int, total: int) -> None:
+        """Part of the batches that are needed next are fitted."""
+        if self._bar and self._task is not None:
             note = f"fitting {done}/{total} batches" if done < total else self._found
             self._bar.update(self._task, description=note)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
 import numpy as np
 
-from emsco._typing import FloatArray, IntArray, StageArray
+from emsco._typing import FloatArray, IntArray, StageArray, WordArray
 from emsco.costs import FeatureCosts
 from emsco.design import (
     design_keys,
@@ -140,6 +140,20 @@ class Evaluator:
     def n_subsets(self) -> int:
         """Distinct subsets that those designs go through."""
         return len(self._subsets)
+
+    @property
+    def units(self) -> IntArray | FloatArray:
+        """Cost of each feature, in whole units where the costs allow."""
+        return self._units
+
+    @property
+    def n_rows(self) -> int:
+        """Held-out rows."""
+        return self._n_rows
+
+    def bits(self, check: Callable[[], None] | None = None) -> tuple[WordArray, WordArray]:
+        """Rows that every subset accepts, and gets right; see `SubsetBank.bits`."""
+        return self._bank.bits(self._min_confidence, check)
 
     def score(self, designs: StageArray) -> Scores:
         """Score compressed designs of shape (n_designs, n_features), in their order."""

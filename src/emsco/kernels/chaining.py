@@ -67,6 +67,7 @@ class Rules(NamedTuple):
     binding: bool  # whether the limit of stages can stop a chain before its features run out
     slack: float  # costs this close, relatively, are equal
     shift: int  # the table of allowances has a line for every 2 ** shift rows
+    keep_all: bool  # whether chains that only the full set can follow become labels, too
 
 
 @helper()
@@ -206,7 +207,10 @@ def extend_chains(
             for q in range(spans[source, 0], spans[source, 1]):
                 tally[1] += 1
                 stages = labels.stages[q] + 1
+                if rules.binding and stages == rules.max_stages:
+                    continue
                 closing = last or (rules.binding and stages == rules.max_stages - 1)
+                closing &= not rules.keep_all
                 n_before = rules.n_rows - labels.accepted[q]
                 spent = labels.spent[q] + n_before * step
                 n_ways = (
@@ -279,9 +283,7 @@ def extend_chains(
                 fresh.count[n_fresh] = labels.count[q]
                 fresh.code[n_fresh] = code
                 place = _find_state(index, mask, fresh, begun, rows)
-                if _settle(
-                    fresh, begun, index[place], after, n_fresh, rules.binding, rules.slack
-                ):
+                if _settle(fresh, begun, index[place], after, n_fresh, rules.binding, rules.slack):
                     tally[2] += fresh.count[n_fresh] * n_ways
                     continue
                 new = n_fresh - begun

@@ -22,26 +22,32 @@ class Archive:
     """
 
     def __init__(self, n_features: int, total_cost: float) -> None:
-        self.designs: StageArray = np.zeros((0, n_features), dtype=np.int16)
-        self._scores: Scores | None = None
+        # One attribute, so that an interrupt never leaves designs beside scores of others.
+        self._kept: tuple[StageArray, Scores | None]
+        self._kept = np.zeros((0, n_features), dtype=np.int16), None
         self._total_cost = total_cost
 
     @property
+    def designs(self) -> StageArray:
+        """All designs kept."""
+        return self._kept[0]
+
+    @property
     def scores(self) -> Scores:
-        """Scores of `designs`."""
-        if self._scores is None:
+        """Their scores."""
+        if self._kept[1] is None:
             raise RuntimeError("add() designs first.")
-        return self._scores
+        return self._kept[1]
 
     def add(self, designs: StageArray, scores: Scores) -> bool:
         """Take in different designs not seen before; whether one brings new objectives."""
         n_before = len(self.designs)
-        if self._scores is not None:
+        if n_before:
             designs = np.concatenate([self.designs, designs])
-            scores = Scores.concatenate([self._scores, scores])
+            scores = Scores.concatenate([self.scores, scores])
         kept = np.flatnonzero(front_mask(scores))
-        self.designs, self._scores = designs[kept], scores[kept]
-        group = tie_groups(self._scores)
+        self._kept = designs[kept], scores[kept]
+        group = tie_groups(self.scores)
         return bool((~np.isin(group[kept >= n_before], group[kept < n_before])).any())
 
     def front(self) -> tuple[StageArray, Scores]:

@@ -181,9 +181,7 @@ class EvolutionSearch:
 
     def _children(self, parents: StageArray, most: int) -> tuple[StageArray, BoolArray]:
         """Unseen neighbours of each parent, now seen; and which parents have no more of them."""
-        found, parent = neighbours(
-            parents, self._settings.max_stages, _DRAWS, self._rng
-        )
+        found, parent = neighbours(parents, self._settings.max_stages, _DRAWS, self._rng)
         new = self._seen.find(design_keys(found)) < 0
         found, parent = found[new], parent[new]
         n_new = np.bincount(parent, minlength=len(parents))

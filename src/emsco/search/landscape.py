@@ -63,7 +63,7 @@ class Landscape:
         powers = [self.max_stages**i for i in range(self.n_features)]
         return np.array(powers[::-1], dtype=np.int64)
 
-    def design_numbers(self, codes: IntArray) -> StageArray:
+    def designs_of(self, codes: IntArray) -> StageArray:
         """The designs behind chromosome numbers."""
         stages: StageArray = (codes[:, None] // self.digits % self.max_stages).astype(np.int16)
         return stages

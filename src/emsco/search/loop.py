@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, Self
 
-from emsco._typing import StageArray
+import numpy as np
+
+from emsco._typing import IntArray, StageArray
 from emsco.scoring import Evaluator, Scores
+from emsco.search.archive import Archive
+from emsco.search.ties import SeenTies
 
 __all__ = ["Search", "SearchRecord", "SearchResult", "run_search"]
 
@@ -19,6 +23,7 @@ class Search(Protocol):
 
     generation: int
     stop_reason: str | None
+    archive: Archive | None
 
     @property
     def front(self) -> tuple[StageArray, Scores]:
@@ -43,15 +48,52 @@ class SearchRecord:
     n_subsets: int
     seconds: float
 
+    @classmethod
+    def of(
+        cls,
+        generation: int,
+        designs: StageArray,
+        scores: Scores,
+        evaluator: Evaluator,
+        seconds: float,
+    ) -> Self:
+        """The state of a search whose front these designs are, best first."""
+        return cls(
+            generation=generation,
+            best=designs[0],
+            best_scores=scores[np.zeros(1, dtype=np.int64)],
+            n_front=len(designs),
+            n_designs=evaluator.n_designs,
+            n_subsets=evaluator.n_subsets,
+            seconds=seconds,
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchResult:
-    """What a search found, how it went, and why it ended."""
+    """What a search found, how it went, and why it ended.
+
+    `n_tied` and `ties` tell how many designs share the objectives of each one found, and which,
+    by its position; None where `designs` lists all of them. `proven` says that no design of the
+    whole space is better.
+    """
 
     designs: StageArray
     scores: Scores
     records: tuple[SearchRecord, ...]
     stop_reason: str
+    n_tied: IntArray | None = None
+    ties: Callable[[int], Iterator[StageArray]] | None = None
+    proven: bool = False
+
+    @classmethod
+    def of_archive(
+        cls, archive: Archive, records: tuple[SearchRecord, ...], stop_reason: str
+    ) -> Self:
+        """The front of everything that a search has seen."""
+        groups = archive.ties()
+        n_tied = np.array([len(group) for group in groups])
+        return cls(*archive.front(), records, stop_reason, n_tied, SeenTies(groups))
 
 
 def run_search(
@@ -73,7 +115,9 @@ def run_search(
         while reason is None:
             search.tell(evaluator.score(search.ask()))
             front = search.front  # of a whole generation, should the next one be interrupted
-            records.append(_record(search, front, evaluator, perf_counter() - started))
+            records.append(
+                SearchRecord.of(search.generation, *front, evaluator, perf_counter() - started)
+            )
             if report:
                 report(records[-1])
             reason = search.stop_reason
@@ -84,19 +128,6 @@ def run_search(
             raise
         reason = f"interrupted after {records[-1].generation} generations"
         warnings.warn(f"Search {reason}; what it has found so far is kept.", stacklevel=4)
+    if search.archive is not None:
+        return SearchResult.of_archive(search.archive, tuple(records), reason)
     return SearchResult(*front, tuple(records), reason)
-
-
-def _record(
-    search: Search, front: tuple[StageArray, Scores], evaluator: Evaluator, seconds: float
-) -> SearchRecord:
-    designs, scores = front
-    return SearchRecord(
-        generation=search.generation,
-        best=designs[0],
-        best_scores=scores[[0]],  # type: ignore[index]
-        n_front=len(designs),
-        n_designs=evaluator.n_designs,
-        n_subsets=evaluator.n_subsets,
-        seconds=seconds,
-    )

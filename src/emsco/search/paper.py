@@ -55,6 +55,7 @@ class PaperSearch:
     ) -> None:
         self.generation = -1
         self.stop_reason: str | None = None
+        self.archive = None  # the paper keeps no more than the last generation
         self._n_features = n_features
         self._smallest_cost = smallest_cost
         self._settings = settings

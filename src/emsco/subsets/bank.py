@@ -23,6 +23,7 @@ __all__ = ["SplitRows", "SubsetBank"]
 
 _MOST_MODELS = 256  # fitted together; past this, batches only take more memory
 _BATCH_BYTES = 2**26
+_SUBSETS_AT_ONCE = 2**13
 # Below these much work starting threads takes longer: models times rows to fit, bytes to count.
 _WORTH_FITTING = 20_000
 _WORTH_COUNTING = 2**22
@@ -133,16 +134,21 @@ class SubsetBank:
             found[:, part] = self._coefs_of(words[part])
         return found
 
-    def bits(self, min_confidence: float) -> tuple[WordArray, WordArray]:
+    def bits(
+        self, min_confidence: float, check: Callable[[], None] | None = None
+    ) -> tuple[WordArray, WordArray]:
         """Held-out rows that every subset accepts, and gets right, as bits.
 
         Both of shape (2 ** n_features, n_words), the row of a subset at its number: feature i is
-        in subset s if bit i of s is set. Words of the shards stand one after another.
+        in subset s if bit i of s is set. Words of the shards stand one after another. `check` is
+        called now and then, and may raise.
         """
         every = np.arange(1, 2**self.n_features, dtype=np.uint64)[:, None]
         shards = [shard for split in self.splits for shard in split.shards]
         parts = []
-        for part in _slices(len(every), self.capacity):
+        for part in _slices(len(every), min(self.capacity, _SUBSETS_AT_ONCE)):
+            if check:
+                check()
             with self._slots.claim(_keys(every[part], min_confidence)) as claim:
                 self._judge(claim.new_keys[:, 1:], claim.new_slots, min_confidence)
             parts.append(np.concatenate([s.bits(claim.slots) for s in shards], axis=2))

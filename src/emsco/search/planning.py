@@ -1,0 +1,264 @@
+"""Which search to run, how long exact search would take, and running it to its end."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Protocol
+
+import numpy as np
+from numpy.random import Generator
+
+from emsco._typing import FloatArray
+from emsco.design import count_designs
+from emsco.errors import ParameterError
+from emsco.pareto import balanced_scores
+from emsco.scoring import Evaluator
+from emsco.search.evolution import EvolutionSearch, EvolutionSettings
+from emsco.search.exact import ExactFront, ExactProgress, OutOfTime, find_front
+from emsco.search.landscape import Landscape
+from emsco.search.loop import SearchRecord, SearchResult, run_search
+from emsco.search.paper import PaperSearch, PaperSettings
+from emsco.search.ties import LandscapeTies
+
+__all__ = ["Problem", "SearchPlan", "Watcher", "plan_search"]
+
+# Seconds on one core of a machine of 2019, good to a factor of a few; see docs/search.md.
+_PER_FIT = 6e-9  # for each training row and feature
+_PER_DESIGN = 15e-9
+_PER_CHAIN = 40e-9
+_GROWTH = 4.5  # kinds of chains, by feature, where stages are not limited
+_SECONDS = 10.0  # that "auto" gives to exact search
+_DAY = 86_400.0
+_MOST_FEATURES = 30
+_LARGE = 10**8  # designs from which on exact search first looks for a good front
+
+
+class Watcher(Protocol):
+    """Who wants to see how a search goes."""
+
+    def begin(self, what: str, total: int) -> None:
+        """Something begins that has so many steps."""
+
+    def generation(self, record: SearchRecord) -> None:
+        """A generation is complete."""
+
+    def exact(self, progress: ExactProgress) -> None:
+        """A part of an exact search is done."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """What a search is given: an evaluator, the costs, and how much it may use.
+
+    Parameters
+    ----------
+    evaluator : Evaluator
+    costs : ndarray of shape (n_features,)
+    n_train : int
+        Training rows, over all splits.
+    capacity : int
+        Subsets that fit into the memory of the bank.
+    memory_limit : int
+        Bytes that an exact search may take beside the bank.
+    n_jobs : int
+    """
+
+    evaluator: Evaluator
+    costs: FloatArray
+    n_train: int
+    capacity: int
+    memory_limit: int
+    n_jobs: int
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are."""
+        return len(self.costs)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """The search to run: "exact", "evolution" or "paper"; and why, where the library chose."""
+
+    kind: str
+    settings: PaperSettings
+    why: str = ""
+
+    def run(
+        self,
+        problem: Problem,
+        rng: Generator,
+        time_limit: float | None,
+        watcher: Watcher,
+    ) -> SearchResult:
+        """Run the search to its end, the time limit or Ctrl-C."""
+        if self.kind == "exact":
+            result = _run_exact(problem, self.settings, rng, time_limit, watcher)
+        else:
+            watcher.begin(self.kind, self.settings.generations)
+            search = self._search(problem.costs, rng)
+            result = run_search(search, problem.evaluator, time_limit, watcher.generation)
+        if not self.why:
+            return result
+        return replace(result, stop_reason=f"{result.stop_reason}; {self.why}")
+
+    def _search(self, costs: FloatArray, rng: Generator) -> PaperSearch | EvolutionSearch:
+        if self.kind == "paper":
+            return PaperSearch(len(costs), float(costs[costs > 0].min()), self.settings, rng)
+        return _evolution(costs, self.settings, rng)
+
+
+def plan_search(search: str, problem: Problem, settings: PaperSettings) -> SearchPlan:
+    """What "auto", "exact", "evolution" or "paper" means for a problem.
+
+    Raises
+    ------
+    ParameterError
+        Where "exact" was asked for and is out of reach.
+    """
+    if search in ("evolution", "paper"):
+        return SearchPlan(search, settings)
+    n_designs = count_designs(problem.n_features, settings.max_stages)
+    seconds = _exact_seconds(problem, settings.max_stages)
+    obstacle = _obstacle(problem, settings.max_stages, seconds)
+    space = f"{_readable(n_designs)} designs"
+    if search == "exact":
+        if obstacle:
+            raise ParameterError(
+                f'search="exact" would have to settle {space} and {obstacle}, about '
+                f'{_duration(seconds)} in all; use search="evolution", fewer features or stages.'
+            )
+        return SearchPlan("exact", settings)
+    if obstacle or seconds > _SECONDS:
+        reason = obstacle or f"take about {_duration(seconds)}"
+        why = f"evolution was chosen because exact search over {space} would {reason}"
+        return SearchPlan("evolution", settings, why)
+    why = f"exact search was chosen because it takes about {_duration(seconds)}"
+    return SearchPlan("exact", settings, why)
+
+
+def _evolution(costs: FloatArray, settings: PaperSettings, rng: Generator) -> EvolutionSearch:
+    own = EvolutionSettings(
+        max_stages=settings.max_stages,
+        population_size=settings.population_size,
+        generations=settings.generations,
+        patience=settings.patience,
+    )
+    return EvolutionSearch(costs, own, rng)
+
+
+def _exact_seconds(problem: Problem, max_stages: int) -> float:
+    """A rough estimate: fits of all subsets, and either designs or kinds of chains."""
+    n_features = min(problem.n_features, 400)  # past which floats run out, and everyone's time
+    fits = 2.0**n_features * problem.n_train * n_features * _PER_FIT
+    designs = min(count_designs(n_features, max_stages), 10**300) * _PER_DESIGN
+    chains = _GROWTH**n_features * _PER_CHAIN
+    return (fits + min(designs, chains)) / problem.n_jobs
+
+
+def _obstacle(problem: Problem, max_stages: int, seconds: float) -> str:
+    """Why exact search is out of reach; empty where it is not."""
+    n_features = problem.n_features
+    n_subsets = 2**n_features - 1
+    if n_features > _MOST_FEATURES or max_stages ** (n_features + 1) >= 2**62:
+        return f"fit {_readable(n_subsets)} subsets of {n_features} features"
+    if n_subsets > problem.capacity:
+        held = f"memory_limit holds {problem.capacity:,}"
+        return f"keep {n_subsets:,} subsets of {n_features} features, of which {held}"
+    return f"fit {n_subsets:,} subsets" if seconds > _DAY else ""
+
+
+def _run_exact(
+    problem: Problem,
+    settings: PaperSettings,
+    rng: Generator,
+    time_limit: float | None,
+    watcher: Watcher,
+) -> SearchResult:
+    """Score some designs, fit all subsets, find the whole front.
+
+    What the scored designs dominate need not be looked at, and should the time run out they are
+    what is known.
+    """
+    started = perf_counter()
+    deadline = np.inf if time_limit is None else started + time_limit
+    large = count_designs(problem.n_features, settings.max_stages) > _LARGE
+    first = replace(settings, generations=settings.generations if large else 0, patience=None)
+    watcher.begin("first designs", first.generations)
+    search = _evolution(problem.costs, first, rng)
+    evaluator = problem.evaluator
+    warm = run_search(search, evaluator, time_limit, watcher.generation)
+    if search.stop_reason is None:  # the time limit or Ctrl-C
+        return replace(warm, stop_reason=_unproven(warm.stop_reason, 0))
+
+    def check(progress: ExactProgress | None = None) -> None:
+        if progress:
+            watcher.exact(progress)
+        if perf_counter() > deadline:
+            raise OutOfTime(f"the time limit of {time_limit:g} s was reached")
+
+    try:
+        accepted, hits = evaluator.bits(check)
+    except OutOfTime as limit:
+        return replace(warm, stop_reason=_unproven(str(limit), 0))
+    landscape = Landscape(accepted, hits, evaluator.units, evaluator.n_rows, settings.max_stages)
+    watcher.begin("exact", problem.n_features - 1)
+    found = find_front(landscape, warm.scores, problem.memory_limit, problem.n_jobs, check)
+    if found.stopped is None:
+        return _proven(problem, landscape, found, warm, perf_counter() - started)
+    if found.stopped == "interrupted":
+        warnings.warn(
+            "Search interrupted; what it has found so far is kept, not proven.", stacklevel=5
+        )
+    archive = search.archive
+    new = ~(found.designs[:, None] == archive.designs[None]).all(axis=2).any(axis=1)
+    archive.add(found.designs[new], evaluator.score(found.designs[new]))
+    reason = _unproven(found.stopped, found.n_covered)
+    return SearchResult.of_archive(archive, warm.records, reason)
+
+
+def _unproven(reason: str, n_covered: int) -> str:
+    return f"{reason.rstrip('.')}, so the front is not proven ({n_covered:,} designs were settled)"
+
+
+def _proven(
+    problem: Problem,
+    landscape: Landscape,
+    found: ExactFront,
+    warm: SearchResult,
+    seconds: float,
+) -> SearchResult:
+    scores = problem.evaluator.score(found.designs)
+    order = np.argsort(-np.round(balanced_scores(scores, problem.costs.sum()), 12), kind="stable")
+    designs, scores, n_tied = found.designs[order], scores[order], found.n_tied[order]
+    last = SearchRecord.of(
+        warm.records[-1].generation + 1, designs, scores, problem.evaluator, seconds
+    )
+    last = replace(last, n_designs=found.n_covered, n_subsets=len(landscape.accepts) - 1)
+    return SearchResult(
+        designs,
+        scores,
+        (*warm.records, last),
+        f"the front is proven: all {found.n_covered:,} designs are settled",
+        n_tied,
+        LandscapeTies(landscape, designs, scores, n_tied, problem.memory_limit),
+        proven=True,
+    )
+
+
+def _readable(number: int) -> str:
+    """All digits of a number, or its magnitude where they are too many."""
+    return f"{number:,}" if number < 10**15 else f"about 10^{len(str(number)) - 1}"
+
+
+def _duration(seconds: float) -> str:
+    """Seconds in the largest unit that makes them at least 1."""
+    if seconds < 1:
+        return "a second or less"
+    units = (("years", 365.25 * _DAY), ("days", _DAY), ("hours", 3600.0), ("minutes", 60.0))
+    for name, length in units:
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.0f} {name}" if seconds < 1e15 * length else "eons"
+    return f"{seconds:.0f} seconds"
