@@ -44,7 +44,7 @@ class Labels(NamedTuple):
     spent: FloatArray
     allowed: FloatArray  # a future that spends more than this is dominated
     stages: IntArray
-    count: IntArray
+    n_tied: IntArray
     code: IntArray  # the simplest one's chromosome number, later features as 0
 
 
@@ -55,7 +55,7 @@ class Candidates(NamedTuple):
     wrong: IntArray
     spent: FloatArray
     stages: IntArray
-    count: IntArray
+    n_tied: IntArray
     code: IntArray
 
 
@@ -95,7 +95,7 @@ def _add_candidate(candidates, n, accepted, wrong, spent, stages, count, code):
     candidates.wrong[n] = wrong
     candidates.spent[n] = spent
     candidates.stages[n] = stages
-    candidates.count[n] = count
+    candidates.n_tied[n] = count
     candidates.code[n] = code
 
 
@@ -153,22 +153,22 @@ def _settle(labels, first, head, after, new, binding, slack):
         worse = labels.wrong[old] - wrong
         later = labels.stages[old] - stages if binding else 0
         gap = labels.spent[old] - spent
-        if labels.count[old] > 0:
+        if labels.n_tied[old] > 0:
             if more == 0 and worse == 0 and gap == 0.0 and later == 0:
-                labels.count[old] += labels.count[new]
+                labels.n_tied[old] += labels.n_tied[new]
                 if stages < labels.stages[old] or (
                     stages == labels.stages[old] and labels.code[new] < labels.code[old]
                 ):
                     labels.stages[old], labels.code[old] = stages, labels.code[new]
-                labels.count[new] = 0
+                labels.n_tied[new] = 0
                 return True
             unequal = more != 0 or worse != 0
-            if more >= 0 and worse <= 0 and later <= 0:
-                if (unequal and gap <= 0.0) or gap < -slack * spent:
-                    return True
-            if more <= 0 and worse >= 0 and later >= 0:
-                if (unequal and gap >= 0.0) or gap > slack * labels.spent[old]:
-                    labels.count[old] = -labels.count[old]
+            cheaper = (unequal and gap <= 0.0) or gap < -slack * spent
+            dearer = (unequal and gap >= 0.0) or gap > slack * labels.spent[old]
+            if more >= 0 and worse <= 0 and later <= 0 and cheaper:
+                return True
+            if more <= 0 and worse >= 0 and later >= 0 and dearer:
+                labels.n_tied[old] = -labels.n_tied[old]
         i = after[i]
     return False
 
@@ -186,7 +186,7 @@ def extend_chains(
     """
     full = len(space.cost) - 1
     n_words = space.accepts.shape[1]
-    most = len(fresh.count)
+    most = len(fresh.n_tied)
     n_fresh = ends[first_set - 1] if first_set else 0
     for t in range(first_set, len(sets)):
         target = sets[t]
@@ -223,7 +223,7 @@ def extend_chains(
                 hopeless = (n_before - labels.n_open[q]) * rest + spent
                 if labels.allowed[q] < hopeless * (1.0 - rules.slack):
                     # A closing label stands for the design through target, and no other.
-                    tally[2] += labels.count[q] * n_ways
+                    tally[2] += labels.n_tied[q] * n_ways
                     continue
                 code = labels.code[q] + labels.stages[q] * digits
                 if closing:
@@ -236,15 +236,15 @@ def extend_chains(
                     accepted = labels.accepted[q] + np.int64(leaving_end)
                     wrong = labels.wrong[q] + np.int64(wrong_end)
                     spent += (n_before - np.int64(leaving)) * rest
-                    tally[2] += labels.count[q]
+                    tally[2] += labels.n_tied[q]
                     allowed = _allowance(known, accepted, wrong, rules.shift)
                     if allowed >= spent * (1.0 - rules.slack):
-                        if tally[0] == len(candidates.count):
+                        if tally[0] == len(candidates.n_tied):
                             tally[0], tally[2] = n_candidates, n_done
                             return t, NO_PLACE
                         _add_candidate(
                             candidates, tally[0], accepted, wrong, spent, stages + 1,
-                            labels.count[q], code + stages * digits_left,
+                            labels.n_tied[q], code + stages * digits_left,
                         )  # fmt: skip
                         tally[0] += 1
                     continue
@@ -267,7 +267,7 @@ def extend_chains(
                 if allowed >= least * (1.0 - rules.slack):
                     least += _later_cost(space, target, rows)
                 if allowed < least * (1.0 - rules.slack):
-                    tally[2] += labels.count[q] * n_ways
+                    tally[2] += labels.n_tied[q] * n_ways
                     continue
                 if n_fresh == most:
                     tally[0], tally[2] = n_candidates, n_done
@@ -280,11 +280,11 @@ def extend_chains(
                 fresh.spent[n_fresh] = spent
                 fresh.allowed[n_fresh] = allowed
                 fresh.stages[n_fresh] = stages
-                fresh.count[n_fresh] = labels.count[q]
+                fresh.n_tied[n_fresh] = labels.n_tied[q]
                 fresh.code[n_fresh] = code
                 place = _find_state(index, mask, fresh, begun, rows)
                 if _settle(fresh, begun, index[place], after, n_fresh, rules.binding, rules.slack):
-                    tally[2] += fresh.count[n_fresh] * n_ways
+                    tally[2] += fresh.n_tied[n_fresh] * n_ways
                     continue
                 new = n_fresh - begun
                 if index[place] < 0:
@@ -315,7 +315,7 @@ def _close_set(rules, space, known, target, left, fresh, begun, n_fresh, candida
     full = len(space.cost) - 1
     kept = begun
     for i in range(begun, n_fresh):
-        stages, count = fresh.stages[i], fresh.count[i]
+        stages, count = fresh.stages[i], fresh.n_tied[i]
         if count < 0:
             rest_stages = rules.max_stages - stages if rules.binding else left
             tally[2] -= count * space.ways[left, rest_stages]
@@ -333,7 +333,7 @@ def _close_set(rules, space, known, target, left, fresh, begun, n_fresh, candida
         spent = fresh.spent[i] + (rules.n_rows - fresh.accepted[i]) * rest
         allowed = _allowance(known, accepted, wrong_end, rules.shift)
         if allowed >= spent * (1.0 - rules.slack):
-            if tally[0] == len(candidates.count):
+            if tally[0] == len(candidates.n_tied):
                 return -1
             code = fresh.code[i] + stages * (space.place[full] - space.place[target])
             _add_candidate(
@@ -346,7 +346,7 @@ def _close_set(rules, space, known, target, left, fresh, begun, n_fresh, candida
         fresh.spent[kept] = fresh.spent[i]
         fresh.allowed[kept] = fresh.allowed[i]
         fresh.stages[kept] = stages
-        fresh.count[kept] = count
+        fresh.n_tied[kept] = count
         fresh.code[kept] = fresh.code[i]
         kept += 1
     return kept

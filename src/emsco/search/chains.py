@@ -17,7 +17,7 @@ from emsco.pareto import front_mask, tie_groups
 from emsco.scoring import Scores
 from emsco.search.landscape import Landscape
 
-__all__ = ["ChainPool", "OutOfMemory", "empty_columns", "reduced"]
+__all__ = ["ChainPool", "MemoryLimitError", "empty_columns", "reduced"]
 
 _CHUNK = 4_000_000  # transitions of one task
 _ROOM = 2**15
@@ -29,7 +29,7 @@ _DTYPES = {
 }
 
 
-class OutOfMemory(EMSCOError):
+class MemoryLimitError(EMSCOError):
     """The labels do not fit into the memory that they may take."""
 
 
@@ -97,16 +97,18 @@ class ChainPool:
         labels.undecided[0] = space.reach[0]
         labels.n_open[0] = np.bitwise_count(space.reach[0]).sum()
         labels.allowed[0] = np.inf
-        labels.count[0] = 1
+        labels.n_tied[0] = 1
         self.spans[0] = 0, 1
         one = empty_columns("Candidates", 1)
         one.accepted[0] = np.bitwise_count(space.accepts[-1]).sum()
         one.wrong[0] = np.bitwise_count(space.errs[-1]).sum()
         one.spent[0] = space.cost[-1] * self._landscape.n_rows
-        one.stages[0], one.count[0], one.code[0] = 1, 1, 0
+        one.stages[0], one.n_tied[0], one.code[0] = 1, 1, 0
         return one
 
-    def allowances(self, accepted: IntArray, wrong: IntArray, spent: FloatArray) -> FloatArray:
+    def allowances(
+        self, accepted: IntArray, wrong: IntArray, spent: IntArray | FloatArray
+    ) -> FloatArray:
         """Least cost of these designs, by line and column, at no less coverage and accuracy.
 
         Line u and column v stand for u 2ˢ accepted rows, v 2ˢ of them wrong.
@@ -179,9 +181,9 @@ class ChainPool:
 
     def _take(self, grown: _Grown) -> None:
         """Keep the labels and candidates of a task."""
-        begin, n_new = self.n_labels, len(grown.labels.count)
-        if begin + n_new > len(self.labels.count):
-            raise OutOfMemory(
+        begin, n_new = self.n_labels, len(grown.labels.n_tied)
+        if begin + n_new > len(self.labels.n_tied):
+            raise MemoryLimitError(
                 f"memory_limit was reached: {self.n_labels:,} kinds of chains take all of it."
             )
         for column, new in zip(self.labels, grown.labels, strict=True):
@@ -231,7 +233,7 @@ class _Workspace:
                 self._candidates, self._index, self._after, tally, rows,
             )  # fmt: skip
             if lack == chaining.NO_ROOM:
-                self._make_room(2 * len(self._fresh.count))
+                self._make_room(2 * len(self._fresh.n_tied))
             elif lack == chaining.NO_PLACE:
                 self._candidates = _enlarged("Candidates", self._candidates)
         n_candidates, n_transitions, n_covered = tally.tolist()
@@ -266,7 +268,7 @@ def empty_columns(kind: str, n: int, n_words: int = 0) -> Any:
 def reduced(parts: list[Any], n_rows: int) -> Any:
     """Candidates that no other dominates, those that tie as one: the simplest, all counted."""
     found = type(parts[0])(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    if not len(found.count):
+    if not len(found.n_tied):
         return found
     found = _rows(found, np.lexsort((found.code, found.stages)))
     accepted = found.accepted.astype(np.int64)
@@ -274,9 +276,9 @@ def reduced(parts: list[Any], n_rows: int) -> Any:
     kept = np.flatnonzero(front_mask(scores))
     found = _rows(found, kept)
     _, first, group = np.unique(tie_groups(scores[kept]), return_index=True, return_inverse=True)
-    count = np.zeros(len(first), dtype=np.int64)
-    np.add.at(count, group.reshape(-1), found.count)
-    return _rows(found, first)._replace(count=count)
+    n_tied = np.zeros(len(first), dtype=np.int64)
+    np.add.at(n_tied, group.reshape(-1), found.n_tied)
+    return _rows(found, first)._replace(n_tied=n_tied)
 
 
 def _rows(columns: Any, which: Any) -> Any:
@@ -285,7 +287,7 @@ def _rows(columns: Any, which: Any) -> Any:
 
 
 def _enlarged(kind: str, columns: Any, n: int | None = None, n_words: int = 0) -> Any:
-    grown = empty_columns(kind, n or 2 * len(columns.count), n_words)
+    grown = empty_columns(kind, n or 2 * len(columns.n_tied), n_words)
     for column, old in zip(grown, columns, strict=True):
         column[: len(old)] = old
     return grown

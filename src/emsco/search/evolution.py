@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._typing import BoolArray, FloatArray, IntArray, StageArray
-from emsco.design import design_keys
+from emsco.design import design_keys, designs_of_keys
 from emsco.kernels import load
 from emsco.scoring import Scores
 from emsco.search.archive import Archive
@@ -18,15 +18,14 @@ from emsco.subsets.slots import SlotTable
 __all__ = ["EvolutionSearch", "EvolutionSettings"]
 
 _UNBOUNDED = 2**62
-_SLOPES = (0.1, 0.0, 0.1, 0.3)  # how the gaps of successive generations are measured
+_SLOPES = (0.1, 0.0)  # how the gaps of successive generations are measured
 _POOL = 4096
 _PER_PARENT = 40
 _DRAWS = 160
-_VISIT = 1.0
 _PARENTS_AT_ONCE = 8
 _STAGE_BIAS = 2.0
-_CROSSED = 0.25
-_MATES = 300
+_CROSSED = 0.1
+_MATES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +105,8 @@ class EvolutionSearch:
         fresh = self.archive.add(self._asked, scores)
         self._front = self.archive.front()
         self._same_front = 0 if fresh else self._same_front + 1
-        points = np.column_stack(
-            [scores.coverage, scores.accuracy, 1 - scores.cost / self._costs.sum()]
-        )
-        self._pool.add(self._asked, points, self._repeats(scores) / scores.n_rows)
+        handicap = self._repeats(scores) / scores.n_rows
+        self._pool.add(self._asked, self._points(scores), handicap)
         self.generation += 1
         self.stop_reason = self._reason_to_stop()
         if self.stop_reason is None:
@@ -137,37 +134,35 @@ class EvolutionSearch:
         return self._unseen(np.concatenate([one_stage, prefixes, chance]))
 
     def _breed(self, visit: float) -> StageArray:
-        """Unseen neighbours of the most promising designs; `visit` is what a visit adds to a gap."""
+        """Unseen relatives of the most promising designs; `visit` is a handicap for the next."""
         pool, size = self._pool, self._settings.population_size
-        slope = _SLOPES[self.generation % len(_SLOPES)]
-        gaps = np.empty(len(pool.points))
-        front = np.unique(
-            np.column_stack(
-                [
-                    self._front[1].coverage,
-                    self._front[1].accuracy,
-                    1 - self._front[1].cost / self._costs.sum(),
-                ]
-            ),
-            axis=0,
-        )
-        load("breeding").measure_gaps(pool.points, front, slope, gaps)
-        gaps += pool.handicap
-        order = np.lexsort((self._rng.random(len(gaps)), gaps))[:_POOL]
-        pool.keep(order)
-        children: list[StageArray] = [self._cross(round(_CROSSED * size))]
-        exhausted = np.zeros(len(order), dtype=np.bool_)
-        n_children, start = len(children[0]), 0
-        while n_children < size and start < len(order):
-            chosen = np.arange(start, min(start + _PARENTS_AT_ONCE, len(order)))
-            some, barren = self._children(pool.designs[chosen], size - n_children)
-            exhausted[chosen[barren]] = True
-            pool.handicap[chosen] += _VISIT * visit
+        pool.keep(self._by_promise()[:_POOL])
+        children = [self._cross(round(_CROSSED * size))]
+        exhausted = np.zeros(len(pool.designs), dtype=np.bool_)
+        for start in range(0, len(exhausted), _PARENTS_AT_ONCE):
+            most = size - sum(map(len, children))
+            if not most:
+                break
+            chosen = slice(start, start + _PARENTS_AT_ONCE)
+            some, exhausted[chosen] = self._children(pool.designs[chosen], most)
+            pool.handicap[chosen] += visit
             children.append(some)
-            n_children += len(some)
-            start += _PARENTS_AT_ONCE
         pool.keep(~exhausted)
         return np.concatenate(children)
+
+    def _by_promise(self) -> IntArray:
+        """Positions in the pool, from the smallest handicapped gap behind the front up."""
+        gaps = np.empty(len(self._pool.points))
+        slope = _SLOPES[self.generation % len(_SLOPES)]
+        front = self._points(self.front[1])
+        load("breeding").measure_gaps(self._pool.points, front, slope, gaps)
+        order: IntArray = np.lexsort((self._rng.random(len(gaps)), gaps + self._pool.handicap))
+        return order
+
+    def _points(self, scores: Scores) -> FloatArray:
+        """Coverage, accuracy and share of the total cost saved."""
+        saved = 1 - scores.cost / self._costs.sum()
+        return np.column_stack([scores.coverage, scores.accuracy, saved])
 
     def _cross(self, n_children: int) -> StageArray:
         """Unseen children of two of the most promising designs each, by the paper's operators."""
@@ -191,8 +186,6 @@ class EvolutionSearch:
 
     def _unseen(self, designs: StageArray) -> StageArray:
         """Different designs that were not asked for before; from now on they were."""
-        from emsco.design import designs_of_keys
-
         with self._seen.claim(design_keys(designs)) as claim:
             pass
         return designs_of_keys(claim.new_keys, designs.shape[1])

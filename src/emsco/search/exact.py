@@ -10,13 +10,13 @@ import numpy as np
 
 from emsco._typing import FloatArray, IntArray, StageArray
 from emsco.scoring import Scores
-from emsco.search.chains import ChainPool, OutOfMemory, reduced
+from emsco.search.chains import ChainPool, MemoryLimitError, reduced
 from emsco.search.landscape import Landscape
 
-__all__ = ["ExactFront", "ExactProgress", "OutOfTime", "find_front"]
+__all__ = ["ExactFront", "ExactProgress", "TimeLimitError", "find_front"]
 
 
-class OutOfTime(Exception):
+class TimeLimitError(Exception):
     """Raised by a report to end the search with what is known."""
 
 
@@ -88,7 +88,7 @@ def find_front(
     n_jobs : int
         Threads.
     report : callable, optional
-        Called after every part of the work; may raise `OutOfTime`.
+        Called after every part of the work; may raise `TimeLimitError`.
     """
     pool = ChainPool(landscape, memory_limit, n_jobs)
     stopped = None
@@ -104,14 +104,14 @@ def find_front(
                     )
                     report(done)
             found = _merge(pool, found, landscape.n_rows)
-    except (OutOfTime, OutOfMemory) as limit:
+    except (TimeLimitError, MemoryLimitError) as limit:
         stopped = str(limit)
     except KeyboardInterrupt:
         stopped = "interrupted"
     found = _merge(pool, found, landscape.n_rows)
     return ExactFront(
         designs=landscape.designs_of(found.code),
-        n_tied=found.count,
+        n_tied=found.n_tied,
         n_covered=pool.n_covered,
         n_labels=pool.n_labels,
         n_transitions=pool.n_transitions,

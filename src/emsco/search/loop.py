@@ -23,7 +23,10 @@ class Search(Protocol):
 
     generation: int
     stop_reason: str | None
-    archive: Archive | None
+
+    @property
+    def archive(self) -> Archive | None:
+        """All non-dominated designs seen, where the search keeps them."""
 
     @property
     def front(self) -> tuple[StageArray, Scores]:

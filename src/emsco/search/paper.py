@@ -10,6 +10,7 @@ from numpy.random import Generator
 from emsco._typing import IntArray, StageArray
 from emsco.pareto import Ranking
 from emsco.scoring import Scores
+from emsco.search.archive import Archive
 from emsco.search.operators import initial_population, mutate, recombine, round_half_up, select
 
 __all__ = ["PaperSearch", "PaperSettings"]
@@ -55,7 +56,7 @@ class PaperSearch:
     ) -> None:
         self.generation = -1
         self.stop_reason: str | None = None
-        self.archive = None  # the paper keeps no more than the last generation
+        self.archive: Archive | None = None  # the paper keeps the last generation, no more
         self._n_features = n_features
         self._smallest_cost = smallest_cost
         self._settings = settings

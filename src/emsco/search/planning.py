@@ -16,7 +16,7 @@ from emsco.errors import ParameterError
 from emsco.pareto import balanced_scores
 from emsco.scoring import Evaluator
 from emsco.search.evolution import EvolutionSearch, EvolutionSettings
-from emsco.search.exact import ExactFront, ExactProgress, OutOfTime, find_front
+from emsco.search.exact import ExactFront, ExactProgress, TimeLimitError, find_front
 from emsco.search.landscape import Landscape
 from emsco.search.loop import SearchRecord, SearchResult, run_search
 from emsco.search.paper import PaperSearch, PaperSettings
@@ -197,11 +197,11 @@ def _run_exact(
         if progress:
             watcher.exact(progress)
         if perf_counter() > deadline:
-            raise OutOfTime(f"the time limit of {time_limit:g} s was reached")
+            raise TimeLimitError(f"the time limit of {time_limit:g} s was reached")
 
     try:
         accepted, hits = evaluator.bits(check)
-    except OutOfTime as limit:
+    except TimeLimitError as limit:
         return replace(warm, stop_reason=_unproven(str(limit), 0))
     landscape = Landscape(accepted, hits, evaluator.units, evaluator.n_rows, settings.max_stages)
     watcher.begin("exact", problem.n_features - 1)

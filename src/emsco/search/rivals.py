@@ -121,7 +121,7 @@ class NSGA2(_ArchivingSearch):
         super().tell(scores)
 
     def _set_up(self, population_size: int) -> Any:
-        from pymoo.algorithms.moo.nsga2 import NSGA2 as PymooNSGA2
+        from pymoo.algorithms.moo import nsga2
         from pymoo.core.crossover import Crossover
         from pymoo.core.mutation import Mutation
         from pymoo.core.problem import Problem
@@ -142,7 +142,7 @@ class NSGA2(_ArchivingSearch):
                 stages = compress(X.astype(np.int16))
                 return mutate(stages, rate, _STAGE_BIAS, search._max_stages, search._rng)
 
-        algorithm = PymooNSGA2(
+        algorithm = nsga2.NSGA2(
             pop_size=population_size,
             sampling=self._start(population_size),
             crossover=Recombination(),

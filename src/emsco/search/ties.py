@@ -80,7 +80,7 @@ class _WalkBack:
         used = slice(pool.n_labels)
         self._labels = type(pool.labels)(*(column[used] for column in pool.labels))
         lengths = pool.spans[:, 1] - pool.spans[:, 0]
-        begins = np.argsort(pool.spans[:, 0] + (lengths == 0) * len(pool.labels.count))
+        begins = np.argsort(pool.spans[:, 0] + (lengths == 0) * len(pool.labels.n_tied))
         self._subset = np.repeat(begins, lengths[begins])
 
     def designs(self) -> Iterator[StageArray]:
@@ -116,10 +116,13 @@ class _WalkBack:
         accepted = labels.accepted[found] + _count(leaving)
         wrong = labels.wrong[found] + _count(leaving & space.errs[subset])
         if label is None:
-            return found[(accepted == self._accepted) & (wrong == self._wrong)]
-        rows = labels.undecided[found] & ~space.accepts[subset] & space.reach[subset]
-        same = (accepted == labels.accepted[label]) & (wrong == labels.wrong[label])
-        return found[same & (rows == labels.undecided[label]).all(axis=1)]
+            same = (accepted == self._accepted) & (wrong == self._wrong)
+        else:
+            rows = labels.undecided[found] & ~space.accepts[subset] & space.reach[subset]
+            same = (accepted == labels.accepted[label]) & (wrong == labels.wrong[label])
+            same &= (rows == labels.undecided[label]).all(axis=1)
+        fitting: IntArray = found[same]
+        return fitting
 
     def _design(self, chain: tuple[int, ...]) -> StageArray:
         """Genes of a chain of subsets: the first that has a feature is its stage."""
