@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.datasets import load_breast_cancer
+import numpy as np
 from sklearn.model_selection import train_test_split
 
 from emsco.cascade import Evaluation
-from emsco.costs import FeatureCosts
+from emsco.datasets import load
 from emsco.estimator import EMSCOClassifier
 
-__all__ = ["DemoResult", "breast_cancer_costs", "run_demo"]
+__all__ = ["DemoResult", "run_demo"]
 
-_MINUTES = {"mean": 1, "error": 3, "worst": 5}
-_TRACED = ("compactness", "concavity", "concave points", "symmetry", "fractal dimension")
-_MIN_CONFIDENCE = 0.95
 _MAX_STAGES = 4
 
 
@@ -52,34 +49,18 @@ class DemoResult:
         }
 
 
-def breast_cancer_costs(names: list[str]) -> FeatureCosts:
-    """Declared, not measured: minutes of work for each of the 30 measurements of a sample.
-
-    The mean of a measure takes 1 minute, its standard error 3 and its worst value 5; twice that
-    where the outline of each nucleus has to be traced.
-    """
-    return FeatureCosts.from_array(
-        [
-            next(cost for word, cost in _MINUTES.items() if word in name)
-            * (2 if any(word in name for word in _TRACED) else 1)
-            for name in names
-        ],
-        names,
-    )
-
-
 def run_demo(seed: int = 0, verbose: int = 0) -> DemoResult:
     """Fit EMSCO to the breast-cancer data and test what it deploys on a quarter of the rows."""
-    data = load_breast_cancer()
-    diagnoses = data.target_names[data.target]
+    data = load("breast_cancer")
+    diagnoses = np.array(["malignant", "benign"])[data.y]
     X_train, X_test, y_train, y_test = train_test_split(
-        data.data, diagnoses, test_size=0.25, stratify=diagnoses, random_state=seed
+        data.X, diagnoses, test_size=0.25, stratify=diagnoses, random_state=seed
     )
 
     def fit(max_stages: int, verbose: int) -> EMSCOClassifier:
         return EMSCOClassifier(
-            costs=breast_cancer_costs(data.feature_names.tolist()),
-            min_confidence=_MIN_CONFIDENCE,
+            costs=data.costs,
+            min_confidence=data.min_confidence,
             max_stages=max_stages,
             n_jobs=-1,
             random_state=seed,

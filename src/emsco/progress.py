@@ -8,7 +8,7 @@ from typing import Any, Self
 from emsco.search.exact import ExactProgress
 from emsco.search.loop import SearchRecord
 
-__all__ = ["SearchProgress"]
+__all__ = ["JobProgress", "SearchProgress"]
 
 _STEPS = {"exact": "exact, chains to size", "first designs": "first designs"}
 
@@ -98,3 +98,44 @@ class SearchProgress:
         if self._bar and self._task is not None:
             note = f"fitting {done}/{total} batches" if done < total else self._found
             self._bar.update(self._task, description=note)
+
+
+class JobProgress:
+    """A bar for many jobs of like size, on standard error."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        self._bar = Progress(
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}"),
+            console=Console(stderr=True),
+        )
+        self._task = self._bar.add_task("starting", total=None)
+
+    def __enter__(self) -> Self:
+        """Start drawing."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop drawing."""
+        self._bar.stop()
+
+    def job(self, done: int, total: int, what: str) -> None:
+        """A job is done."""
+        self._bar.update(self._task, completed=done, total=total, description=what)

@@ -12,7 +12,7 @@ from emsco.design import design_keys, designs_of_keys
 from emsco.kernels import load
 from emsco.scoring import Scores
 from emsco.search.archive import Archive
-from emsco.search.operators import initial_population, mutate, neighbours, recombine
+from emsco.search.operators import initial_population, mutate, neighbours
 from emsco.subsets.slots import SlotTable
 
 __all__ = ["EvolutionSearch", "EvolutionSettings"]
@@ -24,8 +24,8 @@ _PER_PARENT = 40
 _DRAWS = 160
 _PARENTS_AT_ONCE = 8
 _STAGE_BIAS = 2.0
-_CROSSED = 0.1
-_MATES = 100
+_MUTANTS = 0.1
+_BEST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class EvolutionSearch:
         """Unseen relatives of the most promising designs; `visit` is a handicap for the next."""
         pool, size = self._pool, self._settings.population_size
         pool.keep(self._by_promise()[:_POOL])
-        children = [self._cross(round(_CROSSED * size))]
+        children = [self._mutants(round(_MUTANTS * size))]
         exhausted = np.zeros(len(pool.designs), dtype=np.bool_)
         for start in range(0, len(exhausted), _PARENTS_AT_ONCE):
             most = size - sum(map(len, children))
@@ -164,14 +164,13 @@ class EvolutionSearch:
         saved = 1 - scores.cost / self._costs.sum()
         return np.column_stack([scores.coverage, scores.accuracy, saved])
 
-    def _cross(self, n_children: int) -> StageArray:
-        """Unseen children of two of the most promising designs each, by the paper's operators."""
-        best = self._pool.designs[:_MATES]
-        first, second = best[self._rng.integers(len(best), size=(2, n_children))]
-        children = recombine(first, second, 1.0, self._rng)
+    def _mutants(self, n_mutants: int) -> StageArray:
+        """Unseen mutants of the most promising designs, several genes away where chance wills."""
+        best = self._pool.designs[:_BEST]
+        parents = best[self._rng.integers(len(best), size=n_mutants)]
         rate = 1 / len(self._costs)
         return self._unseen(
-            mutate(children, rate, _STAGE_BIAS, self._settings.max_stages, self._rng)
+            mutate(parents, rate, _STAGE_BIAS, self._settings.max_stages, self._rng)
         )
 
     def _children(self, parents: StageArray, most: int) -> tuple[StageArray, BoolArray]:

@@ -1,0 +1,60 @@
+"""Pictures for papers, with matplotlib: `pip install 'emsco[plot]'`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from emsco.errors import EMSCOError
+from emsco.experiments.global_optima import GlobalOptima
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_global_optima", "save_figure"]
+
+_STYLES: dict[str, dict[str, Any]] = {
+    "paper": {"color": "#d55e00", "linestyle": "--"},
+    "evolution": {"color": "#0072b2", "linestyle": "-"},
+}
+
+
+def draw_global_optima(result: GlobalOptima) -> Figure:
+    """Mean number of the true front's objective vectors known after each generation."""
+    names = list(dict.fromkeys(scape.name for scape in result.landscapes))
+    stages = sorted({scape.max_stages for scape in result.landscapes})
+    figure: Figure = _figure_class()(figsize=(2.4 * len(stages) + 0.6, 2.0 * len(names) + 0.5))
+    axes = figure.subplots(len(names), len(stages), squeeze=False)
+    for scape in result.landscapes:
+        panel = axes[names.index(scape.name)][stages.index(scape.max_stages)]
+        panel.axhline(scape.n_vectors, color="0.6", linewidth=0.8)
+        for search, curve in scape.curves.items():
+            panel.plot(curve.vectors, label=search, linewidth=1.4, **_STYLES[search])
+        panel.set_title(f"{scape.name}, k = {scape.max_stages}", fontsize=9)
+        panel.set_ylim(0, 1.08 * scape.n_vectors)
+        panel.tick_params(labelsize=7)
+    for panel in axes[-1]:
+        panel.set_xlabel("generation", fontsize=8)
+    for line in axes:
+        line[0].set_ylabel("optimal vectors", fontsize=8)
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="lower center", ncols=len(labels), frameon=False)
+    figure.tight_layout(rect=(0, 0.05, 1, 1))
+    return figure
+
+
+def save_figure(figure: Figure, path: Path) -> tuple[Path, Path]:
+    """Write the figure as PNG and as SVG; `path` is without an ending."""
+    png, svg = path.with_suffix(".png"), path.with_suffix(".svg")
+    figure.savefig(png, dpi=200)
+    figure.savefig(svg)
+    return png, svg
+
+
+def _figure_class() -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise EMSCOError("pictures need matplotlib: pip install 'emsco[plot]'.") from None
+    return Figure

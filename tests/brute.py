@@ -1,0 +1,121 @@
+"""A slow twin of the exact search: every design one by one, rows as sets, costs as fractions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations, product
+
+import numpy as np
+
+from emsco.search.landscape import Landscape
+
+FREE_AND_DEAR = (0, 3, 1, 0, 7, 2)
+ALIKE = (1, 1, 1, 1, 1, 1)
+# Sums of these are equal as fractions where their floats differ by rounding.
+BROKEN = tuple(Fraction(*cost) for cost in ((1, 3), (2, 3), (1, 7), (1, 3), (0, 1), (3, 7)))
+
+
+def pack(rows):
+    """Bits of rows, 64 to a word: shape (n_subsets, n_words)."""
+    n_words = max(1, -(-rows.shape[1] // 64))
+    padded = np.zeros((len(rows), 64 * n_words), dtype=np.uint8)
+    padded[:, : rows.shape[1]] = rows
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+
+
+def unpack(words, n_rows):
+    """The rows behind such bits, as booleans."""
+    return np.unpackbits(words.view(np.uint8), axis=-1, bitorder="little")[..., :n_rows] != 0
+
+
+def supersets(subset, n_features):
+    """All subsets that contain this one and more."""
+    missing = [i for i in range(n_features) if not subset >> i & 1]
+    for size in range(1, len(missing) + 1):
+        for more in combinations(missing, size):
+            yield subset + sum(1 << i for i in more)
+
+
+def every_design(n_features, max_stages):
+    """All chromosomes without gaps, the simplest first."""
+    every = product(range(max_stages), repeat=n_features)
+    return sorted((d for d in every if len(set(d)) == max(d) + 1), key=simplicity)
+
+
+def simplicity(design):
+    return max(design), tuple(design)
+
+
+def dominates(one, other):
+    """Whether (accepted, correct, spent) is nowhere worse than another, and somewhere better."""
+    # Nothing accepted counts as an accuracy of 0, which 0 out of 1 is too.
+    mine, theirs = one[1] * max(other[0], 1), other[1] * max(one[0], 1)
+    return one != other and one[0] >= other[0] and mine >= theirs and one[2] <= other[2]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Rows that each subset accepts, and gets right, as booleans; exact costs."""
+
+    accepts: np.ndarray
+    hits: np.ndarray
+    costs: tuple
+    max_stages: int
+
+    @classmethod
+    def random(cls, n_features, max_stages, n_rows, density, costs=FREE_AND_DEAR, seed=0):
+        rng = np.random.default_rng(seed)
+        accepts, right = rng.random((2, 2**n_features, n_rows)) < np.reshape([density, 0.7], (2, 1, 1))
+        accepts[0] = False
+        costs = costs[:n_features]
+        return cls(accepts, accepts & right, costs if any(costs) else (2,) * n_features, max_stages)
+
+    @property
+    def n_features(self):
+        return len(self.costs)
+
+    @property
+    def n_rows(self):
+        return self.accepts.shape[1]
+
+    def landscape(self):
+        """The same as the search takes it: floats only where costs are not whole."""
+        whole = all(isinstance(cost, int) for cost in self.costs)
+        costs = np.array(list(map(float, self.costs)), dtype=np.int64 if whole else np.float64)
+        return Landscape(
+            pack(self.accepts), pack(self.hits), costs, self.n_rows, self.max_stages
+        )
+
+    @cached_property
+    def rows(self):
+        """Rows accepted by each subset, and those it gets right, as sets."""
+        return [
+            [set(np.flatnonzero(row).tolist()) for row in table]
+            for table in (self.accepts, self.hits)
+        ]
+
+    def score(self, design):
+        """Rows accepted and correct, and what all rows together spend."""
+        undecided, known = set(range(self.n_rows)), 0
+        accepted = correct = spent = 0
+        for stage in range(max(design) + 1):
+            bought = [i for i, at in enumerate(design) if at == stage]
+            known += sum(1 << i for i in bought)
+            spent += len(undecided) * sum(self.costs[i] for i in bought)
+            accepted += len(undecided & self.rows[0][known])
+            correct += len(undecided & self.rows[1][known])
+            undecided -= self.rows[0][known]
+        return accepted, correct, spent
+
+    def front(self):
+        """Non-dominated objectives, each with all its designs, the simplest first."""
+        ties = {}
+        for design in every_design(self.n_features, self.max_stages):
+            ties.setdefault(self.score(design), []).append(design)
+        return {
+            vector: designs
+            for vector, designs in ties.items()
+            if not any(dominates(other, vector) for other in ties)
+        }
