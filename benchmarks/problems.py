@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import make_classification
 
+from emsco import datasets
 from emsco.subsets.scaling import Scaling
-
-# Cost classes T by column, cost 10^T: recovered for heart, chosen for credit.
-COST_CLASSES = {
-    "heart": (1, 2, 2, 2, 1, 2, 2, 1, 2, 2, 1, 1),
-    "credit": (1, 1, 2, 1, 1, 1, 2, 3, 1, 2, 1, 1, 1, 2),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +33,9 @@ class Problem:
 
 def load(name: str, seed: int = 0) -> Problem:
     """Load a set by name: heart and credit from the folder EMSCO_DATA, the synthetic ones made."""
-    if name in COST_CLASSES:
-        folder = os.environ.get("EMSCO_DATA")
-        if not folder:
-            sys.exit("EMSCO_DATA must name the folder that holds heart.csv and credit.csv.")
-        table = np.loadtxt(Path(folder) / f"{name}.csv", delimiter=",", skiprows=1)
-        X, y, costs = table[:, :-1], table[:, -1], 10.0 ** np.array(COST_CLASSES[name])
+    if name in ("heart", "credit"):
+        data = datasets.load(name)
+        X, y, costs = data.X, data.y, data.costs.costs
     elif name == "synthetic15":
         X, y = make_classification(
             4000, 15, n_informative=12, class_sep=0.85, flip_y=0.02, random_state=seed

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, product
 
 import numpy as np
 
+from emsco.costs import FeatureCosts
+from emsco.scoring import Evaluator, Scores
 from emsco.search.landscape import Landscape
+from emsco.subsets.bank import SplitRows, SubsetBank
 
 FREE_AND_DEAR = (0, 3, 1, 0, 7, 2)
 ALIKE = (1, 1, 1, 1, 1, 1)
@@ -52,7 +55,20 @@ def dominates(one, other):
     """Whether (accepted, correct, spent) is nowhere worse than another, and somewhere better."""
     # Nothing accepted counts as an accuracy of 0, which 0 out of 1 is too.
     mine, theirs = one[1] * max(other[0], 1), other[1] * max(one[0], 1)
-    return one != other and one[0] >= other[0] and mine >= theirs and one[2] <= other[2]
+    return one[0] >= other[0] and mine >= theirs and one[2] <= other[2] and one != other
+
+
+def front_of(scored):
+    """Objectives that no others dominate, each with its designs in the order given."""
+    ties = {}
+    for vector, design in scored:
+        ties.setdefault(vector, []).append(design)
+    others = sorted(ties, key=lambda vector: vector[2])  # the cheapest dominate the most
+    return {
+        vector: designs
+        for vector, designs in ties.items()
+        if not any(dominates(other, vector) for other in others)
+    }
 
 
 @dataclass(frozen=True)
@@ -72,6 +88,11 @@ class Instance:
         costs = costs[:n_features]
         return cls(accepts, accepts & right, costs if any(costs) else (2,) * n_features, max_stages)
 
+    def with_idle(self, feature):
+        """A feature changes nothing but the cost, so that many designs tie."""
+        others = np.arange(len(self.accepts)) & ~(1 << feature)
+        return replace(self, accepts=self.accepts[others], hits=self.hits[others])
+
     @property
     def n_features(self):
         return len(self.costs)
@@ -86,6 +107,17 @@ class Instance:
         costs = np.array(list(map(float, self.costs)), dtype=np.int64 if whole else np.float64)
         return Landscape(
             pack(self.accepts), pack(self.hits), costs, self.n_rows, self.max_stages
+        )
+
+    def scores(self, designs):
+        """The twin's scores as a search would hand them over."""
+        whole = self.landscape().costs.dtype.kind == "i"
+        accepted, correct, spent = zip(*map(self.score, designs), strict=True)
+        return Scores(
+            self.n_rows,
+            np.array(accepted)[:, None],
+            np.array(correct)[:, None],
+            np.array(spent if whole else list(map(float, spent))),
         )
 
     @cached_property
@@ -111,11 +143,37 @@ class Instance:
 
     def front(self):
         """Non-dominated objectives, each with all its designs, the simplest first."""
-        ties = {}
-        for design in every_design(self.n_features, self.max_stages):
-            ties.setdefault(self.score(design), []).append(design)
-        return {
-            vector: designs
-            for vector, designs in ties.items()
-            if not any(dominates(other, vector) for other in ties)
-        }
+        designs = every_design(self.n_features, self.max_stages)
+        return front_of(zip(map(self.score, designs), designs, strict=True))
+
+
+@dataclass(frozen=True)
+class RealInstance:
+    """One of the paper's sets at its threshold, scored in bulk through the evaluator."""
+
+    evaluator: Evaluator
+    bits: tuple
+
+    @classmethod
+    def of(cls, data, min_confidence, max_stages):
+        n_features = data.X.shape[1]
+        split = SplitRows.cut(data.X, data.y, data.train, data.held_out)
+        evaluator = Evaluator(
+            SubsetBank([split], n_features),
+            FeatureCosts.from_array(data.costs),
+            min_confidence,
+            len(data.held_out),
+            max_stages,
+        )
+        return cls(evaluator, evaluator.bits())
+
+    def landscape(self, max_stages):
+        return Landscape(*self.bits, self.evaluator.units, self.evaluator.n_rows, max_stages)
+
+    def front(self, max_stages):
+        """Non-dominated objectives, each with all its designs, the simplest first."""
+        designs = every_design(len(self.evaluator.units), max_stages)
+        scores = self.evaluator.score(np.array(designs, dtype=np.int16))
+        columns = (scores.accepted, scores.correct, scores.spent)
+        vectors = zip(*(column.tolist() for column in columns), strict=True)
+        return front_of(zip(vectors, designs, strict=True))

@@ -16,6 +16,8 @@ from emsco.design import (
     compress,
     count_designs,
     default_max_stages,
+    design_keys,
+    designs_of_keys,
     nested_subsets,
     stage_counts,
     subset_words,
@@ -204,6 +206,29 @@ def test_subsets_as_words_are_the_nested_subsets(n_features):
     assert words.shape == (20, 5, -(-n_features // 32))
     subsets = subsets_of_words(words.reshape(100, -1), n_features)
     assert np.array_equal(subsets.reshape(20, 5, n_features), nested_subsets(designs, 5))
+
+
+@pytest.mark.parametrize("n_features", [1, 3, 4, 5, 8, 9, 30])
+def test_designs_come_back_from_their_keys(n_features):
+    designs = np.random.default_rng(n_features).integers(0, 9, size=(50, n_features))
+    designs = compress(designs)
+    designs.setflags(write=False)
+    keys = design_keys(designs)
+    assert keys.shape == (50, -(-n_features // 4))
+    assert keys.dtype == np.uint64
+    assert np.array_equal(designs_of_keys(keys, n_features), designs)
+
+
+def test_designs_share_a_key_only_where_they_are_equal():
+    listed = np.array(list(product(range(3), repeat=5)), dtype=np.int16)
+    keys = design_keys(np.concatenate([listed, listed]))
+    assert len(np.unique(keys, axis=0)) == len(listed) == 3**5
+    assert np.array_equal(keys[:243], keys[243:])
+
+
+def test_the_largest_stage_fits_into_a_key():
+    designs = np.array([[32_767, 0, 0, 0, 32_767], [32_767, 0, 0, 0, 0]], dtype=np.int16)
+    assert designs_of_keys(design_keys(designs), 5).tolist() == designs.tolist()
 
 
 def test_a_feature_is_one_bit_of_one_word():

@@ -552,3 +552,21 @@ class TestBreeding:
             drawn = np.minimum(np.searchsorted(table, u / rate, side="right"), 3)
             plain = np.unique(np.where(u < rate, drawn, design), return_inverse=True)[1]
             assert mutant.tolist() == plain.tolist()
+
+    @pytest.mark.parametrize("slope", [0.0, 0.1])
+    def test_gaps_equal_the_plain_ones(self, slope):
+        rng = np.random.default_rng(4)
+        points, front = (rng.integers(0, 9, size=(n, 3)) / 8 for n in (300, 12))
+        gaps = np.full(300, np.nan)
+        breeding.measure_gaps(*frozen(points, front), slope, gaps)
+        shortfall = front - points[:, None]
+        behind = shortfall.min(axis=2) + slope * shortfall.sum(axis=2)
+        plain = np.where((shortfall >= 0).all(axis=2), behind, 0.0).max(axis=1)
+        assert (plain == 0).any()
+        assert (plain > 0.25).any()
+        np.testing.assert_allclose(gaps, plain, rtol=1e-12, atol=0)
+
+    def test_no_gap_lies_behind_an_empty_front(self):
+        gaps = np.full(2, np.nan)
+        breeding.measure_gaps(*frozen(np.zeros((2, 3)), np.zeros((0, 3))), 0.1, gaps)
+        assert gaps.tolist() == [0.0, 0.0]

@@ -10,12 +10,15 @@ import pytest
 from emsco.pareto import Ranking
 from emsco.scoring import Scores
 from emsco.search import loop
+from emsco.search.evolution import EvolutionSearch, EvolutionSettings
 from emsco.search.loop import run_search
 from emsco.search.paper import PaperSearch, PaperSettings
 
 
 class CountingSearch:
     """Asks for one design more each generation and finds a front of its own length."""
+
+    archive = None
 
     def __init__(self, n_generations: int = 1000) -> None:
         self.generation = -1
@@ -67,6 +70,11 @@ def paper_search(generations: int = 6) -> PaperSearch:
         max_stages=3, mutation_rate=0.1, population_size=20, generations=generations
     )
     return PaperSearch(5, 1.0, settings, np.random.default_rng(0))
+
+
+def evolution(generations: int = 6) -> EvolutionSearch:
+    settings = EvolutionSettings(max_stages=3, population_size=20, generations=generations)
+    return EvolutionSearch(np.ones(5), settings, np.random.default_rng(0))
 
 
 @pytest.fixture
@@ -174,6 +182,43 @@ def test_other_errors_of_an_evaluator_are_not_swallowed():
 
     with pytest.raises(ValueError, match="out of memory"):
         run_search(CountingSearch(), Broken())
+
+
+# Archives
+
+
+def test_a_search_with_an_archive_ends_with_all_designs_that_tie():
+    class Nearsighted(FakeEvaluator):
+        def score(self, designs):
+            return super().score(designs[:, :2])
+
+    search = evolution()
+    result = run_search(search, Nearsighted())
+    groups = search.archive.ties()
+    assert result.n_tied.tolist() == [len(group) for group in groups]
+    assert max(result.n_tied) > 1
+    for point, group in enumerate(groups):
+        assert np.array_equal(list(result.ties(point)), group)
+        assert np.array_equal(group[0], result.designs[point])
+
+
+def test_a_search_without_an_archive_lists_its_ties_itself():
+    result = run_search(paper_search(), FakeEvaluator())
+    assert result.n_tied is None
+    assert result.ties is None
+
+
+def test_no_search_of_the_loop_proves_its_front():
+    assert not run_search(evolution(), FakeEvaluator()).proven
+    assert not run_search(paper_search(), FakeEvaluator()).proven
+
+
+def test_an_interrupted_search_hands_out_its_archive():
+    with pytest.warns(UserWarning, match="interrupted after 3 generations"):
+        interrupted = run_search(evolution(), FakeEvaluator(interrupted_in=4))
+    whole = run_search(evolution(generations=3), FakeEvaluator())
+    assert np.array_equal(interrupted.designs, whole.designs)
+    assert interrupted.n_tied.tolist() == whole.n_tied.tolist()
 
 
 # Records

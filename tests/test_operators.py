@@ -15,6 +15,7 @@ from emsco.search.operators import (
     growth_probability,
     initial_population,
     mutate,
+    neighbours,
     recombine,
     round_half_up,
     select,
@@ -301,3 +302,65 @@ def test_the_first_designs_are_mutants_at_rate_one_half_given_that_both_stages_a
     chances = np.array([late**n * (1 - late) ** (4 - n) for n in in_second])
     observed = np.bincount(designs @ [1, 2, 4, 8], minlength=16)[1:15]
     assert chisquare(observed, chances / chances.sum() * 20_000).pvalue > UNLIKELY
+
+
+# Neighbours
+
+
+def one_step_away(design, max_stages) -> set[tuple[int, ...]]:
+    """Every design that one move, merge or exchange makes of this one, by lists of stages."""
+    stages = [set(np.flatnonzero(np.equal(design, j)).tolist()) for j in range(max(design) + 1)]
+    found = []
+    for feature in range(len(design)):
+        rest = [stage - {feature} for stage in stages]
+        for j in range(len(stages)):
+            found.append([stage | {feature} if i == j else stage for i, stage in enumerate(rest)])
+        found += [[*rest[:gap], {feature}, *rest[gap:]] for gap in range(len(rest) + 1)]
+    for j in range(len(stages) - 1):
+        before, (one, other), after = stages[:j], stages[j : j + 2], stages[j + 2 :]
+        found += [[*before, one | other, *after], [*before, other, one, *after]]
+    kept = [[stage for stage in chain if stage] for chain in found]
+    genes = (
+        tuple(next(j for j, stage in enumerate(chain) if i in stage) for i in range(len(design)))
+        for chain in kept
+        if len(chain) <= max_stages
+    )
+    return set(genes) - {tuple(design)}
+
+
+@pytest.mark.parametrize("max_stages", [1, 2, 3, 5])
+def test_many_draws_reach_every_design_one_step_away_and_no_other(max_stages):
+    vectors = np.array(list(product(range(max_stages), repeat=5)))
+    designs = frozen(np.unique(compress(vectors), axis=0))
+    found, parent = neighbours(designs, max_stages, 1000, np.random.default_rng(18))
+    for i, design in enumerate(designs.tolist()):
+        reached = {tuple(child) for child in found[parent == i].tolist()}
+        assert reached == one_step_away(design, max_stages)
+
+
+@pytest.mark.parametrize("most", [1, 7])
+def test_few_draws_take_some_of_the_steps_of_each_design_by_lot(most):
+    designs = frozen([[0, 1, 2, 0, 1, 2], [0, 0, 0, 0, 0, 1], [5, 4, 3, 2, 1, 0]])
+    reached = [set(), set(), set()]
+    for seed in range(400):
+        found, parent = neighbours(designs, 6, most, np.random.default_rng(seed))
+        assert np.bincount(parent, minlength=3).max() <= most
+        for child, i in zip(found.tolist(), parent, strict=True):
+            reached[i].add(tuple(child))
+    assert reached == [one_step_away(design, 6) for design in designs.tolist()]
+
+
+def test_neighbours_come_in_the_order_of_their_parents_and_are_compressed():
+    designs = frozen([np.arange(12) % 5, np.arange(12) % 2, np.zeros(12)])
+    found, parent = neighbours(designs, 5, 30, np.random.default_rng(19))
+    assert found.dtype == np.int16
+    assert (np.diff(parent) >= 0).all()
+    assert set(parent.tolist()) == {0, 1, 2}
+    assert np.array_equal(compress(found), found)
+    assert found.max() == 4
+
+
+def test_the_only_design_of_one_feature_has_no_neighbours():
+    found, parent = neighbours(frozen([[0]]), 3, 10, np.random.default_rng(20))
+    assert found.shape == (0, 1)
+    assert parent.shape == (0,)

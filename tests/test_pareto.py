@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emsco.pareto import Ranking, accuracy_key, exact_objectives, pareto_levels
+from emsco.pareto import (
+    Ranking,
+    accuracy_key,
+    balanced_scores,
+    exact_objectives,
+    front_mask,
+    pareto_levels,
+    simplest_first,
+    tie_groups,
+)
 from emsco.scoring import Scores
 
 N_ROWS = 12
@@ -151,6 +160,47 @@ def test_a_float_sum_in_another_order_is_the_same_cost():
 
 def test_float_costs_of_0_tie_only_with_each_other():
     assert pareto_levels(scores_of([(5, 5, 0.0), (5, 5, 1e-30), (5, 5, 0.0)])).tolist() == [0, 1, 0]
+
+
+# Fronts and ties
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(populations)
+def test_the_front_is_what_nothing_dominates_ties_included(rows):
+    plain = [level == 0 for level in plain_levels(plain_objectives(rows))]
+    assert front_mask(scores_of(rows)).tolist() == plain
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(populations)
+def test_designs_share_a_tie_group_exactly_where_their_objectives_are_equal(rows):
+    points = plain_objectives(rows)
+    same = [[one == other for other in points] for one in points]
+    group = tie_groups(scores_of(rows))
+    assert (group[:, None] == group).tolist() == same
+
+
+def test_float_costs_within_a_relative_billionth_share_a_tie_group():
+    rows = [(5, 5, 0.1 + 0.2 + 0.3), (5, 5, 0.3 + 0.2 + 0.1), (5, 5, 0.7)]
+    group = tie_groups(scores_of(rows)).tolist()
+    assert group[0] == group[1] != group[2]
+    assert front_mask(scores_of(rows)).tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("n_features", [3, 40])  # numbers of chromosomes, and their ranks
+def test_simple_designs_have_fewer_stages_then_the_smaller_chromosome(n_features):
+    designs = np.random.default_rng(1).integers(0, 3, size=(60, n_features)).astype(np.int16)
+    order = simplest_first(designs)
+    plain = sorted(designs.tolist(), key=lambda design: (max(design), design))
+    assert designs[order].tolist() == plain
+
+
+def test_a_balanced_score_is_the_length_of_coverage_accuracy_and_cost_saved():
+    scores = scores_of([(12, 12, 0), (6, 3, 24), (0, 0, 48)], per_one=2)
+    assert balanced_scores(scores, 2.0).tolist() == pytest.approx(
+        [3**0.5, (0.5**2 + 0.5**2 + 0.5**2) ** 0.5, 0.0]
+    )
 
 
 # Fitness: the paper's Property 2

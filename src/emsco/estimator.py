@@ -134,7 +134,9 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    >>> clf = EMSCOClassifier(min_confidence=0.9, max_stages=3, generations=20, random_state=0)
+    >>> clf = EMSCOClassifier(
+    ...     min_confidence=0.9, max_stages=3, search="evolution", generations=20, random_state=0
+    ... )
     >>> clf.fit(X.iloc[:400], y[:400]).stop_reason_
     'all 20 generations have run'
     >>> decisions = clf.decide(X.iloc[400:])

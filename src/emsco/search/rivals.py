@@ -11,10 +11,11 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._typing import FloatArray, StageArray
-from emsco.design import compress
+from emsco.design import compress, design_keys
 from emsco.scoring import Scores
 from emsco.search.archive import Archive
 from emsco.search.operators import initial_population, mutate, recombine
+from emsco.subsets.slots import SlotTable
 
 __all__ = ["GSEMO", "NSGA2", "RandomSearch"]
 
@@ -32,20 +33,24 @@ class _ArchivingSearch:
         self._max_stages = max_stages
         self._rng = rng
         self._asked: StageArray = self.archive.designs
+        self._seen = SlotTable(2**62, n_words=-(-len(costs) // 4))
+        self._front: tuple[StageArray, Scores] | None = None
 
     @property
     def front(self) -> tuple[StageArray, Scores]:
         """The simplest design of each non-dominated objective vector, the best balanced first."""
-        return self.archive.front()
+        if self._front is None:
+            self._front = self.archive.front()
+        return self._front
 
     def tell(self, scores: Scores) -> None:
-        """Take the scores of the designs last asked for."""
-        known = {design.tobytes() for design in self.archive.designs}
-        new = np.array([design.tobytes() not in known for design in self._asked])
-        _, first = np.unique(self._asked, axis=0, return_index=True)
-        chosen = np.intersect1d(first, np.flatnonzero(new))
-        if chosen.size:
-            self.archive.add(self._asked[chosen], scores[chosen])
+        """Take the scores of the designs last asked for, some of which may be old."""
+        with self._seen.claim(design_keys(self._asked)) as claim:
+            _, first = np.unique(claim.slots, return_index=True)
+        new = first[np.isin(claim.slots[first], claim.new_slots)]
+        if new.size:
+            self.archive.add(self._asked[new], scores[new])
+            self._front = None
         self.generation += 1
 
     def _start(self, n_designs: int) -> StageArray:
@@ -86,7 +91,7 @@ class GSEMO(_ArchivingSearch):
         if self.generation < 0:
             self._asked = self._start(1)
             return self._asked
-        members, _ = self.archive.front()
+        members, _ = self.front
         parents = members[self._rng.integers(len(members), size=self._batch)]
         redrawn = self._rng.random(parents.shape) < 1 / self._n_features
         highest = np.minimum(parents.max(axis=1, keepdims=True) + 1, self._max_stages - 1)

@@ -1,0 +1,161 @@
+"""Exact fronts: seconds, designs a second, beside a NumPy twin and a bare popcount loop."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numba import njit
+from timing import CORES, SEED, best_of
+
+from emsco.datasets import load, paper_split
+from emsco.kernels.bits import popcount
+from emsco.scoring import Evaluator
+from emsco.search.exact import ExactFront, find_front
+from emsco.search.landscape import Landscape
+from emsco.subsets.bank import SplitRows, SubsetBank
+
+TWIN_DESIGNS = 2_000_000
+BARE_PAIRS = 50_000_000
+CREDIT_MEMORY = 14 * 2**30
+
+
+def evaluator(name: str, max_stages: int, n_jobs: int = CORES) -> Evaluator:
+    """A fresh evaluator, with a bank that has fitted nothing yet."""
+    data = load(name, SEED)
+    train, held_out, _ = paper_split(len(data.X), SEED)
+    split = SplitRows.cut(data.X, data.y, train, held_out)
+    bank = SubsetBank([split], data.X.shape[1], n_jobs=n_jobs)
+    return Evaluator(bank, data.costs, data.min_confidence, len(held_out), max_stages)
+
+
+def open_landscape(name: str, max_stages: int) -> Landscape:
+    """Fit every subset of a set."""
+    scorer = evaluator(name, max_stages)
+    return Landscape(*scorer.bits(), scorer.units, scorer.n_rows, max_stages)
+
+
+def solve(name: str, max_stages: int, memory: int = 2**31) -> tuple[Landscape, ExactFront]:
+    """The exact front, fits included."""
+    landscape = open_landscape(name, max_stages)
+    return landscape, find_front(landscape, memory_limit=memory, n_jobs=CORES)
+
+
+def score_in_numpy(landscape: Landscape, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Objectives of the designs (first, second, third, full), all of them in whole arrays."""
+    accepts, hits = landscape.accepts, landscape.hits
+    cost = landscape.totals(np.asarray(landscape.costs, dtype=np.float64))
+    best = np.full((landscape.n_rows + 1) ** 2, np.inf)
+    full = len(cost) - 1
+    for one, two in zip(first.tolist(), second.tolist(), strict=True):
+        third = supersets(two, full)
+        chain = [np.array([one]), np.array([two]), third, np.array([full])]
+        left = np.full((1, accepts.shape[1]), ~np.uint64(0))
+        n_left, correct, spent, before = landscape.n_rows, 0, 0.0, 0.0
+        for subset in chain:
+            spent = spent + n_left * (cost[subset] - before)
+            leaving = left & accepts[subset]
+            correct = correct + np.bitwise_count(leaving & hits[subset]).sum(axis=1)
+            n_left = n_left - np.bitwise_count(leaving).sum(axis=1)
+            left = left & ~accepts[subset]
+            before = cost[subset]
+        cell = (landscape.n_rows - n_left) * (landscape.n_rows + 1) + correct
+        np.minimum.at(best, cell, spent)
+    return best
+
+
+def supersets(subset: int, full: int) -> np.ndarray:
+    """All subsets between one and the full one, both left out."""
+    added = np.zeros(1, dtype=np.int64)
+    for i in range(full.bit_length()):
+        if not subset >> i & 1:
+            added = np.concatenate([added, added + (1 << i)])
+    return subset + added[1:-1]
+
+
+def twin_seconds_per_design(landscape: Landscape) -> float:
+    """Time of the NumPy twin on a sample of designs with four stages, for each of them."""
+    rng = np.random.default_rng(SEED)
+    full = 2**landscape.n_features - 1
+    pairs: list[tuple[int, int]] = []
+    n_designs = 0
+    while n_designs < TWIN_DESIGNS:
+        stages = rng.integers(0, 4, size=landscape.n_features)
+        one, two = (int(((stages <= j) << np.arange(landscape.n_features)).sum()) for j in (0, 1))
+        if 0 < one < two < full:
+            pairs.append((one, two))
+            n_designs += len(supersets(two, full))
+    first, second = np.array(pairs).T
+    return best_of(1, lambda: score_in_numpy(landscape, first, second)) / n_designs
+
+
+@njit(nogil=True)
+def and_and_count(left, right, n_pairs):
+    """AND and popcount of rows of words, pair after pair, and nothing else."""
+    total = np.uint64(0)
+    n_left, n_right = len(left), len(right)
+    done = 0
+    while done < n_pairs:
+        for i in range(n_left):
+            for j in range(n_right):
+                for w in range(left.shape[1]):
+                    total += popcount(left[i, w] & right[j, w])
+            done += n_right
+    return total
+
+
+def bare_seconds_per_design(landscape: Landscape) -> float:
+    """Time of the bare loop for the words of one closing stage: accepted, ends, ends wrong."""
+    rows = np.ascontiguousarray(landscape.accepts[: min(512, len(landscape.accepts))])
+    and_and_count(rows, rows, 1)
+    return 3 * best_of(3, lambda: and_and_count(rows, rows, BARE_PAIRS)) / BARE_PAIRS
+
+
+def report_landscapes() -> None:
+    """The nine landscapes of the paper."""
+    solve("pima", 3)  # compiles
+    total = 0.0
+    for name in ("pima", "heart", "credit"):
+        for k in (2, 3, 4):
+            started = time.perf_counter()
+            landscape, front = solve(name, k)
+            seconds = time.perf_counter() - started
+            total += seconds
+            print(
+                f"{name}, {k} stages: {landscape.n_designs:,} designs, {front.n_covered:,} covered,"
+                f" {len(front.designs)} vectors, {front.n_tied.sum():,} optimal designs, "
+                f"{seconds:.2f} s, {1e9 * seconds / landscape.n_designs:,.1f} ns a design, "
+                f"{landscape.n_designs / seconds:,.0f} designs a second; "
+                f"{front.n_transitions:,} looked at",
+                flush=True,
+            )
+    print(f"all nine, fits included: {total:.1f} s")
+    landscape = open_landscape("credit", 4)
+    seconds = best_of(3, lambda: find_front(landscape, n_jobs=1))
+    front = find_front(landscape, n_jobs=1)
+    ours = seconds / landscape.n_designs
+    looked_at = seconds / front.n_transitions
+    twin, bare = twin_seconds_per_design(landscape), bare_seconds_per_design(landscape)
+    print(f"credit, 4 stages, one thread, fits not included: {seconds:.2f} s")
+    print(f"  {1e9 * ours:.1f} ns a design, {1e9 * looked_at:.1f} ns a chain looked at")
+    print(f"  NumPy twin: {1e9 * twin:.0f} ns a design, ratio {twin / ours:,.0f}")
+    print(f"  bare AND and popcount: {1e9 * bare:.1f} ns a design, ratio {bare / ours:.2f}")
+
+
+def report_all_stages(credit: bool) -> None:
+    """Exact fronts with as many stages as features."""
+    solve("pima", 3)
+    cases = [("pima", 8, 2**31), ("heart", 12, 2**31)]
+    if credit:
+        cases.append(("credit", 14, CREDIT_MEMORY))
+    for name, k, memory in cases:
+        started = time.perf_counter()
+        landscape, front = solve(name, k, memory)
+        seconds = time.perf_counter() - started
+        print(
+            f"{name}, {k} stages: {landscape.n_designs:,} designs, {front.n_covered:,} covered, "
+            f"{len(front.designs)} vectors, {front.n_tied.sum():,} optimal designs, "
+            f"{front.n_labels:,} kinds of chains, {seconds:.1f} s, "
+            f"{front.stopped or 'proven'}",
+            flush=True,
+        )

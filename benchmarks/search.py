@@ -1,0 +1,64 @@
+"""How fast the exact front is found, and how much of it, or how good a one, searches find.
+
+    python benchmarks/search.py                    all sections, about an hour on two cores
+    python benchmarks/search.py landscapes every   some of them
+    python benchmarks/search.py found --seeds 5    fewer seeds
+
+landscapes: the nine exact fronts of the paper, beside a NumPy twin and the machine's own limit.
+every: exact fronts without a limit of stages (Pima, Heart; Credit with --credit).
+found: share of the true front, hypervolume ratio, IGD+ and epsilon, over distinct designs scored.
+volume: hypervolume on sets whose true front nobody knows.
+
+Heart, Credit and Pima are read from the folder that EMSCO_DATA names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import platform
+
+import exact_speed
+import search_quality
+from timing import CORES, SEED
+
+SECTIONS = {
+    "landscapes": lambda _: exact_speed.report_landscapes(),
+    "every": lambda options: exact_speed.report_all_stages(options.credit),
+    "found": lambda options: search_quality.report_found(options.seeds, options.searches),
+    "volume": lambda options: search_quality.report_volume(
+        options.seeds, options.searches, options.sets
+    ),
+}
+
+
+def main() -> None:
+    """Run the sections named on the command line, or all."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
+    parser.add_argument("--seeds", type=int, default=20, help="runs of each search")
+    parser.add_argument("--credit", action="store_true", help="Credit with 14 stages, too")
+    parser.add_argument(
+        "--searches",
+        nargs="+",
+        default=search_quality.SEARCHES,
+        choices=search_quality.SEARCHES,
+        help="which searches, evolution among them",
+    )
+    parser.add_argument(
+        "--sets", nargs="+", default=search_quality.UNKNOWN, help="sets of the section volume"
+    )
+    options = parser.parse_args()
+    if unknown := [name for name in options.sections if name not in SECTIONS]:
+        parser.error(f"SECTION must be one of {', '.join(SECTIONS)}, got {unknown[0]!r}.")
+    where = f"{platform.machine()}, {CORES} cores, Python {platform.python_version()}"
+    print(f"{datetime.date.today()}, {where}, seed {SEED}")
+    for name in options.sections or SECTIONS:
+        print(f"\n## {name}", flush=True)
+        SECTIONS[name](options)
+
+
+if __name__ == "__main__":
+    main()

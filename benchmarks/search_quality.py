@@ -1,0 +1,149 @@
+"""What searches find at equal numbers of distinct designs scored."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from exact_speed import evaluator
+from joblib import Parallel, delayed
+from timing import CORES, SEED
+
+from emsco.datasets import load
+from emsco.design import default_max_stages
+from emsco.quality import FrontQuality
+from emsco.scoring import Evaluator, Scores
+from emsco.search.archive import Archive
+from emsco.search.evolution import EvolutionSearch, EvolutionSettings
+from emsco.search.exact import find_front
+from emsco.search.landscape import Landscape
+from emsco.search.loop import Search
+from emsco.search.paper import PaperSearch, PaperSettings
+from emsco.search.rivals import GSEMO, NSGA2, RandomSearch
+
+BUDGET = 45_000  # the paper's 300 × 150
+MARKS = (1_000, 2_000, 5_000, 10_000, 20_000, 45_000)
+SEARCHES = ("evolution", "nsga2", "gsemo", "paper", "random")
+UNKNOWN = ("breast_cancer", "synthetic15", "synthetic50")
+# The paper's own settings for its sets; 1 / n mutations where it has none.
+PAPER_SETTINGS = {
+    "heart": {"mutation_rate": 0.075, "crossover_rate": 0.75},
+    "credit": {"mutation_rate": 0.075, "stage_bias": 2.5},
+    "pima": {"mutation_rate": 0.075},
+    "synthetic15": {"mutation_rate": 0.075, "population_size": 250},
+    "synthetic50": {"mutation_rate": 0.05, "stage_bias": 2.5},
+    "breast_cancer": {"mutation_rate": 1 / 30},
+}
+MOST_IDLE = 500  # rounds without a new design, after which a search counts as ended
+
+
+def open_search(name: str, data: str, costs: np.ndarray, max_stages: int, seed: int) -> Search:
+    """A search by name, for at least BUDGET distinct designs where it does not end itself."""
+    rng = np.random.default_rng([SEED, seed])
+    if name == "evolution":
+        return EvolutionSearch(costs, EvolutionSettings(max_stages), rng)
+    if name == "paper":
+        settings = PaperSettings(max_stages, **PAPER_SETTINGS[data])
+        return PaperSearch(len(costs), float(costs[costs > 0].min()), settings, rng)
+    rivals = {"nsga2": NSGA2, "gsemo": GSEMO, "random": RandomSearch}
+    return rivals[name](costs, max_stages, rng)
+
+
+def follow(search: Search, scorer: Evaluator, total_cost: float) -> dict[int, Scores]:
+    """The front of everything scored, whenever the number of distinct designs passes a mark."""
+    archive: Archive | None = None
+    seen: set[bytes] = set()
+    fronts: dict[int, Scores] = {}
+    idle = 0
+    while search.stop_reason is None and len(seen) < BUDGET and idle < MOST_IDLE:
+        designs = search.ask()
+        scores = scorer.score(designs)
+        search.tell(scores)
+        keys = [design.tobytes() for design in designs]
+        new = [i for i, key in enumerate(keys) if key not in seen and not seen.add(key)]
+        idle = 0 if new else idle + 1
+        new = np.array(new[: BUDGET - (len(seen) - len(new))], dtype=np.int64)
+        archive = archive or Archive(designs.shape[1], total_cost)
+        if new.size:
+            archive.add(designs[new], scores[new])
+        for mark in MARKS:
+            if len(seen) >= mark and mark not in fronts:
+                fronts[mark] = archive.front()[1]
+    for mark in MARKS:
+        fronts.setdefault(mark, archive.front()[1])
+    return fronts
+
+
+def one_run(
+    data: str, max_stages: int, search: str, seed: int, truth: Scores | None
+) -> tuple[dict[int, FrontQuality], int, float]:
+    """Quality at each mark, subsets fitted for it, and seconds."""
+    scorer = evaluator(data, max_stages, n_jobs=1)
+    costs = load(data, SEED).costs
+    started = time.perf_counter()
+    fronts = follow(open_search(search, data, costs.costs, max_stages, seed), scorer, costs.total)
+    seconds = time.perf_counter() - started
+    quality = {mark: FrontQuality.of(front, costs.total, truth) for mark, front in fronts.items()}
+    return quality, scorer.n_subsets, seconds
+
+
+def all_runs(
+    data: str, max_stages: int, seeds: int, searches: Sequence[str], truth: Scores | None
+) -> dict[str, list[tuple[dict[int, FrontQuality], int, float]]]:
+    """Every search with every seed, in processes."""
+    jobs = [(search, seed) for search in searches for seed in range(seeds)]
+    results = Parallel(n_jobs=CORES)(
+        delayed(one_run)(data, max_stages, search, seed, truth) for search, seed in jobs
+    )
+    runs: dict[str, list] = {search: [] for search in searches}
+    for (search, _), result in zip(jobs, results, strict=True):
+        runs[search].append(result)
+    return runs
+
+
+def report_found(seeds: int, searches: Sequence[str]) -> None:
+    """How much of the true front each search finds."""
+    for data in ("pima", "heart", "credit"):
+        for k in (2, 3, 4):
+            scorer = evaluator(data, k)
+            landscape = Landscape(*scorer.bits(), scorer.units, scorer.n_rows, k)
+            truth = scorer.score(find_front(landscape, n_jobs=CORES).designs)
+            runs = all_runs(data, k, seeds, searches, truth)
+            print(f"{data}, {k} stages, {len(truth)} vectors, {seeds} seeds")
+            for search, results in runs.items():
+                last = [quality[BUDGET] for quality, _, _ in results]
+                shares = np.array([q.share for q in last])
+                print(
+                    f"  {search:9} share {shares.mean():.4f}, worst {shares.min():.4f}; "
+                    f"hypervolume ratio {np.mean([q.hypervolume_ratio for q in last]):.5f}, "
+                    f"IGD+ {np.mean([q.igd_plus for q in last]):.5f}, "
+                    f"epsilon {np.mean([q.epsilon for q in last]):.5f}; share at "
+                    + ", ".join(
+                        f"{mark:,}: {np.mean([q[mark].share for q, _, _ in results]):.2f}"
+                        for mark in MARKS[:-1]
+                    ),
+                    flush=True,
+                )
+
+
+def report_volume(seeds: int, searches: Sequence[str], sets: Sequence[str]) -> None:
+    """Hypervolume where the true front is not known, and in how many seeds ours is best."""
+    for data in sets:
+        k = default_max_stages(load(data, SEED).X.shape[1])
+        runs = all_runs(data, k, seeds, searches, None)
+        ours = np.array([q[BUDGET].hypervolume for q, _, _ in runs["evolution"]])
+        print(f"{data}, {k} stages, {seeds} seeds")
+        for search, results in runs.items():
+            volume = np.array([q[BUDGET].hypervolume for q, _, _ in results])
+            print(
+                f"  {search:9} hypervolume {volume.mean():.5f}, worst {volume.min():.5f}; "
+                f"evolution is at least as good in {int((ours >= volume).sum())} of {seeds}; "
+                f"subsets {np.mean([n for _, n, _ in results]):,.0f}, "
+                f"{np.mean([s for _, _, s in results]):.1f} s; at "
+                + ", ".join(
+                    f"{mark:,}: {np.mean([q[mark].hypervolume for q, _, _ in results]):.4f}"
+                    for mark in MARKS[:-1]
+                ),
+                flush=True,
+            )
