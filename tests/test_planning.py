@@ -1,0 +1,358 @@
+"""Which search is run, what is said about it, and that exact search ends as it should."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count, product
+
+import numpy as np
+import pytest
+
+from emsco.costs import FeatureCosts
+from emsco.design import compress, count_designs
+from emsco.errors import ParameterError
+from emsco.pareto import front_mask
+from emsco.scoring import Evaluator
+from emsco.search import planning
+from emsco.search.paper import PaperSettings
+from emsco.search.planning import Problem, SearchPlan, plan_search
+from emsco.subsets.bank import SplitRows, SubsetBank
+
+PLENTY = 2**40
+
+
+def problem_of(n_features, n_train=100, capacity=PLENTY, n_jobs=1) -> Problem:
+    """One to plan for, not to run."""
+    return Problem(None, np.ones(n_features), n_train, capacity, 2**30, n_jobs)
+
+
+def settings_of(max_stages, **options) -> PaperSettings:
+    return PaperSettings(
+        **{
+            "max_stages": max_stages,
+            "mutation_rate": 0.1,
+            "population_size": 20,
+            "generations": 4,
+            **options,
+        }
+    )
+
+
+class Watcher:
+    """Writes down what it is told; may press Ctrl-C."""
+
+    def __init__(self, interrupts=False):
+        self.began, self.generations, self.parts = [], [], []
+        self._interrupts = interrupts
+
+    def begin(self, what, total):
+        self.began.append((what, total))
+
+    def generation(self, record):
+        self.generations.append(record)
+
+    def exact(self, progress):
+        self.parts.append(progress)
+        if self._interrupts:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def problem(small_problem):
+    split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))
+    costs = FeatureCosts.from_array([3, 1, 4, 1, 5, 9])
+    evaluator = Evaluator(SubsetBank([split], 6), costs, 0.6, 60, 3)
+    return Problem(evaluator, costs.costs, 60, PLENTY, 2**30, n_jobs=1)
+
+
+def run(problem, kind="exact", time_limit=None, watcher=None, why="", **options):
+    plan = SearchPlan(kind, settings_of(3, **options), why)
+    return plan.run(problem, np.random.default_rng(0), time_limit, watcher or Watcher())
+
+
+def every_design(n_features, max_stages) -> np.ndarray:
+    return np.unique(compress(list(product(range(max_stages), repeat=n_features))), axis=0)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time that passes only when exact search reads it: one second a reading."""
+    seconds = count(100.0)
+    monkeypatch.setattr(planning, "perf_counter", lambda: next(seconds))
+
+
+# The choice
+
+
+@pytest.mark.parametrize("search", ["evolution", "paper"])
+def test_a_search_named_is_a_search_run_however_large_the_space(search):
+    assert plan_search(search, problem_of(200), settings_of(10)) == SearchPlan(
+        search, settings_of(10)
+    )
+
+
+def test_exact_search_asked_for_is_not_explained():
+    assert plan_search("exact", problem_of(8), settings_of(4)) == SearchPlan(
+        "exact", settings_of(4)
+    )
+
+
+def test_auto_is_exact_where_that_takes_a_moment_and_says_so():
+    plan = plan_search("auto", problem_of(8), settings_of(4))
+    why = "exact search was chosen because it takes about a second or less"
+    assert (plan.kind, plan.why) == ("exact", why)
+
+
+def test_auto_is_evolution_where_exact_would_take_long_and_says_how_long():
+    plan = plan_search("auto", problem_of(16), settings_of(8))
+    assert plan.kind == "evolution"
+    assert plan.why == (
+        f"evolution was chosen because exact search over {count_designs(16, 8):,} designs would "
+        "take about 19 minutes"
+    )
+
+
+@pytest.mark.parametrize(("spared", "kind"), [(0.0, "exact"), (1e-9, "evolution")])
+def test_auto_is_exact_up_to_the_seconds_it_may_take(monkeypatch, spared, kind):
+    seconds = planning._exact_seconds(problem_of(12), 4)
+    monkeypatch.setattr(planning, "_SECONDS", seconds - spared)
+    assert plan_search("auto", problem_of(12), settings_of(4)).kind == kind
+
+
+@pytest.mark.parametrize(("n_features", "kind"), [(12, "exact"), (20, "evolution")])
+def test_auto_gives_exact_search_seconds_not_minutes(n_features, kind):
+    assert plan_search("auto", problem_of(n_features, 500), settings_of(4)).kind == kind
+
+
+def test_more_rows_features_or_stages_take_longer_and_more_jobs_less():
+    base = planning._exact_seconds(problem_of(12), 3)
+    assert planning._exact_seconds(problem_of(12, n_train=10_000), 3) > base
+    assert planning._exact_seconds(problem_of(13), 3) > 2 * base
+    assert planning._exact_seconds(problem_of(12), 4) > base
+    assert planning._exact_seconds(problem_of(12, n_jobs=4), 3) == base / 4
+
+
+# What is out of reach
+
+
+def test_too_many_features_are_refused_with_their_size_their_time_and_the_way_out():
+    with pytest.raises(ParameterError) as caught:  # noqa: PT011  # compared as a whole
+        plan_search("exact", problem_of(31), settings_of(2))
+    assert str(caught.value) == (
+        'search="exact" would have to settle 2,147,483,647 designs and fit 2,147,483,647 subsets '
+        'of 31 features, about 11 hours in all; use search="evolution", fewer features or stages.'
+    )
+
+
+def test_30_features_are_not_too_many_for_two_stages():
+    assert plan_search("exact", problem_of(30), settings_of(2)).kind == "exact"
+
+
+@pytest.mark.parametrize("search", ["exact", "auto"])
+def test_subsets_past_the_memory_are_an_obstacle(search):
+    assert plan_search(search, problem_of(8, capacity=255), settings_of(4)).kind == "exact"
+    why = "keep 255 subsets of 8 features, of which memory_limit holds 254"
+    if search == "auto":
+        plan = plan_search(search, problem_of(8, capacity=254), settings_of(4))
+        assert plan.kind == "evolution"
+        assert plan.why.endswith(f"over 46,875 designs would {why}")
+    else:
+        with pytest.raises(ParameterError, match=f"settle 46,875 designs and {why}, about"):
+            plan_search(search, problem_of(8, capacity=254), settings_of(4))
+
+
+def test_more_than_a_day_is_refused():
+    with pytest.raises(ParameterError, match=r"and fit 1,048,575 subsets, about \d+ days in all"):
+        plan_search("exact", problem_of(20, n_train=2_000_000), settings_of(2))
+    assert plan_search("exact", problem_of(20, n_train=600_000), settings_of(2)).kind == "exact"
+
+
+def test_chromosomes_past_the_numbers_that_hold_them_are_refused():
+    assert plan_search("exact", problem_of(18, n_jobs=64), settings_of(9)).kind == "exact"
+    with pytest.raises(ParameterError, match=r'^search="exact" would have to settle .* designs'):
+        plan_search("exact", problem_of(18, n_jobs=64), settings_of(10))
+
+
+def test_huge_spaces_are_told_by_their_magnitude():
+    plan = plan_search("auto", problem_of(400), settings_of(10))
+    assert plan.why == (
+        "evolution was chosen because exact search over about 10^399 designs would fit about "
+        "10^120 subsets of 400 features"
+    )
+
+
+@pytest.mark.xfail(reason="Python refuses to write whole numbers of more than 4,300 digits")
+def test_thousands_of_features_have_a_plan():
+    assert plan_search("auto", problem_of(5000), settings_of(10)).kind == "evolution"
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.2, "a second or less"),
+        (2, "2 seconds"),
+        (119, "119 seconds"),
+        (120, "2 minutes"),
+        (7199, "120 minutes"),
+        (7200, "2 hours"),
+        (2 * 86_400, "2 days"),
+        (2 * 365.25 * 86_400, "2 years"),
+        (365.25 * 86_400 * 12_345, "12,345 years"),
+        (1e40, "eons"),
+    ],
+)
+def test_durations_are_told_in_the_largest_unit_of_which_there_are_two(seconds, words):
+    assert planning._duration(seconds) == words
+
+
+@pytest.mark.xfail(reason='1 to 1.5 seconds are "1 seconds"')
+def test_one_second_is_no_plural():
+    assert "1 seconds" not in planning._duration(1.2)
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(7, "7"), (10**15 - 1, "999,999,999,999,999"), (10**15, "about 10^15"), (9**40, "about 10^38")],
+)
+def test_numbers_are_told_by_digits_or_by_magnitude(number, words):
+    assert planning._readable(number) == words
+
+
+# Exact search
+
+
+def test_exact_search_finds_what_scoring_every_design_finds(problem):
+    result = run(problem)
+    designs = every_design(6, 3)
+    scores = problem.evaluator.score(designs)
+    on_front = front_mask(scores)
+    found = np.concatenate([list(result.ties(i)) for i in range(len(result.designs))])
+    assert sorted(found.tolist()) == sorted(designs[on_front].tolist())
+    assert result.n_tied.sum() == on_front.sum()
+    assert result.proven
+
+
+def test_a_proven_front_says_so_and_counts_the_whole_space(problem):
+    result = run(problem)
+    assert result.stop_reason == "the front is proven: all 603 designs are settled"
+    assert (result.records[-1].n_designs, result.records[-1].n_subsets) == (603, 63)
+    assert [record.generation for record in result.records] == [0, 1]
+    assert result.records[-1].n_front == len(result.designs)
+
+
+def test_the_reason_for_the_choice_follows_the_reason_to_stop(problem):
+    assert run(problem, why="it was quick").stop_reason.endswith("are settled; it was quick")
+    reason = run(problem, kind="evolution", why="it was long").stop_reason
+    assert reason == "all 4 generations have run; it was long"
+
+
+def test_large_spaces_are_warmed_up_and_give_the_same_front(problem, monkeypatch):
+    cold, watcher = run(problem), Watcher()
+    monkeypatch.setattr(planning, "_LARGE", 0)
+    warm = run(problem, watcher=watcher)
+    assert watcher.began == [("first designs", 4), ("exact", 5)]
+    assert [record.generation for record in warm.records] == [0, 1, 2, 3, 4, 5]
+    assert warm.designs.tolist() == cold.designs.tolist()
+    assert warm.n_tied.tolist() == cold.n_tied.tolist()
+
+
+def test_a_watcher_sees_first_designs_and_then_the_sizes_of_chains(problem):
+    watcher = Watcher()
+    run(problem, watcher=watcher)
+    assert watcher.began == [("first designs", 0), ("exact", 5)]
+    assert len(watcher.generations) == 1
+    done = [part.done for part in watcher.parts]
+    assert done == sorted(done)
+    assert done[-1] == 5
+    assert watcher.parts[-1].n_covered == 603
+
+
+@pytest.mark.parametrize(("kind", "generations"), [("evolution", 4), ("paper", 4)])
+def test_a_watcher_sees_every_generation_of_the_other_searches(problem, kind, generations):
+    watcher = Watcher()
+    run(problem, kind, watcher=watcher)
+    assert watcher.began == [(kind, generations)]
+    assert [record.generation for record in watcher.generations] == [0, 1, 2, 3, 4]
+    assert watcher.parts == []
+
+
+def test_evolution_is_given_patience(problem):
+    result = run(problem, "evolution", generations=100, population_size=7, patience=1)
+    assert result.stop_reason == "the front has stayed the same for 1 generations"
+
+
+def test_a_front_of_one_stage_is_proven_at_once(problem):
+    plan = SearchPlan("exact", settings_of(1))
+    result = plan.run(problem, np.random.default_rng(0), None, Watcher())
+    assert result.designs.tolist() == [[0] * 6]
+    assert result.proven
+
+
+# Exact search that ends early
+
+
+def check_unproven(problem, result):
+    """What is known: designs that were scored, none of which dominates another."""
+    scores = problem.evaluator.score(result.designs)
+    assert not result.proven
+    assert front_mask(scores).all()
+    assert np.array_equal(scores.spent, result.scores.spent)
+    assert [next(result.ties(i)).tolist() for i in range(len(result.designs))] == (
+        result.designs.tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    ("time_limit", "settled"),
+    [(0.5, "0 designs were settled"), (1.5, r"[1-9]\d* designs were settled")],
+    ids=["fitting", "chaining"],
+)
+def test_a_time_limit_ends_exact_search_with_what_is_known(problem, clock, time_limit, settled):
+    result = run(problem, time_limit=time_limit)
+    check_unproven(problem, result)
+    pattern = f"^the time limit of {time_limit} s was reached, so the front is not proven"
+    with pytest.raises(RuntimeError, match=rf"{pattern} \({settled}\)$"):
+        raise RuntimeError(result.stop_reason)
+
+
+def test_a_time_limit_during_the_first_designs_leaves_nothing_proven(problem, monkeypatch):
+    monkeypatch.setattr(planning, "_LARGE", 0)
+    result = run(problem, time_limit=1e-9)
+    check_unproven(problem, result)
+    assert len(result.records) == 1
+    assert result.stop_reason == (
+        "the time limit of 1e-09 s was reached, so the front is not proven "
+        "(0 designs were settled)"
+    )
+
+
+def test_time_enough_proves_the_front(problem, clock):
+    assert run(problem, time_limit=1000).proven
+
+
+def test_ctrl_c_while_chaining_keeps_what_is_known(problem):
+    with pytest.warns(UserWarning, match=r"^Search interrupted; what it has found .* not proven"):
+        result = run(problem, watcher=Watcher(interrupts=True))
+    check_unproven(problem, result)
+    assert result.stop_reason.startswith("interrupted, so the front is not proven (")
+
+
+@pytest.mark.xfail(raises=KeyboardInterrupt, reason="only the time limit is minded while fitting")
+def test_ctrl_c_while_fitting_all_subsets_keeps_the_first_designs(problem, monkeypatch):
+    def interrupted(_, check):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Evaluator, "bits", interrupted)
+    with pytest.warns(UserWarning, match="not proven"):
+        result = run(problem)
+    check_unproven(problem, result)
+
+
+def test_too_little_memory_for_chains_keeps_what_is_known(problem):
+    result = run(replace(problem, memory_limit=1))
+    check_unproven(problem, result)
+    assert "memory_limit" in result.stop_reason
+    assert "so the front is not proven" in result.stop_reason
