@@ -3,7 +3,14 @@
 from emsco.cascade import Cascade, Decisions, Evaluation, ExitReport
 from emsco.costs import FeatureCosts
 from emsco.design import Design
-from emsco.errors import CostsError, DataError, EMSCOError, NoSuchDesign, ParameterError
+from emsco.errors import (
+    CostsError,
+    DataError,
+    EMSCOError,
+    MemoryLimitError,
+    NoSuchDesign,
+    ParameterError,
+)
 from emsco.estimator import EMSCOClassifier, Generation
 from emsco.front import ParetoFront, ParetoPoint
 
@@ -19,6 +26,7 @@ __all__ = [
     "ExitReport",
     "FeatureCosts",
     "Generation",
+    "MemoryLimitError",
     "NoSuchDesign",
     "ParameterError",
     "ParetoFront",

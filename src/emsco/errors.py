@@ -3,11 +3,19 @@
 EMSCOError
 ├── CostsError       (ValueError)   costs that cannot be used
 ├── DataError        (ValueError)   rows, labels or splits that cannot be used
+├── MemoryLimitError (MemoryError)  a result that does not fit into memory_limit
 ├── ParameterError   (ValueError)   a parameter outside its rule
 └── NoSuchDesign     (LookupError)  no point of a front is within the limits
 """
 
-__all__ = ["CostsError", "DataError", "EMSCOError", "NoSuchDesign", "ParameterError"]
+__all__ = [
+    "CostsError",
+    "DataError",
+    "EMSCOError",
+    "MemoryLimitError",
+    "NoSuchDesign",
+    "ParameterError",
+]
 
 
 class EMSCOError(Exception):
@@ -20,6 +28,10 @@ class CostsError(EMSCOError, ValueError):
 
 class DataError(EMSCOError, ValueError):
     """Rows, labels or splits cannot be used as they are."""
+
+
+class MemoryLimitError(EMSCOError, MemoryError):
+    """A result does not fit into the memory that it may take."""
 
 
 class ParameterError(EMSCOError, ValueError):

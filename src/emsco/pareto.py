@@ -15,6 +15,7 @@ __all__ = [
     "Ranking",
     "accuracy_key",
     "balanced_scores",
+    "best_balanced_first",
     "exact_objectives",
     "front_mask",
     "pareto_levels",
@@ -149,6 +150,13 @@ def tie_groups(scores: Scores) -> IntArray:
 def simplest_first(designs: StageArray) -> IntArray:
     """Order of designs by simplicity: fewer stages first, then the smaller chromosome."""
     order: IntArray = np.lexsort((chromosome_numbers(designs), stage_counts(designs)))
+    return order
+
+
+def best_balanced_first(designs: StageArray, scores: Scores, total_cost: float) -> IntArray:
+    """Order of designs by their balanced score; equal ones by simplicity."""
+    balanced = np.round(balanced_scores(scores, total_cost), _AGGREGATE_DECIMALS)
+    order: IntArray = np.lexsort((chromosome_numbers(designs), stage_counts(designs), -balanced))
     return order
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from emsco._typing import IntArray, StageArray
-from emsco.pareto import balanced_scores, front_mask, simplest_first, tie_groups
+from emsco.pareto import best_balanced_first, front_mask, simplest_first, tie_groups
 from emsco.scoring import Scores
 
 __all__ = ["Archive"]
@@ -68,6 +68,5 @@ class Archive:
         ends = np.flatnonzero(np.diff(group[by_group])) + 1
         groups = np.split(order[by_group], ends)
         first = np.array([members[0] for members in groups])
-        balanced = balanced_scores(self.scores[first], self._total_cost)
-        ranked = np.lexsort((np.argsort(np.argsort(first)), -np.round(balanced, 12)))
+        ranked = best_balanced_first(self.designs[first], self.scores[first], self._total_cost)
         return first[ranked], [groups[i] for i in ranked]

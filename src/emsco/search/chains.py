@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from emsco._typing import FloatArray, IntArray
-from emsco.errors import EMSCOError
+from emsco.errors import MemoryLimitError
 from emsco.kernels import load
 from emsco.pareto import front_mask, tie_groups
 from emsco.scoring import Scores
 from emsco.search.landscape import Landscape
 
-__all__ = ["ChainPool", "MemoryLimitError", "empty_columns", "reduced"]
+__all__ = ["ChainPool", "empty_columns", "reduced"]
 
 _CHUNK = 4_000_000  # transitions of one task
 _ROOM = 2**15
@@ -27,10 +27,6 @@ _DTYPES = {
     **dict.fromkeys(("spent", "allowed"), np.float64),
     "undecided": np.uint64,
 }
-
-
-class MemoryLimitError(EMSCOError):
-    """The labels do not fit into the memory that they may take."""
 
 
 class ChainPool:
@@ -48,6 +44,8 @@ class ChainPool:
 
     Attributes
     ----------
+    rules : Rules
+        Numbers that hold for the whole search, as the kernels take them.
     labels, n_labels, spans
         Columns of labels, how many are in use, and where those of each subset begin and end.
     candidates : list
@@ -64,7 +62,7 @@ class ChainPool:
         n_words = landscape.accepts.shape[1]
         self._landscape = landscape
         self._n_jobs = n_jobs
-        self._rules = load("chaining").Rules(
+        self.rules = load("chaining").Rules(
             n_rows=landscape.n_rows,
             max_stages=landscape.max_stages,
             binding=landscape.max_stages < landscape.n_features,
@@ -86,8 +84,7 @@ class ChainPool:
     @property
     def shift(self) -> int:
         """Tables of allowances have a line, and a column, for every 2 ** shift rows."""
-        shift: int = self._rules.shift
-        return shift
+        return int(self.rules.shift)
 
     def _plant(self) -> Any:
         """The empty chain as the first label; the design of one stage, which follows it."""
@@ -113,7 +110,7 @@ class ChainPool:
 
         Line u and column v stand for u 2ˢ accepted rows, v 2ˢ of them wrong.
         """
-        shift = self._rules.shift
+        shift = self.rules.shift
         n_lines = (self._landscape.n_rows >> shift) + 2
         table = np.full((n_lines, n_lines), np.inf)
         lines = np.arange(n_lines, dtype=np.int64) << shift
@@ -162,7 +159,7 @@ class ChainPool:
         def grow(some: IntArray) -> _Grown:
             workspace = self._workspaces.get()
             try:
-                return workspace.grow(self, self._rules, self._landscape.space, allowances, some)
+                return workspace.grow(self, self.rules, self._landscape.space, allowances, some)
             finally:
                 self._workspaces.put(workspace)
 
@@ -241,7 +238,7 @@ class _Workspace:
             sets=sets,
             ends=ends,
             labels=_rows(self._fresh, slice(ends[-1])),
-            candidates=reduced([_rows(self._candidates, slice(n_candidates))], rules.n_rows),
+            candidates=reduced([_rows(self._candidates, slice(n_candidates))], rules),
             n_transitions=n_transitions,
             n_covered=n_covered,
         )
@@ -265,14 +262,16 @@ def empty_columns(kind: str, n: int, n_words: int = 0) -> Any:
     )
 
 
-def reduced(parts: list[Any], n_rows: int) -> Any:
+def reduced(parts: list[Any], rules: Any) -> Any:
     """Candidates that no other dominates, those that tie as one: the simplest, all counted."""
     found = type(parts[0])(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     if not len(found.n_tied):
         return found
     found = _rows(found, np.lexsort((found.code, found.stages)))
     accepted = found.accepted.astype(np.int64)
-    scores = Scores(n_rows, accepted[:, None], (accepted - found.wrong)[:, None], found.spent)
+    correct = accepted - found.wrong
+    spent = found.spent if rules.slack else found.spent.astype(np.int64)
+    scores = Scores(rules.n_rows, accepted[:, None], correct[:, None], spent)
     kept = np.flatnonzero(front_mask(scores))
     found = _rows(found, kept)
     _, first, group = np.unique(tie_groups(scores[kept]), return_index=True, return_inverse=True)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from emsco._typing import FloatArray, IntArray, StageArray
+from emsco.errors import MemoryLimitError
 from emsco.scoring import Scores
-from emsco.search.chains import ChainPool, MemoryLimitError, reduced
+from emsco.search.chains import ChainPool, reduced
 from emsco.search.landscape import Landscape
 
 __all__ = ["ExactFront", "ExactProgress", "TimeLimitError", "find_front"]
@@ -92,7 +93,7 @@ def find_front(
     """
     pool = ChainPool(landscape, memory_limit, n_jobs)
     stopped = None
-    found = _merge(pool, None, landscape.n_rows)
+    found = _merge(pool, None)
     sizes = range(1, landscape.n_features if landscape.max_stages > 1 else 1)
     try:
         for size in sizes:
@@ -103,12 +104,12 @@ def find_front(
                         size - 1 + share, len(sizes), pool.n_covered, pool.n_labels
                     )
                     report(done)
-            found = _merge(pool, found, landscape.n_rows)
+            found = _merge(pool, found)
     except (TimeLimitError, MemoryLimitError) as limit:
         stopped = str(limit)
     except KeyboardInterrupt:
         stopped = "interrupted"
-    found = _merge(pool, found, landscape.n_rows)
+    found = _merge(pool, found)
     return ExactFront(
         designs=landscape.designs_of(found.code),
         n_tied=found.n_tied,
@@ -119,10 +120,10 @@ def find_front(
     )
 
 
-def _merge(pool: ChainPool, found: Any, n_rows: int) -> Any:
+def _merge(pool: ChainPool, found: Any) -> Any:
     """Candidates found so far and the pool's, which is emptied, reduced to one per vector."""
     parts = [found, *pool.candidates] if found else pool.candidates
-    merged = reduced(parts, n_rows) if pool.candidates else found
+    merged = reduced(parts, pool.rules) if pool.candidates else found
     pool.candidates.clear()
     return merged
 

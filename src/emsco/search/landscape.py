@@ -30,7 +30,7 @@ class Landscape:
     accepts, hits : ndarray of shape (2 ** n_features, n_words)
         Held-out rows that each subset's classifier accepts, and those it also gets right.
     costs : ndarray of shape (n_features,)
-        Cost of each feature, in whole units where `whole`.
+        Cost of each feature; whole numbers compare exactly, others within 1e-9.
     n_rows : int
         Held-out rows.
     max_stages : int
@@ -41,6 +41,10 @@ class Landscape:
     costs: FloatArray | IntArray
     n_rows: int
     max_stages: int
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What cannot be worked out again."""
+        return {name: value for name, value in self.__dict__.items() if name != "space"}
 
     @property
     def n_features(self) -> int:
@@ -56,6 +60,12 @@ class Landscape:
     def n_designs(self) -> int:
         """Size of the space."""
         return count_designs(self.n_features, self.max_stages)
+
+    @staticmethod
+    def n_bytes(n_features: int, n_rows: int) -> int:
+        """Memory that a landscape takes, with all that is worked out from it."""
+        n_words = -(-n_rows // 64)
+        return (1 << n_features) * n_words * 8 * (8 + _LEVELS)
 
     @cached_property
     def digits(self) -> IntArray:

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from emsco._typing import FloatArray
 from emsco.design import count_designs
 from emsco.errors import ParameterError
-from emsco.pareto import balanced_scores
+from emsco.pareto import best_balanced_first
 from emsco.scoring import Evaluator
 from emsco.search.evolution import EvolutionSearch, EvolutionSettings
 from emsco.search.exact import ExactFront, ExactProgress, TimeLimitError, find_front
@@ -167,6 +167,9 @@ def _obstacle(problem: Problem, max_stages: int, seconds: float) -> str:
     if n_subsets > problem.capacity:
         held = f"memory_limit holds {problem.capacity:,}"
         return f"keep {n_subsets:,} subsets of {n_features} features, of which {held}"
+    n_bytes = Landscape.n_bytes(n_features, problem.evaluator.n_rows)
+    if n_bytes > problem.memory_limit:
+        return f"hold {n_bytes:,} bytes of bits, and memory_limit is {problem.memory_limit:,}"
     return f"fit {n_subsets:,} subsets" if seconds > _DAY else ""
 
 
@@ -231,7 +234,7 @@ def _proven(
     seconds: float,
 ) -> SearchResult:
     scores = problem.evaluator.score(found.designs)
-    order = np.argsort(-np.round(balanced_scores(scores, problem.costs.sum()), 12), kind="stable")
+    order = best_balanced_first(found.designs, scores, float(problem.costs.sum()))
     designs, scores, n_tied = found.designs[order], scores[order], found.n_tied[order]
     last = SearchRecord.of(
         warm.records[-1].generation + 1, designs, scores, problem.evaluator, seconds
