@@ -183,6 +183,9 @@ def extend_chains(
     `spans` delimits the labels of each subset. Fresh labels of sets[t] end at ends[t].
     `tally` counts: candidates, transitions, and designs that need no further look. `index`,
     `after` and `rows` are scratch.
+
+    One long loop on purpose: handed to helpers, the many arrays have their references counted at
+    every step, which took five times as long as the work itself.
     """
     full = len(space.cost) - 1
     n_words = space.accepts.shape[1]
@@ -205,10 +208,10 @@ def extend_chains(
             digits = space.place[target] - space.place[source]
             digits_left = space.place[full] - space.place[target]
             for q in range(spans[source, 0], spans[source, 1]):
-                tally[1] += 1
                 stages = labels.stages[q] + 1
                 if rules.binding and stages == rules.max_stages:
                     continue
+                tally[1] += 1
                 closing = last or (rules.binding and stages == rules.max_stages - 1)
                 closing &= not rules.keep_all
                 n_before = rules.n_rows - labels.accepted[q]
