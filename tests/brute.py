@@ -63,12 +63,13 @@ def front_of(scored):
     ties = {}
     for vector, design in scored:
         ties.setdefault(vector, []).append(design)
-    others = sorted(ties, key=lambda vector: vector[2])  # the cheapest dominate the most
-    return {
-        vector: designs
-        for vector, designs in ties.items()
-        if not any(dominates(other, vector) for other in others)
-    }
+    front = {}
+    # What dominates a vector costs no more, then accepts no less, then gets no fewer right: it
+    # comes before it, and is on the front or after one that is and dominates both.
+    for vector in sorted(ties, key=lambda v: (v[2], -v[0], -v[1])):
+        if not any(dominates(other, vector) for other in front):
+            front[vector] = ties[vector]
+    return front
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,9 @@ class Instance:
     @classmethod
     def random(cls, n_features, max_stages, n_rows, density, costs=FREE_AND_DEAR, seed=0):
         rng = np.random.default_rng(seed)
-        accepts, right = rng.random((2, 2**n_features, n_rows)) < np.reshape([density, 0.7], (2, 1, 1))
+        accepts, right = rng.random((2, 2**n_features, n_rows)) < np.reshape(
+            [density, 0.7], (2, 1, 1)
+        )
         accepts[0] = False
         costs = costs[:n_features]
         return cls(accepts, accepts & right, costs if any(costs) else (2,) * n_features, max_stages)
@@ -105,9 +108,7 @@ class Instance:
         """The same as the search takes it: floats only where costs are not whole."""
         whole = all(isinstance(cost, int) for cost in self.costs)
         costs = np.array(list(map(float, self.costs)), dtype=np.int64 if whole else np.float64)
-        return Landscape(
-            pack(self.accepts), pack(self.hits), costs, self.n_rows, self.max_stages
-        )
+        return Landscape(pack(self.accepts), pack(self.hits), costs, self.n_rows, self.max_stages)
 
     def scores(self, designs):
         """The twin's scores as a search would hand them over."""

@@ -128,6 +128,91 @@ class TestCounts:
         assert counts[0, :, 0].tolist() == [60, 60]  # at one half everything leaves at once
 
 
+def row_bits(words):
+    """Rows behind words of bits, as booleans."""
+    return np.unpackbits(words.view(np.uint8), axis=-1, bitorder="little") != 0
+
+
+class TestBits:
+    @pytest.mark.parametrize("min_confidence", [0.5, 0.7, 0.95])
+    def test_are_as_many_as_are_counted_of_each_subset(self, small_problem, min_confidence):
+        bank = bank_of(small_problem)
+        bits = np.array(bank.bits(min_confidence))
+        subsets = Chains.of_subsets(all_subsets(N_FEATURES))
+        assert bits.shape == (2, 64, 1)
+        counts = bank.count(*subsets, min_confidence)[:, :, 0]
+        assert row_bits(bits)[:, 1:].sum(axis=2).tolist() == counts.tolist()
+
+    def test_are_those_of_the_same_rows_for_all_subsets(self, small_problem):
+        bank, (first, second) = bank_of(small_problem), (0b000101, 0b110101)
+        accepted, correct = map(row_bits, bank.bits(0.8))
+        design = np.array([[0, 2, 0, 2, 1, 1]], dtype=np.int16)
+        exits, hits = bank.count(*Chains.of(design), 0.8)
+        later = accepted[second] & ~accepted[first]
+        assert exits[0, :2].tolist() == [accepted[first].sum(), later.sum()]
+        assert hits[0, :2].tolist() == [correct[first].sum(), (later & correct[second]).sum()]
+        assert later.any()
+
+    def test_no_features_accept_nothing_and_what_is_right_is_accepted(self, small_problem):
+        accepted, correct = bank_of(small_problem).bits(0.5)
+        assert not accepted[0].any()
+        assert not (correct & ~accepted).any()
+        assert row_bits(accepted)[1:, :60].all()
+        assert not row_bits(accepted)[:, 60:].any()
+
+    def test_words_of_the_splits_stand_side_by_side(self, small_problem):
+        folds = [(np.flatnonzero(np.arange(120) % 3 != i), np.arange(i, 120, 3)) for i in range(3)]
+        together = np.array(bank_of(small_problem, folds).bits(0.7))
+        alone = [bank_of(small_problem, [fold]).bits(0.7) for fold in folds]
+        assert together.tolist() == np.concatenate(alone, axis=2).tolist()
+
+    def test_words_of_the_shards_stand_side_by_side(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(700, 3)), rng.integers(0, 2, size=700).astype(np.uint8)
+        rows = np.arange(100), np.arange(100, 700)
+        whole = SubsetBank([SplitRows.cut(X, y, *rows)], 3)
+        cut = SubsetBank([SplitRows.cut(X, y, *rows, rows_per_shard=256)], 3)
+        assert len(cut.splits[0].shards) == 3
+        assert np.array(cut.bits(0.55)).tolist() == np.array(whole.bits(0.55)).tolist()
+
+    def test_a_bank_too_small_for_all_subsets_finds_the_same(self, small_problem):
+        tight = smallest_bank(small_problem)
+        assert tight.capacity < 63
+        for threshold in (0.7, 0.9):
+            wanted = np.array(bank_of(small_problem).bits(threshold))
+            assert np.array(tight.bits(threshold)).tolist() == wanted.tolist()
+
+    def test_another_threshold_refits_nothing(self, small_problem):
+        bank = bank_of(small_problem)
+        some, fewer = bank.bits(0.7)[0], bank.bits(0.8)[0]
+        assert bank.n_fits == 63
+        assert not (fewer & ~some).any()
+        assert np.array_equal(bank.bits(0.7)[0], some)
+
+    def test_every_part_is_checked_before_it_is_fitted(self, monkeypatch, small_problem):
+        monkeypatch.setattr("emsco.subsets.bank._SUBSETS_AT_ONCE", 10)
+        bank, n_fits = bank_of(small_problem), []
+        in_parts = np.array(bank.bits(0.7, lambda: n_fits.append(bank.n_fits)))
+        assert n_fits == [0, 10, 20, 30, 40, 50, 60]
+        monkeypatch.undo()
+        assert in_parts.tolist() == np.array(bank_of(small_problem).bits(0.7)).tolist()
+
+    def test_a_check_that_raises_ends_it_and_leaves_the_bank_usable(
+        self, monkeypatch, small_problem
+    ):
+        def check():
+            if bank.n_fits:
+                raise TimeoutError("too late")
+
+        monkeypatch.setattr("emsco.subsets.bank._SUBSETS_AT_ONCE", 10)
+        bank = bank_of(small_problem)
+        with pytest.raises(TimeoutError, match="too late"):
+            bank.bits(0.7, check)
+        assert bank.n_fits == 10
+        sound = np.array(bank_of(small_problem).bits(0.7))
+        assert np.array(bank.bits(0.7)).tolist() == sound.tolist()
+
+
 class TestThreads:
     def test_threads_change_no_bit(self, small_problem):
         chains = some_chains(400)

@@ -1,3 +1,4 @@
+import pickle
 import warnings
 from itertools import pairwise
 
@@ -21,9 +22,14 @@ from sklearn.preprocessing import PowerTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from emsco import Design, EMSCOClassifier, FeatureCosts, NoSuchDesign
+from emsco.errors import ParameterError
 from emsco.metrics import make_selective_scorer
+from emsco.progress import SearchProgress
+from emsco.scoring import Evaluator
+from emsco.subsets.bank import SplitRows, SubsetBank
 
 NAMES = ["age", "pulse", "scan", "blood", "gait", "noise"]
+SEARCHES = ["exact", "evolution", "paper"]
 
 
 def quick(**settings):
@@ -163,7 +169,7 @@ def test_choose_refuses_a_point_of_another_front(table):
 
 
 def test_history_tells_of_every_generation(table):
-    history = quick(generations=5).fit(*table).history_
+    history = quick(search="paper", generations=5).fit(*table).history_
     assert [record.generation for record in history] == [0, 1, 2, 3, 4, 5]
     assert all(a.n_designs <= b.n_designs for a, b in pairwise(history))
     assert all(a.n_subsets <= b.n_subsets for a, b in pairwise(history))
@@ -172,8 +178,9 @@ def test_history_tells_of_every_generation(table):
     assert isinstance(history[-1].best.design, Design)
 
 
-def test_the_fittest_of_the_last_generation_leads_the_front(table):
-    clf = quick(prefer="fittest").fit(*table)
+@pytest.mark.parametrize("search", SEARCHES)
+def test_the_best_of_the_last_generation_leads_the_front(table, search):
+    clf = quick(prefer="fittest", search=search).fit(*table)
     assert clf.design_ == clf.front_[0].design == clf.history_[-1].best.design
 
 
@@ -188,14 +195,23 @@ def test_the_fittest_of_the_last_generation_leads_the_front(table):
         ({"population_size": 2}, "the population was full of elite designs"),
     ],
 )
-def test_stop_reason_says_why(table, settings, reason):
-    assert quick(**settings).fit(*table).stop_reason_.startswith(reason)
+def test_stop_reason_of_the_papers_search_says_why(table, settings, reason):
+    assert quick(search="paper", **settings).fit(*table).stop_reason_.startswith(reason)
 
 
-@pytest.mark.parametrize("search", ["auto", "evolution", "paper"])
-def test_every_search_finds_the_same_for_now(table, search):
-    fronts = [quick(search=name).fit(*table).front_.points for name in (search, "paper")]
-    assert fronts[0] == fronts[1]
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({}, "all 8 generations have run"),
+        ({"generations": 0}, "all 0 generations have run"),
+        ({"max_stages": 1}, "only one design exists"),
+        ({"patience": 1}, "the front has stayed the same for 1 generations"),
+        ({"time_limit": 1e-9}, "the time limit of 1e-09 s was reached"),
+        ({"max_stages": 2, "population_size": 300}, "all 63 designs have been scored"),
+    ],
+)
+def test_stop_reason_of_the_evolution_says_why(table, settings, reason):
+    assert quick(search="evolution", **settings).fit(*table).stop_reason_ == reason
 
 
 def test_limits_choose_the_best_point_within_them(table):
@@ -257,14 +273,27 @@ def test_pandas_polars_and_numpy_give_the_same_front(table):
     assert fronts[2].costs.names == ("x0", "x1", "x2", "x3", "x4", "x5")
 
 
-def test_progress_goes_to_standard_error_only_when_asked_for(table, capsys):
-    quick().fit(*table)
+@pytest.mark.parametrize(
+    ("search", "step", "found"),
+    [
+        ("exact", "exact, chains to size", "designs settled"),
+        ("evolution", "evolution, generation", "designs,"),
+        ("paper", "paper, generation", "designs,"),
+    ],
+)
+def test_progress_goes_to_standard_error_only_when_asked_for(table, capsys, search, step, found):
+    quick(search=search).fit(*table)
     silent = capsys.readouterr()
-    quick(verbose=1).fit(*table)
+    quick(search=search, verbose=1).fit(*table)
     shown = capsys.readouterr()
     assert silent.out == silent.err == shown.out == ""
-    assert "generation" in shown.err
-    assert "designs" in shown.err
+    assert step in shown.err
+    assert found in " ".join(shown.err.split())
+
+
+def test_progress_says_which_search_auto_has_chosen(table, capsys):
+    quick(verbose=1).fit(*table)
+    assert "exact search was chosen because" in " ".join(capsys.readouterr().err.split())
 
 
 def test_fit_leaves_its_inputs_alone(table):
@@ -335,7 +364,7 @@ def with_value(value):
         ({"max_stages": 2.5}, "max_stages must be a whole number from 1 to 4, got 2.5"),
         (
             {"search": "greedy"},
-            'search must be one of "auto", "evolution", "paper", got \'greedy\'',
+            'search must be one of "auto", "exact", "evolution", "paper", got \'greedy\'',
         ),
         ({"stage_bias": 1e9}, r"stage_bias must be a number in \(0, 1000\], got 1000000000.0"),
         ({"n_jobs": 0}, "n_jobs must be None, a number of threads or negative, got 0"),
@@ -399,8 +428,6 @@ def test_evaluate_refuses_labels_that_are_not_classes(table):
 
 
 def test_ctrl_c_during_fit_keeps_what_was_found(table, monkeypatch):
-    from emsco.scoring import Evaluator
-
     score, calls = Evaluator.score, []
 
     def interrupted(self, designs):
@@ -412,7 +439,187 @@ def test_ctrl_c_during_fit_keeps_what_was_found(table, monkeypatch):
     monkeypatch.setattr(Evaluator, "score", interrupted)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        clf = quick().fit(*table)
+        clf = quick(search="paper").fit(*table)
     assert clf.stop_reason_ == "interrupted after 2 generations"
     assert "what it has found so far is kept" in str(seen[0].message)
     assert clf.decide(table[0]).accepted.any()
+
+
+# Exact search and evolution
+
+
+@pytest.fixture
+def large_table():
+    """40 features, far too many for exact search, as (X, y)."""
+    return make_classification(150, 40, n_informative=5, random_state=0)
+
+
+def chromosomes(designs):
+    return [np.asarray(design).tolist() for design in designs]
+
+
+def test_exact_search_gives_a_proven_front_in_balanced_order_one_point_per_vector(table):
+    clf = quick(search="exact", max_stages=3).fit(*table)
+    front = clf.front_
+    assert front.proven
+    assert clf.stop_reason_ == "the front is proven: all 603 designs are settled"
+    assert len({(p.coverage, p.accuracy, p.cost) for p in front}) == len(front) > 3
+    assert all(a >= b - 1e-12 for a, b in pairwise(front.balanced_scores()))
+
+
+def test_nothing_that_another_search_finds_beats_a_proven_front(table):
+    exact, paper = (quick(search=name).fit(*table).front_ for name in ("exact", "paper"))
+    proven = np.array([(p.coverage, p.accuracy, -p.cost) for p in exact])
+    for point in paper:
+        found = np.array([point.coverage, point.accuracy, -point.cost])
+        assert ((proven >= found).all(axis=1)).any()
+
+
+def test_evolution_that_scores_every_design_finds_the_proven_front(table):
+    settings = {"population_size": 300, "generations": 50, "min_confidence": 0.6}
+    exact = quick(search="exact", **settings).fit(*table)
+    evolution = quick(search="evolution", **settings).fit(*table)
+    assert evolution.stop_reason_ == "all 603 designs have been scored"
+    assert not evolution.front_.proven
+    assert set(evolution.front_.points) == set(exact.front_.points)
+
+
+@pytest.mark.parametrize("search", ["exact", "evolution"])
+def test_ties_of_a_point_are_as_many_different_designs_as_it_says_itself_first(table, search):
+    clf = quick(search=search, min_confidence=0.51, population_size=300).fit(*table)
+    for i, point in enumerate(clf.front_):
+        tied = list(clf.front_.ties(point))
+        assert tied[0] == point.design
+        assert len(set(tied)) == len(tied) == point.n_tied
+        assert chromosomes(clf.front_.ties(i)) == chromosomes(tied)
+    assert max(point.n_tied for point in clf.front_) > 1
+
+
+def test_designs_that_tie_have_the_figures_of_their_point(table):
+    X, y = table
+    fold = np.r_[np.full(80, -1), np.zeros(40, int)]
+    settings = {"search": "exact", "cv": PredefinedSplit(fold), "min_confidence": 0.51}
+    clf = quick(**settings).fit(X, y)
+    splits = SplitRows.cut(
+        X.to_numpy(), (y == "well").astype(np.uint8), *np.split(np.arange(120), [80])
+    )
+    evaluator = Evaluator(SubsetBank([splits], 6), clf.front_.costs, 0.51, 40, 3)
+    for point in clf.front_:
+        scores = evaluator.score(np.array(chromosomes(clf.front_.ties(point)), dtype=np.int16))
+        assert set(scores.coverage) == {point.coverage}
+        assert set(scores.accuracy) == {point.accuracy}
+        assert set(scores.cost) == {point.cost}
+
+
+def test_auto_proves_what_takes_seconds_and_says_so(table):
+    clf = quick().fit(*table)
+    assert clf.front_.proven
+    assert clf.stop_reason_ == (
+        "the front is proven: all 603 designs are settled; "
+        "exact search was chosen because it takes about a second or less"
+    )
+
+
+def test_auto_searches_what_takes_longer_and_says_why(large_table):
+    clf = quick(generations=2).fit(*large_table)
+    assert not clf.front_.proven
+    assert clf.stop_reason_ == (
+        "all 2 generations have run; evolution was chosen because exact search over about 10^39 "
+        "designs would fit 1,099,511,627,775 subsets of 40 features"
+    )
+
+
+def test_exact_search_of_too_large_a_space_is_refused_in_one_sentence(large_table):
+    message = (
+        r'^search="exact" would have to settle about 10\^39 designs and fit 1,099,511,627,775 '
+        r"subsets of 40 features, about [0-9,]+ years in all; "
+        r'use search="evolution", fewer features or stages\.$'
+    )
+    with pytest.raises(ParameterError, match=message):
+        quick(search="exact").fit(*large_table)
+
+
+def test_exact_search_past_the_memory_limit_is_refused(table):
+    with pytest.raises(ParameterError, match="63 subsets of 6 features, of which memory_limit hol"):
+        quick(search="exact", memory_limit="10KB").fit(*table)
+
+
+def test_a_time_limit_leaves_exact_search_with_what_is_known(table):
+    clf = quick(search="exact", time_limit=1e-9).fit(*table)
+    assert not clf.front_.proven
+    assert clf.stop_reason_ == (
+        "the time limit of 1e-09 s was reached, so the front is not proven (0 designs were settled)"
+    )
+    assert clf.decide(table[0]).accepted.any()
+
+
+def test_ctrl_c_leaves_exact_search_with_what_is_known(table, monkeypatch):
+    def interrupted(self, progress):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SearchProgress, "exact", interrupted)
+    with pytest.warns(UserWarning, match="what it has found so far is kept, not proven"):
+        clf = quick(search="exact").fit(*table)
+    assert not clf.front_.proven
+    assert clf.stop_reason_.startswith("interrupted, so the front is not proven (")
+    assert clf.decide(table[0]).accepted.any()
+
+
+def test_ctrl_c_leaves_evolution_with_what_is_known(table, monkeypatch):
+    def interrupted(self, record):
+        if record.generation == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(SearchProgress, "generation", interrupted)
+    with pytest.warns(UserWarning, match="interrupted after 2 generations"):
+        clf = quick(search="evolution").fit(*table)
+    assert clf.stop_reason_ == "interrupted after 2 generations"
+    whole = quick(search="evolution", generations=2)
+    monkeypatch.undo()
+    assert clf.front_.points == whole.fit(*table).front_.points
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_the_same_seed_gives_the_same_front_whatever_the_number_of_jobs(table, search):
+    fits = [quick(search=search, n_jobs=n_jobs).fit(*table) for n_jobs in (1, 2)]
+    assert fits[0].front_.points == fits[1].front_.points
+    ties = [[chromosomes(fit.front_.ties(point)) for point in fit.front_] for fit in fits]
+    assert ties[0] == ties[1]
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_fitted_classifier_can_be_pickled_before_and_after_its_ties_are_asked_for(table, search):
+    clf = quick(search=search, min_confidence=0.51).fit(*table)
+    fresh = pickle.loads(pickle.dumps(clf))
+    ties = [chromosomes(clf.front_.ties(point)) for point in clf.front_]
+    for twin in (fresh, pickle.loads(pickle.dumps(clf))):
+        assert twin.front_.points == clf.front_.points
+        assert [chromosomes(twin.front_.ties(point)) for point in twin.front_] == ties
+        assert twin.predict(table[0]).tolist() == clf.predict(table[0]).tolist()
+
+
+def test_the_history_of_exact_search_ends_with_the_whole_space(table):
+    clf = quick(search="exact").fit(*table)
+    first, last = clf.history_
+    assert first.n_designs < last.n_designs == 603
+    assert last.n_subsets == 63
+    assert last.n_front == len(clf.front_)
+    assert last.best.design == clf.front_[0].design
+
+
+@pytest.mark.parametrize("search", ["exact", "evolution"])
+@pytest.mark.parametrize(
+    "settings", [{"cv": 3}, {"refit": True}, {"costs": [0.1, 0, 0.3, 1, 1, 7]}]
+)
+def test_every_search_works_with_every_kind_of_split_and_cost(table, search, settings):
+    clf = quick(search=search, **settings).fit(*table)
+    for i in range(len(clf.front_)):
+        assert clf.choose(i).cascade_.design == clf.front_[i].design
+
+
+@pytest.mark.parametrize("search", ["exact", "evolution"])
+def test_one_feature_is_one_design(table, search):
+    X, y = table
+    clf = quick(search=search).fit(X[["age"]], y)
+    assert chromosomes(point.design for point in clf.front_) == [[0]]
+    assert clf.front_.proven is (search == "exact")

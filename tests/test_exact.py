@@ -64,11 +64,12 @@ class TestFront:
             assert_whole(instance)
             assert_whole(instance.with_idle(int(rng.integers(5))))
 
-    @pytest.mark.parametrize("max_stages", [3, 6])
+    @pytest.mark.parametrize("max_stages", [3, 5, 6])
     @pytest.mark.parametrize("costs", [FREE_AND_DEAR, BROKEN], ids=["whole", "broken"])
     def test_of_six_features_is_found_too(self, max_stages, costs):
         assert_whole(Instance.random(6, max_stages, 70, 0.15, costs))
         assert_whole(Instance.random(6, max_stages, 70, 0.15, costs).with_idle(3))
+        assert_whole(Instance.random(6, max_stages, 5, 0.02, costs))
 
     def test_counts_every_design_where_no_row_is_ever_accepted(self):
         found = find_front(Instance.random(5, 5, 9, 0.0).landscape())
@@ -80,9 +81,22 @@ class TestFront:
         found = find_front(Instance(everyone, everyone, (4, 2, 5), 3).landscape())
         assert found_ones(found) == {(1, 0, 1): 3}  # {1} → {0, 2}, {1} → {0} → {2} and back
 
-    def test_prefers_fewer_stages_then_the_smaller_chromosome(self):
-        found = find_front(Instance.random(3, 2, 4, 0.0, (0, 0, 1)).landscape())
-        assert found_ones(found) == {(0, 0, 0): 7}
+    def test_prefers_fewer_stages_to_a_smaller_chromosome(self):
+        accepts = np.zeros((8, 2), dtype=bool)
+        accepts[0b001, 0] = accepts[0b011, 1] = True
+        accepts[[0b110, 0b111]] = True
+        instance = Instance(accepts, accepts, (2, 2, 1), 3)
+        ties = [(1, 0, 0), (0, 1, 2), (2, 0, 1), (2, 1, 0)]
+        assert instance.front() == {(2, 2, 6): ties}
+        assert found_ones(find_front(instance.landscape())) == {(1, 0, 0): 4}
+
+    def test_counts_longer_chains_that_come_after_a_shorter_one_of_the_same_state(self):
+        accepts, hits = np.zeros((2, 64, 1), dtype=bool)
+        accepts[[0b010, 0b100, 0b111]] = hits[0b111] = True
+        found = assert_whole(Instance(accepts, hits, ALIKE, 5))
+        # {0, 1, 2} after nothing, {0} or a pair, then 3 features in at most 4 or 3 stages; or
+        # after {0} and a pair, then in at most 2.
+        assert found_ones(found)[0, 0, 0, 1, 1, 1] == 5 * 13 + 2 * 7
 
     def test_bits_are_left_as_they_are(self):
         landscape = Instance.random(4, 3, 70, 0.1).landscape()
@@ -93,7 +107,7 @@ class TestFront:
 
 
 # With a limit of stages that binds and one that does not; several words of bits; many ties.
-@pytest.fixture(params=[4, 6], scope="module")
+@pytest.fixture(params=[4, 5, 6], scope="module")
 def hard(request):
     instance = Instance.random(6, request.param, 150, 0.04, (3, 5, 0, 2, 7, 11), seed=3)
     return instance.with_idle(2)
@@ -135,15 +149,18 @@ class TestIndifference:
         assert (one.n_covered, one.n_labels) == (two.n_covered, two.n_labels)
         assert found_ones(two) == plain
 
-    def test_room_that_must_be_doubled_changes_nothing(self, monkeypatch, hard, plain):
+    @pytest.mark.parametrize("max_stages", [4, 7])
+    def test_room_that_must_be_doubled_changes_nothing(self, monkeypatch, max_stages):
+        instance = Instance.random(7, max_stages, 400, 0.1, (3, 5, 0, 2, 7, 11, 4), seed=1)
+        landscape = instance.with_idle(2).landscape()
+        roomy = find_front(landscape)
         enlarged, enlarge = [], chains._enlarged
-        roomy = find_front(hard.landscape())
         monkeypatch.setattr(chains, "_ROOM", 32)
         monkeypatch.setattr(
             chains, "_enlarged", lambda kind, *given: enlarged.append(kind) or enlarge(kind, *given)
         )
-        tight = find_front(hard.landscape())
-        assert found_ones(tight) == plain
+        tight = find_front(landscape)
+        assert found_ones(tight) == found_ones(roomy)
         assert (tight.n_covered, tight.n_labels) == (roomy.n_covered, roomy.n_labels)
         assert enlarged.count("Labels") > 1  # the first is the room to begin with
         assert "Candidates" in enlarged
@@ -163,7 +180,7 @@ class StopAfter:
     def __init__(self, n_calls, error):
         self._left, self._error = n_calls, error
 
-    def __call__(self, progress):
+    def __call__(self, _):
         self._left -= 1
         if self._left == 0:
             raise self._error

@@ -1,7 +1,9 @@
+from itertools import islice
+
 import numpy as np
 import pytest
 
-from emsco import FeatureCosts, NoSuchDesign, ParetoFront
+from emsco import Design, FeatureCosts, NoSuchDesign, ParetoFront
 from emsco.scoring import Scores
 
 COSTS = FeatureCosts.from_mapping({"age": 1, "scan": 9})
@@ -95,3 +97,59 @@ def test_a_front_is_a_sequence(front):
     assert len(front) == len(list(front)) == 4
     assert front[1:3] == front.points[1:3]
     assert front[1] in front
+
+
+class TestTies:
+    @pytest.fixture
+    def plain(self):
+        """Two designs with the same objectives, the simpler one last; and one without a tie."""
+        designs = np.array([[1, 0], [0, 1], [0, 0]], dtype=np.int16)
+        exits = np.array([[50, 10], [60, 0], [90, 0]])
+        return ParetoFront.of(
+            designs, Scores(100, exits, exits, np.array([300, 300, 1000])), COSTS, 0.8
+        )
+
+    def test_without_a_source_are_designs_of_the_front_the_simplest_first(self, plain):
+        simpler, other, alone = Design([0, 1], COSTS.names), plain[0].design, plain[2].design
+        assert list(plain.ties(plain[0])) == list(plain.ties(plain[1])) == [simpler, other]
+        assert list(plain.ties(plain[2])) == [alone]
+
+    @pytest.mark.parametrize("position", [0, 1, 2, -1])
+    def test_can_be_asked_for_by_position_too(self, plain, position):
+        assert list(plain.ties(position)) == list(plain.ties(plain[position]))
+
+    def test_are_as_many_as_are_counted_where_costs_differ_by_rounding(self):
+        designs = np.array([[0, 1], [1, 0]], dtype=np.int16)
+        spent = np.array([0.1 + 0.2, 0.3])
+        exits = np.array([[0, 3], [0, 3]])
+        front = ParetoFront.of(designs, Scores(3, exits, exits, spent), COSTS, 0.8)
+        assert [point.n_tied for point in front] == [2, 2]
+        assert [len(list(front.ties(point))) for point in front] == [2, 2]
+
+    def test_of_a_source_are_named_and_come_one_by_one(self, plain):
+        asked = []
+
+        def source(position):
+            asked.append(position)
+            yield np.array([0, 1], dtype=np.int16)
+            yield np.array([1, 0], dtype=np.int16)
+            raise ZeroDivisionError
+
+        front = ParetoFront(plain.points, COSTS, 0.8, proven=True, tied=source)
+        assert [d.arrows() for d in islice(front.ties(front[2]), 2)] == ["age → scan", "scan → age"]
+        assert asked == [2]
+
+    def test_counts_that_a_search_hands_over_are_kept(self):
+        designs, exits = np.array([[0, 1]], dtype=np.int16), np.array([[0, 3]])
+        scores = Scores(3, exits, exits, np.array([9]))
+        front = ParetoFront.of(designs, scores, COSTS, 0.8, n_tied=np.array([7]), proven=True)
+        assert front[0].n_tied == 7
+        assert front.to_pandas()["n_tied"].tolist() == [7]
+        assert front.to_dicts()[0]["n_tied"] == 7
+
+
+def test_repr_says_whether_a_front_is_proven(front):
+    proven = ParetoFront(front.points, COSTS, 0.8, proven=True)
+    assert "held-out rows, proven\n" in repr(proven)
+    assert "proven" not in repr(front)
+    assert not front.proven

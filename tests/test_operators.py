@@ -313,8 +313,7 @@ def one_step_away(design, max_stages) -> set[tuple[int, ...]]:
     found = []
     for feature in range(len(design)):
         rest = [stage - {feature} for stage in stages]
-        for j in range(len(stages)):
-            found.append([stage | {feature} if i == j else stage for i, stage in enumerate(rest)])
+        found += [[*rest[:j], rest[j] | {feature}, *rest[j + 1 :]] for j in range(len(stages))]
         found += [[*rest[:gap], {feature}, *rest[gap:]] for gap in range(len(rest) + 1)]
     for j in range(len(stages) - 1):
         before, (one, other), after = stages[:j], stages[j : j + 2], stages[j + 2 :]

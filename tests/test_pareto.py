@@ -13,6 +13,7 @@ from emsco.pareto import (
     Ranking,
     accuracy_key,
     balanced_scores,
+    best_balanced_first,
     exact_objectives,
     front_mask,
     pareto_levels,
@@ -201,6 +202,12 @@ def test_a_balanced_score_is_the_length_of_coverage_accuracy_and_cost_saved():
     assert balanced_scores(scores, 2.0).tolist() == pytest.approx(
         [3**0.5, (0.5**2 + 0.5**2 + 0.5**2) ** 0.5, 0.0]
     )
+
+
+def test_the_best_balanced_design_comes_first_and_equal_ones_by_simplicity():
+    designs = np.array([[0, 2, 1], [1, 0, 0], [0, 0, 0], [0, 1, 0]], dtype=np.int16)
+    rows = [(12, 12, 3), (12, 6, 3), (6, 3, 3), (6, 6, 3)]  # 1 and 3 are equal but for rounding
+    assert best_balanced_first(designs, scores_of(rows), 1.0).tolist() == [0, 3, 1, 2]
 
 
 # Fitness: the paper's Property 2

@@ -108,7 +108,6 @@ def test_the_smallest_spaces_are_no_trouble(rival, n_features, max_stages):
     assert len(search.front[0]) >= 1
 
 
-@pytest.mark.xfail(reason="pymoo hands out None once it finds no design that is new to it")
 @pytest.mark.parametrize(("n_features", "max_stages"), [(1, 1), (5, 1), (2, 2), (3, 3)])
 def test_nsga2_outlives_its_space(n_features, max_stages):
     search = make(NSGA2, n_features, max_stages)

@@ -23,12 +23,13 @@ def problem(n_rows=2000, n_features=7, seed=0):
     return X, y
 
 
-def coefs_and_counts(split):
-    """Of all 127 subsets, and of 60 designs."""
+def coefs_counts_and_bits(split):
+    """Of all 127 subsets, coefficients and bits; counts of 60 designs."""
     bank = SubsetBank([split], 7)
     subsets = (np.arange(1, 128)[:, None] >> np.arange(7) & 1).astype(bool)
     designs = compress(np.random.default_rng(1).integers(0, 4, size=(60, 7)))
-    return bank.coefs(subsets).tobytes(), bank.count(*Chains.of(designs), 0.7).tolist()
+    counts = bank.count(*Chains.of(designs), 0.7).tolist()
+    return bank.coefs(subsets).tobytes(), counts, np.array(bank.bits(0.7)).tolist()
 
 
 class RemoteShard:
@@ -57,6 +58,9 @@ class RemoteShard:
     def judge(self, models, slots, min_confidence):
         self._local.judge(*self._over(models, slots, min_confidence))
 
+    def bits(self, slots):
+        return self._over(self._local.bits(*self._over(slots)))[0]
+
     def add_counts(self, chains, n_stages, exits, hits):
         chains, n_stages, *added = self._over(chains, n_stages, 0 * exits, 0 * hits)
         self._local.add_counts(chains, n_stages, *added)
@@ -75,7 +79,7 @@ class TestCuts:
         cut = SplitRows.cut(*given, rows_per_shard=rows_per_shard)
         assert len(whole.shards) == 1
         assert len(cut.shards) == -(-max(n_train, 2000 - n_train) // rows_per_shard)
-        assert coefs_and_counts(cut) == coefs_and_counts(whole)
+        assert coefs_counts_and_bits(cut) == coefs_counts_and_bits(whole)
 
     def test_the_default_cut_falls_between_blocks(self):
         assert ROWS_PER_SHARD % fitting.BLOCK == 0
@@ -83,9 +87,10 @@ class TestCuts:
     def test_rows_without_a_held_out_part_can_be_fitted_and_counted(self):
         X, y = problem(300)
         split = SplitRows.cut(X, y, np.arange(300), np.arange(0))
-        coefs, counts = coefs_and_counts(split)
+        coefs, counts, bits = coefs_counts_and_bits(split)
         assert not np.any(counts)
-        assert coefs == coefs_and_counts(SplitRows.cut(X, y, np.arange(300), np.arange(9)))[0]
+        assert np.array(bits).size == 0
+        assert coefs == coefs_counts_and_bits(SplitRows.cut(X, y, np.arange(300), np.arange(9)))[0]
 
     def test_a_shard_counts_the_bytes_of_its_bits(self):
         X, y = problem(300)
@@ -108,6 +113,22 @@ class TestCuts:
         assert before.any()
         assert after.tolist() == before.tolist()
 
+    def test_bits_are_copies_of_those_in_the_slots_asked_for(self):
+        X, y = problem(300)
+        split = SplitRows.cut(X, y, np.arange(200), np.arange(200, 300))
+        (shard,) = split.shards
+        shard.reserve(7)
+        shard.judge(split.fits.fit(np.eye(7, dtype=bool)), np.arange(7), 0.6)
+        exits, hits = np.zeros((2, 7, 1), dtype=np.int64)
+        shard.add_counts(np.arange(7)[:, None], np.ones(7, dtype=np.int64), exits, hits)
+        slots = np.array([5, 0, 5])
+        bits = shard.bits(slots)
+        assert bits.shape == (2, 3, 2)
+        counts = np.bitwise_count(bits).sum(axis=2).tolist()
+        assert counts == [exits[slots, 0].tolist(), hits[slots, 0].tolist()]
+        bits[:] = 0
+        assert np.bitwise_count(shard.bits(slots)).sum(axis=2).tolist() == counts
+
 
 class TestRemote:
     def split_of(self, wrap):
@@ -119,10 +140,12 @@ class TestRemote:
 
     def test_shards_of_another_kind_give_the_same_bits(self):
         remote, local = self.split_of(RemoteShard), self.split_of(lambda shard: shard)
-        assert coefs_and_counts(remote) == coefs_and_counts(local)
+        assert coefs_counts_and_bits(remote) == coefs_counts_and_bits(local)
         assert all(shard.n_messages > 5 for shard in remote.shards)
 
     def test_kinds_of_shards_can_be_mixed(self):
         kinds = iter([RemoteShard, lambda shard: shard, RemoteShard])
         mixed = self.split_of(lambda shard: next(kinds)(shard))
-        assert coefs_and_counts(mixed) == coefs_and_counts(self.split_of(lambda shard: shard))
+        assert coefs_counts_and_bits(mixed) == coefs_counts_and_bits(
+            self.split_of(lambda shard: shard)
+        )

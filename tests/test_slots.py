@@ -115,6 +115,39 @@ def test_claiming_nothing_gives_nothing():
         assert claim.slots.tolist() == claim.new_slots.tolist() == claim.new_keys.tolist() == []
 
 
+def test_finding_gives_the_slots_of_known_keys_and_claims_none():
+    table = Table(capacity=4)
+    table.claim("abc")
+    found = table.table.find(words("cxa")).tolist()
+    assert found == [table.slots["c"], -1, table.slots["a"]]
+    assert len(table.table) == 3
+    assert table.claim("x") == ["x"]
+
+
+def test_finding_a_key_does_not_make_it_recently_used():
+    table = Table(capacity=2)
+    table.claim("a")
+    table.claim("b")
+    table.table.find(words("a"))
+    table.claim("c")
+    assert (table.table.find(words("abc")) >= 0).tolist() == [False, True, True]
+
+
+def test_keys_of_a_claim_that_failed_are_not_found():
+    table = Table(capacity=4)
+    table.claim("a")
+    table.claim("bc", fails=True)
+    assert table.table.find(words("abc")).tolist() == [table.slots["a"], -1, -1]
+
+
+def test_keys_are_found_in_any_layout_and_none_in_an_empty_table():
+    table, keys = Table(capacity=4), np.asfortranarray(words("abcd"))
+    assert table.table.find(keys).tolist() == [-1] * 4
+    assert table.table.find(words("")).tolist() == []
+    table.claim("abcd")
+    assert table.table.find(keys[::2]).tolist() == [table.slots["a"], table.slots["c"]]
+
+
 @pytest.mark.parametrize("capacity", [2**62, 5000])
 def test_thousands_of_keys_keep_their_slots_while_the_table_grows(capacity):
     table, keys = Table(capacity), list(range(5000))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 import numpy as np
@@ -14,8 +15,8 @@ from emsco.costs import FeatureCosts
 from emsco.design import Design, shorten
 from emsco.errors import NoSuchDesign, ParameterError
 from emsco.frames import Columns, to_pandas, to_polars
-from emsco.parameters import check_number
-from emsco.pareto import tie_groups
+from emsco.parameters import check_number, check_whole
+from emsco.pareto import TiedDesigns
 from emsco.scoring import Scores
 
 if TYPE_CHECKING:
@@ -80,11 +81,6 @@ class ParetoPoint:
     def n_stages(self) -> int:
         """Stages of the design."""
         return self.design.n_stages
-
-    @property
-    def objectives(self) -> tuple[float, float, float]:
-        """Coverage, accuracy and cost."""
-        return self.coverage, self.accuracy, self.cost
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: the objectives, and features, exits and hits of each stage."""
@@ -158,8 +154,8 @@ class ParetoFront(Sequence[ParetoPoint]):
         Without `n_tied` and `tied`, designs tie with those of the same scores among themselves.
         """
         if n_tied is None:
-            groups = tie_groups(scores)
-            n_tied = np.bincount(groups)[groups]
+            among = TiedDesigns.among(designs, scores)
+            n_tied, tied = among.counts, among
         points = [
             ParetoPoint.of(Design(stages, costs.names), scores, i, int(n_tied[i]))
             for i, stages in enumerate(designs)
@@ -173,12 +169,19 @@ class ParetoFront(Sequence[ParetoPoint]):
         this is an iterator: ``itertools.islice`` takes some. For a proven front these are all
         there are; else, those that the search has scored.
         """
-        position = point if isinstance(point, int) else self.points.index(point)
-        chosen = self.points[position]
-        if self.tied is None:
-            same = (p.design for p in self.points if p.objectives == chosen.objectives)
-            return iter(sorted(same, key=lambda d: (d.n_stages, d.stages.tolist())))
+        position = self._position(point)
+        if self.tied is None:  # a front that was put together by hand
+            return iter((self.points[position].design,))
         return (Design(stages, self.costs.names) for stages in self.tied(position))
+
+    def _position(self, point: ParetoPoint | int) -> int:
+        if isinstance(point, Integral):
+            return check_whole("point", point, 0, len(self) - 1)
+        if point not in self.points:
+            raise ParameterError(
+                f"point must be one of this front, or its position, got {point!r}."
+            )
+        return self.points.index(point)
 
     def __len__(self) -> int:
         """Number of points."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -13,6 +14,7 @@ from emsco.scoring import Scores
 
 __all__ = [
     "Ranking",
+    "TiedDesigns",
     "accuracy_key",
     "balanced_scores",
     "best_balanced_first",
@@ -63,6 +65,29 @@ def pareto_levels(scores: Scores) -> IntArray:
 
     levels: IntArray = pareto_rank(exact_objectives(scores), maximise=True).astype(np.int64)
     return levels
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TiedDesigns:
+    """Designs with equal objectives, by the position of the point that they belong to."""
+
+    groups: Sequence[StageArray]
+
+    @classmethod
+    def among(cls, designs: StageArray, scores: Scores) -> Self:
+        """Each design tied with those of `designs` that score as it does, the simplest first."""
+        order = simplest_first(designs)
+        groups = tie_groups(scores)
+        return cls([designs[order[groups[order] == group]] for group in groups])
+
+    def __call__(self, point: int) -> Iterator[StageArray]:
+        """The designs that tie with the point at a position."""
+        return iter(self.groups[point])
+
+    @property
+    def counts(self) -> IntArray:
+        """How many designs tie with each point, itself included."""
+        return np.array([len(group) for group in self.groups])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -142,7 +142,8 @@ def _fill_index(index, mask, labels, first, last, after):
 def _settle(labels, first, head, after, new, binding, slack):
     """Compare label `new` with those of its state: True if one of them makes it superfluous.
 
-    Labels that `new` beats lose their count.
+    Costs within `slack` may lead to equal ones. The count of labels that `new` beats turns
+    negative.
     """
     accepted, wrong = labels.accepted[new], labels.wrong[new]
     spent, stages = labels.spent[new], labels.stages[new]
@@ -163,8 +164,8 @@ def _settle(labels, first, head, after, new, binding, slack):
                 labels.n_tied[new] = 0
                 return True
             unequal = more != 0 or worse != 0
-            cheaper = (unequal and gap <= 0.0) or gap < -slack * spent
-            dearer = (unequal and gap >= 0.0) or gap > slack * labels.spent[old]
+            cheaper = (unequal and gap <= 0.0) or gap < -slack
+            dearer = (unequal and gap >= 0.0) or gap > slack
             if more >= 0 and worse <= 0 and later <= 0 and cheaper:
                 return True
             if more <= 0 and worse >= 0 and later >= 0 and dearer:
@@ -190,10 +191,11 @@ def extend_chains(
     full = len(space.cost) - 1
     n_words = space.accepts.shape[1]
     most = len(fresh.n_tied)
+    slack = rules.slack * rules.n_rows * space.cost[full]  # of the largest cost that may follow
     n_fresh = ends[first_set - 1] if first_set else 0
     for t in range(first_set, len(sets)):
         target = sets[t]
-        begun, n_candidates, n_done = n_fresh, tally[0], tally[2]
+        begun, n_candidates, n_seen, n_done = n_fresh, tally[0], tally[1], tally[2]
         mask = np.uint64(255)
         _fill_index(index, mask, fresh, begun, begun, after)
         rest = space.cost[full] - space.cost[target]
@@ -243,7 +245,7 @@ def extend_chains(
                     allowed = _allowance(known, accepted, wrong, rules.shift)
                     if allowed >= spent * (1.0 - rules.slack):
                         if tally[0] == len(candidates.n_tied):
-                            tally[0], tally[2] = n_candidates, n_done
+                            tally[0], tally[1], tally[2] = n_candidates, n_seen, n_done
                             return t, NO_PLACE
                         _add_candidate(
                             candidates, tally[0], accepted, wrong, spent, stages + 1,
@@ -273,7 +275,7 @@ def extend_chains(
                     tally[2] += labels.n_tied[q] * n_ways
                     continue
                 if n_fresh == most:
-                    tally[0], tally[2] = n_candidates, n_done
+                    tally[0], tally[1], tally[2] = n_candidates, n_seen, n_done
                     return t, NO_ROOM
                 for w in range(n_words):
                     fresh.undecided[n_fresh, w] = rows[w]
@@ -286,7 +288,7 @@ def extend_chains(
                 fresh.n_tied[n_fresh] = labels.n_tied[q]
                 fresh.code[n_fresh] = code
                 place = _find_state(index, mask, fresh, begun, rows)
-                if _settle(fresh, begun, index[place], after, n_fresh, rules.binding, rules.slack):
+                if _settle(fresh, begun, index[place], after, n_fresh, rules.binding, slack):
                     tally[2] += fresh.n_tied[n_fresh] * n_ways
                     continue
                 new = n_fresh - begun
@@ -303,7 +305,7 @@ def extend_chains(
             rules, space, known, target, left, fresh, begun, n_fresh, candidates, tally
         )
         if n_fresh < 0:
-            tally[0], tally[2] = n_candidates, n_done
+            tally[0], tally[1], tally[2] = n_candidates, n_seen, n_done
             return t, NO_PLACE
         ends[t] = n_fresh
     return len(sets), 0

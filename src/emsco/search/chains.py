@@ -245,7 +245,7 @@ class _Workspace:
 
     def _make_room(self, n_labels: int) -> None:
         self._fresh = _enlarged("Labels", self._fresh, n_labels, self._n_words)
-        self._index: IntArray = np.empty(8 * n_labels, dtype=np.int64)
+        self._index: IntArray = np.empty(max(256, 8 * n_labels), dtype=np.int64)
         self._after: IntArray = np.empty(n_labels, dtype=np.int64)
 
 

@@ -8,11 +8,17 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._typing import BoolArray, FloatArray, IntArray, StageArray
-from emsco.design import design_keys, designs_of_keys
+from emsco.design import count_designs, design_keys, designs_of_keys
 from emsco.kernels import load
 from emsco.scoring import Scores
 from emsco.search.archive import Archive
-from emsco.search.operators import initial_population, mutate, neighbours
+from emsco.search.operators import (
+    initial_population,
+    mutate,
+    n_steps,
+    neighbours,
+    random_designs,
+)
 from emsco.subsets.slots import SlotTable
 
 __all__ = ["EvolutionSearch", "EvolutionSettings"]
@@ -112,6 +118,8 @@ class EvolutionSearch:
         if self.stop_reason is None:
             self._asked = self._breed(1 / scores.n_rows)
             if not len(self._asked):
+                self._asked = self._strangers()
+            if not len(self._asked):
                 self.stop_reason = f"all {len(self._seen):,} designs have been scored"
 
     @property
@@ -127,11 +135,26 @@ class EvolutionSearch:
         one_stage = np.zeros((1, n_features), dtype=np.int16)
         if min(n_features, self._settings.max_stages) == 1:
             return one_stage
+        size = self._settings.population_size
         rank = np.argsort(np.argsort(self._costs, kind="stable"))
-        prefixes = (rank[None, :] >= np.arange(1, n_features)[:, None]).astype(np.int16)
-        n_random = max(1, self._settings.population_size - n_features)
-        chance = initial_population(min(n_random, 100), n_features, _STAGE_BIAS, self._rng)
-        return self._unseen(np.concatenate([one_stage, prefixes, chance]))
+        lengths = np.unique(
+            np.linspace(1, n_features - 1, min(n_features - 1, size // 3 + 1), dtype=int)
+        )
+        prefixes = (rank[None, :] >= lengths[:, None]).astype(np.int16)
+        n_random = min(max(1, size - len(prefixes) - 1), 100)
+        chance = initial_population(n_random, n_features, _STAGE_BIAS, self._rng)
+        return self._unseen(np.concatenate([one_stage, prefixes, chance])[:size])
+
+    def _strangers(self) -> StageArray:
+        """Unseen designs from anywhere, once those near the front are used up; none if none is."""
+        n_features, max_stages = len(self._costs), self._settings.max_stages
+        while len(self._seen) < count_designs(n_features, max_stages):
+            found = random_designs(
+                self._settings.population_size, n_features, max_stages, self._rng
+            )
+            if len(unseen := self._unseen(found)):
+                return unseen
+        return self._asked[:0]
 
     def _breed(self, visit: float) -> StageArray:
         """Unseen relatives of the most promising designs; `visit` is a handicap for the next."""
@@ -181,7 +204,8 @@ class EvolutionSearch:
         n_new = np.bincount(parent, minlength=len(parents))
         place = np.arange(len(parent)) - np.repeat(np.cumsum(n_new) - n_new, n_new)
         chosen = np.flatnonzero(place < _PER_PARENT)[:most]
-        return self._unseen(found[chosen]), n_new == 0
+        all_drawn = n_steps(parents) <= _DRAWS
+        return self._unseen(found[chosen]), all_drawn & (n_new == 0)
 
     def _unseen(self, designs: StageArray) -> StageArray:
         """Different designs that were not asked for before; from now on they were."""

@@ -11,9 +11,9 @@ from typing import Protocol, Self
 import numpy as np
 
 from emsco._typing import IntArray, StageArray
+from emsco.pareto import TiedDesigns
 from emsco.scoring import Evaluator, Scores
 from emsco.search.archive import Archive
-from emsco.search.ties import SeenTies
 
 __all__ = ["Search", "SearchRecord", "SearchResult", "run_search"]
 
@@ -94,9 +94,8 @@ class SearchResult:
         cls, archive: Archive, records: tuple[SearchRecord, ...], stop_reason: str
     ) -> Self:
         """The front of everything that a search has seen."""
-        groups = archive.ties()
-        n_tied = np.array([len(group) for group in groups])
-        return cls(*archive.front(), records, stop_reason, n_tied, SeenTies(groups))
+        tied = TiedDesigns(archive.ties())
+        return cls(*archive.front(), records, stop_reason, tied.counts, tied)
 
 
 def run_search(

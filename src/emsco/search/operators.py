@@ -18,7 +18,9 @@ __all__ = [
     "growth_probability",
     "initial_population",
     "mutate",
+    "n_steps",
     "neighbours",
+    "random_designs",
     "recombine",
     "round_half_up",
     "select",
@@ -48,6 +50,12 @@ def initial_population(
         designs[poor] = mutate(designs[poor], _INITIAL_RATE, stage_bias, 2, rng)
         poor = poor[designs[poor].max(axis=1) == 0]
     return designs
+
+
+def random_designs(n_designs: int, n_features: int, max_stages: int, rng: Generator) -> StageArray:
+    """Designs with uniform genes over a uniform number of stages."""
+    n_stages = rng.integers(1, max_stages + 1, size=(n_designs, 1))
+    return compress(rng.integers(0, n_stages, size=(n_designs, n_features)))
 
 
 def select(shares: FloatArray, n_parents: int, rng: Generator) -> IntArray:
@@ -120,6 +128,13 @@ def growth_probability(
     return grown
 
 
+def n_steps(designs: StageArray) -> IntArray:
+    """How many steps `neighbours` draws from, for each design."""
+    n_stages = stage_counts(designs)
+    steps: IntArray = designs.shape[1] * (2 * n_stages + 1) + 2 * (n_stages - 1)
+    return steps
+
+
 def neighbours(
     designs: StageArray, max_stages: int, most: int, rng: Generator
 ) -> tuple[StageArray, IntArray]:
@@ -132,11 +147,11 @@ def neighbours(
     n_features = designs.shape[1]
     n_stages = stage_counts(designs)
     n_places = 2 * n_stages + 1
-    n_steps = n_features * n_places + 2 * (n_stages - 1)
-    draws = rng.random((len(designs), int(n_steps.max())))
-    draws[np.arange(draws.shape[1]) >= n_steps[:, None]] = np.inf
+    steps = n_steps(designs)
+    draws = rng.random((len(designs), int(steps.max())))
+    draws[np.arange(draws.shape[1]) >= steps[:, None]] = np.inf
     step = np.argsort(draws, axis=1)[:, :most]
-    parent, column = np.nonzero(step < n_steps[:, None])
+    parent, column = np.nonzero(step < steps[:, None])
     step = step[parent, column]
     moved = 2 * designs[parent] + 1  # stage j at place 2 j + 1, gaps at the even places
     feature, place = np.divmod(step, n_places[parent])

@@ -162,8 +162,10 @@ def _obstacle(problem: Problem, max_stages: int, seconds: float) -> str:
     """Why exact search is out of reach; empty where it is not."""
     n_features = problem.n_features
     n_subsets = 2**n_features - 1
-    if n_features > _MOST_FEATURES or max_stages ** (n_features + 1) >= 2**62:
+    if n_features > _MOST_FEATURES:
         return f"fit {_readable(n_subsets)} subsets of {n_features} features"
+    if max_stages ** (n_features + 1) >= 2**62:
+        return f"tell chromosomes of {n_features} genes with {max_stages} values apart by 62 bits"
     if n_subsets > problem.capacity:
         held = f"memory_limit holds {problem.capacity:,}"
         return f"keep {n_subsets:,} subsets of {n_features} features, of which {held}"
@@ -203,23 +205,27 @@ def _run_exact(
             raise TimeLimitError(f"the time limit of {time_limit:g} s was reached")
 
     try:
-        accepted, hits = evaluator.bits(check)
+        units, n_rows = evaluator.units, evaluator.n_rows
+        landscape = Landscape(*evaluator.bits(check), units, n_rows, settings.max_stages)
+        watcher.begin("exact", problem.n_features - 1)
+        found = find_front(landscape, warm.scores, problem.memory_limit, problem.n_jobs, check)
     except TimeLimitError as limit:
         return replace(warm, stop_reason=_unproven(str(limit), 0))
-    landscape = Landscape(accepted, hits, evaluator.units, evaluator.n_rows, settings.max_stages)
-    watcher.begin("exact", problem.n_features - 1)
-    found = find_front(landscape, warm.scores, problem.memory_limit, problem.n_jobs, check)
+    except KeyboardInterrupt:
+        return replace(warm, stop_reason=_unproven(_interrupted(), 0))
     if found.stopped is None:
         return _proven(problem, landscape, found, warm, perf_counter() - started)
-    if found.stopped == "interrupted":
-        warnings.warn(
-            "Search interrupted; what it has found so far is kept, not proven.", stacklevel=5
-        )
+    reason = _interrupted() if found.stopped == "interrupted" else found.stopped
     archive = search.archive
     new = ~(found.designs[:, None] == archive.designs[None]).all(axis=2).any(axis=1)
     archive.add(found.designs[new], evaluator.score(found.designs[new]))
-    reason = _unproven(found.stopped, found.n_covered)
+    reason = _unproven(reason, found.n_covered)
     return SearchResult.of_archive(archive, warm.records, reason)
+
+
+def _interrupted() -> str:
+    warnings.warn("Search interrupted; what it has found is kept, not proven.", stacklevel=6)
+    return "interrupted"
 
 
 def _unproven(reason: str, n_covered: int) -> str:
@@ -253,15 +259,15 @@ def _proven(
 
 def _readable(number: int) -> str:
     """All digits of a number, or its magnitude where they are too many."""
-    return f"{number:,}" if number < 10**15 else f"about 10^{len(str(number)) - 1}"
+    return f"{number:,}" if number < 10**15 else f"about 10^{int(number.bit_length() * 0.30103)}"
 
 
 def _duration(seconds: float) -> str:
-    """Seconds in the largest unit that makes them at least 1."""
+    """Seconds in the largest unit of which they make two or more."""
     if seconds < 1:
         return "a second or less"
     units = (("years", 365.25 * _DAY), ("days", _DAY), ("hours", 3600.0), ("minutes", 60.0))
     for name, length in units:
         if seconds >= 2 * length:
             return f"{seconds / length:,.0f} {name}" if seconds < 1e15 * length else "eons"
-    return f"{seconds:.0f} seconds"
+    return "1 second" if round(seconds) == 1 else f"{seconds:.0f} seconds"

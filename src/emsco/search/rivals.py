@@ -1,6 +1,7 @@
 """Searches to compare with: random search, GSEMO and NSGA-II, behind the same ask and tell.
 
-They vary designs with the paper's operators and end only when the caller stops asking.
+They vary designs with the paper's operators and end when the caller stops asking, or when they have
+no new design to offer.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from emsco._typing import FloatArray, StageArray
 from emsco.design import compress, design_keys
 from emsco.scoring import Scores
 from emsco.search.archive import Archive
-from emsco.search.operators import initial_population, mutate, recombine
+from emsco.search.operators import initial_population, mutate, random_designs, recombine
 from emsco.subsets.slots import SlotTable
 
 __all__ = ["GSEMO", "NSGA2", "RandomSearch"]
@@ -70,9 +71,7 @@ class RandomSearch(_ArchivingSearch):
 
     def ask(self) -> StageArray:
         """The next random designs."""
-        n_stages = self._rng.integers(1, self._max_stages + 1, size=(self._batch, 1))
-        genes = self._rng.integers(0, n_stages, size=(self._batch, self._n_features))
-        self._asked = compress(genes)
+        self._asked = random_designs(self._batch, self._n_features, self._max_stages, self._rng)
         return self._asked
 
 
@@ -112,13 +111,19 @@ class NSGA2(_ArchivingSearch):
         self._infills: Any = None
 
     def ask(self) -> StageArray:
-        """The next offspring."""
+        """The next offspring; none, and a reason to stop, where pymoo finds no new ones."""
         self._infills = self._algorithm.ask()
-        self._asked = self._infills.get("X").astype(np.int16)
+        if self._infills is None:
+            self.stop_reason = "NSGA-II breeds no new designs any more"
+            self._asked = self._asked[:0]
+        else:
+            self._asked = self._infills.get("X").astype(np.int16)
         return self._asked
 
     def tell(self, scores: Scores) -> None:
         """Hand the objectives to pymoo, which minimises."""
+        if self._infills is None:
+            return
         objectives = [-scores.coverage, -scores.accuracy, scores.cost / self._total_cost]
         self._infills.set("F", np.column_stack(objectives))
         self._infills.apply(lambda one: one.evaluated.update({"F"}))

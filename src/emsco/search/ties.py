@@ -1,8 +1,8 @@
-"""All designs that share objectives: those a search has scored, or every one of a landscape."""
+"""All designs of a landscape that share the objectives of a point."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,18 +12,7 @@ from emsco.scoring import Scores
 from emsco.search.chains import ChainPool
 from emsco.search.landscape import Landscape
 
-__all__ = ["LandscapeTies", "SeenTies"]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SeenTies:
-    """Designs that a search has scored, by the point of the front that they tie with."""
-
-    groups: Sequence[StageArray]
-
-    def __call__(self, point: int) -> Iterator[StageArray]:
-        """The designs that tie with the front's point at a position, the simplest first."""
-        return iter(self.groups[point])
+__all__ = ["LandscapeTies"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +40,12 @@ class LandscapeTies:
         yield simplest
         if self.n_tied[point] > 1:
             walk = _WalkBack(self.landscape, self.scores, point, self.memory_limit)
+            seen = {simplest.tobytes()}
             for design in walk.designs():
-                if not np.array_equal(design, simplest):
+                if design.tobytes() not in seen:
                     yield design
+                if self.landscape.slack:  # labels that differ by rounding lead to one design
+                    seen.add(design.tobytes())
 
 
 class _WalkBack:
