@@ -3,7 +3,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from emsco import Design, FeatureCosts, NoSuchDesign, ParetoFront
+from emsco import Design, FeatureCosts, NoSuchDesign, ParameterError, ParetoFront
 from emsco.scoring import Scores
 
 COSTS = FeatureCosts.from_mapping({"age": 1, "scan": 9})
@@ -114,9 +114,15 @@ class TestTies:
         assert list(plain.ties(plain[0])) == list(plain.ties(plain[1])) == [simpler, other]
         assert list(plain.ties(plain[2])) == [alone]
 
-    @pytest.mark.parametrize("position", [0, 1, 2, -1])
+    @pytest.mark.parametrize("position", [0, 1, np.int64(2)])
     def test_can_be_asked_for_by_position_too(self, plain, position):
         assert list(plain.ties(position)) == list(plain.ties(plain[position]))
+
+    def test_of_a_point_of_no_front_are_refused(self, plain):
+        with pytest.raises(ParameterError, match="point must be one of this front"):
+            plain.ties("first")
+        with pytest.raises(ParameterError, match="point must be a whole number from 0 to 2, got 3"):
+            plain.ties(3)
 
     def test_are_as_many_as_are_counted_where_costs_differ_by_rounding(self):
         designs = np.array([[0, 1], [1, 0]], dtype=np.int16)

@@ -194,7 +194,7 @@ def test_chromosomes_past_the_numbers_that_hold_them_are_refused():
 def test_huge_spaces_are_told_by_their_magnitude():
     plan = plan_search("auto", problem_of(400), settings_of(10))
     assert plan.why == (
-        "evolution was chosen because exact search over about 10^399 designs would fit about "
+        "evolution was chosen because exact search over about 10^400 designs would fit about "
         "10^120 subsets of 400 features"
     )
 

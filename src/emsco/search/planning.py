@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -224,7 +225,7 @@ def _run_exact(
 
 
 def _interrupted() -> str:
-    warnings.warn("Search interrupted; what it has found is kept, not proven.", stacklevel=6)
+    warnings.warn("Search interrupted; what it has found so far is kept, not proven.", stacklevel=6)
     return "interrupted"
 
 
@@ -259,7 +260,7 @@ def _proven(
 
 def _readable(number: int) -> str:
     """All digits of a number, or its magnitude where they are too many."""
-    return f"{number:,}" if number < 10**15 else f"about 10^{int(number.bit_length() * 0.30103)}"
+    return f"{number:,}" if number < 10**15 else f"about 10^{int(math.log10(number))}"
 
 
 def _duration(seconds: float) -> str:
