@@ -9,11 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-COST_CLASSES = {
-    "heart": (1, 2, 2, 2, 1, 2, 2, 1, 2, 2, 1, 1),
-    "pima": (1, 3, 1, 2, 3, 1, 2, 1),
-    "credit": (1, 1, 2, 1, 1, 1, 2, 3, 1, 2, 1, 1, 1, 2),
-}
+from emsco import datasets
 
 
 @dataclass(frozen=True)
@@ -41,19 +37,18 @@ def paper_set():
     """Loads "heart", "pima" or "credit"; where EMSCO_DATA is set, a missing file is a failure."""
 
     def load(name: str) -> PaperSet:
-        path = data_folder() / f"{name}.csv"
-        table = np.loadtxt(path, delimiter=",", skiprows=1)
-        table = table[np.random.default_rng(0).permutation(len(table))]
-        classes = np.array(COST_CLASSES[name])
-        half, quarter = len(table) // 2, -(-len(table) // 4)
-        rows = np.arange(len(table))
+        data_folder()
+        data = datasets.load(name)
+        train, held_out, test = datasets.paper_split(len(data.X), seed=0)
+        order = np.concatenate([train, held_out, test])
+        rows = np.arange(len(order))
         return PaperSet(
-            X=table[:, :-1].copy(),
-            y=table[:, -1].astype(np.uint8),
-            costs=100.0 * classes if name == "pima" else 10.0**classes,
-            train=rows[:half],
-            held_out=rows[half : half + quarter],
-            names=tuple(path.read_text().splitlines()[0].split(",")[:-1]),
+            X=data.X[order],
+            y=data.y[order],
+            costs=data.costs.costs,
+            train=rows[: len(train)],
+            held_out=rows[len(train) : len(train) + len(held_out)],
+            names=data.costs.names,
         )
 
     return load

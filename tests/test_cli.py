@@ -60,3 +60,37 @@ def test_import_and_help_wait_for_no_compiler_and_no_plotting():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_reproduce_global_writes_tables_and_figures(paper_set, monkeypatch, tmp_path):
+    paper_set("pima")
+    monkeypatch.setattr("emsco.experiments.global_optima.SETS", ("pima",))
+    monkeypatch.setattr("emsco.experiments.global_optima.STAGES", (2,))
+    command = [
+        "reproduce",
+        "global",
+        "--runs",
+        "1",
+        "--jobs",
+        "1",
+        "--out",
+        str(tmp_path),
+        "--json",
+    ]
+    result = CliRunner().invoke(cli.app, command)
+    assert result.exit_code == 0, result.output
+    written = json.loads((tmp_path / "global.json").read_text())
+    assert json.loads(result.stdout) == written
+    assert written["landscapes"][0]["front_vectors"] == 24
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md", ".png", ".svg"]
+
+
+def test_reproduce_says_which_data_it_lacks(monkeypatch, capsys, tmp_path):
+    monkeypatch.delenv("EMSCO_DATA", raising=False)
+    monkeypatch.setattr(
+        "sys.argv", ["emsco", "reproduce", "global", "--out", str(tmp_path / "new")]
+    )
+    with pytest.raises(SystemExit, match="1"):
+        cli.main()
+    assert "EMSCO_DATA must name the folder that holds heart.csv" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()

@@ -183,8 +183,8 @@ def reproduce_global(
     runs: int = 50,
     seed: int = 0,
     n_jobs: int | None = -1,
-    sets: Sequence[str] = SETS,
-    stages: Sequence[int] = STAGES,
+    sets: Sequence[str] | None = None,
+    stages: Sequence[int] | None = None,
     report: Callable[[int, int, str], None] | None = None,
 ) -> GlobalOptima:
     """Find the exact fronts and run both searches on each landscape.
@@ -198,7 +198,7 @@ def reproduce_global(
     n_jobs : int or None
         Processes, as in joblib.
     sets, stages
-        Which landscapes.
+        Which landscapes; None: those of the paper.
     report : callable, optional
         Called with the number of jobs done, of all jobs, and a word on the last one.
 
@@ -206,7 +206,7 @@ def reproduce_global(
     """
     check_whole("runs", runs, 1)
     started = perf_counter()
-    landscapes = [(name, k) for name in sets for k in stages]
+    landscapes = [(name, k) for name in sets or SETS for k in stages or STAGES]
     truths: dict[tuple[str, int], _Truth] = {}
     found: dict[tuple[str, int, str], list[_Run]] = {}
     jobs = [(*scape, search, i) for scape in landscapes for search in SEARCHES for i in range(runs)]
