@@ -122,7 +122,7 @@ def report_landscapes() -> None:
             seconds = time.perf_counter() - started
             total += seconds
             print(
-                f"{name}, {k} stages: {landscape.n_designs:,} designs, {front.n_covered:,} covered,"
+                f"{name}, {k} stages: {landscape.n_designs:,} designs, {front.n_settled:,} settled,"
                 f" {len(front.designs)} vectors, {front.n_tied.sum():,} optimal designs, "
                 f"{seconds:.2f} s, {1e9 * seconds / landscape.n_designs:,.1f} ns a design, "
                 f"{landscape.n_designs / seconds:,.0f} designs a second; "
@@ -153,7 +153,7 @@ def report_all_stages(credit: bool) -> None:
         landscape, front = solve(name, k, memory)
         seconds = time.perf_counter() - started
         print(
-            f"{name}, {k} stages: {landscape.n_designs:,} designs, {front.n_covered:,} covered, "
+            f"{name}, {k} stages: {landscape.n_designs:,} designs, {front.n_settled:,} covered, "
             f"{len(front.designs)} vectors, {front.n_tied.sum():,} optimal designs, "
             f"{front.n_labels:,} kinds of chains, {seconds:.1f} s, "
             f"{front.stopped or 'proven'}",

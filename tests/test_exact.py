@@ -38,7 +38,7 @@ def assert_whole(instance, **options):
     """The search finds what the twin finds, and has covered everything."""
     found = find_front(instance.landscape(), **options)
     assert found_ones(found) == simplest_and_ties(instance.front())
-    assert found.n_covered == count_designs(instance.n_features, instance.max_stages)
+    assert found.n_settled == count_designs(instance.n_features, instance.max_stages)
     assert found.stopped is None
     return found
 
@@ -131,7 +131,7 @@ class TestIndifference:
         alone = find_front(hard.landscape())
         helped = find_front(hard.landscape(), known=known)
         assert found_ones(helped) == plain
-        assert helped.n_covered == alone.n_covered == len(every)
+        assert helped.n_settled == alone.n_settled == len(every)
         assert helped.n_transitions <= alone.n_transitions
 
     def test_knowing_the_whole_front_before_changes_nothing_but_the_work(self, hard, plain):
@@ -146,7 +146,7 @@ class TestIndifference:
         one, two = (find_front(hard.landscape(), n_jobs=n_jobs) for n_jobs in (1, 2))
         assert one.designs.tolist() == two.designs.tolist()
         assert one.n_tied.tolist() == two.n_tied.tolist()
-        assert (one.n_covered, one.n_labels) == (two.n_covered, two.n_labels)
+        assert (one.n_settled, one.n_labels) == (two.n_settled, two.n_labels)
         assert found_ones(two) == plain
 
     @pytest.mark.parametrize("max_stages", [4, 7])
@@ -161,7 +161,7 @@ class TestIndifference:
         )
         tight = find_front(landscape)
         assert found_ones(tight) == found_ones(roomy)
-        assert (tight.n_covered, tight.n_labels) == (roomy.n_covered, roomy.n_labels)
+        assert (tight.n_settled, tight.n_labels) == (roomy.n_settled, roomy.n_labels)
         assert enlarged.count("Labels") > 1  # the first is the room to begin with
         assert "Candidates" in enlarged
 
@@ -171,7 +171,7 @@ class TestIndifference:
         coarse = find_front(hard.landscape(), known=hard.scores(list(plain)))
         assert chains.ChainPool(hard.landscape(), 1000).shift > 0
         assert found_ones(coarse) == plain
-        assert coarse.n_covered == count_designs(6, hard.max_stages)
+        assert coarse.n_settled == count_designs(6, hard.max_stages)
 
 
 class StopAfter:
@@ -196,7 +196,7 @@ def assert_part(found, instance):
     assert not any(dominates(one, other) for one in vectors for other in vectors)
     scored = [instance.score(design) for design in every]
     assert all(n_tied <= scored.count(vector) for vector, n_tied in vectors.items())
-    assert found.n_covered < len(every)
+    assert found.n_settled < len(every)
 
 
 class TestStopping:
@@ -222,8 +222,8 @@ class TestStopping:
     @pytest.mark.parametrize("memory_limit", [1, 500, 4000])
     def test_too_little_memory_is_named_and_ends_with_what_is_known(self, instance, memory_limit):
         found = find_front(instance.landscape(), memory_limit=memory_limit)
-        assert found.stopped.startswith("memory_limit was reached: ")
-        assert f"{found.n_labels:,} kinds of chains take all of it" in found.stopped
+        assert found.stopped.startswith("memory_limit was reached by ")
+        assert f"{found.n_labels:,} kinds of chains; raise it, or lower max_stages" in found.stopped
         assert_part(found, instance)
 
     def test_other_errors_of_a_report_are_not_swallowed(self, instance):
@@ -233,7 +233,7 @@ class TestStopping:
     def test_the_design_of_one_stage_is_known_from_the_start(self, instance):
         found = find_front(instance.landscape(), memory_limit=1)
         assert found_ones(found) == {(0, 0, 0, 0, 0): 1}
-        assert found.n_covered == 1
+        assert found.n_settled == 1
 
 
 class TestProgress:
@@ -248,9 +248,9 @@ class TestProgress:
         assert {step.n_sizes for step in steps} == {4}
         assert 0 < done[0] < 1
         assert done[-1] == pytest.approx(4)
-        covered = [step.n_covered for step in steps]
+        covered = [step.n_settled for step in steps]
         assert covered == sorted(covered)
-        assert covered[-1] == found.n_covered == count_designs(5, 3)
+        assert covered[-1] == found.n_settled == count_designs(5, 3)
         assert steps[-1].n_labels == found.n_labels
 
     @pytest.mark.parametrize(("n_features", "max_stages"), [(1, 1), (4, 1)])
@@ -259,7 +259,7 @@ class TestProgress:
         instance = Instance.random(n_features, max_stages, 9, 0.3)
         found = find_front(instance.landscape(), report=steps.append)
         assert found_ones(found) == {(0,) * n_features: 1}
-        assert (found.n_covered, steps) == (1, [])
+        assert (found.n_settled, steps) == (1, [])
 
 
 class TestPaperSets:
@@ -277,18 +277,18 @@ class TestPaperSets:
     def test_the_front_of_pima_is_what_scoring_every_design_finds(self, pima, max_stages):
         found = find_front(pima.landscape(max_stages))
         assert found_ones(found) == simplest_and_ties(pima.front(max_stages))
-        assert found.n_covered == count_designs(8, max_stages)
+        assert found.n_settled == count_designs(8, max_stages)
 
     def test_the_front_of_heart_is_what_scoring_every_design_of_two_stages_finds(self, heart):
         found = find_front(heart.landscape(2))
         assert found_ones(found) == simplest_and_ties(heart.front(2))
 
     def test_all_designs_of_pima_are_covered(self, pima):
-        assert find_front(pima.landscape(8)).n_covered == 545_835
+        assert find_front(pima.landscape(8)).n_settled == 545_835
 
     @pytest.mark.parametrize(("max_stages", "size"), [(4, 15_199_275), (12, 28_091_567_595)])
     def test_all_designs_of_heart_are_covered(self, heart, max_stages, size):
-        assert find_front(heart.landscape(max_stages), n_jobs=2).n_covered == size
+        assert find_front(heart.landscape(max_stages), n_jobs=2).n_settled == size
 
     @pytest.mark.parametrize(("one", "other"), [(2, 3), (3, 4), (4, 12)])
     def test_no_design_of_fewer_stages_beats_the_front_of_more(self, heart, one, other):

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emsco.design import count_designs
+from emsco.search.landscape import Landscape
 
 instances = st.builds(
     Instance.random,
@@ -143,10 +144,15 @@ class TestNumbers:
         designs = landscape.designs_of(landscape.space.place)
         assert designs.tolist() == [[s >> i & 1 for i in range(4)] for s in range(16)]
 
+    def test_many_features_in_few_stages_overflow_nothing(self):
+        bits = np.zeros((2**19, 1), dtype=np.uint64)
+        landscape = Landscape(bits, bits, np.ones(19, dtype=np.int64), n_rows=3, max_stages=2)
+        assert landscape.space.ways.max() == 2**19 - 1
+
     def test_ways_count_designs_of_what_is_left(self):
         ways = Instance.random(5, 3, 3, 0.5).landscape().space.ways
         for n_left in range(1, 6):
-            for n_stages in range(1, 6):
+            for n_stages in range(1, 4):
                 assert ways[n_left, n_stages] == len(every_design(n_left, n_stages))
 
     @pytest.mark.parametrize(("n_features", "max_stages"), [(1, 1), (4, 2), (5, 5)])

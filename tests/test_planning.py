@@ -26,7 +26,7 @@ PLENTY = 2**40
 
 def problem_of(n_features, n_train=100, capacity=PLENTY, memory_limit=PLENTY, n_jobs=1) -> Problem:
     """One to plan for, not to run."""
-    evaluator = SimpleNamespace(n_rows=100)
+    evaluator = SimpleNamespace(n_rows=100, n_words=2)
     return Problem(evaluator, np.ones(n_features), n_train, capacity, memory_limit, n_jobs)
 
 
@@ -103,7 +103,7 @@ def test_exact_search_asked_for_is_not_explained():
 
 def test_auto_is_exact_where_that_takes_a_moment_and_says_so():
     plan = plan_search("auto", problem_of(8), settings_of(4))
-    why = "exact search was chosen because it takes about a second or less"
+    why = "exact search was chosen because it should take about a second or less"
     assert (plan.kind, plan.why) == ("exact", why)
 
 
@@ -128,12 +128,12 @@ def test_auto_gives_exact_search_seconds_not_minutes(n_features, kind):
     assert plan_search("auto", problem_of(n_features, 500), settings_of(4)).kind == kind
 
 
-def test_more_rows_features_or_stages_take_longer_and_more_jobs_less():
+def test_more_rows_features_or_stages_take_longer_whatever_the_jobs():
     base = planning._exact_seconds(problem_of(12), 3)
     assert planning._exact_seconds(problem_of(12, n_train=10_000), 3) > base
     assert planning._exact_seconds(problem_of(13), 3) > 2 * base
     assert planning._exact_seconds(problem_of(12), 4) > base
-    assert planning._exact_seconds(problem_of(12, n_jobs=4), 3) == base / 4
+    assert planning._exact_seconds(problem_of(12, n_jobs=4), 3) == base
 
 
 # What is out of reach
@@ -141,8 +141,9 @@ def test_more_rows_features_or_stages_take_longer_and_more_jobs_less():
 
 def test_too_many_features_are_refused_with_their_size_their_time_and_the_way_out():
     sentence = (
-        'search="exact" would have to settle 2,147,483,647 designs and fit 2,147,483,647 subsets '
-        'of 31 features, about 11 hours in all; use search="evolution", fewer features or stages.'
+        'search must be "evolution", "paper" or "auto" here, got "exact", which would have to '
+        "settle 2,147,483,647 designs and fit 2,147,483,647 subsets of 31 features, and take about "
+        "11 hours; fewer features or stages, or more memory_limit, bring it into reach."
     )
     with pytest.raises(ParameterError, match=f"^{re.escape(sentence)}$"):
         plan_search("exact", problem_of(31), settings_of(2))
@@ -156,38 +157,38 @@ def test_subsets_past_the_memory_are_an_obstacle():
     enough, less = (problem_of(8, capacity=capacity) for capacity in (255, 254))
     assert plan_search("exact", enough, settings_of(4)).kind == "exact"
     why = "keep 255 subsets of 8 features, of which memory_limit holds 254"
-    with pytest.raises(ParameterError, match=f"settle 46,875 designs and {why}, about"):
+    with pytest.raises(ParameterError, match=f"settle 46,875 designs and {why}, and take about"):
         plan_search("exact", less, settings_of(4))
     assert plan_search("auto", less, settings_of(4)).why.endswith(f"would {why}")
 
 
 def test_bits_past_the_memory_are_an_obstacle():
-    n_bytes = Landscape.n_bytes(8, 100)
+    n_bytes = Landscape.n_bytes(8, 2)
     enough, less = (problem_of(8, memory_limit=limit) for limit in (n_bytes, n_bytes - 1))
     assert plan_search("exact", enough, settings_of(4)).kind == "exact"
     why = f"hold {n_bytes:,} bytes of bits, and memory_limit is {n_bytes - 1:,}"
-    with pytest.raises(ParameterError, match=f"settle 46,875 designs and {why}, about a second"):
+    with pytest.raises(ParameterError, match=f"settle 46,875 designs and {why}, and take about"):
         plan_search("exact", less, settings_of(4))
     assert plan_search("auto", less, settings_of(4)).why.endswith(f"would {why}")
 
 
 def test_more_than_a_day_is_out_of_reach():
-    problem, words = problem_of(20, n_train=2_000_000), "fit 1,048,575 subsets"
+    problem, words = problem_of(20, n_train=2_000_000), "need more than a day"
     assert plan_search("auto", problem, settings_of(2)).why.endswith(f"would {words}")
-    with pytest.raises(ParameterError, match=f"designs and {words}, about 3 days in all"):
+    with pytest.raises(ParameterError, match=f"designs and {words}, and take about 3 days"):
         plan_search("exact", problem, settings_of(2))
 
 
 def test_a_day_is_a_day():
     n_train = round(86_400 / planning._exact_seconds(problem_of(20, n_train=10**6), 2) * 10**6)
     assert plan_search("exact", problem_of(20, int(0.99 * n_train)), settings_of(2)).kind == "exact"
-    with pytest.raises(ParameterError, match="about 24 hours in all"):
+    with pytest.raises(ParameterError, match="take about 24 hours"):
         plan_search("exact", problem_of(20, int(1.01 * n_train)), settings_of(2))
 
 
 def test_chromosomes_past_the_numbers_that_hold_them_are_refused():
     assert plan_search("exact", problem_of(18, n_jobs=64), settings_of(9)).kind == "exact"
-    with pytest.raises(ParameterError, match=r'^search="exact" would have to settle .* designs'):
+    with pytest.raises(ParameterError, match=r'got "exact", which would .* designs'):
         plan_search("exact", problem_of(18, n_jobs=64), settings_of(10))
 
 
@@ -288,7 +289,7 @@ def test_a_watcher_sees_first_designs_and_then_the_sizes_of_chains(problem):
     done = [part.done for part in watcher.parts]
     assert done == sorted(done)
     assert done[-1] == 5
-    assert watcher.parts[-1].n_covered == 603
+    assert watcher.parts[-1].n_settled == 603
 
 
 @pytest.mark.parametrize(("kind", "generations"), [("evolution", 4), ("paper", 4)])

@@ -111,17 +111,17 @@ def reproduce_global(
     know after each generation. The sets are read from the folder that EMSCO_DATA names.
     """
     from emsco.experiments.global_optima import reproduce_global as run
-    from emsco.plotting import draw_global_optima, save_figure
+    from emsco.plotting import check_matplotlib, draw_global_optima, save_figure
     from emsco.progress import JobProgress
 
+    check_matplotlib()  # before minutes of work, not after them
     with JobProgress() as progress:
         result = run(runs=runs, seed=seed, n_jobs=jobs, report=progress.job)
-    figure = draw_global_optima(result)
     out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(result.to_dict(), indent=2)
     (out / "global.json").write_text(text + "\n", encoding="utf-8")
     (out / "global.md").write_text(result.to_markdown() + "\n", encoding="utf-8")
-    save_figure(figure, out / "global")
+    save_figure(draw_global_optima(result), out / "global")
     typer.echo(text if as_json else result.to_markdown())
     typer.echo(f"{result.seconds:.0f} s; written to {out}: global.md, .json, .png, .svg", err=True)
     if not result.complete:

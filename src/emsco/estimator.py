@@ -103,7 +103,8 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         The paper's m̂ (None: 1 / n_features), r̂, b, β, ε and inc, for "paper" alone.
     memory_limit : int or str
         Most memory that fitted subsets may take, coefficients and bits together, such as
-        "1GiB"; an exact search may take as much again for kinds of chains. The rows themselves
+        "1GiB"; an exact search may take as much again for the bits of all subsets, and once more
+        for kinds of chains. The rows themselves
         and a few hundred bytes per scored design come on top.
     time_limit : float or None
         Seconds after which the search ends with what it has found; an exact search then says

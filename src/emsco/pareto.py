@@ -13,6 +13,7 @@ from emsco.design import chromosome_numbers, stage_counts
 from emsco.scoring import Scores
 
 __all__ = [
+    "SAME_COST",
     "Ranking",
     "TiedDesigns",
     "accuracy_key",
@@ -27,7 +28,7 @@ __all__ = [
 
 _HALF_BITS = 31
 _AGGREGATE_DECIMALS = 12
-_SAME_COST = 1e-9  # relative; costs closer than this are equal where they are not whole numbers
+SAME_COST = 1e-9  # relative; costs closer than this are equal where they are not whole numbers
 
 
 def accuracy_key(correct: IntArray, accepted: IntArray) -> IntArray:
@@ -151,7 +152,7 @@ def _dense_ranks(values: IntArray | FloatArray) -> IntArray:
     """0 for the smallest value, 1 for the next, …; float values that nearly tie share theirs."""
     distinct, inverse = np.unique(values, return_inverse=True)
     if distinct.dtype.kind == "f":
-        rises = np.diff(distinct) > _SAME_COST * np.abs(distinct[1:])
+        rises = np.diff(distinct) > SAME_COST * np.abs(distinct[1:])
         inverse = np.concatenate([[0], np.cumsum(rises)])[inverse]
     return inverse
 

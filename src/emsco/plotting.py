@@ -11,7 +11,7 @@ from emsco.experiments.global_optima import GlobalOptima
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_global_optima", "save_figure"]
+__all__ = ["check_matplotlib", "draw_global_optima", "save_figure"]
 
 _STYLES: dict[str, dict[str, Any]] = {
     "paper": {"color": "#d55e00", "linestyle": "--"},
@@ -21,17 +21,17 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 def draw_global_optima(result: GlobalOptima) -> Figure:
     """Mean number of the true front's objective vectors known after each generation."""
-    names = list(dict.fromkeys(scape.name for scape in result.landscapes))
-    stages = sorted({scape.max_stages for scape in result.landscapes})
-    figure: Figure = _figure_class()(figsize=(2.4 * len(stages) + 0.6, 2.0 * len(names) + 0.5))
+    names = list(dict.fromkeys(landscape.name for landscape in result.landscapes))
+    stages = sorted({landscape.max_stages for landscape in result.landscapes})
+    figure = _new_figure(2.4 * len(stages) + 0.6, 2.0 * len(names) + 0.5)
     axes = figure.subplots(len(names), len(stages), squeeze=False)
-    for scape in result.landscapes:
-        panel = axes[names.index(scape.name)][stages.index(scape.max_stages)]
-        panel.axhline(scape.n_vectors, color="0.6", linewidth=0.8)
-        for search, curve in scape.curves.items():
+    for landscape in result.landscapes:
+        panel = axes[names.index(landscape.name)][stages.index(landscape.max_stages)]
+        panel.axhline(landscape.n_vectors, color="0.6", linewidth=0.8)
+        for search, curve in landscape.curves.items():
             panel.plot(curve.vectors, label=search, linewidth=1.4, **_STYLES[search])
-        panel.set_title(f"{scape.name}, k = {scape.max_stages}", fontsize=9)
-        panel.set_ylim(0, 1.08 * scape.n_vectors)
+        panel.set_title(f"{landscape.name}, k = {landscape.max_stages}", fontsize=9)
+        panel.set_ylim(0, 1.08 * landscape.n_vectors)
         panel.tick_params(labelsize=7)
     for panel in axes[-1]:
         panel.set_xlabel("generation", fontsize=8)
@@ -52,9 +52,16 @@ def save_figure(figure: Figure, path: Path) -> tuple[Path, Path]:
     return png, svg
 
 
-def _figure_class() -> Any:
+def check_matplotlib() -> None:
+    """Say what to install where there is no matplotlib."""
     try:
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401 - only to see whether it is there
     except ImportError:
         raise EMSCOError("pictures need matplotlib: pip install 'emsco[plot]'.") from None
-    return Figure
+
+
+def _new_figure(width: float, height: float) -> Figure:
+    check_matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height))

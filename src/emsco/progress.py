@@ -88,7 +88,7 @@ class SearchProgress:
         """Part of an exact search is done."""
         if self._bar:
             self._found = (
-                f"{progress.n_covered:,} designs settled, {progress.n_labels:,} kinds of chains"
+                f"{progress.n_settled:,} designs settled, {progress.n_labels:,} kinds of chains"
             )
             done = round(progress.done, 2)
             self._bar.update(self._task, completed=done, description=self._found)

@@ -151,6 +151,11 @@ class Evaluator:
         """Held-out rows."""
         return self._n_rows
 
+    @property
+    def n_words(self) -> int:
+        """Words that hold a bit for each of them."""
+        return self._bank.n_words
+
     def bits(self, check: Callable[[], None] | None = None) -> tuple[WordArray, WordArray]:
         """Rows that every subset accepts, and gets right; see `SubsetBank.bits`."""
         return self._bank.bits(self._min_confidence, check)

@@ -18,7 +18,8 @@ from joblib import Parallel, delayed, effective_n_jobs
 from emsco._typing import BoolArray, FloatArray, IntArray
 from emsco.costs import FeatureCosts
 from emsco.datasets import load, paper_split
-from emsco.parameters import check_whole
+from emsco.errors import MemoryLimitError
+from emsco.parameters import check_choice, check_whole
 from emsco.scoring import Evaluator, Scores
 from emsco.search.evolution import EvolutionSearch, EvolutionSettings
 from emsco.search.exact import find_front
@@ -147,12 +148,12 @@ class GlobalOptima:
             "| vectors | seconds | vectors found, paper | evolution |",
             "|---|---|---|---|---|---|---|---|---|",
         ]
-        for scape in self.landscapes:
-            found = [_found(scape.curves.get(search)) for search in SEARCHES]
+        for landscape in self.landscapes:
+            found = [_found(landscape.curves.get(search)) for search in SEARCHES]
             lines.append(
-                f"| {scape.name} | {scape.max_stages} | {scape.n_designs:,} | {scape.paper_size} "
-                f"| {scape.n_optimal} | {scape.n_vectors} | {scape.seconds:.2f} "
-                f"| {found[0]} | {found[1]} |"
+                f"| {landscape.name} | {landscape.max_stages} | {landscape.n_designs:,} "
+                f"| {landscape.paper_size} | {landscape.n_optimal} | {landscape.n_vectors} "
+                f"| {landscape.seconds:.2f} | {found[0]} | {found[1]} |"
             )
         return "\n".join(lines)
 
@@ -205,11 +206,20 @@ def reproduce_global(
     Ctrl-C ends it early: the runs that are complete are kept, and `complete` is False.
     """
     check_whole("runs", runs, 1)
+    for name in sets or ():
+        check_choice("sets", name, SETS)
+    for k in stages or ():
+        check_whole("stages", k, min(STAGES), max(STAGES))
     started = perf_counter()
     landscapes = [(name, k) for name in sets or SETS for k in stages or STAGES]
     truths: dict[tuple[str, int], _Truth] = {}
     found: dict[tuple[str, int, str], list[_Run]] = {}
-    jobs = [(*scape, search, i) for scape in landscapes for search in SEARCHES for i in range(runs)]
+    jobs = [
+        (*landscape, search, i)
+        for landscape in landscapes
+        for search in SEARCHES
+        for i in range(runs)
+    ]
     n_jobs_all = len(landscapes) + len(jobs)
     complete = False
     try:
@@ -225,7 +235,7 @@ def reproduce_global(
     except KeyboardInterrupt:
         if not truths:
             raise
-    results = tuple(_landscape(scape, truths[scape], found) for scape in truths)
+    results = tuple(_landscape(landscape, truths[landscape], found) for landscape in truths)
     return GlobalOptima(results, seed, perf_counter() - started, complete)
 
 
@@ -239,20 +249,20 @@ class _Run:
 
 
 def _landscape(
-    scape: tuple[str, int], truth: _Truth, found: dict[tuple[str, int, str], list[_Run]]
+    landscape: tuple[str, int], truth: _Truth, found: dict[tuple[str, int, str], list[_Run]]
 ) -> LandscapeOptima:
     return LandscapeOptima(
-        name=scape[0],
-        max_stages=scape[1],
+        name=landscape[0],
+        max_stages=landscape[1],
         n_designs=truth.n_designs,
         n_vectors=truth.n_vectors,
         n_optimal=truth.n_optimal,
-        paper_size=_PAPER_SIZES[scape],
+        paper_size=_PAPER_SIZES[landscape],
         seconds=truth.seconds,
         curves={
-            search: _curve(found[*scape, search])
+            search: _curve(found[*landscape, search])
             for search in SEARCHES
-            if (*scape, search) in found
+            if (*landscape, search) in found
         },
     )
 
@@ -292,6 +302,8 @@ def _truth(name: str, max_stages: int, seed: int, n_jobs: int) -> _Truth:
     front = find_front(landscape, n_jobs=n_jobs)
     if front.stopped == "interrupted":
         raise KeyboardInterrupt
+    if front.stopped:
+        raise MemoryLimitError(front.stopped)
     scores = evaluator.score(front.designs)
     spent = np.full((evaluator.n_rows + 1, evaluator.n_rows + 1), -1.0)
     spent[scores.accepted, scores.correct] = scores.spent
@@ -299,7 +311,7 @@ def _truth(name: str, max_stages: int, seed: int, n_jobs: int) -> _Truth:
         spent=spent,
         n_vectors=len(front.designs),
         n_optimal=int(front.n_tied.sum()),
-        n_designs=front.n_covered,
+        n_designs=front.n_settled,
         seconds=perf_counter() - started,
     )
 

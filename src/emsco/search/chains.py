@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
@@ -22,6 +23,7 @@ __all__ = ["ChainPool", "empty_columns", "reduced"]
 _CHUNK = 4_000_000  # transitions of one task
 _ROOM = 2**15
 _LINES = 1024  # most lines of a table of allowances
+_TOO_MANY = "memory_limit was reached by {:,} kinds of chains; raise it, or lower max_stages"
 _DTYPES = {
     **dict.fromkeys(("n_open", "accepted", "wrong", "stages"), np.int32),
     **dict.fromkeys(("spent", "allowed"), np.float64),
@@ -50,7 +52,7 @@ class ChainPool:
         Columns of labels, how many are in use, and where those of each subset begin and end.
     candidates : list
         Designs that may be on the front, since the list was last emptied.
-    n_covered : int
+    n_settled : int
         Designs settled so far, one by one or many at once.
     n_transitions : int
         Pairs of a label and a larger subset that were looked at.
@@ -74,7 +76,7 @@ class ChainPool:
         self.labels = empty_columns("Labels", max(1, memory_limit // size), n_words)
         self.n_labels = 1
         self.spans: IntArray = np.zeros((2**landscape.n_features, 2), dtype=np.int64)
-        self.n_covered = 1
+        self.n_settled = 1
         self.n_transitions = 0
         self.candidates = [self._plant()]
         self._workspaces: SimpleQueue[_Workspace] = SimpleQueue()
@@ -167,29 +169,29 @@ class ChainPool:
             yield from zip(map(grow, tasks), shares, strict=True)
             return
         with ThreadPoolExecutor(self._n_jobs, thread_name_prefix="emsco") as threads:
-            futures = [threads.submit(grow, some) for some in tasks]
+            ahead: deque[Future[_Grown]] = deque()  # few, lest what they grow is kept twice
             try:
-                for future, part in zip(futures, shares, strict=True):
-                    yield future.result(), part
+                for i, part in enumerate(shares):
+                    for some in tasks[i + len(ahead) : i + 2 * self._n_jobs]:
+                        ahead.append(threads.submit(grow, some))
+                    yield ahead.popleft().result(), part
             finally:
-                for future in futures:
+                for future in ahead:
                     future.cancel()
-                wait(futures)
+                wait(ahead)
 
     def _take(self, grown: _Grown) -> None:
         """Keep the labels and candidates of a task."""
         begin, n_new = self.n_labels, len(grown.labels.n_tied)
         if begin + n_new > len(self.labels.n_tied):
-            raise MemoryLimitError(
-                f"memory_limit was reached: {self.n_labels:,} kinds of chains take all of it."
-            )
+            raise MemoryLimitError(_TOO_MANY.format(self.n_labels))
         for column, new in zip(self.labels, grown.labels, strict=True):
             column[begin : begin + n_new] = new
         stops = begin + grown.ends
         self.spans[grown.sets, 0] = np.concatenate([[begin], stops[:-1]])
         self.spans[grown.sets, 1] = stops
         self.n_labels += n_new
-        self.n_covered += grown.n_covered
+        self.n_settled += grown.n_settled
         self.n_transitions += grown.n_transitions
         self.candidates.append(grown.candidates)
 
@@ -203,7 +205,7 @@ class _Grown:
     labels: Any
     candidates: Any
     n_transitions: int
-    n_covered: int
+    n_settled: int
 
 
 class _Workspace:
@@ -230,17 +232,19 @@ class _Workspace:
                 self._candidates, self._index, self._after, tally, rows,
             )  # fmt: skip
             if lack == chaining.NO_ROOM:
+                if len(self._fresh.n_tied) > len(pool.labels.n_tied):
+                    raise MemoryLimitError(_TOO_MANY.format(pool.n_labels))
                 self._make_room(2 * len(self._fresh.n_tied))
             elif lack == chaining.NO_PLACE:
                 self._candidates = _enlarged("Candidates", self._candidates)
-        n_candidates, n_transitions, n_covered = tally.tolist()
+        n_candidates, n_transitions, n_settled = tally.tolist()
         return _Grown(
             sets=sets,
             ends=ends,
             labels=_rows(self._fresh, slice(ends[-1])),
             candidates=reduced([_rows(self._candidates, slice(n_candidates))], rules),
             n_transitions=n_transitions,
-            n_covered=n_covered,
+            n_settled=n_settled,
         )
 
     def _make_room(self, n_labels: int) -> None:

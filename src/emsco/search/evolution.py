@@ -36,7 +36,7 @@ _BEST = 100
 
 @dataclass(frozen=True, slots=True)
 class EvolutionSettings:
-    """Designs of at most `max_stages`; `generations` times `population_size` of them are scored.
+    """Designs of at most `max_stages`: `population_size` of them for each of the `generations`.
 
     With `patience`, the search also ends once the front has stayed the same for so many
     generations.
@@ -216,7 +216,8 @@ class EvolutionSearch:
     def _repeats(self, scores: Scores) -> FloatArray:
         """1 for designs whose objectives an earlier design had, else 0."""
         spent = np.asarray(scores.spent, dtype=np.float64).view(np.uint64)
-        keys = np.column_stack([scores.accepted, scores.correct, spent]).astype(np.uint64)
+        counts = (scores.accepted.astype(np.uint64), scores.correct.astype(np.uint64))
+        keys = np.column_stack([*counts, spent])
         with self._vectors.claim(keys) as claim:
             repeated = np.ones(len(keys))
             _, first = np.unique(claim.slots, return_index=True)

@@ -31,7 +31,7 @@ class ExactProgress:
         Sizes of subsets that chains were grown into, the share of the current one included.
     n_sizes : int
         How many sizes there are.
-    n_covered : int
+    n_settled : int
         Designs that are settled.
     n_labels : int
         Kinds of chains that are kept.
@@ -39,7 +39,7 @@ class ExactProgress:
 
     done: float
     n_sizes: int
-    n_covered: int
+    n_settled: int
     n_labels: int
 
 
@@ -53,7 +53,7 @@ class ExactFront:
         The simplest design of each vector.
     n_tied : ndarray of shape (n_vectors,)
         How many designs have it.
-    n_covered : int
+    n_settled : int
         Designs that were settled, one by one or many at once: with a proof, all of the space.
     n_labels, n_transitions : int
         Kinds of chains kept, and pairs of one and a larger subset that were looked at.
@@ -63,7 +63,7 @@ class ExactFront:
 
     designs: StageArray
     n_tied: IntArray
-    n_covered: int
+    n_settled: int
     n_labels: int
     n_transitions: int
     stopped: str | None
@@ -101,7 +101,7 @@ def find_front(
             for share in pool.grow(size, allowances):
                 if report:
                     done = ExactProgress(
-                        size - 1 + share, len(sizes), pool.n_covered, pool.n_labels
+                        size - 1 + share, len(sizes), pool.n_settled, pool.n_labels
                     )
                     report(done)
             found = _merge(pool, found)
@@ -110,10 +110,12 @@ def find_front(
     except KeyboardInterrupt:
         stopped = "interrupted"
     found = _merge(pool, found)
+    if stopped is None and pool.n_settled != landscape.n_designs:
+        raise RuntimeError(f"{pool.n_settled} of {landscape.n_designs} designs are settled.")
     return ExactFront(
         designs=landscape.designs_of(found.code),
         n_tied=found.n_tied,
-        n_covered=pool.n_covered,
+        n_settled=pool.n_settled,
         n_labels=pool.n_labels,
         n_transitions=pool.n_transitions,
         stopped=stopped,

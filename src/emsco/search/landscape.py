@@ -11,11 +11,11 @@ import numpy as np
 from emsco._typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco.design import count_designs
 from emsco.kernels import load
+from emsco.pareto import SAME_COST
 
 __all__ = ["Landscape"]
 
 _LEVELS = 6
-_SAME_COST = 1e-9
 _BLOCK = 2**24  # entries of a table of costs held at a time; a power of 2, as words are wide
 
 
@@ -54,7 +54,7 @@ class Landscape:
     @property
     def slack(self) -> float:
         """Costs this close, relatively, count as equal: whole numbers must be the same."""
-        return 0.0 if self.costs.dtype.kind == "i" else _SAME_COST
+        return 0.0 if self.costs.dtype.kind == "i" else SAME_COST
 
     @property
     def n_designs(self) -> int:
@@ -62,10 +62,13 @@ class Landscape:
         return count_designs(self.n_features, self.max_stages)
 
     @staticmethod
-    def n_bytes(n_features: int, n_rows: int) -> int:
+    def n_bytes(n_features: int, n_words: int) -> int:
         """Memory that a landscape takes, with all that is worked out from it."""
-        n_words = -(-n_rows // 64)
         return (1 << n_features) * n_words * 8 * (8 + _LEVELS)
+
+    def forget(self) -> None:
+        """Free what can be worked out again when it is needed."""
+        self.__dict__.pop("space", None)
 
     @cached_property
     def digits(self) -> IntArray:
@@ -110,10 +113,9 @@ class Landscape:
 
     def _ways(self) -> IntArray:
         """Designs of m features in at most r stages, for all m and r."""
-        n_features = self.n_features
-        ways = np.zeros((n_features + 1, n_features + 1), dtype=np.int64)
-        for m in range(1, n_features + 1):
-            for r in range(1, n_features + 1):
+        ways = np.zeros((self.n_features + 1, self.max_stages + 1), dtype=np.int64)
+        for m in range(1, self.n_features + 1):
+            for r in range(1, self.max_stages + 1):
                 ways[m, r] = count_designs(m, min(m, r))
         return ways
 

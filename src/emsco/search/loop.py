@@ -129,7 +129,7 @@ def run_search(
         if not records:
             raise
         reason = f"interrupted after {records[-1].generation} generations"
-        warnings.warn(f"Search {reason}; what it has found so far is kept.", stacklevel=4)
+        warnings.warn(f"Search {reason}; what it has found so far is kept.", stacklevel=5)
     if search.archive is not None:
         return SearchResult.of_archive(search.archive, tuple(records), reason)
     return SearchResult(*front, tuple(records), reason)

@@ -25,7 +25,7 @@ from emsco.search.ties import LandscapeTies
 
 __all__ = ["Problem", "SearchPlan", "Watcher", "plan_search"]
 
-# Seconds on one core of a machine of 2019, good to a factor of a few; see docs/search.md.
+# Seconds on one core, good to a factor of a few: benchmarks/search.py, landscapes and every.
 _PER_FIT = 6e-9  # for each training row and feature
 _PER_DESIGN = 15e-9
 _PER_CHAIN = 40e-9
@@ -125,18 +125,19 @@ def plan_search(search: str, problem: Problem, settings: PaperSettings) -> Searc
     seconds = _exact_seconds(problem, settings.max_stages)
     obstacle = _obstacle(problem, settings.max_stages, seconds)
     space = f"{_readable(n_designs)} designs"
+    time = f"take about {_duration(seconds / problem.n_jobs)}"
     if search == "exact":
         if obstacle:
             raise ParameterError(
-                f'search="exact" would have to settle {space} and {obstacle}, about '
-                f'{_duration(seconds)} in all; use search="evolution", fewer features or stages.'
+                f'search must be "evolution", "paper" or "auto" here, got "exact", which would '
+                f"have to settle {space} and {obstacle}, and {time}; fewer features or stages, "
+                "or more memory_limit, bring it into reach."
             )
         return SearchPlan("exact", settings)
     if obstacle or seconds > _SECONDS:
-        reason = obstacle or f"take about {_duration(seconds)}"
-        why = f"evolution was chosen because exact search over {space} would {reason}"
+        why = f"evolution was chosen because exact search over {space} would {obstacle or time}"
         return SearchPlan("evolution", settings, why)
-    why = f"exact search was chosen because it takes about {_duration(seconds)}"
+    why = f"exact search was chosen because it should {time}"
     return SearchPlan("exact", settings, why)
 
 
@@ -151,12 +152,12 @@ def _evolution(costs: FloatArray, settings: PaperSettings, rng: Generator) -> Ev
 
 
 def _exact_seconds(problem: Problem, max_stages: int) -> float:
-    """A rough estimate: fits of all subsets, and either designs or kinds of chains."""
+    """A rough estimate for one core: fits of all subsets, and designs or kinds of chains."""
     n_features = min(problem.n_features, 400)  # past which floats run out, and everyone's time
     fits = 2.0**n_features * problem.n_train * n_features * _PER_FIT
     designs = min(count_designs(n_features, max_stages), 10**300) * _PER_DESIGN
     chains = _GROWTH**n_features * _PER_CHAIN
-    return (fits + min(designs, chains)) / problem.n_jobs
+    return fits + min(designs, chains)
 
 
 def _obstacle(problem: Problem, max_stages: int, seconds: float) -> str:
@@ -170,10 +171,10 @@ def _obstacle(problem: Problem, max_stages: int, seconds: float) -> str:
     if n_subsets > problem.capacity:
         held = f"memory_limit holds {problem.capacity:,}"
         return f"keep {n_subsets:,} subsets of {n_features} features, of which {held}"
-    n_bytes = Landscape.n_bytes(n_features, problem.evaluator.n_rows)
+    n_bytes = Landscape.n_bytes(n_features, problem.evaluator.n_words)
     if n_bytes > problem.memory_limit:
         return f"hold {n_bytes:,} bytes of bits, and memory_limit is {problem.memory_limit:,}"
-    return f"fit {n_subsets:,} subsets" if seconds > _DAY else ""
+    return "need more than a day" if seconds > _DAY else ""
 
 
 def _run_exact(
@@ -196,7 +197,7 @@ def _run_exact(
     search = _evolution(problem.costs, first, rng)
     evaluator = problem.evaluator
     warm = run_search(search, evaluator, time_limit, watcher.generation)
-    if search.stop_reason is None:  # the time limit or Ctrl-C
+    if warm.stop_reason != search.stop_reason:  # the time limit or Ctrl-C
         return replace(warm, stop_reason=_unproven(warm.stop_reason, 0))
 
     def check(progress: ExactProgress | None = None) -> None:
@@ -218,9 +219,10 @@ def _run_exact(
         return _proven(problem, landscape, found, warm, perf_counter() - started)
     reason = _interrupted() if found.stopped == "interrupted" else found.stopped
     archive = search.archive
-    new = ~(found.designs[:, None] == archive.designs[None]).all(axis=2).any(axis=1)
+    had = {design.tobytes() for design in archive.designs}
+    new = np.array([design.tobytes() not in had for design in found.designs])
     archive.add(found.designs[new], evaluator.score(found.designs[new]))
-    reason = _unproven(reason, found.n_covered)
+    reason = _unproven(reason, found.n_settled)
     return SearchResult.of_archive(archive, warm.records, reason)
 
 
@@ -229,8 +231,8 @@ def _interrupted() -> str:
     return "interrupted"
 
 
-def _unproven(reason: str, n_covered: int) -> str:
-    return f"{reason.rstrip('.')}, so the front is not proven ({n_covered:,} designs were settled)"
+def _unproven(reason: str, n_settled: int) -> str:
+    return f"{reason.rstrip('.')}, so the front is not proven ({n_settled:,} designs were settled)"
 
 
 def _proven(
@@ -240,18 +242,19 @@ def _proven(
     warm: SearchResult,
     seconds: float,
 ) -> SearchResult:
+    landscape.forget()
     scores = problem.evaluator.score(found.designs)
     order = best_balanced_first(found.designs, scores, float(problem.costs.sum()))
     designs, scores, n_tied = found.designs[order], scores[order], found.n_tied[order]
     last = SearchRecord.of(
         warm.records[-1].generation + 1, designs, scores, problem.evaluator, seconds
     )
-    last = replace(last, n_designs=found.n_covered, n_subsets=len(landscape.accepts) - 1)
+    last = replace(last, n_designs=found.n_settled, n_subsets=len(landscape.accepts) - 1)
     return SearchResult(
         designs,
         scores,
         (*warm.records, last),
-        f"the front is proven: all {found.n_covered:,} designs are settled",
+        f"the front is proven: all {found.n_settled:,} designs are settled",
         n_tied,
         LandscapeTies(landscape, designs, scores, n_tied, problem.memory_limit),
         proven=True,

@@ -102,6 +102,11 @@ class SubsetBank:
             )
 
     @property
+    def n_words(self) -> int:
+        """Words of bits over the held-out rows, every shard's padded to whole ones."""
+        return self._bytes_per_slot // 16
+
+    @property
     def capacity(self) -> int:
         """How many different subsets one call may ask for."""
         return min(self._slots.capacity, self._models.capacity)
