@@ -93,4 +93,13 @@ def test_reproduce_says_which_data_it_lacks(monkeypatch, capsys, tmp_path):
     with pytest.raises(SystemExit, match="1"):
         cli.main()
     assert "EMSCO_DATA must name the folder that holds heart.csv" in capsys.readouterr().err
-    assert not (tmp_path / "new").exists()
+
+
+def test_reproduce_refuses_a_folder_that_cannot_be_before_any_work(monkeypatch, capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(
+        "sys.argv", ["emsco", "reproduce", "global", "--out", str(tmp_path / "file")]
+    )
+    with pytest.raises(SystemExit, match="1"):
+        cli.main()
+    assert "--out must be a folder, got" in capsys.readouterr().err

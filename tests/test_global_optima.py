@@ -45,8 +45,8 @@ def test_results_depend_on_the_seed_and_not_on_the_processes(result):
 
 def test_tables_hold_the_same_figures(result):
     lines = result.to_markdown().splitlines()
-    assert len(lines) == 4
-    assert "| pima | 3 | 6,051 | 42 |" in lines[3]
+    assert len(lines) == 8
+    assert "| pima | 3 | 6,051 | 42 |" in lines[7]
     plain = json.loads(json.dumps(result.to_dict()))
     assert plain["landscapes"][1]["front_vectors"] == 45
     assert len(plain["landscapes"][1]["searches"]["paper"]["optimal_vectors_by_generation"]) == 151

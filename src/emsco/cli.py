@@ -82,6 +82,16 @@ def demo(
         raise typer.Exit(_INTERRUPTED)
 
 
+def _make_folder(path: Path) -> None:
+    from emsco.errors import ParameterError
+
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or "it cannot be made"
+        raise ParameterError(f"--out must be a folder, got {str(path)!r}: {reason}.") from None
+
+
 reproduce = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -115,9 +125,9 @@ def reproduce_global(
     from emsco.progress import JobProgress
 
     check_matplotlib()  # before minutes of work, not after them
+    _make_folder(out)
     with JobProgress() as progress:
         result = run(runs=runs, seed=seed, n_jobs=jobs, report=progress.job)
-    out.mkdir(parents=True, exist_ok=True)
     text = json.dumps(result.to_dict(), indent=2)
     (out / "global.json").write_text(text + "\n", encoding="utf-8")
     (out / "global.md").write_text(result.to_markdown() + "\n", encoding="utf-8")

@@ -399,7 +399,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             memory_limit=memory_bytes("memory_limit", self.memory_limit),
             n_jobs=effective_n_jobs(self.n_jobs),
         )
-        plan = plan_search(self.search, problem, settings)
+        plan = plan_search(self.search, problem, settings, self.time_limit)
         with SearchProgress(shown=self.verbose > 0, note=plan.why) as progress:
             bank.on_fit = progress.fitting
             return plan.run(problem, rng, self.time_limit, progress)

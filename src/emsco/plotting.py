@@ -27,7 +27,7 @@ def draw_global_optima(result: GlobalOptima) -> Figure:
     axes = figure.subplots(len(names), len(stages), squeeze=False)
     for landscape in result.landscapes:
         panel = axes[names.index(landscape.name)][stages.index(landscape.max_stages)]
-        panel.axhline(landscape.n_vectors, color="0.6", linewidth=0.8)
+        panel.axhline(landscape.n_vectors, color="0.6", linewidth=0.8, label="exact front")
         for search, curve in landscape.curves.items():
             panel.plot(curve.vectors, label=search, linewidth=1.4, **_STYLES[search])
         panel.set_title(f"{landscape.name}, k = {landscape.max_stages}", fontsize=9)

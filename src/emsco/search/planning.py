@@ -11,11 +11,11 @@ from typing import Protocol
 import numpy as np
 from numpy.random import Generator
 
-from emsco._typing import FloatArray
+from emsco._typing import FloatArray, StageArray
 from emsco.design import count_designs
 from emsco.errors import ParameterError
 from emsco.pareto import best_balanced_first
-from emsco.scoring import Evaluator
+from emsco.scoring import Evaluator, Scores
 from emsco.search.evolution import EvolutionSearch, EvolutionSettings
 from emsco.search.exact import ExactFront, ExactProgress, TimeLimitError, find_front
 from emsco.search.landscape import Landscape
@@ -111,7 +111,9 @@ class SearchPlan:
         return _evolution(costs, self.settings, rng)
 
 
-def plan_search(search: str, problem: Problem, settings: PaperSettings) -> SearchPlan:
+def plan_search(
+    search: str, problem: Problem, settings: PaperSettings, time_limit: float | None = None
+) -> SearchPlan:
     """What "auto", "exact", "evolution" or "paper" means for a problem.
 
     Raises
@@ -125,7 +127,7 @@ def plan_search(search: str, problem: Problem, settings: PaperSettings) -> Searc
     seconds = _exact_seconds(problem, settings.max_stages)
     obstacle = _obstacle(problem, settings.max_stages, seconds)
     space = f"{_readable(n_designs)} designs"
-    time = f"take about {_duration(seconds / problem.n_jobs)}"
+    time = f"take {_duration(seconds / problem.n_jobs)}"
     if search == "exact":
         if obstacle:
             raise ParameterError(
@@ -134,7 +136,8 @@ def plan_search(search: str, problem: Problem, settings: PaperSettings) -> Searc
                 "or more memory_limit, bring it into reach."
             )
         return SearchPlan("exact", settings)
-    if obstacle or seconds > _SECONDS:
+    late = time_limit is not None and seconds / problem.n_jobs > time_limit
+    if obstacle or late or seconds > _SECONDS:
         why = f"evolution was chosen because exact search over {space} would {obstacle or time}"
         return SearchPlan("evolution", settings, why)
     why = f"exact search was chosen because it should {time}"
@@ -166,14 +169,14 @@ def _obstacle(problem: Problem, max_stages: int, seconds: float) -> str:
     n_subsets = 2**n_features - 1
     if n_features > _MOST_FEATURES:
         return f"fit {_readable(n_subsets)} subsets of {n_features} features"
-    if max_stages ** (n_features + 1) >= 2**62:
-        return f"tell chromosomes of {n_features} genes with {max_stages} values apart by 62 bits"
     if n_subsets > problem.capacity:
         held = f"memory_limit holds {problem.capacity:,}"
         return f"keep {n_subsets:,} subsets of {n_features} features, of which {held}"
     n_bytes = Landscape.n_bytes(n_features, problem.evaluator.n_words)
     if n_bytes > problem.memory_limit:
         return f"hold {n_bytes:,} bytes of bits, and memory_limit is {problem.memory_limit:,}"
+    if max_stages ** (n_features + 1) >= 2**62:
+        return f"need chromosomes of {n_features} genes and {max_stages} stages in 62 bits"
     return "need more than a day" if seconds > _DAY else ""
 
 
@@ -191,14 +194,15 @@ def _run_exact(
     """
     started = perf_counter()
     deadline = np.inf if time_limit is None else started + time_limit
-    large = count_designs(problem.n_features, settings.max_stages) > _LARGE
+    n_designs = count_designs(problem.n_features, settings.max_stages)
+    large = n_designs > _LARGE
     first = replace(settings, generations=settings.generations if large else 0, patience=None)
     watcher.begin("first designs", first.generations)
     search = _evolution(problem.costs, first, rng)
     evaluator = problem.evaluator
     warm = run_search(search, evaluator, time_limit, watcher.generation)
     if warm.stop_reason != search.stop_reason:  # the time limit or Ctrl-C
-        return replace(warm, stop_reason=_unproven(warm.stop_reason, 0))
+        return replace(warm, stop_reason=_unproven(warm.stop_reason, 0, n_designs))
 
     def check(progress: ExactProgress | None = None) -> None:
         if progress:
@@ -212,9 +216,9 @@ def _run_exact(
         watcher.begin("exact", problem.n_features - 1)
         found = find_front(landscape, warm.scores, problem.memory_limit, problem.n_jobs, check)
     except TimeLimitError as limit:
-        return replace(warm, stop_reason=_unproven(str(limit), 0))
+        return replace(warm, stop_reason=_unproven(str(limit), 0, n_designs))
     except KeyboardInterrupt:
-        return replace(warm, stop_reason=_unproven(_interrupted(), 0))
+        return replace(warm, stop_reason=_unproven(_interrupted(), 0, n_designs))
     if found.stopped is None:
         return _proven(problem, landscape, found, warm, perf_counter() - started)
     reason = _interrupted() if found.stopped == "interrupted" else found.stopped
@@ -222,8 +226,9 @@ def _run_exact(
     had = {design.tobytes() for design in archive.designs}
     new = np.array([design.tobytes() not in had for design in found.designs])
     archive.add(found.designs[new], evaluator.score(found.designs[new]))
-    reason = _unproven(reason, found.n_settled)
-    return SearchResult.of_archive(archive, warm.records, reason)
+    reason = _unproven(reason, found.n_settled, n_designs)
+    last = _last_record(problem, archive.front(), found, warm, perf_counter() - started)
+    return SearchResult.of_archive(archive, (*warm.records, last), reason)
 
 
 def _interrupted() -> str:
@@ -231,8 +236,23 @@ def _interrupted() -> str:
     return "interrupted"
 
 
-def _unproven(reason: str, n_settled: int) -> str:
-    return f"{reason.rstrip('.')}, so the front is not proven ({n_settled:,} designs were settled)"
+def _unproven(reason: str, n_settled: int, n_designs: int) -> str:
+    settled = f"{n_settled:,} of {n_designs:,} designs are settled"
+    return f"{reason}, so the front is not proven ({settled})"
+
+
+def _last_record(
+    problem: Problem,
+    front: tuple[StageArray, Scores],
+    found: ExactFront,
+    warm: SearchResult,
+    seconds: float,
+) -> SearchRecord:
+    """How an exact search ended, as the generation after the last of its first designs."""
+    generation = warm.records[-1].generation + 1
+    record = SearchRecord.of(generation, *front, problem.evaluator, seconds)
+    n_subsets = 2**problem.n_features - 1
+    return replace(record, n_designs=found.n_settled, n_subsets=n_subsets)
 
 
 def _proven(
@@ -246,10 +266,7 @@ def _proven(
     scores = problem.evaluator.score(found.designs)
     order = best_balanced_first(found.designs, scores, float(problem.costs.sum()))
     designs, scores, n_tied = found.designs[order], scores[order], found.n_tied[order]
-    last = SearchRecord.of(
-        warm.records[-1].generation + 1, designs, scores, problem.evaluator, seconds
-    )
-    last = replace(last, n_designs=found.n_settled, n_subsets=len(landscape.accepts) - 1)
+    last = _last_record(problem, (designs, scores), found, warm, seconds)
     return SearchResult(
         designs,
         scores,
@@ -270,8 +287,10 @@ def _duration(seconds: float) -> str:
     """Seconds in the largest unit of which they make two or more."""
     if seconds < 1:
         return "a second or less"
+    if seconds > 1e15 * _DAY:
+        return "more than 10^12 years"
     units = (("years", 365.25 * _DAY), ("days", _DAY), ("hours", 3600.0), ("minutes", 60.0))
     for name, length in units:
         if seconds >= 2 * length:
-            return f"{seconds / length:,.0f} {name}" if seconds < 1e15 * length else "eons"
-    return "1 second" if round(seconds) == 1 else f"{seconds:.0f} seconds"
+            return f"about {seconds / length:,.0f} {name}"
+    return "about 1 second" if round(seconds) == 1 else f"about {seconds:.0f} seconds"
