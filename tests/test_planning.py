@@ -349,7 +349,8 @@ def test_a_time_limit_during_the_first_designs_leaves_nothing_proven(problem, mo
     check_unproven(problem, result)
     assert len(result.records) == 1
     assert result.stop_reason == (
-        "the time limit of 1e-09 s was reached, so the front is not proven (0 of 603 designs are settled)"
+        "the time limit of 1e-09 s was reached, so the front is not proven "
+        "(0 of 603 designs are settled)"
     )
 
 
