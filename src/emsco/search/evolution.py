@@ -30,8 +30,8 @@ _PER_PARENT = 40
 _DRAWS = 160
 _PARENTS_AT_ONCE = 8
 _STAGE_BIAS = 2.0
-_MUTANTS = 0.1
-_BEST = 100
+_MUTANTS = 0.3
+_BEST = 300
 
 
 @dataclass(frozen=True, slots=True)
