@@ -30,24 +30,7 @@ class SearchProgress:
         self._found = ""
         self._note = note
         if shown:
-            from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                Progress,
-                TextColumn,
-                TimeRemainingColumn,
-            )
-            from rich.table import Column
-
-            self._bar = Progress(
-                TextColumn("{task.fields[step]}"),
-                BarColumn(bar_width=12),
-                MofNCompleteColumn(table_column=Column(no_wrap=True, min_width=7)),
-                TimeRemainingColumn(),
-                TextColumn("{task.description}"),
-                console=Console(stderr=True),
-            )
+            self._bar = _bar("{task.fields[step]}", width=12)
 
     def __enter__(self) -> Self:
         """Start drawing."""
@@ -104,22 +87,7 @@ class JobProgress:
     """A bar for many jobs of like size, on standard error."""
 
     def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-
-        self._bar = Progress(
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.description}"),
-            console=Console(stderr=True),
-        )
+        self._bar = _bar("jobs", width=24)
         self._task = self._bar.add_task("starting", total=None)
 
     def __enter__(self) -> Self:
@@ -139,3 +107,25 @@ class JobProgress:
     def job(self, done: int, total: int, what: str) -> None:
         """A job is done."""
         self._bar.update(self._task, completed=done, total=total, description=what)
+
+
+def _bar(step: str, width: int) -> Any:
+    """A bar on standard error: what a step is, how many are done, the time left, a word on it."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.table import Column
+
+    return Progress(
+        TextColumn(step),
+        BarColumn(bar_width=width),
+        MofNCompleteColumn(table_column=Column(no_wrap=True, min_width=7)),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+        console=Console(stderr=True),
+    )

@@ -19,11 +19,9 @@ from emsco.design import (
     totals_by_stage,
 )
 from emsco.subsets.bank import SubsetBank
-from emsco.subsets.slots import SlotTable
+from emsco.subsets.slots import UNBOUNDED, SlotTable
 
 __all__ = ["Evaluator", "Scores"]
-
-_UNBOUNDED = 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +125,8 @@ class Evaluator:
         self._n_rows = n_rows
         self._max_stages = max_stages
         n_features = bank.n_features
-        self._designs = SlotTable(_UNBOUNDED, n_words=-(-n_features // 4))
-        self._subsets = SlotTable(_UNBOUNDED, n_words=-(-n_features // 32))
+        self._designs = SlotTable(UNBOUNDED, n_words=-(-n_features // 4))
+        self._subsets = SlotTable(UNBOUNDED, n_words=-(-n_features // 32))
         self._counts: IntArray = np.zeros((2, 1024, max_stages), dtype=np.int64)
 
     @property

@@ -19,11 +19,10 @@ from emsco.search.operators import (
     neighbours,
     random_designs,
 )
-from emsco.subsets.slots import SlotTable
+from emsco.subsets.slots import UNBOUNDED, SlotTable
 
 __all__ = ["EvolutionSearch", "EvolutionSettings"]
 
-_UNBOUNDED = 2**62
 _SLOPES = (0.1, 0.0)  # how the gaps of successive generations are measured
 _POOL = 4096
 _PER_PARENT = 40
@@ -94,8 +93,8 @@ class EvolutionSearch:
         self._costs = costs
         self._settings = settings
         self._rng = rng
-        self._seen = SlotTable(_UNBOUNDED, n_words=-(-n_features // 4))
-        self._vectors = SlotTable(_UNBOUNDED, n_words=3)
+        self._seen = SlotTable(UNBOUNDED, n_words=-(-n_features // 4))
+        self._vectors = SlotTable(UNBOUNDED, n_words=3)
         no_points = np.zeros((0, 3))
         self._pool = _Pool(self.archive.designs, no_points, np.zeros(0))
         self._asked = self._first_designs()
@@ -220,8 +219,7 @@ class EvolutionSearch:
         keys = np.column_stack([*counts, spent])
         with self._vectors.claim(keys) as claim:
             repeated = np.ones(len(keys))
-            _, first = np.unique(claim.slots, return_index=True)
-            repeated[first[np.isin(claim.slots[first], claim.new_slots)]] = 0
+            repeated[claim.new_places] = 0
         return repeated
 
     def _reason_to_stop(self) -> str | None:

@@ -16,7 +16,7 @@ from emsco.design import compress, design_keys
 from emsco.scoring import Scores
 from emsco.search.archive import Archive
 from emsco.search.operators import initial_population, mutate, random_designs, recombine
-from emsco.subsets.slots import SlotTable
+from emsco.subsets.slots import UNBOUNDED, SlotTable
 
 __all__ = ["GSEMO", "NSGA2", "RandomSearch"]
 
@@ -34,7 +34,7 @@ class _ArchivingSearch:
         self._max_stages = max_stages
         self._rng = rng
         self._asked: StageArray = self.archive.designs
-        self._seen = SlotTable(2**62, n_words=-(-len(costs) // 4))
+        self._seen = SlotTable(UNBOUNDED, n_words=-(-len(costs) // 4))
         self._front: tuple[StageArray, Scores] | None = None
 
     @property
@@ -47,8 +47,7 @@ class _ArchivingSearch:
     def tell(self, scores: Scores) -> None:
         """Take the scores of the designs last asked for, some of which may be old."""
         with self._seen.claim(design_keys(self._asked)) as claim:
-            _, first = np.unique(claim.slots, return_index=True)
-        new = first[np.isin(claim.slots[first], claim.new_slots)]
+            new = claim.new_places
         if new.size:
             self.archive.add(self._asked[new], scores[new])
             self._front = None

@@ -12,18 +12,21 @@ from emsco._typing import BoolArray, IntArray, WordArray
 from emsco.errors import ParameterError
 from emsco.kernels import load
 
-__all__ = ["Claim", "SlotTable"]
+__all__ = ["UNBOUNDED", "Claim", "SlotTable"]
+
+UNBOUNDED = 2**62  # capacity of a table that never drops a key
 
 _FIRST_ROOM = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Claim:
-    """Slots of the keys asked for; which keys are new, each once, and their slots."""
+    """Slots of the keys asked for; which keys are new, each once, their slots and first places."""
 
     slots: IntArray
     new_keys: WordArray
     new_slots: IntArray
+    new_places: IntArray
 
 
 class SlotTable:
@@ -102,7 +105,8 @@ class SlotTable:
         self._free = self._free[reused:]
         self.n_used += n_new - reused
         self._last_use[slots] = self._clock
-        return Claim(slots, keys[new[:n_new]], slots[new[:n_new]])
+        new_places = new[:n_new]
+        return Claim(slots, keys[new_places], slots[new_places], new_places)
 
     def _evict(self, keys: WordArray) -> None:
         """Drop the least recently used of the other keys where `keys` would not fit beside all."""
