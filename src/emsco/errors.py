@@ -1,6 +1,7 @@
 """Every error that emsco raises on purpose.
 
 EMSCOError
+├── CheckpointError  (ValueError)   a folder that a search cannot go on from
 ├── CostsError       (ValueError)   costs that cannot be used
 ├── DataError        (ValueError)   rows, labels or splits that cannot be used
 ├── MemoryLimitError (MemoryError)  a result that does not fit into memory_limit
@@ -9,6 +10,7 @@ EMSCOError
 """
 
 __all__ = [
+    "CheckpointError",
     "CostsError",
     "DataError",
     "EMSCOError",
@@ -20,6 +22,10 @@ __all__ = [
 
 class EMSCOError(Exception):
     """Root of all errors that emsco raises on purpose."""
+
+
+class CheckpointError(EMSCOError, ValueError):
+    """A checkpoint is of another problem, damaged, in use, or cannot be read or written."""
 
 
 class CostsError(EMSCOError, ValueError):

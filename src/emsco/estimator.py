@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -18,10 +20,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from emsco._typing import AnyArray, FloatArray, LabelArray
 from emsco.cascade import Cascade, Decisions, Evaluation
+from emsco.checkpoint import fingerprint, stored_seed
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.design import Design, default_max_stages
 from emsco.errors import DataError, ParameterError
 from emsco.front import ParetoFront, ParetoPoint, check_preference
+from emsco.journal import Journal
 from emsco.parameters import check_choice, check_number, check_whole, memory_bytes
 from emsco.progress import SearchProgress
 from emsco.rows import check_columns, check_finite
@@ -109,6 +113,13 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     time_limit : float or None
         Seconds after which the search ends with what it has found; an exact search then says
         that its front is not proven.
+    checkpoint : str, path or None
+        Folder that keeps the scores of the search, written every few seconds. A fit that finds
+        there what an earlier one left goes on from it and ends with the same front; rows, splits
+        and settings must be the same, and so must a random_state that is a number, while any
+        other is taken from there. An exact search goes on with its first designs and proves
+        anew; time_limit counts anew. The folder is left in place: delete it when you have what
+        you wanted.
     n_jobs : int or None
         Threads, as in joblib: None is 1, -1 is all. The result does not depend on it.
     random_state : int, RandomState or None
@@ -165,6 +176,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         patience: int | None = None,
         memory_limit: int | str = "1GiB",
         time_limit: float | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -187,6 +199,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.patience = patience
         self.memory_limit = memory_limit
         self.time_limit = time_limit
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -206,8 +219,8 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         rows, labels = self._check_rows(X, y)
         costs = FeatureCosts.resolve(self.costs, self._names)
         settings = self._check_settings(rows.shape[1])
-        seeds = np.random.SeedSequence(check_random_state(self.random_state).randint(2**31 - 1))
-        split_seed, search_seed = seeds.spawn(2)
+        seed = self._draw_seed()
+        split_seed, search_seed = np.random.SeedSequence(seed).spawn(2)
         splits = make_splits(
             self.cv,
             rows,
@@ -218,7 +231,9 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         )
         bank = self._open_bank(rows, labels, splits)
         n_scored = sum(len(held_out) for _, held_out in splits)
-        result = self._search(bank, costs, settings, n_scored, np.random.default_rng(search_seed))
+        rng = np.random.default_rng(search_seed)
+        with self._open_journal(rows, labels, costs, splits, settings, seed) as journal:
+            result = self._search(bank, costs, settings, n_scored, rng, journal)
         self._undeploy()
         self.front_ = ParetoFront.of(
             result.designs,
@@ -230,11 +245,8 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             result.proven,
         )
         if not any(point.coverage for point in self.front_):
-            warnings.warn(
-                f"no design accepts any held-out row at min_confidence={self.min_confidence}; "
-                "lower it.",
-                stacklevel=2,
-            )
+            what = f"no design accepts any held-out row at min_confidence={self.min_confidence}"
+            warnings.warn(f"{what}; lower it.", stacklevel=2)
         self.history_ = _history(result, costs.names)
         self.stop_reason_ = result.stop_reason
         if self.refit or len(splits) > 1:
@@ -353,6 +365,8 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_number("min_confidence", self.min_confidence, share, 1, "(]")
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, 0, np.inf, "()")
+        if self.checkpoint is not None:
+            _check_path("checkpoint", self.checkpoint)
         check_whole("verbose", self.verbose, 0)
         check_preference(self.prefer)
         if not isinstance(self.refit, (bool, np.bool_)):
@@ -380,6 +394,37 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             n_jobs=effective_n_jobs(self.n_jobs),
         )
 
+    def _draw_seed(self) -> int:
+        """Seed of this fit: the checkpoint's, where there is one and the user names none."""
+        drawn = int(check_random_state(self.random_state).randint(2**31 - 1))
+        if self.checkpoint is None or isinstance(self.random_state, Integral):
+            return drawn
+        stored = stored_seed(self.checkpoint)
+        return drawn if stored is None else stored
+
+    def _open_journal(
+        self,
+        rows: FloatArray,
+        labels: LabelArray,
+        costs: FeatureCosts,
+        splits: list[Split],
+        settings: PaperSettings,
+        seed: int,
+    ) -> AbstractContextManager[Journal | None]:
+        if self.checkpoint is None:
+            return nullcontext()
+        problem = {
+            "X": fingerprint(rows),
+            "y": fingerprint(labels),
+            "feature names": costs.names,
+            "costs": costs.costs.tolist(),
+            "cv": fingerprint(*(part for split in splits for part in split)),
+            "min_confidence": float(self.min_confidence),
+            "search": self.search,
+            **asdict(settings),
+        }
+        return Journal.open(self.checkpoint, problem, seed, rows.shape[1], settings.max_stages)
+
     def _search(
         self,
         bank: SubsetBank,
@@ -387,9 +432,10 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         settings: PaperSettings,
         n_scored: int,
         rng: Generator,
+        journal: Journal | None,
     ) -> SearchResult:
         evaluator = Evaluator(
-            bank, costs, float(self.min_confidence), n_scored, settings.max_stages
+            bank, costs, float(self.min_confidence), n_scored, settings.max_stages, journal
         )
         problem = Problem(
             evaluator,
@@ -403,6 +449,11 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         with SearchProgress(shown=self.verbose > 0, note=plan.why) as progress:
             bank.on_fit = progress.fitting
             return plan.run(problem, rng, self.time_limit, progress)
+
+
+def _check_path(name: str, value: Any) -> None:
+    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+        raise ParameterError(f"{name} must be the path of a folder or None, got {value!r}.")
 
 
 def _history(result: SearchResult, names: tuple[str, ...]) -> list[Generation]:

@@ -18,6 +18,7 @@ from emsco.design import (
     subset_words,
     totals_by_stage,
 )
+from emsco.journal import Journal
 from emsco.subsets.bank import SubsetBank
 from emsco.subsets.slots import UNBOUNDED, SlotTable
 
@@ -109,6 +110,8 @@ class Evaluator:
         Held-out rows of the bank, over all splits.
     max_stages : int
         Most stages that a design may have.
+    journal : Journal or None
+        Where counts are kept on disk; what is found there is not counted again.
     """
 
     def __init__(
@@ -118,8 +121,10 @@ class Evaluator:
         min_confidence: float,
         n_rows: int,
         max_stages: int,
+        journal: Journal | None = None,
     ) -> None:
         self._bank = bank
+        self._journal = journal
         self._units, self._per_one = costs.in_units(n_rows)
         self._min_confidence = min_confidence
         self._n_rows = n_rows
@@ -167,10 +172,15 @@ class Evaluator:
         return Scores(self._n_rows, exits, hits, self._spent(designs, exits), self._per_one)
 
     def _count(self, designs: StageArray, slots: IntArray) -> None:
-        """Have the bank count designs that are not known yet, and keep what it counts."""
+        """Have designs counted that are not known yet, and keep their counts."""
         n_stages = stage_counts(designs)
         words = subset_words(designs, int(n_stages.max()))
-        counts = self._bank.count(words, n_stages, self._min_confidence)
+
+        def count(which: IntArray | slice) -> IntArray:
+            return self._bank.count(words[which], n_stages[which], self._min_confidence)
+
+        journal = self._journal
+        counts = journal.complete(designs, count) if journal else count(slice(None))
         with self._subsets.claim(words.reshape(-1, words.shape[2])):
             pass  # only to count the different ones
         while self._counts.shape[1] < self._designs.n_used:
