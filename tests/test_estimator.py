@@ -205,7 +205,7 @@ def test_stop_reason_of_the_papers_search_says_why(table, settings, reason):
         ({}, "all 8 generations have run"),
         ({"generations": 0}, "all 0 generations have run"),
         ({"max_stages": 1}, "only one design exists"),
-        ({"patience": 1}, "the front has stayed the same for 1 generations"),
+        ({"patience": 1, "generations": 40}, "the front has stayed the same for 1 generations"),
         ({"time_limit": 1e-9}, "the time limit of 1e-09 s was reached"),
         ({"max_stages": 2, "population_size": 300}, "all 63 designs have been scored"),
     ],

@@ -31,6 +31,8 @@ _PARENTS_AT_ONCE = 8
 _STAGE_BIAS = 2.0
 _MUTANTS = 0.3
 _BEST = 300
+_SIDE_TURN = 3  # every third generation is the side line's,
+_SIDE_UNTIL = 60  # up to this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,61 @@ class _Pool:
         self.handicap = np.concatenate([self.handicap, handicap])
 
 
+class _Line:
+    """Designs that descend from the same first ones, and the front they have reached."""
+
+    def __init__(self, first: StageArray, total_cost: float) -> None:
+        self.archive = Archive(first.shape[1], total_cost)
+        self.asked = first
+        self.n_turns = 0
+        self._total_cost = total_cost
+        self._vectors = SlotTable(UNBOUNDED, n_words=3)
+        self._pool = _Pool(self.archive.designs, np.zeros((0, 3)), np.zeros(0))
+
+    def take(self, scores: Scores) -> None:
+        """Note the scores of the designs asked for."""
+        self.archive.add(self.asked, scores)
+        handicap = self._repeats(scores) / scores.n_rows
+        self._pool.add(self.asked, self._points(scores), handicap)
+        self.n_turns += 1
+
+    def join(self, other: _Line) -> None:
+        """Take over all that another line has found."""
+        if other.n_turns:
+            self.archive.add(other.archive.designs, other.archive.scores)
+            self._pool.add(other._pool.designs, other._pool.points, other._pool.handicap)
+
+    def by_promise(self, rng: Generator) -> _Pool:
+        """The pool, cut, from the smallest handicapped gap behind the front up."""
+        pool = self._pool
+        gaps = np.empty(len(pool.points))
+        slope = _SLOPES[(self.n_turns - 1) % len(_SLOPES)]
+        front = self._points(self.archive.front()[1])
+        load("breeding").measure_gaps(pool.points, front, slope, gaps)
+        pool.keep(np.lexsort((rng.random(len(gaps)), gaps + pool.handicap))[:_POOL])
+        return pool
+
+    def _points(self, scores: Scores) -> FloatArray:
+        """Coverage, accuracy and share of the total cost saved."""
+        saved = 1 - scores.cost / self._total_cost
+        return np.column_stack([scores.coverage, scores.accuracy, saved])
+
+    def _repeats(self, scores: Scores) -> FloatArray:
+        """1 for designs whose objectives an earlier design had, else 0."""
+        spent = np.asarray(scores.spent, dtype=np.float64).view(np.uint64)
+        counts = (scores.accepted.astype(np.uint64), scores.correct.astype(np.uint64))
+        keys = np.column_stack([*counts, spent])
+        with self._vectors.claim(keys) as claim:
+            repeated = np.ones(len(keys))
+            repeated[claim.new_places] = 0
+        return repeated
+
+
 class EvolutionSearch:
     """Vary the designs nearest to the front, each in its own neighbourhood, never one twice.
+
+    A second line of designs is bred apart from the first for a while, from first designs of its
+    own, and then joins it: a single one may stay in the region where it began.
 
     Parameters
     ----------
@@ -86,39 +141,38 @@ class EvolutionSearch:
     """
 
     def __init__(self, costs: FloatArray, settings: EvolutionSettings, rng: Generator) -> None:
-        n_features = len(costs)
+        total_cost = float(costs.sum())
         self.generation = -1
         self.stop_reason: str | None = None
-        self.archive = Archive(n_features, float(costs.sum()))
+        self.archive = Archive(len(costs), total_cost)
         self._costs = costs
         self._settings = settings
         self._rng = rng
-        self._seen = SlotTable(UNBOUNDED, n_words=-(-n_features // 4))
-        self._vectors = SlotTable(UNBOUNDED, n_words=3)
-        no_points = np.zeros((0, 3))
-        self._pool = _Pool(self.archive.designs, no_points, np.zeros(0))
-        self._asked = self._first_designs()
+        self._seen = SlotTable(UNBOUNDED, n_words=-(-len(costs) // 4))
+        self._main = _Line(self._first_designs(), total_cost)
+        self._side: _Line | None = _Line(self._first_designs(), total_cost)
+        self._line = self._main
         self._front: tuple[StageArray, Scores] | None = None
         self._same_front = 0
 
     def ask(self) -> StageArray:
         """Designs to score next, none of which was asked for before."""
-        return self._asked
+        return self._line.asked
 
     def tell(self, scores: Scores) -> None:
         """Take the scores of the designs last asked for, and breed the next ones."""
-        fresh = self.archive.add(self._asked, scores)
+        fresh = self.archive.add(self._line.asked, scores)
         self._front = self.archive.front()
         self._same_front = 0 if fresh else self._same_front + 1
-        handicap = self._repeats(scores) / scores.n_rows
-        self._pool.add(self._asked, self._points(scores), handicap)
+        self._line.take(scores)
         self.generation += 1
         self.stop_reason = self._reason_to_stop()
         if self.stop_reason is None:
-            self._asked = self._breed(1 / scores.n_rows)
-            if not len(self._asked):
-                self._asked = self._strangers()
-            if not len(self._asked):
+            self._line.asked = self._breed(self._line, 1 / scores.n_rows)
+            self._line = self._next_line()
+            if not len(self._line.asked):
+                self._line.asked = self._strangers()
+            if not len(self._line.asked):
                 self.stop_reason = f"all {len(self._seen):,} designs have been scored"
 
     @property
@@ -127,6 +181,16 @@ class EvolutionSearch:
         if self._front is None:
             raise RuntimeError("tell() the scores of the first designs first.")
         return self._front
+
+    def _next_line(self) -> _Line:
+        """Whose turn it is; the side line joins the main one when its time is over."""
+        if self._side is None:
+            return self._main
+        if self.generation + 1 >= _SIDE_UNTIL:
+            self._main.join(self._side)
+            self._side = None
+            return self._main
+        return self._side if self.generation % _SIDE_TURN == _SIDE_TURN - 2 else self._main
 
     def _first_designs(self) -> StageArray:
         """One stage; prefixes of the features by cost; random two-stage designs."""
@@ -153,13 +217,12 @@ class EvolutionSearch:
             )
             if len(unseen := self._unseen(found)):
                 return unseen
-        return self._asked[:0]
+        return self._line.asked[:0]
 
-    def _breed(self, visit: float) -> StageArray:
-        """Unseen relatives of the most promising designs; `visit` is a handicap for the next."""
-        pool, size = self._pool, self._settings.population_size
-        pool.keep(self._by_promise()[:_POOL])
-        children = [self._mutants(round(_MUTANTS * size))]
+    def _breed(self, line: _Line, visit: float) -> StageArray:
+        """Unseen relatives of a line's best designs; `visit` is a handicap for the next time."""
+        pool, size = line.by_promise(self._rng), self._settings.population_size
+        children = [self._mutants(pool.designs[:_BEST], round(_MUTANTS * size))]
         exhausted = np.zeros(len(pool.designs), dtype=np.bool_)
         for start in range(0, len(exhausted), _PARENTS_AT_ONCE):
             most = size - sum(map(len, children))
@@ -172,23 +235,8 @@ class EvolutionSearch:
         pool.keep(~exhausted)
         return np.concatenate(children)
 
-    def _by_promise(self) -> IntArray:
-        """Positions in the pool, from the smallest handicapped gap behind the front up."""
-        gaps = np.empty(len(self._pool.points))
-        slope = _SLOPES[self.generation % len(_SLOPES)]
-        front = self._points(self.front[1])
-        load("breeding").measure_gaps(self._pool.points, front, slope, gaps)
-        order: IntArray = np.lexsort((self._rng.random(len(gaps)), gaps + self._pool.handicap))
-        return order
-
-    def _points(self, scores: Scores) -> FloatArray:
-        """Coverage, accuracy and share of the total cost saved."""
-        saved = 1 - scores.cost / self._costs.sum()
-        return np.column_stack([scores.coverage, scores.accuracy, saved])
-
-    def _mutants(self, n_mutants: int) -> StageArray:
+    def _mutants(self, best: StageArray, n_mutants: int) -> StageArray:
         """Unseen mutants of the most promising designs, several genes away where chance wills."""
-        best = self._pool.designs[:_BEST]
         parents = best[self._rng.integers(len(best), size=n_mutants)]
         rate = 1 / len(self._costs)
         return self._unseen(
@@ -211,16 +259,6 @@ class EvolutionSearch:
         with self._seen.claim(design_keys(designs)) as claim:
             pass
         return designs_of_keys(claim.new_keys, designs.shape[1])
-
-    def _repeats(self, scores: Scores) -> FloatArray:
-        """1 for designs whose objectives an earlier design had, else 0."""
-        spent = np.asarray(scores.spent, dtype=np.float64).view(np.uint64)
-        counts = (scores.accepted.astype(np.uint64), scores.correct.astype(np.uint64))
-        keys = np.column_stack([*counts, spent])
-        with self._vectors.claim(keys) as claim:
-            repeated = np.ones(len(keys))
-            repeated[claim.new_places] = 0
-        return repeated
 
     def _reason_to_stop(self) -> str | None:
         settings = self._settings
