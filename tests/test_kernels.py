@@ -382,7 +382,7 @@ def decide(X, mean, inverse, models, min_confidence):
     stage, winner = np.full((2, len(X)), -1)
     confidence = np.full(len(X), np.nan)
     inputs = frozen(X, mean, inverse, models.columns, models.sizes, models.coefs)
-    deciding.decide_rows(*inputs, min_confidence, stage, winner, confidence)
+    deciding.decide_rows(*inputs, min_confidence, 0, len(models.sizes), stage, winner, confidence)
     return stage, winner, confidence
 
 

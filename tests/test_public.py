@@ -11,10 +11,13 @@ ROOT = Path(emsco.__file__).parent
 def test_what_is_visible_is_what_is_promised():
     visible = {
         name
-        for name, value in vars(emsco).items()
-        if not name.startswith("_") and not isinstance(value, types.ModuleType)
+        for name in dir(emsco)
+        if not name.startswith("_") and not isinstance(getattr(emsco, name), types.ModuleType)
     }
     assert emsco.__all__ == sorted(visible)
+    assert visible >= {
+        name for name in vars(emsco) if name[0].isupper() and name != "TYPE_CHECKING"
+    } - {"Any"}
 
 
 def test_the_promised_scorers_are_there():

@@ -1,21 +1,31 @@
 """Budgeted, selective classification: buy features stage by stage, stop when sure, or decline."""
 
-from emsco.cascade import Cascade, Decisions, Evaluation, ExitReport
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from emsco.cascade import Cascade, Case, CaseDecision, Decisions, Evaluation, ExitReport
 from emsco.costs import FeatureCosts
 from emsco.design import Design
 from emsco.errors import (
+    CheckpointError,
     CostsError,
     DataError,
     EMSCOError,
+    FileError,
     MemoryLimitError,
     NoSuchDesign,
     ParameterError,
 )
-from emsco.estimator import EMSCOClassifier, Generation
 from emsco.front import ParetoFront, ParetoPoint
+
+if TYPE_CHECKING:
+    from emsco.estimator import EMSCOClassifier, Generation
 
 __all__ = [
     "Cascade",
+    "Case",
+    "CaseDecision",
+    "CheckpointError",
     "CostsError",
     "DataError",
     "Decisions",
@@ -25,6 +35,7 @@ __all__ = [
     "Evaluation",
     "ExitReport",
     "FeatureCosts",
+    "FileError",
     "Generation",
     "MemoryLimitError",
     "NoSuchDesign",
@@ -32,3 +43,17 @@ __all__ = [
     "ParetoFront",
     "ParetoPoint",
 ]
+
+_NEED_SCIKIT_LEARN = ("EMSCOClassifier", "Generation")
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs scikit-learn when it is first asked for: deciding does without."""
+    if name in _NEED_SCIKIT_LEARN:
+        return getattr(import_module("emsco.estimator"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All public names, those not yet imported included."""
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -16,6 +16,7 @@ import numpy as np
 
 from emsco._typing import AnyArray
 from emsco.errors import CheckpointError
+from emsco.files import UNFINISHED, write_atomically
 
 if sys.platform == "win32":
     import msvcrt
@@ -27,7 +28,6 @@ __all__ = ["CheckpointFolder", "fingerprint", "stored_seed"]
 _FORMAT = 1
 _PROBLEM = "problem.json"
 _LOCK = "lock"
-_UNFINISHED = ".tmp"
 _DIGEST = "sha256:"
 
 
@@ -73,8 +73,8 @@ class CheckpointFolder:
 
     def _begin(self, problem: Mapping[str, Any], seed: int) -> None:
         with _usable(self.path):
-            for name in (_PROBLEM, "part-*"):
-                for unfinished in self.path.glob(name + _UNFINISHED):
+            for name in (_PROBLEM, "part-"):
+                for unfinished in self.path.glob(f"{name}*{UNFINISHED}"):
                     unfinished.unlink()
         if stored := _stored(self.path):
             _check_same(self.path, stored, problem, seed)
@@ -85,14 +85,8 @@ class CheckpointFolder:
 
     def write(self, name: str, fill: Callable[[IO[bytes]], object]) -> None:
         """Write a file by `fill`, in place of one of that name where there is one."""
-        unfinished = self.path / (name + _UNFINISHED)
         with _usable(self.path):
-            with unfinished.open("wb") as file:
-                fill(file)
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.replace(self.path / name)
-        _sync(self.path)
+            write_atomically(self.path / name, fill)
 
     def remove(self, name: str) -> None:
         """Delete a file, if it is there."""
@@ -144,8 +138,12 @@ def _check_place(folder: Path) -> None:
         raise CheckpointError(f"checkpoint must be a folder, got the file {str(folder)!r}.")
     if not folder.exists() or (folder / _PROBLEM).exists():
         return
-    left_by_a_kill = {_LOCK, _PROBLEM + _UNFINISHED}
-    if others := sorted({file.name for file in folder.iterdir()} - left_by_a_kill):
+    others = sorted(
+        file.name
+        for file in folder.iterdir()
+        if file.name != _LOCK and not file.match(f"{_PROBLEM}*{UNFINISHED}")
+    )
+    if others:
         raise CheckpointError(
             f"checkpoint must be a new or empty folder or one with {_PROBLEM}, got "
             f"{str(folder)!r}, which has {others[0]!r} and no {_PROBLEM}; name another folder."
@@ -230,13 +228,3 @@ def _values(there: Any, here: Any) -> str:
     if isinstance(here, (list, dict)) or str(here).startswith(_DIGEST):
         return ""
     return f" ({there!r} there, {here!r} here)"
-
-
-def _sync(folder: Path) -> None:
-    """Bring the names of its files to the disk, where the system lets a folder be opened."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

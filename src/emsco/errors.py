@@ -4,6 +4,7 @@ EMSCOError
 ├── CheckpointError  (ValueError)   a folder that a search cannot go on from
 ├── CostsError       (ValueError)   costs that cannot be used
 ├── DataError        (ValueError)   rows, labels or splits that cannot be used
+├── FileError        (ValueError)   a file that cannot be read, written or trusted
 ├── MemoryLimitError (MemoryError)  a result that does not fit into memory_limit
 ├── ParameterError   (ValueError)   a parameter outside its rule
 └── NoSuchDesign     (LookupError)  no point of a front is within the limits
@@ -14,6 +15,7 @@ __all__ = [
     "CostsError",
     "DataError",
     "EMSCOError",
+    "FileError",
     "MemoryLimitError",
     "NoSuchDesign",
     "ParameterError",
@@ -34,6 +36,10 @@ class CostsError(EMSCOError, ValueError):
 
 class DataError(EMSCOError, ValueError):
     """Rows, labels or splits cannot be used as they are."""
+
+
+class FileError(EMSCOError, ValueError):
+    """A file is missing, damaged, too new, something else, or cannot be written."""
 
 
 class MemoryLimitError(EMSCOError, MemoryError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -24,7 +24,7 @@ from emsco.checkpoint import fingerprint, stored_seed
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.design import Design, default_max_stages
 from emsco.errors import DataError, ParameterError
-from emsco.front import ParetoFront, ParetoPoint, check_preference
+from emsco.front import ParetoFront, ParetoPoint, StageModels, check_preference
 from emsco.journal import Journal
 from emsco.parameters import check_choice, check_number, check_whole, memory_bytes
 from emsco.progress import SearchProgress
@@ -35,7 +35,6 @@ from emsco.search.paper import PaperSettings
 from emsco.search.planning import Problem, plan_search
 from emsco.splits import Split, make_splits
 from emsco.subsets.bank import SplitRows, SubsetBank
-from emsco.subsets.scaling import Scaling
 
 __all__ = ["EMSCOClassifier", "Generation"]
 
@@ -63,14 +62,6 @@ class Generation:
     n_designs: int
     n_subsets: int
     seconds: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _StageModels:
-    """Coefficients of the stages of every design of the front, by its position there."""
-
-    scaling: Scaling
-    coefs: tuple[FloatArray, ...]
 
 
 class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs
@@ -235,7 +226,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         with self._open_journal(rows, labels, costs, splits, settings, seed) as journal:
             result = self._search(bank, costs, settings, n_scored, rng, journal)
         self._undeploy()
-        self.front_ = ParetoFront.of(
+        front = ParetoFront.of(
             result.designs,
             result.scores,
             costs,
@@ -244,15 +235,15 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             result.ties,
             result.proven,
         )
-        if not any(point.coverage for point in self.front_):
+        if not any(point.coverage for point in front):
             what = f"no design accepts any held-out row at min_confidence={self.min_confidence}"
             warnings.warn(f"{what}; lower it.", stacklevel=2)
-        self.history_ = _history(result, costs.names)
-        self.stop_reason_ = result.stop_reason
         if self.refit or len(splits) > 1:
             everything = np.arange(len(rows))
             bank = self._open_bank(rows, labels, [(everything, everything[:0])])
-        self._stage_models = _collect_models(bank, self.front_)
+        self.front_ = replace(front, models=_collect_models(bank, front, self.classes_))
+        self.history_ = _history(result, costs.names)
+        self.stop_reason_ = result.stop_reason
         return self.choose(self.prefer)
 
     def choose(self, which: ParetoPoint | int | str | dict[str, float]) -> Self:
@@ -267,14 +258,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         point = self._point(which)
         self.point_ = point
         self.design_ = point.design
-        self.cascade_ = Cascade(
-            design=point.design,
-            costs=self.front_.costs,
-            classes=self.classes_,
-            min_confidence=self.front_.min_confidence,
-            scaling=self._stage_models.scaling,
-            coefs=self._stage_models.coefs[self.front_.points.index(point)],
-        )
+        self.cascade_ = self.front_.cascade(point)
         return self
 
     def decide(self, X: ArrayLike) -> Decisions:
@@ -476,9 +460,9 @@ def _history(result: SearchResult, names: tuple[str, ...]) -> list[Generation]:
     return history
 
 
-def _collect_models(bank: SubsetBank, front: ParetoFront) -> _StageModels:
+def _collect_models(bank: SubsetBank, front: ParetoFront, classes: AnyArray) -> StageModels:
     """Fitted stages of all designs of the front, so that any of them can be deployed later."""
     chains = [point.design.subsets() for point in front]
     coefs = bank.coefs(np.concatenate(chains))[0]
     ends = np.cumsum([len(chain) for chain in chains])
-    return _StageModels(bank.splits[0].scaling, tuple(np.split(coefs, ends[:-1])))
+    return StageModels(classes, bank.splits[0].scaling, tuple(np.split(coefs, ends[:-1])))

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from emsco._typing import FloatArray, IntArray, StageArray
+from emsco._typing import AnyArray, FloatArray, IntArray, StageArray
+from emsco.cascade import Cascade, Evaluation
+from emsco.cascade.formats import FORMAT, Shared, read_stages, stages_values
 from emsco.costs import FeatureCosts
 from emsco.design import Design, shorten
-from emsco.errors import NoSuchDesign, ParameterError
+from emsco.errors import FileError, NoSuchDesign, ParameterError
+from emsco.files import Fields, PathLike, read_document, write_document
 from emsco.frames import Columns, to_pandas, to_polars
 from emsco.parameters import check_number, check_whole
 from emsco.pareto import TiedDesigns
 from emsco.scoring import Scores
+from emsco.subsets.scaling import Scaling
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["ParetoFront", "ParetoPoint", "check_preference"]
+__all__ = ["ParetoFront", "ParetoPoint", "StageModels", "check_preference"]
 
 TieSource: TypeAlias = Callable[[int], Iterator[StageArray]]
 
@@ -82,6 +87,18 @@ class ParetoPoint:
         """Stages of the design."""
         return self.design.n_stages
 
+    def figures(self) -> dict[str, Any]:
+        """All but the design, as plain values."""
+        return {
+            "coverage": self.coverage,
+            "accuracy": self.accuracy,
+            "cost": self.cost,
+            "n_tied": self.n_tied,
+            "n_rows": self.n_rows,
+            "exits": list(self.exits),
+            "hits": list(self.hits),
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values: the objectives, and features, exits and hits of each stage."""
         return {
@@ -105,6 +122,23 @@ class ParetoPoint:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class StageModels:
+    """Fitted stages of every design of a front.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (2,)
+    scaling : Scaling
+    coefs : tuple of ndarray of shape (n_stages, n_features + 1)
+        Weights of each design's stages.
+    """
+
+    classes: AnyArray
+    scaling: Scaling
+    coefs: tuple[FloatArray, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ParetoFront(Sequence[ParetoPoint]):
     """Points that no other point of the front beats, best first.
 
@@ -120,6 +154,10 @@ class ParetoFront(Sequence[ParetoPoint]):
     proven : bool
         Whether an exact search has shown that no design at all is better than any of these, and
         that these are all.
+    models : StageModels or None
+        Fitted stages of every point; None for a front that was put together by hand.
+    tests : tuple of Evaluation or None
+        What each point does on rows that neither the search nor the fits have seen.
 
     Examples
     --------
@@ -137,6 +175,8 @@ class ParetoFront(Sequence[ParetoPoint]):
     min_confidence: float
     proven: bool = False
     tied: TieSource | None = field(default=None, repr=False)
+    models: StageModels | None = field(default=None, repr=False)
+    tests: tuple[Evaluation, ...] | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -170,9 +210,82 @@ class ParetoFront(Sequence[ParetoPoint]):
         there are; else, those that the search has scored.
         """
         position = self._position(point)
-        if self.tied is None:  # a front that was put together by hand
-            return iter((self.points[position].design,))
+        if self.tied is None:  # a front that was put together by hand, or comes from a file
+            only = self.points[position]
+            if only.n_tied > 1:
+                raise NoSuchDesign(
+                    f"ties must be asked of the front that a search returned, got one from a file, "
+                    f"which holds 1 of the {only.n_tied:,} designs; search again to list them."
+                )
+            return iter((only.design,))
         return (Design(stages, self.costs.names) for stages in self.tied(position))
+
+    def cascade(self, point: ParetoPoint | int) -> Cascade:
+        """The fitted stages of a point, ready to decide rows."""
+        position = self._position(point)
+        if self.models is None:
+            raise ParameterError(
+                "a cascade needs fitted stages, got a front without any; take one from "
+                "EMSCOClassifier.front_ or ParetoFront.load."
+            )
+        return Cascade(
+            design=self.points[position].design,
+            costs=self.costs,
+            classes=self.models.classes,
+            min_confidence=self.min_confidence,
+            scaling=self.models.scaling,
+            coefs=self.models.coefs[position],
+        )
+
+    def with_tests(self, X: ArrayLike, y: ArrayLike) -> ParetoFront:
+        """The same front with what every point does on labelled rows kept aside, in `tests`."""
+        tests = tuple(self.cascade(i).evaluate(X, y) for i in range(len(self)))
+        return replace(self, tests=tests)
+
+    def save(self, path: PathLike) -> None:
+        """Write the front, fitted stages included, as a JSON file, all of it or nothing."""
+        write_document(path, "front", FORMAT, self._body())
+
+    @classmethod
+    def load(cls, path: PathLike) -> ParetoFront:
+        """Read a front that `save` has written; only its ties beyond one design each are lost.
+
+        Raises
+        ------
+        FileError
+            Where the file is missing, damaged, changed, too new or something else.
+        """
+        fields = read_document(path, "front", FORMAT)
+        shared = Shared.read(fields)
+        found = [_read_point(point, shared.costs.names) for point in fields.many_fields("points")]
+        tests = [point.test for point in found if point.test is not None]
+        if tests and len(tests) < len(found):
+            fields.refuse("points", "tested all or none", f"{len(tests)} tests")
+        return cls(
+            points=tuple(point.point for point in found),
+            costs=shared.costs,
+            min_confidence=shared.min_confidence,
+            proven=fields.flag("proven"),
+            models=StageModels(
+                shared.classes, shared.scaling, tuple(point.coefs for point in found)
+            ),
+            tests=tuple(tests) or None,
+        )
+
+    def _body(self) -> dict[str, Any]:
+        if self.models is None:
+            raise FileError("a front must have fitted stages to be saved, got one without any.")
+        models, tests = self.models, self.tests or (None,) * len(self)
+        shared = Shared(self.costs, models.classes, self.min_confidence, models.scaling)
+        points = [
+            {
+                "stages": stages_values(point.design, coefs),
+                "validation": point.figures(),
+                "test": test and test.to_dict(),
+            }
+            for point, coefs, test in zip(self.points, models.coefs, tests, strict=True)
+        ]
+        return {**shared.values(), "proven": self.proven, "points": points}
 
     def _position(self, point: ParetoPoint | int) -> int:
         if isinstance(point, Integral):
@@ -297,6 +410,9 @@ class ParetoFront(Sequence[ParetoPoint]):
             name: [getattr(point, name) for point in self.points]
             for name in ("coverage", "accuracy", "cost", "n_stages", "n_tied")
         }
+        if self.tests is not None:
+            for name in ("coverage", "accuracy", "cost"):
+                columns[f"test {name}"] = [getattr(test, name) for test in self.tests]
         for i, name in enumerate(self.costs.names):
             columns[f"stage of {name}"] = [int(point.design.stages[i]) + 1 for point in self.points]
         return columns
@@ -319,6 +435,30 @@ class ParetoFront(Sequence[ParetoPoint]):
             best = max(p.coverage for p in self)
             limits.append(f"coverage at least {min_coverage:g} (the best: {best:.4g})")
         return f"None of the {len(self)} designs has {' and '.join(limits)}; loosen a limit."
+
+
+class _Read(NamedTuple):
+    point: ParetoPoint
+    coefs: FloatArray
+    test: Evaluation | None
+
+
+def _read_point(fields: Fields, names: tuple[str, ...]) -> _Read:
+    """A point of a front, read from a file and checked."""
+    design, coefs = read_stages(fields, names)
+    figures = fields.fields("validation")
+    point = ParetoPoint(
+        design=design,
+        coverage=figures.number("coverage"),
+        accuracy=figures.number("accuracy"),
+        cost=figures.number("cost"),
+        n_tied=figures.whole("n_tied", 1),
+        n_rows=figures.whole("n_rows", 1),
+        exits=tuple(figures.wholes("exits", design.n_stages)),
+        hits=tuple(figures.wholes("hits", design.n_stages)),
+    )
+    untested = fields.get("test") is None
+    return _Read(point, coefs, None if untested else Evaluation.from_fields(fields.fields("test")))
 
 
 def check_preference(rule: object) -> None:

@@ -11,11 +11,11 @@ import numpy as np
 from emsco._typing import AnyArray, FloatArray
 from emsco.errors import DataError
 
-__all__ = ["check_columns", "check_finite", "table_rows"]
+__all__ = ["LARGEST", "check_columns", "check_finite", "table_rows", "what_is_wrong"]
 
 _BLOCK = 65_536
 _NOT_NUMBERS = {"U": "text", "S": "bytes", "c": "complex numbers", "M": "dates", "m": "durations"}
-_LARGEST = 1e100  # so that squares can be summed
+LARGEST = 1e100  # so that squares can be summed
 
 
 def table_rows(X: Any, names: tuple[str, ...]) -> FloatArray:
@@ -66,10 +66,10 @@ def check_finite(X: FloatArray, names: tuple[str, ...]) -> None:
     """Refuse NaN, infinity and absurd sizes, naming the first column and row that has one."""
     for start in range(0, len(X), _BLOCK):
         block = X[start : start + _BLOCK]
-        usable = np.abs(block) <= _LARGEST
+        usable = np.abs(block) <= LARGEST
         if not usable.all():
             row, column = (int(i) for i in np.argwhere(~usable)[0])
-            rule, got = _what_is_wrong(float(block[row, column]))
+            rule, got = what_is_wrong(float(block[row, column]))
             where = f"in column {names[column]!r}, row {start + row}"
             raise DataError(f"X must be {rule}, got {got} {where}.")
 
@@ -86,9 +86,10 @@ def _frame_columns(X: Any, names: tuple[str, ...]) -> AnyArray:
     return rows
 
 
-def _what_is_wrong(value: float) -> tuple[str, str]:
+def what_is_wrong(value: float) -> tuple[str, str]:
+    """The rule that a value past `LARGEST` breaks, and what to call the value."""
     if math.isnan(value):
         return "finite", "NaN"
     if math.isinf(value):
         return "finite", f"infinity ({value})"
-    return f"at most {_LARGEST:g} in size", f"{value:g}"
+    return f"at most {LARGEST:g} in size", f"{value:g}"

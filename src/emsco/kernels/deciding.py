@@ -98,16 +98,27 @@ def count_exits(accepted, correct, chains, n_stages, exits, hits, undecided):
 
 @kernel()
 def decide_rows(
-    X, mean, inverse_scale, columns, sizes, coefs, min_confidence, stage, winner, confidence
+    X,
+    mean,
+    inverse_scale,
+    columns,
+    sizes,
+    coefs,
+    min_confidence,
+    first,
+    end,
+    stage,
+    winner,
+    confidence,
 ):
-    """Send each row of X through the stages of one cascade, in the order `judge_rows` adds up.
+    """Send each row of X through stages `first` to `end` - 1, in the order `judge_rows` adds up.
 
-    `stage` is the exit stage from 0, or the number of stages for a rejected row; `winner` and
-    `confidence` are those of the last stage that saw the row.
+    `stage` is the exit stage from 0, or the number of stages for a row that does not leave;
+    `winner` and `confidence` are those of the last stage that saw the row.
     """
     n_stages = len(sizes)
     for r in range(X.shape[0]):
-        for j in range(n_stages):
+        for j in range(first, end):
             logit = coefs[j, 0]
             for i in range(1, sizes[j]):
                 c = columns[j, i] - 1

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from emsco._typing import BoolArray, FloatArray
 from emsco.kernels import load
@@ -97,6 +96,8 @@ class LogisticFits:
                 batch.passes,
             )
             live = live[:n_live]
+        from sklearn.exceptions import ConvergenceWarning  # cascades decide without it
+
         warnings.warn(
             f"{live.size} of {len(batch.passes)} stage classifiers did not converge in "
             f"{_MOST_PASSES} passes; the largest gradient left is {batch.norm[live].max():.1e}.",

@@ -1,0 +1,14 @@
+"""Cascades: fitted stages that decide rows, in tables or one by one, buying as they go."""
+
+from emsco.cascade.case import Case, CaseDecision
+from emsco.cascade.core import Cascade
+from emsco.cascade.decisions import Decisions, Evaluation, ExitReport
+
+__all__ = [
+    "Cascade",
+    "Case",
+    "CaseDecision",
+    "Decisions",
+    "Evaluation",
+    "ExitReport",
+]

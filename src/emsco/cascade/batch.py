@@ -1,0 +1,174 @@
+"""Rows that go through the stages together: what to buy for which of them, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from emsco._typing import AnyArray, FloatArray
+from emsco.cascade.case import NEVER_SURE, budget_reason
+from emsco.cascade.decisions import Decisions
+from emsco.cascade.stages import Stages
+from emsco.errors import DataError
+from emsco.rows import LARGEST, what_is_wrong
+
+__all__ = ["Batch"]
+
+
+class Batch:
+    """Rows that go through the stages together, without any I/O of its own.
+
+    Parameters
+    ----------
+    stages : Stages
+    ids : sequence
+        Which rows; handed back as they are.
+    budget : float or None
+        Most that may be spent on a row.
+
+    Attributes
+    ----------
+    n_failed : int
+        Rows that were ended by `reject`, or lacked a number.
+    """
+
+    def __init__(self, stages: Stages, ids: Sequence[Any], budget: float | None = None) -> None:
+        n_rows = len(ids)
+        self._stages, self._ids, self._budget = stages, list(ids), budget
+        self._rows = np.zeros((n_rows, len(stages.names)))
+        self._passed = 0  # stages, by the rows that are still undecided
+        self._undecided = np.arange(n_rows)
+        self._stage, self._winner = np.zeros((2, n_rows), dtype=np.int64)
+        self._confidence = np.full(n_rows, np.nan)
+        self._accepted = np.zeros(n_rows, dtype=np.bool_)
+        self._reasons = np.empty(n_rows, dtype=object)
+        self.n_failed = 0
+        self._check_next()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of the features to buy next; none once all rows are decided."""
+        return self._stages.buys[self._passed] if len(self._undecided) else ()
+
+    @property
+    def ids(self) -> list[Any]:
+        """The rows to buy them for."""
+        return [self._ids[i] for i in self._undecided]
+
+    def give(self, table: Any) -> None:
+        """Take the needed features of the undecided rows, in their order.
+
+        A row that lacks a number is rejected; the others go on.
+        """
+        values = _table_values(table, self.needs, len(self._undecided))
+        usable = (np.abs(values) <= LARGEST).all(axis=1)  # written so that NaN fails too
+        for i in np.flatnonzero(~usable):
+            self._end(self._undecided[i : i + 1], self._lacking(values[i]))
+        self.n_failed += int((~usable).sum())
+        rows = self._undecided[usable]
+        self._rows[rows[:, None], self._stages.columns[self._passed]] = values[usable]
+        self._judge(rows)
+
+    def reject(self, reason: str) -> None:
+        """End all rows that are still undecided, without a label."""
+        self.n_failed += len(self._undecided)
+        self._end(self._undecided, reason)
+        self._undecided = self._undecided[:0]
+
+    def decisions(self) -> Decisions:
+        """What is decided, rows in the order they came."""
+        costs = np.array([0.0, *self._stages.costs])
+        return Decisions(
+            guesses=self._stages.classes[self._winner],
+            accepted=self._accepted,
+            confidence=self._confidence,
+            stage=self._stage,
+            cost=costs[self._stage],
+            reasons=self._reasons,
+            ids=_id_array(self._ids),
+        )
+
+    def _judge(self, rows: AnyArray) -> None:
+        stage = self._passed
+        left, self._winner[rows], self._confidence[rows] = self._stages.judge(
+            self._rows[rows], stage, stage + 1
+        )
+        self._stage[rows] = stage + 1
+        sure = left == stage
+        self._accepted[rows[sure]] = True
+        self._end(rows[sure], f"sure at stage {stage + 1}")
+        self._undecided = rows[~sure]
+        self._passed += 1
+        self._check_next()
+
+    def _check_next(self) -> None:
+        """End all rows where no stage is left, or the next one would pass the budget."""
+        stages, passed, budget = self._stages, self._passed, self._budget
+        if passed == len(stages):
+            reason = NEVER_SURE
+        elif budget is not None and stages.costs[passed] > budget:
+            reason = budget_reason(stages, passed, budget)
+        else:
+            return
+        self._end(self._undecided, reason)
+        self._undecided = self._undecided[:0]
+
+    def _end(self, rows: AnyArray, reason: str) -> None:
+        self._reasons[rows] = reason
+
+    def _lacking(self, values: FloatArray) -> str:
+        first = int(np.argmin(np.abs(values) <= LARGEST))
+        value = float(values[first])
+        got = "no number" if np.isnan(value) else what_is_wrong(value)[1]
+        return f"stage {self._passed + 1} got {got} for {self.needs[first]!r}"
+
+
+def _id_array(ids: list[Any]) -> AnyArray:
+    """Ids as they are: numbers and text as arrays of their own, all else as objects."""
+    kinds = {type(one) for one in ids}
+    if kinds <= {int} or kinds == {str}:
+        try:
+            return np.array(ids)
+        except OverflowError:
+            pass
+    held = np.empty(len(ids), dtype=object)
+    held[:] = ids
+    return held
+
+
+def _table_values(table: Any, names: tuple[str, ...], n_rows: int) -> FloatArray:
+    """What a source has answered: a 2-D array, a data frame, or a mapping of names to values."""
+    if isinstance(table, Mapping) or hasattr(table, "columns"):
+        known = table if isinstance(table, Mapping) else list(table.columns)
+        if missing := [name for name in names if name not in known]:
+            raise DataError(f"acquire must return a column {missing[0]!r}, got {list(known)}.")
+        columns = [_column_values(table[name], name) for name in names]
+    else:
+        array = np.asarray(table, dtype=object) if isinstance(table, list) else np.asarray(table)
+        if array.ndim != 2 or array.shape[1] != len(names):
+            raise DataError(
+                f"acquire must return a table of {n_rows} rows and the columns "
+                f"{', '.join(map(repr, names))}, got shape {array.shape}."
+            )
+        columns = [_column_values(array[:, i], name) for i, name in enumerate(names)]
+    if wrong := [len(column) for column in columns if len(column) != n_rows]:
+        raise DataError(f"acquire must return {n_rows} rows, one per id, got {wrong[0]}.")
+    return np.column_stack(columns)
+
+
+def _column_values(column: Any, name: str) -> FloatArray:
+    """Numbers of a column; NaN for what is missing or no number."""
+    if hasattr(column, "to_numpy"):
+        column = column.to_numpy()
+    if np.ma.isMaskedArray(column):
+        column = np.ma.filled(column.astype(np.float64), np.nan)
+    array = np.asarray(column)
+    if array.ndim != 1:
+        raise DataError(f"acquire must return one value per row for {name!r}, got {array.shape}.")
+    if array.dtype.kind in "fiub":
+        return array.astype(np.float64)
+    numbers = [float(one) if isinstance(one, (Real, np.bool_)) else np.nan for one in column]
+    return np.array(numbers, dtype=np.float64)

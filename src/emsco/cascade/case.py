@@ -1,0 +1,229 @@
+"""The one-row session: says which features to buy next, takes their values, knows when to stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+
+from emsco.cascade.stages import Stages
+from emsco.errors import DataError, FileError, ParameterError
+from emsco.files import document_text, parse_document
+from emsco.parameters import check_number
+from emsco.rows import LARGEST, what_is_wrong
+
+__all__ = ["NEVER_SURE", "Case", "CaseDecision", "budget_reason", "check_budget"]
+
+NEVER_SURE = "never sure"
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class CaseDecision:
+    """How a case stands.
+
+    Attributes
+    ----------
+    decided : bool
+        Whether it has ended; nothing more is bought then.
+    accepted : bool
+        Whether it ended with a label.
+    label : object
+        The label; None where there is none.
+    confidence : float
+        Probability of the likeliest class at the last stage passed; NaN before the first.
+    stage : int
+        How many stages have been passed.
+    cost : float
+        What was bought so far.
+    reason : str
+        Why it has ended, or what it waits for.
+    """
+
+    decided: bool
+    accepted: bool
+    label: Any
+    confidence: float
+    stage: int
+    cost: float
+    reason: str
+
+
+class Case:
+    """One row whose features are bought on demand; made by `Cascade.open`.
+
+    It reads and writes nothing itself: the caller asks `needs`, gets the values from wherever
+    they come, and gives them.
+
+    Parameters
+    ----------
+    stages : Stages
+    budget : float or None
+        Most that may be spent; a stage that would pass it is not bought, and the case rejected.
+    """
+
+    __slots__ = ("_budget", "_confidence", "_exit", "_passed", "_reason", "_row", "_stages", "_win")
+
+    def __init__(self, stages: Stages, budget: float | None = None) -> None:
+        self._stages = stages
+        self._budget = check_budget(budget)
+        self._row = np.zeros((1, len(stages.names)))
+        self._exit = np.full(1, len(stages))
+        self._win = np.zeros(1, dtype=np.int64)
+        self._confidence = np.full(1, np.nan)
+        self._passed = 0
+        self._reason: str | None = None
+        self._check_next()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of the features to buy next; none once the case is decided."""
+        return () if self._reason is not None else self._stages.buys[self._passed]
+
+    @property
+    def given(self) -> Mapping[str, float]:
+        """What was given so far, by feature."""
+        stages = self._stages
+        return MappingProxyType(
+            {
+                stages.names[column]: float(self._row[0, column])
+                for columns in stages.columns[: self._passed]
+                for column in columns
+            }
+        )
+
+    def give(self, values: Mapping[str, Any]) -> Self:
+        """Take the values of the features that `needs` lists, all of them and nothing else.
+
+        Raises
+        ------
+        DataError
+            Where a feature is missing, not needed, no number or not finite, or the case is
+            decided; nothing has changed then.
+        """
+        if self._reason is not None:
+            raise DataError(f"give() must not be called once a case is decided ({self._reason}).")
+        stages, stage = self._stages, self._passed
+        numbers = _numbers(values, stages.buys[stage])
+        row = self._row
+        for column, number in zip(stages.columns[stage], numbers, strict=True):
+            row[0, column] = number
+        stages.judge_into(row, stage, stage + 1, self._exit, self._win, self._confidence)
+        self._passed = stage + 1
+        if self._exit[0] == stage:
+            self._reason = f"sure at stage {stage + 1}"
+        else:
+            self._check_next()
+        return self
+
+    def reject(self, reason: str) -> Self:
+        """End the case without a label, such as when a feature cannot be had."""
+        if self._reason is not None:
+            raise DataError(f"reject() must not be called once a case is decided ({self._reason}).")
+        if not isinstance(reason, str) or not reason:
+            raise ParameterError(f"reason must be some words, got {reason!r}.")
+        self._reason = reason
+        return self
+
+    @property
+    def decision(self) -> CaseDecision:
+        """Label or rejection, confidence, stage, cost so far, and why."""
+        stages, passed, reason = self._stages, self._passed, self._reason
+        accepted = bool(self._exit[0] < len(stages))
+        return CaseDecision(
+            decided=reason is not None,
+            accepted=accepted,
+            label=stages.labels[self._win[0]] if accepted else None,
+            confidence=float(self._confidence[0]),
+            stage=passed,
+            cost=stages.costs[passed - 1] if passed else 0.0,
+            reason=reason or f"waiting for {', '.join(self.needs)}",
+        )
+
+    def to_json(self) -> str:
+        """The case as text, for `Cascade.resume` to go on with, days later or elsewhere."""
+        now = self.decision
+        body = {
+            "cascade": self._stages.identity,
+            "budget": self._budget,
+            "given": dict(self.given),
+            "rejected": now.reason if now.decided and not now.accepted else None,
+        }
+        return document_text("case", _FORMAT, body)
+
+    @classmethod
+    def from_json(cls, stages: Stages, text: str | bytes) -> Self:
+        """The case behind such a text, for the same stages."""
+        fields = parse_document(text, "case", _FORMAT, "the case")
+        if fields.text("cascade") != stages.identity:
+            raise FileError(
+                "the case must be of this cascade, got a case of another one; resume it with the "
+                "cascade that opened it."
+            )
+        budget = None if fields.get("budget") is None else fields.number("budget")
+        case = cls(stages, budget)
+        given = fields.fields("given")
+        left = {name: given.number(name) for name in given.values}
+        while left and case.needs:
+            case.give({name: left.pop(name) for name in case.needs if name in left})
+        if left:
+            raise FileError(f"the case must hold what was asked for, got {next(iter(left))!r} too.")
+        if fields.get("rejected") is not None and case.needs:
+            case.reject(fields.text("rejected"))
+        return case
+
+    def __repr__(self) -> str:
+        """The decision, or what is needed next."""
+        now = self.decision
+        state = "undecided" if not now.decided else repr(now.label) if now.accepted else "rejected"
+        return f"Case({state}: {now.reason}; stage {now.stage}, cost {now.cost:g})"
+
+    def _check_next(self) -> None:
+        """End the case where no stage is left, or the next one would pass the budget."""
+        stages, passed = self._stages, self._passed
+        if passed == len(stages):
+            self._reason = NEVER_SURE
+        elif self._budget is not None and stages.costs[passed] > self._budget:
+            self._reason = budget_reason(stages, passed, self._budget)
+
+
+def check_budget(budget: float | None) -> float | None:
+    """A limit of what a row may cost; None is none."""
+    return None if budget is None else check_number("budget", budget, 0, math.inf)
+
+
+def budget_reason(stages: Stages, passed: int, budget: float) -> str:
+    """Why a stage is not bought."""
+    return f"stage {passed + 1} would cost {stages.costs[passed]:g}, past the budget of {budget:g}"
+
+
+def _numbers(values: Mapping[str, Any], needed: tuple[str, ...]) -> list[float]:
+    """The values of the needed features, in their order."""
+    if not isinstance(values, Mapping):
+        raise DataError(f"values must be a mapping of names to numbers, got {values!r}.")
+    numbers = []
+    for name in needed:
+        if name not in values:
+            listed = ", ".join(map(repr, values)) or "nothing"
+            raise DataError(f"values must have {name!r}, got {listed}.")
+        value = values[name]
+        if not isinstance(value, (float, Real, np.bool_)):
+            raise DataError(f"{name!r} must be a number, got {value!r}.")
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not abs(number) <= LARGEST:  # written so that NaN fails too
+            rule, got = what_is_wrong(number)
+            raise DataError(f"{name!r} must be {rule}, got {got}.")
+        numbers.append(number)
+    if len(values) > len(needed):
+        extra = next(name for name in values if name not in needed)
+        listed = ", ".join(map(repr, needed))
+        raise DataError(f"values must be what is needed now, {listed}, got {extra!r} too.")
+    return numbers

@@ -1,0 +1,197 @@
+"""What a cascade decides: about a table of rows, and how that compares with the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco.files import Fields
+from emsco.frames import Columns, to_pandas, to_polars
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+__all__ = ["Decisions", "Evaluation", "ExitReport"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decisions:
+    """What a cascade decided about each row.
+
+    Attributes
+    ----------
+    guesses : ndarray of shape (n_rows,)
+        The likeliest class at the last stage that saw the row, for rejected rows too.
+    accepted : ndarray of bool
+    confidence : ndarray of float
+        Probability of that class.
+    stage : ndarray of int
+        The last stage that saw the row, from 1.
+    cost : ndarray of float
+        What was bought for the row.
+    reasons : ndarray of str, optional
+        Why each row ended as it did, where features were bought on demand. A row whose features
+        could not be had has the stage that saw it last, or stage 0 and no confidence (NaN).
+    ids : ndarray, optional
+        Which row each decision is about, where rows have names.
+
+    Examples
+    --------
+    >>> decisions = Decisions(
+    ...     guesses=np.array([0, 1, 1]),
+    ...     accepted=np.array([True, True, False]),
+    ...     confidence=np.array([0.9, 0.8, 0.6]),
+    ...     stage=np.array([1, 2, 2]),
+    ...     cost=np.array([1.0, 4.0, 4.0]),
+    ... )
+    >>> decisions
+    Decisions(3 rows: 2 accepted, 1 rejected; mean cost 3)
+    >>> decisions.labels.tolist()
+    [0, 1, None]
+    """
+
+    guesses: AnyArray
+    accepted: BoolArray
+    confidence: FloatArray
+    stage: IntArray
+    cost: FloatArray
+    reasons: AnyArray | None = None
+    ids: AnyArray | None = None
+
+    def __post_init__(self) -> None:
+        """Lock the arrays."""
+        for field in fields(self):
+            if (given := getattr(self, field.name)) is not None:
+                locked = given.view()
+                locked.setflags(write=False)
+                object.__setattr__(self, field.name, locked)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
+        """Decisions of all parts, in order; all or none have reasons and ids."""
+        if len(parts) == 1:
+            return parts[0]
+        joined: dict[str, Any] = {}
+        for field in fields(cls):
+            columns = [getattr(part, field.name) for part in parts]
+            joined[field.name] = None if columns[0] is None else np.concatenate(columns)
+        return cls(**joined)
+
+    @property
+    def labels(self) -> np.ma.MaskedArray[Any, Any]:
+        """Decided labels, masked where a row was rejected."""
+        return np.ma.MaskedArray(self.guesses, mask=~self.accepted)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.accepted)
+
+    def __repr__(self) -> str:
+        """How many were accepted, and at what cost."""
+        if not len(self):
+            return "Decisions(0 rows)"
+        return (
+            f"Decisions({len(self)} rows: {self.accepted.sum()} accepted, "
+            f"{(~self.accepted).sum()} rejected; mean cost {self.cost.mean():.6g})"
+        )
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row per decision; the label is missing where rejected."""
+        return to_pandas(self._columns())
+
+    def to_polars(self) -> pl.DataFrame:
+        """The same table for Polars."""
+        return to_polars(self._columns())
+
+    def _columns(self) -> Columns:
+        columns = {
+            "id": self.ids,
+            "label": self.labels,
+            "accepted": self.accepted,
+            "confidence": self.confidence,
+            "stage": self.stage,
+            "cost": self.cost,
+            "reason": self.reasons,
+        }
+        return {name: column for name, column in columns.items() if column is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class ExitReport:
+    """Rows that left a cascade in one place: at a stage (from 1), or rejected (stage None)."""
+
+    stage: int | None
+    features: tuple[str, ...]
+    cost: float
+    n_rows: int
+    n_correct: int
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """An exit of an `Evaluation`, read from a file."""
+        rejected = fields.get("stage") is None
+        return cls(
+            stage=None if rejected else fields.whole("stage", 1),
+            features=() if rejected else tuple(fields.texts("features")),
+            cost=fields.number("cost"),
+            n_rows=fields.whole("n_rows", 0),
+            n_correct=fields.whole("n_correct", 0),
+        )
+
+    @property
+    def accuracy(self) -> float:
+        """Share of these rows with the right label; 0 where there are none."""
+        return self.n_correct / max(self.n_rows, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A cascade's three objectives on labelled rows, and where rows left.
+
+    Attributes
+    ----------
+    n_rows : int
+    coverage, accuracy, cost : float
+        Share of rows with a label; share of those that are right; mean cost of all rows.
+    exits : tuple of ExitReport
+        One per stage, and a last one for rejected rows, of which none counts as correct.
+    """
+
+    n_rows: int
+    coverage: float
+    accuracy: float
+    cost: float
+    exits: tuple[ExitReport, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, nested as the attributes are."""
+        return asdict(self)
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """What `to_dict` gave, read from a file."""
+        return cls(
+            n_rows=fields.whole("n_rows", 0),
+            coverage=fields.number("coverage"),
+            accuracy=fields.number("accuracy"),
+            cost=fields.number("cost"),
+            exits=tuple(ExitReport.from_fields(leave) for leave in fields.many_fields("exits")),
+        )
+
+    def __repr__(self) -> str:
+        """The objectives, then a line per exit."""
+        lines = [
+            f"Evaluation on {self.n_rows} rows: coverage {self.coverage:.3f}, "
+            f"accuracy {self.accuracy:.3f}, cost {self.cost:.6g}"
+        ]
+        for leave in self.exits:
+            place = "rejected" if leave.stage is None else f"stage {leave.stage}"
+            judged = leave.stage is not None and leave.n_rows > 0
+            right = f", accuracy {leave.accuracy:.3f}" if judged else ""
+            lines.append(f"  {place:<9} {leave.n_rows:>7} rows at cost {leave.cost:g}{right}")
+        return "\n".join(lines)

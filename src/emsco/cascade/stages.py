@@ -1,0 +1,134 @@
+"""The stages of a cascade as what decides rows: one stage after another, by one kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from emsco._typing import AnyArray, FloatArray, IntArray
+from emsco.checkpoint import fingerprint
+from emsco.costs import FeatureCosts
+from emsco.design import Design
+from emsco.kernels import load
+from emsco.subsets.models import Models
+from emsco.subsets.scaling import Scaling
+
+__all__ = ["Stages"]
+
+
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """What each stage buys, what a row has cost by then, and how the stage judges it.
+
+    Attributes
+    ----------
+    names : tuple of str
+        All features, in column order.
+    buys : tuple of tuple of str
+        What each stage buys.
+    columns : tuple of ndarray
+        The columns of those features.
+    costs : tuple of float
+        What a row has cost after each stage.
+    classes : ndarray of shape (2,)
+    labels : tuple
+        The same as plain values.
+    """
+
+    names: tuple[str, ...]
+    buys: tuple[tuple[str, ...], ...]
+    columns: tuple[tuple[int, ...], ...]
+    costs: tuple[float, ...]
+    classes: AnyArray
+    labels: tuple[object, ...]
+    min_confidence: float
+    mean: FloatArray
+    inverse: FloatArray
+    models: Models
+
+    @classmethod
+    def of(
+        cls,
+        design: Design,
+        costs: FeatureCosts,
+        classes: AnyArray,
+        min_confidence: float,
+        scaling: Scaling,
+        coefs: FloatArray,
+    ) -> Stages:
+        """The stages of a design, with weights of shape (n_stages, n_features + 1)."""
+        stages = range(design.n_stages)
+        subsets = design.subsets()
+        return cls(
+            names=design.names,
+            buys=tuple(design.features(j) for j in stages),
+            columns=tuple(tuple(np.flatnonzero(design.stages == j).tolist()) for j in stages),
+            costs=tuple((subsets @ costs.costs).tolist()),
+            classes=classes,
+            labels=tuple(classes.tolist()),
+            min_confidence=min_confidence,
+            mean=scaling.mean,
+            inverse=scaling.inverse,
+            models=Models.of(subsets, coefs),
+        )
+
+    def __len__(self) -> int:
+        """Number of stages."""
+        return len(self.buys)
+
+    def judge(
+        self, rows: FloatArray, first: int, end: int
+    ) -> tuple[IntArray, IntArray, FloatArray]:
+        """Send rows through the stages from `first` (from 0) up to `end`, which is left out.
+
+        Gives the stage at which each row leaves, or the number of stages where it does not; and
+        the likeliest class and its probability at the last stage that saw the row.
+        """
+        stage = np.empty(len(rows), dtype=np.int64)
+        winner = np.empty(len(rows), dtype=np.int64)
+        confidence = np.empty(len(rows))
+        self.judge_into(rows, first, end, stage, winner, confidence)
+        return stage, winner, confidence
+
+    def judge_into(
+        self,
+        rows: FloatArray,
+        first: int,
+        end: int,
+        stage: IntArray,
+        winner: IntArray,
+        confidence: FloatArray,
+    ) -> None:
+        """The same, into arrays that are there already."""
+        models = self.models
+        self._kernel(
+            rows,
+            self.mean,
+            self.inverse,
+            models.columns,
+            models.sizes,
+            models.coefs,
+            self.min_confidence,
+            first,
+            end,
+            stage,
+            winner,
+            confidence,
+        )
+
+    @cached_property
+    def _kernel(self):  # type: ignore[no-untyped-def]
+        return load("deciding").decide_rows
+
+    @cached_property
+    def identity(self) -> str:
+        """A digest of all that decisions depend on."""
+        models = self.models
+        words = np.array([*self.names, *(f"{label!r}" for label in self.labels)])
+        numbers = np.array([*self.costs, self.min_confidence])
+        sizes = np.array([len(bought) for bought in self.buys])
+        return fingerprint(
+            words, numbers, sizes, models.columns, models.coefs, self.mean, self.inverse
+        )

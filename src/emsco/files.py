@@ -1,0 +1,236 @@
+"""Files: written whole or not at all, and read as plain JSON that is checked field by field."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from emsco._typing import FloatArray
+from emsco.errors import FileError
+
+__all__ = ["UNFINISHED", "Fields", "parse_document", "read_document", "write_atomically"]
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+UNFINISHED = ".tmp"
+_LARGEST_FILE = 2**28
+_KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
+
+
+def write_atomically(path: PathLike, fill: Callable[[IO[bytes]], object]) -> None:
+    """Write a file by `fill`, in place of one of that name: whenever it is killed, whole or absent.
+
+    It is written under another name, brought to the disk, and then renamed.
+    """
+    final = Path(path)
+    unfinished = final.with_name(f"{final.name}.{os.getpid()}{UNFINISHED}")
+    try:
+        with unfinished.open("wb") as file:
+            fill(file)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(final)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    _sync(final.parent)
+
+
+def write_document(path: PathLike, kind: str, form: int, body: Mapping[str, Any]) -> None:
+    """Write a versioned JSON document of some kind, with a checksum of its body."""
+    text = document_text(kind, form, body, indent=1)
+    try:
+        write_atomically(path, lambda file: file.write(text.encode(errors="surrogatepass")))
+    except OSError as error:
+        raise FileError(
+            f"path must be a file that can be written, got {str(path)!r} "
+            f"({error.strerror or error})."
+        ) from error
+
+
+def document_text(kind: str, form: int, body: Mapping[str, Any], indent: int | None = None) -> str:
+    """The JSON text of a document."""
+    about = {"emsco": kind, "format": form, "written_by": f"emsco {version('emsco')}"}
+    whole = {**about, "sha256": _checksum(body), "body": body}
+    return json.dumps(whole, indent=indent, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def read_document(path: PathLike, kind: str, form: int) -> Fields:
+    """The body of a document of one kind, of format `form` or older.
+
+    Raises
+    ------
+    FileError
+        Where the file is missing, damaged, something else, or too new.
+    """
+    where = repr(str(path))
+    try:
+        size = Path(path).stat().st_size
+        if size > _LARGEST_FILE:
+            raise FileError(f"{where} must be at most {_LARGEST_FILE:,} bytes, got {size:,}.")
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise FileError(
+            f"path must be a file that can be read, got {where} ({error.strerror or error})."
+        ) from error
+    return parse_document(content, kind, form, where)
+
+
+def parse_document(content: bytes | str, kind: str, form: int, where: str) -> Fields:
+    """The body of a document's text; `where` is what messages call it."""
+    try:
+        whole = json.loads(content, object_pairs_hook=_distinct, parse_constant=_no_constant)
+    except (RecursionError, UnicodeDecodeError, ValueError) as error:
+        raise FileError(f"{where} must be whole JSON, got a damaged file ({error}).") from None
+    if not isinstance(whole, dict) or whole.get("emsco") != kind:
+        got = whole.get("emsco") if isinstance(whole, dict) else None
+        raise FileError(
+            f"{where} must hold an emsco {kind}, got {f'an emsco {got}' if got else 'none'}."
+        )
+    fields = Fields(whole, where)
+    if (found := fields.whole("format", 1)) > form:
+        raise FileError(
+            f"{where} must have format {form} or older, got {found}, written by "
+            f"{fields.text('written_by')}; install a newer emsco."
+        )
+    body = fields.fields("body")
+    if fields.text("sha256") != _checksum(body.values):
+        raise FileError(
+            f"{where} must be as it was written, got a body that does not fit its checksum."
+        )
+    return body
+
+
+class Fields:
+    """The fields of a JSON object, each checked as it is read; errors name the field."""
+
+    def __init__(self, values: dict[str, Any], where: str) -> None:
+        self.values = values
+        self._where = where
+
+    def fields(self, name: str) -> Fields:
+        """An object."""
+        return Fields(self._of(name, dict), f"{self._where}, {name!r}")
+
+    def many_fields(self, name: str) -> list[Fields]:
+        """A list of objects, at least one."""
+        items = self._of(name, list)
+        if not items or not all(isinstance(item, dict) for item in items):
+            self.refuse(name, "a list of objects", items)
+        return [Fields(item, f"{self._where}, {name!r} {i}") for i, item in enumerate(items)]
+
+    def text(self, name: str) -> str:
+        """Text."""
+        found: str = self._of(name, str)
+        return found
+
+    def flag(self, name: str) -> bool:
+        """True or false."""
+        found: bool = self._of(name, bool)
+        return found
+
+    def whole(self, name: str, low: int) -> int:
+        """A whole number from `low` up."""
+        value = self.get(name)
+        if type(value) is not int or not low <= value < 2**53:
+            self.refuse(name, f"a whole number from {low} up", value)
+        return int(value)
+
+    def number(self, name: str) -> float:
+        """A finite number."""
+        value = self.get(name)
+        if not _is_number(value):
+            self.refuse(name, "a finite number", value)
+        return float(value)
+
+    def numbers(self, name: str, n: int) -> FloatArray:
+        """`n` finite numbers."""
+        values = self._of(name, list)
+        if len(values) != n or not all(map(_is_number, values)):
+            self.refuse(name, f"{n} finite numbers", values)
+        return np.array(values, dtype=np.float64)
+
+    def wholes(self, name: str, n: int, low: int = 0) -> list[int]:
+        """`n` whole numbers from `low` up."""
+        values: list[int] = self._of(name, list)
+        if len(values) != n or not all(type(v) is int and low <= v < 2**53 for v in values):
+            self.refuse(name, f"{n} whole numbers from {low} up", values)
+        return values
+
+    def texts(self, name: str) -> list[str]:
+        """Texts, all different, at least one."""
+        values: list[str] = self._of(name, list)
+        whole = all(isinstance(value, str) for value in values)
+        if not values or not whole or len(set(values)) < len(values):
+            self.refuse(name, "a list of different names", values)
+        return values
+
+    def items(self, name: str) -> list[Any]:
+        """A list of anything."""
+        found: list[Any] = self._of(name, list)
+        return found
+
+    def get(self, name: str) -> Any:
+        """Whatever is there."""
+        if name not in self.values:
+            raise FileError(f"{self._where} must have {name!r}, got {_some(sorted(self.values))}.")
+        return self.values[name]
+
+    def refuse(self, name: str, rule: str, got: Any) -> NoReturn:
+        """Say that a field breaks its rule."""
+        raise FileError(f"{self._where}, {name!r} must be {rule}, got {_some(got)}.")
+
+    def _of(self, name: str, kind: type) -> Any:
+        value = self.get(name)
+        if not isinstance(value, kind):
+            self.refuse(name, _KINDS[kind], value)
+        return value
+
+
+def _is_number(value: Any) -> bool:
+    if type(value) not in (int, float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number past the largest float
+        return False
+
+
+def _some(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name comes twice in an object")
+    return found
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _checksum(body: Mapping[str, Any]) -> str:
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _sync(folder: Path) -> None:
+    """Bring the names of its files to the disk, where the system lets a folder be opened."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
