@@ -16,7 +16,7 @@ import numpy as np
 
 from emsco._typing import AnyArray
 from emsco.errors import CheckpointError
-from emsco.files import UNFINISHED, write_atomically
+from emsco.files import UNFINISHED, writing_atomically
 
 if sys.platform == "win32":
     import msvcrt
@@ -85,8 +85,8 @@ class CheckpointFolder:
 
     def write(self, name: str, fill: Callable[[IO[bytes]], object]) -> None:
         """Write a file by `fill`, in place of one of that name where there is one."""
-        with _usable(self.path):
-            write_atomically(self.path / name, fill)
+        with _usable(self.path), writing_atomically(self.path / name) as file:
+            fill(file)
 
     def remove(self, name: str) -> None:
         """Delete a file, if it is there."""

@@ -5,13 +5,24 @@ from __future__ import annotations
 import json
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from emsco.runs import Run
 
 __all__ = ["main"]
 
 _INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C has ended
+
+AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that emsco fit has made.")]
+MaxCost = Annotated[float | None, typer.Option(help="Largest mean cost of a row.")]
+MinAccuracy = Annotated[
+    float | None, typer.Option(help="Least share of right labels among those given, as in 0.9.")
+]
+MinCoverage = Annotated[float | None, typer.Option(help="Least share of rows with a label.")]
 
 app = typer.Typer(
     rich_markup_mode="markdown",
@@ -42,15 +53,27 @@ def _options(
     pass
 
 
+def _print_json(values: Any) -> None:
+    typer.echo(json.dumps(values, indent=2))
+
+
+def _show_run(run: Run, within: list[int] | None = None, most: int = 20) -> None:
+    from rich.console import Console
+
+    from emsco.terminal import front_table
+
+    console = Console()
+    console.print(f"Search ended: {run.about['stop_reason']}.\n", highlight=False)
+    console.print(front_table(run.front, run.point, console.width, most, within))
+
+
 @app.command()
 def demo(
     seed: Annotated[
         int,
         typer.Option(min=0, help="Seed of the split and of the search; the same gives the same."),
     ] = 0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object instead of tables.")
-    ] = False,
+    as_json: AsJSON = False,
 ) -> None:
     """The whole story on data that comes with scikit-learn, in seconds.
 
@@ -62,7 +85,7 @@ def demo(
 
     result = run_demo(seed=seed, verbose=1)
     if as_json:
-        typer.echo(json.dumps(result.to_dict(), indent=2))
+        _print_json(result.to_dict())
         return
     from rich.console import Console
 
@@ -80,6 +103,193 @@ def demo(
     console.print(f"The cascade spends {saved:.0%} less than buying everything.")
     if classifier.stop_reason_.startswith("interrupted"):
         raise typer.Exit(_INTERRUPTED)
+
+
+@app.command()
+def fit(
+    data: Annotated[
+        Path | None,
+        typer.Argument(help="CSV or Parquet file with features and labels.", show_default=False),
+    ] = None,
+    *,
+    target: Annotated[str, typer.Option(help="Column with the labels; all others are features.")],
+    out: Annotated[Path, typer.Option(help="New folder for what is found, the RUN.")],
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Costs: CSV with the columns feature,cost; JSON; or one line of numbers in column "
+            "order. Without it every feature costs 1."
+        ),
+    ] = None,
+    min_confidence: Annotated[
+        float, typer.Option(help="A row leaves at the first stage that is this sure.")
+    ] = 0.75,
+    max_stages: Annotated[
+        int | None, typer.Option(help="Most stages of a design; half the features by default.")
+    ] = None,
+    search: Annotated[
+        str, typer.Option(help="auto, exact, evolution or paper; see docs/search.md.")
+    ] = "auto",
+    prefer: Annotated[
+        str, typer.Option(help="Which point to deploy: balanced, knee or fittest.")
+    ] = "balanced",
+    train: Annotated[
+        Path | None, typer.Option(help="Rows to fit on, instead of DATA; with --val.")
+    ] = None,
+    val: Annotated[
+        Path | None, typer.Option(help="Rows to score designs on, instead of part of DATA.")
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="Rows kept aside, to test every design of the front on.")
+    ] = None,
+    held_out: Annotated[float, typer.Option(help="Share of DATA held out to score designs on.")] = 1
+    / 3,
+    generations: Annotated[int, typer.Option(help="Generations of an evolution.")] = 150,
+    population_size: Annotated[int, typer.Option(help="Designs in a generation.")] = 300,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds after which the search ends with what it has.")
+    ] = None,
+    memory_limit: Annotated[str, typer.Option(help="Most memory for fitted subsets.")] = "1GiB",
+    refit: Annotated[
+        bool, typer.Option("--refit", help="Deploy stages refitted on all rows of DATA.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed; the same gives the same.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Threads; -1 is one for each core.")] = -1,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with a run that was killed or interrupted."),
+    ] = False,
+    as_json: AsJSON = False,
+) -> None:
+    """Search for cascades on your data, and keep what is found in a folder.
+
+    The folder holds run.json (settings and versions), front.json (every design worth choosing,
+    with its fitted stages), cascade.json (the deployed one) and history.csv. While the search
+    runs, a checkpoint is there, too: killed at any moment, the same command with --resume goes on.
+
+    For example:
+
+        emsco fit heart.csv --target disease --costs costs.csv --out heart-run
+
+        emsco fit --train a.csv --val b.csv --test c.csv --target disease --out heart-run
+    """
+    from emsco.runs import FitFiles, fit_files
+
+    run = fit_files(
+        FitFiles(target, data, train, val, test, costs),
+        out,
+        seed=seed,
+        held_out=held_out,
+        resume=resume,
+        verbose=1,
+        min_confidence=min_confidence,
+        max_stages=max_stages,
+        search=search,
+        prefer=prefer,
+        generations=generations,
+        population_size=population_size,
+        time_limit=time_limit,
+        memory_limit=memory_limit,
+        refit=refit,
+        n_jobs=jobs,
+    )
+    if as_json:
+        _print_json({"run": str(out), **run.about, "chosen": run.chosen, "front": run.figures()})
+    else:
+        _show_run(run)
+        typer.echo(f"Written to {out}. Next: emsco front {out}, emsco decide {out} NEW.csv")
+    if run.interrupted:
+        typer.echo(f"emsco: interrupted; --resume goes on with {out}.", err=True)
+        raise typer.Exit(_INTERRUPTED)
+
+
+@app.command()
+def front(
+    run: RunFolder,
+    max_cost: MaxCost = None,
+    min_accuracy: MinAccuracy = None,
+    min_coverage: MinCoverage = None,
+    most: Annotated[int, typer.Option("--rows", min=1, help="Most lines to show.")] = 20,
+    as_json: AsJSON = False,
+) -> None:
+    """What there is to choose from: the designs of a run that no other design beats.
+
+    Figures are of the rows held out to score designs, and beside them of the test rows where the
+    run has some. Limits apply to the former.
+    """
+    from emsco.runs import Run
+
+    found = Run.open(run)
+    limits = {"max_cost": max_cost, "min_accuracy": min_accuracy, "min_coverage": min_coverage}
+    within = found.front.within(**limits)
+    if as_json:
+        _print_json({"run": str(run), "chosen": found.chosen, "front": found.figures(within)})
+    else:
+        _show_run(found, within, most)
+
+
+@app.command()
+def choose(
+    run: RunFolder,
+    number: Annotated[
+        int | None,
+        typer.Argument(metavar="[N]", help="Number of a design, as `emsco front` shows it."),
+    ] = None,
+    max_cost: MaxCost = None,
+    min_accuracy: MinAccuracy = None,
+    min_coverage: MinCoverage = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Deploy another design of a run: by its number, or the best balanced one within limits."""
+    from emsco.errors import ParameterError
+    from emsco.runs import Run
+
+    found = Run.open(run)
+    limits = {"max_cost": max_cost, "min_accuracy": min_accuracy, "min_coverage": min_coverage}
+    limited = any(limit is not None for limit in limits.values())
+    if limited == (number is not None):
+        raise ParameterError("either a number N or a limit must be given, and not both.")
+    chosen = found.choose(number if number is not None else found.front.select(**limits))
+    if as_json:
+        _print_json({"run": str(run), "chosen": chosen.chosen, "point": chosen.point.to_dict()})
+    else:
+        typer.echo(f"{run} now deploys design {chosen.chosen}: {chosen.cascade}")
+
+
+@app.command()
+def decide(
+    run: Annotated[Path, typer.Argument(help="Folder of a run, or a cascade file.")],
+    new: Annotated[Path, typer.Argument(help="CSV or Parquet file with the rows to decide.")],
+    out: Annotated[
+        Path, typer.Option(help="CSV or Parquet file for the decisions, a row each.")
+    ] = Path("decisions.csv"),
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of NEW to put before the decisions, such as an id; repeatable."),
+    ] = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Label or reject every row of a file, with its confidence, exit stage and cost.
+
+    The file may be larger than memory: it is read, decided and written in chunks. The label of a
+    rejected row is empty.
+    """
+    from emsco.cascade import Cascade
+    from emsco.progress import RowProgress
+    from emsco.runs import decide_file
+
+    cascade = Cascade.load(run / "cascade.json" if run.is_dir() else run)
+    with RowProgress() as progress:
+        counts = decide_file(cascade, new, out, tuple(keep or ()), progress.rows)
+    if as_json:
+        _print_json({"out": str(out), **counts.to_dict()})
+        return
+    from rich.console import Console
+
+    from emsco.terminal import counts_table
+
+    Console().print(counts_table(cascade, counts))
+    typer.echo(f"Written to {out}.")
 
 
 def _make_folder(path: Path) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -80,6 +84,27 @@ class FeatureCosts:
         return cls.from_array([given[name] for name in names], names)
 
     @classmethod
+    def from_file(cls, path: str | os.PathLike[str], names: Sequence[str] | None = None) -> Self:
+        """Costs from a file, put into the order of `names` (by default the file's own).
+
+        The file is CSV with the columns ``feature,cost``; or JSON, an object of names and costs or
+        a list; or one line of numbers in column order, which needs `names` or calls them x0, x1, ….
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8-sig")
+            found = _parse_costs(text, is_json=Path(path).suffix.lower() == ".json")
+        except OSError as error:
+            why = error.strerror or error
+            raise CostsError(
+                f"costs must be a file that can be read, got {path} ({why})."
+            ) from None
+        except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are such, too
+            raise CostsError(f"costs must be a costs file, got {path}: {error}.") from None
+        if isinstance(found, dict):
+            return cls.from_mapping(found, names)
+        return cls.from_array(found, names)
+
+    @classmethod
     def resolve(cls, costs: CostsLike, names: Sequence[str]) -> Self:
         """Whatever a user may give as costs, for features called `names`; None means 1 each."""
         if costs is None:
@@ -143,6 +168,49 @@ def _check_costs(costs: FloatArray, names: tuple[str, ...]) -> None:
         raise CostsError(f"costs must be at most {_LARGEST_COST:g}, got {costs.max():g}.")
     if not (costs > 0).any():
         raise CostsError(f"at least one cost must be above 0, got 0 for all {len(costs)} features.")
+
+
+def _parse_costs(text: str, is_json: bool) -> dict[str, float] | list[float]:
+    """Costs by name, or in column order."""
+    if is_json:
+        found = json.loads(text)
+        if isinstance(found, (dict, list)) and found:
+            return found
+        raise ValueError("JSON that is no object of names and costs and no list of costs")
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise ValueError("it is empty")
+    heading = [name.strip().lower() for name in next(csv.reader(lines[:1]))]
+    if heading[:2] == ["feature", "cost"]:
+        return _parse_table(lines[1:], heading)
+    if len(lines) > 1:
+        raise ValueError(f"its first line is {lines[0]!r}, neither 'feature,cost' nor all it has")
+    return [_number(part, lines[0]) for part in lines[0].replace(",", " ").split()]
+
+
+def _parse_table(lines: list[str], heading: list[str]) -> dict[str, float]:
+    if heading[2:]:
+        raise ValueError(
+            f"it has a column {heading[2]!r}, and groups of features are not known yet"
+        )
+    costs: dict[str, float] = {}
+    for line, record in zip(lines, csv.reader(lines), strict=True):
+        if len(record) != 2:
+            raise ValueError(f"it has the line {line!r}, which is not 'feature,cost'")
+        name = record[0].strip()
+        if name in costs:
+            raise ValueError(f"it has feature {name!r} twice")
+        costs[name] = _number(record[1], line)
+    if not costs:
+        raise ValueError("it has no feature")
+    return costs
+
+
+def _number(text: str, line: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"it has {text.strip()!r} for a cost in the line {line!r}") from None
 
 
 def _some(names: Sequence[str], most: int = 5) -> str:

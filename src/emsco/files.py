@@ -6,8 +6,8 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any, NoReturn, TypeAlias
@@ -17,7 +17,16 @@ import numpy as np
 from emsco._typing import FloatArray
 from emsco.errors import FileError
 
-__all__ = ["UNFINISHED", "Fields", "parse_document", "read_document", "write_atomically"]
+__all__ = [
+    "UNFINISHED",
+    "Fields",
+    "PathLike",
+    "document_text",
+    "parse_document",
+    "read_document",
+    "write_document",
+    "writing_atomically",
+]
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -26,8 +35,9 @@ _LARGEST_FILE = 2**28
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
 
 
-def write_atomically(path: PathLike, fill: Callable[[IO[bytes]], object]) -> None:
-    """Write a file by `fill`, in place of one of that name: whenever it is killed, whole or absent.
+@contextmanager
+def writing_atomically(path: PathLike) -> Iterator[IO[bytes]]:
+    """A file to write, in place of one of that name: whenever it is killed, whole or absent.
 
     It is written under another name, brought to the disk, and then renamed.
     """
@@ -35,7 +45,7 @@ def write_atomically(path: PathLike, fill: Callable[[IO[bytes]], object]) -> Non
     unfinished = final.with_name(f"{final.name}.{os.getpid()}{UNFINISHED}")
     try:
         with unfinished.open("wb") as file:
-            fill(file)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(final)
@@ -49,7 +59,8 @@ def write_document(path: PathLike, kind: str, form: int, body: Mapping[str, Any]
     """Write a versioned JSON document of some kind, with a checksum of its body."""
     text = document_text(kind, form, body, indent=1)
     try:
-        write_atomically(path, lambda file: file.write(text.encode(errors="surrogatepass")))
+        with writing_atomically(path) as file:
+            file.write(text.encode(errors="surrogatepass"))
     except OSError as error:
         raise FileError(
             f"path must be a file that can be written, got {str(path)!r} "

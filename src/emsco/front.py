@@ -364,22 +364,31 @@ class ParetoFront(Sequence[ParetoPoint]):
         NoSuchDesign
             Where no point is; the message says how near the front comes to each limit.
         """
+        within = self.within(max_cost, min_accuracy, min_coverage)
+        if not within:
+            raise NoSuchDesign(self._why_none(max_cost, min_accuracy, min_coverage))
+        return self.points[max(within, key=self.balanced_scores().__getitem__)]
+
+    def within(
+        self,
+        max_cost: float | None = None,
+        min_accuracy: float | None = None,
+        min_coverage: float | None = None,
+    ) -> list[int]:
+        """Positions of all points within the limits."""
         limits = {
             "max_cost": max_cost,
             "min_accuracy": min_accuracy,
             "min_coverage": min_coverage,
         }
         check_preference({name: limit for name, limit in limits.items() if limit is not None})
-        within = np.ones(len(self), dtype=np.bool_)
-        if max_cost is not None:
-            within &= self._column(lambda p: p.cost) <= max_cost
-        if min_accuracy is not None:
-            within &= self._column(lambda p: p.accuracy) >= min_accuracy
-        if min_coverage is not None:
-            within &= self._column(lambda p: p.coverage) >= min_coverage
-        if not within.any():
-            raise NoSuchDesign(self._why_none(max_cost, min_accuracy, min_coverage))
-        return self.points[int(np.argmax(np.where(within, self.balanced_scores(), -np.inf)))]
+        return [
+            i
+            for i, point in enumerate(self)
+            if (max_cost is None or point.cost <= max_cost)
+            and (min_accuracy is None or point.accuracy >= min_accuracy)
+            and (min_coverage is None or point.coverage >= min_coverage)
+        ]
 
     def prefer(self, rule: str | dict[str, float]) -> ParetoPoint:
         """The point by rule: "balanced", "fittest" (the first), "knee", or limits for `select`."""

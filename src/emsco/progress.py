@@ -8,7 +8,7 @@ from typing import Any, Self
 from emsco.search.exact import ExactProgress
 from emsco.search.loop import SearchRecord
 
-__all__ = ["JobProgress", "SearchProgress"]
+__all__ = ["JobProgress", "RowProgress", "SearchProgress"]
 
 _STEPS = {"exact": "exact, chains to size", "first designs": "first designs"}
 
@@ -107,6 +107,37 @@ class JobProgress:
     def job(self, done: int, total: int, what: str) -> None:
         """A job is done."""
         self._bar.update(self._task, completed=done, total=total, description=what)
+
+
+class RowProgress:
+    """Counts the rows of a file whose length nobody knows, on standard error."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        text = TextColumn("{task.completed:,.0f} rows decided")
+        console = Console(stderr=True)
+        self._bar = Progress(SpinnerColumn(), text, TimeElapsedColumn(), console=console)
+        self._task = self._bar.add_task("", total=None)
+
+    def __enter__(self) -> Self:
+        """Start drawing."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop drawing."""
+        self._bar.stop()
+
+    def rows(self, n_rows: int) -> None:
+        """So many rows are decided."""
+        self._bar.update(self._task, completed=n_rows)
 
 
 def _bar(step: str, width: int) -> Any:

@@ -62,16 +62,21 @@ def check_columns(X: Any, names: Sequence[str] | None = None) -> None:
             raise DataError(f"X must hold numbers only, got {got} in column {name!r}.")
 
 
-def check_finite(X: FloatArray, names: tuple[str, ...]) -> None:
-    """Refuse NaN, infinity and absurd sizes, naming the first column and row that has one."""
+def check_finite(
+    X: FloatArray, names: tuple[str, ...], table: str = "X", first_row: int = 0
+) -> None:
+    """Refuse NaN, infinity and absurd sizes, naming the first column and row that has one.
+
+    `table` is what the message calls X, and `first_row` the number of its first row.
+    """
     for start in range(0, len(X), _BLOCK):
         block = X[start : start + _BLOCK]
         usable = np.abs(block) <= LARGEST
         if not usable.all():
             row, column = (int(i) for i in np.argwhere(~usable)[0])
             rule, got = what_is_wrong(float(block[row, column]))
-            where = f"in column {names[column]!r}, row {start + row}"
-            raise DataError(f"X must be {rule}, got {got} {where}.")
+            where = f"in column {names[column]!r}, row {first_row + start + row}"
+            raise DataError(f"{table} must be {rule}, got {got} {where}.")
 
 
 def _frame_columns(X: Any, names: tuple[str, ...]) -> AnyArray:

@@ -12,43 +12,88 @@ from rich.tree import Tree
 from emsco.cascade import Cascade, Evaluation
 from emsco.design import shorten
 from emsco.front import ParetoFront, ParetoPoint
+from emsco.runs import DecisionCounts
 
-__all__ = ["cascade_drawing", "comparison_table", "front_table"]
+__all__ = ["cascade_drawing", "comparison_table", "counts_table", "front_table"]
 
 _BAR = 24
-_NUMBERS = 52  # characters that the columns of numbers take
+_NUMBERS = 46  # characters that the columns of numbers take
+_WIDEST = {"cost": 6}
+_LEAST_ROOM = 10
 
 
-def front_table(front: ParetoFront, chosen: ParetoPoint, width: int = 80, most: int = 12) -> Table:
+def front_table(
+    front: ParetoFront,
+    chosen: ParetoPoint,
+    width: int = 80,
+    most: int = 12,
+    within: list[int] | None = None,
+) -> Table:
     """Different trade-offs of a front from cheap to dear, at most `most`, the chosen one marked.
 
-    One line each; what a design buys first is cut to fit into `width`.
+    One line each; what a design buys first is cut to fit into `width`. `within` are positions to
+    show alone; figures on test rows, where there are some, have columns of their own.
     """
-    shown, n_different = _shown(front, chosen, most)
+    shown, n_different = _shown(front, chosen, most, within)
     more = f"; {n_different - len(shown)} more are not shown" if len(shown) < n_different else ""
+    tested = f", tests on {front.tests[0].n_rows}" if front.tests else ""
     table = Table(
-        title=f"Front: held-out figures on {chosen.n_rows} rows",
+        title=f"Front: held-out figures on {chosen.n_rows} rows{tested}",
         caption=f"By cost; # is the place in the front, designs that tie share a line{more}.",
         title_justify="left",
         caption_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
-    for heading in ("", "#", "coverage", "accuracy", "cost", "ties"):
-        table.add_column(heading, justify="right", no_wrap=True, min_width=max(3, len(heading)))
-    table.add_column("buys first", no_wrap=True)
+    tests = ("test cov.", "test acc.", "test cost") if front.tests else ()
+    for heading in ("", "#", "coverage", "accuracy", "cost", "ties", *tests):
+        least = max(_WIDEST.get(heading, 3), len(heading))
+        table.add_column(heading, justify="right", no_wrap=True, min_width=least)
+    room = width - _NUMBERS - sum(len(heading) + 2 for heading in tests)
+    if room >= _LEAST_ROOM:
+        table.add_column("buys first", no_wrap=True)
     for i in shown:
         point = front[i]
+        first = shorten(", ".join(point.design.features(0)), max(room, 1))
         table.add_row(
             "▶" if point is chosen else "",
             str(i),
-            f"{point.coverage:.1%}",
-            f"{point.accuracy:.1%}",
-            f"{point.cost:.4g}",
+            *_figures(point),
             str(point.n_tied),
-            shorten(", ".join(point.design.features(0)), max(10, width - _NUMBERS)),
+            *(_figures(front.tests[i]) if front.tests else ()),
+            *([first] if room >= _LEAST_ROOM else []),
             style="bold" if point is chosen else "",
         )
+    return table
+
+
+def _figures(result: ParetoPoint | Evaluation) -> tuple[str, str, str]:
+    return f"{result.coverage:.1%}", f"{result.accuracy:.1%}", f"{result.cost:.4g}"
+
+
+def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
+    """Where the rows of a file left, and what that cost."""
+    n_rows = max(counts.n_rows, 1)
+    saved = 1 - counts.cost / counts.cost_of_everything if counts.cost_of_everything else 0.0
+    table = Table(
+        title=f"{counts.n_rows:,} rows: {counts.n_accepted / n_rows:.1%} with a label",
+        caption=f"Mean cost {counts.cost / n_rows:.4g}, {saved:.0%} less than buying everything.",
+        title_justify="left",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    for heading in ("left at", "rows", "share", "cost each"):
+        table.add_column(heading, justify="left" if heading == "left at" else "right")
+    table.add_column("which buys")
+    for j, (n_left, cost) in enumerate(zip(counts.exits, cascade.stage_costs, strict=True)):
+        buys = ", ".join(cascade.design.features(j))
+        share = f"{n_left / n_rows:.1%}"
+        table.add_row(f"stage {j + 1}", f"{n_left:,}", share, f"{cost:g}", buys)
+    rejected = counts.n_rows - counts.n_accepted
+    share, cost = f"{rejected / n_rows:.1%}", cascade.stage_costs[-1]
+    table.add_row("rejected", f"{rejected:,}", share, f"{cost:g}", "")
     return table
 
 
@@ -81,16 +126,19 @@ def comparison_table(cascade: Evaluation, everything: Evaluation) -> Table:
     return table
 
 
-def _shown(front: ParetoFront, chosen: ParetoPoint, most: int) -> tuple[list[int], int]:
+def _shown(
+    front: ParetoFront, chosen: ParetoPoint, most: int, within: list[int] | None
+) -> tuple[list[int], int]:
     """Points of different trade-offs, spread evenly over cost, with the chosen; and how many."""
     first: dict[tuple[float, float, float], int] = {}
-    for i, point in enumerate(front):
+    for i in range(len(front)) if within is None else within:
+        point = front[i]
         objectives = (point.cost, point.coverage, point.accuracy)
         if point is chosen or objectives not in first:
             first[objectives] = i
     by_cost = [first[objectives] for objectives in sorted(first)]
     if len(by_cost) <= most:
         return by_cost, len(by_cost)
-    picked = {by_cost[round(p)] for p in np.linspace(0, len(by_cost) - 1, most - 1)}
-    picked.add(next(i for i, point in enumerate(front) if point is chosen))
+    picked = {by_cost[round(p)] for p in np.linspace(0, len(by_cost) - 1, max(1, most - 1))}
+    picked |= {i for i in by_cost if front[i] is chosen}
     return [i for i in by_cost if i in picked], len(by_cost)

@@ -80,7 +80,7 @@ class Cascade:
         """
         rows = table_rows(X, self.design.names)
         check_finite(rows, self.design.names)
-        return self._decide(rows)
+        return self.decide_rows(rows)
 
     def evaluate(self, X: ArrayLike, y: ArrayLike) -> Evaluation:
         """The three objectives on labelled rows, and the rows, accuracy and cost of each exit."""
@@ -242,7 +242,8 @@ class Cascade:
         )
         return f"Cascade({steps}; accept at {self.min_confidence:g})"
 
-    def _decide(self, rows: FloatArray) -> Decisions:
+    def decide_rows(self, rows: FloatArray) -> Decisions:
+        """Decide rows that need no check: float64, finite, columns in the design's order."""
         stage, winner, confidence = self.stages.judge(rows, 0, self.n_stages)
         last = np.minimum(stage, self.n_stages - 1)
         return Decisions(

@@ -102,13 +102,14 @@ class Decisions:
 
     def to_pandas(self) -> pd.DataFrame:
         """A row per decision; the label is missing where rejected."""
-        return to_pandas(self._columns())
+        return to_pandas(self.columns())
 
     def to_polars(self) -> pl.DataFrame:
         """The same table for Polars."""
-        return to_polars(self._columns())
+        return to_polars(self.columns())
 
-    def _columns(self) -> Columns:
+    def columns(self) -> Columns:
+        """The same as columns by name."""
         columns = {
             "id": self.ids,
             "label": self.labels,

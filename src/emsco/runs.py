@@ -1,0 +1,332 @@
+"""Runs: a search over files, kept in a folder; what to choose from it, and files decided by it."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from emsco._typing import AnyArray, FloatArray
+from emsco.cascade import Cascade
+from emsco.checkpoint import fingerprint
+from emsco.costs import FeatureCosts
+from emsco.errors import FileError, ParameterError
+from emsco.estimator import EMSCOClassifier
+from emsco.files import PathLike, read_document, write_document
+from emsco.front import ParetoFront, ParetoPoint
+from emsco.rows import check_finite
+from emsco.tables import read_chunks, read_labelled, write_table
+
+__all__ = ["DecisionCounts", "FitFiles", "Run", "decide_file", "fit_files"]
+
+_FORMAT = 1
+_RUN, _FRONT, _CASCADE, _HISTORY = "run.json", "front.json", "cascade.json", "history.csv"
+_CHECKPOINT = "checkpoint"
+_LIBRARIES = ("emsco", "numpy", "numba", "scikit-learn", "scipy")
+
+
+@dataclass(frozen=True, slots=True)
+class FitFiles:
+    """Where rows and costs come from: one file that is split, or files of one's own.
+
+    Attributes
+    ----------
+    target : str
+        The column with the labels.
+    data : path or None
+        Rows to fit on and to score designs on.
+    train, val : path or None
+        The same from two files.
+    test : path or None
+        Rows that neither sees, on which the designs found are tested.
+    costs : path or None
+        See `FeatureCosts.from_file`; None means 1 each.
+    """
+
+    target: str
+    data: PathLike | None = None
+    train: PathLike | None = None
+    val: PathLike | None = None
+    test: PathLike | None = None
+    costs: PathLike | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse files that contradict each other."""
+        if (self.data is None) == (self.train is None):
+            raise ParameterError("either DATA or --train must be given, and not both.")
+        if (self.train is None) != (self.val is None):
+            raise ParameterError("--train and --val must be given together.")
+
+    def read(self, held_out: float) -> _Rows:
+        """All rows, and how they are split."""
+        first = self.data if self.train is None else self.train
+        if first is None:
+            raise AssertionError("checked above")
+        X, y, names = read_labelled(first, self.target)
+        check_finite(X, names, str(first), first_row=1)
+        cv: Any = held_out
+        if self.val is not None:
+            more, labels, _ = self._read_more(self.val, names)
+            cv = [(np.arange(len(X)), np.arange(len(X), len(X) + len(more)))]
+            X, y = np.concatenate([X, more]), np.concatenate([y, labels])
+        test = None if self.test is None else self._read_more(self.test, names)[:2]
+        costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names)
+        return _Rows(X, y, cv, test, FeatureCosts.resolve(costs, names))
+
+    def _read_more(
+        self, path: PathLike, names: tuple[str, ...]
+    ) -> tuple[FloatArray, AnyArray, tuple[str, ...]]:
+        found = read_labelled(path, self.target, names)
+        check_finite(found[0], names, str(path), first_row=1)
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    X: FloatArray
+    y: AnyArray
+    cv: Any
+    test: tuple[FloatArray, AnyArray] | None
+    costs: FeatureCosts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """A search that is kept in a folder.
+
+    Attributes
+    ----------
+    folder : Path
+    about : dict
+        Settings, versions, seed, fingerprint of the data, and why the search ended.
+    front : ParetoFront
+    cascade : Cascade
+        The deployed point.
+    """
+
+    folder: Path
+    about: dict[str, Any]
+    front: ParetoFront
+    cascade: Cascade
+
+    @classmethod
+    def open(cls, folder: PathLike) -> Run:
+        """Read a folder that `fit_files` has written."""
+        path = Path(folder)
+        if not (path / _RUN).exists():
+            raise FileError(f"RUN must be a folder with {_RUN}, got {str(folder)!r}, without one.")
+        about = read_document(path / _RUN, "run", _FORMAT).values
+        front = ParetoFront.load(path / _FRONT)
+        return cls(path, about, front, Cascade.load(path / _CASCADE))
+
+    @property
+    def point(self) -> ParetoPoint:
+        """The deployed point of the front."""
+        for point in self.front:
+            if point.design == self.cascade.design:
+                return point
+        raise FileError(
+            f"{str(self.folder / _CASCADE)!r} must be of a design in {_FRONT}, got "
+            f"{self.cascade.design}; choose a point anew."
+        )
+
+    @property
+    def chosen(self) -> int:
+        """Its position there."""
+        return self.front.points.index(self.point)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the search was ended by Ctrl-C, and can go on."""
+        return (self.folder / _CHECKPOINT).exists()
+
+    def figures(self, which: list[int] | None = None) -> list[dict[str, Any]]:
+        """Points of the front as plain values, by default all; validation and test apart."""
+        tests = self.front.tests
+        return [
+            {
+                "number": i,
+                "stages": [list(bought) for bought in self.front.cascade(i).stages.buys],
+                "validation": self.front[i].figures(),
+                "test": tests and tests[i].to_dict(),
+            }
+            for i in (range(len(self.front)) if which is None else which)
+        ]
+
+    def choose(self, which: int | ParetoPoint) -> Run:
+        """Deploy another point of the front: writes its cascade."""
+        cascade = self.front.cascade(which)
+        cascade.save(self.folder / _CASCADE)
+        return Run(self.folder, self.about, self.front, cascade)
+
+
+def fit_files(
+    files: FitFiles,
+    folder: PathLike,
+    *,
+    seed: int = 0,
+    held_out: float = 1 / 3,
+    resume: bool = False,
+    verbose: int = 0,
+    **settings: Any,
+) -> Run:
+    """Fit `EMSCOClassifier` on files and keep all it found in a folder.
+
+    Parameters
+    ----------
+    files : FitFiles
+    folder : path
+        A new or empty folder. While the search runs, its checkpoint is there.
+    seed : int
+    held_out : float
+        Share of the rows held out to score designs, where `files` has no rows of its own for it.
+    resume : bool
+        Go on with a search that was killed or interrupted, where the folder has one.
+    verbose : int
+    **settings
+        Parameters of `EMSCOClassifier`.
+    """
+    path = _prepare(Path(folder), resume)
+    rows = files.read(held_out)
+    classifier = EMSCOClassifier(
+        costs=rows.costs,
+        cv=rows.cv,
+        checkpoint=path / _CHECKPOINT,
+        random_state=seed,
+        verbose=verbose,
+        **settings,
+    ).fit(rows.X, rows.y)
+    front = classifier.front_
+    if rows.test is not None:
+        front = front.with_tests(*rows.test)
+    run = Run(path, _about(files, rows, classifier, seed, held_out), front, classifier.cascade_)
+    _write(run, classifier)
+    if not classifier.stop_reason_.startswith("interrupted"):
+        shutil.rmtree(path / _CHECKPOINT)
+    return run
+
+
+def _prepare(folder: Path, resume: bool) -> Path:
+    """Refuse to write over another run."""
+    if folder.exists() and not folder.is_dir():
+        raise FileError(f"--out must be a folder, got the file {str(folder)!r}.")
+    there = {file.name for file in folder.iterdir()} if folder.exists() else set()
+    if resume and _RUN in there and _CHECKPOINT not in there:
+        raise FileError(
+            f"--resume must name a run that has not ended, got {str(folder)!r}, which is complete."
+        )
+    if there and not (resume and there <= {_RUN, _FRONT, _CASCADE, _HISTORY, _CHECKPOINT}):
+        hint = "--resume goes on with it" if _CHECKPOINT in there else "name another"
+        raise FileError(
+            f"--out must be a new or empty folder, got {str(folder)!r}, which has "
+            f"{sorted(there)[0]!r}; {hint}."
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = error.strerror or error
+        raise FileError(f"--out must be a folder, got {str(folder)!r} ({why}).") from None
+    return folder
+
+
+def _about(
+    files: FitFiles, rows: _Rows, classifier: EMSCOClassifier, seed: int, held_out: float
+) -> dict[str, Any]:
+    settings = classifier.get_params(deep=False)
+    for name in ("costs", "cv", "checkpoint", "random_state", "verbose", "n_jobs"):
+        settings.pop(name)
+    return {
+        "files": {name: path and str(path) for name, path in asdict(files).items()},
+        "data": fingerprint(rows.X, rows.y),
+        "n_rows": len(rows.X),
+        "features": list(rows.costs.names),
+        "held_out": held_out if files.val is None else None,
+        "seed": seed,
+        "settings": settings,
+        "stop_reason": classifier.stop_reason_,
+        "versions": {"python": platform.python_version()}
+        | {name: version(name) for name in _LIBRARIES},
+    }
+
+
+def _write(run: Run, classifier: EMSCOClassifier) -> None:
+    """All files of a run; the one that makes it complete comes last."""
+    run.front.save(run.folder / _FRONT)
+    run.cascade.save(run.folder / _CASCADE)
+    with write_table(run.folder / _HISTORY) as table:
+        history = classifier.history_
+        counts = ("generation", "n_front", "n_designs", "n_subsets", "seconds")
+        columns = {name: [getattr(record, name) for record in history] for name in counts}
+        for name in ("coverage", "accuracy", "cost"):
+            columns[f"best_{name}"] = [getattr(record.best, name) for record in history]
+        table.write(columns)
+    write_document(run.folder / _RUN, "run", _FORMAT, run.about)
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionCounts:
+    """What was decided about a file.
+
+    Attributes
+    ----------
+    n_rows, n_accepted : int
+    exits : tuple of int
+        Rows that left with a label at each stage.
+    cost, cost_of_everything : float
+        Of all rows together; and what buying every feature for each would cost.
+    """
+
+    n_rows: int
+    n_accepted: int
+    exits: tuple[int, ...]
+    cost: float
+    cost_of_everything: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def decide_file(
+    cascade: Cascade,
+    new: PathLike,
+    out: PathLike,
+    keep: tuple[str, ...] = (),
+    report: Callable[[int], None] | None = None,
+) -> DecisionCounts:
+    """Decide every row of a file, and write a row each: label, confidence, stage and cost.
+
+    The file is read, decided and written in chunks, so it may be larger than memory.
+
+    Parameters
+    ----------
+    cascade : Cascade
+    new, out : path
+        CSV or Parquet; `out` is there once all is decided.
+    keep : tuple of str
+        Columns of `new` to put before the decisions.
+    report : callable, optional
+        ``report(n_rows)`` is called with the rows decided so far.
+    """
+    names = cascade.design.names
+    exits = np.zeros(cascade.n_stages, dtype=np.int64)
+    n_rows, cost = 0, 0.0
+    with write_table(out) as table:
+        for chunk in read_chunks(new, names, keep):
+            check_finite(chunk.rows, names, str(new), chunk.first + 1)
+            decisions = cascade.decide_rows(chunk.rows)
+            table.write({**chunk.kept, **decisions.columns()})
+            leaving = decisions.stage[decisions.accepted] - 1
+            exits += np.bincount(leaving, minlength=len(exits))
+            cost += float(decisions.cost.sum())
+            n_rows += len(decisions)
+            if report:
+                report(n_rows)
+    everything = n_rows * cascade.costs.total
+    return DecisionCounts(n_rows, int(exits.sum()), tuple(exits.tolist()), cost, everything)
