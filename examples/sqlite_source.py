@@ -1,0 +1,118 @@
+"""A SQLite database as the source of features: a query per stage, for the undecided rows only.
+
+The script writes a database of patients, with a table for each kind of measurement, into a
+temporary folder, and fits a cascade to other patients. The cascade then decides those in the
+database, within a budget for each. Every query is logged, and at the end what was read is put
+beside all there is. Some patients have no row in one of the tables: those who need it are rejected
+with the reason, and emsco warns that there are some.
+
+Run it with: python examples/sqlite_source.py
+"""
+
+import logging
+import sqlite3
+import sys
+import tempfile
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+from sklearn.model_selection import train_test_split
+
+from emsco import EMSCOClassifier
+from emsco.datasets import load
+
+log = logging.getLogger("sqlite_source")
+CHUNK = 100  # ids in a query; SQLite limits its parameters, older ones to 999
+
+
+def quoted(name):
+    """A table or column as SQL: unlike values, names cannot be passed as parameters."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def write_patients(connection, names, rows):
+    """Patients 1, 2, …, and a table for each kind of measurement: mean, error and worst."""
+    ids = range(1, len(rows) + 1)
+    connection.execute("CREATE TABLE patients (id INTEGER PRIMARY KEY)")
+    connection.executemany("INSERT INTO patients VALUES (?)", [(i,) for i in ids])
+    for kind in ("mean", "error", "worst"):
+        columns = [j for j, name in enumerate(names) if kind in name]
+        fields = ", ".join(f"{quoted(names[j])} REAL NOT NULL" for j in columns)
+        connection.execute(f"CREATE TABLE {quoted(kind)} (id INTEGER PRIMARY KEY, {fields})")
+        marks = ", ".join("?" * (len(columns) + 1))
+        measured = [i for i in ids if kind != "worst" or i % 10]  # one in ten never was
+        values = [(i, *rows[i - 1, columns].tolist()) for i in measured]
+        connection.executemany(f"INSERT INTO {quoted(kind)} VALUES ({marks})", values)
+    connection.commit()
+
+
+class Measurements:
+    """The database's measurements; `acquire` answers a cascade, and counts what it reads."""
+
+    def __init__(self, connection):
+        self.connection, self.n_read = connection, 0
+        self.table_of = dict(  # feature → table
+            connection.execute(
+                "SELECT field.name, entry.name"
+                " FROM sqlite_master AS entry, pragma_table_info(entry.name) AS field"
+                " WHERE entry.type = 'table' AND field.name <> 'id'"
+            )
+        )
+
+    def acquire(self, names, ids):
+        """A row for each id, in the order of `ids`, and in it a value for each name."""
+        # Each column with its table: SQLite takes an unknown "name" alone for a piece of text.
+        columns = ", ".join(f"{quoted(self.table_of[name])}.{quoted(name)}" for name in names)
+        tables = sorted({self.table_of[name] for name in names})
+        joins = " ".join(f"LEFT JOIN {quoted(table)} USING (id)" for table in tables)
+        found = {}
+        for start in range(0, len(ids), CHUNK):
+            chunk = ids[start : start + CHUNK]
+            answer = self.connection.execute(
+                f"SELECT patients.id, {columns} FROM patients {joins}"
+                f" WHERE patients.id IN ({', '.join('?' * len(chunk))})",
+                chunk,
+            ).fetchall()
+            log.info("%3d rows from %s: %s", len(answer), " + ".join(tables), ", ".join(names))
+            found.update((patient, values) for patient, *values in answer)
+        self.n_read += sum(value is not None for values in found.values() for value in values)
+        nothing = [None] * len(names)  # rejects this patient only; an error would reject all
+        return [found.get(patient, nothing) for patient in ids]
+
+    def n_values(self):
+        """How many measurements there are."""
+        n_columns = Counter(self.table_of.values())
+        counts = [f"{n} * (SELECT count(*) FROM {quoted(t)})" for t, n in n_columns.items()]
+        return self.connection.execute(f"SELECT {' + '.join(counts)}").fetchone()[0]
+
+
+def main(folder):
+    """Fit a cascade, then let it read from the database what it needs."""
+    logging.basicConfig(stream=sys.stdout, format="%(message)s", level=logging.INFO)
+    data = load("breast_cancer")  # its costs are minutes of work for each feature
+    X_train, X_new, y_train, y_new = train_test_split(
+        data.X, data.y, test_size=0.5, stratify=data.y, random_state=0
+    )
+    classifier = EMSCOClassifier(
+        costs=data.costs, min_confidence=0.95, max_stages=4, generations=40, random_state=0
+    ).fit(X_train, y_train)
+
+    with closing(sqlite3.connect(folder / "patients.db")) as connection:
+        write_patients(connection, data.costs.names, X_new)
+        measurements = Measurements(connection)
+        ids = [i for (i,) in connection.execute("SELECT id FROM patients ORDER BY id")]
+        decisions = classifier.cascade_.run(ids, measurements.acquire, budget=60)
+        n_read, n_values = measurements.n_read, measurements.n_values()
+
+    print(f"\nread: {n_read} of {n_values} values ({n_read / n_values:.0%})")
+    accepted = decisions.accepted
+    share = (decisions.labels == y_new).mean()  # of the accepted: the others are masked
+    print(f"accepted: {accepted.sum()} of {len(ids)}, {share:.1%} of them rightly")
+    for reason, n in Counter(decisions.reasons[~accepted]).most_common():
+        print(f"rejected: {n}, {reason}")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as temporary:
+        main(Path(temporary))
