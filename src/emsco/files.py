@@ -6,6 +6,8 @@ import hashlib
 import json
 import math
 import os
+import reprlib
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
@@ -32,6 +34,9 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 UNFINISHED = ".tmp"
 _LARGEST_FILE = 2**28
+_LARGEST_WHOLE = 2**63 - 1
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 60
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
 
 
@@ -42,7 +47,8 @@ def writing_atomically(path: PathLike) -> Iterator[IO[bytes]]:
     It is written under another name, brought to the disk, and then renamed.
     """
     final = Path(path)
-    unfinished = final.with_name(f"{final.name}.{os.getpid()}{UNFINISHED}")
+    writer = f"{os.getpid()}-{threading.get_ident()}"
+    unfinished = final.with_name(f"{final.name}.{writer}{UNFINISHED}")
     try:
         with unfinished.open("wb") as file:
             yield file
@@ -61,10 +67,9 @@ def write_document(path: PathLike, kind: str, form: int, body: Mapping[str, Any]
     try:
         with writing_atomically(path) as file:
             file.write(text.encode(errors="surrogatepass"))
-    except OSError as error:
+    except (OSError, TypeError, ValueError) as error:
         raise FileError(
-            f"path must be a file that can be written, got {str(path)!r} "
-            f"({error.strerror or error})."
+            f"path must be a file that can be written, got {str(path)!r} ({_why(error)})."
         ) from error
 
 
@@ -72,7 +77,10 @@ def document_text(kind: str, form: int, body: Mapping[str, Any], indent: int | N
     """The JSON text of a document."""
     about = {"emsco": kind, "format": form, "written_by": f"emsco {version('emsco')}"}
     whole = {**about, "sha256": _checksum(body), "body": body}
-    return json.dumps(whole, indent=indent, allow_nan=False, ensure_ascii=False) + "\n"
+    try:
+        return json.dumps(whole, indent=indent, allow_nan=False, ensure_ascii=False) + "\n"
+    except ValueError:
+        raise FileError(f"a {kind} must hold finite numbers only to be written.") from None
 
 
 def read_document(path: PathLike, kind: str, form: int) -> Fields:
@@ -85,14 +93,14 @@ def read_document(path: PathLike, kind: str, form: int) -> Fields:
     """
     where = repr(str(path))
     try:
-        size = Path(path).stat().st_size
-        if size > _LARGEST_FILE:
-            raise FileError(f"{where} must be at most {_LARGEST_FILE:,} bytes, got {size:,}.")
-        content = Path(path).read_bytes()
-    except OSError as error:
+        with Path(path).open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+    except (OSError, TypeError, ValueError) as error:
         raise FileError(
-            f"path must be a file that can be read, got {where} ({error.strerror or error})."
+            f"path must be a file that can be read, got {where} ({_why(error)})."
         ) from error
+    if len(content) > _LARGEST_FILE:
+        raise FileError(f"{where} must be at most {_LARGEST_FILE:,} bytes, got more.")
     return parse_document(content, kind, form, where)
 
 
@@ -100,13 +108,13 @@ def parse_document(content: bytes | str, kind: str, form: int, where: str) -> Fi
     """The body of a document's text; `where` is what messages call it."""
     try:
         whole = json.loads(content, object_pairs_hook=_distinct, parse_constant=_no_constant)
-    except (RecursionError, UnicodeDecodeError, ValueError) as error:
+        checksum = _checksum(whole.get("body") if isinstance(whole, dict) else None)
+    except (RecursionError, TypeError, ValueError) as error:
         raise FileError(f"{where} must be whole JSON, got a damaged file ({error}).") from None
     if not isinstance(whole, dict) or whole.get("emsco") != kind:
         got = whole.get("emsco") if isinstance(whole, dict) else None
-        raise FileError(
-            f"{where} must hold an emsco {kind}, got {f'an emsco {got}' if got else 'none'}."
-        )
+        other = f"an emsco {got[:60]}" if isinstance(got, str) else "none"
+        raise FileError(f"{where} must hold an emsco {kind}, got {other}.")
     fields = Fields(whole, where)
     if (found := fields.whole("format", 1)) > form:
         raise FileError(
@@ -114,7 +122,7 @@ def parse_document(content: bytes | str, kind: str, form: int, where: str) -> Fi
             f"{fields.text('written_by')}; install a newer emsco."
         )
     body = fields.fields("body")
-    if fields.text("sha256") != _checksum(body.values):
+    if fields.text("sha256") != checksum:
         raise FileError(
             f"{where} must be as it was written, got a body that does not fit its checksum."
         )
@@ -149,32 +157,36 @@ class Fields:
         found: bool = self._of(name, bool)
         return found
 
-    def whole(self, name: str, low: int) -> int:
-        """A whole number from `low` up."""
+    def whole(self, name: str, low: int, high: int = _LARGEST_WHOLE) -> int:
+        """A whole number within bounds, ends included."""
         value = self.get(name)
-        if type(value) is not int or not low <= value < 2**53:
-            self.refuse(name, f"a whole number from {low} up", value)
+        if type(value) is not int or not low <= value <= high:
+            self.refuse(name, f"a whole number{_bounds(low, high)}", value)
         return int(value)
 
-    def number(self, name: str) -> float:
-        """A finite number."""
+    def number(self, name: str, low: float = -math.inf, high: float = math.inf) -> float:
+        """A finite number within bounds, ends included."""
         value = self.get(name)
-        if not _is_number(value):
-            self.refuse(name, "a finite number", value)
+        if not _is_number(value) or not low <= value <= high:
+            self.refuse(name, f"a finite number{_bounds(low, high)}", value)
         return float(value)
 
-    def numbers(self, name: str, n: int) -> FloatArray:
-        """`n` finite numbers."""
+    def numbers(
+        self, name: str, n: int, low: float = -math.inf, high: float = math.inf
+    ) -> FloatArray:
+        """`n` finite numbers within bounds, ends included; locked."""
         values = self._of(name, list)
-        if len(values) != n or not all(map(_is_number, values)):
-            self.refuse(name, f"{n} finite numbers", values)
-        return np.array(values, dtype=np.float64)
+        if len(values) != n or not all(_is_number(v) and low <= v <= high for v in values):
+            self.refuse(name, f"{n} finite numbers{_bounds(low, high)}", values)
+        array = np.array(values, dtype=np.float64)
+        array.setflags(write=False)
+        return array
 
-    def wholes(self, name: str, n: int, low: int = 0) -> list[int]:
-        """`n` whole numbers from `low` up."""
+    def wholes(self, name: str, n: int, low: int = 0, high: int = _LARGEST_WHOLE) -> list[int]:
+        """`n` whole numbers within bounds, ends included."""
         values: list[int] = self._of(name, list)
-        if len(values) != n or not all(type(v) is int and low <= v < 2**53 for v in values):
-            self.refuse(name, f"{n} whole numbers from {low} up", values)
+        if len(values) != n or not all(type(v) is int and low <= v <= high for v in values):
+            self.refuse(name, f"{n} whole numbers{_bounds(low, high)}", values)
         return values
 
     def texts(self, name: str) -> list[str]:
@@ -216,9 +228,21 @@ def _is_number(value: Any) -> bool:
         return False
 
 
+def _bounds(low: float, high: float) -> str:
+    if math.isinf(low):
+        return ""
+    return f" from {low} " + ("up" if high in (math.inf, _LARGEST_WHOLE) else f"to {high}")
+
+
 def _some(value: Any) -> str:
-    text = repr(value)
+    """A value in a few words, however long or deep it is."""
+    text = _SHORT.repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def _why(error: Exception) -> str:
+    """What the system says, or the error itself."""
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -232,7 +256,7 @@ def _no_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number of JSON")
 
 
-def _checksum(body: Mapping[str, Any]) -> str:
+def _checksum(body: Any) -> str:
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

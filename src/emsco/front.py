@@ -456,18 +456,23 @@ def _read_point(fields: Fields, names: tuple[str, ...]) -> _Read:
     """A point of a front, read from a file and checked."""
     design, coefs = read_stages(fields, names)
     figures = fields.fields("validation")
+    n_rows = figures.whole("n_rows", 1)
     point = ParetoPoint(
         design=design,
-        coverage=figures.number("coverage"),
-        accuracy=figures.number("accuracy"),
-        cost=figures.number("cost"),
+        coverage=figures.number("coverage", 0, 1),
+        accuracy=figures.number("accuracy", 0, 1),
+        cost=figures.number("cost", 0),
         n_tied=figures.whole("n_tied", 1),
-        n_rows=figures.whole("n_rows", 1),
-        exits=tuple(figures.wholes("exits", design.n_stages)),
-        hits=tuple(figures.wholes("hits", design.n_stages)),
+        n_rows=n_rows,
+        exits=tuple(figures.wholes("exits", design.n_stages, 0, n_rows)),
+        hits=tuple(figures.wholes("hits", design.n_stages, 0, n_rows)),
     )
-    untested = fields.get("test") is None
-    return _Read(point, coefs, None if untested else Evaluation.from_fields(fields.fields("test")))
+    if any(hits > exits for hits, exits in zip(point.hits, point.exits, strict=True)):
+        figures.refuse("hits", "at most the exits", list(point.hits))
+    if fields.get("test") is None:
+        return _Read(point, coefs, None)
+    buys = [design.features(j) for j in range(design.n_stages)]
+    return _Read(point, coefs, Evaluation.from_fields(fields.fields("test"), buys))
 
 
 def check_preference(rule: object) -> None:

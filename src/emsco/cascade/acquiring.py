@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from emsco._typing import AnyArray
 from emsco.cascade.batch import Batch
-from emsco.cascade.case import check_budget
+from emsco.cascade.case import brief, check_budget
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
-from emsco.errors import DataError
+from emsco.errors import DataError, ParameterError
 from emsco.parameters import check_number, check_whole
 
 __all__ = ["Acquire", "AsyncAcquire", "Retries", "run", "run_async"]
@@ -40,8 +43,10 @@ class Retries:
 
     def pauses(self) -> Iterator[float | None]:
         """Seconds to wait after each attempt; None after the last."""
-        for attempt in range(self.retries):
-            yield self.pause * 2**attempt
+        pause = float(self.pause)
+        for _ in range(self.retries):
+            yield pause
+            pause *= 2
         yield None
 
 
@@ -55,7 +60,9 @@ def run(
     report: Report | None,
 ) -> Decisions:
     """See `Cascade.run`."""
-    batches = _batches(stages, ids, budget, batch_size)
+    if inspect.iscoroutinefunction(acquire):
+        raise ParameterError("acquire must be a plain function, got an async one; await arun().")
+    batches = _batches(stages, ids, acquire, budget, batch_size)
     try:
         for done, batch in enumerate(batches, start=1):
             while batch.needs:
@@ -83,13 +90,14 @@ async def run_async(
     check_whole("concurrency", concurrency, 1)
     if timeout is not None:
         check_number("timeout", timeout, 0, np.inf, "(]")
-    batches = _batches(stages, ids, budget, batch_size)
+    batches = _batches(stages, ids, acquire, budget, batch_size)
     waiting, done = iter(batches), count(1)
 
     async def work() -> None:
         for batch in waiting:
             while batch.needs:
                 await _ask_async(batch, acquire, timeout, retries)
+                _heed_cancelling()
             if report:
                 report(next(done), len(batches))
 
@@ -123,12 +131,15 @@ async def _ask_async(
     batch: Batch, acquire: AsyncAcquire, timeout: float | None, retries: Retries
 ) -> None:
     for pause in retries.pauses():
+        deadline = asyncio.timeout(timeout)
         try:
-            async with asyncio.timeout(timeout):
+            async with deadline:
                 table = await acquire(batch.needs, batch.ids)
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:  # a source may cancel what it awaits
+            _heed_cancelling()
             if pause is None:
-                batch.reject(_failure(error, timeout))
+                late = f"no answer within {timeout:g} s" if deadline.expired() else None
+                batch.reject(_failure(error, late))
             else:
                 await asyncio.sleep(pause)
         else:
@@ -143,15 +154,29 @@ def _hand_over(batch: Batch, table: Any) -> None:
         batch.reject(_failure(error))
 
 
-def _failure(error: Exception, timeout: float | None = None) -> str:
-    if timeout is not None and isinstance(error, TimeoutError):
-        return f"could not be acquired: no answer within {timeout:g} s"
-    return f"could not be acquired: {type(error).__name__}: {error}"
+def _heed_cancelling() -> None:
+    """Stop where this task has been cancelled, even if `acquire` took no notice."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+def _failure(error: BaseException, words: str | None = None) -> str:
+    words = words or ": ".join(filter(None, (type(error).__name__, str(error))))
+    return f"could not be acquired: {words}"
 
 
 def _batches(
-    stages: Stages, ids: Sequence[Any], budget: float | None, batch_size: int | None
+    stages: Stages,
+    ids: Sequence[Any],
+    acquire: object,
+    budget: float | None,
+    batch_size: int | None,
 ) -> list[Batch]:
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+        raise ParameterError(f"ids must be a sequence, one id per row, got {brief(ids)}.")
+    if not callable(acquire):
+        raise ParameterError(f"acquire must be a function of names and ids, got {brief(acquire)}.")
     rows = list(ids)
     limit = check_budget(budget)
     size = len(rows) or 1
@@ -165,15 +190,32 @@ def _stopped(batches: Sequence[Batch], reason: str) -> Decisions:
     for batch in batches:
         if batch.needs:
             batch.reject(reason)
-    return Decisions.concatenate([batch.decisions() for batch in batches])
+    return _concatenated(batches)
 
 
 def _joined(batches: Sequence[Batch]) -> Decisions:
-    decisions = Decisions.concatenate([batch.decisions() for batch in batches])
+    decisions = _concatenated(batches)
     if n_failed := sum(batch.n_failed for batch in batches):
         warnings.warn(
             f"{n_failed} of {len(decisions)} rows were rejected because their features could not "
             "be acquired; the column reasons says why.",
-            stacklevel=3,
+            stacklevel=4,
         )
     return decisions
+
+
+def _concatenated(batches: Sequence[Batch]) -> Decisions:
+    decisions = Decisions.concatenate([batch.decisions() for batch in batches])
+    ids = [one for batch in batches for one in batch.all_ids]
+    return replace(decisions, ids=_id_array(ids))
+
+
+def _id_array(ids: list[Any]) -> AnyArray:
+    """Ids as they are: numbers and text as arrays of their own, all else as objects."""
+    kinds = {type(one) for one in ids}
+    with suppress(OverflowError):
+        if kinds == {int}:
+            return np.array(ids, dtype=np.int64)
+        if kinds == {str} and not any(one.endswith("\0") for one in ids):
+            return np.array(ids)
+    return np.fromiter(ids, dtype=object, count=len(ids))

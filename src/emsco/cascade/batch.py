@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from emsco._typing import AnyArray, FloatArray
-from emsco.cascade.case import NEVER_SURE, budget_reason
+from emsco.cascade.case import NEVER_SURE, brief, budget_reason
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
 from emsco.errors import DataError
@@ -31,13 +32,14 @@ class Batch:
 
     Attributes
     ----------
+    all_ids : list
     n_failed : int
         Rows that were ended by `reject`, or lacked a number.
     """
 
     def __init__(self, stages: Stages, ids: Sequence[Any], budget: float | None = None) -> None:
         n_rows = len(ids)
-        self._stages, self._ids, self._budget = stages, list(ids), budget
+        self._stages, self.all_ids, self._budget = stages, list(ids), budget
         self._rows = np.zeros((n_rows, len(stages.names)))
         self._passed = 0  # stages, by the rows that are still undecided
         self._undecided = np.arange(n_rows)
@@ -56,7 +58,7 @@ class Batch:
     @property
     def ids(self) -> list[Any]:
         """The rows to buy them for."""
-        return [self._ids[i] for i in self._undecided]
+        return [self.all_ids[i] for i in self._undecided]
 
     def give(self, table: Any) -> None:
         """Take the needed features of the undecided rows, in their order.
@@ -79,7 +81,7 @@ class Batch:
         self._undecided = self._undecided[:0]
 
     def decisions(self) -> Decisions:
-        """What is decided, rows in the order they came."""
+        """What is decided, rows in the order of `all_ids`."""
         costs = np.array([0.0, *self._stages.costs])
         return Decisions(
             guesses=self._stages.classes[self._winner],
@@ -88,7 +90,6 @@ class Batch:
             stage=self._stage,
             cost=costs[self._stage],
             reasons=self._reasons,
-            ids=_id_array(self._ids),
         )
 
     def _judge(self, rows: AnyArray) -> None:
@@ -126,49 +127,56 @@ class Batch:
         return f"stage {self._passed + 1} got {got} for {self.needs[first]!r}"
 
 
-def _id_array(ids: list[Any]) -> AnyArray:
-    """Ids as they are: numbers and text as arrays of their own, all else as objects."""
-    kinds = {type(one) for one in ids}
-    if kinds <= {int} or kinds == {str}:
-        try:
-            return np.array(ids)
-        except OverflowError:
-            pass
-    held = np.empty(len(ids), dtype=object)
-    held[:] = ids
-    return held
-
-
 def _table_values(table: Any, names: tuple[str, ...], n_rows: int) -> FloatArray:
     """What a source has answered: a 2-D array, a data frame, or a mapping of names to values."""
-    if isinstance(table, Mapping) or hasattr(table, "columns"):
-        known = table if isinstance(table, Mapping) else list(table.columns)
-        if missing := [name for name in names if name not in known]:
-            raise DataError(f"acquire must return a column {missing[0]!r}, got {list(known)}.")
-        columns = [_column_values(table[name], name) for name in names]
-    else:
-        array = np.asarray(table, dtype=object) if isinstance(table, list) else np.asarray(table)
-        if array.ndim != 2 or array.shape[1] != len(names):
-            raise DataError(
-                f"acquire must return a table of {n_rows} rows and the columns "
-                f"{', '.join(map(repr, names))}, got shape {array.shape}."
-            )
-        columns = [_column_values(array[:, i], name) for i, name in enumerate(names)]
+    try:
+        columns = _columns(table, names)
+    except DataError:
+        raise
+    except Exception as error:  # whatever a table of a source's own making may raise
+        raise DataError(f"acquire must return a table, got {brief(table)} ({error}).") from error
     if wrong := [len(column) for column in columns if len(column) != n_rows]:
         raise DataError(f"acquire must return {n_rows} rows, one per id, got {wrong[0]}.")
     return np.column_stack(columns)
 
 
+def _columns(table: Any, names: tuple[str, ...]) -> list[FloatArray]:
+    if isinstance(table, Mapping) or hasattr(table, "columns"):
+        known = list(table if isinstance(table, Mapping) else table.columns)
+        if missing := [name for name in names if name not in known]:
+            raise DataError(f"acquire must return a column {missing[0]!r}, got {brief(known)}.")
+        return [_column_values(table[name], name) for name in names]
+    array = _array(table)
+    if array.ndim != 2 or array.shape[1] != len(names):
+        raise DataError(
+            f"acquire must return a table with the columns {', '.join(map(repr, names))}, "
+            f"got {f'shape {array.shape}' if array.ndim else brief(table)}."
+        )
+    return [_column_values(array[:, i], name) for i, name in enumerate(names)]
+
+
 def _column_values(column: Any, name: str) -> FloatArray:
     """Numbers of a column; NaN for what is missing or no number."""
-    if hasattr(column, "to_numpy"):
-        column = column.to_numpy()
-    if np.ma.isMaskedArray(column):
-        column = np.ma.filled(column.astype(np.float64), np.nan)
-    array = np.asarray(column)
+    array = _array(column.to_numpy() if hasattr(column, "to_numpy") else column)
     if array.ndim != 1:
         raise DataError(f"acquire must return one value per row for {name!r}, got {array.shape}.")
     if array.dtype.kind in "fiub":
         return array.astype(np.float64)
-    numbers = [float(one) if isinstance(one, (Real, np.bool_)) else np.nan for one in column]
-    return np.array(numbers, dtype=np.float64)
+    if array.dtype.kind != "O":  # text, dates, complex numbers
+        return np.full(len(array), np.nan)
+    return np.array([_number(value) for value in array], dtype=np.float64)
+
+
+def _array(values: Any) -> AnyArray:
+    """Values as an array, each for itself: text beside a number must not make it text."""
+    if np.ma.isMaskedArray(values):
+        values = np.ma.filled(values.astype(object), None)
+    return np.asarray(values, dtype=object if isinstance(values, (list, tuple)) else None)
+
+
+def _number(value: Any) -> float:
+    """A number as float64; NaN for what is none, infinity for what is too large for one."""
+    try:
+        return float(value) if isinstance(value, (Real, np.bool_)) else math.nan
+    except OverflowError:
+        return math.inf

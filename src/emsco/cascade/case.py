@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -12,12 +13,13 @@ from typing import Any, Self
 import numpy as np
 
 from emsco.cascade.stages import Stages
+from emsco.design import shorten
 from emsco.errors import DataError, FileError, ParameterError
 from emsco.files import document_text, parse_document
 from emsco.parameters import check_number
 from emsco.rows import LARGEST, what_is_wrong
 
-__all__ = ["NEVER_SURE", "Case", "CaseDecision", "budget_reason", "check_budget"]
+__all__ = ["NEVER_SURE", "Case", "CaseDecision", "brief", "budget_reason", "check_budget"]
 
 NEVER_SURE = "never sure"
 _FORMAT = 1
@@ -165,16 +167,20 @@ class Case:
                 "the case must be of this cascade, got a case of another one; resume it with the "
                 "cascade that opened it."
             )
-        budget = None if fields.get("budget") is None else fields.number("budget")
-        case = cls(stages, budget)
+        case = cls(stages, None if fields.get("budget") is None else fields.number("budget", 0))
         given = fields.fields("given")
-        left = {name: given.number(name) for name in given.values}
+        left = {name: given.number(name, -LARGEST, LARGEST) for name in given.values}
         while left and case.needs:
-            case.give({name: left.pop(name) for name in case.needs if name in left})
+            if missing := [name for name in case.needs if name not in left]:
+                raise FileError(f"the case must hold all that a stage buys, got no {missing[0]!r}.")
+            case.give({name: left.pop(name) for name in case.needs})
         if left:
             raise FileError(f"the case must hold what was asked for, got {next(iter(left))!r} too.")
-        if fields.get("rejected") is not None and case.needs:
-            case.reject(fields.text("rejected"))
+        reason = None if fields.get("rejected") is None else fields.text("rejected")
+        if reason == "":
+            fields.refuse("rejected", "some words", reason)
+        if reason is not None and case.needs:
+            case.reject(reason)
         return case
 
     def __repr__(self) -> str:
@@ -193,8 +199,9 @@ class Case:
 
 
 def check_budget(budget: float | None) -> float | None:
-    """A limit of what a row may cost; None is none."""
-    return None if budget is None else check_number("budget", budget, 0, math.inf)
+    """A limit of what a row may cost; None and infinity are none."""
+    limit = math.inf if budget is None else check_number("budget", budget, 0, math.inf)
+    return limit if math.isfinite(limit) else None
 
 
 def budget_reason(stages: Stages, passed: int, budget: float) -> str:
@@ -202,10 +209,15 @@ def budget_reason(stages: Stages, passed: int, budget: float) -> str:
     return f"stage {passed + 1} would cost {stages.costs[passed]:g}, past the budget of {budget:g}"
 
 
+def brief(value: object) -> str:
+    """A value on one line of at most 60 characters."""
+    return shorten(" ".join(repr(value).split()), 60)
+
+
 def _numbers(values: Mapping[str, Any], needed: tuple[str, ...]) -> list[float]:
     """The values of the needed features, in their order."""
     if not isinstance(values, Mapping):
-        raise DataError(f"values must be a mapping of names to numbers, got {values!r}.")
+        raise DataError(f"values must be a mapping of names to numbers, got {brief(values)}.")
     numbers = []
     for name in needed:
         if name not in values:
@@ -213,11 +225,14 @@ def _numbers(values: Mapping[str, Any], needed: tuple[str, ...]) -> list[float]:
             raise DataError(f"values must have {name!r}, got {listed}.")
         value = values[name]
         if not isinstance(value, (float, Real, np.bool_)):
-            raise DataError(f"{name!r} must be a number, got {value!r}.")
+            raise DataError(f"{name!r} must be a number, got {brief(value)}.")
         try:
             number = float(value)
         except OverflowError:
-            number = math.inf
+            raise DataError(
+                f"{name!r} must be at most {LARGEST:g} in size, got a number past "
+                f"{sys.float_info.max:g}."
+            ) from None
         if not abs(number) <= LARGEST:  # written so that NaN fails too
             rule, got = what_is_wrong(number)
             raise DataError(f"{name!r} must be {rule}, got {got}.")

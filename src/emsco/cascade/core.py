@@ -51,8 +51,8 @@ class Cascade:
 
     def __post_init__(self) -> None:
         """Copy and lock the arrays."""
-        for name in ("classes", "coefs"):
-            owned = np.array(getattr(self, name))
+        for name, kind in (("classes", None), ("coefs", np.float64)):
+            owned = np.array(getattr(self, name), dtype=kind)
             owned.setflags(write=False)
             object.__setattr__(self, name, owned)
 

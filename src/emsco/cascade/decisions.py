@@ -133,16 +133,14 @@ class ExitReport:
     n_correct: int
 
     @classmethod
-    def from_fields(cls, fields: Fields) -> Self:
-        """An exit of an `Evaluation`, read from a file."""
-        rejected = fields.get("stage") is None
-        return cls(
-            stage=None if rejected else fields.whole("stage", 1),
-            features=() if rejected else tuple(fields.texts("features")),
-            cost=fields.number("cost"),
-            n_rows=fields.whole("n_rows", 0),
-            n_correct=fields.whole("n_correct", 0),
-        )
+    def from_fields(cls, fields: Fields, stage: int | None, features: tuple[str, ...]) -> Self:
+        """An exit of an `Evaluation`, read from a file, of a stage that buys these features."""
+        for name, value in (("stage", stage), ("features", list(features))):
+            if fields.get(name) != value:
+                fields.refuse(name, f"{value}, as in the design", fields.get(name))
+        n_rows = fields.whole("n_rows", 0)
+        n_correct = fields.whole("n_correct", 0, n_rows)
+        return cls(stage, features, fields.number("cost", 0), n_rows, n_correct)
 
     @property
     def accuracy(self) -> float:
@@ -174,14 +172,21 @@ class Evaluation:
         return asdict(self)
 
     @classmethod
-    def from_fields(cls, fields: Fields) -> Self:
-        """What `to_dict` gave, read from a file."""
+    def from_fields(cls, fields: Fields, buys: Sequence[tuple[str, ...]]) -> Self:
+        """What `to_dict` gave, read from a file, for stages that buy these features."""
+        places = [*enumerate(buys, start=1), (None, ())]
+        exits = fields.many_fields("exits")
+        if len(exits) != len(places):
+            fields.refuse("exits", f"{len(places)} exits", f"{len(exits):,}")
         return cls(
             n_rows=fields.whole("n_rows", 0),
-            coverage=fields.number("coverage"),
-            accuracy=fields.number("accuracy"),
-            cost=fields.number("cost"),
-            exits=tuple(ExitReport.from_fields(leave) for leave in fields.many_fields("exits")),
+            coverage=fields.number("coverage", 0, 1),
+            accuracy=fields.number("accuracy", 0, 1),
+            cost=fields.number("cost", 0),
+            exits=tuple(
+                ExitReport.from_fields(leave, *place)
+                for leave, place in zip(exits, places, strict=True)
+            ),
         )
 
     def __repr__(self) -> str:

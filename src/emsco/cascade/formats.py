@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -13,6 +14,7 @@ from emsco.costs import FeatureCosts
 from emsco.design import Design
 from emsco.errors import CostsError, FileError, ParameterError
 from emsco.files import Fields
+from emsco.rows import LARGEST
 from emsco.subsets.scaling import Scaling
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "Shared", "cascade_body", "read_stages", "stages_values"]
 
 FORMAT = 1
+_SMALLEST = 1e-300  # above 0, and so that 1 / deviation is finite
 _LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
 
 
@@ -40,7 +43,7 @@ class Shared:
             "costs": self.costs.costs.tolist(),
             "classes": self.classes.tolist(),
             "class_type": _label_type(self.classes),
-            "min_confidence": self.min_confidence,
+            "min_confidence": float(self.min_confidence),
             "classifier": "logistic",
             "mean": self.scaling.mean.tolist(),
             "deviation": self.scaling.deviation.tolist(),
@@ -53,15 +56,9 @@ class Shared:
         n_features = len(names)
         if (kind := fields.text("classifier")) != "logistic":
             fields.refuse("classifier", "'logistic'", kind)
-        mean, deviation = (
-            fields.numbers("mean", n_features),
-            fields.numbers("deviation", n_features),
-        )
-        if not (deviation > 0).all():
-            fields.refuse("deviation", "above 0", deviation.min())
-        min_confidence = fields.number("min_confidence")
-        if not 0 < min_confidence <= 1:
-            fields.refuse("min_confidence", "in (0, 1]", min_confidence)
+        mean = fields.numbers("mean", n_features, -LARGEST, LARGEST)
+        deviation = fields.numbers("deviation", n_features, _SMALLEST, LARGEST)
+        min_confidence = fields.number("min_confidence", _SMALLEST, 1)
         try:
             costs = FeatureCosts(names, fields.numbers("costs", n_features))
         except CostsError as error:
@@ -85,6 +82,8 @@ def stages_values(design: Design, coefs: FloatArray) -> list[dict[str, Any]]:
 def read_stages(fields: Fields, names: tuple[str, ...]) -> tuple[Design, FloatArray]:
     """The design and the weights, shape (n_stages, n_features + 1), of a list of stages."""
     stages = fields.many_fields("stages")
+    if len(stages) > len(names):
+        fields.refuse("stages", f"at most {len(names)} stages", f"{len(stages):,}")
     position = {name: i for i, name in enumerate(names)}
     chromosome = np.full(len(names), -1)
     coefs = np.zeros((len(stages), len(names) + 1))
@@ -94,8 +93,8 @@ def read_stages(fields: Fields, names: tuple[str, ...]) -> tuple[Design, FloatAr
                 stage.refuse("buys", "features, each bought once", name)
             chromosome[position[name]] = j
         known = np.flatnonzero(chromosome >= 0)
-        coefs[j, 0] = stage.number("intercept")
-        coefs[j, 1 + known] = stage.numbers("weights", len(known))
+        coefs[j, 0] = stage.number("intercept", -LARGEST, LARGEST)
+        coefs[j, 1 + known] = stage.numbers("weights", len(known), -LARGEST, LARGEST)
     try:
         return Design(chromosome, names), coefs
     except ParameterError:
@@ -112,23 +111,27 @@ def cascade_body(cascade: Cascade) -> dict[str, Any]:
 def _label_type(classes: AnyArray) -> str:
     """The type of labels by name, of those that a file can hold."""
     name = str(classes.dtype)
-    plain = all(isinstance(label, (str, int, float, bool)) for label in classes.tolist())
-    if not plain or not re.fullmatch(_LABEL_TYPES, name):
+    if not _are_plain(classes.tolist()) or not re.fullmatch(_LABEL_TYPES, name):
         raise FileError(
             f"classes must be numbers, text or truth values to be saved, got {classes.tolist()!r}."
         )
     return name
 
 
+def _are_plain(labels: list[Any]) -> bool:
+    finite = all(math.isfinite(label) for label in labels if isinstance(label, float))
+    return finite and all(isinstance(label, (str, int, float, bool)) for label in labels)
+
+
 def _read_classes(fields: Fields) -> AnyArray:
     values, kind = fields.items("classes"), fields.text("class_type")
     if not re.fullmatch(_LABEL_TYPES, kind):
         fields.refuse("class_type", "a type of labels", kind)
-    plain = all(isinstance(value, (str, int, float, bool)) for value in values)
-    if not plain or len(values) != 2 or values[0] == values[1]:
+    if not _are_plain(values) or len(values) != 2 or values[0] == values[1]:
         fields.refuse("classes", "two different labels", values)
     try:
-        classes = np.array(values, dtype=kind)
+        with np.errstate(over="ignore"):  # what comes of it is not what was read
+            classes = np.array(values, dtype=kind)
     except (OverflowError, TypeError, ValueError):
         fields.refuse("classes", f"labels of type {kind}", values)
     if classes.tolist() != values:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,6 +20,9 @@ from emsco.subsets.scaling import Scaling
 
 __all__ = ["Stages"]
 
+_MANY = 100_000  # rows from which on threads are worth their start
+_MOST_THREADS = 8
+
 
 @dataclass(frozen=True, eq=False)
 class Stages:
@@ -28,7 +34,7 @@ class Stages:
         All features, in column order.
     buys : tuple of tuple of str
         What each stage buys.
-    columns : tuple of ndarray
+    columns : tuple of tuple of int
         The columns of those features.
     costs : tuple of float
         What a row has cost after each stage.
@@ -61,11 +67,12 @@ class Stages:
         """The stages of a design, with weights of shape (n_stages, n_features + 1)."""
         stages = range(design.n_stages)
         subsets = design.subsets()
+        units, per_one = costs.in_units()
         return cls(
             names=design.names,
             buys=tuple(design.features(j) for j in stages),
             columns=tuple(tuple(np.flatnonzero(design.stages == j).tolist()) for j in stages),
-            costs=tuple((subsets @ costs.costs).tolist()),
+            costs=tuple((subsets @ units / per_one).tolist()),
             classes=classes,
             labels=tuple(classes.tolist()),
             min_confidence=min_confidence,
@@ -89,7 +96,21 @@ class Stages:
         stage = np.empty(len(rows), dtype=np.int64)
         winner = np.empty(len(rows), dtype=np.int64)
         confidence = np.empty(len(rows))
-        self.judge_into(rows, first, end, stage, winner, confidence)
+        if len(rows) < _MANY:
+            self.judge_into(rows, first, end, stage, winner, confidence)
+            return stage, winner, confidence
+        n_threads = min(os.cpu_count() or 1, _MOST_THREADS)
+        edges = np.linspace(0, len(rows), n_threads + 1, dtype=np.int64).tolist()
+        parts = [slice(*edge) for edge in pairwise(edges)]
+        with ThreadPoolExecutor(n_threads) as threads:
+            jobs = [
+                threads.submit(
+                    self.judge_into, rows[p], first, end, stage[p], winner[p], confidence[p]
+                )
+                for p in parts
+            ]
+        for job in jobs:
+            job.result()
         return stage, winner, confidence
 
     def judge_into(
