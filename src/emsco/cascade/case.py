@@ -69,15 +69,23 @@ class Case:
         Most that may be spent; a stage that would pass it is not bought, and the case rejected.
     """
 
-    __slots__ = ("_budget", "_confidence", "_exit", "_passed", "_reason", "_row", "_stages", "_win")
+    __slots__ = (
+        "_accepted",
+        "_budget",
+        "_confidence",
+        "_passed",
+        "_reason",
+        "_row",
+        "_stages",
+        "_winner",
+    )
 
     def __init__(self, stages: Stages, budget: float | None = None) -> None:
         self._stages = stages
         self._budget = check_budget(budget)
-        self._row = np.zeros((1, len(stages.names)))
-        self._exit = np.full(1, len(stages))
-        self._win = np.zeros(1, dtype=np.int64)
-        self._confidence = np.full(1, np.nan)
+        self._row = [math.nan] * len(stages.names)
+        self._winner, self._confidence = 0, math.nan
+        self._accepted = False
         self._passed = 0
         self._reason: str | None = None
         self._check_next()
@@ -93,7 +101,7 @@ class Case:
         stages = self._stages
         return MappingProxyType(
             {
-                stages.names[column]: float(self._row[0, column])
+                stages.names[column]: self._row[column]
                 for columns in stages.columns[: self._passed]
                 for column in columns
             }
@@ -112,12 +120,12 @@ class Case:
             raise DataError(f"give() must not be called once a case is decided ({self._reason}).")
         stages, stage = self._stages, self._passed
         numbers = _numbers(values, stages.buys[stage])
-        row = self._row
         for column, number in zip(stages.columns[stage], numbers, strict=True):
-            row[0, column] = number
-        stages.judge_into(row, stage, stage + 1, self._exit, self._win, self._confidence)
+            self._row[column] = number
+        self._winner, self._confidence = stages.judge_one(self._row, stage)
         self._passed = stage + 1
-        if self._exit[0] == stage:
+        if self._confidence >= stages.min_confidence:
+            self._accepted = True
             self._reason = f"sure at stage {stage + 1}"
         else:
             self._check_next()
@@ -136,12 +144,11 @@ class Case:
     def decision(self) -> CaseDecision:
         """Label or rejection, confidence, stage, cost so far, and why."""
         stages, passed, reason = self._stages, self._passed, self._reason
-        accepted = bool(self._exit[0] < len(stages))
         return CaseDecision(
             decided=reason is not None,
-            accepted=accepted,
-            label=stages.labels[self._win[0]] if accepted else None,
-            confidence=float(self._confidence[0]),
+            accepted=self._accepted,
+            label=stages.labels[self._winner] if self._accepted else None,
+            confidence=self._confidence,
             stage=passed,
             cost=stages.costs[passed - 1] if passed else 0.0,
             reason=reason or f"waiting for {', '.join(self.needs)}",

@@ -13,6 +13,7 @@ _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.6931471803691238
 _LN2_LOW = 1.9082149292705877e-10
 _LARGEST = 700.0
+_ROWS = 64  # decided side by side, so that they share SIMD lanes and stay in cache
 
 
 @helper()
@@ -43,6 +44,26 @@ def _exp_of_minus(x):
 @helper()
 def _confidence(logit):
     return 1.0 / (1.0 + _exp_of_minus(abs(logit)))
+
+
+@kernel()
+def confidence_of(logit):
+    """Probability of the likelier class."""
+    return _confidence(logit)
+
+
+@helper()
+def _logit_bounds(min_confidence):
+    """Sizes of a logit below which no row is sure, and above which every row is.
+
+    Between the two, which are further apart than any rounding, only the confidence itself tells.
+    """
+    doubt = 1.0 - min_confidence
+    if doubt < 1e-12:
+        return 0.0, np.inf
+    middle = np.log(min_confidence / doubt)
+    margin = 1e-9 + 1e-13 / (min_confidence * doubt)
+    return middle - margin, middle + margin
 
 
 @kernel()
@@ -116,16 +137,49 @@ def decide_rows(
     `stage` is the exit stage from 0, or the number of stages for a row that does not leave;
     `winner` and `confidence` are those of the last stage that saw the row.
     """
+    n_rows, n_features = X.shape
     n_stages = len(sizes)
-    for r in range(X.shape[0]):
+    length = min(n_rows, _ROWS)
+    values = np.empty((n_features, length))  # standardised, a feature's rows side by side
+    ready = np.empty(n_features, dtype=np.bool_)
+    logit, last = np.empty(length), np.empty(length)
+    unsure, sure = _logit_bounds(min_confidence)
+    for start in range(0, n_rows, _ROWS):
+        n = min(_ROWS, n_rows - start)
+        rows = X[start : start + n]
+        ready[:] = False
+        stage[start : start + n] = n_stages
+        n_left = n
         for j in range(first, end):
-            logit = coefs[j, 0]
-            for i in range(1, sizes[j]):
-                c = columns[j, i] - 1
-                logit += coefs[j, i] * ((X[r, c] - mean[c]) * inverse_scale[c])
-            winner[r] = 1 if logit > 0.0 else 0
-            confidence[r] = _confidence(logit)
-            stage[r] = n_stages
-            if confidence[r] >= min_confidence:
-                stage[r] = j
+            if n_left == 0:
                 break
+            for r in range(n):
+                logit[r] = coefs[j, 0]
+            for i in range(1, sizes[j]):
+                c, b = columns[j, i] - 1, coefs[j, i]
+                if not ready[c]:
+                    ready[c] = True
+                    middle, scale = mean[c], inverse_scale[c]
+                    for r in range(n):
+                        values[c, r] = (rows[r, c] - middle) * scale
+                for r in range(n):
+                    logit[r] += b * values[c, r]
+            n_left, n_close = 0, 0
+            for r in range(n):  # without branches, which no one could predict
+                undecided = stage[start + r] == n_stages
+                size = abs(logit[r])
+                leaves = undecided & (size > sure)
+                last[r] = logit[r] if undecided else last[r]
+                stage[start + r] = j if leaves else stage[start + r]
+                n_left += undecided & ~leaves
+                n_close += undecided & ~leaves & ~(size < unsure)
+            if n_close == 0:
+                continue
+            for r in range(n):
+                close = stage[start + r] == n_stages and not abs(logit[r]) < unsure
+                if close and _confidence(logit[r]) >= min_confidence:
+                    stage[start + r] = j
+                    n_left -= 1
+        for r in range(n):
+            winner[start + r] = 1 if last[r] > 0.0 else 0
+            confidence[start + r] = _confidence(last[r])

@@ -1,0 +1,137 @@
+"""How fast cascades decide: tables, single rows, and files, each beside scikit-learn or reading.
+
+    python benchmarks/deciding.py                about two minutes on two cores
+
+table: 1,000,000 rows × 12 features, beside one LogisticRegression on all features.
+session: one row through `Cascade.open`, beside scikit-learn's predict_proba at every stage.
+file: `decide_file` on a large CSV file, beside reading the file and doing nothing with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import platform
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from timing import CORES, SEED, best_of
+
+from emsco import EMSCOClassifier
+from emsco.cascade import Cascade
+from emsco.runs import decide_file
+from emsco.tables import read_chunks
+
+N_FEATURES = 12
+N_TABLE = 1_000_000
+N_CASES = 2_000
+N_FILE = 5_000_000
+
+
+def make_rows(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(n_rows, N_FEATURES))
+    y = X @ rng.normal(size=N_FEATURES) + rng.normal(size=n_rows) > 0
+    return X, y
+
+
+def fit_cascade() -> tuple[Cascade, list[LogisticRegression]]:
+    """A cascade of four stages, and scikit-learn's classifiers of the same subsets."""
+    X, y = make_rows(2_000)
+    clf = EMSCOClassifier(
+        max_stages=4, min_confidence=0.9, search="evolution", random_state=SEED
+    ).fit(X, y)
+    clf.choose(next(point for point in clf.front_ if point.n_stages == 4))
+    subsets = clf.design_.subsets()
+    return clf.cascade_, [LogisticRegression().fit(X[:, subset], y) for subset in subsets]
+
+
+def report_table(cascade: Cascade) -> None:
+    X, _ = make_rows(N_TABLE)
+    whole = LogisticRegression().fit(*make_rows(2_000))
+    cascade.decide(X[:10])
+    ours = best_of(5, lambda: cascade.decide(X))
+    theirs = best_of(5, lambda: whole.predict_proba(X))
+    left = np.bincount(cascade.decide(X).stage, minlength=cascade.n_stages + 1)[1:]
+    print(
+        f"{N_TABLE:,} × {N_FEATURES} rows: decide {ours:.3f} s, one predict_proba {theirs:.3f} s, "
+        f"ratio {ours / theirs:.2f}; last seen at stages {left.tolist()}"
+    )
+
+
+def report_session(cascade: Cascade, classifiers: list[LogisticRegression]) -> None:
+    X, _ = make_rows(N_CASES)
+    names = cascade.design.names
+    records = [dict(zip(names, row, strict=True)) for row in X.tolist()]
+    subsets = cascade.design.subsets()
+
+    def by_session() -> int:
+        n_stages = 0
+        for record in records:
+            case = cascade.open()
+            while case.needs:
+                case.give({name: record[name] for name in case.needs})
+            n_stages += case.decision.stage
+        return n_stages
+
+    n_stages = by_session()
+    last = cascade.decide(X).stage
+
+    def by_scikit_learn() -> None:
+        for row, stages in zip(X, last, strict=True):
+            for subset, classifier in zip(subsets[:stages], classifiers, strict=False):
+                classifier.predict_proba(row[None, subset])
+
+    ours, theirs = best_of(5, by_session), best_of(2, by_scikit_learn)
+    print(
+        f"{N_CASES:,} single rows, {n_stages / N_CASES:.2f} stages each: session "
+        f"{1e6 * ours / N_CASES:.1f} µs a row, predict_proba at every stage "
+        f"{1e6 * theirs / N_CASES:.0f} µs, {theirs / ours:.0f} times faster"
+    )
+
+
+def report_file(cascade: Cascade, n_rows: int) -> None:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    names = cascade.design.names
+    with tempfile.TemporaryDirectory() as folder:
+        new, out = Path(folder, "new.csv"), Path(folder, "out.csv")
+        X, _ = make_rows(100_000)
+        table = pa.table({name: X[:, i] for i, name in enumerate(names)})
+        with csv.CSVWriter(new, table.schema) as writer:
+            for _ in range(n_rows // len(X)):
+                writer.write_table(table)
+        started = time.perf_counter()
+        for _ in read_chunks(new, names):
+            pass
+        reading = time.perf_counter() - started
+        started = time.perf_counter()
+        decide_file(cascade, new, out)
+        whole = time.perf_counter() - started
+        size = new.stat().st_size / 2**20
+        print(
+            f"{n_rows:,} rows of CSV ({size:,.0f} MiB): decided in {whole:.1f} s, "
+            f"of which reading {reading:.1f} s ({reading / whole:.0%})"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=N_FILE, help="rows of the CSV file")
+    options = parser.parse_args()
+    where = f"{platform.machine()}, {CORES} cores, Python {platform.python_version()}"
+    print(f"{datetime.date.today()}, {where}, seed {SEED}")
+    cascade, classifiers = fit_cascade()
+    report_table(cascade)
+    report_session(cascade, classifiers)
+    report_file(cascade, options.rows)
+
+
+if __name__ == "__main__":
+    main()
