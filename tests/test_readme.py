@@ -7,7 +7,8 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-def test_every_python_example_runs_in_order():
+def test_every_python_example_runs_in_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # examples write files
     namespace: dict[str, object] = {}
     examples = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     assert len(examples) >= 5
