@@ -1,0 +1,84 @@
+"""Cascades and fronts put together by hand: without a fit, a test takes milliseconds."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from emsco import Cascade, Decisions, Design, FeatureCosts, ParetoFront
+from emsco.design import compress
+from emsco.front import StageModels
+from emsco.scoring import Scores
+from emsco.subsets.scaling import Scaling
+
+NAMES = ("age", "pulse", "scan", "biopsy")
+STAGES = (0, 0, 1, 2)  # age, pulse → scan → biopsy
+COSTS = (1, 2.5, 10, 40)
+
+
+def make_cascade(
+    stages=STAGES, names=NAMES, costs=COSTS, classes=(0, 1), min_confidence=0.8, seed=0
+):
+    """A cascade with random weights and scaling, the same for the same seed."""
+    rng, design = np.random.default_rng(seed), Design(stages, names)
+    n = len(names)
+    coefs = rng.normal(size=(design.n_stages, n + 1))
+    coefs[:, 1:] *= design.subsets()
+    return Cascade(
+        design=design,
+        costs=FeatureCosts.from_array(costs, names),
+        classes=np.asarray(classes),
+        min_confidence=min_confidence,
+        scaling=Scaling(rng.normal(size=n), rng.uniform(0.5, 2, size=n)),
+        coefs=coefs,
+    )
+
+
+def make_front(classes=(0, 1), names=NAMES, n_tied=(1, 3)):
+    """Two points, each with a fitted cascade."""
+    designs = np.array([STAGES, (1, 0, 0, 0)], dtype=np.int16)
+    exits, hits = np.array([[40, 30, 20], [50, 25, 0]]), np.array([[39, 28, 13], [50, 20, 0]])
+    costs = FeatureCosts.from_array(COSTS, names)
+    front = ParetoFront.of(
+        designs,
+        Scores(100, exits, hits, np.array([1500, 700])),
+        costs,
+        0.8,
+        np.array(n_tied),
+        proven=True,
+    )
+    parts = [make_cascade(design, names, classes=classes) for design in designs]
+    models = StageModels(np.asarray(classes), parts[0].scaling, tuple(part.coefs for part in parts))
+    return ParetoFront(front.points, costs, 0.8, proven=True, models=models)
+
+
+def make_rows(n, n_features=4, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, n_features), scale=1.5)
+
+
+@st.composite
+def cascades_and_rows(draw):
+    """Any small cascade, and a few rows of which some are extreme."""
+    n = draw(st.integers(1, 5))
+    stages = compress(draw(st.lists(st.integers(0, n - 1), min_size=n, max_size=n)))
+    cascade = make_cascade(
+        stages,
+        tuple(f"x{i}" for i in range(n)),
+        draw(st.lists(st.sampled_from([0.1, 0.2, 0.7, 3, 1e6]), min_size=n, max_size=n)),
+        min_confidence=draw(st.sampled_from([0.5, 0.75, 0.9, 0.999999, 1.0])),
+        seed=draw(st.integers(0, 2**32 - 1)),
+    )
+    rows = make_rows(draw(st.integers(1, 6)), n, draw(st.integers(0, 2**32 - 1)))
+    rows *= draw(st.sampled_from([0.0, 1e-300, 1.0, 1.0, 1.0, 30.0, 1e99]))
+    return cascade, rows
+
+
+def assert_same_bits(some: Decisions, other: Decisions) -> None:
+    """Labels, acceptance, confidence, stage and cost are the same to the last bit."""
+    for name in ("guesses", "accepted", "confidence", "stage", "cost"):
+        one, two = getattr(some, name), getattr(other, name)
+        assert one.dtype == two.dtype, name
+        if one.dtype == object:  # whose bytes are addresses
+            assert one.tolist() == two.tolist()
+        else:
+            assert one.tobytes() == two.tobytes(), name
