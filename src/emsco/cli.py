@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -51,6 +54,16 @@ def _options(
     ] = False,
 ) -> None:
     pass
+
+
+@contextmanager
+def _interruptible(left: str) -> Iterator[None]:
+    """Say what Ctrl-C has left, and exit as shells expect it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"emsco: interrupted; {left}.", err=True)
+        raise typer.Exit(_INTERRUPTED) from None
 
 
 def _print_json(values: Any) -> None:
@@ -109,7 +122,9 @@ def demo(
 def fit(
     data: Annotated[
         Path | None,
-        typer.Argument(help="CSV or Parquet file with features and labels.", show_default=False),
+        typer.Argument(
+            metavar="DATA", help="CSV or Parquet file with features and labels.", show_default=False
+        ),
     ] = None,
     *,
     target: Annotated[str, typer.Option(help="Column with the labels; all others are features.")],
@@ -175,24 +190,25 @@ def fit(
     """
     from emsco.runs import FitFiles, fit_files
 
-    run = fit_files(
-        FitFiles(target, data, train, val, test, costs),
-        out,
-        seed=seed,
-        held_out=held_out,
-        resume=resume,
-        verbose=1,
-        min_confidence=min_confidence,
-        max_stages=max_stages,
-        search=search,
-        prefer=prefer,
-        generations=generations,
-        population_size=population_size,
-        time_limit=time_limit,
-        memory_limit=memory_limit,
-        refit=refit,
-        n_jobs=jobs,
-    )
+    with _interruptible(f"--resume goes on with {out}"):
+        run = fit_files(
+            FitFiles(target, data, train, val, test, costs),
+            out,
+            seed=seed,
+            held_out=held_out,
+            resume=resume,
+            verbose=1,
+            min_confidence=min_confidence,
+            max_stages=max_stages,
+            search=search,
+            prefer=prefer,
+            generations=generations,
+            population_size=population_size,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            refit=refit,
+            n_jobs=jobs,
+        )
     if as_json:
         _print_json({"run": str(out), **run.about, "chosen": run.chosen, "front": run.figures()})
     else:
@@ -222,6 +238,8 @@ def front(
     found = Run.open(run)
     limits = {"max_cost": max_cost, "min_accuracy": min_accuracy, "min_coverage": min_coverage}
     within = found.front.within(**limits)
+    if not within:
+        found.front.select(**limits)  # says how near the front comes to each limit
     if as_json:
         _print_json({"run": str(run), "chosen": found.chosen, "front": found.figures(within)})
     else:
@@ -233,7 +251,7 @@ def choose(
     run: RunFolder,
     number: Annotated[
         int | None,
-        typer.Argument(metavar="[N]", help="Number of a design, as `emsco front` shows it."),
+        typer.Argument(metavar="N", help="Number of a design, as `emsco front` shows it."),
     ] = None,
     max_cost: MaxCost = None,
     min_accuracy: MinAccuracy = None,
@@ -258,8 +276,10 @@ def choose(
 
 @app.command()
 def decide(
-    run: Annotated[Path, typer.Argument(help="Folder of a run, or a cascade file.")],
-    new: Annotated[Path, typer.Argument(help="CSV or Parquet file with the rows to decide.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, or a cascade file.")],
+    new: Annotated[
+        Path, typer.Argument(metavar="NEW", help="CSV or Parquet file with the rows to decide.")
+    ],
     out: Annotated[
         Path, typer.Option(help="CSV or Parquet file for the decisions, a row each.")
     ] = Path("decisions.csv"),
@@ -279,7 +299,7 @@ def decide(
     from emsco.runs import decide_file
 
     cascade = Cascade.load(run / "cascade.json" if run.is_dir() else run)
-    with RowProgress() as progress:
+    with _interruptible(f"{out} is as it was"), RowProgress() as progress:
         counts = decide_file(cascade, new, out, tuple(keep or ()), progress.rows)
     if as_json:
         _print_json({"out": str(out), **counts.to_dict()})
@@ -349,15 +369,17 @@ def reproduce_global(
         raise typer.Exit(_INTERRUPTED)
 
 
+def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
+    typer.echo(f"emsco: {message}", err=True)
+
+
 def main() -> None:
     """Run the command line; an error of emsco's own is one line and exit code 1."""
     from emsco.errors import EMSCOError
 
+    warnings.showwarning = _show_warning
     try:
         app()
-    except EMSCOError as error:
+    except (EMSCOError, OSError) as error:
         typer.echo(f"emsco: {error}", err=True)
         raise SystemExit(1) from None
-    except KeyboardInterrupt:
-        typer.echo("emsco: interrupted before there was anything to keep.", err=True)
-        raise SystemExit(_INTERRUPTED) from None

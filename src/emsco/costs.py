@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -98,7 +98,7 @@ class FeatureCosts:
             raise CostsError(
                 f"costs must be a file that can be read, got {path} ({why})."
             ) from None
-        except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are such, too
+        except (csv.Error, RecursionError, ValueError) as error:  # bad UTF-8 and JSON are such
             raise CostsError(f"costs must be a costs file, got {path}: {error}.") from None
         if isinstance(found, dict):
             return cls.from_mapping(found, names)
@@ -173,7 +173,7 @@ def _check_costs(costs: FloatArray, names: tuple[str, ...]) -> None:
 def _parse_costs(text: str, is_json: bool) -> dict[str, float] | list[float]:
     """Costs by name, or in column order."""
     if is_json:
-        found = json.loads(text)
+        found = json.loads(text, object_pairs_hook=_distinct)
         if isinstance(found, (dict, list)) and found:
             return found
         raise ValueError("JSON that is no object of names and costs and no list of costs")
@@ -184,7 +184,8 @@ def _parse_costs(text: str, is_json: bool) -> dict[str, float] | list[float]:
     if heading[:2] == ["feature", "cost"]:
         return _parse_table(lines[1:], heading)
     if len(lines) > 1:
-        raise ValueError(f"its first line is {lines[0]!r}, neither 'feature,cost' nor all it has")
+        first = _short(lines[0])
+        raise ValueError(f"its first line is {first}, neither 'feature,cost' nor all it has")
     return [_number(part, lines[0]) for part in lines[0].replace(",", " ").split()]
 
 
@@ -193,24 +194,36 @@ def _parse_table(lines: list[str], heading: list[str]) -> dict[str, float]:
         raise ValueError(
             f"it has a column {heading[2]!r}, and groups of features are not known yet"
         )
-    costs: dict[str, float] = {}
-    for line, record in zip(lines, csv.reader(lines), strict=True):
+    costs: list[tuple[str, float]] = []
+    for record in csv.reader(lines):
+        line = ",".join(record)
         if len(record) != 2:
-            raise ValueError(f"it has the line {line!r}, which is not 'feature,cost'")
-        name = record[0].strip()
-        if name in costs:
-            raise ValueError(f"it has feature {name!r} twice")
-        costs[name] = _number(record[1], line)
+            raise ValueError(f"it has the line {_short(line)}, which is not 'feature,cost'")
+        costs.append((record[0].strip(), _number(record[1], line)))
     if not costs:
         raise ValueError("it has no feature")
-    return costs
+    return _distinct(costs)
 
 
 def _number(text: str, line: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"it has {text.strip()!r} for a cost in the line {line!r}") from None
+        got = _short(text.strip())
+        raise ValueError(f"it has {got} for a cost in the line {_short(line)}") from None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, cost in pairs:
+        if name in found:
+            raise ValueError(f"it has feature {name!r} twice")
+        found[name] = cost
+    return found
+
+
+def _short(text: str, most: int = 60) -> str:
+    return repr(text if len(text) <= most else f"{text[: most - 1]}…")
 
 
 def _some(names: Sequence[str], most: int = 5) -> str:

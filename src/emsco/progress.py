@@ -110,7 +110,7 @@ class JobProgress:
 
 
 class RowProgress:
-    """Counts the rows of a file whose length nobody knows, on standard error."""
+    """Counts the rows of a file whose length nobody knows, on standard error, from the first on."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -122,8 +122,7 @@ class RowProgress:
         self._task = self._bar.add_task("", total=None)
 
     def __enter__(self) -> Self:
-        """Start drawing."""
-        self._bar.start()
+        """Draw nothing yet: a file that is refused leaves the message alone."""
         return self
 
     def __exit__(
@@ -133,11 +132,14 @@ class RowProgress:
         trace: TracebackType | None,
     ) -> None:
         """Stop drawing."""
-        self._bar.stop()
+        if self._bar.live.is_started:
+            self._bar.stop()
 
     def rows(self, n_rows: int) -> None:
         """So many rows are decided."""
         self._bar.update(self._task, completed=n_rows)
+        if n_rows:
+            self._bar.start()
 
 
 def _bar(step: str, width: int) -> Any:

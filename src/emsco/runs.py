@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -12,14 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from emsco._typing import AnyArray, FloatArray
+from emsco._typing import AnyArray, FloatArray, IntArray
 from emsco.cascade import Cascade
 from emsco.checkpoint import fingerprint
 from emsco.costs import FeatureCosts
-from emsco.errors import FileError, ParameterError
+from emsco.errors import DataError, FileError, ParameterError
 from emsco.estimator import EMSCOClassifier
-from emsco.files import PathLike, read_document, write_document
+from emsco.files import UNFINISHED, PathLike, read_document, write_document
+from emsco.frames import Columns
 from emsco.front import ParetoFront, ParetoPoint
+from emsco.parameters import check_number
 from emsco.rows import check_finite
 from emsco.tables import read_chunks, read_labelled, write_table
 
@@ -70,21 +73,46 @@ class FitFiles:
             raise AssertionError("checked above")
         X, y, names = read_labelled(first, self.target)
         check_finite(X, names, str(first), first_row=1)
+        classes = np.unique(y)
+        if len(classes) != 2:
+            raise DataError(
+                f"{first} must have labels of two classes in column {self.target!r}, got "
+                f"{len(classes)}, as {classes.tolist()[0]!r}."
+            )
         cv: Any = held_out
         if self.val is not None:
-            more, labels, _ = self._read_more(self.val, names)
+            more, labels = self._read_more(self.val, names, classes)
             cv = [(np.arange(len(X)), np.arange(len(X), len(X) + len(more)))]
             X, y = np.concatenate([X, more]), np.concatenate([y, labels])
-        test = None if self.test is None else self._read_more(self.test, names)[:2]
+        test = None if self.test is None else self._read_more(self.test, names, classes)
         costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names)
         return _Rows(X, y, cv, test, FeatureCosts.resolve(costs, names))
 
     def _read_more(
-        self, path: PathLike, names: tuple[str, ...]
-    ) -> tuple[FloatArray, AnyArray, tuple[str, ...]]:
-        found = read_labelled(path, self.target, names)
-        check_finite(found[0], names, str(path), first_row=1)
-        return found
+        self, path: PathLike, names: tuple[str, ...], classes: AnyArray
+    ) -> tuple[FloatArray, AnyArray]:
+        X, y, _ = read_labelled(path, self.target, names)
+        check_finite(X, names, str(path), first_row=1)
+        return X, _as_classes(y, classes, str(path))
+
+
+def _as_classes(labels: AnyArray, classes: AnyArray, path: str) -> AnyArray:
+    """The same labels in the type of `classes`; where only one of them is text, both are read so.
+
+    Files are apart: one may have written 1 where the other has 1.0, or been read as text because
+    of a single cell.
+    """
+    common = np.result_type(labels, classes)
+    here, known = labels.astype(common), classes.astype(common)
+    unknown = ~np.isin(here, known)
+    if unknown.any():
+        row = int(np.argmax(unknown))
+        raise DataError(
+            f"{path} must have labels out of {classes.tolist()}, got {labels[row].item()!r} in row "
+            f"{row + 1}."
+        )
+    same: AnyArray = classes[(here == known[1]).astype(np.int64)]
+    return same
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,8 +220,13 @@ def fit_files(
     **settings
         Parameters of `EMSCOClassifier`.
     """
-    path = _prepare(Path(folder), resume)
+    path = Path(folder)
+    check_number("held_out", held_out, 0, 1, "()")
+    with _usable(path):
+        _check_place(path, resume)
     rows = files.read(held_out)
+    with _usable(path):
+        path.mkdir(parents=True, exist_ok=True)
     classifier = EMSCOClassifier(
         costs=rows.costs,
         cv=rows.cv,
@@ -208,11 +241,21 @@ def fit_files(
     run = Run(path, _about(files, rows, classifier, seed, held_out), front, classifier.cascade_)
     _write(run, classifier)
     if not classifier.stop_reason_.startswith("interrupted"):
-        shutil.rmtree(path / _CHECKPOINT)
+        _remove_checkpoint(path)
     return run
 
 
-def _prepare(folder: Path, resume: bool) -> Path:
+@contextmanager
+def _usable(folder: Path) -> Iterator[None]:
+    """Failures of the file system, as one sentence."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or error
+        raise FileError(f"--out must be a folder, got {str(folder)!r} ({why}).") from None
+
+
+def _check_place(folder: Path, resume: bool) -> None:
     """Refuse to write over another run."""
     if folder.exists() and not folder.is_dir():
         raise FileError(f"--out must be a folder, got the file {str(folder)!r}.")
@@ -221,18 +264,18 @@ def _prepare(folder: Path, resume: bool) -> Path:
         raise FileError(
             f"--resume must name a run that has not ended, got {str(folder)!r}, which is complete."
         )
-    if there and not (resume and there <= {_RUN, _FRONT, _CASCADE, _HISTORY, _CHECKPOINT}):
+    if there and not (resume and _CHECKPOINT in there):
         hint = "--resume goes on with it" if _CHECKPOINT in there else "name another"
         raise FileError(
             f"--out must be a new or empty folder, got {str(folder)!r}, which has "
             f"{sorted(there)[0]!r}; {hint}."
         )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        why = error.strerror or error
-        raise FileError(f"--out must be a folder, got {str(folder)!r} ({why}).") from None
-    return folder
+
+
+def _remove_checkpoint(folder: Path) -> None:
+    """Delete it under another name, so that half of one is never taken for a search to resume."""
+    spent = (folder / _CHECKPOINT).rename(folder / f"{_CHECKPOINT}{UNFINISHED}")
+    shutil.rmtree(spent)
 
 
 def _about(
@@ -257,6 +300,9 @@ def _about(
 
 def _write(run: Run, classifier: EMSCOClassifier) -> None:
     """All files of a run; the one that makes it complete comes last."""
+    for name in (_FRONT, _CASCADE, _HISTORY, _RUN):
+        for left in run.folder.glob(f"{name}.*{UNFINISHED}"):  # by one that was killed here
+            left.unlink()
     run.front.save(run.folder / _FRONT)
     run.cascade.save(run.folder / _CASCADE)
     with write_table(run.folder / _HISTORY) as table:
@@ -288,6 +334,14 @@ class DecisionCounts:
     cost: float
     cost_of_everything: float
 
+    @classmethod
+    def of(cls, cascade: Cascade, n_rows: int, exits: IntArray) -> DecisionCounts:
+        """Add up what rows have cost that left so; the same however they were cut into chunks."""
+        n_accepted = int(exits.sum())
+        cost = exits @ cascade.stage_costs + (n_rows - n_accepted) * cascade.stage_costs[-1]
+        everything = n_rows * cascade.costs.total
+        return cls(n_rows, n_accepted, tuple(exits.tolist()), float(cost), everything)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return asdict(self)
@@ -314,19 +368,28 @@ def decide_file(
     report : callable, optional
         ``report(n_rows)`` is called with the rows decided so far.
     """
+    if Path(new).resolve() == Path(out).resolve():
+        raise ParameterError(f"--out must be another file than NEW, got {str(out)!r} for both.")
     names = cascade.design.names
     exits = np.zeros(cascade.n_stages, dtype=np.int64)
-    n_rows, cost = 0, 0.0
+    n_rows = 0
     with write_table(out) as table:
         for chunk in read_chunks(new, names, keep):
             check_finite(chunk.rows, names, str(new), chunk.first + 1)
             decisions = cascade.decide_rows(chunk.rows)
-            table.write({**chunk.kept, **decisions.columns()})
+            table.write(_side_by_side(chunk.kept, decisions.columns()))
             leaving = decisions.stage[decisions.accepted] - 1
             exits += np.bincount(leaving, minlength=len(exits))
-            cost += float(decisions.cost.sum())
             n_rows += len(decisions)
             if report:
                 report(n_rows)
-    everything = n_rows * cascade.costs.total
-    return DecisionCounts(n_rows, int(exits.sum()), tuple(exits.tolist()), cost, everything)
+    return DecisionCounts.of(cascade, n_rows, exits)
+
+
+def _side_by_side(kept: Columns, decided: Columns) -> Columns:
+    if twice := [name for name in kept if name in decided]:
+        raise ParameterError(
+            f"--keep must name columns other than those of decisions ({', '.join(decided)}), got "
+            f"{twice[0]!r}; rename it."
+        )
+    return {**kept, **decided}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["Chunk", "TableWriter", "column_names", "read_chunks", "read_labelled", "write_table"]
 
 _ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
-_BLOCK = 2**24  # bytes of CSV at a time
+_BLOCK = 2**22  # bytes of CSV at a time, and so of the longest row
 _ROWS = 2**17  # rows of Parquet at a time
+_BUFFER = 2**16  # bytes of a Parquet column at a time, however large its groups of rows are
 _BAD_VALUE = re.compile(r"In CSV column #(\d+): .*invalid value '(.*)'", re.DOTALL)
+_RAGGED = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 Values: TypeAlias = Mapping[str, Any]
 
@@ -56,10 +59,7 @@ def column_names(path: PathLike) -> list[str]:
             import pyarrow.parquet as pq
 
             return list(pq.read_schema(path).names)
-        from pyarrow import csv as arrow_csv
-
-        with arrow_csv.open_csv(path) as reader:
-            return list(reader.schema.names)
+        return list(_csv_schema(path).names)
 
 
 def read_labelled(
@@ -69,25 +69,24 @@ def read_labelled(
 
     `names` are the features to read, in that order; by default all columns but the target.
     """
-    table = _read_whole(path)
-    _check_names(path, table.column_names, [target])
-    if names is None:
-        names = [name for name in table.column_names if name != target]
-    _check_names(path, table.column_names, names)
+    there = column_names(path)
+    _check_names(path, there, [target])
+    names = tuple(name for name in there if name != target) if names is None else tuple(names)
+    _check_names(path, there, names)
     if not names:
         raise DataError(f"{path} must have a column beside {target!r}, got none.")
-    labels = table.column(target)
-    if labels.null_count:
-        row = int(np.argmax(labels.is_null().to_numpy()))
-        raise DataError(f"{path} must have a label in every row, got none in row {row + 1}.")
-    values = labels.to_numpy()
-    if values.dtype == object:
-        values = values.astype(str)
-    return _numbers(path, table, tuple(names)), values, tuple(names)
+    with _readable(path) as kind:
+        table = _read_whole(path, kind, [*names, target], names)
+        if not table.num_rows:
+            raise DataError(f"{path} must have rows, got none.")
+        return _numbers(path, table, names), _labels(path, table.column(target)), names
 
 
 def read_chunks(path: PathLike, names: Sequence[str], keep: Sequence[str] = ()) -> Iterator[Chunk]:
-    """The features called `names`, in that order, and columns to keep, some rows at a time."""
+    """The features called `names`, in that order, and columns to keep, some rows at a time.
+
+    The first chunk has no rows, so that the columns of a file without rows are known, too.
+    """
     columns = list(dict.fromkeys([*names, *keep]))
     _check_names(path, column_names(path), columns)
     first = 0
@@ -139,16 +138,29 @@ class TableWriter:
 @contextmanager
 def write_table(path: PathLike) -> Iterator[TableWriter]:
     """A writer for a CSV or Parquet file; where the block fails, the file stays as it was."""
+    import pyarrow as pa
+
     kind = _kind(path)
+    if Path(path).is_dir():
+        raise FileError(f"{path} must be a file that can be written, got a folder.")
     try:
-        with writing_atomically(path) as file:
-            writer = TableWriter(file, kind)
+        with writing_atomically(path) as file, _compressed(path, file) as stream:
+            writer = TableWriter(stream, kind)
             yield writer
             writer.close()
     except OSError as error:
         raise FileError(
             f"{path} must be a file that can be written ({error.strerror or error})."
         ) from error
+    except pa.ArrowException as error:
+        raise FileError(f"{path} must be able to hold the table: {_first_line(error)}.") from None
+
+
+def _compressed(path: PathLike, file: IO[bytes]) -> AbstractContextManager[Any]:
+    if os.fspath(path).lower().endswith(".gz"):
+        # Without name and time: the same table is the same bytes.
+        return gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+    return nullcontext(file)
 
 
 def _kind(path: PathLike) -> str:
@@ -165,54 +177,72 @@ def _readable(path: PathLike) -> Iterator[str]:
     import pyarrow as pa
 
     try:
-        yield _kind(path)
+        kind = _kind(path)
+        if Path(path).is_dir():
+            raise FileError(f"{path} must be a file that can be read, got a folder.")
+        yield kind
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else _first_line(error)
         raise FileError(f"{path} must be a file that can be read ({why}).") from None
-    except pa.ArrowException as error:
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         raise DataError(_what_is_bad(path, error)) from None
 
 
 def _what_is_bad(path: PathLike, error: Exception) -> str:
     if found := _BAD_VALUE.search(str(error)):
-        column, value = int(found[1]), found[2]
-        name, row = _where(path, column, value)
-        return f"{path} must hold numbers only, got {value!r} in column {name!r}{row}."
+        column, value = int(found[1]), found[2].strip()
+        name = column_names(path)[column]
+        row = _first_row(
+            path, lambda cells: [cell.strip() for cell in cells[column : column + 1]] == [value]
+        )
+        where = f"in column {name!r}" + (f", row {row}" if row else "")
+        return f"{path} must hold numbers only, got {value!r} {where}."
+    if found := _RAGGED.search(str(error)):
+        n_columns = int(found[1])
+        row = _first_row(path, lambda cells: len(cells) != n_columns)
+        where = f" in row {row}" if row else ""
+        return f"{path} must have {n_columns} values in every row, got {found[2]}{where}."
     return f"{path} must be a whole table: {_first_line(error)}."
 
 
-def _where(path: PathLike, column: int, value: str) -> tuple[str, str]:
-    """The name of a column of a CSV file, and the first row that has a value there."""
+def _first_row(path: PathLike, is_meant: Callable[[list[str]], bool]) -> int | None:
+    """Number of the first row of a CSV file that is meant; blank lines are no rows."""
     import pyarrow as pa
 
-    with TextIOWrapper(pa.input_stream(path, compression="detect"), newline="") as text:
-        lines = csv.reader(text)
-        name = next(lines)[column]
-        for row, line in enumerate(lines, start=1):
-            if len(line) > column and line[column] == value:
-                return name, f", row {row}"
-    return name, ""
+    content = pa.input_stream(path, compression="detect")
+    with TextIOWrapper(content, "utf-8-sig", "replace", newline="") as text, suppress(csv.Error):
+        rows = (cells for cells in csv.reader(text) if cells)
+        next(rows, None)
+        for row, cells in enumerate(rows, start=1):
+            if is_meant(cells):
+                return row
+    return None
 
 
 def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
 
 
-def _read_whole(path: PathLike) -> pa.Table:
-    with _readable(path) as kind:
-        if kind == "parquet":
-            import pyarrow.parquet as pq
+def _read_whole(path: PathLike, kind: str, columns: list[str], names: tuple[str, ...]) -> pa.Table:
+    if kind == "parquet":
+        import pyarrow.parquet as pq
 
-            return pq.read_table(path)
-        from pyarrow import csv as arrow_csv
+        with pq.ParquetFile(path) as file:
+            return file.read(columns)
+    from pyarrow import csv as arrow_csv
 
-        return arrow_csv.read_csv(path)
+    types = _feature_types(path, names)
+    conversion = arrow_csv.ConvertOptions(
+        include_columns=columns, column_types=types, strings_can_be_null=True
+    )
+    return arrow_csv.read_csv(path, **_csv_options(), convert_options=conversion)
 
 
 def _parquet_batches(path: PathLike, columns: list[str]) -> Iterator[pa.RecordBatch]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
+        yield file.schema_arrow.empty_table()
         yield from file.iter_batches(batch_size=_ROWS, columns=columns)
 
 
@@ -223,19 +253,37 @@ def _csv_batches(
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    with arrow_csv.open_csv(path) as reader:
-        guessed = reader.schema
-    features = set(names)
-    types = {name: pa.string() for name in columns if name not in features}
-    for name in features:
-        types[name] = pa.bool_() if guessed.field(name).type == pa.bool_() else pa.float64()
-    reader = arrow_csv.open_csv(
-        path,
-        read_options=arrow_csv.ReadOptions(block_size=_BLOCK),
-        convert_options=arrow_csv.ConvertOptions(include_columns=columns, column_types=types),
-    )
-    with reader:
+    types = dict.fromkeys(columns, pa.string()) | _feature_types(path, names)
+    conversion = arrow_csv.ConvertOptions(include_columns=columns, column_types=types)
+    with arrow_csv.open_csv(path, **_csv_options(), convert_options=conversion) as reader:
+        yield reader.schema.empty_table()
         yield from reader
+
+
+def _csv_options() -> dict[str, Any]:
+    from pyarrow import csv as arrow_csv
+
+    return {
+        "read_options": arrow_csv.ReadOptions(block_size=_BLOCK),
+        "parse_options": arrow_csv.ParseOptions(newlines_in_values=True),
+    }
+
+
+def _csv_schema(path: PathLike) -> pa.Schema:
+    """Names of the columns, and types guessed from the first block."""
+    from pyarrow import csv as arrow_csv
+
+    with arrow_csv.open_csv(path, **_csv_options()) as reader:
+        return reader.schema
+
+
+def _feature_types(path: PathLike, names: Sequence[str]) -> dict[str, Any]:
+    """Truth values where a CSV file begins with such, else numbers: other text is refused."""
+    import pyarrow as pa
+
+    guessed = _csv_schema(path)
+    truth = {name for name in names if guessed.field(name).type == pa.bool_()}
+    return {name: pa.bool_() if name in truth else pa.float64() for name in names}
 
 
 def _check_names(path: PathLike, there: Sequence[str], wanted: Sequence[str]) -> None:
@@ -254,13 +302,30 @@ def _numbers(path: PathLike, table: Any, names: tuple[str, ...]) -> FloatArray:
     for i, name in enumerate(names):
         column = table.column(name)
         kind = column.type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or kind == pa.bool_()):
+        if pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
+            column = column.cast(pa.float64())
+        elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
             what = "nothing" if pa.types.is_null(kind) else "text" if _is_text(kind) else str(kind)
             raise DataError(f"{path} must hold numbers only, got {what} in column {name!r}.")
-        if kind == pa.bool_():
-            column = column.cast(pa.int8())
         rows[:, i] = column.to_numpy(zero_copy_only=False)
     return rows
+
+
+def _labels(path: PathLike, column: Any) -> AnyArray:
+    """Labels as numbers, truth values or text; none may be missing."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    missing = column.is_null(nan_is_null=True).to_numpy()
+    if missing.any():
+        row = int(np.argmax(missing)) + 1
+        raise DataError(f"{path} must have a label in every row, got none in row {row}.")
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        values: AnyArray = column.to_numpy()
+        return values
+    return np.asarray(column.cast(pa.string()).to_pylist(), dtype=np.str_)
 
 
 def _is_text(kind: Any) -> bool:

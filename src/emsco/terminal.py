@@ -62,7 +62,7 @@ def front_table(
             *_figures(point),
             str(point.n_tied),
             *(_figures(front.tests[i]) if front.tests else ()),
-            *([first] if room >= _LEAST_ROOM else []),
+            *([Text(first)] if room >= _LEAST_ROOM else []),
             style="bold" if point is chosen else "",
         )
     return table
@@ -90,7 +90,7 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
     for j, (n_left, cost) in enumerate(zip(counts.exits, cascade.stage_costs, strict=True)):
         buys = ", ".join(cascade.design.features(j))
         share = f"{n_left / n_rows:.1%}"
-        table.add_row(f"stage {j + 1}", f"{n_left:,}", share, f"{cost:g}", buys)
+        table.add_row(f"stage {j + 1}", f"{n_left:,}", share, f"{cost:g}", Text(buys))
     rejected = counts.n_rows - counts.n_accepted
     share, cost = f"{rejected / n_rows:.1%}", cascade.stage_costs[-1]
     table.add_row("rejected", f"{rejected:,}", share, f"{cost:g}", "")
@@ -139,6 +139,7 @@ def _shown(
     by_cost = [first[objectives] for objectives in sorted(first)]
     if len(by_cost) <= most:
         return by_cost, len(by_cost)
-    picked = {by_cost[round(p)] for p in np.linspace(0, len(by_cost) - 1, max(1, most - 1))}
-    picked |= {i for i in by_cost if front[i] is chosen}
+    picked = {i for i in by_cost if front[i] is chosen}
+    spread = np.linspace(0, len(by_cost) - 1, most - len(picked))
+    picked |= {by_cost[round(p)] for p in spread}
     return [i for i in by_cost if i in picked], len(by_cost)
