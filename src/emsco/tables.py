@@ -146,8 +146,10 @@ def write_table(path: PathLike) -> Iterator[TableWriter]:
     try:
         with writing_atomically(path) as file, _compressed(path, file) as stream:
             writer = TableWriter(stream, kind)
-            yield writer
-            writer.close()
+            try:
+                yield writer
+            finally:
+                writer.close()  # however the block ends: Parquet's would do so later, and complain
     except OSError as error:
         raise FileError(
             f"{path} must be a file that can be written ({error.strerror or error})."
