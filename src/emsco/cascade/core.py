@@ -22,6 +22,7 @@ from emsco.errors import DataError
 from emsco.files import PathLike, read_document, write_document
 from emsco.rows import check_finite, table_rows
 from emsco.subsets.scaling import Scaling
+from emsco.threads import by_parts
 
 __all__ = ["Cascade"]
 
@@ -244,15 +245,22 @@ class Cascade:
 
     def decide_rows(self, rows: FloatArray) -> Decisions:
         """Decide rows that need no check: float64, finite, columns in the design's order."""
-        stage, winner, confidence = self.stages.judge(rows, 0, self.n_stages)
-        last = np.minimum(stage, self.n_stages - 1)
-        return Decisions(
-            guesses=self.classes[winner],
-            accepted=stage < self.n_stages,
-            confidence=confidence,
-            stage=last + 1,
-            cost=self.stage_costs[last],
-        )
+        n_rows, n_stages = len(rows), self.n_stages
+        guesses = np.empty(n_rows, dtype=self.classes.dtype)
+        accepted = np.empty(n_rows, dtype=np.bool_)
+        confidence, cost = np.empty(n_rows), np.empty(n_rows)
+        stage = np.empty(n_rows, dtype=np.int64)
+        paid = np.append(self.stage_costs, self.stage_costs[-1])  # by exit; rejected rows pay all
+
+        def decide_part(p: slice) -> None:
+            left, winner, confidence[p] = self.stages.judge(rows[p], 0, n_stages)
+            accepted[p] = left < n_stages
+            cost[p] = paid[left]
+            guesses[p] = self.classes[winner]
+            np.minimum(left + 1, n_stages, out=stage[p])
+
+        by_parts(n_rows, decide_part)
+        return Decisions(guesses, accepted, confidence, stage, cost)
 
     def _exits(self, decisions: Decisions, right: BoolArray) -> tuple[ExitReport, ...]:
         reports = []

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,9 +18,6 @@ from emsco.subsets.models import Models
 from emsco.subsets.scaling import Scaling
 
 __all__ = ["Stages"]
-
-_MANY = 100_000  # rows from which on threads are worth their start
-_MOST_THREADS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,21 +92,7 @@ class Stages:
         stage = np.empty(len(rows), dtype=np.int64)
         winner = np.empty(len(rows), dtype=np.int64)
         confidence = np.empty(len(rows))
-        if len(rows) < _MANY:
-            self.judge_into(rows, first, end, stage, winner, confidence)
-            return stage, winner, confidence
-        n_threads = min(os.cpu_count() or 1, _MOST_THREADS)
-        edges = np.linspace(0, len(rows), n_threads + 1, dtype=np.int64).tolist()
-        parts = [slice(*edge) for edge in pairwise(edges)]
-        with ThreadPoolExecutor(n_threads) as threads:
-            jobs = [
-                threads.submit(
-                    self.judge_into, rows[p], first, end, stage[p], winner[p], confidence[p]
-                )
-                for p in parts
-            ]
-        for job in jobs:
-            job.result()
+        self.judge_into(rows, first, end, stage, winner, confidence)
         return stage, winner, confidence
 
     def judge_into(

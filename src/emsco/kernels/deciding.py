@@ -13,7 +13,7 @@ _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.6931471803691238
 _LN2_LOW = 1.9082149292705877e-10
 _LARGEST = 700.0
-_ROWS = 64  # decided side by side, so that they share SIMD lanes and stay in cache
+_ROWS = 128  # decided side by side, so that they share SIMD lanes and stay in cache
 
 
 @helper()
@@ -44,6 +44,15 @@ def _exp_of_minus(x):
 @helper()
 def _confidence(logit):
     return 1.0 / (1.0 + _exp_of_minus(abs(logit)))
+
+
+@kernel()
+def count_unusable(values, largest):
+    """How many values are NaN or larger than `largest` in size."""
+    n_unusable = 0
+    for i in range(len(values)):
+        n_unusable += not abs(values[i]) <= largest
+    return n_unusable
 
 
 @kernel()
@@ -142,19 +151,18 @@ def decide_rows(
     length = min(n_rows, _ROWS)
     values = np.empty((n_features, length))  # standardised, a feature's rows side by side
     ready = np.empty(n_features, dtype=np.bool_)
-    logit, last = np.empty(length), np.empty(length)
+    logits = np.empty((n_stages, length))
+    last, surest = np.empty(length), np.empty(length)
     unsure, sure = _logit_bounds(min_confidence)
     for start in range(0, n_rows, _ROWS):
         n = min(_ROWS, n_rows - start)
         rows = X[start : start + n]
         ready[:] = False
-        stage[start : start + n] = n_stages
-        n_left = n
-        for j in range(first, end):
-            if n_left == 0:
-                break
+        surest[:] = -1.0
+        n_left, j = n, first
+        while n_left > 0 and j < end:  # all rows, until none is left: cheaper than picking some
             for r in range(n):
-                logit[r] = coefs[j, 0]
+                logits[j, r] = coefs[j, 0]
             for i in range(1, sizes[j]):
                 c, b = columns[j, i] - 1, coefs[j, i]
                 if not ready[c]:
@@ -163,23 +171,24 @@ def decide_rows(
                     for r in range(n):
                         values[c, r] = (rows[r, c] - middle) * scale
                 for r in range(n):
-                    logit[r] += b * values[c, r]
-            n_left, n_close = 0, 0
-            for r in range(n):  # without branches, which no one could predict
-                undecided = stage[start + r] == n_stages
-                size = abs(logit[r])
-                leaves = undecided & (size > sure)
-                last[r] = logit[r] if undecided else last[r]
-                stage[start + r] = j if leaves else stage[start + r]
-                n_left += undecided & ~leaves
-                n_close += undecided & ~leaves & ~(size < unsure)
-            if n_close == 0:
-                continue
+                    logits[j, r] += b * values[c, r]
             for r in range(n):
-                close = stage[start + r] == n_stages and not abs(logit[r]) < unsure
-                if close and _confidence(logit[r]) >= min_confidence:
+                surest[r] = max(surest[r], abs(logits[j, r]))
+            n_left = 0
+            for r in range(n):
+                n_left += 1 if not surest[r] > sure else 0
+            j += 1
+        n_judged = j
+        for r in range(n):
+            stage[start + r] = n_stages
+            for j in range(first, n_judged):
+                last[r] = logits[j, r]
+                size = abs(last[r])
+                if size > sure or (not size < unsure and _confidence(size) >= min_confidence):
                     stage[start + r] = j
-                    n_left -= 1
+                    break
         for r in range(n):
             winner[start + r] = 1 if last[r] > 0.0 else 0
-            confidence[start + r] = _confidence(last[r])
+        for r in range(n):  # apart and in place, so that it is done in SIMD lanes
+            last[r] = _confidence(last[r])
+        confidence[start : start + n] = last[:n]

@@ -1,0 +1,28 @@
+"""Rows in parts, one for each thread, where there are enough of them to be worth it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+
+__all__ = ["by_parts"]
+
+_MANY = 100_000  # rows from which on threads are worth their start
+_MOST_THREADS = 8
+
+T = TypeVar("T")
+
+
+def by_parts(n_rows: int, job: Callable[[slice], T]) -> list[T]:
+    """What `job` makes of slices that cover all rows, in their order; of a single one for few."""
+    if n_rows < _MANY:
+        return [job(slice(0, n_rows))]
+    n_threads = min(os.cpu_count() or 1, _MOST_THREADS)
+    edges = np.linspace(0, n_rows, n_threads + 1, dtype=np.int64).tolist()
+    with ThreadPoolExecutor(n_threads) as threads:
+        return list(threads.map(job, [slice(*edge) for edge in pairwise(edges)]))
