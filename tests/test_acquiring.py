@@ -247,6 +247,11 @@ class TestIds:
     def test_may_be_any_sequence(self, cascade, wanted, ids):
         assert_same_bits(cascade.run(ids, Source()), picked(wanted, slice(3)))
 
+    def test_of_an_array_reach_the_source_as_plain_numbers(self, cascade):
+        source = Source()
+        assert cascade.run(np.arange(3), source).ids.dtype == np.int64
+        assert {type(one) for _, ids in source.asked for one in ids} == {int}
+
     def test_are_a_column_of_the_table(self, cascade):
         table = cascade.run([4, 2], Source()).to_pandas()
         assert table["id"].tolist() == [4, 2]
@@ -525,7 +530,7 @@ class TestFailures:
         assert caught[0].filename == __file__
         message = (
             "2 of 2 rows were rejected because their features could not be acquired; "
-            "the column reasons says why."
+            "`reasons` says why."
         )
         assert str(caught[0].message) == message
 
@@ -537,6 +542,18 @@ class TestFailures:
 
 
 class TestTimeouts:
+    def test_what_a_task_group_wraps_is_named(self, cascade):
+        async def fail():
+            raise ConnectionError("closed")
+
+        async def acquire(names, ids):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fail())
+
+        with failed(3, 3):
+            decisions = arun(cascade, IDS[:3], acquire, retries=0)
+        assert set(decisions.reasons) == {"could not be acquired: ConnectionError: closed"}
+
     def test_count_as_failures_and_say_so(self, cascade, wanted):
         async def acquire(names, ids):
             await asyncio.sleep(10 if ids == [7] else 0)
@@ -811,6 +828,11 @@ class TestParameters:
         sentence = "acquire must be a plain function, got an async one; await arun()."
         with pytest.raises(ParameterError, match=whole(sentence)):
             cascade.run(IDS, Source().later)
+
+    def test_a_plain_source_is_refused_where_it_is_awaited(self, cascade):
+        sentence = "acquire must be an async function here, got one that returns array"
+        with pytest.raises(ParameterError, match=sentence):
+            arun(cascade, IDS, Source())
 
 
 def test_the_rows_of_these_tests_leave_everywhere(wanted):

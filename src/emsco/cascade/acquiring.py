@@ -91,25 +91,36 @@ async def run_async(
     if timeout is not None:
         check_number("timeout", timeout, 0, np.inf, "(]")
     batches = _batches(stages, ids, acquire, budget, batch_size)
-    waiting, done = iter(batches), count(1)
+    waiting, done, stopping = iter(batches), count(1), asyncio.Event()
 
     async def work() -> None:
         for batch in waiting:
             while batch.needs:
-                await _ask_async(batch, acquire, timeout, retries)
-                _heed_cancelling()
+                await _ask_async(batch, acquire, timeout, retries, stopping)
             if report:
                 report(next(done), len(batches))
 
+    tasks = [asyncio.create_task(work()) for _ in range(min(concurrency, len(batches)))]
     try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(concurrency, len(batches))):
-                group.create_task(work())
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in ended:
+            task.result()  # raises what no source did: those end in reasons
     except asyncio.CancelledError as cancelled:
+        await _cancel(tasks, stopping)
         # Not an exception of our own: asyncio.timeout() looks for this very class.
         cancelled.__dict__["decisions"] = _stopped(batches, "cancelled")
         raise
+    except BaseException:
+        await _cancel(tasks, stopping)
+        raise
     return _joined(batches)
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[None]], stopping: asyncio.Event) -> None:
+    stopping.set()
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _ask(batch: Batch, acquire: Acquire, retries: Retries) -> None:
@@ -128,23 +139,41 @@ def _ask(batch: Batch, acquire: Acquire, retries: Retries) -> None:
 
 
 async def _ask_async(
-    batch: Batch, acquire: AsyncAcquire, timeout: float | None, retries: Retries
+    batch: Batch,
+    acquire: AsyncAcquire,
+    timeout: float | None,
+    retries: Retries,
+    stopping: asyncio.Event,
 ) -> None:
     for pause in retries.pauses():
         deadline = asyncio.timeout(timeout)
         try:
             async with deadline:
-                table = await acquire(batch.needs, batch.ids)
+                table = await _awaitable(acquire(batch.needs, batch.ids))
+        except ParameterError:
+            raise
         except (Exception, asyncio.CancelledError) as error:  # a source may cancel what it awaits
-            _heed_cancelling()
+            if stopping.is_set():
+                raise asyncio.CancelledError from None
             if pause is None:
                 late = f"no answer within {timeout:g} s" if deadline.expired() else None
                 batch.reject(_failure(error, late))
             else:
                 await asyncio.sleep(pause)
         else:
+            if stopping.is_set():  # a source that took no notice of being cancelled
+                raise asyncio.CancelledError
             _hand_over(batch, table)
             return
+
+
+def _awaitable(answer: Any) -> Awaitable[Any]:
+    if not inspect.isawaitable(answer):
+        raise ParameterError(
+            f"acquire must be an async function here, got one that returns {brief(answer)}; a "
+            "plain one goes with run()."
+        )
+    return answer
 
 
 def _hand_over(batch: Batch, table: Any) -> None:
@@ -154,14 +183,9 @@ def _hand_over(batch: Batch, table: Any) -> None:
         batch.reject(_failure(error))
 
 
-def _heed_cancelling() -> None:
-    """Stop where this task has been cancelled, even if `acquire` took no notice."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
-
-
 def _failure(error: BaseException, words: str | None = None) -> str:
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]  # what a TaskGroup wraps
     words = words or ": ".join(filter(None, (type(error).__name__, str(error))))
     return f"could not be acquired: {words}"
 
@@ -177,7 +201,7 @@ def _batches(
         raise ParameterError(f"ids must be a sequence, one id per row, got {brief(ids)}.")
     if not callable(acquire):
         raise ParameterError(f"acquire must be a function of names and ids, got {brief(acquire)}.")
-    rows = list(ids)
+    rows = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)  # drivers know plain numbers
     limit = check_budget(budget)
     size = len(rows) or 1
     if batch_size is not None:
@@ -198,7 +222,7 @@ def _joined(batches: Sequence[Batch]) -> Decisions:
     if n_failed := sum(batch.n_failed for batch in batches):
         warnings.warn(
             f"{n_failed} of {len(decisions)} rows were rejected because their features could not "
-            "be acquired; the column reasons says why.",
+            "be acquired; `reasons` says why.",
             stacklevel=4,
         )
     return decisions
