@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 
 import numpy as np
 from numba import njit
 from timing import CORES, SEED, best_of
 
-from emsco.datasets import load, paper_split
+from emsco.datasets import Dataset, load, paper_split
 from emsco.kernels.bits import popcount
 from emsco.scoring import Evaluator, Scores
 from emsco.search.evolution import EvolutionSearch, EvolutionSettings
@@ -22,9 +23,15 @@ BARE_PAIRS = 50_000_000
 CREDIT_MEMORY = 14 * 2**30
 
 
+@cache
+def dataset(name: str) -> Dataset:
+    """A data set by name; once, since the costs of Synthetic15 take a forest to make."""
+    return load(name, SEED)
+
+
 def evaluator(name: str, max_stages: int, n_jobs: int = CORES) -> Evaluator:
     """A fresh evaluator, with a bank that has fitted nothing yet."""
-    data = load(name, SEED)
+    data = dataset(name)
     train, held_out, _ = paper_split(len(data.X), SEED)
     split = SplitRows.cut(data.X, data.y, train, held_out)
     bank = SubsetBank([split], data.X.shape[1], n_jobs=n_jobs)
@@ -48,7 +55,7 @@ def solve(
 def evolved(name: str, max_stages: int) -> Scores:
     """What an evolution finds first, as the estimator lets it do in large spaces."""
     scorer = evaluator(name, max_stages)
-    costs = load(name, SEED).costs.costs
+    costs = dataset(name).costs.costs
     search = EvolutionSearch(costs, EvolutionSettings(max_stages), np.random.default_rng(SEED))
     return run_search(search, scorer).scores
 

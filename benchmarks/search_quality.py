@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 
 import numpy as np
-from exact_speed import evaluator
+from exact_speed import dataset, evaluator
 from joblib import Parallel, delayed
 from timing import CORES, SEED
 
-from emsco.datasets import load
 from emsco.design import default_max_stages
 from emsco.quality import FrontQuality
 from emsco.scoring import Evaluator, Scores
@@ -80,7 +80,7 @@ def one_run(
 ) -> tuple[dict[int, FrontQuality], int, float]:
     """Quality at each mark, subsets fitted for it, and seconds."""
     scorer = evaluator(data, max_stages, n_jobs=1)
-    costs = load(data, SEED).costs
+    costs = dataset(data).costs
     started = time.perf_counter()
     fronts = follow(open_search(search, data, costs.costs, max_stages, seed), scorer, costs.total)
     seconds = time.perf_counter() - started
@@ -91,15 +91,22 @@ def one_run(
 def all_runs(
     data: str, max_stages: int, seeds: int, searches: Sequence[str], truth: Scores | None
 ) -> dict[str, list[tuple[dict[int, FrontQuality], int, float]]]:
-    """Every search with every seed, in processes."""
-    jobs = [(search, seed) for search in searches for seed in range(seeds)]
-    results = Parallel(n_jobs=CORES)(
+    """Every search with every seed, in processes; Ctrl-C keeps the seeds that all have run."""
+    jobs = [(search, seed) for seed in range(seeds) for search in searches]
+    results = Parallel(n_jobs=CORES, return_as="generator")(
         delayed(one_run)(data, max_stages, search, seed, truth) for search, seed in jobs
     )
     runs: dict[str, list] = {search: [] for search in searches}
-    for (search, _), result in zip(jobs, results, strict=True):
-        runs[search].append(result)
-    return runs
+    try:
+        for (search, seed), (quality, n_subsets, seconds) in zip(jobs, results, strict=True):
+            runs[search].append((quality, n_subsets, seconds))
+            volume = quality[BUDGET].hypervolume
+            note = f"{data} {search} seed {seed}: hypervolume {volume:.5f}, {seconds:.0f} s"
+            print(note, file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+    complete = min(map(len, runs.values()))
+    return {search: found[:complete] for search, found in runs.items()}
 
 
 def report_found(seeds: int, searches: Sequence[str]) -> None:
@@ -130,15 +137,16 @@ def report_found(seeds: int, searches: Sequence[str]) -> None:
 def report_volume(seeds: int, searches: Sequence[str], sets: Sequence[str]) -> None:
     """Hypervolume where the true front is not known, and in how many seeds ours is best."""
     for data in sets:
-        k = default_max_stages(load(data, SEED).X.shape[1])
+        k = default_max_stages(dataset(data).X.shape[1])
         runs = all_runs(data, k, seeds, searches, None)
+        n_seeds = len(runs["evolution"])
         ours = np.array([q[BUDGET].hypervolume for q, _, _ in runs["evolution"]])
-        print(f"{data}, {k} stages, {seeds} seeds")
+        print(f"{data}, {k} stages, {n_seeds} seeds")
         for search, results in runs.items():
             volume = np.array([q[BUDGET].hypervolume for q, _, _ in results])
             print(
                 f"  {search:9} hypervolume {volume.mean():.5f}, worst {volume.min():.5f}; "
-                f"evolution is at least as good in {int((ours >= volume).sum())} of {seeds}; "
+                f"evolution is at least as good in {int((ours >= volume).sum())} of {n_seeds}; "
                 f"subsets {np.mean([n for _, n, _ in results]):,.0f}, "
                 f"{np.mean([s for _, _, s in results]):.1f} s; at "
                 + ", ".join(
