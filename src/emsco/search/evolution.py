@@ -23,7 +23,7 @@ from emsco.subsets.slots import UNBOUNDED, SlotTable
 
 __all__ = ["EvolutionSearch", "EvolutionSettings"]
 
-_SLOPES = (0.1, 0.0)  # how the gaps of successive generations are measured
+_SLOPE = 0.1  # share of all shortfalls that a gap counts beside the smallest
 _POOL = 4096
 _PER_PARENT = 40
 _DRAWS = 160
@@ -74,7 +74,6 @@ class _Line:
     def __init__(self, first: StageArray, total_cost: float) -> None:
         self.archive = Archive(first.shape[1], total_cost)
         self.asked = first
-        self.n_turns = 0
         self._total_cost = total_cost
         self._vectors = SlotTable(UNBOUNDED, n_words=3)
         self._pool = _Pool(self.archive.designs, np.zeros((0, 3)), np.zeros(0))
@@ -84,11 +83,10 @@ class _Line:
         self.archive.add(self.asked, scores)
         handicap = self._repeats(scores) / scores.n_rows
         self._pool.add(self.asked, self._points(scores), handicap)
-        self.n_turns += 1
 
     def join(self, other: _Line) -> None:
         """Take over all that another line has found."""
-        if other.n_turns:
+        if len(other.archive.designs):
             self.archive.add(other.archive.designs, other.archive.scores)
             self._pool.add(other._pool.designs, other._pool.points, other._pool.handicap)
 
@@ -96,9 +94,8 @@ class _Line:
         """The pool, cut, from the smallest handicapped gap behind the front up."""
         pool = self._pool
         gaps = np.empty(len(pool.points))
-        slope = _SLOPES[(self.n_turns - 1) % len(_SLOPES)]
         front = self._points(self.archive.front()[1])
-        load("breeding").measure_gaps(pool.points, front, slope, gaps)
+        load("breeding").measure_gaps(pool.points, front, _SLOPE, gaps)
         pool.keep(np.lexsort((rng.random(len(gaps)), gaps + pool.handicap))[:_POOL])
         return pool
 
