@@ -2,12 +2,20 @@ import json
 import re
 import subprocess
 import sys
+import warnings
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from emsco import cli
+from emsco import EMSCOClassifier, cli
+from emsco.cascade import Cascade
 from emsco.errors import EMSCOError
+from emsco.front import ParetoFront
+from emsco.progress import RowProgress, SearchProgress
+
+NAMES = ("age", "pulse", "panel", "scan")
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +111,395 @@ def test_reproduce_refuses_a_folder_that_cannot_be_before_any_work(monkeypatch, 
     with pytest.raises(SystemExit, match="1"):
         cli.main()
     assert "--out must be a folder, got" in capsys.readouterr().err
+
+
+# fit, front, choose and decide
+
+
+@pytest.fixture
+def emsco(monkeypatch, capsys):
+    """Runs a command as a user does: its exit code, standard output and standard error."""
+
+    def call(*words):
+        monkeypatch.setattr("sys.argv", ["emsco", *map(str, words)])
+        monkeypatch.setenv("COLUMNS", "120")
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code
+        captured = capsys.readouterr()
+        return SimpleNamespace(code=code, out=captured.out, err=captured.err)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 2, size=240)
+    return rng.normal(size=(240, 4)) + y[:, None] * np.array([0.4, 0.8, 1.2, 1.6]), y
+
+
+@pytest.fixture(scope="module")
+def data(rows, tmp_path_factory):
+    """A CSV file with features and labels, and costs beside it."""
+    folder = tmp_path_factory.mktemp("data")
+    lines = [
+        f"{','.join(map(repr, row))},{label}"
+        for row, label in zip(*map(np.ndarray.tolist, rows), strict=True)
+    ]
+    (folder / "data.csv").write_text("\n".join([",".join((*NAMES, "sick")), *lines, ""]))
+    (folder / "costs.csv").write_text("feature,cost\nage,1\npulse,2\npanel,10\nscan,40\n")
+    (folder / "costs.json").write_text('{"scan": 40, "panel": 10, "pulse": 2, "age": 1}')
+    (folder / "costs.txt").write_text("1, 2, 10, 40\n")
+    return folder
+
+
+@pytest.fixture
+def fit(emsco, data, tmp_path):
+    """Fits on the data, to a folder run."""
+
+    def call(*words, costs="costs.csv"):
+        paths = (data / "data.csv", "--costs", data / costs, "--out", tmp_path / "run")
+        settings = ("--target", "sick", "--min-confidence", "0.8", "--max-stages", "3")
+        return emsco("fit", *paths, *settings, *words)
+
+    return call
+
+
+@pytest.fixture
+def run(fit, tmp_path):
+    assert fit().code == 0
+    return tmp_path / "run"
+
+
+def refuses(result, words):
+    """Exit code 1, the sentence alone on standard error, and nothing on standard output."""
+    assert (result.code, result.err, result.out) == (1, f"emsco: {words}\n", "")
+
+
+@pytest.fixture(scope="module")
+def estimated(rows):
+    clf = EMSCOClassifier([1, 2, 10, 40], 0.8, max_stages=3, random_state=0)
+    return clf.fit(*rows)
+
+
+@pytest.mark.parametrize("costs", ["costs.csv", "costs.json", "costs.txt"])
+def test_fit_finds_what_the_estimator_finds_with_costs_of_every_format(
+    fit, estimated, tmp_path, costs
+):
+    result = fit("--json", "--jobs", "1", costs=costs)
+    assert result.code == 0
+    found = json.loads(result.out)
+    figures = [point.figures() for point in estimated.front_]
+    assert [point["validation"] for point in found["front"]] == figures
+    assert found["chosen"] == estimated.front_.points.index(estimated.point_)
+    deployed = Cascade.load(tmp_path / "run" / "cascade.json")
+    assert np.array_equal(deployed.coefs, estimated.cascade_.coefs)
+    assert found["features"] == list(NAMES)
+    assert found["seed"] == 0
+
+
+def test_fit_shows_progress_on_one_stream_and_the_front_on_the_other(fit, tmp_path):
+    result = fit()
+    assert "designs settled" in result.err
+    assert "Search ended: the front is proven" in result.out
+    assert "▶" in result.out
+    run = tmp_path / "run"
+    assert result.out.endswith(
+        f"Written to {run}. Next: emsco front {run}, emsco decide {run} NEW.csv\n"
+    )
+
+
+def test_fit_settings_reach_the_search(fit, tmp_path):
+    words = ["--search=evolution", "--generations=3", "--population-size=8", "--seed=7"]
+    words += ["--held-out=0.25", "--prefer=knee", "--memory-limit=64MiB", "--refit"]
+    about = json.loads(fit("--json", *words).out)
+    assert about["stop_reason"] == "all 3 generations have run"
+    assert (about["seed"], about["held_out"]) == (7, 0.25)
+    front = ParetoFront.load(tmp_path / "run" / "front.json")
+    assert front[about["chosen"]] == front.knee()
+    assert front[0].n_rows == 60
+    assert about["settings"]["refit"] is True
+
+
+def test_fit_takes_files_of_ones_own_and_tests_on_the_last(emsco, data, rows, tmp_path):
+    header, *lines = (data / "data.csv").read_text().splitlines()
+    for name, part in (("a", lines[:120]), ("b", lines[120:200]), ("c", lines[200:])):
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *part, ""]))
+    paths = (
+        "--train",
+        tmp_path / "a.csv",
+        "--val",
+        tmp_path / "b.csv",
+        "--test",
+        tmp_path / "c.csv",
+    )
+    result = emsco("fit", *paths, "--target", "sick", "--out", tmp_path / "run", "--json")
+    X, y = rows
+    split = [(np.arange(120), np.arange(120, 200))]
+    by_hand = EMSCOClassifier(random_state=0, cv=split).fit(X[:200], y[:200])
+    points = json.loads(result.out)["front"]
+    assert [point["validation"] for point in points] == [p.figures() for p in by_hand.front_]
+    tests = [by_hand.front_.cascade(i).evaluate(X[200:], y[200:]) for i in range(len(points))]
+    assert [point["test"]["accuracy"] for point in points] == [test.accuracy for test in tests]
+    shown = emsco("front", tmp_path / "run").out
+    assert "held-out figures on 80 rows, tests on 40" in shown
+
+
+def test_fit_refuses_an_existing_run_and_a_complete_one_to_resume(fit, run):
+    which = f"got '{run}', which"
+    refuses(
+        fit(), f"--out must be a new or empty folder, {which} has 'cascade.json'; name another."
+    )
+    refuses(fit("--resume"), f"--resume must name a run that has not ended, {which} is complete.")
+
+
+def test_ctrl_c_during_a_fit_keeps_what_was_found_and_resume_goes_on(
+    fit, emsco, monkeypatch, tmp_path
+):
+    words = ("--search=evolution", "--generations=5", "--population-size=8")
+
+    def press(self, record):
+        if record.generation == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("always")
+        patch.setattr(SearchProgress, "generation", press)
+        result = fit(*words)
+    assert result.code == 130
+    assert (
+        "emsco: Search interrupted after 3 generations; what it has found so far is kept."
+        in result.err
+    )
+    assert result.err.endswith(f"emsco: interrupted; --resume goes on with {tmp_path / 'run'}.\n")
+    assert emsco("front", tmp_path / "run").code == 0
+    refuses(
+        fit(*words, "--resume", "--seed", 1),
+        f"checkpoint must be of this problem, got '{tmp_path / 'run' / 'checkpoint'}', which "
+        "differs in random_state; give what it was begun with, or name another folder.",
+    )
+    result = fit(*words, "--resume", "--json")
+    assert (result.code, json.loads(result.out)["stop_reason"]) == (0, "all 5 generations have run")
+    assert not (tmp_path / "run" / "checkpoint").exists()
+
+
+def test_ctrl_c_before_there_is_anything_to_keep_is_exit_code_130_too(fit, monkeypatch, tmp_path):
+    def press(path, target):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("emsco.runs.read_labelled", press)
+    result = fit()
+    assert (result.code, result.out) == (130, "")
+    assert result.err == f"emsco: interrupted; --resume goes on with {tmp_path / 'run'}.\n"
+
+
+def test_fit_warns_in_one_line(fit):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        result = fit("--min-confidence", "1")
+    words = "no design accepts any held-out row at min_confidence=1.0; lower it."
+    assert (result.code, result.err.splitlines()[-1]) == (0, f"emsco: {words}")
+
+
+def test_fit_refuses_files_and_options_by_name(emsco, fit, data, tmp_path):
+    out = ("--out", tmp_path / "run")
+    either = "either DATA or --train must be given, and not both."
+    refuses(emsco("fit", "--target", "sick", *out), either)
+    missing = f"{tmp_path}/none.csv must be a file that can be read (No such file or directory)."
+    refuses(emsco("fit", tmp_path / "none.csv", "--target", "sick", *out), missing)
+    names = "'age', 'pulse', 'panel', 'scan', 'sick'"
+    column = f"{data}/data.csv must have a column 'ill', got {names}."
+    refuses(emsco("fit", data / "data.csv", "--target", "ill", *out), column)
+    refuses(fit("--held-out", "2"), "held_out must be a number in (0, 1), got 2.0.")
+    assert not (tmp_path / "run").exists()
+    search = 'search must be one of "auto", "exact", "evolution", "paper", got \'best\'.'
+    refuses(fit("--search", "best"), search)
+    refuses(fit("--max-stages", "9"), "max_stages must be a whole number from 1 to 4, got 9.")
+
+
+def test_fit_without_a_target_or_with_text_for_a_number_is_wrong_usage(emsco, data, fit):
+    assert emsco("fit", data / "data.csv").code == 2
+    assert fit("--max-stages", "many").code == 2
+    assert fit("--seed", "-1").code == 2
+
+
+def test_front_lists_the_designs_within_limits(emsco, run):
+    found = ParetoFront.load(run / "front.json")
+    everything = json.loads(emsco("front", run, "--json").out)
+    assert [point["number"] for point in everything["front"]] == list(range(len(found)))
+    limit = sorted(point.cost for point in found)[len(found) // 2]
+    within = json.loads(emsco("front", run, "--max-cost", limit, "--json").out)["front"]
+    assert [point["number"] for point in within] == found.within(max_cost=limit)
+    assert 0 < len(within) < len(found)
+    shown = emsco("front", run, "--max-cost", limit, "--rows", 1).out
+    assert sum(bool(re.match(r"\W+\d+ +\d+\.\d%", line)) for line in shown.splitlines()) == 1
+
+
+def test_front_and_choose_say_how_near_the_front_comes_to_limits(emsco, run):
+    found = ParetoFront.load(run / "front.json")
+    cheapest, best = min(p.cost for p in found), max(p.accuracy for p in found)
+    words = (
+        f"None of the {len(found)} designs has cost at most 0.5 (the cheapest: {cheapest:g}) and "
+        f"accuracy at least 0.99 (the best: {best:.4g}); loosen a limit."
+    )
+    limits = ("--max-cost", 0.5, "--min-accuracy", 0.99)
+    for command in ("front", "choose"):
+        refuses(emsco(command, run, *limits), words)
+        refuses(emsco(command, run, *limits, "--json"), words)
+        limit = "min_accuracy must be a number in [0, 1], got 90.0."
+        refuses(emsco(command, run, "--min-accuracy", 90), limit)
+
+
+def test_choose_deploys_by_number_or_by_limits(emsco, run):
+    found = ParetoFront.load(run / "front.json")
+    result = emsco("choose", run, 1)
+    assert result.out == f"{run} now deploys design 1: {found.cascade(1)}\n"
+    assert Cascade.load(run / "cascade.json").design == found[1].design
+    point = found.select(min_coverage=0.5)
+    chosen = json.loads(emsco("choose", run, "--min-coverage", 0.5, "--json").out)
+    assert chosen["chosen"] == found.points.index(point)
+    assert chosen["point"]["coverage"] == point.coverage
+    assert json.loads(emsco("front", run, "--json").out)["chosen"] == chosen["chosen"]
+
+
+def test_choose_refuses_what_is_no_choice_and_leaves_the_cascade(emsco, run):
+    before = (run / "cascade.json").read_bytes()
+    n_points = len(ParetoFront.load(run / "front.json"))
+    either = "either a number N or a limit must be given, and not both."
+    refuses(emsco("choose", run), either)
+    refuses(emsco("choose", run, 0, "--max-cost", 9), either)
+    refuses(
+        emsco("choose", run, 99), f"point must be a whole number from 0 to {n_points - 1}, got 99."
+    )
+    assert emsco("choose", run, "first").code == 2
+    assert (run / "cascade.json").read_bytes() == before
+
+
+def test_a_folder_that_is_no_run_is_refused(emsco, data, tmp_path):
+    for name in ("none", "data.csv", "."):
+        words = f"RUN must be a folder with run.json, got '{data / name}', without one."
+        refuses(emsco("front", data / name), words)
+        refuses(emsco("choose", data / name, 0), words)
+    missing = f"got '{data}/cascade.json' (No such file or directory)."
+    result = emsco("decide", data, data / "data.csv", "--out", tmp_path / "out.csv")
+    refuses(result, f"path must be a file that can be read, {missing}")
+    whole = "must be whole JSON, got a damaged file (Expecting value: line 1 column 1 (char 0))."
+    refuses(emsco("decide", data / "data.csv", data / "data.csv"), f"'{data}/data.csv' {whole}")
+
+
+def test_damaged_files_of_a_run_are_refused_by_name(emsco, run, data):
+    for name in ("front.json", "cascade.json"):
+        whole = (run / name).read_bytes()
+        (run / name).write_bytes(whole.replace(b"0.8", b"0.7"))
+        words = (
+            f"'{run / name}' must be as it was written, got a body that does not fit its checksum."
+        )
+        refuses(emsco("front", run), words)
+        (run / name).write_bytes(whole)
+    (run / "cascade.json").write_text("")
+    result = emsco("decide", run, data / "data.csv", "--out", run / "out.csv")
+    assert (result.code, result.err.count("\n")) == (1, 1)
+    assert f"'{run}/cascade.json' must be whole JSON, got a damaged file" in result.err
+
+
+def test_decide_takes_a_run_or_a_cascade_file(emsco, run, data, rows, tmp_path):
+    expected = Cascade.load(run / "cascade.json").decide(rows[0])
+    for source, name in ((run, "one.csv"), (run / "cascade.json", "two.csv")):
+        result = emsco("decide", source, data / "data.csv", "--out", tmp_path / name, "--json")
+        counts = json.loads(result.out)
+        assert counts["out"] == str(tmp_path / name)
+        assert (counts["n_rows"], counts["n_accepted"]) == (240, int(expected.accepted.sum()))
+        assert "240 rows decided" in result.err
+    text = (tmp_path / "one.csv").read_text()
+    assert text == (tmp_path / "two.csv").read_text()
+    labels = [line.split(",")[0] for line in text.splitlines()[1:]]
+    assert labels == ["" if label is None else str(label) for label in expected.labels.tolist()]
+
+
+def test_decide_shows_where_rows_left_and_keeps_columns(emsco, run, data, tmp_path):
+    out = tmp_path / "out.csv"
+    words = ("--out", out, "--keep", "sick", "--keep", "age")
+    result = emsco("decide", run, data / "data.csv", *words)
+    assert "240 rows: " in result.out
+    assert "less than buying everything" in result.out
+    assert result.out.endswith(f"Written to {out}.\n")
+    assert out.read_text().startswith(
+        '"sick","age","label","accepted","confidence","stage","cost"\n'
+    )
+
+
+def test_decide_writes_to_decisions_csv_unless_told(emsco, run, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert emsco("decide", run, data / "data.csv").code == 0
+    assert len((tmp_path / "decisions.csv").read_text().splitlines()) == 241
+
+
+def test_decide_refuses_files_by_name_and_writes_nothing(emsco, run, data, tmp_path):
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("age,pulse,panel,scan\n1,2,3,4\n1,,3,4\n")
+    words = f"{new} must be finite, got NaN in column 'pulse', row 2."
+    refuses(emsco("decide", run, new, "--out", out, "--json"), words)
+    words = "must end in .csv, .csv.gz, .parquet, .pq, got '.xls'."
+    refuses(
+        emsco("decide", run, new, "--out", out.with_suffix(".xls")), f"{tmp_path}/out.xls {words}"
+    )
+    words = (
+        f"{tmp_path}/none/out.csv must be a file that can be written (No such file or directory)."
+    )
+    refuses(emsco("decide", run, new, "--out", tmp_path / "none" / "out.csv"), words)
+    words = f"--out must be another file than NEW, got '{new}' for both."
+    refuses(emsco("decide", run, new, "--out", new), words)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "run"]
+
+
+def test_ctrl_c_while_deciding_is_exit_code_130_and_leaves_the_earlier_file(
+    emsco, run, data, tmp_path, monkeypatch
+):
+    def press(self, n_rows):
+        raise KeyboardInterrupt
+
+    out = tmp_path / "out.csv"
+    out.write_text("earlier")
+    monkeypatch.setattr(RowProgress, "rows", press)
+    result = emsco("decide", run, data / "data.csv", "--out", out)
+    assert (result.code, result.out) == (130, "")
+    assert result.err == f"emsco: interrupted; {out} is as it was.\n"
+    assert out.read_text() == "earlier"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "run"]
+
+
+def test_a_failure_of_the_system_is_one_line_and_exit_code_1(emsco, monkeypatch, tmp_path):
+    def fail(path):
+        raise PermissionError(13, "Permission denied", "run.json")
+
+    monkeypatch.setattr("emsco.runs.Run.open", fail)
+    refuses(emsco("front", tmp_path), "[Errno 13] Permission denied: 'run.json'")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (
+            "fit",
+            [
+                "Search for cascades on your data",
+                "[DATA]",
+                "--train",
+                "--val",
+                "--test",
+                "--resume",
+            ],
+        ),
+        ("front", ["What there is to choose from", "RUN", "--max-cost", "--min-accuracy"]),
+        ("choose", ["Deploy another design of a run", "[N]", "--min-coverage"]),
+        ("decide", ["Label or reject every row of a file", "NEW", "--out", "--keep"]),
+    ],
+)
+def test_help_says_what_a_command_does_and_takes(emsco, command, words):
+    result = emsco(command, "--help")
+    assert result.code == 0
+    assert [word for word in [*words, "--json"] if word not in result.out] == []
+    assert "[[" not in result.out
