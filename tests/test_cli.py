@@ -241,6 +241,7 @@ def test_fit_takes_files_of_ones_own_and_tests_on_the_last(emsco, data, rows, tm
     split = [(np.arange(120), np.arange(120, 200))]
     by_hand = EMSCOClassifier(random_state=0, cv=split).fit(X[:200], y[:200])
     points = json.loads(result.out)["front"]
+    assert re.search(rf"tests of designs .* {len(points)}/{len(points)}", result.err)
     assert [point["validation"] for point in points] == [p.figures() for p in by_hand.front_]
     tests = [by_hand.front_.cascade(i).evaluate(X[200:], y[200:]) for i in range(len(points))]
     assert [point["test"]["accuracy"] for point in points] == [test.accuracy for test in tests]

@@ -86,8 +86,8 @@ class SearchProgress:
 class JobProgress:
     """A bar for many jobs of like size, on standard error."""
 
-    def __init__(self) -> None:
-        self._bar = _bar("jobs", width=24)
+    def __init__(self, what: str = "jobs") -> None:
+        self._bar = _bar(what, width=24)
         self._task = self._bar.add_task("starting", total=None)
 
     def __enter__(self) -> Self:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from emsco.files import UNFINISHED, PathLike, read_document, write_document
 from emsco.frames import Columns
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.parameters import check_number
+from emsco.progress import JobProgress
 from emsco.rows import check_finite
 from emsco.tables import read_chunks, read_labelled, write_table
 
@@ -237,12 +238,23 @@ def fit_files(
     ).fit(rows.X, rows.y)
     front = classifier.front_
     if rows.test is not None:
-        front = front.with_tests(*rows.test)
+        front = _with_tests(front, *rows.test, shown=verbose > 0)
     run = Run(path, _about(files, rows, classifier, seed, held_out), front, classifier.cascade_)
     _write(run, classifier)
     if not classifier.stop_reason_.startswith("interrupted"):
         _remove_checkpoint(path)
     return run
+
+
+def _with_tests(front: ParetoFront, X: FloatArray, y: AnyArray, shown: bool) -> ParetoFront:
+    """As the front's own, with a bar: many designs on many rows take a while."""
+    tests = []
+    with JobProgress("tests of designs") if shown else nullcontext() as progress:
+        for i in range(len(front)):
+            tests.append(front.cascade(i).evaluate(X, y))
+            if progress:
+                progress.job(i + 1, len(front), "")
+    return replace(front, tests=tuple(tests))
 
 
 @contextmanager
