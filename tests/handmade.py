@@ -23,7 +23,7 @@ def make_cascade(
     rng, design = np.random.default_rng(seed), Design(stages, names)
     n = len(names)
     coefs = rng.normal(size=(design.n_stages, n + 1))
-    coefs[:, 1:] *= design.subsets()
+    coefs[:, 1:][~design.subsets()] = 0
     return Cascade(
         design=design,
         costs=FeatureCosts.from_array(costs, names),
