@@ -302,6 +302,8 @@ from emsco import journal
 from emsco.cli import main
 from emsco.progress import SearchProgress
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+signal.alarm(120)  # ends this process, should nobody else do so
 journal._SECONDS = 0.0  # every generation is on disk when it is complete
 told = SearchProgress.generation
 
