@@ -622,6 +622,22 @@ class TestLies:
                 with pytest.raises(FileError, match=r"body\.json'"):
                     load_body(tmp_path, kind, lacking)
 
+    @pytest.mark.parametrize(
+        ("kind", "labels"),
+        [
+            ("float16", [70000.0, 1.0]),
+            ("float32", [1e300, 1.0]),
+            ("float64", [10**400, 1]),
+            ("uint8", [256, 1]),
+            ("bool", [2, 0]),
+            ("U2", ["abc", "ab"]),
+        ],
+    )
+    def test_labels_that_their_type_cannot_hold_are_refused(self, tmp_path, kind, labels):
+        body = CASCADE_BODY | {"classes": labels, "class_type": kind}
+        with pytest.raises(FileError, match=f"'classes' must be labels of type {kind}, got "):
+            load_body(tmp_path, Cascade, body)
+
     def test_too_large_numbers_are_found_in_every_place(self, tmp_path):
         content = document_text("cascade", 1, changed(CASCADE_BODY, ("mean", 0), 12345.5))
         (tmp_path / "body.json").write_text(content.replace("12345.5", "1e999"))

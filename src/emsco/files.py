@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-import reprlib
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -35,8 +34,6 @@ PathLike: TypeAlias = str | os.PathLike[str]
 UNFINISHED = ".tmp"
 _LARGEST_FILE = 2**28
 _LARGEST_WHOLE = 2**63 - 1
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = 60
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
 
 
@@ -235,8 +232,7 @@ def _bounds(low: float, high: float) -> str:
 
 
 def _some(value: Any) -> str:
-    """A value in a few words, however long or deep it is."""
-    text = _SHORT.repr(value)
+    text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
