@@ -17,7 +17,7 @@ from handmade import NAMES, assert_same_bits, cascades_and_rows, make_cascade, m
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emsco import Decisions, ParameterError
+from emsco import DataError, Decisions, FileError, ParameterError
 
 ROWS = make_rows(40)
 IDS = list(range(40))
@@ -520,6 +520,17 @@ class TestFailures:
         assert (decisions.stage == 1).all()
         assert (decisions.cost == 3.5).all()
         assert raised(decisions) == "RuntimeError"
+
+    @either_way
+    @pytest.mark.parametrize("error", [ParameterError, DataError, FileError])
+    def test_of_a_source_that_uses_this_library_are_like_any_other(self, cascade, run, error):
+        def fail(n_calls, names, ids):
+            if 3 in ids:
+                raise error("inner")
+
+        with failed(1):
+            decisions = run(cascade, IDS, Source(before=fail), batch_size=1, pause=0)
+        assert raised(decisions) == f"{error.__name__}: inner"
 
     def test_are_warned_of_where_the_run_was_called(self, cascade):
         def fail(names, ids):

@@ -149,9 +149,8 @@ async def _ask_async(
         deadline = asyncio.timeout(timeout)
         try:
             async with deadline:
-                table = await _awaitable(acquire(batch.needs, batch.ids))
-        except ParameterError:
-            raise
+                answer = acquire(batch.needs, batch.ids)
+                table = await answer if inspect.isawaitable(answer) else None
         except (Exception, asyncio.CancelledError) as error:  # a source may cancel what it awaits
             if stopping.is_set():
                 raise asyncio.CancelledError from None
@@ -163,17 +162,17 @@ async def _ask_async(
         else:
             if stopping.is_set():  # a source that took no notice of being cancelled
                 raise asyncio.CancelledError
+            _check_async(answer)
             _hand_over(batch, table)
             return
 
 
-def _awaitable(answer: Any) -> Awaitable[Any]:
+def _check_async(answer: Any) -> None:
     if not inspect.isawaitable(answer):
         raise ParameterError(
             f"acquire must be an async function here, got one that returns {brief(answer)}; a "
             "plain one goes with run()."
         )
-    return answer
 
 
 def _hand_over(batch: Batch, table: Any) -> None:
