@@ -18,6 +18,7 @@ from emsco.search.operators import (
     n_steps,
     neighbours,
     random_designs,
+    recombine,
 )
 from emsco.subsets.slots import UNBOUNDED, SlotTable
 
@@ -25,14 +26,26 @@ __all__ = ["EvolutionSearch", "EvolutionSettings"]
 
 _SLOPE = 0.1  # share of all shortfalls that a gap counts beside the smallest
 _POOL = 4096
-_PER_PARENT = 40
 _DRAWS = 160
 _PARENTS_AT_ONCE = 8
 _STAGE_BIAS = 2.0
-_MUTANTS = 0.3
-_BEST = 300
 _SIDE_TURN = 3  # every third generation is the side line's,
 _SIDE_UNTIL = 60  # up to this one
+_SMALL = 10**9  # designs up to which a space is searched thoroughly
+
+
+@dataclass(frozen=True, slots=True)
+class _Variation:
+    """How a generation is bred."""
+
+    per_parent: int  # neighbours of a design
+    mutants: float  # share of a generation
+    crossed: float  # share of the mutants that have two parents
+    best: int  # designs that mutants come from
+
+
+_THOROUGH = _Variation(per_parent=40, mutants=0.3, crossed=0.0, best=300)
+_WIDE = _Variation(per_parent=10, mutants=0.5, crossed=0.8, best=100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +158,8 @@ class EvolutionSearch:
         self._costs = costs
         self._settings = settings
         self._rng = rng
+        small = count_designs(len(costs), settings.max_stages) <= _SMALL
+        self._variation = _THOROUGH if small else _WIDE
         self._seen = SlotTable(UNBOUNDED, n_words=-(-len(costs) // 4))
         self._main = _Line(self._first_designs(), total_cost)
         self._side: _Line | None = _Line(self._first_designs(), total_cost)
@@ -165,7 +180,10 @@ class EvolutionSearch:
         self.generation += 1
         self.stop_reason = self._reason_to_stop()
         if self.stop_reason is None:
-            self._line.asked = self._breed(self._line, 1 / scores.n_rows)
+            if self._line is self._side and self.generation >= _SIDE_UNTIL:
+                self._line.asked = self._line.asked[:0]
+            else:
+                self._line.asked = self._breed(self._line, 1 / scores.n_rows)
             self._line = self._next_line()
             if not len(self._line.asked):
                 self._line.asked = self._strangers()
@@ -180,14 +198,19 @@ class EvolutionSearch:
         return self._front
 
     def _next_line(self) -> _Line:
-        """Whose turn it is; the side line joins the main one when its time is over."""
+        """Whose turn it is; the side line joins the main one when its last designs are scored."""
         if self._side is None:
             return self._main
-        if self.generation + 1 >= _SIDE_UNTIL:
-            self._main.join(self._side)
-            self._side = None
-            return self._main
-        return self._side if self.generation % _SIDE_TURN == _SIDE_TURN - 2 else self._main
+        if self.generation + 1 < _SIDE_UNTIL:
+            turns = [self._main, self._side]
+            if self.generation % _SIDE_TURN == _SIDE_TURN - 2:
+                turns.reverse()
+            return turns[0] if len(turns[0].asked) else turns[1]
+        if len(self._side.asked):
+            return self._side
+        self._main.join(self._side)
+        self._side = None
+        return self._main
 
     def _first_designs(self) -> StageArray:
         """One stage; prefixes of the features by cost; random two-stage designs."""
@@ -219,7 +242,7 @@ class EvolutionSearch:
     def _breed(self, line: _Line, visit: float) -> StageArray:
         """Unseen relatives of a line's best designs; `visit` is a handicap for the next time."""
         pool, size = line.by_promise(self._rng), self._settings.population_size
-        children = [self._mutants(pool.designs[:_BEST], round(_MUTANTS * size))]
+        children = [self._mutants(pool.designs[: self._variation.best])]
         exhausted = np.zeros(len(pool.designs), dtype=np.bool_)
         for start in range(0, len(exhausted), _PARENTS_AT_ONCE):
             most = size - sum(map(len, children))
@@ -232,13 +255,14 @@ class EvolutionSearch:
         pool.keep(~exhausted)
         return np.concatenate(children)
 
-    def _mutants(self, best: StageArray, n_mutants: int) -> StageArray:
-        """Unseen mutants of the most promising designs, several genes away where chance wills."""
-        parents = best[self._rng.integers(len(best), size=n_mutants)]
+    def _mutants(self, best: StageArray) -> StageArray:
+        """Unseen mutants of promising designs or of pairs, several genes away as chance wills."""
+        settings, variation = self._settings, self._variation
+        n_mutants = round(variation.mutants * settings.population_size)
+        first, second = best[self._rng.integers(len(best), size=(2, n_mutants))]
+        children = recombine(first, second, variation.crossed, self._rng)
         rate = 1 / len(self._costs)
-        return self._unseen(
-            mutate(parents, rate, _STAGE_BIAS, self._settings.max_stages, self._rng)
-        )
+        return self._unseen(mutate(children, rate, _STAGE_BIAS, settings.max_stages, self._rng))
 
     def _children(self, parents: StageArray, most: int) -> tuple[StageArray, BoolArray]:
         """Unseen neighbours of each parent, now seen; and which parents have no more of them."""
@@ -247,7 +271,7 @@ class EvolutionSearch:
         found, parent = found[new], parent[new]
         n_new = np.bincount(parent, minlength=len(parents))
         place = np.arange(len(parent)) - np.repeat(np.cumsum(n_new) - n_new, n_new)
-        chosen = np.flatnonzero(place < _PER_PARENT)[:most]
+        chosen = np.flatnonzero(place < self._variation.per_parent)[:most]
         all_drawn = n_steps(parents) <= _DRAWS
         return self._unseen(found[chosen]), all_drawn & (n_new == 0)
 
