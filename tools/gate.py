@@ -14,7 +14,7 @@ CHECKS = (
     ("lint", ["ruff", "check", "."]),
     ("types", ["mypy"]),
     ("layers", ["importlinter.cli"]),
-    ("tests", ["pytest", "--cov", "--cov-report=term"]),
+    ("tests", ["pytest", "-n", "auto", "--cov", "--cov-report=term"]),
 )
 FIXES = (["ruff", "format", "."], ["ruff", "check", "--fix", "."])
 
