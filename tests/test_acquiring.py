@@ -36,7 +36,7 @@ class Source:
         self.asked = []
 
     def __call__(self, names, ids):
-        self.asked.append((names, list(ids)))
+        self.asked.append((tuple(names), list(ids)))
         if self.before:
             self.before(len(self.asked), names, ids)
         table = columns(names, ids)
@@ -247,6 +247,11 @@ class TestIds:
     def test_may_be_any_sequence(self, cascade, wanted, ids):
         assert_same_bits(cascade.run(ids, Source()), picked(wanted, slice(3)))
 
+    def test_and_names_come_as_lists_which_index_data_frames(self, cascade, wanted):
+        table = pd.DataFrame(ROWS, columns=NAMES)
+        decisions = cascade.run(IDS, lambda names, ids: table.loc[ids][names])
+        assert_same_bits(decisions, wanted)
+
     def test_of_an_array_reach_the_source_as_plain_numbers(self, cascade):
         source = Source()
         assert cascade.run(np.arange(3), source).ids.dtype == np.int64
@@ -384,7 +389,7 @@ class TestTables:
         late = int(np.flatnonzero(wanted.stage == 3)[0])
 
         def holed(table, names):
-            return np.full_like(table, np.nan) if names == ("biopsy",) else table
+            return np.full_like(table, np.nan) if list(names) == ["biopsy"] else table
 
         with failed(len(reached(wanted, 3))):
             decisions = cascade.run(IDS, Source(holed))
@@ -541,7 +546,7 @@ class TestFailures:
         assert caught[0].filename == __file__
         message = (
             "2 of 2 rows were rejected because their features could not be acquired; "
-            "`reasons` says why."
+            "`reasons` says why, most often: could not be acquired: OSError: gone."
         )
         assert str(caught[0].message) == message
 
@@ -839,6 +844,12 @@ class TestParameters:
         sentence = "acquire must be a plain function, got an async one; await arun()."
         with pytest.raises(ParameterError, match=whole(sentence)):
             cascade.run(IDS, Source().later)
+
+    def test_so_is_one_that_only_turns_out_to_be_async(self, cascade):
+        source = Source()
+        with pytest.raises(ParameterError, match=r"^acquire must be a plain function"):
+            cascade.run(IDS, lambda names, ids: source.later(names, ids))
+        assert source.asked == []
 
     def test_a_plain_source_is_refused_where_it_is_awaited(self, cascade):
         sentence = "acquire must be an async function here, got one that returns array"

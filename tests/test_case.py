@@ -7,6 +7,7 @@ import json
 import math
 import pickle
 import re
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -478,3 +479,9 @@ def test_the_rows_of_these_tests_leave_everywhere():
     decisions = make_cascade().decide(ROWS)
     assert set(decisions.stage.tolist()) == {1, 2, 3}
     assert 0 < (~decisions.accepted).sum() < len(ROWS)
+
+
+def test_decimals_of_a_database_are_numbers():
+    cascade = make_cascade()
+    exact = cascade.open().give({"age": Decimal("1.5"), "pulse": Decimal("-0.25")})
+    assert exact.decision == cascade.open().give({"age": 1.5, "pulse": -0.25}).decision

@@ -288,7 +288,7 @@ def test_ctrl_c_during_a_fit_keeps_what_was_found_and_resume_goes_on(
 
 
 def test_ctrl_c_before_there_is_anything_to_keep_is_exit_code_130_too(fit, monkeypatch, tmp_path):
-    def press(path, target):
+    def press(path, target, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("emsco.runs.read_labelled", press)
@@ -362,7 +362,7 @@ def test_choose_deploys_by_number_or_by_limits(emsco, run):
     point = found.select(min_coverage=0.5)
     chosen = json.loads(emsco("choose", run, "--min-coverage", 0.5, "--json").out)
     assert chosen["chosen"] == found.points.index(point)
-    assert chosen["point"]["coverage"] == point.coverage
+    assert chosen["validation"]["coverage"] == point.coverage
     assert json.loads(emsco("front", run, "--json").out)["chosen"] == chosen["chosen"]
 
 

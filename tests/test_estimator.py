@@ -516,7 +516,7 @@ def test_auto_proves_what_takes_seconds_and_says_so(table):
     assert clf.front_.proven
     assert clf.stop_reason_ == (
         "the front is proven: all 603 designs are settled; "
-        "exact search was chosen because it should take a second or less"
+        "exact search was chosen because it should take a second or less on one core"
     )
 
 

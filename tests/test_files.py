@@ -288,7 +288,7 @@ class TestWriting:
         ("name", "said"),
         [
             (NOWHERE / "c.json", "'no such folder/c.json' (No such file or directory)"),
-            (".", "'.' (PosixPath('.') has an empty name)"),
+            (".", "'.' (Is a directory)"),
             ("a\0b", r"'a\x00b' (embedded null byte)"),
             (None, "'None' (expected str, bytes or os.PathLike object, not NoneType)"),
             ("x" * 300, f"{'x' * 300!r} (File name too long)"),

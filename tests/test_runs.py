@@ -217,14 +217,14 @@ def test_files_that_contradict_each_other_are_refused(given, words):
 def test_one_class_only_is_refused_by_file_and_column(tmp_path, label):
     X, y = patients(20)
     data = write_rows(tmp_path / "data.csv", X, y, labels=(label, label))
-    words = f"{data} must have labels of two classes in column 'sick', got 1, as {label!r}."
+    words = f"{data} must have labels of two classes in column 'sick', got 1 ({label!r})."
     refuse_fit(words, FitFiles("sick", data), tmp_path / "run")
 
 
 def test_more_than_two_classes_are_refused(tmp_path):
     X, _ = patients(20)
     data = write_rows(tmp_path / "data.csv", X, np.arange(20) % 3, labels=(7, 8, 9))
-    words = f"{data} must have labels of two classes in column 'sick', got 3, as 7."
+    words = f"{data} must have labels of two classes in column 'sick', got 3 (7, 8, 9)."
     refuse_fit(words, FitFiles("sick", data), tmp_path / "run")
 
 
@@ -699,3 +699,25 @@ def test_memory_does_not_grow_with_the_file(fitted, tmp_path, ending, n_rows):
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     small, large = (int(line) / 1024 for line in done.stdout.split())
     assert large - small < 64  # MiB; all rows at once would take twice that
+
+
+def test_dropped_columns_are_no_features_and_need_not_be_numbers(tmp_path, clinic):
+    X, y = patients(80)
+    data = write_rows(tmp_path / "data.csv", X, y, ids=[f"p{i}" for i in range(80)])
+    files = FitFiles("sick", data, drop=("ids",))
+    run = fit_files(files, tmp_path / "run", **SETTINGS)
+    assert run.front.costs.names == NAMES
+    assert run.about["files"]["drop"] == ["ids"]
+
+
+def test_a_setting_that_is_refused_leaves_no_folder(tmp_path, clinic):
+    with pytest.raises(ParameterError, match=r"^search must be one of"):
+        fit_files(FitFiles("sick", clinic.data), tmp_path / "run", search="exakt")
+    assert not (tmp_path / "run").exists()
+
+
+def test_numbers_of_numpy_are_kept_as_plain_ones(tmp_path, clinic):
+    settings = {**SETTINGS, "max_stages": np.int64(3)}
+    fit_files(FitFiles("sick", clinic.data), tmp_path / "run", seed=np.int64(3), **settings)
+    about = Run.open(tmp_path / "run").about
+    assert (about["seed"], about["settings"]["max_stages"]) == (3, 3)

@@ -92,8 +92,10 @@ def test_csv_and_parquet_give_the_same(written):
         (["1", "x"], ["1", "x"]),
         (["0.5", "1"], [0.5, 1.0]),
         (["2026-01-01", "2026-01-02"], ["2026-01-01", "2026-01-02"]),
+        (["00", "01"], ["00", "01"]),
+        (["1.0", "1"], ["1.0", "1"]),
     ],
-    ids=["whole", "truth", "text", "mixed", "decimal", "dates"],
+    ids=["whole", "truth", "text", "mixed", "decimal", "dates", "zeros", "alike"],
 )
 def test_labels_keep_their_kind_and_what_is_no_number_is_text(written, cells, labels):
     _, y, _ = read_labelled(written(f"a,y\n1,{cells[0]}\n2,{cells[1]}\n"), "y")

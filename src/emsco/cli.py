@@ -157,6 +157,10 @@ def fit(
     test: Annotated[
         Path | None, typer.Option(help="Rows kept aside, to test every design of the front on.")
     ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="Column that is no feature, such as an id; repeatable."),
+    ] = None,
     held_out: Annotated[float, typer.Option(help="Share of DATA held out to score designs on.")] = 1
     / 3,
     generations: Annotated[int, typer.Option(help="Generations of an evolution.")] = 150,
@@ -192,7 +196,7 @@ def fit(
 
     with _interruptible(f"--resume goes on with {out}"):
         run = fit_files(
-            FitFiles(target, data, train, val, test, costs),
+            FitFiles(target, data, train, val, test, costs, tuple(drop or ())),
             out,
             seed=seed,
             held_out=held_out,
@@ -269,7 +273,9 @@ def choose(
         raise ParameterError("either a number N or a limit must be given, and not both.")
     chosen = found.choose(number if number is not None else found.front.select(**limits))
     if as_json:
-        _print_json({"run": str(run), "chosen": chosen.chosen, "point": chosen.point.to_dict()})
+        _print_json(
+            {"run": str(run), "chosen": chosen.chosen, **chosen.figures([chosen.chosen])[0]}
+        )
     else:
         typer.echo(f"{run} now deploys design {chosen.chosen}: {chosen.cascade}")
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import shutil
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -43,7 +44,7 @@ def writing_atomically(path: PathLike) -> Iterator[IO[bytes]]:
 
     It is written under another name, brought to the disk, and then renamed.
     """
-    final = Path(path)
+    final = Path(path).resolve()  # through a link, not in its place
     writer = f"{os.getpid()}-{threading.get_ident()}"
     unfinished = final.with_name(f"{final.name}.{writer}{UNFINISHED}")
     try:
@@ -51,6 +52,8 @@ def writing_atomically(path: PathLike) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        if final.exists():
+            shutil.copymode(final, unfinished)
         unfinished.replace(final)
     except BaseException:
         unfinished.unlink(missing_ok=True)
@@ -73,11 +76,13 @@ def write_document(path: PathLike, kind: str, form: int, body: Mapping[str, Any]
 def document_text(kind: str, form: int, body: Mapping[str, Any], indent: int | None = None) -> str:
     """The JSON text of a document."""
     about = {"emsco": kind, "format": form, "written_by": f"emsco {version('emsco')}"}
-    whole = {**about, "sha256": _checksum(body), "body": body}
     try:
+        whole = {**about, "sha256": _checksum(body), "body": body}
         return json.dumps(whole, indent=indent, allow_nan=False, ensure_ascii=False) + "\n"
     except ValueError:
         raise FileError(f"a {kind} must hold finite numbers only to be written.") from None
+    except TypeError as error:
+        raise FileError(f"a {kind} must hold plain values to be written: {error}.") from None
 
 
 def read_document(path: PathLike, kind: str, form: int) -> Fields:

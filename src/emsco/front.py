@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from emsco._typing import AnyArray, FloatArray, IntArray, StageArray
 from emsco.cascade import Cascade, Evaluation
+from emsco.cascade.core import locked_copy
 from emsco.cascade.formats import FORMAT, Shared, read_stages, stages_values
 from emsco.costs import FeatureCosts
 from emsco.design import Design, shorten
@@ -137,6 +138,11 @@ class StageModels:
     scaling: Scaling
     coefs: tuple[FloatArray, ...]
 
+    def __post_init__(self) -> None:
+        """Copy and lock the arrays."""
+        object.__setattr__(self, "classes", locked_copy(self.classes))
+        object.__setattr__(self, "coefs", tuple(map(locked_copy, self.coefs)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParetoFront(Sequence[ParetoPoint]):
@@ -237,10 +243,22 @@ class ParetoFront(Sequence[ParetoPoint]):
             coefs=self.models.coefs[position],
         )
 
-    def with_tests(self, X: ArrayLike, y: ArrayLike) -> ParetoFront:
-        """The same front with what every point does on labelled rows kept aside, in `tests`."""
-        tests = tuple(self.cascade(i).evaluate(X, y) for i in range(len(self)))
-        return replace(self, tests=tests)
+    def with_tests(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        report: Callable[[int, int, str], None] | None = None,
+    ) -> ParetoFront:
+        """The same front with what every point does on labelled rows kept aside, in `tests`.
+
+        ``report(done, total, "")`` is called after each point.
+        """
+        tests = []
+        for i in range(len(self)):
+            tests.append(self.cascade(i).evaluate(X, y))
+            if report:
+                report(i + 1, len(self), "")
+        return replace(self, tests=tuple(tests))
 
     def save(self, path: PathLike) -> None:
         """Write the front, fitted stages included, as a JSON file, all of it or nothing."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,17 @@ from emsco.errors import DataError
 from emsco.kernels import load
 from emsco.threads import by_parts
 
-__all__ = ["LARGEST", "check_columns", "check_finite", "table_rows", "what_is_wrong"]
+__all__ = [
+    "LARGEST",
+    "NUMBERS",
+    "check_columns",
+    "check_finite",
+    "column_names",
+    "table_rows",
+    "what_is_wrong",
+]
 
+NUMBERS = (float, Real, np.bool_, Decimal)  # what a single value may be
 _BLOCK = 65_536
 _NOT_NUMBERS = {"U": "text", "S": "bytes", "c": "complex numbers", "M": "dates", "m": "durations"}
 LARGEST = 1e100  # so that squares can be summed
@@ -30,7 +41,7 @@ def table_rows(X: Any, names: tuple[str, ...]) -> FloatArray:
         given = np.asarray(X)
         kind = _NOT_NUMBERS.get(given.dtype.kind)
         rows = np.ascontiguousarray(given, dtype=None if kind else np.float64)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise DataError(f"X must hold numbers only: {error}.") from None
     if kind:
         raise DataError(f"X must hold numbers only, got {kind}.")
@@ -42,12 +53,17 @@ def table_rows(X: Any, names: tuple[str, ...]) -> FloatArray:
     return rows
 
 
+def column_names(X: Any) -> list[Any]:
+    """Names of the columns of a data frame; none for an array."""
+    return list(getattr(X, "column_names", getattr(X, "columns", ())))  # PyArrow has both
+
+
 def check_columns(X: Any, names: Sequence[str] | None = None) -> None:
     """Refuse columns of a data frame that come twice or hold no numbers; arrays pass.
 
     `names` are the columns that matter, by default all.
     """
-    columns = list(getattr(X, "columns", ()))
+    columns = column_names(X)
     wanted = columns if names is None else list(names)
     if twice := [name for name in wanted if columns.count(name) > 1]:
         raise DataError(f"X must have one column {twice[0]!r}, got {columns.count(twice[0])}.")
@@ -88,7 +104,7 @@ def check_finite(
 def _frame_columns(X: Any, names: tuple[str, ...]) -> AnyArray:
     import narwhals as nw
 
-    columns = list(X.columns)
+    columns = column_names(X)
     if missing := [name for name in names if name not in columns]:
         listed = ", ".join(map(repr, columns))
         raise DataError(f"X must have a column {missing[0]!r}, got {listed}.")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,8 @@ class FitFiles:
         Rows that neither sees, on which the designs found are tested.
     costs : path or None
         See `FeatureCosts.from_file`; None means 1 each.
+    drop : tuple of str
+        Columns that are no features, such as an id.
     """
 
     target: str
@@ -59,6 +61,7 @@ class FitFiles:
     val: PathLike | None = None
     test: PathLike | None = None
     costs: PathLike | None = None
+    drop: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse files that contradict each other."""
@@ -72,13 +75,14 @@ class FitFiles:
         first = self.data if self.train is None else self.train
         if first is None:
             raise AssertionError("checked above")
-        X, y, names = read_labelled(first, self.target)
+        X, y, names = read_labelled(first, self.target, drop=self.drop)
         check_finite(X, names, str(first), first_row=1)
         classes = np.unique(y)
         if len(classes) != 2:
             raise DataError(
                 f"{first} must have labels of two classes in column {self.target!r}, got "
-                f"{len(classes)}, as {classes.tolist()[0]!r}."
+                f"{len(classes)} ({', '.join(map(repr, classes.tolist()[:5]))}"
+                f"{', …' if len(classes) > 5 else ''})."
             )
         cv: Any = held_out
         if self.val is not None:
@@ -149,8 +153,13 @@ class Run:
         """Read a folder that `fit_files` has written."""
         path = Path(folder)
         if not (path / _RUN).exists():
-            raise FileError(f"RUN must be a folder with {_RUN}, got {str(folder)!r}, without one.")
-        about = read_document(path / _RUN, "run", _FORMAT).values
+            hint = "; emsco fit --resume goes on with it" if (path / _CHECKPOINT).exists() else ""
+            raise FileError(
+                f"RUN must be a folder with {_RUN}, got {str(folder)!r}, without one{hint}."
+            )
+        fields = read_document(path / _RUN, "run", _FORMAT)
+        fields.text("stop_reason")
+        about = fields.values
         front = ParetoFront.load(path / _FRONT)
         return cls(path, about, front, Cascade.load(path / _CASCADE))
 
@@ -181,7 +190,7 @@ class Run:
         return [
             {
                 "number": i,
-                "stages": [list(bought) for bought in self.front.cascade(i).stages.buys],
+                "stages": [stage["features"] for stage in self.front[i].to_dict()["stages"]],
                 "validation": self.front[i].figures(),
                 "test": tests and tests[i].to_dict(),
             }
@@ -232,13 +241,21 @@ def fit_files(
         costs=rows.costs,
         cv=rows.cv,
         checkpoint=path / _CHECKPOINT,
-        random_state=seed,
+        random_state=_plain(seed),
         verbose=verbose,
-        **settings,
-    ).fit(rows.X, rows.y)
+        **{name: _plain(value) for name, value in settings.items()},
+    )
+    try:
+        classifier.fit(rows.X, rows.y)
+    except BaseException:
+        with suppress(OSError):
+            path.rmdir()  # where nothing has been written
+        raise
     front = classifier.front_
     if rows.test is not None:
-        front = _with_tests(front, *rows.test, shown=verbose > 0)
+        with JobProgress("tests of designs") if verbose else nullcontext() as progress:
+            front = front.with_tests(*rows.test, report=progress.job if progress else None)
+    seed, held_out = _plain(seed), _plain(held_out)
     run = Run(path, _about(files, rows, classifier, seed, held_out), front, classifier.cascade_)
     _write(run, classifier)
     if not classifier.stop_reason_.startswith("interrupted"):
@@ -246,15 +263,9 @@ def fit_files(
     return run
 
 
-def _with_tests(front: ParetoFront, X: FloatArray, y: AnyArray, shown: bool) -> ParetoFront:
-    """As the front's own, with a bar: many designs on many rows take a while."""
-    tests = []
-    with JobProgress("tests of designs") if shown else nullcontext() as progress:
-        for i in range(len(front)):
-            tests.append(front.cascade(i).evaluate(X, y))
-            if progress:
-                progress.job(i + 1, len(front), "")
-    return replace(front, tests=tuple(tests))
+def _plain(value: Any) -> Any:
+    """A NumPy number as Python's, which a file can hold."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 @contextmanager
@@ -297,7 +308,10 @@ def _about(
     for name in ("costs", "cv", "checkpoint", "random_state", "verbose", "n_jobs"):
         settings.pop(name)
     return {
-        "files": {name: path and str(path) for name, path in asdict(files).items()},
+        "files": {
+            name: list(given) if name == "drop" else given and str(given)
+            for name, given in asdict(files).items()
+        },
         "data": fingerprint(rows.X, rows.y),
         "n_rows": len(rows.X),
         "features": list(rows.costs.names),

@@ -28,6 +28,7 @@ _ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parq
 _BLOCK = 2**22  # bytes of CSV at a time, and so of the longest row
 _ROWS = 2**17  # rows of Parquet at a time
 _BUFFER = 2**16  # bytes of a Parquet column at a time, however large its groups of rows are
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?")
 _BAD_VALUE = re.compile(r"In CSV column #(\d+): .*invalid value '(.*)'", re.DOTALL)
 _RAGGED = re.compile(r"Expected (\d+) columns, got (\d+)")
 
@@ -63,15 +64,21 @@ def column_names(path: PathLike) -> list[str]:
 
 
 def read_labelled(
-    path: PathLike, target: str, names: Sequence[str] | None = None
+    path: PathLike,
+    target: str,
+    names: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
 ) -> tuple[FloatArray, AnyArray, tuple[str, ...]]:
     """All rows of a file with labels: features, labels, and names of the features.
 
-    `names` are the features to read, in that order; by default all columns but the target.
+    `names` are the features to read, in that order; by default all columns but the target and
+    those to drop.
     """
     there = column_names(path)
-    _check_names(path, there, [target])
-    names = tuple(name for name in there if name != target) if names is None else tuple(names)
+    _check_names(path, there, [target, *drop])
+    if names is None:
+        names = [name for name in there if name != target and name not in drop]
+    names = tuple(names)
     _check_names(path, there, names)
     if not names:
         raise DataError(f"{path} must have a column beside {target!r}, got none.")
@@ -231,9 +238,10 @@ def _read_whole(path: PathLike, kind: str, columns: list[str], names: tuple[str,
 
         with pq.ParquetFile(path) as file:
             return file.read(columns)
+    import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    types = _feature_types(path, names)
+    types = dict.fromkeys(columns, pa.string()) | _feature_types(path, names)
     conversion = arrow_csv.ConvertOptions(
         include_columns=columns, column_types=types, strings_can_be_null=True
     )
@@ -327,7 +335,19 @@ def _labels(path: PathLike, column: Any) -> AnyArray:
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
         values: AnyArray = column.to_numpy()
         return values
-    return np.asarray(column.cast(pa.string()).to_pylist(), dtype=np.str_)
+    return _text_labels(np.asarray(column.cast(pa.string()).to_pylist(), dtype=np.str_))
+
+
+def _text_labels(labels: AnyArray) -> AnyArray:
+    """Numbers or truth values where the text is one plainly: "01" stays text, lest it become 1."""
+    different, places = np.unique(labels, return_inverse=True)
+    texts = different.tolist()
+    if set(texts) <= {"true", "false"}:
+        return np.array([text == "true" for text in texts])[places]
+    if not all(_PLAIN_NUMBER.fullmatch(text) for text in texts):
+        return labels
+    values = [float(text) if any("." in one for one in texts) else int(text) for text in texts]
+    return np.array(values)[places] if len(set(values)) == len(values) else labels
 
 
 def _is_text(kind: Any) -> bool:

@@ -22,7 +22,14 @@ def by_parts(n_rows: int, job: Callable[[slice], T]) -> list[T]:
     """What `job` makes of slices that cover all rows, in their order; of a single one for few."""
     if n_rows < _MANY:
         return [job(slice(0, n_rows))]
-    n_threads = min(os.cpu_count() or 1, _MOST_THREADS)
+    n_threads = min(_n_cores(), _MOST_THREADS)
     edges = np.linspace(0, n_rows, n_threads + 1, dtype=np.int64).tolist()
     with ThreadPoolExecutor(n_threads) as threads:
         return list(threads.map(job, [slice(*edge) for edge in pairwise(edges)]))
+
+
+def _n_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -24,9 +24,11 @@ from emsco.parameters import check_number, check_whole
 
 __all__ = ["Acquire", "AsyncAcquire", "Retries", "run", "run_async"]
 
-Acquire: TypeAlias = Callable[[tuple[str, ...], list[Any]], Any]
-AsyncAcquire: TypeAlias = Callable[[tuple[str, ...], list[Any]], Awaitable[Any]]
+Acquire: TypeAlias = Callable[[list[str], list[Any]], Any]
+AsyncAcquire: TypeAlias = Callable[[list[str], list[Any]], Awaitable[Any]]
 Report: TypeAlias = Callable[[int, int], None]
+
+_NOT_PLAIN = "acquire must be a plain function, got an async one; await arun()."
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ def run(
 ) -> Decisions:
     """See `Cascade.run`."""
     if inspect.iscoroutinefunction(acquire):
-        raise ParameterError("acquire must be a plain function, got an async one; await arun().")
+        raise ParameterError(_NOT_PLAIN)
     batches = _batches(stages, ids, acquire, budget, batch_size)
     try:
         for done, batch in enumerate(batches, start=1):
@@ -127,13 +129,16 @@ def _ask(batch: Batch, acquire: Acquire, retries: Retries) -> None:
     """Have the next features of a batch bought; where that fails for good, its rows end."""
     for pause in retries.pauses():
         try:
-            table = acquire(batch.needs, batch.ids)
+            table = acquire(list(batch.needs), batch.ids)
         except Exception as error:  # whatever a source may raise
             if pause is None:
                 batch.reject(_failure(error))
             else:
                 time.sleep(pause)
         else:
+            if inspect.iscoroutine(table):
+                table.close()
+                raise ParameterError(_NOT_PLAIN)
             _hand_over(batch, table)
             return
 
@@ -149,7 +154,7 @@ async def _ask_async(
         deadline = asyncio.timeout(timeout)
         try:
             async with deadline:
-                answer = acquire(batch.needs, batch.ids)
+                answer = acquire(list(batch.needs), batch.ids)
                 table = await answer if inspect.isawaitable(answer) else None
         except (Exception, asyncio.CancelledError) as error:  # a source may cancel what it awaits
             if stopping.is_set():
@@ -218,10 +223,11 @@ def _stopped(batches: Sequence[Batch], reason: str) -> Decisions:
 
 def _joined(batches: Sequence[Batch]) -> Decisions:
     decisions = _concatenated(batches)
-    if n_failed := sum(batch.n_failed for batch in batches):
+    if failures := [reason for batch in batches for reason in batch.failures]:
+        commonest = max(dict.fromkeys(failures), key=failures.count)
         warnings.warn(
-            f"{n_failed} of {len(decisions)} rows were rejected because their features could not "
-            "be acquired; `reasons` says why.",
+            f"{len(failures)} of {len(decisions)} rows were rejected because their features could "
+            f"not be acquired; `reasons` says why, most often: {brief(commonest)[1:-1]}.",
             stacklevel=4,
         )
     return decisions

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from emsco.cascade.case import NEVER_SURE, brief, budget_reason
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
 from emsco.errors import DataError
-from emsco.rows import LARGEST, what_is_wrong
+from emsco.rows import LARGEST, NUMBERS, column_names, what_is_wrong
 
 __all__ = ["Batch"]
 
@@ -33,8 +32,8 @@ class Batch:
     Attributes
     ----------
     all_ids : list
-    n_failed : int
-        Rows that were ended by `reject`, or lacked a number.
+    failures : list of str
+        Why rows were ended by `reject`, or lacked a number, each with an entry.
     """
 
     def __init__(self, stages: Stages, ids: Sequence[Any], budget: float | None = None) -> None:
@@ -47,7 +46,7 @@ class Batch:
         self._confidence = np.full(n_rows, np.nan)
         self._accepted = np.zeros(n_rows, dtype=np.bool_)
         self._reasons = np.empty(n_rows, dtype=object)
-        self.n_failed = 0
+        self.failures: list[str] = []
         self._check_next()
 
     @property
@@ -68,28 +67,30 @@ class Batch:
         values = _table_values(table, self.needs, len(self._undecided))
         usable = (np.abs(values) <= LARGEST).all(axis=1)  # written so that NaN fails too
         for i in np.flatnonzero(~usable):
-            self._end(self._undecided[i : i + 1], self._lacking(values[i]))
-        self.n_failed += int((~usable).sum())
+            self.failures.append(self._lacking(values[i]))
+            self._end(self._undecided[i : i + 1], self.failures[-1])
         rows = self._undecided[usable]
         self._rows[rows[:, None], self._stages.columns[self._passed]] = values[usable]
         self._judge(rows)
 
     def reject(self, reason: str) -> None:
         """End all rows that are still undecided, without a label."""
-        self.n_failed += len(self._undecided)
-        self._end(self._undecided, reason)
-        self._undecided = self._undecided[:0]
+        left = self._undecided[~self._accepted[self._undecided]]  # Ctrl-C may come in between
+        self.failures += [reason] * len(left)
+        self._end(left, reason)
+        self._undecided = left[:0]
 
     def decisions(self) -> Decisions:
         """What is decided, rows in the order of `all_ids`."""
         costs = np.array([0.0, *self._stages.costs])
+        sure = np.array([f"sure at stage {j}" for j in range(len(costs))], dtype=object)
         return Decisions(
             guesses=self._stages.classes[self._winner],
             accepted=self._accepted,
             confidence=self._confidence,
             stage=self._stage,
             cost=costs[self._stage],
-            reasons=self._reasons,
+            reasons=np.where(self._accepted, sure[self._stage], self._reasons),
         )
 
     def _judge(self, rows: AnyArray) -> None:
@@ -100,7 +101,6 @@ class Batch:
         self._stage[rows] = stage + 1
         sure = left == stage
         self._accepted[rows[sure]] = True
-        self._end(rows[sure], f"sure at stage {stage + 1}")
         self._undecided = rows[~sure]
         self._passed += 1
         self._check_next()
@@ -142,7 +142,7 @@ def _table_values(table: Any, names: tuple[str, ...], n_rows: int) -> FloatArray
 
 def _columns(table: Any, names: tuple[str, ...]) -> list[FloatArray]:
     if isinstance(table, Mapping) or hasattr(table, "columns"):
-        known = list(table if isinstance(table, Mapping) else table.columns)
+        known = list(table) if isinstance(table, Mapping) else column_names(table)
         if missing := [name for name in names if name not in known]:
             raise DataError(f"acquire must return a column {missing[0]!r}, got {brief(known)}.")
         return [_column_values(table[name], name) for name in names]
@@ -177,6 +177,6 @@ def _array(values: Any) -> AnyArray:
 def _number(value: Any) -> float:
     """A number as float64; NaN for what is none, infinity for what is too large for one."""
     try:
-        return float(value) if isinstance(value, (Real, np.bool_)) else math.nan
+        return float(value) if isinstance(value, NUMBERS) else math.nan
     except OverflowError:
         return math.inf

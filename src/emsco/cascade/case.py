@@ -6,18 +6,15 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
 from types import MappingProxyType
 from typing import Any, Self
-
-import numpy as np
 
 from emsco.cascade.stages import Stages
 from emsco.design import shorten
 from emsco.errors import DataError, FileError, ParameterError
 from emsco.files import document_text, parse_document
 from emsco.parameters import check_number
-from emsco.rows import LARGEST, what_is_wrong
+from emsco.rows import LARGEST, NUMBERS, what_is_wrong
 
 __all__ = ["NEVER_SURE", "Case", "CaseDecision", "brief", "budget_reason", "check_budget"]
 
@@ -231,7 +228,7 @@ def _numbers(values: Mapping[str, Any], needed: tuple[str, ...]) -> list[float]:
             listed = ", ".join(map(repr, values)) or "nothing"
             raise DataError(f"values must have {name!r}, got {listed}.")
         value = values[name]
-        if not isinstance(value, (float, Real, np.bool_)):
+        if not isinstance(value, NUMBERS):
             raise DataError(f"{name!r} must be a number, got {brief(value)}.")
         try:
             number = float(value)

@@ -110,7 +110,7 @@ def cascade_body(cascade: Cascade) -> dict[str, Any]:
 
 def _label_type(classes: AnyArray) -> str:
     """The type of labels by name, of those that a file can hold."""
-    name = str(classes.dtype)
+    name = str(classes.dtype.newbyteorder("="))
     if not _are_plain(classes.tolist()) or not re.fullmatch(_LABEL_TYPES, name):
         raise FileError(
             f"classes must be numbers, text or truth values to be saved, got {classes.tolist()!r}."

@@ -92,19 +92,6 @@ class Stages:
         stage = np.empty(len(rows), dtype=np.int64)
         winner = np.empty(len(rows), dtype=np.int64)
         confidence = np.empty(len(rows))
-        self.judge_into(rows, first, end, stage, winner, confidence)
-        return stage, winner, confidence
-
-    def judge_into(
-        self,
-        rows: FloatArray,
-        first: int,
-        end: int,
-        stage: IntArray,
-        winner: IntArray,
-        confidence: FloatArray,
-    ) -> None:
-        """The same, into arrays that are there already."""
         models = self.models
         self._kernel(
             rows,
@@ -120,6 +107,7 @@ class Stages:
             winner,
             confidence,
         )
+        return stage, winner, confidence
 
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
         """The likeliest class and its probability for one row at one stage, as plain numbers.

@@ -20,7 +20,8 @@ _ROWS = 128  # decided side by side, so that they share SIMD lanes and stay in c
 def _exp_of_minus(x):
     """e⁻ˣ for x ≥ 0 to the last bit or two; every product and sum is rounded on its own.
 
-    Rows must be decided alike in whatever SIMD lane they land, so this one is not `_FAST`.
+    Rows must be decided alike in whatever SIMD lane they land, so this one is not
+    compiled with fast-math.
     """
     t = -min(x, _LARGEST)
     k = np.floor(t * _LOG2_E + 0.5)

@@ -175,7 +175,10 @@ class EvolutionSearch:
         """Take the scores of the designs last asked for, and breed the next ones."""
         fresh = self.archive.add(self._line.asked, scores)
         self._front = self.archive.front()
-        self._same_front = 0 if fresh else self._same_front + 1
+        if self._line is self._main:  # the side line stands behind the front at first
+            self._same_front += 1
+        if fresh:
+            self._same_front = 0
         self._line.take(scores)
         self.generation += 1
         self.stop_reason = self._reason_to_stop()

@@ -136,11 +136,13 @@ def plan_search(
                 "or more memory_limit, bring it into reach."
             )
         return SearchPlan("exact", settings)
+    on_one_core = f"take {_duration(seconds)} on one core"
     late = time_limit is not None and seconds / problem.n_jobs > time_limit
     if obstacle or late or seconds > _SECONDS:
-        why = f"evolution was chosen because exact search over {space} would {obstacle or time}"
+        would = obstacle or on_one_core
+        why = f"evolution was chosen because exact search over {space} would {would}"
         return SearchPlan("evolution", settings, why)
-    why = f"exact search was chosen because it should {time}"
+    why = f"exact search was chosen because it should {on_one_core}"
     return SearchPlan("exact", settings, why)
 
 
