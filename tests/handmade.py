@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from emsco import Cascade, Decisions, Design, FeatureCosts, ParetoFront
+from emsco.cascade import StageModels
 from emsco.design import compress
-from emsco.front import StageModels
 from emsco.scoring import Scores
 from emsco.subsets.scaling import Scaling
 

@@ -19,12 +19,12 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from emsco._typing import AnyArray, FloatArray, LabelArray
-from emsco.cascade import Cascade, Decisions, Evaluation
+from emsco.cascade import Cascade, Decisions, Evaluation, StageModels
 from emsco.checkpoint import fingerprint, stored_seed
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.design import Design, default_max_stages
 from emsco.errors import DataError, ParameterError
-from emsco.front import ParetoFront, ParetoPoint, StageModels, check_preference
+from emsco.front import ParetoFront, ParetoPoint, check_preference
 from emsco.journal import Journal
 from emsco.parameters import check_choice, check_number, check_whole, memory_bytes
 from emsco.progress import SearchProgress

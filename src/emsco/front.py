@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._typing import AnyArray, FloatArray, IntArray, StageArray
-from emsco.cascade import Cascade, Evaluation
-from emsco.cascade.core import locked_copy
+from emsco._typing import FloatArray, IntArray, StageArray
+from emsco.cascade import Cascade, Evaluation, StageModels
 from emsco.cascade.formats import FORMAT, Shared, read_stages, stages_values
 from emsco.costs import FeatureCosts
 from emsco.design import Design, shorten
@@ -23,13 +22,12 @@ from emsco.frames import Columns, to_pandas, to_polars
 from emsco.parameters import check_number, check_whole
 from emsco.pareto import TiedDesigns
 from emsco.scoring import Scores
-from emsco.subsets.scaling import Scaling
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["ParetoFront", "ParetoPoint", "StageModels", "check_preference"]
+__all__ = ["ParetoFront", "ParetoPoint", "check_preference"]
 
 TieSource: TypeAlias = Callable[[int], Iterator[StageArray]]
 
@@ -120,28 +118,6 @@ class ParetoPoint:
             f"ParetoPoint(coverage={self.coverage:.3f}, accuracy={self.accuracy:.3f}, "
             f"cost={self.cost:.6g}, {self.design!r})"
         )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StageModels:
-    """Fitted stages of every design of a front.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (2,)
-    scaling : Scaling
-    coefs : tuple of ndarray of shape (n_stages, n_features + 1)
-        Weights of each design's stages.
-    """
-
-    classes: AnyArray
-    scaling: Scaling
-    coefs: tuple[FloatArray, ...]
-
-    def __post_init__(self) -> None:
-        """Copy and lock the arrays."""
-        object.__setattr__(self, "classes", locked_copy(self.classes))
-        object.__setattr__(self, "coefs", tuple(map(locked_copy, self.coefs)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,6 +3,7 @@
 from emsco.cascade.case import Case, CaseDecision
 from emsco.cascade.core import Cascade
 from emsco.cascade.decisions import Decisions, Evaluation, ExitReport
+from emsco.cascade.stages import StageModels
 
 __all__ = [
     "Cascade",
@@ -11,4 +12,5 @@ __all__ = [
     "Decisions",
     "Evaluation",
     "ExitReport",
+    "StageModels",
 ]

@@ -15,7 +15,7 @@ from emsco.cascade import acquiring, formats
 from emsco.cascade.acquiring import Acquire, AsyncAcquire, Retries
 from emsco.cascade.case import Case
 from emsco.cascade.decisions import Decisions, Evaluation, ExitReport
-from emsco.cascade.stages import Stages
+from emsco.cascade.stages import Stages, locked_copy
 from emsco.costs import FeatureCosts
 from emsco.design import Design
 from emsco.errors import DataError
@@ -278,13 +278,6 @@ class Cascade:
             )
         n_rejected = int((~decisions.accepted).sum())
         return (*reports, ExitReport(None, (), float(self.stage_costs[-1]), n_rejected, 0))
-
-
-def locked_copy(array: AnyArray) -> AnyArray:
-    """A copy that nobody can change."""
-    owned = np.array(array)
-    owned.setflags(write=False)
-    return owned
 
 
 def _different(labels: AnyArray) -> list[Any]:

@@ -17,7 +17,7 @@ from emsco.kernels import load
 from emsco.subsets.models import Models
 from emsco.subsets.scaling import Scaling
 
-__all__ = ["Stages"]
+__all__ = ["StageModels", "Stages", "locked_copy"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,3 +154,32 @@ class Stages:
         return fingerprint(
             words, numbers, sizes, models.columns, models.coefs, self.mean, self.inverse
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StageModels:
+    """Fitted stages of every design of a front.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (2,)
+    scaling : Scaling
+    coefs : tuple of ndarray of shape (n_stages, n_features + 1)
+        Weights of each design's stages.
+    """
+
+    classes: AnyArray
+    scaling: Scaling
+    coefs: tuple[FloatArray, ...]
+
+    def __post_init__(self) -> None:
+        """Copy and lock the arrays."""
+        object.__setattr__(self, "classes", locked_copy(self.classes))
+        object.__setattr__(self, "coefs", tuple(map(locked_copy, self.coefs)))
+
+
+def locked_copy(array: AnyArray) -> AnyArray:
+    """A copy that nobody can change."""
+    owned = np.array(array)
+    owned.setflags(write=False)
+    return owned
