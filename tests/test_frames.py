@@ -1,5 +1,6 @@
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from emsco.errors import EMSCOError
@@ -25,3 +26,12 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setattr("narwhals.from_dict", missing)
     with pytest.raises(EMSCOError, match="polars must be installed for this: pip install polars"):
         to_polars({"cost": [1.0]})
+
+
+def test_a_column_in_which_all_is_missing_keeps_its_type_in_polars():
+    hidden = np.ones(2, dtype=bool)
+    columns = {
+        "text": np.ma.MaskedArray(np.array(["a", "b"]), mask=hidden),
+        "whole": np.ma.MaskedArray(np.array([1, 2]), mask=hidden),
+    }
+    assert to_polars(columns).schema == {"text": pl.String, "whole": pl.Int64}

@@ -33,7 +33,14 @@ def to_pandas(columns: Columns) -> pd.DataFrame:
 def to_polars(columns: Columns) -> pl.DataFrame:
     """A Polars table; masked values are missing."""
     frame: pl.DataFrame = _build(columns, "polars")
-    return frame
+    import polars as pl
+
+    kinds = {"i": pl.Int64, "u": pl.Int64, "f": pl.Float64, "b": pl.Boolean}
+    untyped = [name for name in columns if frame.schema[name] == pl.Null]  # all are missing
+    types: Any = {
+        name: kinds.get(np.asarray(columns[name]).dtype.kind, pl.String) for name in untyped
+    }
+    return frame.cast(types)
 
 
 def _build(columns: Columns, backend: Literal["pandas", "polars"]) -> Any:
