@@ -43,7 +43,7 @@ class DemoResult:
             "min_confidence": front.min_confidence,
             "cost_of_everything": front.costs.total,
             "front": front.to_dicts(),
-            "chosen": [list(cascade.design.features(j)) for j in range(cascade.n_stages)],
+            "chosen": [list(bought) for bought in cascade.design.buys],
             "test": self.test.to_dict(),
             "test_buying_everything": self.everything.to_dict(),
         }

@@ -65,6 +65,11 @@ class Design:
         """Names of the features that `stage` (from 0) buys."""
         return tuple(self.names[i] for i in np.flatnonzero(self.stages == stage))
 
+    @property
+    def buys(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the features that each stage buys."""
+        return tuple(self.features(j) for j in range(self.n_stages))
+
     def subsets(self) -> BoolArray:
         """Features known after each stage, as rows of shape (n_stages, n_features)."""
         known: BoolArray = nested_subsets(self.stages[None], self.n_stages)[0]
@@ -90,7 +95,7 @@ class Design:
 
     def arrows(self) -> str:
         """The features of each stage, with an arrow between stages."""
-        return " → ".join(", ".join(self.features(j)) for j in range(self.n_stages))
+        return " → ".join(map(", ".join, self.buys))
 
 
 def compress(designs: ArrayLike) -> StageArray:

@@ -100,17 +100,13 @@ class ParetoPoint:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: the objectives, and features, exits and hits of each stage."""
-        return {
-            "coverage": self.coverage,
-            "accuracy": self.accuracy,
-            "cost": self.cost,
-            "n_tied": self.n_tied,
-            "n_rows": self.n_rows,
-            "stages": [
-                {"features": list(self.design.features(j)), "exits": exits, "hits": hits}
-                for j, (exits, hits) in enumerate(zip(self.exits, self.hits, strict=True))
-            ],
-        }
+        figures = self.figures()
+        counts = zip(self.design.buys, figures.pop("exits"), figures.pop("hits"), strict=True)
+        stages = [
+            {"features": list(bought), "exits": exits, "hits": hits}
+            for bought, exits, hits in counts
+        ]
+        return {**figures, "stages": stages}
 
     def __repr__(self) -> str:
         """The objectives, then the design."""
@@ -465,8 +461,8 @@ def _read_point(fields: Fields, names: tuple[str, ...]) -> _Read:
         figures.refuse("hits", "at most the exits", list(point.hits))
     if fields.get("test") is None:
         return _Read(point, coefs, None)
-    buys = [design.features(j) for j in range(design.n_stages)]
-    return _Read(point, coefs, Evaluation.from_fields(fields.fields("test"), buys))
+    test = Evaluation.from_fields(fields.fields("test"), design.buys)
+    return _Read(point, coefs, test)
 
 
 def check_preference(rule: object) -> None:

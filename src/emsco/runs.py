@@ -190,7 +190,7 @@ class Run:
         return [
             {
                 "number": i,
-                "stages": [stage["features"] for stage in self.front[i].to_dict()["stages"]],
+                "stages": [list(bought) for bought in self.front[i].design.buys],
                 "validation": self.front[i].figures(),
                 "test": tests and tests[i].to_dict(),
             }

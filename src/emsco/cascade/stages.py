@@ -66,7 +66,7 @@ class Stages:
         units, per_one = costs.in_units()
         return cls(
             names=design.names,
-            buys=tuple(design.features(j) for j in stages),
+            buys=design.buys,
             columns=tuple(tuple(np.flatnonzero(design.stages == j).tolist()) for j in stages),
             costs=tuple((subsets @ units / per_one).tolist()),
             classes=classes,
