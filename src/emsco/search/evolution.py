@@ -92,16 +92,14 @@ class _Line:
         self._pool = _Pool(self.archive.designs, np.zeros((0, 3)), np.zeros(0))
 
     def take(self, scores: Scores) -> None:
-        """Note the scores of the designs asked for."""
-        self.archive.add(self.asked, scores)
+        """Note the scores of the designs asked for, which its archive has."""
         handicap = self._repeats(scores) / scores.n_rows
         self._pool.add(self.asked, self._points(scores), handicap)
 
-    def join(self, other: _Line) -> None:
-        """Take over all that another line has found."""
-        if len(other.archive.designs):
-            self.archive.add(other.archive.designs, other.archive.scores)
-            self._pool.add(other._pool.designs, other._pool.points, other._pool.handicap)
+    def join(self, other: _Line, archive: Archive) -> None:
+        """Take over all that another line has found; `archive` is of both."""
+        self.archive = archive
+        self._pool.add(other._pool.designs, other._pool.points, other._pool.handicap)
 
     def by_promise(self, rng: Generator) -> _Pool:
         """The pool, cut, from the smallest handicapped gap behind the front up."""
@@ -179,6 +177,8 @@ class EvolutionSearch:
             self._same_front += 1
         if fresh:
             self._same_front = 0
+        if self._line.archive is not self.archive:
+            self._line.archive.add(self._line.asked, scores)
         self._line.take(scores)
         self.generation += 1
         self.stop_reason = self._reason_to_stop()
@@ -211,7 +211,7 @@ class EvolutionSearch:
             return turns[0] if len(turns[0].asked) else turns[1]
         if len(self._side.asked):
             return self._side
-        self._main.join(self._side)
+        self._main.join(self._side, self.archive)
         self._side = None
         return self._main
 
