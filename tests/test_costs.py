@@ -286,7 +286,7 @@ def test_costs_of_a_file_that_do_not_fit_the_data_are_refused(costs_file, text, 
     ],
 )
 def test_decimal_costs_become_whole_numbers_of_the_largest_unit(costs, units, unit):
-    found, per_one = FeatureCosts.from_array(costs).in_units()
+    found, _, per_one = FeatureCosts.from_array(costs).in_units()
     assert found.dtype == np.int64
     assert found.tolist() == units
     assert per_one == round(1 / unit)
@@ -298,7 +298,7 @@ def test_decimal_costs_become_whole_numbers_of_the_largest_unit(costs, units, un
     ids=["pi", "third", "fine", "rounded", "huge", "huge-sum", "wide", "beyond"],
 )
 def test_other_costs_stay_as_they_are(costs):
-    found, per_one = FeatureCosts.from_array(costs).in_units()
+    found, _, per_one = FeatureCosts.from_array(costs).in_units()
     assert found.dtype == np.float64
     assert found.tolist() == costs
     assert per_one == 1
@@ -306,15 +306,15 @@ def test_other_costs_stay_as_they_are(costs):
 
 def test_the_more_rows_the_smaller_the_costs_that_stay_whole_in_their_sum():
     costs = FeatureCosts.from_array([2**40, 1])
-    assert costs.in_units(n_rows=2**12)[0].dtype == np.int64
-    assert costs.in_units(n_rows=2**13)[0].dtype == np.float64
+    assert costs.in_units(n_rows=2**12).features.dtype == np.int64
+    assert costs.in_units(n_rows=2**13).features.dtype == np.float64
 
 
 @settings(deadline=None, derandomize=True, max_examples=100)
 @given(st.integers(0, 6), st.lists(st.integers(1, 10**7), min_size=1, max_size=8))
 def test_every_decimal_of_up_to_6_places_is_counted_exactly(decimals, multiples):
     costs = [float(f"{multiple}e-{decimals}") for multiple in multiples]
-    units, per_one = FeatureCosts.from_array(costs).in_units()
+    units, _, per_one = FeatureCosts.from_array(costs).in_units()
     steps = Fraction(1, per_one)
     exact = [Fraction(multiple, 10**decimals) for multiple in multiples]
     assert units.dtype == np.int64

@@ -8,15 +8,16 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._typing import FloatArray, IntArray
 from emsco.errors import CostsError
+from emsco.parameters import check_number
 
-__all__ = ["CostsLike", "FeatureCosts"]
+__all__ = ["CostUnits", "CostsLike", "FeatureCosts"]
 
 _HINT = (
     '; columns without names are x0, x1, …, and in a Pipeline set_output(transform="pandas") '
@@ -24,6 +25,18 @@ _HINT = (
 )
 _FINEST_DECIMALS = 6
 _LARGEST_COST = 1e100  # so that no sum over rows and features can overflow
+
+
+class CostUnits(NamedTuple):
+    """Costs as whole numbers of a unit, where one fits; else as they are, and `per_one` is 1.
+
+    `features` has a cost for each, `evaluation` is that of running a stage, and `per_one` says how
+    many units make a cost of 1.
+    """
+
+    features: IntArray | FloatArray
+    evaluation: int | float
+    per_one: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +49,8 @@ class FeatureCosts:
         The features, in column order.
     costs : ndarray of shape (n_features,)
         Their costs; copied and locked.
+    evaluation : float
+        Cost of running a stage at all, on top of what its features cost.
 
     Examples
     --------
@@ -48,6 +63,7 @@ class FeatureCosts:
 
     names: tuple[str, ...]
     costs: FloatArray
+    evaluation: float = 0.0
 
     def __post_init__(self) -> None:
         """Copy, check and lock `costs`."""
@@ -56,6 +72,7 @@ class FeatureCosts:
         except (OverflowError, TypeError, ValueError):
             raise CostsError(f"costs must be numbers, got {self.costs!r}.") from None
         _check_costs(owned, self.names)
+        check_number("evaluation cost", self.evaluation, 0, _LARGEST_COST)
         owned.setflags(write=False)
         object.__setattr__(self, "costs", owned)
 
@@ -128,21 +145,23 @@ class FeatureCosts:
             raise CostsError(f"features must be out of {_some(self.names)}, got {_some(unknown)}.")
         return float(sum(by_name[name] for name in wanted))
 
-    def in_units(self, n_rows: int = 1) -> tuple[IntArray | FloatArray, int]:
-        """Costs as whole numbers of a unit, and units per 1; as they are, and 1, where none fits.
+    def in_units(self, n_rows: int = 1) -> CostUnits:
+        """Costs as whole numbers of a unit; as they are where none fits.
 
         Whole numbers make sums exact, so that comparisons never depend on rounding. The unit is
         the largest power of ten from 1 down to 10⁻⁶ that divides all costs; none fits where
         `n_rows` rows could cost 2⁵³ units or more, past which float64 skips whole numbers.
         """
+        every = np.append(self.costs, self.evaluation)
         for decimals in range(_FINEST_DECIMALS + 1):
             per_one = 10**decimals
-            whole = np.rint(self.costs * per_one)
-            if max(1, n_rows) * whole.sum() >= 2.0**53:
+            whole = np.rint(every * per_one)
+            most = whole[:-1].sum() + len(self.names) * whole[-1]  # with a stage for each feature
+            if max(1, n_rows) * most >= 2.0**53:
                 break
-            if (whole / per_one == self.costs).all():
-                return whole.astype(np.int64), per_one
-        return self.costs, 1
+            if (whole / per_one == every).all():
+                return CostUnits(whole[:-1].astype(np.int64), int(whole[-1]), per_one)
+        return CostUnits(self.costs, float(self.evaluation), 1)
 
 
 CostsLike: TypeAlias = FeatureCosts | Mapping[str, float] | ArrayLike | None

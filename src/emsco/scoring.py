@@ -125,7 +125,7 @@ class Evaluator:
     ) -> None:
         self._bank = bank
         self._journal = journal
-        self._units, self._per_one = costs.in_units(n_rows)
+        self._units, self._evaluation, self._per_one = costs.in_units(n_rows)
         self._min_confidence = min_confidence
         self._n_rows = n_rows
         self._max_stages = max_stages
@@ -155,9 +155,24 @@ class Evaluator:
         return self._n_rows
 
     @property
+    def evaluation(self) -> int | float:
+        """Cost of running a stage, in the same units."""
+        return self._evaluation
+
+    @property
     def n_words(self) -> int:
         """Words that hold a bit for each of them."""
         return self._bank.n_words
+
+    @property
+    def word_weights(self) -> IntArray:
+        """How much each row of a word counts, by word; 1 without sample weights."""
+        return self._bank.word_weights
+
+    @property
+    def gaps(self) -> WordArray:
+        """Rows that a stage which buys a feature cannot judge, (n_features, n_words)."""
+        return self._bank.gaps
 
     def bits(self, check: Callable[[], None] | None = None) -> tuple[WordArray, WordArray]:
         """Rows that every subset accepts, and gets right; see `SubsetBank.bits`."""
@@ -190,6 +205,8 @@ class Evaluator:
     def _spent(self, designs: StageArray, exits: IntArray) -> IntArray | FloatArray:
         """Rows that leave at stage j pay for stages up to j; rejected rows pay for all."""
         paid = totals_by_stage(designs, self._max_stages, self._units).astype(self._units.dtype)
+        run = np.minimum(np.arange(1, self._max_stages + 1), stage_counts(designs)[:, None])
+        paid += (run * self._evaluation).astype(paid.dtype)
         rejected = self._n_rows - exits.sum(axis=1)
         spent: IntArray | FloatArray = (exits * paid).sum(axis=1) + rejected * paid[:, -1]
         return spent

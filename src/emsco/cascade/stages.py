@@ -63,12 +63,13 @@ class Stages:
         """The stages of a design, with weights of shape (n_stages, n_features + 1)."""
         stages = range(design.n_stages)
         subsets = design.subsets()
-        units, per_one = costs.in_units()
+        units = costs.in_units()
+        paid = subsets @ units.features + np.arange(1, len(subsets) + 1) * units.evaluation
         return cls(
             names=design.names,
             buys=design.buys,
             columns=tuple(tuple(np.flatnonzero(design.stages == j).tolist()) for j in stages),
-            costs=tuple((subsets @ units / per_one).tolist()),
+            costs=tuple((paid / units.per_one).tolist()),
             classes=classes,
             labels=tuple(classes.tolist()),
             min_confidence=min_confidence,

@@ -107,6 +107,16 @@ class SubsetBank:
         return self._bytes_per_slot // 16
 
     @property
+    def word_weights(self) -> IntArray:
+        """How much each row of a word counts, by word."""
+        return np.ones(self.n_words, dtype=np.int64)
+
+    @property
+    def gaps(self) -> WordArray:
+        """Rows that a stage which buys a feature cannot judge, (n_features, n_words)."""
+        return np.zeros((self.n_features, self.n_words), dtype=np.uint64)
+
+    @property
     def capacity(self) -> int:
         """How many different subsets one call may ask for."""
         return min(self._slots.capacity, self._models.capacity)
