@@ -132,13 +132,19 @@ def fit(
     costs: Annotated[
         Path | None,
         typer.Option(
-            help="Costs: CSV with the columns feature,cost; JSON; or one line of numbers in column "
-            "order. Without it every feature costs 1."
+            help="Costs: CSV with the columns feature,cost and perhaps group (columns bought "
+            "together); JSON; or one line of numbers in column order. Without it every column "
+            "costs 1."
         ),
     ] = None,
     min_confidence: Annotated[
-        float, typer.Option(help="A row leaves at the first stage that is this sure.")
-    ] = 0.75,
+        str,
+        typer.Option(
+            metavar="P",
+            help="A row leaves at the first stage that is this sure; or a threshold for each "
+            "class, as in ill=0.9,well=0.99.",
+        ),
+    ] = "0.75",
     max_stages: Annotated[
         int | None, typer.Option(help="Most stages of a design; half the features by default.")
     ] = None,
@@ -172,6 +178,45 @@ def fit(
     refit: Annotated[
         bool, typer.Option("--refit", help="Deploy stages refitted on all rows of DATA.")
     ] = False,
+    weights: Annotated[
+        str | None, typer.Option(help="Column that says how much each row counts.")
+    ] = None,
+    gaps: Annotated[
+        str, typer.Option(help="Missing values: refuse, impute, or skip the stage that lacks one.")
+    ] = "refuse",
+    estimator: Annotated[
+        str | None,
+        typer.Option(
+            help="Classifier of each stage, as in 'RandomForestClassifier(n_estimators=50)'; "
+            "logistic regression by default."
+        ),
+    ] = None,
+    calibration: Annotated[
+        str | None, typer.Option(help="Make confidence honest: sigmoid or isotonic.")
+    ] = None,
+    class_weight: Annotated[
+        str | None,
+        typer.Option(help="How much classes count in fits: balanced, or as in ill=5,well=1."),
+    ] = None,
+    allow_exclusion: Annotated[
+        bool, typer.Option("--allow-exclusion", help="Designs may leave features out for good.")
+    ] = False,
+    evaluation_cost: Annotated[
+        float, typer.Option(help="Cost of running a stage, beside what its features cost.")
+    ] = 0.0,
+    first: Annotated[
+        list[str] | None, typer.Option(help="Feature that the first stage must buy; repeatable.")
+    ] = None,
+    together: Annotated[
+        list[str] | None,
+        typer.Option(help="Features that one stage must buy, as in a,b; repeatable."),
+    ] = None,
+    max_mean_cost: Annotated[
+        float | None, typer.Option(help="Only designs that cost a row this much on average.")
+    ] = None,
+    max_worst_cost: Annotated[
+        float | None, typer.Option(help="Only designs that never cost a row more.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed; the same gives the same.")] = 0,
     jobs: Annotated[int, typer.Option(help="Threads; -1 is one for each core.")] = -1,
     resume: Annotated[
@@ -192,18 +237,33 @@ def fit(
 
         emsco fit --train a.csv --val b.csv --test c.csv --target disease --out heart-run
     """
+    from emsco.options import parse_by_class, parse_estimator
     from emsco.runs import FitFiles, fit_files
 
+    typed = class_weight not in (None, "balanced")
+    constraints = {
+        "first": first,
+        "together": [part.split(",") for part in together or ()],
+        "max_mean_cost": max_mean_cost,
+        "max_worst_cost": max_worst_cost,
+    }
     with _interruptible(f"--resume goes on with {out}"):
         run = fit_files(
-            FitFiles(target, data, train, val, test, costs, tuple(drop or ())),
+            FitFiles(target, data, train, val, test, costs, tuple(drop or ()), weights),
             out,
             seed=seed,
             held_out=held_out,
             resume=resume,
             verbose=1,
-            min_confidence=min_confidence,
+            min_confidence=parse_by_class("--min-confidence", min_confidence),
             max_stages=max_stages,
+            gaps=gaps,
+            estimator=parse_estimator(estimator) if estimator else None,
+            calibration=calibration,
+            class_weight=parse_by_class("--class-weight", class_weight) if typed else class_weight,
+            allow_exclusion=allow_exclusion,
+            evaluation_cost=evaluation_cost,
+            constraints={name: rule for name, rule in constraints.items() if rule} or None,
             search=search,
             prefer=prefer,
             generations=generations,

@@ -134,8 +134,8 @@ class FeatureCosts:
 
     @property
     def total(self) -> float:
-        """Cost of buying every feature for one row."""
-        return float(self.costs.sum())
+        """Cost of buying every feature for one row, in one stage."""
+        return float(self.costs.sum()) + self.evaluation
 
     def cost_of(self, features: Iterable[str]) -> float:
         """Cost of buying the named features for one row."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -16,52 +16,37 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
-from emsco._typing import AnyArray, FloatArray, LabelArray
-from emsco.cascade import Cascade, Decisions, Evaluation, StageModels
+from emsco._typing import AnyArray, FloatArray
+from emsco.cascade import Cascade, Decisions, Evaluation, StageModels, check_weights
 from emsco.checkpoint import fingerprint, stored_seed
+from emsco.constraints import Blocks, Constraints
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.design import Design, default_max_stages
+from emsco.design import default_max_stages
+from emsco.encoding import POLICIES, Encoding
 from emsco.errors import DataError, ParameterError
 from emsco.front import ParetoFront, ParetoPoint, check_preference
+from emsco.history import Generation, history_of
 from emsco.journal import Journal
 from emsco.parameters import check_choice, check_number, check_whole, memory_bytes
 from emsco.progress import SearchProgress
-from emsco.rows import check_columns, check_finite
-from emsco.scoring import Evaluator
+from emsco.reliability import Reliability
+from emsco.scoring import Evaluator, Limits
 from emsco.search.loop import SearchResult
 from emsco.search.paper import PaperSettings
 from emsco.search.planning import Problem, plan_search
 from emsco.splits import Split, make_splits
-from emsco.subsets.bank import SplitRows, SubsetBank
+from emsco.subsets.bank import SubsetBank
+from emsco.thresholds import MOST_CLASSES, MinConfidence, by_class, check_min_confidence
+from emsco.training import StageRecipe, TrainingData
 
 __all__ = ["EMSCOClassifier", "Generation"]
-
-
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """State of the search after one generation; generation 0 is the initial population.
-
-    Attributes
-    ----------
-    generation : int
-    best : ParetoPoint
-        The fittest design.
-    n_front : int
-        Distinct non-dominated designs.
-    n_designs, n_subsets : int
-        Distinct designs scored, and distinct subsets they go through, so far.
-    seconds : float
-        Since the search began.
-    """
-
-    generation: int
-    best: ParetoPoint
-    n_front: int
-    n_designs: int
-    n_subsets: int
-    seconds: float
 
 
 class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs
@@ -73,9 +58,11 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     Parameters
     ----------
     costs : mapping, array-like, FeatureCosts or None
-        Cost of each feature: by name, or in column order; None: 1 each.
-    min_confidence : float
-        A row leaves at the first stage whose largest class probability is at least this.
+        Cost of each feature: by name, or in column order; None: 1 each. `FeatureCosts` also knows
+        groups of columns that are bought together for one cost.
+    min_confidence : float or dict
+        A row leaves at the first stage whose largest class probability is at least this; a dict
+        has a threshold for each label, and that of the likeliest class counts.
     max_stages : int or None
         Most stages of a design; None: half the features, at least 1 and at most 10.
     search : {"auto", "exact", "evolution", "paper"}
@@ -91,6 +78,28 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     refit : bool
         False deploys the stage classifiers that were scored; True refits them on all rows, as
         is always done with several splits.
+    estimator : classifier or None
+        What each stage is: any scikit-learn classifier or pipeline with `predict_proba`, fitted
+        once for each subset that the search asks for; None: L2 logistic regression, fitted in
+        batches and some hundred times faster.
+    calibration : {"sigmoid", "isotonic"} or None
+        Makes the probabilities of each stage honest on a quarter of the training rows, which its
+        classifier does not see.
+    class_weight : dict, "balanced" or None
+        How much rows of each class count when stage classifiers are fitted; never when designs
+        are scored.
+    gaps : {"refuse", "impute", "skip"}
+        What to do about missing values, here and when rows are decided: refuse them; put the mean
+        of the training rows in their place, beside an indicator; or put the mean there and never
+        accept a row at the stage that lacks a value of it.
+    allow_exclusion : bool
+        Whether designs may leave features out, so that no row ever pays for them.
+    evaluation_cost : float
+        Cost of running a stage at all, added to what its features cost.
+    constraints : dict or None
+        What every design must obey: ``first`` (features that the first stage buys), ``together``
+        (lists of features that one stage buys), ``max_mean_cost`` and ``max_worst_cost`` (most
+        that a row may cost on average, and at worst).
     population_size, generations, patience
         The paper's |G|, max_iter and g. For "evolution": designs scored in a generation,
         generations, and how many of them may leave the front as it is.
@@ -128,7 +137,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         Its design, and the fitted stages.
     history_ : list of Generation
     stop_reason_ : str
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only where X had names.
@@ -150,12 +159,19 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def __init__(
         self,
         costs: CostsLike = None,
-        min_confidence: float = 0.75,
+        min_confidence: MinConfidence = 0.75,
         max_stages: int | None = None,
         search: str = "auto",
         prefer: str | dict[str, float] = "balanced",
         cv: Any = 1 / 3,
         refit: bool = False,
+        estimator: Any = None,
+        calibration: str | None = None,
+        class_weight: Any = None,
+        gaps: str = "refuse",
+        allow_exclusion: bool = False,
+        evaluation_cost: float = 0.0,
+        constraints: dict[str, Any] | None = None,
         population_size: int = 300,
         generations: int = 150,
         mutation_rate: float | None = None,
@@ -179,6 +195,13 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.prefer = prefer
         self.cv = cv
         self.refit = refit
+        self.estimator = estimator
+        self.calibration = calibration
+        self.class_weight = class_weight
+        self.gaps = gaps
+        self.allow_exclusion = allow_exclusion
+        self.evaluation_cost = evaluation_cost
+        self.constraints = constraints
         self.population_size = population_size
         self.generations = generations
         self.mutation_rate = mutation_rate
@@ -195,54 +218,77 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Search for designs on part of the rows, score them on the rest, deploy one.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Every feature known, all finite.
+        X : array-like or data frame of shape (n_rows, n_columns)
+            Numbers, truth values or categories; see `gaps` about missing ones.
         y : array-like of shape (n_rows,)
-            Two classes.
+            Two classes or more.
+        sample_weight : array-like of shape (n_rows,), optional
+            How much each row counts, in the fits and in the objectives: whole numbers as if the
+            row were there so many times.
         groups : array-like of shape (n_rows,), optional
             For a `cv` that splits by group.
         """
-        rows, labels = self._check_rows(X, y)
-        costs = FeatureCosts.resolve(self.costs, self._names)
-        settings = self._check_settings(rows.shape[1])
+        data = self._check_data(X, y, sample_weight)
+        names = data.costs.names
+        constraints = Constraints.of(self.constraints, names)
+        blocks = Blocks.of(constraints, names)
+        settings = self._check_settings(blocks)
+        min_confidence = check_min_confidence(self.min_confidence, data.classes)
         seed = self._draw_seed()
-        split_seed, search_seed = np.random.SeedSequence(seed).spawn(2)
+        split_seed, search_seed, stage_seed = np.random.SeedSequence(seed).spawn(3)
         splits = make_splits(
             self.cv,
-            rows,
-            labels,
-            self.classes_.tolist(),
+            data.rows,
+            data.labels,
+            data.classes.tolist(),
             groups,
             int(split_seed.generate_state(1)[0]),
+            data.weights,
         )
-        bank = self._open_bank(rows, labels, splits)
-        n_scored = sum(len(held_out) for _, held_out in splits)
+        recipe = self._recipe(data.classes, int(stage_seed.generate_state(1)[0]))
+        bank = recipe.open_bank(data, splits, blocks.members())
         rng = np.random.default_rng(search_seed)
-        with self._open_journal(rows, labels, costs, splits, settings, seed) as journal:
-            result = self._search(bank, costs, settings, n_scored, rng, journal)
+        with self._open_journal(data, splits, settings, recipe, seed) as journal:
+            evaluator = Evaluator(
+                bank,
+                blocks.costs(data.costs),
+                by_class(min_confidence, data.classes),
+                bank.n_rows,
+                settings.max_stages,
+                journal,
+                Limits(constraints.max_mean_cost, constraints.max_worst_cost),
+            )
+            result = self._search(bank, evaluator, settings, rng)
         self._undeploy()
         front = ParetoFront.of(
-            result.designs,
+            blocks.designs(result.designs),
             result.scores,
-            costs,
-            float(self.min_confidence),
+            data.costs,
+            min_confidence,
             result.n_tied,
-            result.ties,
+            result.ties and blocks.ties(result.ties),
             result.proven,
+            data.per_row,
         )
         if not any(point.coverage for point in front):
             what = f"no design accepts any held-out row at min_confidence={self.min_confidence}"
             warnings.warn(f"{what}; lower it.", stacklevel=2)
         if self.refit or len(splits) > 1:
-            everything = np.arange(len(rows))
-            bank = self._open_bank(rows, labels, [(everything, everything[:0])])
-        self.front_ = replace(front, models=_collect_models(bank, front, self.classes_))
-        self.history_ = _history(result, costs.names)
+            everything = np.arange(len(data.rows))
+            bank = recipe.open_bank(data, [(everything, everything[:0])])
+        self.front_ = replace(front, models=self._collect_models(recipe, bank, front, data))
+        self.history_ = history_of(result, blocks, names, data.per_row)
         self.stop_reason_ = result.stop_reason
         return self.choose(self.prefer)
 
@@ -265,22 +311,30 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Label or reject each row, with its confidence, exit stage and cost."""
         return self._fitted_cascade.decide(self._check_new_rows(X))
 
-    def evaluate(self, X: ArrayLike, y: ArrayLike) -> Evaluation:
+    def evaluate(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Evaluation:
         """Coverage, accuracy and cost on labelled rows; rows, accuracy and cost per exit."""
-        return self._fitted_cascade.evaluate(self._check_new_rows(X), y)
+        return self._fitted_cascade.evaluate(self._check_new_rows(X), y, sample_weight)
+
+    def reliability(self, X: Any, y: ArrayLike, n_bins: int = 10) -> tuple[Reliability, ...]:
+        """How honest each stage's confidence is, on the labelled rows that reach it."""
+        return self._fitted_cascade.reliability(self._check_new_rows(X), y, n_bins)
 
     def predict(self, X: ArrayLike) -> AnyArray:
         """A class for every row: the best guess of the last stage that saw it, even if rejected."""
         return self.decide(X).guesses
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Class probabilities of the last stage that saw each row, shape (n_rows, 2)."""
+        """Class probabilities of the last stage that saw each row, shape (n_rows, n_classes)."""
         return self._fitted_cascade.predict_proba(self._check_new_rows(X))
 
     def __sklearn_tags__(self) -> Any:
-        """Two classes only."""
+        """Categories, and missing values unless they are refused."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.input_tags.allow_nan = self.gaps != "refuse"
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
         return tags
 
     def _point(self, which: object) -> ParetoPoint:
@@ -309,56 +363,76 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Names of the columns: the data frame's, else those of FeatureCosts, else x0, x1, …."""
         if hasattr(self, "feature_names_in_"):
             return tuple(self.feature_names_in_)
-        if isinstance(self.costs, FeatureCosts) and len(self.costs.names) == self.n_features_in_:
-            return self.costs.names
+        if isinstance(self.costs, FeatureCosts):
+            known = [column for columns in self.costs.columns for column in columns]
+            if len(known) == self.n_features_in_:
+                return tuple(known)
         return tuple(f"x{i}" for i in range(self.n_features_in_))
 
-    def _check_rows(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
-        check_columns(X)
-        rows, targets = validate_data(
-            self, X, y, dtype=np.float64, order="C", ensure_all_finite=False
-        )
-        check_finite(rows, self._names)
+    def _check_data(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingData:
+        check_choice("gaps", self.gaps, POLICIES)
+        table, targets = self._check_table(X, y)
         kind = type_of_target(targets, input_name="y", raise_unknown=True)
-        if kind == "multiclass":
-            raise DataError(
-                "Only binary classification is supported. The type of the target is multiclass: "
-                f"y has {len(np.unique(targets))} classes."
-            )
-        if kind != "binary":
-            raise DataError(f"Unknown label type: {kind}. y must hold two classes.")
+        if kind not in ("binary", "multiclass"):
+            raise DataError(f"Unknown label type: {kind}. y must hold classes.")
         self.classes_, labels = np.unique(targets, return_inverse=True)
-        if len(self.classes_) < 2:
+        n_classes = len(self.classes_)
+        if n_classes < 2:
             raise DataError(
                 f"y must hold two classes, got one class only: {self.classes_.tolist()[0]!r}."
             )
-        return rows, labels.astype(np.uint8)
+        if n_classes > MOST_CLASSES:
+            raise DataError(f"y must hold at most {MOST_CLASSES} classes, got {n_classes}.")
+        evaluation = check_number("evaluation_cost", self.evaluation_cost, 0, 1e100)
+        costs = FeatureCosts.resolve(self.costs, self._names)
+        costs = replace(costs, evaluation=evaluation or costs.evaluation)
+        encoding = Encoding.learn(table, costs, self.gaps)
+        return TrainingData(
+            rows=encoding.rows(table),
+            labels=labels.astype(np.uint8),
+            weights=check_weights(sample_weight, len(labels)),
+            classes=self.classes_,
+            costs=costs,
+            encoding=encoding,
+        )
 
-    def _check_new_rows(self, X: ArrayLike) -> FloatArray:
-        check_columns(X)
-        rows: FloatArray = validate_data(
+    def _check_table(self, X: Any, y: ArrayLike) -> tuple[Any, AnyArray]:
+        """X as it is where it has columns of any kind, else as an array; and y as one."""
+        if _is_any_table(X):
+            validate_data(self, X, y, skip_check_array=True)
+            targets = column_or_1d(y, warn=True)
+            check_consistent_length(X, targets)
+            return X, targets
+        return validate_data(self, X, y, dtype=np.float64, order="C", ensure_all_finite=False)
+
+    def _check_new_rows(self, X: Any) -> Any:
+        if hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
+            return X  # by name, in whatever order
+        if _is_any_table(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+            return X if not hasattr(X, "columns") else as_array(X)
+        return validate_data(
             self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False
         )
-        return rows
 
-    def _check_settings(self, n_features: int) -> PaperSettings:
+    def _check_settings(self, blocks: Blocks) -> PaperSettings:
         if self.n_jobs is not None and check_whole("n_jobs", self.n_jobs, -(2**31)) == 0:
             raise ParameterError("n_jobs must be None, a number of threads or negative, got 0.")
         check_choice("search", self.search, ("auto", "exact", "evolution", "paper"))
-        share = 1 / len(self.classes_)
-        check_number("min_confidence", self.min_confidence, share, 1, "(]")
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, 0, np.inf, "()")
         if self.checkpoint is not None:
             _check_path("checkpoint", self.checkpoint)
         check_whole("verbose", self.verbose, 0)
         check_preference(self.prefer)
-        if not isinstance(self.refit, (bool, np.bool_)):
-            raise ParameterError(f"refit must be True or False, got {self.refit!r}.")
-        rate = 1 / n_features if self.mutation_rate is None else self.mutation_rate
-        stages = default_max_stages(n_features) if self.max_stages is None else self.max_stages
+        for name in ("refit", "allow_exclusion"):
+            if not isinstance(given := getattr(self, name), (bool, np.bool_)):
+                raise ParameterError(f"{name} must be True or False, got {given!r}.")
+        n_features, n_blocks = len(blocks.of_feature), blocks.n_blocks
+        rate = 1 / n_blocks if self.mutation_rate is None else self.mutation_rate
+        stages = default_max_stages(n_blocks) if self.max_stages is None else self.max_stages
         return PaperSettings(
-            max_stages=check_whole("max_stages", stages, 1, n_features),
+            max_stages=min(check_whole("max_stages", stages, 1, n_features), n_blocks),
             population_size=check_whole("population_size", self.population_size, 2),
             generations=check_whole("generations", self.generations, 0),
             mutation_rate=check_number("mutation_rate", rate, 0, 1),
@@ -368,14 +442,19 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             epsilon=check_number("epsilon", self.epsilon, 0, np.inf, "()"),
             growth=check_whole("growth", self.growth, 0),
             patience=None if self.patience is None else check_whole("patience", self.patience, 1),
+            allow_exclusion=bool(self.allow_exclusion),
+            first=blocks.first,
         )
 
-    def _open_bank(self, rows: FloatArray, labels: LabelArray, splits: list[Split]) -> SubsetBank:
-        return SubsetBank(
-            [SplitRows.cut(rows, labels, train, held_out) for train, held_out in splits],
-            n_features=rows.shape[1],
-            memory_limit=memory_bytes("memory_limit", self.memory_limit),
-            n_jobs=effective_n_jobs(self.n_jobs),
+    def _recipe(self, classes: AnyArray, seed: int) -> StageRecipe:
+        return StageRecipe.of(
+            self.estimator,
+            self.calibration,
+            self.class_weight,
+            classes,
+            memory_bytes("memory_limit", self.memory_limit),
+            effective_n_jobs(self.n_jobs),
+            seed,
         )
 
     def _draw_seed(self) -> int:
@@ -388,43 +467,42 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _open_journal(
         self,
-        rows: FloatArray,
-        labels: LabelArray,
-        costs: FeatureCosts,
+        data: TrainingData,
         splits: list[Split],
         settings: PaperSettings,
+        recipe: StageRecipe,
         seed: int,
     ) -> AbstractContextManager[Journal | None]:
         if self.checkpoint is None:
             return nullcontext()
+        sure = self.min_confidence
+        constraints = Constraints.of(self.constraints, data.costs.names)
+        blocks = Blocks.of(constraints, data.costs.names)
         problem = {
-            "X": fingerprint(rows),
-            "y": fingerprint(labels),
-            "feature names": costs.names,
-            "costs": costs.costs.tolist(),
+            "X": fingerprint(data.rows),
+            "y": fingerprint(data.labels),
+            "sample_weight": None if data.weights is None else fingerprint(data.weights),
+            "feature names": data.costs.names,
+            "columns": data.costs.columns,
+            "costs": data.costs.costs.tolist(),
+            "evaluation_cost": float(data.costs.evaluation),
+            "gaps": self.gaps,
             "cv": fingerprint(*(part for split in splits for part in split)),
-            "min_confidence": float(self.min_confidence),
+            "min_confidence": by_class(sure, data.classes).tolist(),
             "search": self.search,
+            "constraints": asdict(constraints),
+            **recipe.values(),
             **asdict(settings),
         }
-        return Journal.open(self.checkpoint, problem, seed, rows.shape[1], settings.max_stages)
+        return Journal.open(self.checkpoint, problem, seed, blocks.n_blocks, settings.max_stages)
 
     def _search(
-        self,
-        bank: SubsetBank,
-        costs: FeatureCosts,
-        settings: PaperSettings,
-        n_scored: int,
-        rng: Generator,
-        journal: Journal | None,
+        self, bank: SubsetBank, evaluator: Evaluator, settings: PaperSettings, rng: Generator
     ) -> SearchResult:
-        evaluator = Evaluator(
-            bank, costs, float(self.min_confidence), n_scored, settings.max_stages, journal
-        )
         problem = Problem(
             evaluator,
-            costs.costs,
-            n_train=sum(split.n_rows for split in bank.splits),
+            evaluator.costs.costs,
+            n_train=bank.engine.n_train,
             capacity=bank.capacity,
             memory_limit=memory_bytes("memory_limit", self.memory_limit),
             n_jobs=effective_n_jobs(self.n_jobs),
@@ -434,35 +512,20 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             bank.on_fit = progress.fitting
             return plan.run(problem, rng, self.time_limit, progress)
 
+    def _collect_models(
+        self, recipe: StageRecipe, bank: SubsetBank, front: ParetoFront, data: TrainingData
+    ) -> StageModels:
+        """Fitted stages of all designs of the front, so that any of them can be deployed later."""
+        reads = [point.design.subsets()[:, data.encoding.input_feature] for point in front]
+        found = recipe.stage_classifiers(bank, reads)
+        return StageModels(self.classes_, data.encoding, found)
+
 
 def _check_path(name: str, value: Any) -> None:
     if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
         raise ParameterError(f"{name} must be the path of a folder or None, got {value!r}.")
 
 
-def _history(result: SearchResult, names: tuple[str, ...]) -> list[Generation]:
-    points: dict[bytes, ParetoPoint] = {}  # the fittest design often stays the same
-    history = []
-    for record in result.records:
-        key = record.best.tobytes()
-        if key not in points:
-            points[key] = ParetoPoint.of(Design(record.best, names), record.best_scores, 0)
-        history.append(
-            Generation(
-                generation=record.generation,
-                best=points[key],
-                n_front=record.n_front,
-                n_designs=record.n_designs,
-                n_subsets=record.n_subsets,
-                seconds=record.seconds,
-            )
-        )
-    return history
-
-
-def _collect_models(bank: SubsetBank, front: ParetoFront, classes: AnyArray) -> StageModels:
-    """Fitted stages of all designs of the front, so that any of them can be deployed later."""
-    chains = [point.design.subsets() for point in front]
-    coefs = bank.coefs(np.concatenate(chains))[0]
-    ends = np.cumsum([len(chain) for chain in chains])
-    return StageModels(classes, bank.splits[0].scaling, tuple(np.split(coefs, ends[:-1])))
+def _is_any_table(X: Any) -> bool:
+    """A data frame, or an array that may hold text."""
+    return hasattr(X, "columns") or getattr(X, "dtype", np.dtype(float)).kind in "OUS"

@@ -85,8 +85,8 @@ def document_text(kind: str, form: int, body: Mapping[str, Any], indent: int | N
         raise FileError(f"a {kind} must hold plain values to be written: {error}.") from None
 
 
-def read_document(path: PathLike, kind: str, form: int) -> Fields:
-    """The body of a document of one kind, of format `form` or older.
+def read_document(path: PathLike, kind: str, form: int, oldest: int = 1) -> Fields:
+    """The body of a document of one kind, of format `form` or older, down to `oldest`.
 
     Raises
     ------
@@ -103,10 +103,12 @@ def read_document(path: PathLike, kind: str, form: int) -> Fields:
         ) from error
     if len(content) > _LARGEST_FILE:
         raise FileError(f"{where} must be at most {_LARGEST_FILE:,} bytes, got more.")
-    return parse_document(content, kind, form, where)
+    return parse_document(content, kind, form, where, oldest)
 
 
-def parse_document(content: bytes | str, kind: str, form: int, where: str) -> Fields:
+def parse_document(
+    content: bytes | str, kind: str, form: int, where: str, oldest: int = 1
+) -> Fields:
     """The body of a document's text; `where` is what messages call it."""
     try:
         whole = json.loads(content, object_pairs_hook=_distinct, parse_constant=_no_constant)
@@ -122,6 +124,11 @@ def parse_document(content: bytes | str, kind: str, form: int, where: str) -> Fi
         raise FileError(
             f"{where} must have format {form} or older, got {found}, written by "
             f"{fields.text('written_by')}; install a newer emsco."
+        )
+    if found < oldest:
+        raise FileError(
+            f"{where} must have format {oldest} or newer, got {found}, written by "
+            f"{fields.text('written_by')}; fit and save it again."
         )
     body = fields.fields("body")
     if fields.text("sha256") != checksum:

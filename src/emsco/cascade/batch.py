@@ -39,7 +39,7 @@ class Batch:
     def __init__(self, stages: Stages, ids: Sequence[Any], budget: float | None = None) -> None:
         n_rows = len(ids)
         self._stages, self.all_ids, self._budget = stages, list(ids), budget
-        self._rows = np.zeros((n_rows, len(stages.names)))
+        self._rows = np.zeros((n_rows, stages.encoding.n_inputs))
         self._passed = 0  # stages, by the rows that are still undecided
         self._undecided = np.arange(n_rows)
         self._stage, self._winner = np.zeros((2, n_rows), dtype=np.int64)
@@ -51,8 +51,8 @@ class Batch:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Names of the features to buy next; none once all rows are decided."""
-        return self._stages.buys[self._passed] if len(self._undecided) else ()
+        """Names of what to buy next, the columns of a group each; none once all are decided."""
+        return self._stages.columns[self._passed] if len(self._undecided) else ()
 
     @property
     def ids(self) -> list[Any]:
@@ -62,16 +62,55 @@ class Batch:
     def give(self, table: Any) -> None:
         """Take the needed features of the undecided rows, in their order.
 
-        A row that lacks a number is rejected; the others go on.
+        A row with a value that its column cannot have is rejected; the others go on. So is a row
+        with a gap, where gaps are refused.
         """
-        values = _table_values(table, self.needs, len(self._undecided))
-        usable = (np.abs(values) <= LARGEST).all(axis=1)  # written so that NaN fails too
-        for i in np.flatnonzero(~usable):
-            self.failures.append(self._lacking(values[i]))
-            self._end(self._undecided[i : i + 1], self.failures[-1])
+        encode = self._numbers if self._stages.encoding.is_plain else self._encoded
+        values, lacking = encode(table)
+        for i, reason in lacking.items():
+            self.failures.append(reason)
+            self._end(self._undecided[i : i + 1], reason)
+        usable = np.delete(np.arange(len(values)), list(lacking))
         rows = self._undecided[usable]
-        self._rows[rows[:, None], self._stages.columns[self._passed]] = values[usable]
+        self._rows[rows[:, None], self._stages.inputs[self._passed]] = values[usable]
         self._judge(rows)
+
+    def _numbers(self, table: Any) -> tuple[FloatArray, dict[int, str]]:
+        """Inputs of the undecided rows where each is a column of numbers; why rows have none."""
+        columns = [_column_values(*column) for column in self._answer(table)]
+        values = np.column_stack(columns)
+        usable = (np.abs(values) <= LARGEST).all(axis=1)  # written so that NaN fails too
+        return values, {int(i): self._lacking(values[i]) for i in np.flatnonzero(~usable)}
+
+    def _encoded(self, table: Any) -> tuple[FloatArray, dict[int, str]]:
+        """The same for any columns, row by row."""
+        names, stage = self.needs, self._passed
+        columns = [_array(_native(column)).tolist() for column, _ in self._answer(table)]
+        values = np.full((len(self._undecided), len(self._stages.inputs[stage])), np.nan)
+        lacking = {}
+        for i, row in enumerate(zip(*columns, strict=True)):
+            try:
+                given = dict(zip(names, row, strict=True))
+                values[i] = self._stages.encoding.row(given, self._stages.buys[stage])
+            except DataError as error:
+                lacking[i] = f"stage {stage + 1}: {str(error).rstrip('.')}"
+        return values, lacking
+
+    def _answer(self, table: Any) -> list[tuple[Any, str]]:
+        """Columns of what a source has answered, with their names, as long as they must be."""
+        n_rows = len(self._undecided)
+        try:
+            columns = _columns(table, self.needs)
+            lengths = [len(column) for column, _ in columns]
+        except DataError:
+            raise
+        except Exception as error:  # whatever a table of a source's own making may raise
+            raise DataError(
+                f"acquire must return a table, got {brief(table)} ({error})."
+            ) from error
+        if wrong := [length for length in lengths if length != n_rows]:
+            raise DataError(f"acquire must return {n_rows} rows, one per id, got {wrong[0]}.")
+        return columns
 
     def reject(self, reason: str) -> None:
         """End all rows that are still undecided, without a label."""
@@ -127,37 +166,29 @@ class Batch:
         return f"stage {self._passed + 1} got {got} for {self.needs[first]!r}"
 
 
-def _table_values(table: Any, names: tuple[str, ...], n_rows: int) -> FloatArray:
-    """What a source has answered: a 2-D array, a data frame, or a mapping of names to values."""
-    try:
-        columns = _columns(table, names)
-    except DataError:
-        raise
-    except Exception as error:  # whatever a table of a source's own making may raise
-        raise DataError(f"acquire must return a table, got {brief(table)} ({error}).") from error
-    if wrong := [len(column) for column in columns if len(column) != n_rows]:
-        raise DataError(f"acquire must return {n_rows} rows, one per id, got {wrong[0]}.")
-    return np.column_stack(columns)
-
-
-def _columns(table: Any, names: tuple[str, ...]) -> list[FloatArray]:
+def _columns(table: Any, names: tuple[str, ...]) -> list[tuple[Any, str]]:
+    """Columns of a 2-D array, a data frame, or a mapping of names to values."""
     if isinstance(table, Mapping) or hasattr(table, "columns"):
         known = list(table) if isinstance(table, Mapping) else column_names(table)
         if missing := [name for name in names if name not in known]:
             raise DataError(f"acquire must return a column {missing[0]!r}, got {brief(known)}.")
-        return [_column_values(table[name], name) for name in names]
+        return [(table[name], name) for name in names]
     array = _array(table)
     if array.ndim != 2 or array.shape[1] != len(names):
         raise DataError(
             f"acquire must return a table with the columns {', '.join(map(repr, names))}, "
             f"got {f'shape {array.shape}' if array.ndim else brief(table)}."
         )
-    return [_column_values(array[:, i], name) for i, name in enumerate(names)]
+    return [(array[:, i], name) for i, name in enumerate(names)]
+
+
+def _native(column: Any) -> Any:
+    return column.to_numpy() if hasattr(column, "to_numpy") else column
 
 
 def _column_values(column: Any, name: str) -> FloatArray:
     """Numbers of a column; NaN for what is missing or no number."""
-    array = _array(column.to_numpy() if hasattr(column, "to_numpy") else column)
+    array = _array(_native(column))
     if array.ndim != 1:
         raise DataError(f"acquire must return one value per row for {name!r}, got {array.shape}.")
     if array.dtype.kind in "fiub":

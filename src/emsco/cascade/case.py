@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -14,7 +13,7 @@ from emsco.design import shorten
 from emsco.errors import DataError, FileError, ParameterError
 from emsco.files import document_text, parse_document
 from emsco.parameters import check_number
-from emsco.rows import LARGEST, NUMBERS, what_is_wrong
+from emsco.rows import NUMBERS
 
 __all__ = ["NEVER_SURE", "Case", "CaseDecision", "brief", "budget_reason", "check_budget"]
 
@@ -70,6 +69,7 @@ class Case:
         "_accepted",
         "_budget",
         "_confidence",
+        "_given",
         "_passed",
         "_reason",
         "_row",
@@ -80,7 +80,8 @@ class Case:
     def __init__(self, stages: Stages, budget: float | None = None) -> None:
         self._stages = stages
         self._budget = check_budget(budget)
-        self._row = [math.nan] * len(stages.names)
+        self._row = [math.nan] * stages.encoding.n_inputs
+        self._given: dict[str, Any] = {}
         self._winner, self._confidence = 0, math.nan
         self._accepted = False
         self._passed = 0
@@ -89,39 +90,38 @@ class Case:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Names of the features to buy next; none once the case is decided."""
-        return () if self._reason is not None else self._stages.buys[self._passed]
+        """Names of what to buy next, the columns of a group each; none once the case is decided."""
+        return () if self._reason is not None else self._stages.columns[self._passed]
 
     @property
-    def given(self) -> Mapping[str, float]:
-        """What was given so far, by feature."""
-        stages = self._stages
-        return MappingProxyType(
-            {
-                stages.names[column]: self._row[column]
-                for columns in stages.columns[: self._passed]
-                for column in columns
-            }
-        )
+    def given(self) -> Mapping[str, Any]:
+        """What was given so far, by name; None where there was a gap."""
+        return MappingProxyType(self._given)
 
     def give(self, values: Mapping[str, Any]) -> Self:
-        """Take the values of the features that `needs` lists, all of them and nothing else.
+        """Take the values of what `needs` lists, all of them and nothing else.
+
+        A value that could not be had is None or NaN: refused, imputed, or the stage is skipped,
+        as the cascade was fitted to.
 
         Raises
         ------
         DataError
-            Where a feature is missing, not needed, no number or not finite, or the case is
+            Where a value is missing, not needed or none that its column can have, or the case is
             decided; nothing has changed then.
         """
         if self._reason is not None:
             raise DataError(f"give() must not be called once a case is decided ({self._reason}).")
         stages, stage = self._stages, self._passed
-        numbers = _numbers(values, stages.buys[stage])
-        for column, number in zip(stages.columns[stage], numbers, strict=True):
-            self._row[column] = number
-        self._winner, self._confidence = stages.judge_one(self._row, stage)
+        _check_needed(values, stages.columns[stage])
+        numbers = stages.encoding.row(values, stages.buys[stage])
+        for i, number in zip(stages.inputs[stage], numbers, strict=True):
+            self._row[i] = number
+        for name in stages.columns[stage]:
+            self._given[name] = plain_value(values[name])
+        sure, self._winner, self._confidence = stages.judge_one(self._row, stage)
         self._passed = stage + 1
-        if self._confidence >= stages.min_confidence:
+        if sure:
             self._accepted = True
             self._reason = f"sure at stage {stage + 1}"
         else:
@@ -172,8 +172,7 @@ class Case:
                 "cascade that opened it."
             )
         case = cls(stages, None if fields.get("budget") is None else fields.number("budget", 0))
-        given = fields.fields("given")
-        left = {name: given.number(name, -LARGEST, LARGEST) for name in given.values}
+        left = dict(fields.fields("given").values)
         while left and case.needs:
             if missing := [name for name in case.needs if name not in left]:
                 raise FileError(f"the case must hold all that a stage buys, got no {missing[0]!r}.")
@@ -218,31 +217,24 @@ def brief(value: object) -> str:
     return shorten(" ".join(repr(value).split()), 60)
 
 
-def _numbers(values: Mapping[str, Any], needed: tuple[str, ...]) -> list[float]:
-    """The values of the needed features, in their order."""
+def plain_value(value: Any) -> Any:
+    """A value that has passed as text, truth value or number, for a file; None for a gap."""
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, (str, bool)):
+        return value
+    number = float(value) if isinstance(value, NUMBERS) else math.nan
+    return None if math.isnan(number) else number
+
+
+def _check_needed(values: Mapping[str, Any], needed: tuple[str, ...]) -> None:
+    """Refuse what is not exactly the needed names."""
     if not isinstance(values, Mapping):
         raise DataError(f"values must be a mapping of names to numbers, got {brief(values)}.")
-    numbers = []
     for name in needed:
         if name not in values:
             listed = ", ".join(map(repr, values)) or "nothing"
             raise DataError(f"values must have {name!r}, got {listed}.")
-        value = values[name]
-        if not isinstance(value, NUMBERS):
-            raise DataError(f"{name!r} must be a number, got {brief(value)}.")
-        try:
-            number = float(value)
-        except OverflowError:
-            raise DataError(
-                f"{name!r} must be at most {LARGEST:g} in size, got a number past "
-                f"{sys.float_info.max:g}."
-            ) from None
-        if not abs(number) <= LARGEST:  # written so that NaN fails too
-            rule, got = what_is_wrong(number)
-            raise DataError(f"{name!r} must be {rule}, got {got}.")
-        numbers.append(number)
     if len(values) > len(needed):
         extra = next(name for name in values if name not in needed)
         listed = ", ".join(map(repr, needed))
         raise DataError(f"values must be what is needed now, {listed}, got {extra!r} too.")
-    return numbers

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._typing import AnyArray, BoolArray, FloatArray
+from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.cascade import acquiring, formats
 from emsco.cascade.acquiring import Acquire, AsyncAcquire, Retries
 from emsco.cascade.case import Case
+from emsco.cascade.classifiers import StageClassifiers, locked_copy
 from emsco.cascade.decisions import Decisions, Evaluation, ExitReport
-from emsco.cascade.stages import Stages, locked_copy
+from emsco.cascade.stages import Stages
 from emsco.costs import FeatureCosts
 from emsco.design import Design
+from emsco.encoding import Encoding
 from emsco.errors import DataError
 from emsco.files import PathLike, read_document, write_document
-from emsco.rows import check_finite, table_rows
-from emsco.subsets.scaling import Scaling
+from emsco.frames import kind_of
+from emsco.reliability import Reliability, reliability_of
 from emsco.threads import by_parts
+from emsco.thresholds import MinConfidence, in_words
 
 __all__ = ["Cascade"]
 
@@ -35,27 +38,26 @@ class Cascade:
     ----------
     design : Design
     costs : FeatureCosts
-    classes : ndarray of shape (2,)
-    min_confidence : float
-        A row leaves at the first stage that is at least this sure; one that never does is rejected.
-    scaling : Scaling
-    coefs : ndarray of shape (n_stages, n_features + 1)
-        Intercept, then the weight of each standardised feature; 0 where a stage does not know it.
+    classes : ndarray of shape (n_classes,)
+    min_confidence : float or dict
+        A row leaves at the first stage that is at least this sure, or this sure of the class it
+        names; one that never does is rejected.
+    encoding : Encoding
+        How columns become the numbers that classifiers read, and what to do about gaps.
+    classifiers : StageClassifiers
+        One per stage.
     """
 
     design: Design
     costs: FeatureCosts
     classes: AnyArray
-    min_confidence: float
-    scaling: Scaling
-    coefs: FloatArray
+    min_confidence: MinConfidence
+    encoding: Encoding
+    classifiers: StageClassifiers
 
     def __post_init__(self) -> None:
-        """Copy and lock the arrays."""
-        for name, kind in (("classes", None), ("coefs", np.float64)):
-            owned = np.array(getattr(self, name), dtype=kind)
-            owned.setflags(write=False)
-            object.__setattr__(self, name, owned)
+        """Copy and lock the classes."""
+        object.__setattr__(self, "classes", locked_copy(self.classes))
 
     @property
     def n_stages(self) -> int:
@@ -66,7 +68,12 @@ class Cascade:
     def stages(self) -> Stages:
         """The stages, as what decides rows."""
         return Stages.of(
-            self.design, self.costs, self.classes, self.min_confidence, self.scaling, self.coefs
+            self.design,
+            self.costs,
+            self.classes,
+            self.min_confidence,
+            self.encoding,
+            self.classifiers,
         )
 
     @cached_property
@@ -80,36 +87,65 @@ class Cascade:
         A row's decision never depends on the rows beside it. From 100,000 rows on, all cores
         work on it.
         """
-        rows = table_rows(X, self.design.names)
-        check_finite(rows, self.design.names)
-        return self.decide_rows(rows)
+        return replace(self.decide_rows(self.encoding.rows(X)), frame=kind_of(X))
 
-    def evaluate(self, X: ArrayLike, y: ArrayLike) -> Evaluation:
-        """The three objectives on labelled rows, and the rows, accuracy and cost of each exit."""
-        decisions, truth = self.decide(X), np.asarray(y)
-        if truth.shape != decisions.accepted.shape:
+    def evaluate(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Evaluation:
+        """The three objectives on labelled rows, and the rows, accuracy and cost of each exit.
+
+        With `sample_weight`, rows count as much as they weigh.
+        """
+        decisions = self.decide(X)
+        right = decisions.accepted & (decisions.guesses == self._truth(y, len(decisions)))
+        weights = check_weights(sample_weight, len(decisions))
+        weights = np.ones(len(decisions), dtype=np.int64) if weights is None else weights
+        total, accepted = weights.sum().item(), weights[decisions.accepted].sum().item()
+        return Evaluation(
+            n_rows=total,
+            coverage=accepted / (total or 1),
+            accuracy=weights[right].sum().item() / (accepted or 1),
+            cost=(decisions.cost @ weights).item() / (total or 1),
+            exits=self._exits(decisions, right, weights),
+        )
+
+    def reliability(self, X: ArrayLike, y: ArrayLike, n_bins: int = 10) -> tuple[Reliability, ...]:
+        """How honest each stage's confidence is, on the labelled rows that reach it.
+
+        Rows are put into bins by their confidence at the stage, whether or not they leave there;
+        the share of each bin that is right is set beside its mean confidence.
+        """
+        rows, records = self.encoding.rows(X), []
+        truth = self._truth(y, len(rows))
+        left = np.arange(len(rows))
+        for j in range(self.n_stages):
+            stage, winner, confidence = self.stages.judge(rows[left], j, j + 1)
+            right = self.classes[winner] == truth[left]
+            records.append(reliability_of(confidence, right, n_bins=n_bins))
+            left = left[stage != j]
+        return tuple(records)
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Class probabilities of the last stage that saw each row, shape (n_rows, n_classes)."""
+        rows = self.encoding.rows(X)
+        decisions = self.decide_rows(rows)
+        found = np.empty((len(rows), len(self.classes)))
+        for j in range(self.n_stages):
+            here = decisions.stage == j + 1
+            if here.any():
+                found[here] = self.classifiers.probabilities(rows[here], j)
+        return found
+
+    def _truth(self, y: ArrayLike, n_rows: int) -> AnyArray:
+        """Labels of known rows, checked."""
+        truth = np.asarray(y)
+        if truth.shape != (n_rows,):
             raise DataError(
-                f"y must have one label for each of {len(decisions)} rows, got shape {truth.shape}."
+                f"y must have one label for each of {n_rows} rows, got shape {truth.shape}."
             )
         if unknown := [label for label in _different(truth) if label not in self.classes]:
             raise DataError(f"y must hold the classes {self.classes.tolist()}, got {unknown[0]!r}.")
-        right = decisions.accepted & (decisions.guesses == truth)
-        n_accepted = int(decisions.accepted.sum())
-        return Evaluation(
-            n_rows=len(decisions),
-            coverage=n_accepted / max(len(decisions), 1),
-            accuracy=int(right.sum()) / max(n_accepted, 1),
-            cost=float(decisions.cost.mean()) if len(decisions) else 0.0,
-            exits=self._exits(decisions, right),
-        )
-
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Class probabilities of the last stage that saw each row, shape (n_rows, 2)."""
-        decisions = self.decide(X)
-        first = np.where(
-            decisions.guesses == self.classes[0], decisions.confidence, 1 - decisions.confidence
-        )
-        return np.column_stack([first, 1 - first])
+        return truth
 
     def open(self, budget: float | None = None) -> Case:
         """Begin with one row, of which nothing is known yet.
@@ -221,34 +257,46 @@ class Cascade:
         write_document(path, "cascade", formats.FORMAT, formats.cascade_body(self))
 
     @classmethod
-    def load(cls, path: PathLike) -> Self:
+    def load(cls, path: PathLike, trusted: Sequence[str] = ()) -> Self:
         """Read a cascade that `save` has written; nothing in a file is ever executed.
+
+        Parameters
+        ----------
+        path : path
+        trusted : sequence of str
+            Types beyond scikit-learn's own that a file with other classifiers may hold, such as
+            ``"mypackage.MyClassifier"``: reading them runs their code.
 
         Raises
         ------
         FileError
             Where the file is missing, damaged, changed, too new or something else.
         """
-        fields = read_document(path, "cascade", formats.FORMAT)
-        shared = formats.Shared.read(fields)
-        design, coefs = formats.read_stages(fields, shared.costs.names)
+        fields = read_document(path, "cascade", formats.FORMAT, formats.FORMAT)
+        shared = formats.Shared.read(fields, trusted)
+        design, classifiers = formats.read_stages(fields, shared)
         return cls(
-            design, shared.costs, shared.classes, shared.min_confidence, shared.scaling, coefs
+            design,
+            shared.costs,
+            shared.classes,
+            shared.min_confidence,
+            shared.encoding,
+            classifiers,
         )
 
     def __repr__(self) -> str:
         """The design, its threshold, and the cost at each stage."""
         steps = " → ".join(
-            f"{', '.join(self.design.features(j))} [{cost:g}]"
-            for j, cost in enumerate(self.stage_costs)
+            f"{', '.join(bought)} [{cost:g}]"
+            for bought, cost in zip(self.design.buys, self.stages.costs, strict=True)
         )
-        return f"Cascade({steps}; accept at {self.min_confidence:g})"
+        return f"Cascade({steps}; accept at {in_words(self.min_confidence)})"
 
     def decide_rows(self, rows: FloatArray) -> Decisions:
-        """Decide rows whose values need no check: float64, finite, in the design's order."""
-        if rows.ndim != 2 or rows.shape[1] != len(self.design.names):
+        """Decide rows that `encoding` has made: float64, checked, gaps as NaN."""
+        if rows.ndim != 2 or rows.shape[1] != self.encoding.n_inputs:
             raise DataError(
-                f"rows must have {len(self.design.names)} columns, got shape {rows.shape}."
+                f"rows must have {self.encoding.n_inputs} columns, got shape {rows.shape}."
             )
         n_rows, n_stages = len(rows), self.n_stages
         guesses = np.empty(n_rows, dtype=self.classes.dtype)
@@ -267,17 +315,41 @@ class Cascade:
         by_parts(n_rows, decide_part)
         return Decisions(guesses, accepted, confidence, stage, cost)
 
-    def _exits(self, decisions: Decisions, right: BoolArray) -> tuple[ExitReport, ...]:
+    def _exits(
+        self, decisions: Decisions, right: BoolArray, weights: FloatArray | IntArray
+    ) -> tuple[ExitReport, ...]:
+        places = [*enumerate(self.design.buys, start=1), (None, ())]
+        costs = [*self.stages.costs, self.stages.costs[-1]]
         reports = []
-        for j, cost in enumerate(self.stage_costs.tolist()):
-            here = decisions.accepted & (decisions.stage == j + 1)
-            reports.append(
-                ExitReport(
-                    j + 1, self.design.features(j), cost, int(here.sum()), int(right[here].sum())
-                )
-            )
-        n_rejected = int((~decisions.accepted).sum())
-        return (*reports, ExitReport(None, (), float(self.stage_costs[-1]), n_rejected, 0))
+        for (stage, bought), cost in zip(places, costs, strict=True):
+            here = ~decisions.accepted if stage is None else decisions.accepted
+            here = here if stage is None else here & (decisions.stage == stage)
+            n_rows, n_correct = weights[here].sum().item(), weights[here & right].sum().item()
+            sure = (decisions.confidence[here] @ weights[here]).item() / (n_rows or 1)
+            reports.append(ExitReport(stage, bought, cost, n_rows, n_correct, sure))
+        return tuple(reports)
+
+
+def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
+    """Sample weights: finite, at least 0, some above; None where there are none."""
+    if weights is None:
+        return None
+    try:
+        given = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("sample_weight must be numbers, got something else.") from None
+    if given.shape != (n_rows,):
+        raise DataError(
+            f"sample_weight must have one weight for each of {n_rows} rows, got shape {given.shape}."
+        )
+    bad = np.flatnonzero(~((given >= 0) & np.isfinite(given)))
+    if bad.size:
+        raise DataError(
+            f"sample_weight must be finite and at least 0, got {given[bad[0]]:g} in row {bad[0]}."
+        )
+    if not (given > 0).any():
+        raise DataError(f"sample_weight must be above 0 for some row, got 0 for all {n_rows}.")
+    return given
 
 
 def _different(labels: AnyArray) -> list[Any]:

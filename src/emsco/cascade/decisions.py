@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
@@ -10,11 +11,12 @@ import numpy as np
 
 from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.files import Fields
-from emsco.frames import Columns, to_pandas, to_polars
+from emsco.frames import Columns, to_kind, to_pandas, to_polars, to_pyarrow
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    import pyarrow as pa
 
 __all__ = ["Decisions", "Evaluation", "ExitReport"]
 
@@ -39,6 +41,8 @@ class Decisions:
         could not be had has the stage that saw it last, or stage 0 and no confidence (NaN).
     ids : ndarray, optional
         Which row each decision is about, where rows have names.
+    frame : {"pandas", "polars", "pyarrow"}, optional
+        The kind of data frame that the rows came in.
 
     Examples
     --------
@@ -62,11 +66,12 @@ class Decisions:
     cost: FloatArray
     reasons: AnyArray | None = None
     ids: AnyArray | None = None
+    frame: str | None = None
 
     def __post_init__(self) -> None:
         """Lock the arrays."""
         for field in fields(self):
-            if (given := getattr(self, field.name)) is not None:
+            if isinstance(given := getattr(self, field.name), np.ndarray):
                 locked = given.view()
                 locked.setflags(write=False)
                 object.__setattr__(self, field.name, locked)
@@ -79,7 +84,8 @@ class Decisions:
         joined: dict[str, Any] = {}
         for field in fields(cls):
             columns = [getattr(part, field.name) for part in parts]
-            joined[field.name] = None if columns[0] is None else np.concatenate(columns)
+            whole = isinstance(columns[0], np.ndarray)
+            joined[field.name] = np.concatenate(columns) if whole else columns[0]
         return cls(**joined)
 
     @property
@@ -108,6 +114,14 @@ class Decisions:
         """The same table for Polars."""
         return to_polars(self.columns())
 
+    def to_pyarrow(self) -> pa.Table:
+        """The same table for PyArrow."""
+        return to_pyarrow(self.columns())
+
+    def to_frame(self) -> Any:
+        """The same table, as the kind of data frame that the rows came in; else for pandas."""
+        return to_kind(self.frame or "pandas", self.columns())
+
     def columns(self) -> Columns:
         """The same as columns by name."""
         columns = {
@@ -124,13 +138,18 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class ExitReport:
-    """Rows that left a cascade in one place: at a stage (from 1), or rejected (stage None)."""
+    """Rows that left a cascade in one place: at a stage (from 1), or rejected (stage None).
+
+    With sample weights, `n_rows` and `n_correct` are what the rows weigh. `confidence` is their
+    mean; set beside `accuracy` it tells how honest the stage is about the rows it accepts.
+    """
 
     stage: int | None
     features: tuple[str, ...]
     cost: float
-    n_rows: int
-    n_correct: int
+    n_rows: float
+    n_correct: float
+    confidence: float = math.nan
 
     @classmethod
     def from_fields(cls, fields: Fields, stage: int | None, features: tuple[str, ...]) -> Self:
@@ -138,14 +157,15 @@ class ExitReport:
         for name, value in (("stage", stage), ("features", list(features))):
             if fields.get(name) != value:
                 fields.refuse(name, f"{value}, as in the design", fields.get(name))
-        n_rows = fields.whole("n_rows", 0)
-        n_correct = fields.whole("n_correct", 0, n_rows)
-        return cls(stage, features, fields.number("cost", 0), n_rows, n_correct)
+        n_rows = amount(fields, "n_rows")
+        n_correct = amount(fields, "n_correct", n_rows)
+        confidence = fields.number("confidence", 0, 1)
+        return cls(stage, features, fields.number("cost", 0), n_rows, n_correct, confidence)
 
     @property
     def accuracy(self) -> float:
         """Share of these rows with the right label; 0 where there are none."""
-        return self.n_correct / max(self.n_rows, 1)
+        return self.n_correct / (self.n_rows or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +174,15 @@ class Evaluation:
 
     Attributes
     ----------
-    n_rows : int
+    n_rows : int or float
+        How many; with sample weights, what they weigh.
     coverage, accuracy, cost : float
         Share of rows with a label; share of those that are right; mean cost of all rows.
     exits : tuple of ExitReport
         One per stage, and a last one for rejected rows, of which none counts as correct.
     """
 
-    n_rows: int
+    n_rows: float
     coverage: float
     accuracy: float
     cost: float
@@ -179,7 +200,7 @@ class Evaluation:
         if len(exits) != len(places):
             fields.refuse("exits", f"{len(places)} exits", f"{len(exits):,}")
         return cls(
-            n_rows=fields.whole("n_rows", 0),
+            n_rows=amount(fields, "n_rows"),
             coverage=fields.number("coverage", 0, 1),
             accuracy=fields.number("accuracy", 0, 1),
             cost=fields.number("cost", 0),
@@ -192,12 +213,18 @@ class Evaluation:
     def __repr__(self) -> str:
         """The objectives, then a line per exit."""
         lines = [
-            f"Evaluation on {self.n_rows} rows: coverage {self.coverage:.3f}, "
+            f"Evaluation on {self.n_rows:.10g} rows: coverage {self.coverage:.3f}, "
             f"accuracy {self.accuracy:.3f}, cost {self.cost:.6g}"
         ]
         for leave in self.exits:
             place = "rejected" if leave.stage is None else f"stage {leave.stage}"
             judged = leave.stage is not None and leave.n_rows > 0
             right = f", accuracy {leave.accuracy:.3f}" if judged else ""
-            lines.append(f"  {place:<9} {leave.n_rows:>7} rows at cost {leave.cost:g}{right}")
+            lines.append(f"  {place:<9} {leave.n_rows:>7.10g} rows at cost {leave.cost:g}{right}")
         return "\n".join(lines)
+
+
+def amount(fields: Fields, name: str, most: float = math.inf) -> float:
+    """How many rows, as a whole number; or what they weigh."""
+    found = fields.number(name, 0, most)
+    return int(found) if type(fields.get(name)) is int else found

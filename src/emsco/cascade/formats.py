@@ -4,108 +4,203 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from emsco._typing import AnyArray, FloatArray
+from emsco._typing import AnyArray, BoolArray
+from emsco.calibration import Calibrator
+from emsco.cascade.classifiers import EstimatorClassifiers, LinearClassifiers, StageClassifiers
+from emsco.cascade.estimators import estimator_values, read_estimator
 from emsco.costs import FeatureCosts
 from emsco.design import Design
+from emsco.encoding import Encoding
 from emsco.errors import CostsError, FileError, ParameterError
 from emsco.files import Fields
 from emsco.rows import LARGEST
 from emsco.subsets.scaling import Scaling
+from emsco.thresholds import MOST_CLASSES, MinConfidence
 
 if TYPE_CHECKING:
     from emsco.cascade.core import Cascade
+    from emsco.subsets.generic import StageEstimator
 
-__all__ = ["FORMAT", "Shared", "cascade_body", "read_stages", "stages_values"]
+__all__ = ["FORMAT", "Shared", "cascade_body", "read_stages"]
 
-FORMAT = 1
+FORMAT = 2
 _SMALLEST = 1e-300  # above 0, and so that 1 / deviation is finite
 _LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shared:
-    """What all cascades of one fit have in common."""
+    """What all cascades of one fit have in common.
+
+    `scaling` is what logistic regressions read; `models` are other classifiers, each once.
+    """
 
     costs: FeatureCosts
     classes: AnyArray
-    min_confidence: float
-    scaling: Scaling
+    min_confidence: MinConfidence
+    encoding: Encoding
+    scaling: Scaling | None
+    models: tuple[StageEstimator, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        costs: FeatureCosts,
+        classes: AnyArray,
+        min_confidence: MinConfidence,
+        encoding: Encoding,
+        classifiers: Sequence[StageClassifiers],
+    ) -> Self:
+        """What cascades share that have these classifiers."""
+        scaling = next((c.scaling for c in classifiers if isinstance(c, LinearClassifiers)), None)
+        others = (c.models for c in classifiers if isinstance(c, EstimatorClassifiers))
+        models = {id(model): model for some in others for model in some}
+        return cls(costs, classes, min_confidence, encoding, scaling, tuple(models.values()))
 
     def values(self) -> dict[str, Any]:
         """Plain values."""
-        return {
+        sure = self.min_confidence
+        by_class = [sure[c] for c in self.classes.tolist()] if isinstance(sure, dict) else None
+        common = {
             "features": list(self.costs.names),
             "costs": self.costs.costs.tolist(),
+            "evaluation_cost": float(self.costs.evaluation),
+            "encoding": self.encoding.values(),
             "classes": self.classes.tolist(),
             "class_type": _label_type(self.classes),
-            "min_confidence": float(self.min_confidence),
-            "classifier": "logistic",
-            "mean": self.scaling.mean.tolist(),
-            "deviation": self.scaling.deviation.tolist(),
+            "min_confidence": by_class or float(sure),
+            "classifier": "logistic" if self.scaling else "estimator",
         }
+        if self.scaling:
+            mean, deviation = self.scaling.mean.tolist(), self.scaling.deviation.tolist()
+            return {**common, "mean": mean, "deviation": deviation}
+        return {**common, "models": [estimator_values(model) for model in self.models]}
 
     @classmethod
-    def read(cls, fields: Fields) -> Self:
+    def read(cls, fields: Fields, trusted: Sequence[str] = ()) -> Self:
         """The same, read from a file and checked."""
         names = tuple(fields.texts("features"))
-        n_features = len(names)
-        if (kind := fields.text("classifier")) != "logistic":
-            fields.refuse("classifier", "'logistic'", kind)
-        mean = fields.numbers("mean", n_features, -LARGEST, LARGEST)
-        deviation = fields.numbers("deviation", n_features, _SMALLEST, LARGEST)
-        min_confidence = fields.number("min_confidence", _SMALLEST, 1)
+        encoding = Encoding.read(fields.fields("encoding"), names)
+        evaluation = fields.number("evaluation_cost", 0)
+        numbers = fields.numbers("costs", len(names))
         try:
-            costs = FeatureCosts(names, fields.numbers("costs", n_features))
-        except CostsError as error:
+            costs = FeatureCosts(names, numbers, evaluation, encoding.feature_columns)
+        except (CostsError, ParameterError) as error:
             fields.refuse("costs", "costs that can be used", str(error))
-        return cls(costs, _read_classes(fields), min_confidence, Scaling(mean, deviation))
+        classes = _read_classes(fields)
+        shared = cls(costs, classes, _read_min_confidence(fields, classes), encoding, None)
+        kind, n_inputs = fields.text("classifier"), encoding.n_inputs
+        if kind == "logistic":
+            mean = fields.numbers("mean", n_inputs, -LARGEST, LARGEST)
+            deviation = fields.numbers("deviation", n_inputs, _SMALLEST, LARGEST)
+            return replace(shared, scaling=Scaling(mean, deviation))
+        if kind != "estimator":
+            fields.refuse("classifier", "'logistic' or 'estimator'", kind)
+        models = fields.many_fields("models")
+        return replace(
+            shared,
+            models=tuple(read_estimator(one, n_inputs, len(classes), trusted) for one in models),
+        )
+
+    def stages_values(self, design: Design, classifiers: StageClassifiers) -> list[dict[str, Any]]:
+        """What each stage buys, and its classifier."""
+        if isinstance(classifiers, EstimatorClassifiers):
+            places = {id(model): i for i, model in enumerate(self.models)}
+            found = [{"model": places[id(model)]} for model in classifiers.models]
+        elif isinstance(classifiers, LinearClassifiers):
+            found = [_linear_values(classifiers, j) for j in range(len(classifiers))]
+        return [
+            {"buys": list(bought), **one} for bought, one in zip(design.buys, found, strict=True)
+        ]
 
 
-def stages_values(design: Design, coefs: FloatArray) -> list[dict[str, Any]]:
-    """What each stage buys, and its weights in the order of the columns it knows."""
-    known = design.subsets()
-    return [
-        {
-            "buys": list(design.features(j)),
-            "intercept": float(coefs[j, 0]),
-            "weights": coefs[j, 1:][known[j]].tolist(),
-        }
-        for j in range(design.n_stages)
+def _linear_values(classifiers: LinearClassifiers, stage: int) -> dict[str, Any]:
+    """Weights of a stage, in the order of the inputs it reads, by output."""
+    reads, maps = classifiers.reads[stage], classifiers.calibrators
+    outputs = [
+        {"intercept": float(coefs[0]), "weights": coefs[1:][reads].tolist()}
+        for coefs in classifiers.coefs[stage]
     ]
+    return {"outputs": outputs, "calibration": maps and maps[stage].values()}
 
 
-def read_stages(fields: Fields, names: tuple[str, ...]) -> tuple[Design, FloatArray]:
-    """The design and the weights, shape (n_stages, n_features + 1), of a list of stages."""
-    stages = fields.many_fields("stages")
+def read_stages(fields: Fields, shared: Shared) -> tuple[Design, StageClassifiers]:
+    """The design and the classifiers of a list of stages."""
+    names, stages = shared.costs.names, fields.many_fields("stages")
     if len(stages) > len(names):
         fields.refuse("stages", f"at most {len(names)} stages", f"{len(stages):,}")
     position = {name: i for i, name in enumerate(names)}
     chromosome = np.full(len(names), -1)
-    coefs = np.zeros((len(stages), len(names) + 1))
     for j, stage in enumerate(stages):
         for name in stage.texts("buys"):
             if name not in position or chromosome[position[name]] >= 0:
                 stage.refuse("buys", "features, each bought once", name)
             chromosome[position[name]] = j
-        known = np.flatnonzero(chromosome >= 0)
-        coefs[j, 0] = stage.number("intercept", -LARGEST, LARGEST)
-        coefs[j, 1 + known] = stage.numbers("weights", len(known), -LARGEST, LARGEST)
-    try:
-        return Design(chromosome, names), coefs
-    except ParameterError:
-        missing = names[int(np.argmin(chromosome))]
-        fields.refuse("stages", "stages that buy every feature", f"none that buys {missing!r}")
+    design = Design(chromosome, names)
+    reads = design.subsets()[:, shared.encoding.input_feature]
+    if shared.scaling is None:
+        return design, _read_estimators(stages, shared, reads)
+    return design, _read_linear(stages, shared, reads)
+
+
+def _read_estimators(
+    stages: list[Fields], shared: Shared, reads: BoolArray
+) -> EstimatorClassifiers:
+    models = []
+    for stage, known in zip(stages, reads, strict=True):
+        model = shared.models[stage.whole("model", 0, len(shared.models) - 1)]
+        if not np.array_equal(model.inputs, np.flatnonzero(known)):
+            stage.refuse("model", "one that reads what is bought by then", stage.get("model"))
+        models.append(model)
+    return EstimatorClassifiers(tuple(models))
+
+
+def _read_linear(stages: list[Fields], shared: Shared, reads: BoolArray) -> LinearClassifiers:
+    n_classes = len(shared.classes)
+    n_outputs = 1 if n_classes == 2 else n_classes
+    coefs = np.zeros((len(stages), n_outputs, reads.shape[1] + 1))
+    maps = []
+    for j, stage in enumerate(stages):
+        outputs = stage.many_fields("outputs")
+        if len(outputs) != n_outputs:
+            stage.refuse("outputs", f"a list of {n_outputs}", f"{len(outputs)}")
+        known = np.flatnonzero(reads[j])
+        for k, output in enumerate(outputs):
+            coefs[j, k, 0] = output.number("intercept", -LARGEST, LARGEST)
+            coefs[j, k, 1 + known] = output.numbers("weights", len(known), -LARGEST, LARGEST)
+        if stage.get("calibration") is not None:
+            maps.append(Calibrator.read(stage.fields("calibration"), n_classes))
+    if maps and len(maps) < len(stages):
+        stages[0].refuse("calibration", "there for all stages or none", f"{len(maps)} stages")
+    if shared.scaling is None:
+        raise AssertionError("logistic regressions have one")
+    return LinearClassifiers(shared.scaling, reads, coefs, tuple(maps) or None)
 
 
 def cascade_body(cascade: Cascade) -> dict[str, Any]:
     """A whole cascade as plain values."""
-    shared = Shared(cascade.costs, cascade.classes, cascade.min_confidence, cascade.scaling)
-    return {**shared.values(), "stages": stages_values(cascade.design, cascade.coefs)}
+    shared = Shared.of(
+        cascade.costs,
+        cascade.classes,
+        cascade.min_confidence,
+        cascade.encoding,
+        [cascade.classifiers],
+    )
+    stages = shared.stages_values(cascade.design, cascade.classifiers)
+    return {**shared.values(), "stages": stages}
+
+
+def _read_min_confidence(fields: Fields, classes: AnyArray) -> MinConfidence:
+    if isinstance(fields.get("min_confidence"), list):
+        least = fields.numbers("min_confidence", len(classes), _SMALLEST, 1).tolist()
+        return dict(zip(classes.tolist(), least, strict=True))
+    return fields.number("min_confidence", _SMALLEST, 1)
 
 
 def _label_type(classes: AnyArray) -> str:
@@ -127,8 +222,8 @@ def _read_classes(fields: Fields) -> AnyArray:
     values, kind = fields.items("classes"), fields.text("class_type")
     if not re.fullmatch(_LABEL_TYPES, kind):
         fields.refuse("class_type", "a type of labels", kind)
-    if not _are_plain(values) or len(values) != 2 or values[0] == values[1]:
-        fields.refuse("classes", "two different labels", values)
+    if not _are_plain(values) or not 2 <= len(set(values)) == len(values) <= MOST_CLASSES:
+        fields.refuse("classes", f"2 to {MOST_CLASSES} different labels", values)
     try:
         with np.errstate(over="ignore"):  # what comes of it is not what was read
             classes = np.array(values, dtype=kind)

@@ -1,23 +1,22 @@
-"""The stages of a cascade as what decides rows: one stage after another, by one kernel."""
+"""The stages of a cascade as what decides rows: what each buys, what it costs, how it judges."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from emsco._typing import AnyArray, FloatArray, IntArray
+from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco.cascade.classifiers import Judgement, StageClassifiers, locked_copy
 from emsco.checkpoint import fingerprint
 from emsco.costs import FeatureCosts
 from emsco.design import Design
-from emsco.kernels import load
-from emsco.subsets.models import Models
-from emsco.subsets.scaling import Scaling
+from emsco.encoding import Encoding
+from emsco.thresholds import MinConfidence, by_class
 
-__all__ = ["StageModels", "Stages", "locked_copy"]
+__all__ = ["StageModels", "Stages"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,29 +25,32 @@ class Stages:
 
     Attributes
     ----------
-    names : tuple of str
-        All features, in column order.
     buys : tuple of tuple of str
-        What each stage buys.
-    columns : tuple of tuple of int
-        The columns of those features.
+        Features that each stage buys.
+    columns : tuple of tuple of str
+        The columns of those features: what to ask for.
+    inputs : tuple of tuple of int
+        The inputs that these become.
     costs : tuple of float
         What a row has cost after each stage.
-    classes : ndarray of shape (2,)
+    classes : ndarray of shape (n_classes,)
     labels : tuple
         The same as plain values.
+    thresholds : ndarray of shape (n_classes,)
+        How sure a stage must be of each class.
+    encoding : Encoding
+    classifiers : StageClassifiers
     """
 
-    names: tuple[str, ...]
     buys: tuple[tuple[str, ...], ...]
-    columns: tuple[tuple[int, ...], ...]
+    columns: tuple[tuple[str, ...], ...]
+    inputs: tuple[tuple[int, ...], ...]
     costs: tuple[float, ...]
     classes: AnyArray
     labels: tuple[object, ...]
-    min_confidence: float
-    mean: FloatArray
-    inverse: FloatArray
-    models: Models
+    thresholds: FloatArray
+    encoding: Encoding
+    classifiers: StageClassifiers
 
     @classmethod
     def of(
@@ -56,104 +58,97 @@ class Stages:
         design: Design,
         costs: FeatureCosts,
         classes: AnyArray,
-        min_confidence: float,
-        scaling: Scaling,
-        coefs: FloatArray,
+        min_confidence: MinConfidence,
+        encoding: Encoding,
+        classifiers: StageClassifiers,
     ) -> Stages:
-        """The stages of a design, with weights of shape (n_stages, n_features + 1)."""
-        stages = range(design.n_stages)
-        subsets = design.subsets()
-        units = costs.in_units()
+        """The stages of a design, with a classifier each."""
+        subsets, units = design.subsets(), costs.in_units()
         paid = subsets @ units.features + np.arange(1, len(subsets) + 1) * units.evaluation
+        placed = design.stages[encoding.input_feature]
+        by_name = dict(zip(costs.names, costs.columns, strict=True))
         return cls(
-            names=design.names,
             buys=design.buys,
-            columns=tuple(tuple(np.flatnonzero(design.stages == j).tolist()) for j in stages),
+            columns=tuple(
+                tuple(column for name in bought for column in by_name[name])
+                for bought in design.buys
+            ),
+            inputs=tuple(
+                tuple(np.flatnonzero(placed == j).tolist()) for j in range(design.n_stages)
+            ),
             costs=tuple((paid / units.per_one).tolist()),
             classes=classes,
             labels=tuple(classes.tolist()),
-            min_confidence=min_confidence,
-            mean=scaling.mean,
-            inverse=scaling.inverse,
-            models=Models.of(subsets, coefs),
+            thresholds=by_class(min_confidence, classes),
+            encoding=encoding,
+            classifiers=classifiers,
         )
 
     def __len__(self) -> int:
         """Number of stages."""
         return len(self.buys)
 
-    def judge(
-        self, rows: FloatArray, first: int, end: int
-    ) -> tuple[IntArray, IntArray, FloatArray]:
-        """Send rows through the stages from `first` (from 0) up to `end`, which is left out.
+    def judge(self, rows: FloatArray, first: int, end: int) -> Judgement:
+        """Send encoded rows through the stages from `first` (from 0) up to `end`, left out.
 
         Gives the stage at which each row leaves, or the number of stages where it does not; and
-        the likeliest class and its probability at the last stage that saw the row.
+        the likeliest class and its probability at the last stage that saw the row. A stage that
+        is to be skipped for a row may not accept it.
         """
-        stage = np.empty(len(rows), dtype=np.int64)
-        winner = np.empty(len(rows), dtype=np.int64)
+        skips = self.skips(rows)
+        if skips is None:
+            return self.classifiers.judge(rows, first, end, self.thresholds)
+        whole = ~skips.any(axis=1)
+        stage, winner = np.zeros((2, len(rows)), dtype=np.int64)
         confidence = np.empty(len(rows))
-        models = self.models
-        self._kernel(
-            rows,
-            self.mean,
-            self.inverse,
-            models.columns,
-            models.sizes,
-            models.coefs,
-            self.min_confidence,
-            first,
-            end,
-            stage,
-            winner,
-            confidence,
+        stage[whole], winner[whole], confidence[whole] = self.classifiers.judge(
+            rows[whole], first, end, self.thresholds
         )
+        left = np.flatnonzero(~whole)
+        stage[left] = len(self)
+        for j in range(first, end):
+            sure, winner[left], confidence[left] = self.classifiers.judge(
+                rows[left], j, j + 1, self.thresholds
+            )
+            leaving = (sure == j) & ~skips[left, j]
+            stage[left[leaving]] = j
+            left = left[~leaving]
         return stage, winner, confidence
 
-    def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
-        """The likeliest class and its probability for one row at one stage, as plain numbers.
+    def judge_one(self, row: Sequence[float], stage: int) -> tuple[bool, int, float]:
+        """Whether one row leaves at a stage; the likeliest class there and its probability."""
+        winner, confidence = self.classifiers.judge_one(row, stage)
+        sure = confidence >= self._least[winner]
+        if sure and self.encoding.gaps == "skip":
+            sure = all(row[i] == row[i] for i in self.inputs[stage])
+        return sure, winner, confidence
 
-        These are the kernel's very operations in its order, each rounded on its own; for a single
-        row they take less time than handing it arrays does.
-        """
-        logit, terms = self._terms[stage]
-        for column, coef, mean, inverse in terms:
-            logit += coef * ((row[column] - mean) * inverse)
-        return int(logit > 0.0), self._confidence(logit)
-
-    @cached_property
-    def _terms(self) -> list[tuple[float, list[tuple[int, float, float, float]]]]:
-        """Intercept of each stage; column, weight, mean and inverse deviation of its features."""
-        models, mean, inverse = self.models, self.mean.tolist(), self.inverse.tolist()
-        terms = []
-        for columns, size, coefs in zip(models.columns, models.sizes, models.coefs, strict=True):
-            used, weights = (columns[1:size] - 1).tolist(), coefs[:size].tolist()
-            scales = [(mean[c], inverse[c]) for c in used]
-            terms.append(
-                (
-                    weights[0],
-                    [(c, b, *s) for c, b, s in zip(used, weights[1:], scales, strict=True)],
-                )
-            )
-        return terms
+    def skips(self, rows: FloatArray) -> BoolArray | None:
+        """Stages that lack a value of a row and are to be skipped then; None where none is."""
+        if self.encoding.gaps != "skip":
+            return None
+        gaps = np.isnan(rows)
+        if not gaps.any():
+            return None
+        return np.column_stack([gaps[:, list(used)].any(axis=1) for used in self.inputs])
 
     @cached_property
-    def _kernel(self) -> Any:
-        return load("deciding").decide_rows
-
-    @cached_property
-    def _confidence(self) -> Any:
-        return load("deciding").confidence_of
+    def _least(self) -> list[float]:
+        least: list[float] = self.thresholds.tolist()
+        return least
 
     @cached_property
     def identity(self) -> str:
         """A digest of all that decisions depend on."""
-        models = self.models
-        words = np.array([*self.names, *(f"{label!r}" for label in self.labels)])
-        numbers = np.array([*self.costs, self.min_confidence])
-        sizes = np.array([len(bought) for bought in self.buys])
+        words = [*self.encoding.columns, *(f"{label!r}" for label in self.labels)]
+        sizes: IntArray = np.array([len(bought) for bought in self.buys])
+        bought = [name for names in self.buys for name in names]
         return fingerprint(
-            words, numbers, sizes, models.columns, models.coefs, self.mean, self.inverse
+            np.array([*words, *bought]),
+            np.array(self.costs),
+            self.thresholds,
+            sizes,
+            *self.classifiers.arrays,
         )
 
 
@@ -163,24 +158,16 @@ class StageModels:
 
     Attributes
     ----------
-    classes : ndarray of shape (2,)
-    scaling : Scaling
-    coefs : tuple of ndarray of shape (n_stages, n_features + 1)
-        Weights of each design's stages.
+    classes : ndarray of shape (n_classes,)
+    encoding : Encoding
+    classifiers : tuple of StageClassifiers
+        Those of each design.
     """
 
     classes: AnyArray
-    scaling: Scaling
-    coefs: tuple[FloatArray, ...]
+    encoding: Encoding
+    classifiers: tuple[StageClassifiers, ...]
 
     def __post_init__(self) -> None:
-        """Copy and lock the arrays."""
+        """Copy and lock the classes."""
         object.__setattr__(self, "classes", locked_copy(self.classes))
-        object.__setattr__(self, "coefs", tuple(map(locked_copy, self.coefs)))
-
-
-def locked_copy(array: AnyArray) -> AnyArray:
-    """A copy that nobody can change."""
-    owned = np.array(array)
-    owned.setflags(write=False)
-    return owned

@@ -1,119 +1,38 @@
-"""What a search returns: the designs worth choosing from."""
+"""Fronts: points that no other point beats, and the choice among them."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._typing import FloatArray, IntArray, StageArray
 from emsco.cascade import Cascade, Evaluation, StageModels
-from emsco.cascade.formats import FORMAT, Shared, read_stages, stages_values
+from emsco.cascade.formats import FORMAT, Shared, read_stages
 from emsco.costs import FeatureCosts
 from emsco.design import Design, shorten
 from emsco.errors import FileError, NoSuchDesign, ParameterError
-from emsco.files import Fields, PathLike, read_document, write_document
-from emsco.frames import Columns, to_pandas, to_polars
-from emsco.parameters import check_number, check_whole
+from emsco.files import PathLike, read_document, write_document
+from emsco.frames import Columns, to_pandas, to_polars, to_pyarrow
+from emsco.front.point import ParetoPoint
+from emsco.front.preferences import check_preference
+from emsco.parameters import check_whole
 from emsco.pareto import TiedDesigns
 from emsco.scoring import Scores
+from emsco.thresholds import MinConfidence
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    import pyarrow as pa
 
-__all__ = ["ParetoFront", "ParetoPoint", "check_preference"]
+__all__ = ["ParetoFront"]
 
 TieSource: TypeAlias = Callable[[int], Iterator[StageArray]]
-
-_RULES = ("balanced", "fittest", "knee")
-_LIMITS = ("max_cost", "min_accuracy", "min_coverage")
-
-
-@dataclass(frozen=True, slots=True)
-class ParetoPoint:
-    """A design and how it did on the held-out rows.
-
-    Attributes
-    ----------
-    design : Design
-    coverage : float
-        Share of rows that get a label.
-    accuracy : float
-        Share of those whose label is right.
-    cost : float
-        Mean cost of a row, rejected rows included.
-    n_tied : int
-        Designs with exactly these objectives, this one included: of the whole space for a
-        proven front, of those scored (or, for the paper's search, of the front) else.
-    n_rows : int
-        Rows that it was scored on.
-    exits, hits : tuple of int
-        Rows that left at each stage, and rows that left there with the right label.
-    """
-
-    design: Design
-    coverage: float
-    accuracy: float
-    cost: float
-    n_tied: int
-    n_rows: int
-    exits: tuple[int, ...]
-    hits: tuple[int, ...]
-
-    @classmethod
-    def of(cls, design: Design, scores: Scores, i: int, n_tied: int = 1) -> Self:
-        """The point of a design whose scores stand at position i."""
-        used = slice(design.n_stages)
-        return cls(
-            design=design,
-            coverage=float(scores.coverage[i]),
-            accuracy=float(scores.accuracy[i]),
-            cost=float(scores.cost[i]),
-            n_tied=n_tied,
-            n_rows=scores.n_rows,
-            exits=tuple(scores.exits[i, used].tolist()),
-            hits=tuple(scores.hits[i, used].tolist()),
-        )
-
-    @property
-    def n_stages(self) -> int:
-        """Stages of the design."""
-        return self.design.n_stages
-
-    def figures(self) -> dict[str, Any]:
-        """All but the design, as plain values."""
-        return {
-            "coverage": self.coverage,
-            "accuracy": self.accuracy,
-            "cost": self.cost,
-            "n_tied": self.n_tied,
-            "n_rows": self.n_rows,
-            "exits": list(self.exits),
-            "hits": list(self.hits),
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values: the objectives, and features, exits and hits of each stage."""
-        figures = self.figures()
-        counts = zip(self.design.buys, figures.pop("exits"), figures.pop("hits"), strict=True)
-        stages = [
-            {"features": list(bought), "exits": exits, "hits": hits}
-            for bought, exits, hits in counts
-        ]
-        return {**figures, "stages": stages}
-
-    def __repr__(self) -> str:
-        """The objectives, then the design."""
-        return (
-            f"ParetoPoint(coverage={self.coverage:.3f}, accuracy={self.accuracy:.3f}, "
-            f"cost={self.cost:.6g}, {self.design!r})"
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,8 +46,8 @@ class ParetoFront(Sequence[ParetoPoint]):
     ----------
     points : tuple of ParetoPoint
     costs : FeatureCosts
-    min_confidence : float
-        The threshold that the designs were scored at.
+    min_confidence : float or dict
+        The threshold that the designs were scored at, or one for each class.
     proven : bool
         Whether an exact search has shown that no design at all is better than any of these, and
         that these are all.
@@ -150,7 +69,7 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     points: tuple[ParetoPoint, ...]
     costs: FeatureCosts
-    min_confidence: float
+    min_confidence: MinConfidence
     proven: bool = False
     tied: TieSource | None = field(default=None, repr=False)
     models: StageModels | None = field(default=None, repr=False)
@@ -162,20 +81,22 @@ class ParetoFront(Sequence[ParetoPoint]):
         designs: StageArray,
         scores: Scores,
         costs: FeatureCosts,
-        min_confidence: float,
+        min_confidence: MinConfidence,
         n_tied: IntArray | None = None,
         tied: TieSource | None = None,
         proven: bool = False,
+        per_row: float = 1,
     ) -> ParetoFront:
         """Name the features of designs that a search has scored, in its order.
 
         Without `n_tied` and `tied`, designs tie with those of the same scores among themselves.
+        `per_row` is what the scores count for a row of weight 1.
         """
         if n_tied is None:
             among = TiedDesigns.among(designs, scores)
             n_tied, tied = among.counts, among
         points = [
-            ParetoPoint.of(Design(stages, costs.names), scores, i, int(n_tied[i]))
+            ParetoPoint.of(Design(stages, costs.names), scores, i, int(n_tied[i]), per_row)
             for i, stages in enumerate(designs)
         ]
         return cls(tuple(points), costs, min_confidence, proven, tied)
@@ -211,8 +132,8 @@ class ParetoFront(Sequence[ParetoPoint]):
             costs=self.costs,
             classes=self.models.classes,
             min_confidence=self.min_confidence,
-            scaling=self.models.scaling,
-            coefs=self.models.coefs[position],
+            encoding=self.models.encoding,
+            classifiers=self.models.classifiers[position],
         )
 
     def with_tests(
@@ -237,28 +158,37 @@ class ParetoFront(Sequence[ParetoPoint]):
         write_document(path, "front", FORMAT, self._body())
 
     @classmethod
-    def load(cls, path: PathLike) -> ParetoFront:
+    def load(cls, path: PathLike, trusted: Sequence[str] = ()) -> ParetoFront:
         """Read a front that `save` has written; only its ties beyond one design each are lost.
+
+        Parameters
+        ----------
+        path : path
+        trusted : sequence of str
+            As for `Cascade.load`.
 
         Raises
         ------
         FileError
             Where the file is missing, damaged, changed, too new or something else.
         """
-        fields = read_document(path, "front", FORMAT)
-        shared = Shared.read(fields)
-        found = [_read_point(point, shared.costs.names) for point in fields.many_fields("points")]
-        tests = [point.test for point in found if point.test is not None]
-        if tests and len(tests) < len(found):
+        fields = read_document(path, "front", FORMAT, FORMAT)
+        shared = Shared.read(fields, trusted)
+        points, classifiers, tests = [], [], []
+        for one in fields.many_fields("points"):
+            design, stages = read_stages(one, shared)
+            points.append(ParetoPoint.from_fields(one.fields("validation"), design))
+            classifiers.append(stages)
+            if one.get("test") is not None:
+                tests.append(Evaluation.from_fields(one.fields("test"), design.buys))
+        if tests and len(tests) < len(points):
             fields.refuse("points", "tested all or none", f"{len(tests)} tests")
         return cls(
-            points=tuple(point.point for point in found),
+            points=tuple(points),
             costs=shared.costs,
             min_confidence=shared.min_confidence,
             proven=fields.flag("proven"),
-            models=StageModels(
-                shared.classes, shared.scaling, tuple(point.coefs for point in found)
-            ),
+            models=StageModels(shared.classes, shared.encoding, tuple(classifiers)),
             tests=tuple(tests) or None,
         )
 
@@ -266,14 +196,16 @@ class ParetoFront(Sequence[ParetoPoint]):
         if self.models is None:
             raise FileError("a front must have fitted stages to be saved, got one without any.")
         models, tests = self.models, self.tests or (None,) * len(self)
-        shared = Shared(self.costs, models.classes, self.min_confidence, models.scaling)
+        shared = Shared.of(
+            self.costs, models.classes, self.min_confidence, models.encoding, models.classifiers
+        )
         points = [
             {
-                "stages": stages_values(point.design, coefs),
+                "stages": shared.stages_values(point.design, classifiers),
                 "validation": point.figures(),
                 "test": test and test.to_dict(),
             }
-            for point, coefs, test in zip(self.points, models.coefs, tests, strict=True)
+            for point, classifiers, test in zip(self.points, models.classifiers, tests, strict=True)
         ]
         return {**shared.values(), "proven": self.proven, "points": points}
 
@@ -307,7 +239,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         shown = 10
         proof = ", proven" if self.proven else ""
         lines = [
-            f"ParetoFront of {len(self)} points on {self.points[0].n_rows} held-out rows{proof}"
+            f"ParetoFront of {len(self)} points on {self.points[0].n_rows:.10g} held-out rows{proof}"
         ]
         lines.append("  #  coverage  accuracy       cost  design")
         for i, point in enumerate(self.points[:shown]):
@@ -319,7 +251,7 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     def balanced_scores(self) -> FloatArray:
         """√(coverage² + accuracy² + (1 - cost / cost of everything)²) of each point."""
-        saved = 1 - self._column(lambda p: p.cost) / self.costs.total
+        saved = np.maximum(0, 1 - self._column(lambda p: p.cost) / self.costs.total)
         squares = self._column(lambda p: p.coverage) ** 2 + self._column(lambda p: p.accuracy) ** 2
         score: FloatArray = np.sqrt(squares + saved**2)
         return score
@@ -393,12 +325,16 @@ class ParetoFront(Sequence[ParetoPoint]):
         return rules[rule]()
 
     def to_pandas(self) -> pd.DataFrame:
-        """A table with a row per point and a column per feature's stage (from 1)."""
+        """A table with a row per point and a column per feature's stage (from 1; 0: never)."""
         return to_pandas(self._columns())
 
     def to_polars(self) -> pl.DataFrame:
         """The same table for Polars."""
         return to_polars(self._columns())
+
+    def to_pyarrow(self) -> pa.Table:
+        """The same table for PyArrow."""
+        return to_pyarrow(self._columns())
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """A plain record per point, with the features and counts of each stage."""
@@ -434,47 +370,3 @@ class ParetoFront(Sequence[ParetoPoint]):
             best = max(p.coverage for p in self)
             limits.append(f"coverage at least {min_coverage:g} (the best: {best:.4g})")
         return f"None of the {len(self)} designs has {' and '.join(limits)}; loosen a limit."
-
-
-class _Read(NamedTuple):
-    point: ParetoPoint
-    coefs: FloatArray
-    test: Evaluation | None
-
-
-def _read_point(fields: Fields, names: tuple[str, ...]) -> _Read:
-    """A point of a front, read from a file and checked."""
-    design, coefs = read_stages(fields, names)
-    figures = fields.fields("validation")
-    n_rows = figures.whole("n_rows", 1)
-    point = ParetoPoint(
-        design=design,
-        coverage=figures.number("coverage", 0, 1),
-        accuracy=figures.number("accuracy", 0, 1),
-        cost=figures.number("cost", 0),
-        n_tied=figures.whole("n_tied", 1),
-        n_rows=n_rows,
-        exits=tuple(figures.wholes("exits", design.n_stages, 0, n_rows)),
-        hits=tuple(figures.wholes("hits", design.n_stages, 0, n_rows)),
-    )
-    if any(hits > exits for hits, exits in zip(point.hits, point.exits, strict=True)):
-        figures.refuse("hits", "at most the exits", list(point.hits))
-    if fields.get("test") is None:
-        return _Read(point, coefs, None)
-    test = Evaluation.from_fields(fields.fields("test"), design.buys)
-    return _Read(point, coefs, test)
-
-
-def check_preference(rule: object) -> None:
-    """Refuse what `ParetoFront.prefer` does not know, before anything is searched for."""
-    if isinstance(rule, dict):
-        if unknown := [name for name in rule if name not in _LIMITS]:
-            raise ParameterError(
-                f"prefer must name limits out of {', '.join(_LIMITS)}, got {unknown[0]!r}."
-            )
-        for name, limit in rule.items():
-            if limit is not None:
-                check_number(name, limit, 0, math.inf if name == "max_cost" else 1)
-    elif not isinstance(rule, str) or rule not in _RULES:
-        listed = ", ".join(f'"{name}"' for name in _RULES)
-        raise ParameterError(f"prefer must be {listed} or a dict of limits, got {rule!r}.")

@@ -1,0 +1,231 @@
+"""The classifiers of a cascade's stages: what makes probabilities of rows, and accepts or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco.calibration import Calibrator
+from emsco.kernels import load
+from emsco.subsets.models import Models
+from emsco.subsets.scaling import Scaling
+
+if TYPE_CHECKING:
+    from emsco.subsets.generic import StageEstimator
+
+__all__ = ["EstimatorClassifiers", "LinearClassifiers", "StageClassifiers", "locked_copy"]
+
+Judgement = tuple[IntArray, IntArray, FloatArray]
+
+
+class StageClassifiers(Protocol):
+    """One classifier per stage of a design."""
+
+    def __len__(self) -> int:
+        """Number of stages."""
+
+    def judge(self, rows: FloatArray, first: int, end: int, thresholds: FloatArray) -> Judgement:
+        """Send rows through the stages from `first` (from 0) up to `end`, which is left out.
+
+        Gives the stage at which each row leaves, or the number of stages where it does not; and
+        the likeliest class and its probability at the last stage that saw the row.
+        """
+
+    def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
+        """The likeliest class and its probability for one row at one stage."""
+
+    def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
+        """Class probabilities at one stage, shape (n_rows, n_classes)."""
+
+    @property
+    def arrays(self) -> tuple[AnyArray, ...]:
+        """All that judgements depend on, for a digest."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearClassifiers:
+    """Logistic regressions: weights of standardised inputs.
+
+    Attributes
+    ----------
+    scaling : Scaling
+        What inputs are standardised by.
+    reads : ndarray of bool, shape (n_stages, n_inputs)
+        Inputs that each stage reads.
+    coefs : ndarray of shape (n_stages, n_outputs, n_inputs + 1)
+        Intercept, then the weight of each input; 0 where a stage does not read it. Two classes
+        have one output, the logit of the second; more have one each.
+    calibrators : tuple of Calibrator or None
+        What makes a stage's probabilities honest, where weights alone do not.
+    """
+
+    scaling: Scaling
+    reads: BoolArray
+    coefs: FloatArray
+    calibrators: tuple[Calibrator, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Copy and lock the arrays."""
+        object.__setattr__(self, "coefs", locked_copy(np.asarray(self.coefs, dtype=np.float64)))
+        object.__setattr__(self, "reads", locked_copy(self.reads))
+
+    def __len__(self) -> int:
+        """Number of stages."""
+        return len(self.coefs)
+
+    def judge(self, rows: FloatArray, first: int, end: int, thresholds: FloatArray) -> Judgement:
+        """Send rows through some of the stages; by one kernel where nothing is calibrated."""
+        rows = self.filled(rows)
+        if self.calibrators:
+            return judge_by_probabilities(self, rows, first, end, thresholds)
+        stage = np.empty(len(rows), dtype=np.int64)
+        winner = np.empty(len(rows), dtype=np.int64)
+        confidence = np.empty(len(rows))
+        models = self._models
+        self._kernel(
+            rows,
+            self.scaling.mean,
+            self._inverse,
+            models.columns,
+            models.sizes,
+            models.coefs,
+            thresholds,
+            first,
+            end,
+            stage,
+            winner,
+            confidence,
+        )
+        return stage, winner, confidence
+
+    def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
+        """The likeliest class and its probability for one row at one stage, as plain numbers.
+
+        For two classes these are the kernel's very operations in its order, each rounded on its
+        own; for a single row they take less time than handing it arrays does.
+        """
+        if self.n_classes > 2 or self.calibrators:
+            found = self.probabilities(np.array([row]), stage)[0]
+            winner = int(found.argmax())
+            return winner, float(found[winner])
+        logit, terms = self._terms[stage]
+        for column, coef, mean, inverse in terms:
+            value = row[column]
+            if value == value:  # a gap stands at the mean, and adds nothing
+                logit += coef * ((value - mean) * inverse)
+        return int(logit > 0.0), self._confidence(logit)
+
+    def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
+        """Class probabilities at one stage, shape (n_rows, n_classes)."""
+        models = self._models
+        found: FloatArray = np.empty((len(rows), self.n_classes))
+        load("deciding").probabilities_of(
+            self.filled(rows),
+            self.scaling.mean,
+            self._inverse,
+            models.columns,
+            models.sizes,
+            models.coefs,
+            stage,
+            found,
+        )
+        return self.calibrators[stage].apply(found) if self.calibrators else found
+
+    def filled(self, rows: FloatArray) -> FloatArray:
+        """Rows with the mean in place of gaps."""
+        gaps = np.isnan(rows)
+        return np.where(gaps, self.scaling.mean, rows) if gaps.any() else rows
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return max(2, self.coefs.shape[1])
+
+    @property
+    def arrays(self) -> tuple[AnyArray, ...]:
+        """All that judgements depend on."""
+        maps = [array for one in self.calibrators or () for array in one.arrays]
+        return (self.reads, self.coefs, self.scaling.mean, self.scaling.deviation, *maps)
+
+    @cached_property
+    def _models(self) -> Models:
+        return Models.of(self.reads, self.coefs)
+
+    @cached_property
+    def _inverse(self) -> FloatArray:
+        return self.scaling.inverse
+
+    @cached_property
+    def _terms(self) -> list[tuple[float, list[tuple[int, float, float, float]]]]:
+        """Intercept of each stage; column, weight, mean and inverse deviation of its inputs."""
+        mean, inverse = self.scaling.mean.tolist(), self._inverse.tolist()
+        terms = []
+        for reads, (coefs,) in zip(self.reads, self.coefs.tolist(), strict=True):
+            used = np.flatnonzero(reads).tolist()
+            terms.append((coefs[0], [(i, coefs[i + 1], mean[i], inverse[i]) for i in used]))
+        return terms
+
+    @cached_property
+    def _kernel(self) -> Any:
+        return load("deciding").decide_rows if self.n_classes == 2 else load("deciding").decide_rows_many
+
+    @cached_property
+    def _confidence(self) -> Any:
+        return load("deciding").confidence_of
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatorClassifiers:
+    """Any classifiers with `predict_proba`, one per stage."""
+
+    models: tuple[StageEstimator, ...]
+
+    def __len__(self) -> int:
+        """Number of stages."""
+        return len(self.models)
+
+    def judge(self, rows: FloatArray, first: int, end: int, thresholds: FloatArray) -> Judgement:
+        """Send rows through some of the stages."""
+        return judge_by_probabilities(self, rows, first, end, thresholds)
+
+    def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
+        """The likeliest class and its probability for one row at one stage."""
+        found = self.probabilities(np.array([row], dtype=np.float64), stage)[0]
+        winner = int(found.argmax())
+        return winner, float(found[winner])
+
+    def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
+        """Class probabilities at one stage, shape (n_rows, n_classes)."""
+        return self.models[stage].probabilities(rows)
+
+
+def judge_by_probabilities(
+    classifiers: StageClassifiers, rows: FloatArray, first: int, end: int, thresholds: FloatArray
+) -> Judgement:
+    """Stage by stage, each stage the rows that no earlier one was sure about."""
+    stage = np.full(len(rows), len(classifiers), dtype=np.int64)
+    winner = np.zeros(len(rows), dtype=np.int64)
+    confidence = np.full(len(rows), np.nan)
+    left = np.arange(len(rows))
+    for j in range(first, end):
+        if not left.size:
+            break
+        found = classifiers.probabilities(rows[left], j)
+        winner[left] = found.argmax(axis=1)
+        confidence[left] = found.max(axis=1)
+        sure = confidence[left] >= thresholds[winner[left]]
+        stage[left[sure]] = j
+        left = left[~sure]
+    return stage, winner, confidence
+
+
+def locked_copy(array: AnyArray) -> AnyArray:
+    """A copy that nobody can change."""
+    owned = np.array(array)
+    owned.setflags(write=False)
+    return owned

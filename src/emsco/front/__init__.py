@@ -1,0 +1,7 @@
+"""What a search returns: the designs worth choosing from."""
+
+from emsco.front.core import ParetoFront
+from emsco.front.point import ParetoPoint
+from emsco.front.preferences import check_preference
+
+__all__ = ["ParetoFront", "ParetoPoint", "check_preference"]

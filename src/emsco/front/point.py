@@ -1,0 +1,125 @@
+"""A point of a front: a design and how it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from emsco._typing import IntArray
+from emsco.cascade.decisions import amount
+from emsco.design import Design
+from emsco.files import Fields
+from emsco.scoring import Scores
+
+__all__ = ["ParetoPoint"]
+
+
+@dataclass(frozen=True, slots=True)
+class ParetoPoint:
+    """A design and how it did on the held-out rows.
+
+    Attributes
+    ----------
+    design : Design
+    coverage : float
+        Share of rows that get a label.
+    accuracy : float
+        Share of those whose label is right.
+    cost : float
+        Mean cost of a row, rejected rows included.
+    n_tied : int
+        Designs with exactly these objectives, this one included: of the whole space for a
+        proven front, of those scored (or, for the paper's search, of the front) else.
+    n_rows : int or float
+        Rows that it was scored on; with sample weights, what they weigh.
+    exits, hits : tuple of int or float
+        Rows that left at each stage, and rows that left there with the right label.
+    """
+
+    design: Design
+    coverage: float
+    accuracy: float
+    cost: float
+    n_tied: int
+    n_rows: float
+    exits: tuple[float, ...]
+    hits: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls, design: Design, scores: Scores, i: int, n_tied: int = 1, per_row: float = 1
+    ) -> Self:
+        """The point of a design whose scores stand at position i.
+
+        `per_row` is what the scores count for a row of weight 1.
+        """
+        used = slice(design.n_stages)
+
+        def rows(counts: IntArray) -> tuple[float, ...]:
+            return tuple((counts if per_row == 1 else counts / per_row).tolist())
+
+        return cls(
+            design=design,
+            coverage=float(scores.coverage[i]),
+            accuracy=float(scores.accuracy[i]),
+            cost=float(scores.cost[i]),
+            n_tied=n_tied,
+            n_rows=scores.n_rows if per_row == 1 else scores.n_rows / per_row,
+            exits=rows(scores.exits[i, used]),
+            hits=rows(scores.hits[i, used]),
+        )
+
+    @classmethod
+    def from_fields(cls, figures: Fields, design: Design) -> Self:
+        """What `figures` gave, read from a file and checked."""
+        n_rows = amount(figures, "n_rows")
+        counts = {}
+        for name in ("exits", "hits"):
+            figures.numbers(name, design.n_stages, 0, n_rows)
+            counts[name] = tuple(figures.items(name))
+        if any(hits > exits for hits, exits in zip(counts["hits"], counts["exits"], strict=True)):
+            figures.refuse("hits", "at most the exits", list(counts["hits"]))
+        return cls(
+            design=design,
+            coverage=figures.number("coverage", 0, 1),
+            accuracy=figures.number("accuracy", 0, 1),
+            cost=figures.number("cost", 0),
+            n_tied=figures.whole("n_tied", 1),
+            n_rows=n_rows,
+            exits=counts["exits"],
+            hits=counts["hits"],
+        )
+
+    @property
+    def n_stages(self) -> int:
+        """Stages of the design."""
+        return self.design.n_stages
+
+    def figures(self) -> dict[str, Any]:
+        """All but the design, as plain values."""
+        return {
+            "coverage": self.coverage,
+            "accuracy": self.accuracy,
+            "cost": self.cost,
+            "n_tied": self.n_tied,
+            "n_rows": self.n_rows,
+            "exits": list(self.exits),
+            "hits": list(self.hits),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values: the objectives, and features, exits and hits of each stage."""
+        figures = self.figures()
+        counts = zip(self.design.buys, figures.pop("exits"), figures.pop("hits"), strict=True)
+        stages = [
+            {"features": list(bought), "exits": exits, "hits": hits}
+            for bought, exits, hits in counts
+        ]
+        return {**figures, "stages": stages}
+
+    def __repr__(self) -> str:
+        """The objectives, then the design."""
+        return (
+            f"ParetoPoint(coverage={self.coverage:.3f}, accuracy={self.accuracy:.3f}, "
+            f"cost={self.cost:.6g}, {self.design!r})"
+        )

@@ -1,0 +1,61 @@
+"""How a search went: a record per generation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from emsco.constraints import Blocks
+from emsco.design import Design
+from emsco.front import ParetoPoint
+from emsco.search.loop import SearchResult
+
+__all__ = ["Generation", "history_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """State of the search after one generation; generation 0 is the initial population.
+
+    Attributes
+    ----------
+    generation : int
+    best : ParetoPoint
+        The fittest design.
+    n_front : int
+        Distinct non-dominated designs.
+    n_designs, n_subsets : int
+        Distinct designs scored, and distinct subsets they go through, so far.
+    seconds : float
+        Since the search began.
+    """
+
+    generation: int
+    best: ParetoPoint
+    n_front: int
+    n_designs: int
+    n_subsets: int
+    seconds: float
+
+
+def history_of(
+    result: SearchResult, blocks: Blocks, names: tuple[str, ...], per_row: float
+) -> list[Generation]:
+    """The generations of a search, with designs over features."""
+    points: dict[bytes, ParetoPoint] = {}  # the fittest design often stays the same
+    history = []
+    for record in result.records:
+        key = record.best.tobytes()
+        if key not in points:
+            best = Design(blocks.designs(record.best), names)
+            points[key] = ParetoPoint.of(best, record.best_scores, 0, per_row=per_row)
+        history.append(
+            Generation(
+                generation=record.generation,
+                best=points[key],
+                n_front=record.n_front,
+                n_designs=record.n_designs,
+                n_subsets=record.n_subsets,
+                seconds=record.seconds,
+            )
+        )
+    return history

@@ -1,0 +1,57 @@
+"""Tasks in threads, none of which outlives an exception."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
+
+__all__ = ["Workers", "slices"]
+
+
+class Workers:
+    """A pool of threads, begun when it is first needed.
+
+    Parameters
+    ----------
+    n_jobs : int
+        Threads. They change nothing but the time it takes.
+    """
+
+    def __init__(self, n_jobs: int = 1) -> None:
+        self.n_jobs = n_jobs
+        self._threads: ThreadPoolExecutor | None = None
+
+    def run(
+        self,
+        job: Callable[[Any], None],
+        tasks: Sequence[Any],
+        report: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Do all tasks, in threads where there are several; an exception leaves none running."""
+        if self.n_jobs == 1 or len(tasks) <= 1:
+            for done, task in enumerate(tasks, start=1):
+                job(task)
+                if report:
+                    report(done, len(tasks))
+            return
+        futures = [self._pool().submit(job, task) for task in tasks]
+        try:
+            for done, future in enumerate(futures, start=1):
+                future.result()
+                if report:
+                    report(done, len(tasks))
+        finally:
+            for future in futures:
+                future.cancel()
+            wait(futures)
+
+    def _pool(self) -> ThreadPoolExecutor:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self.n_jobs, thread_name_prefix="emsco")
+        return self._threads
+
+
+def slices(n: int, size: int) -> Iterator[slice]:
+    """Parts of at most `size` of n things."""
+    return (slice(start, start + size) for start in range(0, n, max(1, size)))

@@ -1,0 +1,244 @@
+"""What a fit is given: rows as numbers, labels, weights and costs, all checked; and its banks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
+from emsco.calibration import KINDS
+from emsco.cascade import EstimatorClassifiers, LinearClassifiers, StageClassifiers
+from emsco.costs import FeatureCosts
+from emsco.encoding import Encoding
+from emsco.errors import ParameterError
+from emsco.parameters import check_choice, check_number
+from emsco.splits import Split
+from emsco.subsets.bank import SubsetBank
+from emsco.subsets.generic import EstimatorFits, check_estimator_like
+from emsco.subsets.layout import Layout, whole_weights
+from emsco.subsets.logistic import LogisticEngine, SplitRows
+from emsco.subsets.outcomes import CalibratedFits, OutcomeEngine
+
+__all__ = ["StageRecipe", "TrainingData"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingData:
+    """Rows of a fit.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n_inputs)
+        As `encoding` has made them, gaps as NaN.
+    labels : ndarray of shape (n_rows,)
+        Positions in `classes`.
+    weights : ndarray of shape (n_rows,) or None
+        Sample weights; None where all rows count the same.
+    classes : ndarray of shape (n_classes,)
+    costs : FeatureCosts
+    encoding : Encoding
+    """
+
+    rows: FloatArray
+    labels: LabelArray
+    weights: FloatArray | None
+    classes: AnyArray
+    costs: FeatureCosts
+    encoding: Encoding
+    units: IntArray | None = field(init=False)
+    per_row: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Weights as whole numbers of a unit, of which a row of weight 1 has `per_row`."""
+        whole = None if self.weights is None else whole_weights(self.weights)
+        object.__setattr__(self, "units", whole and whole.units)
+        object.__setattr__(self, "per_row", whole.per_one if whole else 1)
+
+    def gaps(self) -> BoolArray | None:
+        """Rows with a gap by feature, (n_rows, n_features), where such a stage is to be skipped."""
+        return self.encoding.gaps_by_feature(self.rows) if self.encoding.gaps == "skip" else None
+
+    def layout(self, held_out: IntArray) -> Layout:
+        """Where the bits of held-out rows stand."""
+        return Layout.of(held_out, None if self.units is None else self.units[held_out])
+
+
+@dataclass(frozen=True, slots=True)
+class StageRecipe:
+    """How the classifier of a stage is fitted.
+
+    Attributes
+    ----------
+    estimator : classifier or None
+        Any with `predict_proba`; None: L2 logistic regression, in batches.
+    calibration : {"sigmoid", "isotonic"} or None
+        How its probabilities are made honest, on training rows that it has not seen.
+    class_weight : dict, "balanced" or None
+        How much rows of each class count in a fit.
+    memory_limit, n_jobs : int
+    seed : int
+        Of what is random in fits and in the choice of calibrating rows.
+    """
+
+    estimator: Any
+    calibration: str | None
+    class_weight: Any
+    memory_limit: int
+    n_jobs: int
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        calibration: Any,
+        class_weight: Any,
+        classes: AnyArray,
+        memory_limit: int,
+        n_jobs: int,
+        seed: int,
+    ) -> StageRecipe:
+        """The same, checked."""
+        if estimator is not None:
+            check_estimator_like(estimator)
+        if calibration is not None:
+            check_choice("calibration", calibration, KINDS)
+        _check_class_weight(class_weight, classes)
+        return cls(estimator, calibration, class_weight, memory_limit, n_jobs, seed)
+
+    def values(self) -> dict[str, Any]:
+        """What identifies the recipe, as plain values."""
+        weight = self.class_weight
+        return {
+            "estimator": None if self.estimator is None else repr(self.estimator),
+            "calibration": self.calibration,
+            "class_weight": {f"{k!r}": v for k, v in weight.items()}
+            if isinstance(weight, Mapping)
+            else weight,
+        }
+
+    def open_bank(
+        self, data: TrainingData, splits: list[Split], members: BoolArray | None = None
+    ) -> SubsetBank:
+        """A bank for the subsets of what `members` says are features, (n_features, n_inputs)."""
+        known = np.arange(len(data.costs.names))[:, None] == data.encoding.input_feature
+        gaps = data.gaps()
+        if members is None:
+            members = np.eye(len(data.costs.names), dtype=np.bool_)
+        if gaps is not None:
+            gaps = gaps @ members.T
+        layouts = [data.layout(held_out) for _, held_out in splits]
+        if self.estimator is None and self.calibration is None:
+            engine: Any = LogisticEngine(
+                [
+                    self._split_rows(data, train, layout, gaps)
+                    for (train, _), layout in zip(splits, layouts, strict=True)
+                ],
+                self.n_jobs,
+            )
+        else:
+            fits = [
+                self._outcome_fits(data, number, *split) for number, split in enumerate(splits)
+            ]
+            engine = OutcomeEngine(fits, layouts, data.labels, gaps)
+        return SubsetBank(engine, members @ known, self.memory_limit, self.n_jobs)
+
+    def stage_classifiers(
+        self, bank: SubsetBank, designs: list[BoolArray]
+    ) -> tuple[StageClassifiers, ...]:
+        """Fitted stages of designs, given as the inputs that each of their stages reads.
+
+        They come from the first split of the bank; classifiers of equal stages are shared.
+        """
+        ends = np.cumsum([len(reads) for reads in designs])[:-1]
+        every = np.concatenate(designs)
+        engine = bank.engine
+        if isinstance(engine, LogisticEngine):
+            coefs = np.split(engine.coefs(bank.numbers_of_inputs(every))[0], ends)
+            scaling = engine.splits[0].scaling
+            return tuple(
+                LinearClassifiers(scaling, reads, weights)
+                for reads, weights in zip(designs, coefs, strict=True)
+            )
+        different, place = np.unique(every, axis=0, return_inverse=True)
+        models = engine.fits[0].models(different)
+        chosen = [models[i] for i in place.reshape(-1)]
+        parts = [chosen[len_from:len_to] for len_from, len_to in _spans(designs)]
+        if self.estimator is not None:
+            return tuple(EstimatorClassifiers(tuple(part)) for part in parts)
+        return tuple(
+            LinearClassifiers(
+                engine.fits[0].scaling,
+                reads,
+                np.stack([coefs for coefs, _ in part]),
+                tuple(calibrator for _, calibrator in part),
+            )
+            for reads, part in zip(designs, parts, strict=True)
+        )
+
+    def _split_rows(
+        self, data: TrainingData, train: IntArray, layout: Layout, gaps: BoolArray | None
+    ) -> SplitRows:
+        return SplitRows.cut(
+            data.rows,
+            data.labels,
+            train,
+            layout,
+            n_classes=len(data.classes),
+            weights=self._fit_weights(data, train),
+            gaps=gaps,
+        )
+
+    def _outcome_fits(
+        self, data: TrainingData, number: int, train: IntArray, held_out: IntArray
+    ) -> EstimatorFits | CalibratedFits:
+        common: dict[str, Any] = {
+            "X": data.rows,
+            "labels": data.labels,
+            "train": train,
+            "held_out": held_out,
+            "weights": self._fit_weights(data, train),
+            "n_classes": len(data.classes),
+            "calibration": self.calibration,
+            "seed": [self.seed, number],
+            "n_jobs": self.n_jobs,
+        }
+        if self.estimator is None:
+            return CalibratedFits(**common)
+        return EstimatorFits(self.estimator, **common)
+
+    def _fit_weights(self, data: TrainingData, train: IntArray) -> FloatArray | None:
+        """How much each training row counts in a fit: sample weight times class weight."""
+        if self.class_weight is None:
+            return None if data.weights is None else data.weights[train]
+        rows = np.ones(len(train)) if data.weights is None else data.weights[train]
+        labels = data.labels[train]
+        if isinstance(self.class_weight, Mapping):
+            by_class = np.array([self.class_weight.get(c, 1.0) for c in data.classes.tolist()])
+        else:
+            totals = np.bincount(labels, rows, minlength=len(data.classes))
+            by_class = rows.sum() / (len(data.classes) * totals)
+        weights: FloatArray = rows * by_class[labels]
+        return weights
+
+
+def _spans(designs: list[BoolArray]) -> list[tuple[int, int]]:
+    ends = np.cumsum([len(reads) for reads in designs]).tolist()
+    return list(zip([0, *ends[:-1]], ends, strict=True))
+
+
+def _check_class_weight(given: Any, classes: AnyArray) -> None:
+    if given is None or (isinstance(given, str) and given == "balanced"):
+        return
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            f'class_weight must be None, "balanced" or a dict of labels and weights, got {given!r}.'
+        )
+    labels = classes.tolist()
+    for label, weight in given.items():
+        if label not in labels:
+            raise ParameterError(f"class_weight must name the classes {labels}, got {label!r}.")
+        check_number(f"class_weight of class {label!r}", weight, 0, np.inf, "()")
