@@ -101,7 +101,7 @@ class Stages:
             models.columns,
             models.sizes,
             models.coefs,
-            self.min_confidence,
+            np.full(2, self.min_confidence),
             first,
             end,
             stage,

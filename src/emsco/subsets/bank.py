@@ -226,7 +226,7 @@ class SubsetBank:
             for split, spread in zip(self.splits, coefs, strict=True):
                 models = Models.of(subsets[part], spread[part])
                 for shard in split.shards:
-                    shard.judge(models, slots[part], min_confidence)
+                    shard.judge(models, slots[part], np.full(2, min_confidence))
 
         self._run(judge, list(_slices(len(slots), max(256, -(-len(slots) // self._n_jobs)))))
 
