@@ -17,10 +17,10 @@ from emsco.errors import ParameterError
 from emsco.parameters import check_choice, check_number
 from emsco.splits import Split
 from emsco.subsets.bank import SubsetBank
+from emsco.subsets.calibrated import CalibratedFits
+from emsco.subsets.engine import LogisticEngine, OutcomeEngine, SplitRows
 from emsco.subsets.generic import EstimatorFits, check_estimator_like
 from emsco.subsets.layout import Layout, whole_weights
-from emsco.subsets.logistic import LogisticEngine, SplitRows
-from emsco.subsets.outcomes import CalibratedFits, OutcomeEngine
 
 __all__ = ["StageRecipe", "TrainingData"]
 
@@ -60,10 +60,6 @@ class TrainingData:
     def gaps(self) -> BoolArray | None:
         """Rows with a gap by feature, (n_rows, n_features), where such a stage is to be skipped."""
         return self.encoding.gaps_by_feature(self.rows) if self.encoding.gaps == "skip" else None
-
-    def layout(self, held_out: IntArray) -> Layout:
-        """Where the bits of held-out rows stand."""
-        return Layout.of(held_out, None if self.units is None else self.units[held_out])
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,28 +119,51 @@ class StageRecipe:
     def open_bank(
         self, data: TrainingData, splits: list[Split], members: BoolArray | None = None
     ) -> SubsetBank:
-        """A bank for the subsets of what `members` says are features, (n_features, n_inputs)."""
-        known = np.arange(len(data.costs.names))[:, None] == data.encoding.input_feature
+        """A bank for what the search moves as one, by the features `members` says it has.
+
+        `members` has shape (n_blocks, n_features); by default every feature is for itself.
+        """
+        brings = np.arange(len(data.costs.names))[:, None] == data.encoding.input_feature
         gaps = data.gaps()
-        if members is None:
-            members = np.eye(len(data.costs.names), dtype=np.bool_)
-        if gaps is not None:
-            gaps = gaps @ members.T
-        layouts = [data.layout(held_out) for _, held_out in splits]
+        if members is not None:
+            brings = members @ brings
+            gaps = None if gaps is None else gaps @ members.T
         if self.estimator is None and self.calibration is None:
-            engine: Any = LogisticEngine(
-                [
-                    self._split_rows(data, train, layout, gaps)
-                    for (train, _), layout in zip(splits, layouts, strict=True)
-                ],
-                self.n_jobs,
-            )
+            engine: LogisticEngine | OutcomeEngine = self._logistic(data, splits, gaps)
         else:
-            fits = [
-                self._outcome_fits(data, number, *split) for number, split in enumerate(splits)
-            ]
-            engine = OutcomeEngine(fits, layouts, data.labels, gaps)
-        return SubsetBank(engine, members @ known, self.memory_limit, self.n_jobs)
+            engine = self._outcomes(data, splits, gaps)
+        return SubsetBank(engine, brings, self.memory_limit, self.n_jobs)
+
+    def _logistic(
+        self, data: TrainingData, splits: list[Split], gaps: BoolArray | None
+    ) -> LogisticEngine:
+        rows = [
+            SplitRows.cut(
+                data.rows,
+                data.labels,
+                train,
+                held_out,
+                n_classes=len(data.classes),
+                weights=self._fit_weights(data, train),
+                counts=data.units,
+                gaps=gaps,
+            )
+            for train, held_out in splits
+        ]
+        return LogisticEngine(rows, data.encoding.n_inputs, len(data.classes), self.n_jobs)
+
+    def _outcomes(
+        self, data: TrainingData, splits: list[Split], gaps: BoolArray | None
+    ) -> OutcomeEngine:
+        units, kept = data.units, [held_out for _, held_out in splits]
+        fits = [self._outcome_fits(data, number, *split) for number, split in enumerate(splits)]
+        return OutcomeEngine(
+            fits,
+            [Layout.of(len(rows), None if units is None else units[rows]) for rows in kept],
+            [data.labels[rows] for rows in kept],
+            len(data.classes),
+            None if gaps is None else [gaps[rows] for rows in kept],
+        )
 
     def stage_classifiers(
         self, bank: SubsetBank, designs: list[BoolArray]
@@ -157,7 +176,7 @@ class StageRecipe:
         every = np.concatenate(designs)
         engine = bank.engine
         if isinstance(engine, LogisticEngine):
-            coefs = np.split(engine.coefs(bank.numbers_of_inputs(every))[0], ends)
+            coefs = np.split(engine.coefs(engine.fit(every))[0], ends)
             scaling = engine.splits[0].scaling
             return tuple(
                 LinearClassifiers(scaling, reads, weights)
@@ -179,19 +198,6 @@ class StageRecipe:
             for reads, part in zip(designs, parts, strict=True)
         )
 
-    def _split_rows(
-        self, data: TrainingData, train: IntArray, layout: Layout, gaps: BoolArray | None
-    ) -> SplitRows:
-        return SplitRows.cut(
-            data.rows,
-            data.labels,
-            train,
-            layout,
-            n_classes=len(data.classes),
-            weights=self._fit_weights(data, train),
-            gaps=gaps,
-        )
-
     def _outcome_fits(
         self, data: TrainingData, number: int, train: IntArray, held_out: IntArray
     ) -> EstimatorFits | CalibratedFits:
@@ -204,24 +210,22 @@ class StageRecipe:
             "n_classes": len(data.classes),
             "calibration": self.calibration,
             "seed": [self.seed, number],
-            "n_jobs": self.n_jobs,
         }
         if self.estimator is None:
             return CalibratedFits(**common)
-        return EstimatorFits(self.estimator, **common)
+        return EstimatorFits(self.estimator, **common, n_jobs=self.n_jobs)
 
     def _fit_weights(self, data: TrainingData, train: IntArray) -> FloatArray | None:
-        """How much each training row counts in a fit: sample weight times class weight."""
+        """How much each row counts in a fit: sample weight times class weight."""
         if self.class_weight is None:
-            return None if data.weights is None else data.weights[train]
-        rows = np.ones(len(train)) if data.weights is None else data.weights[train]
-        labels = data.labels[train]
+            return data.weights
+        rows = np.ones(len(data.rows)) if data.weights is None else data.weights
         if isinstance(self.class_weight, Mapping):
             by_class = np.array([self.class_weight.get(c, 1.0) for c in data.classes.tolist()])
         else:
-            totals = np.bincount(labels, rows, minlength=len(data.classes))
-            by_class = rows.sum() / (len(data.classes) * totals)
-        weights: FloatArray = rows * by_class[labels]
+            totals = np.bincount(data.labels[train], rows[train], minlength=len(data.classes))
+            by_class = rows[train].sum() / (len(data.classes) * totals)
+        weights: FloatArray = rows * by_class[data.labels]
         return weights
 
 

@@ -123,16 +123,14 @@ class LinearClassifiers:
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities at one stage, shape (n_rows, n_classes)."""
         models = self._models
-        found: FloatArray = np.empty((len(rows), self.n_classes))
-        load("deciding").probabilities_of(
+        found: FloatArray = load("deciding").probabilities_of(
             self.filled(rows),
             self.scaling.mean,
             self._inverse,
             models.columns,
             models.sizes,
-            models.coefs,
+            models.coefs if models.coefs.ndim == 3 else models.coefs[:, None],
             stage,
-            found,
         )
         return self.calibrators[stage].apply(found) if self.calibrators else found
 
@@ -154,7 +152,8 @@ class LinearClassifiers:
 
     @cached_property
     def _models(self) -> Models:
-        return Models.of(self.reads, self.coefs)
+        coefs = self.coefs[:, 0] if self.coefs.shape[1] == 1 else self.coefs
+        return Models.of(self.reads, coefs)
 
     @cached_property
     def _inverse(self) -> FloatArray:
@@ -172,7 +171,8 @@ class LinearClassifiers:
 
     @cached_property
     def _kernel(self) -> Any:
-        return load("deciding").decide_rows if self.n_classes == 2 else load("deciding").decide_rows_many
+        deciding = load("deciding")
+        return deciding.decide_rows if self.n_classes == 2 else deciding.decide_rows_many
 
     @cached_property
     def _confidence(self) -> Any:

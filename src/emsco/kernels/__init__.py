@@ -17,5 +17,5 @@ __all__ = ["load"]
 
 @cache
 def load(name: str) -> Any:
-    """The module of kernels called "fitting", "deciding", "breeding" or "hashing"."""
+    """The module of kernels called "fitting", "stepping", "deciding", "breeding" and so on."""
     return import_module(f"emsco.kernels.{name}")

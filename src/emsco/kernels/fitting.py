@@ -1,4 +1,4 @@
-"""Sums over training rows and Newton steps, for many logistic regressions at once.
+"""Sums over training rows, for many logistic regressions at once.
 
 Sums run block by block in row order, each block added to a running total. A total therefore
 depends neither on the other models of a batch, nor on the number of threads, nor on where rows
@@ -27,10 +27,6 @@ _SIXTH = np.float32(1 / 6)
 _24TH = np.float32(1 / 24)
 _120TH = np.float32(1 / 120)
 _720TH = np.float32(1 / 720)
-
-_MOST_COARSE = 8  # float32 passes before float64 takes over regardless
-_COARSE_STEP = 0.01  # float32 has done its work once a step is this small
-_STALLED = 0.03  # refresh the Hessian where a pass shrank the gradient by less than this
 
 
 @helper(fastmath=_FAST)
@@ -160,12 +156,20 @@ def _add_hessian(rows, columns, size, start, stop, weight, weighted, hessian):
             hessian[i + 3, j + 1] += s31
 
 
+@helper(fastmath=_FAST)
+def _scale(line, factors):
+    for r in range(len(factors)):
+        line[r] *= factors[r]
+
+
 @kernel(fastmath=_FAST)
 def add_terms(
     rows,
     targets,
+    row_weights,
     rows32,
     targets32,
+    row_weights32,
     columns,
     sizes,
     coefs,
@@ -179,11 +183,12 @@ def add_terms(
 ):
     """Add this shard's Σ gradient, and Σ Hessian where `curved`, of each model in `live`.
 
-    `rows` is features × rows with a first line of ones. Models that are not `fine` are worked
-    in float32 throughout; Hessians always are, with float64 totals over blocks. `work` has two
-    lines of a block, `work32` three more than the widest model has columns.
+    `rows` is inputs × rows with a first line of ones; `row_weights` is empty where each row
+    counts once. Models that are not `fine` are worked in float32 throughout; Hessians always
+    are, with float64 totals over blocks. `work` has two lines of a block, `work32` three more
+    than the widest model has columns.
     """
-    n_rows = rows.shape[1]
+    n_rows, is_weighted = rows.shape[1], len(row_weights) > 0
     logit, residual = work[0], work[1]
     logit32, residual32, weight, weighted = work32[0], work32[1], work32[2], work32[3:]
     for start in range(0, n_rows, BLOCK):
@@ -194,6 +199,8 @@ def add_terms(
             if fine[m]:
                 _logits(rows, column, coefs[m], size, start, stop, logit)
                 _residuals(logit, target, residual)
+                if is_weighted:
+                    _scale(residual, row_weights[start:stop])
                 _add_gradient(rows, column, size, start, stop, residual, sums)
                 for r in range(stop - start):
                     logit32[r] = logit[r]
@@ -201,184 +208,189 @@ def add_terms(
                 _logits(rows32, column, coefs[m], size, start, stop, logit32)
             if curved[m] or not fine[m]:
                 _residuals_32(logit32, target32, residual32, weight)
+                if is_weighted:
+                    _scale(residual32, row_weights32[start:stop])
+                    _scale(weight, row_weights32[start:stop])
             if not fine[m]:
                 _add_gradient(rows32, column, size, start, stop, residual32, sums)
             if curved[m]:
                 _add_hessian(rows32, column, size, start, stop, weight, weighted, hessian[m])
 
 
-@helper()
-def _clear(matrix):
-    for i in range(matrix.shape[0]):  # an assignment to a slice compiles four times as long
-        for j in range(matrix.shape[1]):
-            matrix[i, j] = 0.0
+@helper(fastmath=_FAST)
+def _weights_of_classes(coefs, basis, size, out):
+    """Weights by class, from those along the directions of `basis`."""
+    n_classes, n_directions = basis.shape
+    for k in range(n_classes):
+        for i in range(size):
+            out[k, i] = 0.0
+            for a in range(n_directions):
+                out[k, i] += basis[k, a] * coefs[i * n_directions + a]
 
 
-@helper()
-def _factorise(hessian, size, penalty):
-    """Cholesky factor in place; a pivot lost to rounding becomes a small positive one."""
-    for i in range(size):
-        for j in range(i + 1):
-            total = hessian[i, j]
-            if i == j and i > 0:
-                total += penalty
-            for k in range(j):
-                total -= hessian[i, k] * hessian[j, k]
-            if i == j:
-                floor = 1e-10 * (1.0 + hessian[i, i])
-                hessian[i, i] = np.sqrt(max(total, floor))
-            else:
-                hessian[i, j] = total / hessian[j, j]
+@helper(fastmath=_FAST)
+def _fill_distances(rows, columns, size, start, stop, weights, lines):
+    """How far the logit of each class is below the largest; the line after them is scratch."""
+    n, n_classes = stop - start, len(weights)
+    top = lines[n_classes]
+    for k in range(n_classes):
+        _logits(rows, columns, weights[k], size, start, stop, lines[k])
+    for r in range(n):
+        top[r] = lines[0, r]
+    for k in range(1, n_classes):
+        for r in range(n):
+            top[r] = max(top[r], lines[k, r])
+    for k in range(n_classes):
+        for r in range(n):
+            lines[k, r] = top[r] - lines[k, r]
 
 
-@helper()
-def _solve(factor, size, gradient, step):
-    """`step` = -H⁻¹ gradient; returns gradient · step, which is negative."""
-    for i in range(size):
-        total = -gradient[i]
-        for k in range(i):
-            total -= factor[i, k] * step[k]
-        step[i] = total / factor[i, i]
-    for i in range(size - 1, -1, -1):
-        total = step[i]
-        for k in range(i + 1, size):
-            total -= factor[k, i] * step[k]
-        step[i] = total / factor[i, i]
-    slope = 0.0
-    for i in range(size):
-        slope += gradient[i] * step[i]
-    return slope
+@helper(fastmath=_FAST)
+def _to_probabilities(lines, n_classes, n):
+    """Divide what stands there for each class by its sum; the line after them is scratch."""
+    total = lines[n_classes]
+    for r in range(n):
+        total[r] = 0
+    for k in range(n_classes):
+        for r in range(n):
+            total[r] += lines[k, r]
+    for k in range(n_classes):
+        for r in range(n):
+            lines[k, r] /= total[r]
 
 
-@helper()
-def _solve_block(gradient, hessian, columns, size, penalty, work, factor, step):
-    """Minimum of a quadratic of the full model, cut down to some columns."""
-    for i in range(size):
-        work[i] = gradient[columns[i]]
-        for j in range(i + 1):
-            factor[i, j] = hessian[columns[i], columns[j]]
-    _factorise(factor, size, penalty)
-    return _solve(factor, size, work, step)
+@helper(fastmath=_FAST)
+def _along_directions(probabilities, basis, n, out):
+    """`out` = basisᵀ · probabilities, directions × rows."""
+    n_classes, n_directions = basis.shape
+    for a in range(n_directions):
+        for r in range(n):
+            out[a, r] = 0
+        for k in range(n_classes):
+            t = basis[k, a]
+            for r in range(n):
+                out[a, r] += t * probabilities[k, r]
 
 
-@kernel()
-def start_models(
-    gradient_0, hessian_0, gradient, hessian, penalty, columns, sizes, coefs, step, slope, factor
-):
-    """Put each model where a quadratic of the full model, cut down to its columns, is least.
+@helper(fastmath=_FAST)
+def _add_gradients(data, columns, size, start, stop, lines, gradient):
+    """Gradients along all directions, in the precision of `data`.
 
-    No row is read. The quadratic around the full model's optimum is nearer to the truth; the
-    one around zero (`gradient_0`, `hessian_0`) bounds it from above, so it tells whether the
-    first start is too bold to be trusted. Where it is, the second one's minimum is taken.
+    `lines` has the probabilities of each class, then scratch for each direction.
     """
-    for m in range(len(sizes)):
-        size = sizes[m]
-        column, move, work = columns[m], step[m], coefs[m]
-        _solve_block(gradient, hessian, column, size, penalty, work, factor[m], move)
-        bend = -penalty * move[0] * move[0]
-        slope[m] = 0.0
-        for i in range(size):
-            slope[m] += gradient_0[column[i]] * move[i]
-            bend += penalty * move[i] * move[i]
-            for j in range(size):
-                bend += move[i] * hessian_0[column[i], column[j]] * move[j]
-        if slope[m] + 0.25 * bend >= 0.0:
-            slope[m] = _solve_block(
-                gradient_0, hessian_0, column, size, penalty, work, factor[m], move
-            )
-        for i in range(size):
-            coefs[m, i] = move[i]
-        _clear(factor[m])
+    rows, targets, row_weights, basis = data
+    n, (n_classes, n_directions) = stop - start, basis.shape
+    residuals = lines[n_classes:]
+    _along_directions(lines[:n_classes], basis, n, residuals)
+    for a in range(n_directions):
+        residual, target = residuals[a], targets[a, start:stop]
+        for r in range(n):
+            residual[r] -= target[r]
+        if len(row_weights) > 0:
+            _scale(residual, row_weights[start:stop])
+        _add_gradient(rows, columns, size, start, stop, residual, gradient[a::n_directions])
 
 
-@helper()
-def _look_back(gradient, coefs, step, size, penalty):
-    """Complete the gradient; its largest component, and the slope along the last step."""
-    largest, along = abs(gradient[0]), gradient[0] * step[0]
-    for i in range(1, size):
-        gradient[i] += penalty * coefs[i]
-        largest = max(largest, abs(gradient[i]))
-        along += gradient[i] * step[i]
-    return largest, along
+@helper(fastmath=_FAST)
+def _bend(probabilities, means, basis, a, b, n, out):
+    """Covariance of two directions over the classes of each row.
+
+    Centred before it is squared: where a row is all but certain, the difference of two sums
+    would be nothing but rounding.
+    """
+    for r in range(n):
+        out[r] = 0
+    for k in range(len(probabilities)):
+        t_a, t_b = basis[k, a], basis[k, b]
+        for r in range(n):
+            out[r] += probabilities[k, r] * (t_a - means[a, r]) * (t_b - means[b, r])
 
 
-@helper()
-def _move(coefs, step, size, share):
-    """Go a share of a step; how far the whole of it reaches."""
-    longest = 0.0
+@helper(fastmath=_FAST)
+def _empty_into(hessian, block, size, a, b, n_directions):
+    """Add the lower triangle of a block of two directions to that of a Hessian, and empty it."""
     for i in range(size):
-        coefs[i] += share * step[i]
-        longest = max(longest, abs(step[i]))
-    return longest
+        for j in range(i + 1):
+            hessian[i * n_directions + a, j * n_directions + b] += block[i, j]
+            if a != b and i != j:
+                hessian[i * n_directions + b, j * n_directions + a] += block[i, j]
+    tiled = (size + 3) // 4 * 4
+    for i in range(tiled):
+        for j in range(tiled):
+            block[i, j] = 0.0
 
 
-@helper()
-def _settle(m, largest, longest, tolerance, slope, norm, fine, curved, passes):
-    """Whether model m is done; if not, how its next pass is to be made."""
-    if fine[m]:
-        # A step with an unchanged Hessian shrinks the gradient about as much as the last, if
-        # that is known from float64; a float32 norm is kept as a negative number.
-        shrink = largest / abs(norm[m])
-        soon = norm[m] > 0.0 and largest * shrink <= 0.1 * tolerance
-        curved[m] = shrink > _STALLED
-        norm[m] = largest
-        return largest <= tolerance or soon
-    if longest <= _COARSE_STEP or passes[m] >= _MOST_COARSE:
-        fine[m] = True
-        curved[m] = False
-        slope[m] = -np.inf  # the float32 slope is no measure for float64 ones
-        norm[m] = -largest
-    return False
+@helper(fastmath=_FAST)
+def _add_hessians(data, columns, size, start, stop, lines, block, hessian):
+    """Hessian blocks of all pairs of directions, each symmetric, one after another.
+
+    `lines` has the probabilities of each class, then scratch for the mean along each direction,
+    a weight, and a line per column.
+    """
+    rows, _, row_weights, basis = data
+    n, (n_classes, n_directions) = stop - start, basis.shape
+    end = n_classes + n_directions
+    probabilities, means, weight = lines[:n_classes], lines[n_classes:end], lines[end]
+    _along_directions(probabilities, basis, n, means)
+    for a in range(n_directions):
+        for b in range(a + 1):
+            _bend(probabilities, means, basis, a, b, n, weight)
+            if len(row_weights) > 0:
+                _scale(weight, row_weights[start:stop])
+            _add_hessian(rows, columns, size, start, stop, weight, lines[end + 1 :], block)
+            _empty_into(hessian, block, size, a, b, n_directions)
 
 
-@kernel()
-def advance_models(
-    penalty,
-    tolerance,
-    live,
+@kernel(fastmath=_FAST)
+def add_terms_many(
+    double,
+    single,
+    columns,
     sizes,
     coefs,
-    gradient,
-    hessian,
-    step,
-    slope,
-    norm,
     fine,
     curved,
-    passes,
+    live,
+    gradient,
+    hessian,
+    work,
+    work32,
+    weights,
+    block,
 ):
-    """One guarded Newton step for each live model; the live ones that go on, first in `live`.
+    """What `add_terms` does, for three classes or more.
 
-    The objective is convex, so its slope along the last step tells whether the step went too
-    far: it does where the slope has turned round to more than half its first size, and the
-    step is then cut back to where a straight line through both slopes meets zero.
+    Weights that are equal for all classes change no probability, so a model has parameters along
+    the n_classes - 1 columns of an orthonormal basis of what is left: the one of column i and
+    direction a at i · (n_classes - 1) + a. `double` has the rows, the line of the basis of each
+    row's class (directions × rows), the weights of the rows and the basis; `single` the same in
+    float32. Scratch: `work` has two lines of a block for each class, `work32` one more for each
+    column; `weights` is classes × columns, `block` a Hessian in whole
+    tiles, all 0.
     """
-    n_live = 0
-    for m in live:
-        size = sizes[m]
-        largest, along = _look_back(gradient[m], coefs[m], step[m], size, penalty)
-        passes[m] += 1
-        done = False
-        if along > -0.5 * slope[m] and largest > tolerance:
-            keep = max(0.1, slope[m] / (slope[m] - along))
-            _move(coefs[m], step[m], size, keep - 1.0)
-            for i in range(size):
-                step[m, i] *= keep
-            slope[m] *= keep
-            if not fine[m]:  # what looks like too far may be noise
-                fine[m] = True
-                slope[m] = -np.inf
-        else:
+    n_rows, n_classes = double[0].shape[1], len(double[3])
+    for start in range(0, n_rows, BLOCK):
+        stop = min(start + BLOCK, n_rows)
+        n = stop - start
+        for m in live:
+            size, column, sums = sizes[m], columns[m], gradient[m]
+            _weights_of_classes(coefs[m], double[3], size, weights)
+            if fine[m]:
+                _fill_distances(double[0], column, size, start, stop, weights, work)
+                for k in range(n_classes):
+                    for r in range(n):
+                        work[k, r] = _fast_exp_of_minus(work[k, r])
+                _to_probabilities(work, n_classes, n)
+                _add_gradients(double, column, size, start, stop, work, sums)
+                for k in range(n_classes):
+                    for r in range(n):
+                        work32[k, r] = work[k, r]
+            else:
+                _fill_distances(single[0], column, size, start, stop, weights, work32)
+                for k in range(n_classes):
+                    for r in range(n):
+                        work32[k, r] = _exp_of_minus_32(work32[k, r])
+                _to_probabilities(work32, n_classes, n)
+                _add_gradients(single, column, size, start, stop, work32, sums)
             if curved[m]:
-                _factorise(hessian[m], size, penalty)
-            slope[m] = _solve(hessian[m], size, gradient[m], step[m])
-            longest = _move(coefs[m], step[m], size, 1.0)
-            done = _settle(m, largest, longest, tolerance, slope, norm, fine, curved, passes)
-        if curved[m]:
-            _clear(hessian[m])
-        if not done:
-            for i in range(size):
-                gradient[m, i] = 0.0
-            live[n_live] = m
-            n_live += 1
-    return n_live
+                _add_hessians(single, column, size, start, stop, work32, block, hessian[m])

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from emsco._typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco.design import subset_words, subsets_of_words, words_of_subsets
 from emsco.errors import ParameterError
-from emsco.subsets.engine import Engine
+from emsco.subsets.engine import Engine, LogisticEngine, SplitRows
 from emsco.subsets.slots import SlotTable
 from emsco.subsets.workers import Workers, slices
 
-__all__ = ["SubsetBank"]
+__all__ = ["SubsetBank", "logistic_bank"]
 
 _SUBSETS_AT_ONCE = 2**13
 _WORTH_COUNTING = 2**22  # bytes to count, below which starting threads takes longer
@@ -184,6 +184,18 @@ class SubsetBank:
         for table in self.engine.tables:
             table.reserve(_room(self._slots.n_used, self._slots.capacity))
         self.engine.judge(reads, kept, slots, thresholds)
+
+
+def logistic_bank(
+    splits: Sequence[SplitRows],
+    n_features: int,
+    memory_limit: int = 2**30,
+    n_jobs: int = 1,
+    n_classes: int = 2,
+) -> SubsetBank:
+    """A bank of logistic regressions in which every feature is one input."""
+    engine = LogisticEngine(splits, n_features, n_classes, n_jobs)
+    return SubsetBank(engine, np.eye(n_features, dtype=np.bool_), memory_limit, n_jobs)
 
 
 def _room(n_used: int, capacity: int) -> int:

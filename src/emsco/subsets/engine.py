@@ -1,60 +1,30 @@
-"""What a bank asks of whatever fits and judges classifiers; and the batched logistic one."""
+"""What fits and judges the classifiers of a bank: logistic ones in batches, or any others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray, StageArray, WordArray
+from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray
+from emsco.subsets.bits import BitTable, Table
+from emsco.subsets.layout import Layout, pack
 from emsco.subsets.logistic import LogisticFits
 from emsco.subsets.models import ModelBatch, Models, n_outputs_of
 from emsco.subsets.scaling import Scaling
 from emsco.subsets.shard import ROWS_PER_SHARD, Shard, cut_shards
 from emsco.subsets.workers import Workers, slices
 
-__all__ = ["Engine", "LogisticEngine", "SplitRows", "Table"]
+__all__ = ["Engine", "LogisticEngine", "OutcomeEngine", "OutcomeFits", "SplitRows"]
 
 _MOST_MODELS = 256  # fitted together; past this, batches only take more memory
 _BATCH_BYTES = 2**26
 _WORTH_FITTING = 20_000  # models times rows, below which starting threads takes longer
 
 Report = Callable[[int, int], None]
-
-
-class Table(Protocol):
-    """Bits of some held-out rows by slot; see `BitTable` for the meaning of each."""
-
-    @property
-    def bytes_per_slot(self) -> int:
-        """Memory that one slot takes."""
-
-    @property
-    def word_weights(self) -> IntArray:
-        """How much each row of a word counts."""
-
-    @property
-    def gaps(self) -> WordArray:
-        """Rows in which a feature is missing, (n_features, n_words); (0, n_words) if none."""
-
-    def reserve(self, n_slots: int) -> None:
-        """Make room."""
-
-    def bits(self, slots: IntArray) -> WordArray:
-        """Rows accepted, and accepted correctly."""
-
-    def add_counts(
-        self,
-        designs: StageArray,
-        chains: IntArray,
-        n_stages: IntArray,
-        exits: IntArray,
-        hits: IntArray,
-    ) -> None:
-        """Add, per design and stage, rows that leave there and rows that leave correctly."""
 
 
 class Engine(Protocol):
@@ -66,6 +36,7 @@ class Engine(Protocol):
 
     kept: int
     n_train: int
+    n_classes: int
     tables: Sequence[Table]
 
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
@@ -142,7 +113,9 @@ class LogisticEngine:
         self.n_outputs = n_outputs_of(n_classes)
         self.kept = len(splits) * self.n_outputs * (n_inputs + 1)
         self.n_train = sum(split.n_rows for split in splits)
-        self.tables: Sequence[Table] = [shard for split in splits for shard in split.shards]
+        self.tables: Sequence[Table] = [
+            shard.table for split in splits for shard in split.shards
+        ]
         self._workers = Workers(n_jobs)
 
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
@@ -184,3 +157,80 @@ class LogisticEngine:
 
         size = max(256, -(-len(slots) // self._workers.n_jobs))
         self._workers.run(judge, list(slices(len(slots), size)))
+
+
+class OutcomeFits(Protocol):
+    """Classifiers of subsets of the inputs, fitted on the training rows of one split."""
+
+    n_train: int
+    n_held_out: int
+
+    def outcomes(
+        self, subsets: BoolArray, report: Report | None = None
+    ) -> tuple[IntArray, FloatArray]:
+        """Likeliest class of each held-out row and its probability, (n_subsets, n_held_out)."""
+
+    def models(self, subsets: BoolArray, report: Report | None = None) -> list[Any]:
+        """The fitted classifiers themselves."""
+
+
+class OutcomeEngine:
+    """Any classifiers, by what they say about each held-out row.
+
+    Of a fitted one only the likeliest class of each held-out row and its probability are kept,
+    from which the bits at any threshold follow.
+
+    Parameters
+    ----------
+    fits : sequence of OutcomeFits
+    layouts : sequence of Layout
+        Where the bits of each split's held-out rows stand, by position among them.
+    labels : sequence of ndarray
+        Class of each held-out row, by split.
+    n_classes : int
+    gaps : sequence of ndarray of shape (n_held_out, n_features), or None
+        Rows with a gap, by feature and split.
+    """
+
+    def __init__(
+        self,
+        fits: Sequence[OutcomeFits],
+        layouts: Sequence[Layout],
+        labels: Sequence[LabelArray],
+        n_classes: int,
+        gaps: Sequence[BoolArray] | None = None,
+    ) -> None:
+        self.fits = fits
+        self.n_classes = n_classes
+        self.n_train = sum(one.n_train for one in fits)
+        self.kept = 2 * sum(one.n_held_out for one in fits)
+        self._layouts, self._labels = layouts, labels
+        spots = gaps or [None] * len(fits)
+        self.tables: Sequence[Table] = self._bits = [
+            BitTable(layout, None if gap is None else gap.T)
+            for layout, gap in zip(layouts, spots, strict=True)
+        ]
+
+    def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
+        """Classes and probabilities side by side, shape (n_subsets, kept)."""
+        found: list[FloatArray] = []
+        for one in self.fits:
+            winner, confidence = one.outcomes(subsets, report)
+            found += [winner.astype(np.float64), confidence]
+        return np.concatenate(found, axis=1)
+
+    def judge(
+        self, subsets: BoolArray, numbers: FloatArray, slots: IntArray, thresholds: FloatArray
+    ) -> None:
+        """Store the bits of subsets at a threshold for each class."""
+        del subsets  # what they say is all there is to know
+        parts = iter(np.split(numbers, self._cuts, axis=1))
+        for table, layout, labels in zip(self._bits, self._layouts, self._labels, strict=True):
+            winner, confidence = next(parts).astype(np.int64), next(parts)
+            sure = confidence >= thresholds[winner]
+            right = sure & (winner == labels)
+            table.put(slots, pack(sure[:, layout.rows]), pack(right[:, layout.rows]))
+
+    @property
+    def _cuts(self) -> IntArray:
+        return np.cumsum(np.repeat([one.n_held_out for one in self.fits], 2))[:-1]

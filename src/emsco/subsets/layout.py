@@ -1,8 +1,7 @@
 """Held-out rows as bits: which bit of which word is which row, and how much a row counts.
 
-All rows of a word weigh the same, so that a weighted count is a sum of popcounts. A row's weight
-is a whole number; for each binary digit of it the row has a bit in a word that weighs so much.
-Without weights every row has one bit, in order.
+All rows of a word weigh the same, so that a weighted count is a sum of popcounts. Where weights
+differ, a row may stand in several words; what it counts is the sum of their weights.
 """
 
 from __future__ import annotations
@@ -57,9 +56,9 @@ class Layout:
 
     Attributes
     ----------
-    rows : ndarray of shape (64 * n_words,)
-        Row behind each bit; padding repeats the first one. Without weights, there is no padding
-        and the last word may be short.
+    rows : ndarray of shape (n_bits,)
+        Position of the row behind each bit, -1 for padding. Without weights these are all rows in
+        order, and the last word is short.
     valid : ndarray of shape (n_words,)
         Bits that are rows, not padding.
     weights : ndarray of shape (n_words,)
@@ -71,38 +70,46 @@ class Layout:
     weights: IntArray
 
     @classmethod
-    def of(cls, rows: IntArray, units: IntArray | None = None) -> Self:
-        """Bits for rows, which count `units` each (None: 1)."""
-        if units is None:
-            filled = np.ones(len(rows), dtype=np.bool_)
-            return cls(rows, pack(filled), np.ones(-(-len(rows) // WORD), dtype=np.int64))
-        n_digits = int(units.max(initial=0)).bit_length()
-        bits, valid, weights = [rows[:0]], [np.zeros(0, np.uint64)], [rows[:0]]
-        for digit in range(n_digits):
-            here = rows[units >> digit & 1 != 0]
-            n_words = -(-len(here) // WORD)
-            padded = np.full(n_words * WORD, rows[0])
-            padded[: len(here)] = here
-            bits.append(padded)
-            valid.append(pack(np.arange(n_words * WORD) < len(here)))
-            weights.append(np.full(n_words, 1 << digit))
-        return cls(*(np.concatenate(part) for part in (bits, valid, weights)))
+    def of(cls, n_rows: int, counts: IntArray | None = None) -> Self:
+        """Bits for rows, which count so much each (None: 1)."""
+        if counts is None:
+            rows = np.arange(n_rows)
+            return cls(rows, pack(rows >= 0), np.ones(-(-n_rows // WORD), dtype=np.int64))
+        rows, weights = _bits_by_weight(counts)
+        return cls(rows, pack(rows >= 0), weights)
 
     @property
     def total(self) -> int:
         """What all rows count together."""
-        return int(np.bitwise_count(self.valid) @ self.weights)
+        return int(np.bitwise_count(self.valid).astype(np.int64) @ self.weights)
 
-    def part(self, words: slice) -> Self:
-        """Some of the words."""
-        rows = self.rows[words.start * WORD : words.stop * WORD]
-        return type(self)(rows, self.valid[words], self.weights[words])
+    @property
+    def is_plain(self) -> bool:
+        """Whether every row counts once."""
+        return bool((self.weights == 1).all())
 
 
-def pack(rows: BoolArray) -> WordArray:
-    """Truth values of shape (…, n_rows) as words of 64 bits, the last one padded with zeros."""
-    n_words = -(-rows.shape[-1] // WORD)
-    padded = np.zeros((*rows.shape[:-1], n_words * WORD), dtype=np.bool_)
-    padded[..., : rows.shape[-1]] = rows
-    packed: WordArray = np.packbits(padded, axis=-1, bitorder="little").view("<u8")
-    return packed.astype(np.uint64, copy=False)
+def _bits_by_weight(counts: IntArray) -> tuple[IntArray, IntArray]:
+    """The row of each bit, -1 for none, and the weight of each word, so that words are few.
+
+    All rows of a word have one weight. Either the rows of each count stand together, or those
+    of each binary digit of their counts, which takes fewer words where counts are many.
+    """
+    order = np.argsort(counts, kind="stable")
+    values, first = np.unique(counts[order], return_index=True)
+    alike = [(v, rows) for v, rows in zip(values, np.split(order, first[1:]), strict=True) if v]
+    n_digits = int(counts.max(initial=0)).bit_length()
+    digits = [(1 << b, np.flatnonzero(counts >> b & 1)) for b in range(n_digits)]
+    groups = min(alike, digits, key=lambda parts: sum(-(-len(rows) // WORD) for _, rows in parts))
+    bits = [np.pad(rows, (0, -len(rows) % WORD), constant_values=-1) for _, rows in groups]
+    weights = [np.full(len(part) // WORD, v) for (v, _), part in zip(groups, bits, strict=True)]
+    empty = np.zeros(0, dtype=np.int64)
+    return np.concatenate([empty, *bits]), np.concatenate([empty, *weights])
+
+
+def pack(bits: BoolArray) -> WordArray:
+    """Truth values of shape (…, n_bits) as 64-bit words, the first bit lowest, padded with 0."""
+    padding = [(0, 0)] * (bits.ndim - 1) + [(0, -bits.shape[-1] % WORD)]
+    packed = np.packbits(np.pad(bits, padding), axis=-1, bitorder="little")
+    words: WordArray = packed.view("<u8").astype(np.uint64)
+    return words

@@ -9,7 +9,7 @@ import numpy as np
 
 from emsco._typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["ModelBatch", "Models"]
+__all__ = ["ModelBatch", "Models", "n_outputs_of", "orthonormal_basis"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,7 +17,9 @@ class Models:
     """What each model reads and with which weights.
 
     Model m reads `columns[m, :sizes[m]]`, in ascending order; column 0 is the intercept and
-    column i + 1 is standardised feature i. `coefs` is in the order of `columns`.
+    column i + 1 is standardised input i. `coefs` is in the order of `columns`: shape
+    (n_models, width) for two classes, where they make the logit of the second, and
+    (n_models, n_classes, width) for more, where they make one logit per class.
     """
 
     columns: IntArray
@@ -26,9 +28,10 @@ class Models:
 
     @classmethod
     def of(cls, subsets: BoolArray, spread: FloatArray | None = None) -> Self:
-        """Models of feature subsets, shape (n_models, n_features), at zero or with given weights.
+        """Models of subsets of inputs, shape (n_models, n_inputs), at zero or with given weights.
 
-        `spread` has shape (n_models, n_features + 1), as the method of that name makes it.
+        `spread` has shape (n_models, n_inputs + 1) or (n_models, n_classes, n_inputs + 1), as
+        the method of that name makes it; at zero, models are of two classes.
         """
         sizes = subsets.sum(axis=1) + 1
         columns = np.zeros((len(subsets), int(sizes.max(initial=1))), dtype=np.int64)
@@ -37,25 +40,64 @@ class Models:
         columns[model, 1 + np.arange(len(model)) - first[model]] = feature + 1
         if spread is None:
             return cls(columns, sizes, np.zeros(columns.shape))
-        return cls(columns, sizes, np.take_along_axis(spread, columns, axis=1))
+        places = columns if spread.ndim == 2 else columns[:, None, :]
+        return cls(columns, sizes, np.take_along_axis(spread, places, axis=-1))
 
-    def spread(self, n_features: int) -> FloatArray:
-        """Weights as (n_models, n_features + 1), 0 where a feature is not read."""
-        out = np.zeros((len(self.sizes), n_features + 1))
+    @property
+    def n_outputs(self) -> int:
+        """Logits that a model makes of a row: 1 for two classes, else one per class."""
+        return 1 if self.coefs.ndim == 2 else self.coefs.shape[1]
+
+    def spread(self, n_inputs: int) -> FloatArray:
+        """Weights as (n_models, n_inputs + 1), 0 where an input is not read.
+
+        Of more than two classes, as (n_models, n_classes, n_inputs + 1).
+        """
         used = np.arange(self.columns.shape[1]) < self.sizes[:, None]
-        out[np.nonzero(used)[0], self.columns[used]] = self.coefs[used]
+        model, column = np.nonzero(used)[0], self.columns[used]
+        out = np.zeros((*self.coefs.shape[:-1], n_inputs + 1))
+        if out.ndim == 2:
+            out[model, column] = self.coefs[used]
+        else:
+            out[model, :, column] = self.coefs.transpose(0, 2, 1)[used]
         return out
+
+
+def n_outputs_of(n_classes: int) -> int:
+    """Logits that a model of so many classes makes of a row: one does for two classes."""
+    return 1 if n_classes == 2 else n_classes
+
+
+def orthonormal_basis(n_classes: int) -> FloatArray:
+    """Columns of length 1, at right angles, that sum to 0: shape (n_classes, n_classes - 1).
+
+    Examples
+    --------
+    >>> orthonormal_basis(3).round(3).tolist()
+    [[0.707, 0.408], [-0.707, 0.408], [0.0, -0.816]]
+    """
+    basis = np.zeros((n_classes, n_classes - 1))
+    for a in range(n_classes - 1):
+        length = np.sqrt((a + 1) * (a + 2))
+        basis[: a + 1, a] = 1 / length
+        basis[a + 1, a] = -(a + 1) / length
+    return basis
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelBatch:
     """Models being fitted, and the sums that shards add to.
 
+    A model of two classes has one parameter per column. One of more has n_classes - 1, along the
+    directions of `orthonormal_basis`, column after column: they are what `models.coefs`, then of
+    shape (n_models, width · n_directions), holds until `fitted` turns them into weights by class.
+
     Shards add Σ gradient to `gradient[m]`, in float32 unless `fine[m]`, and Σ Hessian to
     `hessian[m]` where `curved[m]`. The rest belongs to the guarded Newton steps.
     """
 
     models: Models
+    n_classes: int
     gradient: FloatArray
     hessian: FloatArray
     step: FloatArray
@@ -66,15 +108,18 @@ class ModelBatch:
     passes: IntArray
 
     @classmethod
-    def of(cls, subsets: BoolArray) -> Self:
-        """Models of feature subsets at zero, with all sums empty."""
+    def of(cls, subsets: BoolArray, n_classes: int = 2) -> Self:
+        """Models of subsets of inputs at zero, with all sums empty."""
         models = Models.of(subsets)
         n_models, width = models.columns.shape
+        n_parameters = width * (n_classes - 1)
+        side = _tiled(n_parameters)
         return cls(
-            models=models,
-            gradient=np.zeros((n_models, width)),
-            hessian=np.zeros((n_models, _tiled(width), _tiled(width))),
-            step=np.zeros((n_models, width)),
+            models=Models(models.columns, models.sizes, np.zeros((n_models, n_parameters))),
+            n_classes=n_classes,
+            gradient=np.zeros((n_models, n_parameters)),
+            hessian=np.zeros((n_models, side, side)),
+            step=np.zeros((n_models, n_parameters)),
             slope=np.zeros(n_models),
             norm=np.zeros(n_models),
             fine=np.zeros(n_models, dtype=np.bool_),
@@ -82,10 +127,37 @@ class ModelBatch:
             passes=np.zeros(n_models, dtype=np.int64),
         )
 
+    @property
+    def n_directions(self) -> int:
+        """Parameters per column."""
+        return self.n_classes - 1
+
+    @property
+    def parameters(self) -> tuple[IntArray, IntArray]:
+        """Places of each model's parameters among those of a full model, and how many it has."""
+        columns, n = self.models.columns, self.n_directions
+        places = columns[:, :, None] * n + np.arange(n)
+        return places.reshape(len(columns), -1), self.models.sizes * n
+
+    @property
+    def fitted(self) -> Models:
+        """The models with weights by class."""
+        if self.n_classes == 2:
+            return self.models
+        columns, sizes = self.models.columns, self.models.sizes
+        along = self.models.coefs.reshape(*columns.shape, self.n_directions)
+        coefs = np.zeros((len(columns), self.n_classes, columns.shape[1]))
+        # One direction after another: a matrix product may round by what else is in the batch.
+        for a, direction in enumerate(orthonormal_basis(self.n_classes).T):
+            coefs += direction[:, None] * along[:, None, :, a]
+        return Models(columns, sizes, coefs)
+
     @staticmethod
-    def bytes_per_model(n_features: int) -> int:
+    def bytes_per_model(n_inputs: int, n_classes: int = 2) -> int:
         """Upper bound of the memory that one model takes."""
-        return 8 * (_tiled(n_features + 1) ** 2 + 4 * (n_features + 1) + 8)
+        n_parameters = (n_inputs + 1) * (n_classes - 1)
+        n_weights = (n_inputs + 1) * n_outputs_of(n_classes)
+        return 8 * (_tiled(n_parameters) ** 2 + 3 * n_parameters + n_weights + 8)
 
 
 def _tiled(width: int) -> int:

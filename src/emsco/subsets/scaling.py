@@ -16,20 +16,37 @@ _BLOCK = 65_536  # rows centred at a time, so that no centred copy of all rows i
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaling:
-    """Mean and deviation of each feature over the training rows; 1 for a constant column."""
+    """Mean and deviation of each input over the training rows; 1 for a constant one.
+
+    A gap (NaN) counts as the mean of the values that are known.
+    """
 
     mean: FloatArray
     deviation: FloatArray
 
     @classmethod
-    def learn(cls, X: FloatArray) -> Self:
-        """Mean and deviation (ddof 0) of the columns of X."""
-        lowest, highest = X.min(axis=0), X.max(axis=0)
-        mean = np.clip(X.mean(axis=0), lowest, highest)  # a constant column is centred to exactly 0
+    def learn(cls, X: FloatArray, weights: FloatArray | None = None) -> Self:
+        """Mean and deviation (ddof 0) of the columns of X.
+
+        With weights, of shape (n_rows,), as if each row stood there as often as its weight says.
+        A column without any known value has mean 0 and deviation 1.
+        """
+        if weights is not None and not weights.all():
+            X, weights = X[weights > 0], weights[weights > 0]
+        lowest, highest = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+        has_gaps = bool(np.isnan(X.min(axis=0)).any())
+        mean = _mean_of_known(X, weights) if has_gaps or weights is not None else X.mean(axis=0)
+        mean = np.clip(mean, lowest, highest)  # a constant column is centred to exactly 0
+        mean[np.isnan(lowest)] = 0.0
         squares = np.zeros(X.shape[1])
         for start in range(0, len(X), _BLOCK):
-            squares += np.square(X[start : start + _BLOCK] - mean).sum(axis=0)
-        deviation = np.sqrt(squares / len(X))
+            square = np.square(X[start : start + _BLOCK] - mean)
+            if has_gaps:
+                _fill_gaps(square)
+            if weights is not None:
+                square *= weights[start : start + _BLOCK, None]
+            squares += square.sum(axis=0)
+        deviation = np.sqrt(squares / (len(X) if weights is None else weights.sum()))
         deviation[(lowest == highest) | (deviation == 0)] = 1.0
         for array in (mean, deviation):
             array.setflags(write=False)
@@ -41,11 +58,33 @@ class Scaling:
         return 1.0 / self.deviation
 
     def columns(self, X: FloatArray) -> FloatArray:
-        """X standardised, as features × rows below a line of ones for the intercept."""
+        """X standardised, as inputs × rows below a line of ones for the intercept.
+
+        Gaps are exactly 0.
+        """
         out = np.empty((X.shape[1] + 1, len(X)))
         out[0] = 1.0
         inverse = self.inverse
         for start in range(0, len(X), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            out[1:, rows] = ((X[rows] - self.mean) * inverse).T
+            out[1:, rows] = _fill_gaps((X[rows] - self.mean) * inverse).T
         return out
+
+
+def _mean_of_known(X: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """Weighted mean of each column's known values; NaN where there is none."""
+    totals, known = np.zeros((2, X.shape[1]))
+    for start in range(0, len(X), _BLOCK):
+        rows = X[start : start + _BLOCK]
+        weight = np.ones(len(rows)) if weights is None else weights[start : start + _BLOCK]
+        totals += _fill_gaps(rows * weight[:, None]).sum(axis=0)
+        known += (~np.isnan(rows) * weight[:, None]).sum(axis=0)
+    means = np.full(X.shape[1], np.nan)
+    np.divide(totals, known, out=means, where=known > 0)
+    return means
+
+
+def _fill_gaps(block: FloatArray) -> FloatArray:
+    """Put 0 in the place of NaN."""
+    np.copyto(block, 0.0, where=np.isnan(block))
+    return block

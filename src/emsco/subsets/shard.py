@@ -11,9 +11,11 @@ from typing import Protocol
 
 import numpy as np
 
-from emsco._typing import FloatArray, IntArray, LabelArray, WordArray
+from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco.kernels import load
-from emsco.subsets.models import ModelBatch, Models
+from emsco.subsets.bits import BitTable, Table
+from emsco.subsets.layout import Layout
+from emsco.subsets.models import ModelBatch, Models, orthonormal_basis
 from emsco.subsets.scaling import Scaling
 
 __all__ = ["LocalShard", "Shard", "cut_shards"]
@@ -25,25 +27,14 @@ class Shard(Protocol):
     """What a back end implements; see `LocalShard` for the meaning of each method."""
 
     @property
-    def bytes_per_slot(self) -> int:
-        """Memory that one slot, the bits of one subset at one threshold, takes."""
+    def table(self) -> Table:
+        """Bits of its held-out rows."""
 
     def add_terms(self, batch: ModelBatch, live: IntArray) -> None:
         """Add gradients and, where wanted, Hessians of the live models."""
 
-    def reserve(self, n_slots: int) -> None:
-        """Make room for the bits of `n_slots` subsets."""
-
-    def judge(self, models: Models, slots: IntArray, min_confidence: float) -> None:
-        """Keep the bits of fitted models at a threshold, each in its slot."""
-
-    def bits(self, slots: IntArray) -> WordArray:
-        """Rows accepted, and accepted correctly, by the subsets in these slots."""
-
-    def add_counts(
-        self, chains: IntArray, n_stages: IntArray, exits: IntArray, hits: IntArray
-    ) -> None:
-        """Add, per design and stage, rows that leave there and rows that leave correctly."""
+    def judge(self, models: Models, slots: IntArray, thresholds: FloatArray) -> None:
+        """Keep the bits of fitted models at a threshold for each class, each in its slot."""
 
 
 class LocalShard:
@@ -51,10 +42,17 @@ class LocalShard:
 
     Parameters
     ----------
-    train_rows, held_out_rows : ndarray of shape (n_features + 1, n_rows)
+    train_rows, held_out_rows : ndarray of shape (n_inputs + 1, n_rows)
         Standardised columns below a line of ones, as `Scaling.columns` makes them.
     train_labels, held_out_labels : ndarray of shape (n_rows,)
-        Class of each row, 0 or 1.
+        Class of each row, from 0.
+    n_classes : int
+    train_weights : ndarray of shape (n_rows,), optional
+        What each row counts in the sums of a fit; 1 by default.
+    held_out_counts : ndarray of shape (n_rows,), optional
+        How often each row counts, a whole number; 1 by default.
+    held_out_gaps : ndarray of shape (n_features, n_rows), optional
+        Whether a feature is missing in a row, so that a stage which buys it lets the row pass.
     """
 
     def __init__(
@@ -63,79 +61,64 @@ class LocalShard:
         train_labels: LabelArray,
         held_out_rows: FloatArray,
         held_out_labels: LabelArray,
+        n_classes: int = 2,
+        train_weights: FloatArray | None = None,
+        held_out_counts: IntArray | None = None,
+        held_out_gaps: BoolArray | None = None,
     ) -> None:
-        self._rows = train_rows
-        self._rows32 = train_rows.astype(np.float32)
-        self._targets = train_labels.astype(np.float64)
-        self._targets32 = train_labels.astype(np.float32)
+        weights = np.zeros(0) if train_weights is None else train_weights
+        basis = orthonormal_basis(n_classes)
+        targets = train_labels.astype(np.float64) if n_classes == 2 else basis[train_labels].T
+        self._double = train_rows, np.ascontiguousarray(targets), weights, basis
+        self._single = tuple(array.astype(np.float32) for array in self._double)
+        layout = Layout.of(held_out_rows.shape[1], held_out_counts)
+        self.table = BitTable(layout, held_out_gaps)
+        if held_out_counts is not None:
+            held_out_rows = np.ascontiguousarray(held_out_rows[:, layout.rows])
+            held_out_labels = held_out_labels[layout.rows]
         self._held_out_rows = held_out_rows
         self._held_out_labels = held_out_labels
-        self._n_words: int = -(-held_out_rows.shape[1] // 64)
-        self._bits: WordArray = np.zeros((2, 0, self._n_words), dtype=np.uint64)
-
-    @property
-    def bytes_per_slot(self) -> int:
-        """Two bits per held-out row, in whole words."""
-        return 16 * self._n_words
 
     def add_terms(self, batch: ModelBatch, live: IntArray) -> None:
         """Add Σ over training rows of each live model's gradient, and Hessian where `curved`."""
         fitting = load("fitting")
-        width = batch.models.columns.shape[1]
-        fitting.add_terms(
-            self._rows,
-            self._targets,
-            self._rows32,
-            self._targets32,
-            batch.models.columns,
-            batch.models.sizes,
-            batch.models.coefs,
-            batch.fine,
-            batch.curved,
-            live,
-            batch.gradient,
-            batch.hessian,
-            np.empty((2, fitting.BLOCK)),
-            np.empty((3 + width, fitting.BLOCK), dtype=np.float32),
-        )
+        models, n_classes = batch.models, batch.n_classes
+        width = models.columns.shape[1]
+        shared = (models.columns, models.sizes, models.coefs, batch.fine, batch.curved, live)
+        sums = batch.gradient, batch.hessian
+        n_lines = 2 * n_classes if n_classes > 2 else 2
+        work = np.empty((n_lines, fitting.BLOCK))
+        work32 = np.empty((n_lines + width + 1, fitting.BLOCK), dtype=np.float32)
+        if n_classes == 2:
+            data = *self._double[:3], *self._single[:3]
+            fitting.add_terms(*data, *shared, *sums, work, work32)
+        else:
+            side = -(-width // 4) * 4
+            scratch = work, work32, np.empty((n_classes, width)), np.zeros((side, side))
+            fitting.add_terms_many(self._double, self._single, *shared, *sums, *scratch)
 
-    def reserve(self, n_slots: int) -> None:
-        """Grow the table of bits to at least `n_slots` slots."""
-        kept = self._bits.shape[1]
-        if kept < n_slots:
-            grown = np.zeros((2, n_slots, self._n_words), dtype=np.uint64)
-            grown[:, :kept] = self._bits
-            self._bits = grown
+    def judge(self, models: Models, slots: IntArray, thresholds: FloatArray) -> None:
+        """Store which held-out rows each model accepts, and accepts correctly, as bits.
 
-    def judge(self, models: Models, slots: IntArray, min_confidence: float) -> None:
-        """Store which held-out rows each model accepts, and accepts correctly, as bits."""
-        accepted, correct = self._bits
-        load("deciding").judge_rows(
+        A row is accepted where the probability of its likeliest class reaches that class's
+        threshold; `thresholds` has shape (n_classes,).
+        """
+        deciding, n_classes = load("deciding"), len(thresholds)
+        kernel = deciding.judge_rows if n_classes == 2 else deciding.judge_rows_many
+        work = np.empty(64) if n_classes == 2 else np.empty((n_classes + 2, 64))
+        kernel(
             self._held_out_rows,
             self._held_out_labels,
             models.columns,
             models.sizes,
             models.coefs,
             slots,
-            min_confidence,
-            accepted,
-            correct,
-            np.empty(64),
-            np.empty(64, dtype=np.uint64),
-        )
-
-    def bits(self, slots: IntArray) -> WordArray:
-        """Copies of the bits in these slots: shape (2, n_slots, n_words)."""
-        kept: WordArray = self._bits[:, slots]
-        return kept
-
-    def add_counts(
-        self, chains: IntArray, n_stages: IntArray, exits: IntArray, hits: IntArray
-    ) -> None:
-        """Send all held-out rows through each design, given as the slots of its nested subsets."""
-        accepted, correct = self._bits
-        load("deciding").count_exits(
-            accepted, correct, chains, n_stages, exits, hits, np.empty(self._n_words, np.uint64)
+            thresholds,
+            self.table.valid,
+            self.table.accepted,
+            self.table.correct,
+            work,
+            np.empty(64, dtype=np.uint64 if n_classes == 2 else np.int64),
         )
 
 
@@ -146,8 +129,34 @@ def cut_shards(
     held_out: IntArray,
     scaling: Scaling,
     rows_per_shard: int = ROWS_PER_SHARD,
+    *,
+    n_classes: int = 2,
+    weights: FloatArray | None = None,
+    counts: IntArray | None = None,
+    gaps: BoolArray | None = None,
 ) -> list[LocalShard]:
-    """The rows of one split as shards of at most `rows_per_shard` training and held-out rows."""
+    """The rows of one split as shards of at most `rows_per_shard` training and held-out rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_inputs)
+        May hold gaps (NaN).
+    labels : ndarray of shape (n_rows,)
+        Class of each row, from 0.
+    train, held_out : ndarray of int
+        Which rows of X are which.
+    scaling : Scaling
+    rows_per_shard : int
+    n_classes : int
+    weights : ndarray of shape (n_rows,), optional
+        What each row counts when it is trained on. One of weight 0 is left out.
+    counts : ndarray of shape (n_rows,), optional
+        How often each row counts when it is held out, a whole number.
+    gaps : ndarray of shape (n_rows, n_features), optional
+        Features that are missing, so that a stage which buys one lets a held-out row pass.
+    """
+    if weights is not None:
+        train = train[weights[train] > 0]
     n_shards = max(1, -(-max(len(train), len(held_out)) // rows_per_shard))
     shards = []
     for i in range(n_shards):
@@ -158,6 +167,10 @@ def cut_shards(
                 labels[train[cut]],
                 scaling.columns(X[held_out[cut]]),
                 labels[held_out[cut]],
+                n_classes,
+                None if weights is None else weights[train[cut]],
+                None if counts is None else counts[held_out[cut]],
+                None if gaps is None else gaps[held_out[cut]].T,
             )
         )
     return shards

@@ -1,0 +1,112 @@
+"""Logistic regressions of subsets with honest probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray
+from emsco.calibration import Calibrator, calibration_split
+from emsco.kernels import load
+from emsco.subsets.engine import SplitRows
+from emsco.subsets.models import Models
+from emsco.subsets.scaling import Scaling
+
+__all__ = ["CalibratedFits"]
+
+Report = Callable[[int, int], None]
+
+_AT_ONCE = 256
+
+
+class CalibratedFits:
+    """Logistic regressions whose probabilities are calibrated on training rows they do not see.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_inputs)
+    labels : ndarray of shape (n_rows,)
+    train, held_out : ndarray
+        Rows that fit and calibrate, and rows that outcomes are wanted of.
+    weights : ndarray of shape (n_rows,) or None
+        How much each row counts in fits and calibration.
+    n_classes : int
+    calibration : {"sigmoid", "isotonic"}
+    seed : sequence of int
+        Of the choice of calibrating rows.
+    """
+
+    def __init__(
+        self,
+        X: FloatArray,
+        labels: LabelArray,
+        train: IntArray,
+        held_out: IntArray,
+        weights: FloatArray | None,
+        n_classes: int,
+        calibration: str,
+        seed: Sequence[int],
+    ) -> None:
+        fitting, calibrating = calibration_split(train, labels, seed=seed)
+        self.n_train, self.n_held_out = len(train), len(held_out)
+        self._n_classes, self._kind = n_classes, calibration
+        self._split = SplitRows.cut(
+            X, labels, fitting, fitting[:0], n_classes=n_classes, weights=weights
+        )
+        self._calibrating = self._filled(X[calibrating])
+        self._truth = labels[calibrating]
+        self._weights = None if weights is None else weights[calibrating]
+        self._held_out = self._filled(X[held_out])
+
+    @property
+    def scaling(self) -> Scaling:
+        """What inputs are standardised by."""
+        return self._split.scaling
+
+    def outcomes(
+        self, subsets: BoolArray, report: Report | None = None
+    ) -> tuple[IntArray, FloatArray]:
+        """Likeliest class of each held-out row and its probability, (n_subsets, n_held_out)."""
+        winner = np.empty((len(subsets), self.n_held_out), dtype=np.int64)
+        confidence = np.empty(winner.shape)
+        for start in range(0, len(subsets), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            models = self._split.fits.fit(subsets[part])
+            for m in range(len(models.sizes)):
+                calibrator = self._calibrator(models, m)
+                found = calibrator.apply(self._probabilities(models, m, self._held_out))
+                winner[start + m] = found.argmax(axis=1)
+                confidence[start + m] = found.max(axis=1)
+            if report:
+                report(min(start + _AT_ONCE, len(subsets)), len(subsets))
+        return winner, confidence
+
+    def models(
+        self, subsets: BoolArray, report: Report | None = None
+    ) -> list[tuple[FloatArray, Calibrator]]:
+        """Weights of each subset's classifier, (n_outputs, n_inputs + 1), and its calibrator."""
+        del report  # a matter of a moment
+        models = self._split.fits.fit(subsets)
+        spread = models.spread(subsets.shape[1]).reshape(len(subsets), -1, subsets.shape[1] + 1)
+        return [(coefs, self._calibrator(models, m)) for m, coefs in enumerate(spread)]
+
+    def _calibrator(self, models: Models, m: int) -> Calibrator:
+        said = self._probabilities(models, m, self._calibrating)
+        return Calibrator.learn(self._kind, said, self._truth, self._weights)
+
+    def _filled(self, rows: FloatArray) -> FloatArray:
+        """Rows with the mean in place of gaps."""
+        return np.where(np.isnan(rows), self._split.scaling.mean, rows)
+
+    def _probabilities(self, models: Models, m: int, rows: FloatArray) -> FloatArray:
+        found: FloatArray = load("deciding").probabilities_of(
+            rows,
+            self._split.scaling.mean,
+            self._split.scaling.inverse,
+            models.columns,
+            models.sizes,
+            models.coefs if models.coefs.ndim == 3 else models.coefs[:, None],
+            m,
+        )
+        return found
