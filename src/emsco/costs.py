@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._typing import FloatArray, IntArray
+from emsco.cost_files import parse_costs, quoted
 from emsco.errors import CostsError
 from emsco.parameters import check_number
 
@@ -43,14 +43,21 @@ class CostUnits(NamedTuple):
 class FeatureCosts:
     """Cost of acquiring each feature, all in one unit.
 
+    A feature is a column of the table, or a group of columns that are bought together for one
+    cost, such as a blood panel.
+
     Parameters
     ----------
     names : tuple of str
-        The features, in column order.
+        The features: a column's own name, or the group's.
     costs : ndarray of shape (n_features,)
         Their costs; copied and locked.
     evaluation : float
         Cost of running a stage at all, on top of what its features cost.
+    columns : tuple of tuple of str
+        The table's columns that each feature stands for; by default the one of its name.
+    table : tuple of str
+        All columns in the order of the table; by default feature by feature.
 
     Examples
     --------
@@ -59,11 +66,20 @@ class FeatureCosts:
     41.0
     >>> costs.cost_of(["age"])
     1.0
+    >>> columns = ["age", "glucose", "iron"]
+    >>> panel = {"blood panel": ["glucose", "iron"]}
+    >>> costs = FeatureCosts.from_mapping({"age": 1, "blood panel": 40}, columns, panel)
+    >>> costs.names
+    ('age', 'blood panel')
+    >>> costs.column_features(columns).tolist()
+    [0, 1, 1]
     """
 
     names: tuple[str, ...]
     costs: FloatArray
     evaluation: float = 0.0
+    columns: tuple[tuple[str, ...], ...] = ()
+    table: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Copy, check and lock `costs`."""
@@ -74,7 +90,16 @@ class FeatureCosts:
         _check_costs(owned, self.names)
         check_number("evaluation cost", self.evaluation, 0, _LARGEST_COST)
         owned.setflags(write=False)
+        columns = self.columns or tuple((name,) for name in self.names)
+        together = tuple(column for members in columns for column in members)
+        _check_members(self.names, columns)
+        if self.table and sorted(self.table) != sorted(together):
+            raise CostsError(
+                f"the table must have the columns {_some(together)}, got {_some(self.table)}."
+            )
         object.__setattr__(self, "costs", owned)
+        object.__setattr__(self, "columns", tuple(map(tuple, columns)))
+        object.__setattr__(self, "table", tuple(self.table or together))
 
     @classmethod
     def from_array(cls, costs: ArrayLike, names: Sequence[str] | None = None) -> Self:
@@ -85,31 +110,94 @@ class FeatureCosts:
         return cls(tuple(map(str, names)), values)
 
     @classmethod
-    def from_mapping(cls, costs: Mapping[str, float], names: Sequence[str] | None = None) -> Self:
-        """Costs by feature name, put into the order of `names` (by default the mapping's own)."""
-        names = tuple(map(str, costs if names is None else names))
-        given = {str(name): cost for name, cost in costs.items()}
-        if unknown := [name for name in given if name not in names]:
-            raise CostsError(
-                f"costs must name features of the data ({_some(names)}), got {_some(unknown)}"
-                f"{_HINT if names[0] == 'x0' else ''}."
-            )
-        if missing := [name for name in names if name not in given]:
+    def from_mapping(
+        cls,
+        costs: Mapping[str, Any],
+        names: Sequence[str] | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+    ) -> Self:
+        """Costs by name, of columns on their own and of groups.
+
+        Parameters
+        ----------
+        costs : mapping
+            Name of a column or group → cost; or → ``{"cost": cost, "columns": [column, …]}``.
+        names : sequence of str, optional
+            The table's columns. Features are put into the order of their first columns there;
+            by default they keep the mapping's.
+        groups : mapping, optional
+            Name of a group → its columns. A column belongs to one group at most.
+        """
+        given, members = _take_apart(costs, groups or {})
+        if names is None:
+            return cls._of_groups(given, members)
+        names = tuple(map(str, names))
+        group_of = _group_of(members)
+        _check_fit(given, names, group_of)
+        features = dict.fromkeys(group_of.get(column, column) for column in names)
+        if missing := [name for name in features if name not in given]:
             raise CostsError(
                 f"costs must have a cost for every feature, got none for {_some(missing)}."
             )
-        return cls.from_array([given[name] for name in names], names)
+        place = {column: i for i, column in enumerate(names)}
+        columns = tuple(
+            tuple(sorted(members.get(name, (name,)), key=place.__getitem__)) for name in features
+        )
+        if len(place) < len(names):
+            raise CostsError(f"feature names must differ, got {_some(names)}.")
+        values = np.array([given[name] for name in features], dtype=object)
+        return cls(tuple(features), values, columns=columns, table=names)
+
+    @classmethod
+    def from_prefixes(
+        cls, costs: Mapping[str, Any], names: Sequence[str], separator: str = "_"
+    ) -> Self:
+        """Costs by the first part of column names, such as those that one-hot encoders make.
+
+        Parameters
+        ----------
+        costs : mapping
+            Name of a column → cost; any other name stands for the group of all columns that begin
+            with it and the separator. Where several do, a column belongs to the longest.
+        names : sequence of str
+            The table's columns.
+        separator : str
+
+        Examples
+        --------
+        >>> names = ["age", "colour_red", "colour_blue"]
+        >>> costs = FeatureCosts.from_prefixes({"age": 1, "colour": 5}, names)
+        >>> costs.columns
+        (('age',), ('colour_red', 'colour_blue'))
+        """
+        given = {str(name): cost for name, cost in costs.items()}
+        prefixes = sorted((name for name in given if name not in names), key=len, reverse=True)
+        groups: dict[str, list[str]] = {name: [] for name in prefixes}
+        for column in map(str, names):
+            starts = (name for name in prefixes if column.startswith(f"{name}{separator}"))
+            if column not in given and (prefix := next(starts, None)) is not None:
+                groups[prefix].append(column)
+        if empty := [name for name in given if name in groups and not groups[name]]:
+            raise CostsError(
+                f"costs must name columns of the data ({_some(names)}) or how they begin before "
+                f"{separator!r}, got {_some(empty)}."
+            )
+        return cls.from_mapping(given, names, groups)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], names: Sequence[str] | None = None) -> Self:
         """Costs from a file, put into the order of `names` (by default the file's own).
 
-        The file is CSV with the columns ``feature,cost``; or JSON, an object of names and costs or
-        a list; or one line of numbers in column order, which needs `names` or calls them x0, x1, ….
+        The file is CSV with the columns ``feature,cost`` or ``feature,cost,group``; or JSON, an
+        object as for `from_mapping` or a list; or one line of numbers in column order, which
+        needs `names` or calls them x0, x1, ….
+
+        In CSV, a feature is a column of the table, and an empty cell for a group leaves it on its
+        own. The cost of a group stands in one of its lines, or is the same in several.
         """
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
-            found = _parse_costs(text, is_json=Path(path).suffix.lower() == ".json")
+            found, groups = parse_costs(text, is_json=Path(path).suffix.lower() == ".json")
         except OSError as error:
             why = error.strerror or error
             raise CostsError(
@@ -118,19 +206,48 @@ class FeatureCosts:
         except (csv.Error, RecursionError, ValueError) as error:  # bad UTF-8 and JSON are such
             raise CostsError(f"costs must be a costs file, got {path}: {error}.") from None
         if isinstance(found, dict):
-            return cls.from_mapping(found, names)
+            return cls.from_mapping(found, names, groups)
         return cls.from_array(found, names)
 
     @classmethod
     def resolve(cls, costs: CostsLike, names: Sequence[str]) -> Self:
-        """Whatever a user may give as costs, for features called `names`; None means 1 each."""
+        """Whatever a user may give as costs, for a table with columns `names`; None means 1 each.
+
+        Every column belongs to exactly one feature then.
+        """
         if costs is None:
             return cls.from_array(np.ones(len(names)), names)
         if isinstance(costs, FeatureCosts):
-            return cls.from_mapping(dict(zip(costs.names, costs.costs, strict=True)), names)
+            by_name = dict(zip(costs.names, costs.costs.tolist(), strict=True))
+            here = cls.from_mapping(by_name, names, costs.groups)
+            return replace(here, evaluation=costs.evaluation)
         if isinstance(costs, Mapping):
             return cls.from_mapping(costs, names)
         return cls.from_array(costs, names)
+
+    @classmethod
+    def _of_groups(cls, costs: dict[str, Any], groups: dict[str, tuple[str, ...]]) -> Self:
+        """Features in the order of `costs`, of a table that is not known."""
+        if missing := [name for name in groups if name not in costs]:
+            raise CostsError(
+                f"costs must have a cost for every group, got none for {_some(missing)}."
+            )
+        columns = tuple(groups.get(name, (name,)) for name in costs)
+        return cls(tuple(costs), np.array(list(costs.values()), dtype=object), columns=columns)
+
+    @property
+    def groups(self) -> dict[str, tuple[str, ...]]:
+        """Columns of the features that are not just the column of their name."""
+        named = zip(self.names, self.columns, strict=True)
+        return {name: columns for name, columns in named if columns != (name,)}
+
+    def column_features(self, columns: Iterable[str]) -> IntArray:
+        """Which feature each of these columns of the table belongs to, by position."""
+        feature = {column: i for i, members in enumerate(self.columns) for column in members}
+        wanted = list(columns)
+        if unknown := [column for column in wanted if column not in feature]:
+            raise CostsError(f"columns must be out of {_some(self.table)}, got {_some(unknown)}.")
+        return np.array([feature[column] for column in wanted], dtype=np.int64)
 
     @property
     def total(self) -> float:
@@ -164,7 +281,7 @@ class FeatureCosts:
         return CostUnits(self.costs, float(self.evaluation), 1)
 
 
-CostsLike: TypeAlias = FeatureCosts | Mapping[str, float] | ArrayLike | None
+CostsLike: TypeAlias = FeatureCosts | Mapping[str, Any] | ArrayLike | None
 
 
 def _check_costs(costs: FloatArray, names: tuple[str, ...]) -> None:
@@ -189,60 +306,90 @@ def _check_costs(costs: FloatArray, names: tuple[str, ...]) -> None:
         raise CostsError(f"at least one cost must be above 0, got 0 for all {len(costs)} features.")
 
 
-def _parse_costs(text: str, is_json: bool) -> dict[str, float] | list[float]:
-    """Costs by name, or in column order."""
-    if is_json:
-        found = json.loads(text, object_pairs_hook=_distinct)
-        if isinstance(found, (dict, list)) and found:
-            return found
-        raise ValueError("JSON that is no object of names and costs and no list of costs")
-    lines = [line for line in text.splitlines() if line.strip()]
-    if not lines:
-        raise ValueError("it is empty")
-    heading = [name.strip().lower() for name in next(csv.reader(lines[:1]))]
-    if heading[:2] == ["feature", "cost"]:
-        return _parse_table(lines[1:], heading)
-    if len(lines) > 1:
-        first = _short(lines[0])
-        raise ValueError(f"its first line is {first}, neither 'feature,cost' nor all it has")
-    return [_number(part, lines[0]) for part in lines[0].replace(",", " ").split()]
-
-
-def _parse_table(lines: list[str], heading: list[str]) -> dict[str, float]:
-    if heading[2:]:
-        raise ValueError(
-            f"it has a column {heading[2]!r}, and groups of features are not known yet"
+def _check_members(names: tuple[str, ...], columns: Sequence[Sequence[str]]) -> None:
+    """Refuse groups that are empty, share a column, or take a name from a column outside."""
+    if len(columns) != len(names):
+        raise CostsError(
+            f"columns must have one entry for each of the {len(names)} features, got "
+            f"{len(columns)}."
         )
-    costs: list[tuple[str, float]] = []
-    for record in csv.reader(lines):
-        line = ",".join(record)
-        if len(record) != 2:
-            raise ValueError(f"it has the line {_short(line)}, which is not 'feature,cost'")
-        costs.append((record[0].strip(), _number(record[1], line)))
-    if not costs:
-        raise ValueError("it has no feature")
-    return _distinct(costs)
+    owner: dict[str, str] = {}
+    for name, members in zip(names, columns, strict=True):
+        if not members:
+            raise CostsError(f"a group must have a column, got none for group {name!r}.")
+        for column in members:
+            if column in owner:
+                both = " and ".join(repr(one) for one in dict.fromkeys((owner[column], name)))
+                raise CostsError(f"a column must be in one group once, got {column!r} in {both}.")
+            owner[column] = name
+    if clash := [name for name in names if owner.get(name, name) != name]:
+        raise CostsError(
+            f"a feature must not have the name of a column of another one, got {clash[0]!r}, a "
+            f"column of group {owner[clash[0]]!r}."
+        )
 
 
-def _number(text: str, line: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        got = _short(text.strip())
-        raise ValueError(f"it has {got} for a cost in the line {_short(line)}") from None
+def _take_apart(
+    costs: Mapping[str, Any], groups: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
+    """Costs by name and columns by group, of costs that may hold either."""
+    names = list(map(str, costs))
+    if len(set(names)) < len(names):
+        raise CostsError(f"feature names must differ, got {_some(names)}.")
+    members: dict[str, Any] = {str(name): columns for name, columns in groups.items()}
+    given = {}
+    for name, cost in zip(names, costs.values(), strict=True):
+        given[name] = cost
+        if isinstance(cost, Mapping):
+            if set(cost) not in ({"cost"}, {"cost", "columns"}) or name in members:
+                raise CostsError(
+                    f"costs must be numbers or like {{'cost': 40, 'columns': ['iron']}}, got "
+                    f"{quoted(str(dict(cost)))} for {name!r}."
+                )
+            given[name] = cost["cost"]
+            if "columns" in cost:
+                members[name] = cost["columns"]
+    for name, columns in members.items():
+        if isinstance(columns, str) or not isinstance(columns, Iterable):
+            raise CostsError(
+                f"a group must be a list of columns, got {quoted(str(columns))} for {name!r}."
+            )
+    owned = {name: tuple(map(str, columns)) for name, columns in members.items()}
+    _check_members(tuple(owned), tuple(owned.values()))
+    return given, owned
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, cost in pairs:
-        if name in found:
-            raise ValueError(f"it has feature {name!r} twice")
-        found[name] = cost
-    return found
+def _check_fit(given: dict[str, Any], names: tuple[str, ...], group_of: dict[str, str]) -> None:
+    """Refuse costs and groups that are not of this table."""
+    there, groups = set(names), set(group_of.values())
+    if strange := [column for column in group_of if column not in there]:
+        raise CostsError(
+            f"groups must hold columns of the data ({_some(names)}), got {strange[0]!r} in group "
+            f"{group_of[strange[0]]!r}{_hint(names)}."
+        )
+    if taken := [name for name in groups if name in there and group_of.get(name) != name]:
+        raise CostsError(
+            f"a group must not have the name of a column outside of it, got {taken[0]!r}."
+        )
+    if inside := [name for name in given if name in group_of and name not in groups]:
+        raise CostsError(
+            f"costs must name a group, not a column in it, got {inside[0]!r} of group "
+            f"{group_of[inside[0]]!r}."
+        )
+    if unknown := [name for name in given if name not in there and name not in groups]:
+        features = tuple(dict.fromkeys(group_of.get(column, column) for column in names))
+        raise CostsError(
+            f"costs must name features of the data ({_some(features)}), got {_some(unknown)}"
+            f"{_hint(names)}."
+        )
 
 
-def _short(text: str, most: int = 60) -> str:
-    return repr(text if len(text) <= most else f"{text[: most - 1]}…")
+def _hint(names: tuple[str, ...]) -> str:
+    return _HINT if names and names[0] == "x0" else ""
+
+
+def _group_of(groups: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    return {column: name for name, columns in groups.items() for column in columns}
 
 
 def _some(names: Sequence[str], most: int = 5) -> str:

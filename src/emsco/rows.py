@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,12 +18,21 @@ from emsco.threads import by_parts
 __all__ = [
     "LARGEST",
     "NUMBERS",
+    "Kind",
+    "arrow_kind",
+    "arrow_numbers",
     "check_columns",
     "check_finite",
+    "check_names",
+    "check_shape",
     "column_names",
+    "named_columns",
+    "not_numbers",
     "table_rows",
     "what_is_wrong",
 ]
+
+Kind: TypeAlias = Literal["number", "truth", "category"]
 
 NUMBERS = (float, Real, np.bool_, Decimal)  # what a single value may be
 _BLOCK = 65_536
@@ -31,26 +40,39 @@ _NOT_NUMBERS = {"U": "text", "S": "bytes", "c": "complex numbers", "M": "dates",
 LARGEST = 1e100  # so that squares can be summed
 
 
-def table_rows(X: Any, names: tuple[str, ...]) -> FloatArray:
-    """The columns called `names`, in that order, of a data frame; or a 2-D array as it is."""
+def table_rows(X: Any, names: tuple[str, ...], table: str = "X") -> FloatArray:
+    """The columns called `names`, in that order, of a data frame; or a 2-D array as it is.
+
+    `table` is what messages call X.
+    """
     if hasattr(X, "columns"):
-        X = _frame_columns(X, names)
+        X = _frame_columns(X, names, table)
     if np.ma.is_masked(X):
-        raise DataError("X must hold numbers only, got masked values.")
+        raise DataError(f"{table} must hold numbers only, got masked values.")
     try:
         given = np.asarray(X)
-        kind = _NOT_NUMBERS.get(given.dtype.kind)
+        kind = not_numbers(given)
         rows = np.ascontiguousarray(given, dtype=None if kind else np.float64)
     except (OverflowError, TypeError, ValueError) as error:
-        raise DataError(f"X must hold numbers only: {error}.") from None
+        raise DataError(f"{table} must hold numbers only: {error}.") from None
     if kind:
-        raise DataError(f"X must hold numbers only, got {kind}.")
+        raise DataError(f"{table} must hold numbers only, got {kind}.")
+    check_shape(rows, names, table)
+    return rows
+
+
+def not_numbers(array: AnyArray) -> str | None:
+    """What an array holds that can be no number; None where it may hold numbers."""
+    return _NOT_NUMBERS.get(array.dtype.kind)
+
+
+def check_shape(rows: AnyArray, names: tuple[str, ...], table: str) -> None:
+    """Refuse an array that has not one column for each name."""
     if rows.ndim != 2 or rows.shape[1] != len(names):
         raise DataError(
-            f"X must have {len(names)} columns ({names[0]!r} … {names[-1]!r}), "
+            f"{table} must have {len(names)} columns ({names[0]!r} … {names[-1]!r}), "
             f"got shape {rows.shape}."
         )
-    return rows
 
 
 def column_names(X: Any) -> list[Any]:
@@ -58,16 +80,35 @@ def column_names(X: Any) -> list[Any]:
     return list(getattr(X, "column_names", getattr(X, "columns", ())))  # PyArrow has both
 
 
-def check_columns(X: Any, names: Sequence[str] | None = None) -> None:
+def named_columns(X: Any, names: tuple[str, ...], table: str) -> Any:
+    """A data frame as it is; one of pandas whose columns are only numbered gets `names`."""
+    columns = column_names(X)
+    if not columns or any(isinstance(column, str) for column in columns):
+        return X
+    check_shape(np.empty((0, len(columns))), names, table)
+    return X.set_axis(list(names), axis=1)
+
+
+def check_names(X: Any, names: Sequence[str], table: str = "X") -> None:
+    """Refuse a data frame in which one of these columns is missing or comes twice."""
+    columns = column_names(X)
+    if missing := [name for name in names if name not in columns]:
+        listed = ", ".join(map(repr, columns))
+        raise DataError(f"{table} must have a column {missing[0]!r}, got {listed}.")
+    if twice := [name for name in names if columns.count(name) > 1]:
+        raise DataError(
+            f"{table} must have one column {twice[0]!r}, got {columns.count(twice[0])}."
+        )
+
+
+def check_columns(X: Any, names: Sequence[str] | None = None, table: str = "X") -> None:
     """Refuse columns of a data frame that come twice or hold no numbers; arrays pass.
 
     `names` are the columns that matter, by default all.
     """
-    columns = column_names(X)
-    wanted = columns if names is None else list(names)
-    if twice := [name for name in wanted if columns.count(name) > 1]:
-        raise DataError(f"X must have one column {twice[0]!r}, got {columns.count(twice[0])}.")
-    if not columns:
+    wanted = column_names(X) if names is None else list(names)
+    check_names(X, wanted, table)
+    if not wanted:
         return
     import narwhals as nw
 
@@ -77,15 +118,21 @@ def check_columns(X: Any, names: Sequence[str] | None = None) -> None:
         text = kind == nw.Object and any(isinstance(value, str) for value in frame[name])
         if text or not (kind.is_numeric() or kind in (nw.Boolean, nw.Object)):
             got = "text" if text or kind == nw.String else kind
-            raise DataError(f"X must hold numbers only, got {got} in column {name!r}.")
+            raise DataError(f"{table} must hold numbers only, got {got} in column {name!r}.")
 
 
 def check_finite(
-    X: FloatArray, names: tuple[str, ...], table: str = "X", first_row: int = 0
+    X: FloatArray,
+    names: tuple[str, ...],
+    table: str = "X",
+    first_row: int = 0,
+    *,
+    gaps: bool = False,
 ) -> None:
     """Refuse NaN, infinity and absurd sizes, naming the first column and row that has one.
 
-    `table` is what the message calls X, and `first_row` the number of its first row.
+    `table` is what the message calls X, and `first_row` the number of its first row. Where `gaps`
+    is true, NaN is a gap and passes.
     """
     count = load("deciding").count_unusable
     flat = np.ascontiguousarray(X).reshape(-1)
@@ -94,6 +141,8 @@ def check_finite(
     for start in range(0, len(X), _BLOCK):
         block = X[start : start + _BLOCK]
         usable = np.abs(block) <= LARGEST
+        if gaps:
+            usable |= np.isnan(block)
         if not usable.all():
             row, column = (int(i) for i in np.argwhere(~usable)[0])
             rule, got = what_is_wrong(float(block[row, column]))
@@ -101,16 +150,45 @@ def check_finite(
             raise DataError(f"{table} must be {rule}, got {got} {where}.")
 
 
-def _frame_columns(X: Any, names: tuple[str, ...]) -> AnyArray:
+def arrow_kind(column: Any) -> Kind | None:
+    """What a PyArrow column holds; None where it is nothing that can be made into numbers."""
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_boolean(kind):
+        return "truth"
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "number"
+    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return "category" if text or types.is_dictionary(kind) else None
+
+
+def arrow_numbers(column: Any, name: str, table: str) -> FloatArray:
+    """A PyArrow column of numbers or truth values as float64; what is missing is NaN."""
+    import pyarrow as pa
+
+    if arrow_kind(column) not in ("number", "truth"):
+        got = "text" if arrow_kind(column) else column.type
+        got = "nothing" if pa.types.is_null(column.type) else got
+        raise DataError(f"{table} must hold numbers only, got {got} in column {name!r}.")
+    if pa.types.is_boolean(column.type) or pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _frame_columns(X: Any, names: tuple[str, ...], table: str) -> AnyArray:
     import narwhals as nw
 
-    columns = column_names(X)
-    if missing := [name for name in names if name not in columns]:
-        listed = ", ".join(map(repr, columns))
-        raise DataError(f"X must have a column {missing[0]!r}, got {listed}.")
-    check_columns(X, names)
-    rows: AnyArray = nw.from_native(X, eager_only=True).select(names).to_numpy()
-    return rows
+    X = named_columns(X, names, table)
+    check_names(X, names, table)
+    if nw.dependencies.is_pyarrow_table(X):
+        rows = np.empty((X.num_rows, len(names)))
+        for i, name in enumerate(names):
+            rows[:, i] = arrow_numbers(X.column(name), name, table)
+        return rows
+    check_columns(X, names, table)
+    found: AnyArray = nw.from_native(X, eager_only=True).select(names).to_numpy()
+    return found
 
 
 def what_is_wrong(value: float) -> tuple[str, str]:
