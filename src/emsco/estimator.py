@@ -29,7 +29,7 @@ from emsco.checkpoint import fingerprint, stored_seed
 from emsco.constraints import Blocks, Constraints
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.design import default_max_stages
-from emsco.encoding import POLICIES, Encoding
+from emsco.encoding import GAPS, Encoding
 from emsco.errors import DataError, ParameterError
 from emsco.front import ParetoFront, ParetoPoint, check_preference
 from emsco.history import Generation, history_of
@@ -363,14 +363,12 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Names of the columns: the data frame's, else those of FeatureCosts, else x0, x1, …."""
         if hasattr(self, "feature_names_in_"):
             return tuple(self.feature_names_in_)
-        if isinstance(self.costs, FeatureCosts):
-            known = [column for columns in self.costs.columns for column in columns]
-            if len(known) == self.n_features_in_:
-                return tuple(known)
+        if isinstance(self.costs, FeatureCosts) and len(self.costs.table) == self.n_features_in_:
+            return self.costs.table
         return tuple(f"x{i}" for i in range(self.n_features_in_))
 
     def _check_data(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingData:
-        check_choice("gaps", self.gaps, POLICIES)
+        check_choice("gaps", self.gaps, GAPS)
         table, targets = self._check_table(X, y)
         kind = type_of_target(targets, input_name="y", raise_unknown=True)
         if kind not in ("binary", "multiclass"):

@@ -113,7 +113,6 @@ class Case:
         if self._reason is not None:
             raise DataError(f"give() must not be called once a case is decided ({self._reason}).")
         stages, stage = self._stages, self._passed
-        _check_needed(values, stages.columns[stage])
         numbers = stages.encoding.row(values, stages.buys[stage])
         for i, number in zip(stages.inputs[stage], numbers, strict=True):
             self._row[i] = number
@@ -224,17 +223,3 @@ def plain_value(value: Any) -> Any:
         return value
     number = float(value) if isinstance(value, NUMBERS) else math.nan
     return None if math.isnan(number) else number
-
-
-def _check_needed(values: Mapping[str, Any], needed: tuple[str, ...]) -> None:
-    """Refuse what is not exactly the needed names."""
-    if not isinstance(values, Mapping):
-        raise DataError(f"values must be a mapping of names to numbers, got {brief(values)}.")
-    for name in needed:
-        if name not in values:
-            listed = ", ".join(map(repr, values)) or "nothing"
-            raise DataError(f"values must have {name!r}, got {listed}.")
-    if len(values) > len(needed):
-        extra = next(name for name in values if name not in needed)
-        listed = ", ".join(map(repr, needed))
-        raise DataError(f"values must be what is needed now, {listed}, got {extra!r} too.")

@@ -86,11 +86,14 @@ class Shared:
     def read(cls, fields: Fields, trusted: Sequence[str] = ()) -> Self:
         """The same, read from a file and checked."""
         names = tuple(fields.texts("features"))
-        encoding = Encoding.read(fields.fields("encoding"), names)
+        encoding = Encoding.read(fields.fields("encoding"))
+        if encoding.features != names:
+            fields.refuse("features", "those of the encoding", list(names))
         evaluation = fields.number("evaluation_cost", 0)
         numbers = fields.numbers("costs", len(names))
         try:
-            costs = FeatureCosts(names, numbers, evaluation, encoding.feature_columns)
+            columns = tuple(map(encoding.needs, names))
+            costs = FeatureCosts(names, numbers, evaluation, columns, encoding.columns)
         except (CostsError, ParameterError) as error:
             fields.refuse("costs", "costs that can be used", str(error))
         classes = _read_classes(fields)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco._typing import AnyArray, BoolArray, FloatArray
 from emsco.cascade.classifiers import Judgement, StageClassifiers, locked_copy
 from emsco.checkpoint import fingerprint
 from emsco.costs import FeatureCosts
@@ -65,17 +65,13 @@ class Stages:
         """The stages of a design, with a classifier each."""
         subsets, units = design.subsets(), costs.in_units()
         paid = subsets @ units.features + np.arange(1, len(subsets) + 1) * units.evaluation
-        placed = design.stages[encoding.input_feature]
-        by_name = dict(zip(costs.names, costs.columns, strict=True))
         return cls(
             buys=design.buys,
             columns=tuple(
-                tuple(column for name in bought for column in by_name[name])
+                tuple(column for name in bought for column in encoding.needs(name))
                 for bought in design.buys
             ),
-            inputs=tuple(
-                tuple(np.flatnonzero(placed == j).tolist()) for j in range(design.n_stages)
-            ),
+            inputs=tuple(tuple(encoding.places(bought)) for bought in design.buys),
             costs=tuple((paid / units.per_one).tolist()),
             classes=classes,
             labels=tuple(classes.tolist()),
@@ -140,14 +136,11 @@ class Stages:
     @cached_property
     def identity(self) -> str:
         """A digest of all that decisions depend on."""
-        words = [*self.encoding.columns, *(f"{label!r}" for label in self.labels)]
-        sizes: IntArray = np.array([len(bought) for bought in self.buys])
-        bought = [name for names in self.buys for name in names]
+        words = [*(f"{label!r}" for label in self.labels), f"{self.encoding.values()}"]
         return fingerprint(
-            np.array([*words, *bought]),
+            np.array([*words, f"{self.buys}"]),
             np.array(self.costs),
             self.thresholds,
-            sizes,
             *self.classifiers.arrays,
         )
 
