@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
 
-from emsco._typing import AnyArray, IntArray, LabelArray
+from emsco._typing import AnyArray, FloatArray, IntArray, LabelArray
 from emsco.errors import DataError, ParameterError
 from emsco.parameters import is_number
 
@@ -19,7 +19,13 @@ Split = tuple[IntArray, IntArray]
 
 
 def make_splits(
-    cv: Any, X: AnyArray, labels: LabelArray, classes: Sequence[Any], groups: Any, seed: int
+    cv: Any,
+    X: AnyArray,
+    labels: LabelArray,
+    classes: Sequence[Any],
+    groups: Any,
+    seed: int,
+    weights: FloatArray | None = None,
 ) -> list[Split]:
     """Pairs of (training rows, held-out rows).
 
@@ -35,6 +41,8 @@ def make_splits(
     groups : array-like of shape (n_rows,) or None
         Passed on to a splitter that asks for groups.
     seed : int
+    weights : ndarray of shape (n_rows,), optional
+        Sample weights; rows of weight 0 are no rows.
     """
     splitter = _splitter(cv, labels, classes, seed)
     try:
@@ -47,7 +55,7 @@ def make_splits(
     if not pairs:
         raise ParameterError(f"cv must make at least one split, got none from {cv!r}.")
     for number, (train, held_out) in enumerate(pairs):
-        _check_split(number, train, held_out, labels, classes)
+        _check_split(number, train, held_out, labels, classes, weights)
     return pairs
 
 
@@ -94,12 +102,19 @@ def _row_numbers(rows: Any, n_rows: int) -> IntArray:
 
 
 def _check_split(
-    number: int, train: IntArray, held_out: IntArray, labels: LabelArray, classes: Sequence[Any]
+    number: int,
+    train: IntArray,
+    held_out: IntArray,
+    labels: LabelArray,
+    classes: Sequence[Any],
+    weights: FloatArray | None,
 ) -> None:
+    counts = np.ones(len(labels)) if weights is None else weights
     for part, rows in (("training", train), ("held-out", held_out)):
-        if not rows.size:
-            raise DataError(f"split {number} of cv must have {part} rows, got none.")
-    present = np.bincount(labels[train], minlength=len(classes)) > 0
+        if not counts[rows].any():
+            above = "" if weights is None else " with a weight above 0"
+            raise DataError(f"split {number} of cv must have {part} rows{above}, got none.")
+    present = np.bincount(labels[train], counts[train], minlength=len(classes)) > 0
     if not present.all():
         missing = classes[int(np.argmin(present))]
         raise DataError(

@@ -209,7 +209,7 @@ class StageRecipe:
             "weights": self._fit_weights(data, train),
             "n_classes": len(data.classes),
             "calibration": self.calibration,
-            "seed": [self.seed, number],
+            "seed": int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0]),
         }
         if self.estimator is None:
             return CalibratedFits(**common)

@@ -16,7 +16,7 @@ from emsco.subsets.models import Models
 from emsco.subsets.scaling import Scaling
 
 if TYPE_CHECKING:
-    from emsco.subsets.generic import StageEstimator
+    from emsco.subsets.fitted import StageEstimator
 
 __all__ = ["EstimatorClassifiers", "LinearClassifiers", "StageClassifiers", "locked_copy"]
 
@@ -147,8 +147,8 @@ class LinearClassifiers:
     @property
     def arrays(self) -> tuple[AnyArray, ...]:
         """All that judgements depend on."""
-        maps = [array for one in self.calibrators or () for array in one.arrays]
-        return (self.reads, self.coefs, self.scaling.mean, self.scaling.deviation, *maps)
+        maps = np.array([f"{one.values()}" for one in self.calibrators or ()])
+        return (self.reads, self.coefs, self.scaling.mean, self.scaling.deviation, maps)
 
     @cached_property
     def _models(self) -> Models:
@@ -202,6 +202,11 @@ class EstimatorClassifiers:
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities at one stage, shape (n_rows, n_classes)."""
         return self.models[stage].probabilities(rows)
+
+    @property
+    def arrays(self) -> tuple[AnyArray, ...]:
+        """All that judgements depend on, as digests."""
+        return (np.array([model.identity for model in self.models]),)
 
 
 def judge_by_probabilities(

@@ -25,7 +25,7 @@ from emsco.thresholds import MOST_CLASSES, MinConfidence
 
 if TYPE_CHECKING:
     from emsco.cascade.core import Cascade
-    from emsco.subsets.generic import StageEstimator
+    from emsco.subsets.fitted import StageEstimator
 
 __all__ = ["FORMAT", "Shared", "cascade_body", "read_stages"]
 

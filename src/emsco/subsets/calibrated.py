@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class CalibratedFits:
         How much each row counts in fits and calibration.
     n_classes : int
     calibration : {"sigmoid", "isotonic"}
-    seed : sequence of int
+    seed : int
         Of the choice of calibrating rows.
     """
 
@@ -46,7 +46,7 @@ class CalibratedFits:
         weights: FloatArray | None,
         n_classes: int,
         calibration: str,
-        seed: Sequence[int],
+        seed: int,
     ) -> None:
         fitting, calibrating = calibration_split(train, labels, seed=seed)
         self.n_train, self.n_held_out = len(train), len(held_out)

@@ -1,0 +1,12 @@
+"""Banks of logistic regressions, as most tests want them."""
+
+from __future__ import annotations
+
+from emsco.subsets.bank import logistic_bank
+
+__all__ = ["coefs_of", "logistic_bank"]
+
+
+def coefs_of(bank, subsets):
+    """Weights by split and subset: (n_splits, n_subsets, n_features + 1), of two classes."""
+    return bank.engine.coefs(bank.kept(subsets))[:, :, 0]
