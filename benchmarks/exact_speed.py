@@ -10,6 +10,7 @@ from numba import njit
 from timing import CORES, SEED, best_of
 
 from emsco.datasets import Dataset, load, paper_split
+from emsco.design import DesignSpace
 from emsco.kernels.bits import popcount
 from emsco.scoring import Evaluator, Scores
 from emsco.search.evolution import EvolutionSearch, EvolutionSettings
@@ -41,7 +42,7 @@ def evaluator(name: str, max_stages: int, n_jobs: int = CORES) -> Evaluator:
 def open_landscape(name: str, max_stages: int) -> Landscape:
     """Fit every subset of a set."""
     scorer = evaluator(name, max_stages)
-    return Landscape(*scorer.bits(), scorer.units, scorer.n_rows, max_stages)
+    return Landscape.of(scorer, DesignSpace(len(scorer.units), max_stages))
 
 
 def solve(

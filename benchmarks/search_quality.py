@@ -11,7 +11,7 @@ from exact_speed import dataset, evaluator
 from joblib import Parallel, delayed
 from timing import CORES, SEED
 
-from emsco.design import default_max_stages
+from emsco.design import DesignSpace, default_max_stages
 from emsco.quality import FrontQuality
 from emsco.scoring import Evaluator, Scores
 from emsco.search.archive import Archive
@@ -114,7 +114,7 @@ def report_found(seeds: int, searches: Sequence[str]) -> None:
     for data in ("pima", "heart", "credit"):
         for k in (2, 3, 4):
             scorer = evaluator(data, k)
-            landscape = Landscape(*scorer.bits(), scorer.units, scorer.n_rows, k)
+            landscape = Landscape.of(scorer, DesignSpace(len(scorer.units), k))
             truth = scorer.score(find_front(landscape, n_jobs=CORES).designs)
             runs = all_runs(data, k, seeds, searches, truth)
             print(f"{data}, {k} stages, {len(truth)} vectors, {seeds} seeds")

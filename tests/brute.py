@@ -10,6 +10,7 @@ from itertools import combinations, product
 import numpy as np
 
 from emsco.costs import FeatureCosts
+from emsco.design import DesignSpace
 from emsco.scoring import Evaluator, Scores
 from emsco.search.landscape import Landscape
 from emsco.subsets.bank import SplitRows, SubsetBank
@@ -108,7 +109,8 @@ class Instance:
         """The same as the search takes it: floats only where costs are not whole."""
         whole = all(isinstance(cost, int) for cost in self.costs)
         costs = np.array(list(map(float, self.costs)), dtype=np.int64 if whole else np.float64)
-        return Landscape(pack(self.accepts), pack(self.hits), costs, self.n_rows, self.max_stages)
+        space = DesignSpace(self.n_features, self.max_stages)
+        return Landscape(pack(self.accepts), pack(self.hits), costs, self.n_rows, space)
 
     def scores(self, designs):
         """The twin's scores as a search would hand them over."""
@@ -168,8 +170,9 @@ class RealInstance:
         )
         return cls(evaluator, evaluator.bits())
 
-    def landscape(self, max_stages):
-        return Landscape(*self.bits, self.evaluator.units, self.evaluator.n_rows, max_stages)
+    def landscape(self, max_stages, **options):
+        space = DesignSpace(len(self.evaluator.units), max_stages, **options)
+        return Landscape(*self.bits, self.evaluator.units, self.evaluator.n_rows, space)
 
     def front(self, max_stages):
         """Non-dominated objectives, each with all its designs, the simplest first."""

@@ -125,7 +125,7 @@ def test_a_design_needs_a_feature():
         Design([], ())
 
 
-@pytest.mark.parametrize("stages", [[0, 2, 0], [1, 1, 1], [1, 2, 2], [-1, 0, 1]])
+@pytest.mark.parametrize("stages", [[0, 2, 0], [1, 1, 1], [1, 2, 2], [-1, 1, 2], [-2, 0, 1]])
 def test_the_stages_of_a_design_have_no_gaps(stages):
     words = r"stages must count from 0 without gaps, got \[.*\]; see compress\(\)\."
     with pytest.raises(ParameterError, match=words):
@@ -267,8 +267,7 @@ def test_the_default_stage_limit_is_half_the_features_halves_up_from_1_to_10(n_f
     assert default_max_stages(n_features) == most
 
 
-def test_negative_stages_are_not_compressed():
-    with pytest.raises(
-        ParameterError, match=r"stages must be whole numbers from 0 to 32767, got -1\."
-    ):
-        compress([0, -1, 2])
+def test_stages_below_never_are_not_compressed():
+    words = r"stages must be whole numbers from 0 to 32767, or -1 for never, got -2\."
+    with pytest.raises(ParameterError, match=words):
+        compress([0, -2, 2])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from emsco.costs import FeatureCosts
-from emsco.design import compress, count_designs
+from emsco.design import DesignSpace, compress, count_designs
 from emsco.pareto import front_mask
 from emsco.scoring import Evaluator, Scores
 from emsco.search import evolution
@@ -60,8 +60,7 @@ def evaluate(small_problem):
 
 
 def exact_front(evaluator, max_stages):
-    accepted, hits = evaluator.bits()
-    return find_front(Landscape(accepted, hits, evaluator.units, evaluator.n_rows, max_stages))
+    return find_front(Landscape.of(evaluator, DesignSpace(len(evaluator.units), max_stages)))
 
 
 def by_design(designs, values) -> dict[tuple[int, ...], int]:

@@ -504,28 +504,40 @@ def random_designs(n_designs=200, n_features=9, max_stages=5, seed=9):
     return np.array([np.unique(row, return_inverse=True)[1] for row in draws], dtype=np.int16)
 
 
+def compressed(genes):
+    used = sorted({gene for gene in genes.tolist() if gene >= 0})
+    return [used.index(gene) if gene >= 0 else -1 for gene in genes.tolist()]
+
+
 def half_up(x):
     return int(np.floor(x + 0.5))
 
 
 class TestBreeding:
     def test_stages_are_renumbered_in_their_order(self):
-        rows = np.random.default_rng(0).integers(0, 40, size=(100, 6)).astype(np.int16)
-        plain = [np.unique(row, return_inverse=True)[1].tolist() for row in rows]
+        rows = np.random.default_rng(0).integers(-1, 40, size=(100, 6)).astype(np.int16)
+        plain = [compressed(row) for row in rows]
         breeding.compress_rows(rows, np.full(100, -7))
         assert rows.tolist() == plain
 
     def test_sums_over_stages_equal_the_plain_ones(self):
         designs, values = random_designs(), np.random.default_rng(1).integers(0, 99, size=9) / 4
+        designs[100:, 3:5] = -1
         totals = np.zeros((200, 6))
         breeding.add_up_stages(*frozen(designs, values), totals)
         known = designs[:, None, :] <= np.arange(6)[None, :, None]
+        known &= (designs >= 0)[:, None, :]
         assert totals.tolist() == (known @ values).tolist()
 
     @pytest.mark.parametrize("rate", [0.0, 0.8, 1.0])
-    def test_children_equal_the_plain_ones(self, rate):
+    @pytest.mark.parametrize("left_out", [0.0, 0.3, 0.9])
+    def test_children_equal_the_plain_ones(self, rate, left_out):
         first, second = random_designs(), random_designs(seed=10)
         draws = np.random.default_rng(2).random((200, 12))
+        for parents in (first, second):  # all but their last feature may be left out
+            parents[:, :8][np.random.default_rng(6).random((200, 8)) < left_out] = -1
+            parents[:] = [compressed(row) for row in parents]
+        second[:, 8] = -1
         children = np.empty_like(first)
         breeding.cross_rows(*frozen(first, second, draws), rate, children)
         for a, b, u, child in zip(first, second, draws, children, strict=True):
@@ -535,23 +547,36 @@ class TestBreeding:
             plain = np.where(takes_a, a, b)
             if u[0] < rate:
                 ratios = (plain + 1) / np.where(takes_a, n_a, n_b)
-                plain = np.array([max(0, half_up(ratio * n_child) - 1) for ratio in ratios])
+                crossed = [max(0, half_up(ratio * n_child) - 1) for ratio in ratios]
+                plain = np.where(plain < 0, -1, crossed)
+            if plain.max() < 0:
+                plain = a
             assert child.tolist() == plain.tolist()
 
     @pytest.mark.parametrize("rate", [0.1, 1.0])
-    def test_mutants_equal_the_plain_ones(self, rate):
+    @pytest.mark.parametrize("exclusion", [False, True])
+    @pytest.mark.parametrize("first", [-1, 4])
+    def test_mutants_equal_the_plain_ones(self, rate, exclusion, first):
         designs, draws = random_designs(), np.random.default_rng(3).random((200, 9))
+        draws[5] /= 1000 * rate  # all genes become -1 where that is a place
         cumulative = np.ones((4, 4))  # stages 0..3: the cap of four stages bites
         for highest in range(4):
             cumulative[highest, : highest + 1] = np.linspace(0, 1, highest + 2)[1:] ** 0.5
-        mutants = designs.copy()
-        scratch = np.full(len(cumulative) + 1, -7)
-        breeding.mutate_rows(mutants, *frozen(draws), rate, *frozen(cumulative), scratch)
+        mutants = np.empty_like(designs)
+        scratch = np.full(len(cumulative) + 5, -7)
+        given = (*frozen(designs, draws), rate, *frozen(cumulative))
+        breeding.mutate_rows(*given, exclusion, first, mutants, scratch)
         for design, u, mutant in zip(designs, draws, mutants, strict=True):
-            table = cumulative[min(design.max() + 1, 3)]
-            drawn = np.minimum(np.searchsorted(table, u / rate, side="right"), 3)
-            plain = np.unique(np.where(u < rate, drawn, design), return_inverse=True)[1]
-            assert mutant.tolist() == plain.tolist()
+            highest = min(design.max() + 1, 3)
+            never = exclusion / (highest + 2)
+            level = (u / rate - never) / (1 - never)
+            drawn = np.minimum(np.searchsorted(cumulative[highest], level, side="right"), 3)
+            genes = np.where(u < rate, np.where(level < 0, -1, drawn), design)
+            if first >= 0:
+                genes[first] = 0
+            if genes.max() < 0:
+                genes = design
+            assert mutant.tolist() == compressed(genes)
 
     @pytest.mark.parametrize("slope", [0.0, 0.1])
     def test_gaps_equal_the_plain_ones(self, slope):

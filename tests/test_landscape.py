@@ -8,7 +8,7 @@ from brute import ALIKE, BROKEN, FREE_AND_DEAR, Instance, every_design, superset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emsco.design import count_designs
+from emsco.design import DesignSpace, count_designs
 from emsco.search.landscape import Landscape
 
 instances = st.builds(
@@ -146,7 +146,7 @@ class TestNumbers:
 
     def test_many_features_in_few_stages_overflow_nothing(self):
         bits = np.zeros((2**19, 1), dtype=np.uint64)
-        landscape = Landscape(bits, bits, np.ones(19, dtype=np.int64), n_rows=3, max_stages=2)
+        landscape = Landscape(bits, bits, np.ones(19, dtype=np.int64), 3, DesignSpace(19, 2))
         assert landscape.space.ways.max() == 2**19 - 1
 
     def test_ways_count_designs_of_what_is_left(self):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom, binom, binomtest, chisquare
 
-from emsco.design import compress
+from emsco.design import DesignSpace, compress
 from emsco.search.operators import (
     growth_probability,
     initial_population,
@@ -30,10 +30,16 @@ def frozen(designs) -> np.ndarray:
     return designs
 
 
+def space_of(designs, max_stages, **options) -> DesignSpace:
+    return DesignSpace(designs.shape[1], max_stages, **options)
+
+
 def drawn_genes(design, stage_bias, max_stages, n_copies=10, seed=0) -> np.ndarray:
     """All genes redrawn; among thousands every stage occurs, so that compress changes none."""
     designs = frozen([design] * n_copies)
-    mutants = mutate(designs, 1.0, stage_bias, max_stages, np.random.default_rng(seed))
+    mutants = mutate(
+        designs, 1.0, stage_bias, space_of(designs, max_stages), np.random.default_rng(seed)
+    )
     return mutants.ravel()
 
 
@@ -79,7 +85,7 @@ def test_growth_probability_agrees_with_every_point_of_the_papers_figure(mutatio
 
 def test_growth_probability_is_that_of_the_draws():
     designs = frozen([[0] * 30 + [1] * 30] * 20_000)
-    mutants = mutate(designs, 0.02, 2.5, 9, np.random.default_rng(1))
+    mutants = mutate(designs, 0.02, 2.5, space_of(designs, 9), np.random.default_rng(1))
     n_grown = int((mutants.max(axis=1) == 2).sum())
     expected = float(growth_probability(60, 0.02, 2, np.array(2.5)))
     assert binomtest(n_grown, len(designs), expected).pvalue > UNLIKELY
@@ -112,7 +118,7 @@ def test_the_stage_count_of_a_child_not_yet_compressed_is_its_highest_stage_plus
 
 def test_designs_of_different_stage_counts_are_mutated_each_by_its_own():
     designs = frozen([[0] * 4000, np.arange(4000) % 3])
-    flat, deep = mutate(designs, 1.0, 2.0, 10, np.random.default_rng(2))
+    flat, deep = mutate(designs, 1.0, 2.0, space_of(designs, 10), np.random.default_rng(2))
     assert fits_beta_binomial(flat, 1, 2.0)
     assert fits_beta_binomial(deep, 3, 2.0)
 
@@ -120,7 +126,9 @@ def test_designs_of_different_stage_counts_are_mutated_each_by_its_own():
 def test_each_gene_is_redrawn_independently_at_the_mutation_rate():
     n_features, rate, stage_bias = 12, 0.3, 2.0
     designs = frozen(np.zeros((20_000, n_features)))
-    moved = mutate(designs, rate, stage_bias, 2, np.random.default_rng(3)).sum(axis=1)
+    moved = mutate(designs, rate, stage_bias, space_of(designs, 2), np.random.default_rng(3)).sum(
+        axis=1
+    )
     expected = binom(n_features, rate / (1 + stage_bias)).pmf(np.arange(n_features + 1))
     observed = np.bincount(moved, minlength=n_features + 1)
     pooled = [np.append(part[:5], part[5:].sum()) for part in (observed, expected * len(designs))]
@@ -129,29 +137,39 @@ def test_each_gene_is_redrawn_independently_at_the_mutation_rate():
 
 def test_no_gene_is_redrawn_at_rate_0():
     designs = frozen([[0, 1, 2, 0], [0, 0, 0, 0], [1, 0, 1, 0]])
-    assert np.array_equal(mutate(designs, 0.0, 2.0, 4, np.random.default_rng(0)), designs)
+    assert np.array_equal(
+        mutate(designs, 0.0, 2.0, space_of(designs, 4), np.random.default_rng(0)), designs
+    )
 
 
 def test_every_gene_goes_to_the_only_stage_where_one_is_allowed():
     designs = frozen([[0, 1, 2, 0]])
-    assert mutate(designs, 1.0, 2.0, 1, np.random.default_rng(0)).tolist() == [[0, 0, 0, 0]]
+    assert mutate(designs, 1.0, 2.0, space_of(designs, 1), np.random.default_rng(0)).tolist() == [
+        [0, 0, 0, 0]
+    ]
 
 
 def test_mutants_are_compressed_even_where_no_gene_was_redrawn():
-    mutants = mutate(frozen([[0, 0, 2, 3]]), 0.0, 2.0, 4, np.random.default_rng(0))
+    mutants = mutate(
+        frozen([[0, 0, 2, 3]]),
+        0.0,
+        2.0,
+        space_of(frozen([[0, 0, 2, 3]]), 4),
+        np.random.default_rng(0),
+    )
     assert mutants.tolist() == [[0, 0, 1, 2]]
 
 
 def test_mutants_of_short_designs_have_no_gaps():
     designs = frozen([[0, 1, 2, 3]] * 500)
-    mutants = mutate(designs, 0.5, 1.0, 6, np.random.default_rng(4))
+    mutants = mutate(designs, 0.5, 1.0, space_of(designs, 6), np.random.default_rng(4))
     assert np.array_equal(compress(mutants), mutants)
     assert mutants.dtype == np.int16
 
 
 def test_mutation_leaves_its_input_alone():
     designs = frozen([[0, 1, 2, 3]] * 50)
-    mutants = mutate(designs, 1.0, 2.0, 4, np.random.default_rng(5))
+    mutants = mutate(designs, 1.0, 2.0, space_of(designs, 4), np.random.default_rng(5))
     assert (designs == [0, 1, 2, 3]).all()
     assert not np.shares_memory(mutants, designs)
 
@@ -280,7 +298,10 @@ def test_recombination_leaves_its_inputs_alone():
 def test_no_pairs_have_no_children():
     none = np.zeros((0, 3), dtype=np.int16)
     children = recombine(none, none, 0.8, np.random.default_rng(0))
-    assert mutate(children, 0.5, 2.0, 3, np.random.default_rng(0)).shape == (0, 3)
+    assert mutate(children, 0.5, 2.0, space_of(children, 3), np.random.default_rng(0)).shape == (
+        0,
+        3,
+    )
 
 
 # The first population
@@ -288,7 +309,7 @@ def test_no_pairs_have_no_children():
 
 @pytest.mark.parametrize("n_features", [2, 3, 7, 40])
 def test_the_first_designs_have_exactly_two_stages(n_features):
-    designs = initial_population(300, n_features, 2.0, np.random.default_rng(16))
+    designs = initial_population(300, DesignSpace(n_features, 2), 2.0, np.random.default_rng(16))
     assert designs.shape == (300, n_features)
     assert (designs.min(axis=1) == 0).all()
     assert (designs.max(axis=1) == 1).all()
@@ -296,7 +317,7 @@ def test_the_first_designs_have_exactly_two_stages(n_features):
 
 @pytest.mark.parametrize("stage_bias", [1.0, 2.5])
 def test_the_first_designs_are_mutants_at_rate_one_half_given_that_both_stages_are_used(stage_bias):
-    designs = initial_population(20_000, 4, stage_bias, np.random.default_rng(17))
+    designs = initial_population(20_000, DesignSpace(4, 2), stage_bias, np.random.default_rng(17))
     late = 0.5 / (1 + stage_bias)  # redrawn, and then to the second of two stages
     in_second = [bin(number).count("1") for number in range(1, 15)]
     chances = np.array([late**n * (1 - late) ** (4 - n) for n in in_second])
@@ -331,7 +352,9 @@ def one_step_away(design, max_stages) -> set[tuple[int, ...]]:
 def test_many_draws_reach_every_design_one_step_away_and_no_other(max_stages):
     vectors = np.array(list(product(range(max_stages), repeat=5)))
     designs = frozen(np.unique(compress(vectors), axis=0))
-    found, parent = neighbours(designs, max_stages, 1000, np.random.default_rng(18))
+    found, parent = neighbours(
+        designs, space_of(designs, max_stages), 1000, np.random.default_rng(18)
+    )
     for i, design in enumerate(designs.tolist()):
         reached = {tuple(child) for child in found[parent == i].tolist()}
         assert reached == one_step_away(design, max_stages)
@@ -342,7 +365,7 @@ def test_few_draws_take_some_of_the_steps_of_each_design_by_lot(most):
     designs = frozen([[0, 1, 2, 0, 1, 2], [0, 0, 0, 0, 0, 1], [5, 4, 3, 2, 1, 0]])
     reached = [set(), set(), set()]
     for seed in range(400):
-        found, parent = neighbours(designs, 6, most, np.random.default_rng(seed))
+        found, parent = neighbours(designs, space_of(designs, 6), most, np.random.default_rng(seed))
         assert np.bincount(parent, minlength=3).max() <= most
         for child, i in zip(found.tolist(), parent, strict=True):
             reached[i].add(tuple(child))
@@ -351,7 +374,7 @@ def test_few_draws_take_some_of_the_steps_of_each_design_by_lot(most):
 
 def test_neighbours_come_in_the_order_of_their_parents_and_are_compressed():
     designs = frozen([np.arange(12) % 5, np.arange(12) % 2, np.zeros(12)])
-    found, parent = neighbours(designs, 5, 30, np.random.default_rng(19))
+    found, parent = neighbours(designs, space_of(designs, 5), 30, np.random.default_rng(19))
     assert found.dtype == np.int16
     assert (np.diff(parent) >= 0).all()
     assert set(parent.tolist()) == {0, 1, 2}
@@ -360,6 +383,8 @@ def test_neighbours_come_in_the_order_of_their_parents_and_are_compressed():
 
 
 def test_the_only_design_of_one_feature_has_no_neighbours():
-    found, parent = neighbours(frozen([[0]]), 3, 10, np.random.default_rng(20))
+    found, parent = neighbours(
+        frozen([[0]]), space_of(frozen([[0]]), 3), 10, np.random.default_rng(20)
+    )
     assert found.shape == (0, 1)
     assert parent.shape == (0,)

@@ -14,7 +14,7 @@ from emsco.costs import FeatureCosts
 from emsco.design import compress, count_designs
 from emsco.errors import ParameterError
 from emsco.pareto import front_mask
-from emsco.scoring import Evaluator
+from emsco.scoring import Evaluator, Limits
 from emsco.search import planning
 from emsco.search.landscape import Landscape
 from emsco.search.paper import PaperSettings
@@ -26,7 +26,9 @@ PLENTY = 2**40
 
 def problem_of(n_features, n_train=100, capacity=PLENTY, memory_limit=PLENTY, n_jobs=1) -> Problem:
     """One to plan for, not to run."""
-    evaluator = SimpleNamespace(n_rows=100, n_words=2)
+    evaluator = SimpleNamespace(
+        n_rows=100, n_words=2, limits=Limits(), total_cost=float(n_features)
+    )
     return Problem(evaluator, np.ones(n_features), n_train, capacity, memory_limit, n_jobs)
 
 

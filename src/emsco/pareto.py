@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -61,10 +61,21 @@ def exact_objectives(scores: Scores) -> FloatArray:
 
 
 def pareto_levels(scores: Scores) -> IntArray:
-    """Non-domination level of each design, 0 for those that no other design dominates."""
+    """Non-domination level of each design, 0 for those that no other design dominates.
+
+    Designs past the limits of costs come after all that are within, those that exceed them the
+    least first.
+    """
     from moocore import pareto_rank
 
-    levels: IntArray = pareto_rank(exact_objectives(scores), maximise=True).astype(np.int64)
+    feasible = scores.feasible
+    if feasible.all():
+        levels: IntArray = pareto_rank(exact_objectives(scores), maximise=True).astype(np.int64)
+        return levels
+    levels = np.unique(scores.beyond, return_inverse=True)[1].reshape(-1)
+    if feasible.any():
+        levels[feasible] = pareto_levels(scores[feasible])
+        levels[~feasible] += levels[feasible].max()
     return levels
 
 
@@ -158,9 +169,18 @@ def _dense_ranks(values: IntArray | FloatArray) -> IntArray:
 
 
 def front_mask(scores: Scores) -> BoolArray:
-    """Which designs no other dominates; designs with equal objectives stand or fall together."""
+    """Which designs no other dominates; designs with equal objectives stand or fall together.
+
+    Of designs past the limits of costs, those that exceed them the least dominate the others,
+    and any that is within dominates them all.
+    """
     from moocore import is_nondominated
 
+    if not scores.feasible.all():
+        nearest = scores.beyond == scores.beyond.min()
+        among = np.zeros(len(scores), dtype=np.bool_)
+        among[nearest] = front_mask(replace(scores[nearest], excess=None))
+        return among
     objectives = exact_objectives(scores)
     mask: BoolArray = is_nondominated(objectives, maximise=True, keep_weakly=True)
     return mask
@@ -187,7 +207,10 @@ def best_balanced_first(designs: StageArray, scores: Scores, total_cost: float) 
 
 
 def balanced_scores(scores: Scores, total_cost: float) -> FloatArray:
-    """√(coverage² + accuracy² + (1 - cost / cost of everything)²) of each design."""
-    saved = 1 - scores.cost / total_cost
+    """√(coverage² + accuracy² + (1 - cost / cost of everything)²) of each design.
+
+    Running several stages may cost more than everything bought in one: nothing is saved then.
+    """
+    saved = np.maximum(1 - scores.cost / total_cost, 0)
     length: FloatArray = np.sqrt(scores.coverage**2 + scores.accuracy**2 + saved**2)
     return length

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from emsco._typing import FloatArray, IntArray, StageArray, WordArray
+from emsco._typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco.costs import FeatureCosts
 from emsco.design import (
     design_keys,
@@ -19,10 +19,60 @@ from emsco.design import (
     totals_by_stage,
 )
 from emsco.journal import Journal
+from emsco.parameters import check_number
 from emsco.subsets.bank import SubsetBank
 from emsco.subsets.slots import UNBOUNDED, SlotTable
 
-__all__ = ["Evaluator", "Scores"]
+__all__ = ["Evaluator", "Limits", "Scores"]
+
+_LARGEST = 1e300
+_ROUNDING = 1e-9  # relative; costs this little above a limit are within it
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Costs that no design may exceed.
+
+    Parameters
+    ----------
+    mean : float or None
+        Largest mean cost of a held-out row.
+    worst : float or None
+        Largest cost that any row can have, which is that of a rejected one: everything that the
+        design buys, and the evaluation of all its stages.
+
+    Examples
+    --------
+    >>> str(Limits(mean=20, worst=110.5))
+    'a mean cost of at most 20 and a worst-case cost of at most 110.5'
+    """
+
+    mean: float | None = None
+    worst: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no cost."""
+        for name in ("mean", "worst"):
+            if getattr(self, name) is not None:
+                check_number(f"largest {name} cost", getattr(self, name), 0, _LARGEST)
+
+    def __str__(self) -> str:
+        """The limits in words."""
+        named = (("mean", self.mean), ("worst-case", self.worst))
+        return " and ".join(f"a {name} cost of at most {m:g}" for name, m in named if m is not None)
+
+    def most_spent(self, n_rows: int, per_one: int = 1) -> float:
+        """What all rows together may cost, in units of which `per_one` make a cost of 1."""
+        return _most(self.mean, n_rows * per_one)
+
+    def most_paid(self, per_one: int = 1) -> float:
+        """What any row may cost, in such units."""
+        return _most(self.worst, per_one)
+
+
+def _most(limit: float | None, factor: float) -> float:
+    """A limit in units, with room for rounding; infinity where there is none."""
+    return np.inf if limit is None else limit * factor * (1 + _ROUNDING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +89,9 @@ class Scores:
         What all rows together cost, as a whole number of units where the costs allow.
     per_one : int
         Units that make a cost of 1.
+    excess : ndarray of shape (n_designs,), optional
+        By how much each design exceeds the limits of costs, as a share of the cost of everything;
+        0, as where it is not given, for designs within them.
     """
 
     n_rows: int
@@ -46,6 +99,7 @@ class Scores:
     hits: IntArray
     spent: IntArray | FloatArray
     per_one: int = 1
+    excess: FloatArray | None = None
 
     def __len__(self) -> int:
         """Number of designs."""
@@ -54,19 +108,36 @@ class Scores:
     def __getitem__(self, which: IntArray) -> Self:
         """The scores of some of the designs."""
         return type(self)(
-            self.n_rows, self.exits[which], self.hits[which], self.spent[which], self.per_one
+            self.n_rows,
+            self.exits[which],
+            self.hits[which],
+            self.spent[which],
+            self.per_one,
+            None if self.excess is None else self.excess[which],
         )
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
         """Scores of the designs of all parts, in order."""
+        limited = any(part.excess is not None for part in parts)
         return cls(
             parts[0].n_rows,
             np.concatenate([part.exits for part in parts]),
             np.concatenate([part.hits for part in parts]),
             np.concatenate([part.spent for part in parts]),
             parts[0].per_one,
+            np.concatenate([part.beyond for part in parts]) if limited else None,
         )
+
+    @property
+    def beyond(self) -> FloatArray:
+        """`excess`, with the 0 of designs that have no limits."""
+        return np.zeros(len(self)) if self.excess is None else self.excess
+
+    @cached_property
+    def feasible(self) -> BoolArray:
+        """Which designs are within the limits of costs."""
+        return self.beyond == 0
 
     @cached_property
     def accepted(self) -> IntArray:
@@ -112,6 +183,8 @@ class Evaluator:
         Most stages that a design may have.
     journal : Journal or None
         Where counts are kept on disk; what is found there is not counted again.
+    limits : Limits or None
+        Costs past which a design is not feasible.
     """
 
     def __init__(
@@ -122,10 +195,13 @@ class Evaluator:
         n_rows: int,
         max_stages: int,
         journal: Journal | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self._bank = bank
         self._journal = journal
         self._units, self._evaluation, self._per_one = costs.in_units(n_rows)
+        self._limits = limits or Limits()
+        self._total_cost = costs.total + costs.evaluation
         self._min_confidence = min_confidence
         self._n_rows = n_rows
         self._max_stages = max_stages
@@ -160,6 +236,26 @@ class Evaluator:
         return self._evaluation
 
     @property
+    def limits(self) -> Limits:
+        """Costs past which a design is not feasible."""
+        return self._limits
+
+    @property
+    def total_cost(self) -> float:
+        """Cost of a row for which everything is bought in one stage."""
+        return self._total_cost
+
+    @property
+    def most_spent(self) -> float:
+        """What all rows together may cost, in those units; infinity without a limit."""
+        return self._limits.most_spent(self._n_rows, self._per_one)
+
+    @property
+    def most_paid(self) -> float:
+        """What any row may cost, in those units; infinity without a limit."""
+        return self._limits.most_paid(self._per_one)
+
+    @property
     def n_words(self) -> int:
         """Words that hold a bit for each of them."""
         return self._bank.n_words
@@ -184,7 +280,15 @@ class Evaluator:
             if claim.new_slots.size:
                 self._count(designs_of_keys(claim.new_keys, designs.shape[1]), claim.new_slots)
         exits, hits = self._counts[:, claim.slots]
-        return Scores(self._n_rows, exits, hits, self._spent(designs, exits), self._per_one)
+        paid = self._paid(designs)
+        rejected = self._n_rows - exits.sum(axis=1)
+        spent: IntArray | FloatArray = (exits * paid).sum(axis=1) + rejected * paid[:, -1]
+        excess = None if self._limits == Limits() else self._excess(spent, paid[:, -1])
+        return Scores(self._n_rows, exits, hits, spent, self._per_one, excess)
+
+    def worst_costs(self, designs: StageArray) -> FloatArray:
+        """What a rejected row costs by each design."""
+        return self._paid(designs)[:, -1] / self._per_one
 
     def _count(self, designs: StageArray, slots: IntArray) -> None:
         """Have designs counted that are not known yet, and keep their counts."""
@@ -202,11 +306,20 @@ class Evaluator:
             self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)], axis=1)
         self._counts[:, slots, : counts.shape[2]] = counts
 
-    def _spent(self, designs: StageArray, exits: IntArray) -> IntArray | FloatArray:
-        """Rows that leave at stage j pay for stages up to j; rejected rows pay for all."""
+    def _paid(self, designs: StageArray) -> IntArray | FloatArray:
+        """Cost, in units, of a row that leaves at each stage; past the last, of a rejected one."""
         paid = totals_by_stage(designs, self._max_stages, self._units).astype(self._units.dtype)
         run = np.minimum(np.arange(1, self._max_stages + 1), stage_counts(designs)[:, None])
         paid += (run * self._evaluation).astype(paid.dtype)
-        rejected = self._n_rows - exits.sum(axis=1)
-        spent: IntArray | FloatArray = (exits * paid).sum(axis=1) + rejected * paid[:, -1]
-        return spent
+        return paid
+
+    def _excess(self, spent: IntArray | FloatArray, paid: IntArray | FloatArray) -> FloatArray:
+        """Costs past the limits, added up, as a share of the cost of everything."""
+        excess = np.zeros(len(spent))
+        for most, value, factor in (
+            (self.most_spent, spent, self._n_rows * self._per_one),
+            (self.most_paid, paid, self._per_one),
+        ):
+            over = value > most
+            excess[over] += (value[over] - most) / factor
+        return excess / self._total_cost

@@ -18,6 +18,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from emsco._typing import BoolArray, FloatArray, IntArray
 from emsco.costs import FeatureCosts
 from emsco.datasets import load, paper_split
+from emsco.design import DesignSpace
 from emsco.errors import MemoryLimitError
 from emsco.parameters import check_choice, check_whole
 from emsco.scoring import Evaluator, Scores
@@ -301,9 +302,8 @@ def _evaluator(name: str, max_stages: int, seed: int) -> tuple[Evaluator, Featur
 
 def _truth(name: str, max_stages: int, seed: int, n_jobs: int) -> _Truth:
     evaluator, _ = _evaluator(name, max_stages, seed)
-    accepted, hits = evaluator.bits()
+    landscape = Landscape.of(evaluator, DesignSpace(len(evaluator.units), max_stages))
     started = perf_counter()
-    landscape = Landscape(accepted, hits, evaluator.units, evaluator.n_rows, max_stages)
     front = find_front(landscape, n_jobs=n_jobs)
     if front.stopped == "interrupted":
         raise KeyboardInterrupt

@@ -1,4 +1,7 @@
-"""Whole populations of designs: compression, crossover, mutation, sums over stages."""
+"""Whole populations of designs: compression, crossover, mutation, sums over stages.
+
+A gene of -1 says that a feature is never bought.
+"""
 
 from emsco.kernels.compiling import helper, kernel
 
@@ -18,13 +21,15 @@ def _compress_row(row, number):
     for stage in range(n_stages):
         number[stage] = 0
     for gene in row:
-        number[gene] = 1
+        if gene >= 0:
+            number[gene] = 1
     used = 0
     for stage in range(n_stages):
         used += number[stage]
         number[stage] = used - 1
     for i in range(len(row)):
-        row[i] = number[row[i]]
+        if row[i] >= 0:
+            row[i] = number[row[i]]
 
 
 @kernel()
@@ -36,7 +41,10 @@ def compress_rows(designs, number):
 
 @kernel()
 def cross_rows(first, second, draws, crossover_rate, children):
-    """One child per pair; `draws` holds, per pair, three uniforms and one for each gene."""
+    """One child per pair; `draws` holds, per pair, three uniforms and one for each gene.
+
+    A child that would buy nothing is a copy of the first parent.
+    """
     for d in range(len(first)):
         a, b = _count_stages(first[d]), _count_stages(second[d])
         third = 3.0 * draws[d, 1]
@@ -45,27 +53,49 @@ def cross_rows(first, second, draws, crossover_rate, children):
         for i in range(first.shape[1]):
             toss = draws[d, 3 + i] if crossed else draws[d, 2]
             gene, n_parent = (first[d, i], a) if toss < 0.5 else (second[d, i], b)
-            if crossed:
+            if crossed and gene >= 0:
                 gene = max(0, (2 * (gene + 1) * n_stages + n_parent) // (2 * n_parent) - 1)
             children[d, i] = gene
+        if _buys_nothing(children[d]):
+            for i in range(first.shape[1]):
+                children[d, i] = first[d, i]
+
+
+@helper()
+def _buys_nothing(row):
+    nothing = True
+    for gene in row:
+        nothing &= gene < 0
+    return nothing
 
 
 @kernel()
-def mutate_rows(designs, draws, rate, cumulative, number):
-    """Redraw genes whose uniform is below `rate`, then compress, all in place.
+def mutate_rows(designs, draws, rate, cumulative, exclusion, first, mutants, number):
+    """Redraw genes whose uniform is below `rate`, then compress, into `mutants`.
 
     `cumulative[h]` is the distribution function over stages 0..h; a uniform below `rate`,
-    divided by it, is uniform again and looks the new stage up.
+    divided by it, is uniform again and looks the new stage up. With `exclusion`, "never" takes
+    one part in h + 2 of it first. The gene of feature `first`, if not -1, becomes 0. A mutant
+    that would buy nothing is a copy.
     """
     for d in range(len(designs)):
         highest = min(_count_stages(designs[d]), len(cumulative) - 1)
+        never = 1.0 / (highest + 2) if exclusion else 0.0
         for i in range(designs.shape[1]):
+            mutants[d, i] = designs[d, i]
             if draws[d, i] < rate:
                 level, stage = draws[d, i] / rate, 0
+                if exclusion:
+                    level = (level - never) / (1.0 - never)
                 while stage < highest and level >= cumulative[highest, stage]:
                     stage += 1
-                designs[d, i] = stage
-        _compress_row(designs[d], number)
+                mutants[d, i] = stage if level >= 0.0 else -1
+        if first >= 0:
+            mutants[d, first] = 0
+        if _buys_nothing(mutants[d]):
+            for i in range(designs.shape[1]):
+                mutants[d, i] = designs[d, i]
+        _compress_row(mutants[d], number)
 
 
 @kernel()
@@ -73,7 +103,8 @@ def add_up_stages(designs, values, totals):
     """Running sums, over stages, of `values` of the features bought at each."""
     for d in range(len(designs)):
         for i in range(designs.shape[1]):
-            totals[d, designs[d, i]] += values[i]
+            if designs[d, i] >= 0:
+                totals[d, designs[d, i]] += values[i]
         for j in range(1, totals.shape[1]):
             totals[d, j] += totals[d, j - 1]
 

@@ -4,6 +4,9 @@ A *label* stands for all chains that end in one subset with the same undecided r
 accepted and wrong rows, cost and stages. Two labels of a subset with the same undecided rows have
 the same futures, so one that is behind in something and ahead in nothing is dropped. So is one
 whose best conceivable future is worse than objectives already known.
+
+Where every feature must be bought, a design is a chain and the full set after it, the *tail*. Where
+features may be left out there is no tail: every chain is a design as it stands.
 """
 
 from typing import NamedTuple
@@ -23,15 +26,17 @@ class Space(NamedTuple):
 
     accepts: WordArray
     errs: WordArray  # accepted rows with the wrong label
-    ends: WordArray  # accepted here, or else by the full set
-    ends_wrong: WordArray
+    gaps: WordArray  # rows with a gap in some of these features, by subset of those with gaps
+    gap_mask: int  # the features with gaps
+    weights: WordArray  # how much each row of a word counts
     reach: WordArray  # accepted by some larger subset
-    doomed: WordArray  # accepted by the full set, right in no larger subset
+    doomed: WordArray  # sure to be accepted by the tail, right in no larger subset
     dear: WordArray  # per level, rows that no larger subset accepts for less than the level's cost
     rises: FloatArray  # by how much each level's cost is above the last one's, same for all
     cost: FloatArray
+    next_cost: FloatArray  # least that a stage after this one costs; 0 for the full set
     place: IntArray  # sum of the digits' values of the subset's features in a chromosome number
-    ways: IntArray  # designs of m features in at most r stages, by m and r
+    ways: IntArray  # ways to go on with m features in at most r stages, by m and r
 
 
 class Labels(NamedTuple):
@@ -64,10 +69,13 @@ class Rules(NamedTuple):
 
     n_rows: int
     max_stages: int
-    binding: bool  # whether the limit of stages can stop a chain before its features run out
+    tail: int  # 1 where the full set ends every design, else 0
+    evaluation: float  # cost of running a stage
+    most_paid: float  # largest cost of a row that is rejected
+    binding: bool  # whether the number of stages can matter before the features run out
     slack: float  # costs this close, relatively, are equal
     shift: int  # the table of allowances has a line for every 2 ** shift rows
-    keep_all: bool  # whether chains that only the full set can follow become labels, too
+    keep_all: bool  # whether chains that only one design stands for become labels, too
 
 
 @helper()
@@ -84,9 +92,50 @@ def _later_cost(space, subset, rows):
     for level in range(len(space.rises)):
         n_dear = np.uint64(0)
         for w in range(len(rows)):
-            n_dear += popcount(rows[w] & space.dear[subset, level, w])
+            n_dear += space.weights[w] * popcount(rows[w] & space.dear[subset, level, w])
         total += space.rises[level] * np.int64(n_dear)
     return total
+
+
+@helper()
+def _may_go_on(rules, space, known, subset, rows, n_open, accepted, wrong, spent):
+    """Whether more stages, none of which the design needs, can lead to something not dominated.
+
+    The dearest row that they accept tells what all rows still undecided pay at least.
+    """
+    n_left = rules.n_rows - accepted
+    least = space.next_cost[subset]
+    n_within, paid, level_cost = 0, 0.0, 0.0
+    for level in range(len(space.rises) + 1):
+        n_dear = np.uint64(0)
+        if level < len(space.rises):
+            for w in range(len(rows)):
+                n_dear += space.weights[w] * popcount(rows[w] & space.dear[subset, level, w])
+        each = max(least, level_cost)
+        n_more = n_open - np.int64(n_dear) - n_within
+        n_within += n_more
+        paid += n_more * each
+        total = spent + paid + (n_left - n_within) * each
+        # Stages that accept no row and cost something are worse than none.
+        idle = n_within == 0 and n_left * each > 2.0 * rules.slack * total
+        if not idle and (n_more > 0 or level == 0):
+            allowed = _allowance(known, accepted + n_within, wrong, rules.shift)
+            if allowed >= total * (1.0 - rules.slack):
+                return True
+        if level < len(space.rises):
+            level_cost += space.rises[level]
+    return False
+
+
+@helper()
+def _most_stages(rules, cost):
+    """How many stages a design may have that buys this much."""
+    n_stages = 0
+    while n_stages < rules.max_stages and (
+        cost + rules.evaluation * (n_stages + 1) <= rules.most_paid
+    ):
+        n_stages += 1
+    return n_stages
 
 
 @helper()
@@ -177,13 +226,13 @@ def _settle(labels, first, head, after, new, binding, slack):
 @kernel()
 def extend_chains(
     rules, space, known, labels, spans, sets, first_set, fresh, ends, candidates, index, after,
-    tally, rows,
+    tally, scratch,
 ):  # fmt: skip
     """Grow chains into each of `sets` from first_set on; which set to go on with, and why.
 
     `spans` delimits the labels of each subset. Fresh labels of sets[t] end at ends[t].
     `tally` counts: candidates, transitions, and designs that need no further look. `index`,
-    `after` and `rows` are scratch.
+    `after` and `scratch` are room to work in.
 
     One long loop on purpose: handed to helpers, the many arrays have their references counted at
     every step, which took five times as long as the work itself.
@@ -191,30 +240,46 @@ def extend_chains(
     full = len(space.cost) - 1
     n_words = space.accepts.shape[1]
     most = len(fresh.n_tied)
-    slack = rules.slack * rules.n_rows * space.cost[full]  # of the largest cost that may follow
+    tail = rules.tail
+    # Of the largest cost that may follow.
+    largest = space.cost[full] + rules.max_stages * rules.evaluation
+    slack = rules.slack * rules.n_rows * largest
     n_fresh = ends[first_set - 1] if first_set else 0
+    rows, leaves, in_tail, wrong_in_tail = scratch[0], scratch[1], scratch[2], scratch[3]
     for t in range(first_set, len(sets)):
         target = sets[t]
         begun, n_candidates, n_seen, n_done = n_fresh, tally[0], tally[1], tally[2]
         mask = np.uint64(255)
         _fill_index(index, mask, fresh, begun, begun, after)
-        rest = space.cost[full] - space.cost[target]
+        rest, digits_left = 0.0, 0
+        if tail:
+            rest = space.cost[full] - space.cost[target] + rules.evaluation
+            digits_left = space.place[full] - space.place[target]
+        for w in range(n_words):
+            kept_from = space.gaps[(full ^ target) & space.gap_mask, w]
+            in_tail[w] = space.accepts[full, w] & ~kept_from if tail else np.uint64(0)
+            wrong_in_tail[w] = in_tail[w] & space.errs[full, w]
         left = 0
         for i in range(62):
             left += ((full ^ target) >> i) & 1
-        last = left == 1
+        last = left == tail
+        affordable = _most_stages(rules, space.cost[full if tail else target]) - tail
         source = target
         while source > 0:
             source = (source - 1) & target
-            step = space.cost[target] - space.cost[source]
+            if spans[source, 0] == spans[source, 1]:
+                continue
+            step = space.cost[target] - space.cost[source] + rules.evaluation
             digits = space.place[target] - space.place[source]
-            digits_left = space.place[full] - space.place[target]
+            for w in range(n_words):
+                kept_from = space.gaps[(target ^ source) & space.gap_mask, w]
+                leaves[w] = space.accepts[target, w] & ~kept_from
             for q in range(spans[source, 0], spans[source, 1]):
                 stages = labels.stages[q] + 1
-                if rules.binding and stages == rules.max_stages:
+                if rules.binding and stages > rules.max_stages - tail:
                     continue
                 tally[1] += 1
-                closing = last or (rules.binding and stages == rules.max_stages - 1)
+                closing = last or (rules.binding and stages == rules.max_stages - tail)
                 closing &= not rules.keep_all
                 n_before = rules.n_rows - labels.accepted[q]
                 spent = labels.spent[q] + n_before * step
@@ -226,18 +291,21 @@ def extend_chains(
                     else space.ways[left, left]
                 )
                 hopeless = (n_before - labels.n_open[q]) * rest + spent
-                if labels.allowed[q] < hopeless * (1.0 - rules.slack):
+                if labels.allowed[q] < hopeless * (1.0 - rules.slack) or stages > affordable:
                     # A closing label stands for the design through target, and no other.
                     tally[2] += labels.n_tied[q] * n_ways
                     continue
-                code = labels.code[q] + labels.stages[q] * digits
+                code = labels.code[q] + (labels.stages[q] + 1 - tail) * digits
                 if closing:
                     leaving, leaving_end, wrong_end = np.uint64(0), np.uint64(0), np.uint64(0)
                     for w in range(n_words):
-                        open_rows = labels.undecided[q, w]
-                        leaving += popcount(open_rows & space.accepts[target, w])
-                        leaving_end += popcount(open_rows & space.ends[target, w])
-                        wrong_end += popcount(open_rows & space.ends_wrong[target, w])
+                        weight = space.weights[w]
+                        now = labels.undecided[q, w] & leaves[w]
+                        then = labels.undecided[q, w] & ~leaves[w]
+                        wrong_rows = (now & space.errs[target, w]) | (then & wrong_in_tail[w])
+                        leaving += weight * popcount(now)
+                        leaving_end += weight * popcount(now | (then & in_tail[w]))
+                        wrong_end += weight * popcount(wrong_rows)
                     accepted = labels.accepted[q] + np.int64(leaving_end)
                     wrong = labels.wrong[q] + np.int64(wrong_end)
                     spent += (n_before - np.int64(leaving)) * rest
@@ -248,7 +316,7 @@ def extend_chains(
                             tally[0], tally[1], tally[2] = n_candidates, n_seen, n_done
                             return t, NO_PLACE
                         _add_candidate(
-                            candidates, tally[0], accepted, wrong, spent, stages + 1,
+                            candidates, tally[0], accepted, wrong, spent, stages + tail,
                             labels.n_tied[q], code + stages * digits_left,
                         )  # fmt: skip
                         tally[0] += 1
@@ -257,21 +325,41 @@ def extend_chains(
                     np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0),
                 )  # fmt: skip
                 for w in range(n_words):
-                    open_rows = labels.undecided[q, w]
-                    leaving += popcount(open_rows & space.accepts[target, w])
-                    wrong_now += popcount(open_rows & space.errs[target, w])
-                    rows[w] = open_rows & ~space.accepts[target, w] & space.reach[target, w]
-                    n_open += popcount(rows[w])
-                    n_doomed += popcount(rows[w] & space.doomed[target, w])
+                    weight = space.weights[w]
+                    now = labels.undecided[q, w] & leaves[w]
+                    leaving += weight * popcount(now)
+                    wrong_now += weight * popcount(now & space.errs[target, w])
+                    rows[w] = labels.undecided[q, w] & ~leaves[w] & space.reach[target, w]
+                    n_open += weight * popcount(rows[w])
+                    n_doomed += weight * popcount(rows[w] & space.doomed[target, w])
                 accepted = labels.accepted[q] + np.int64(leaving)
                 wrong = labels.wrong[q] + np.int64(wrong_now)
                 allowed = _allowance(
                     known, accepted + np.int64(n_open), wrong + np.int64(n_doomed), rules.shift
                 )
                 least = spent + (rules.n_rows - accepted - np.int64(n_open)) * rest
-                if allowed >= least * (1.0 - rules.slack):
-                    least += _later_cost(space, target, rows)
-                if allowed < least * (1.0 - rules.slack):
+                alive = allowed >= least * (1.0 - rules.slack)
+                if tail:
+                    if alive:
+                        least += _later_cost(space, target, rows)
+                        alive = allowed >= least * (1.0 - rules.slack)
+                elif alive and not _may_go_on(
+                    rules, space, known, target, rows, np.int64(n_open), accepted, wrong, spent
+                ):
+                    # The chain as it stands may still be a design worth knowing.
+                    here = _allowance(known, accepted, wrong, rules.shift)
+                    worthy = here >= spent * (1.0 - rules.slack)
+                    alive = worthy and rules.keep_all
+                    if worthy and not alive:
+                        if tally[0] == len(candidates.n_tied):
+                            tally[0], tally[1], tally[2] = n_candidates, n_seen, n_done
+                            return t, NO_PLACE
+                        _add_candidate(
+                            candidates, tally[0], accepted, wrong, spent, stages,
+                            labels.n_tied[q], code,
+                        )  # fmt: skip
+                        tally[0] += 1
+                if not alive:
                     tally[2] += labels.n_tied[q] * n_ways
                     continue
                 if n_fresh == most:
@@ -302,8 +390,9 @@ def extend_chains(
                     mask = (mask << np.uint64(2)) | np.uint64(3)
                     _fill_index(index, mask, fresh, begun, n_fresh, after)
         n_fresh = _close_set(
-            rules, space, known, target, left, fresh, begun, n_fresh, candidates, tally
-        )
+            rules, space, known, left, rest, digits_left, in_tail, fresh, begun, n_fresh,
+            candidates, tally,
+        )  # fmt: skip
         if n_fresh < 0:
             tally[0], tally[1], tally[2] = n_candidates, n_seen, n_done
             return t, NO_PLACE
@@ -312,8 +401,11 @@ def extend_chains(
 
 
 @helper()
-def _close_set(rules, space, known, target, left, fresh, begun, n_fresh, candidates, tally):
-    """Close up the labels that stand; each is also a design whose next stage buys the rest.
+def _close_set(
+    rules, space, known, left, rest, digits_left, in_tail, fresh, begun, n_fresh,
+    candidates, tally,
+):  # fmt: skip
+    """Close up the labels that stand; each, with its tail, is also a design.
 
     Returns where they end, or -1 where a candidate finds no place.
     """
@@ -329,20 +421,19 @@ def _close_set(rules, space, known, target, left, fresh, begun, n_fresh, candida
         leaving, wrong = np.uint64(0), np.uint64(0)
         for w in range(fresh.undecided.shape[1]):
             rows = fresh.undecided[i, w]
-            leaving += popcount(rows & space.accepts[full, w])
-            wrong += popcount(rows & space.errs[full, w])
+            leaving += space.weights[w] * popcount(rows & in_tail[w])
+            wrong += space.weights[w] * popcount(rows & in_tail[w] & space.errs[full, w])
             fresh.undecided[kept, w] = rows
         accepted = fresh.accepted[i] + np.int64(leaving)
         wrong_end = fresh.wrong[i] + np.int64(wrong)
-        rest = space.cost[full] - space.cost[target]
         spent = fresh.spent[i] + (rules.n_rows - fresh.accepted[i]) * rest
         allowed = _allowance(known, accepted, wrong_end, rules.shift)
         if allowed >= spent * (1.0 - rules.slack):
             if tally[0] == len(candidates.n_tied):
                 return -1
-            code = fresh.code[i] + stages * (space.place[full] - space.place[target])
+            code = fresh.code[i] + stages * digits_left
             _add_candidate(
-                candidates, tally[0], accepted, wrong_end, spent, stages + 1, count, code
+                candidates, tally[0], accepted, wrong_end, spent, stages + rules.tail, count, code
             )
             tally[0] += 1
         fresh.n_open[kept] = fresh.n_open[i]

@@ -14,6 +14,9 @@ __all__ = ["Archive"]
 class Archive:
     """The designs that no design seen so far dominates, however many; equal ones all stay.
 
+    Designs past the limits of costs are kept only until one within them is seen, and only those
+    that exceed them the least.
+
     Parameters
     ----------
     n_features : int

@@ -67,7 +67,10 @@ class ChainPool:
         self.rules = load("chaining").Rules(
             n_rows=landscape.n_rows,
             max_stages=landscape.max_stages,
-            binding=landscape.max_stages < landscape.n_features,
+            tail=landscape.tail,
+            evaluation=float(landscape.evaluation),
+            most_paid=float(landscape.most_paid),
+            binding=self._binding(),
             slack=landscape.slack,
             shift=max(0, (landscape.n_rows // _LINES).bit_length()),
             keep_all=keep_all,
@@ -76,7 +79,7 @@ class ChainPool:
         self.labels = empty_columns("Labels", max(1, memory_limit // size), n_words)
         self.n_labels = 1
         self.spans: IntArray = np.zeros((2**landscape.n_features, 2), dtype=np.int64)
-        self.n_settled = 1
+        self.n_settled = landscape.tail
         self.n_transitions = 0
         self.candidates = [self._plant()]
         self._workspaces: SimpleQueue[_Workspace] = SimpleQueue()
@@ -88,21 +91,29 @@ class ChainPool:
         """Tables of allowances have a line, and a column, for every 2 ** shift rows."""
         return int(self.rules.shift)
 
+    def _binding(self) -> bool:
+        """Whether the number of stages can matter before a chain runs out of features."""
+        landscape = self._landscape
+        dear = landscape.evaluation > 0 and bool(np.isfinite(landscape.most_paid))
+        return dear or landscape.max_stages < landscape.n_features
+
     def _plant(self) -> Any:
-        """The empty chain as the first label; the design of one stage, which follows it."""
+        """The empty chain as the first label; its tail, which is the design of one stage."""
         space, labels = self._landscape.space, self.labels
         for column in labels:
             column[0] = 0
         labels.undecided[0] = space.reach[0]
-        labels.n_open[0] = np.bitwise_count(space.reach[0]).sum()
+        labels.n_open[0] = self._landscape.count(space.reach[0])
         labels.allowed[0] = np.inf
         labels.n_tied[0] = 1
         self.spans[0] = 0, 1
-        one = empty_columns("Candidates", 1)
-        one.accepted[0] = np.bitwise_count(space.accepts[-1]).sum()
-        one.wrong[0] = np.bitwise_count(space.errs[-1]).sum()
-        one.spent[0] = space.cost[-1] * self._landscape.n_rows
-        one.stages[0], one.n_tied[0], one.code[0] = 1, 1, 0
+        paid = space.cost[-1] + self.rules.evaluation
+        one = empty_columns("Candidates", self.rules.tail if paid <= self.rules.most_paid else 0)
+        rows = space.accepts[-1] & ~space.gaps[space.gap_mask]
+        one.accepted[:] = self._landscape.count(rows)
+        one.wrong[:] = self._landscape.count(rows & space.errs[-1])
+        one.spent[:] = paid * self._landscape.n_rows
+        one.stages[:], one.n_tied[:], one.code[:] = 1, 1, 0
         return one
 
     def allowances(
@@ -110,11 +121,12 @@ class ChainPool:
     ) -> FloatArray:
         """Least cost of these designs, by line and column, at no less coverage and accuracy.
 
+        Nor more than the landscape allows all rows to cost.
         Line u and column v stand for u 2ˢ accepted rows, v 2ˢ of them wrong.
         """
         shift = self.rules.shift
         n_lines = (self._landscape.n_rows >> shift) + 2
-        table = np.full((n_lines, n_lines), np.inf)
+        table = np.full((n_lines, n_lines), self._landscape.most_spent)
         lines = np.arange(n_lines, dtype=np.int64) << shift
         for a, w, s in set(zip(accepted.tolist(), wrong.tolist(), spent.tolist(), strict=True)):
             reached = np.flatnonzero(lines <= a)
@@ -145,7 +157,9 @@ class ChainPool:
             pairs = counts.reshape(2 ** (n_features - 1 - i), 2, 2**i)
             pairs[:, 1] += pairs[:, 0]
         every = np.arange(2**n_features)
-        sets = every[np.bitwise_count(every) == size]
+        first = self._landscape.design_space.first
+        needed = 0 if first is None else 1 << first
+        sets = every[(np.bitwise_count(every) == size) & (every & needed == needed)]
         return sets, counts[sets] + 2**size
 
     def _grow_parts(
@@ -224,12 +238,12 @@ class _Workspace:
         chaining = load("chaining")
         ends = np.zeros(len(sets), dtype=np.int64)
         tally = np.zeros(3, dtype=np.int64)
-        rows = np.zeros(self._n_words, dtype=np.uint64)
+        scratch = np.zeros((4, self._n_words), dtype=np.uint64)
         at = 0
         while at < len(sets):
             at, lack = chaining.extend_chains(
                 rules, space, allowances, pool.labels, pool.spans, sets, at, self._fresh, ends,
-                self._candidates, self._index, self._after, tally, rows,
+                self._candidates, self._index, self._after, tally, scratch,
             )  # fmt: skip
             if lack == chaining.NO_ROOM:
                 if len(self._fresh.n_tied) > len(pool.labels.n_tied):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._typing import BoolArray, FloatArray, IntArray, StageArray
-from emsco.design import count_designs, design_keys, designs_of_keys
+from emsco.design import NEVER, DesignSpace, compress, design_keys, designs_of_keys
 from emsco.kernels import load
 from emsco.scoring import Scores
 from emsco.search.archive import Archive
@@ -53,13 +53,19 @@ class EvolutionSettings:
     """Designs of at most `max_stages`: `population_size` of them for each of the `generations`.
 
     With `patience`, the search also ends once the front has stayed the same for so many
-    generations.
+    generations. `allow_exclusion` and `first` are those of `DesignSpace`.
     """
 
     max_stages: int
     population_size: int = 300
     generations: int = 150
     patience: int | None = None
+    allow_exclusion: bool = False
+    first: int | None = None
+
+    def space(self, n_features: int) -> DesignSpace:
+        """The designs to search, given how many features there are."""
+        return DesignSpace(n_features, self.max_stages, self.allow_exclusion, self.first)
 
 
 @dataclass(slots=True, eq=False)
@@ -68,7 +74,8 @@ class _Pool:
 
     designs: StageArray
     points: FloatArray  # coverage, accuracy, share of the total cost saved
-    handicap: FloatArray  # added to a gap: for repeated objectives, and for each visit
+    # Added to a gap: for repeated objectives, for costs past a limit, and for each visit.
+    handicap: FloatArray
 
     def keep(self, which: IntArray | BoolArray) -> None:
         self.designs = self.designs[which]
@@ -93,7 +100,7 @@ class _Line:
 
     def take(self, scores: Scores) -> None:
         """Note the scores of the designs asked for, which its archive has."""
-        handicap = self._repeats(scores) / scores.n_rows
+        handicap = self._repeats(scores) / scores.n_rows + scores.beyond
         self._pool.add(self.asked, self._points(scores), handicap)
 
     def join(self, other: _Line, archive: Archive) -> None:
@@ -137,6 +144,8 @@ class EvolutionSearch:
     costs : ndarray of shape (n_features,)
     settings : EvolutionSettings
     rng : numpy.random.Generator
+    total_cost : float, optional
+        Cost of buying everything in one stage; the sum of the costs where it is not given.
 
     Attributes
     ----------
@@ -148,16 +157,24 @@ class EvolutionSearch:
         Every design scored that no other design scored dominates.
     """
 
-    def __init__(self, costs: FloatArray, settings: EvolutionSettings, rng: Generator) -> None:
-        total_cost = float(costs.sum())
+    def __init__(
+        self,
+        costs: FloatArray,
+        settings: EvolutionSettings,
+        rng: Generator,
+        total_cost: float | None = None,
+    ) -> None:
+        if total_cost is None:
+            total_cost = float(costs.sum())
         self.generation = -1
         self.stop_reason: str | None = None
         self.archive = Archive(len(costs), total_cost)
         self._costs = costs
         self._settings = settings
         self._rng = rng
-        small = count_designs(len(costs), settings.max_stages) <= _SMALL
-        self._variation = _THOROUGH if small else _WIDE
+        self._space = settings.space(len(costs))
+        self._n_designs = self._space.size
+        self._variation = _THOROUGH if self._n_designs <= _SMALL else _WIDE
         self._seen = SlotTable(UNBOUNDED, n_words=-(-len(costs) // 4))
         self._main = _Line(self._first_designs(), total_cost)
         self._side: _Line | None = _Line(self._first_designs(), total_cost)
@@ -217,27 +234,32 @@ class EvolutionSearch:
 
     def _first_designs(self) -> StageArray:
         """One stage; prefixes of the features by cost; random two-stage designs."""
-        n_features = len(self._costs)
+        n_features, space = len(self._costs), self._space
         one_stage = np.zeros((1, n_features), dtype=np.int16)
-        if min(n_features, self._settings.max_stages) == 1:
+        if self._n_designs == 1:
             return one_stage
         size = self._settings.population_size
-        rank = np.argsort(np.argsort(self._costs, kind="stable"))
-        lengths = np.unique(
-            np.linspace(1, n_features - 1, min(n_features - 1, size // 3 + 1), dtype=int)
-        )
-        prefixes = (rank[None, :] >= lengths[:, None]).astype(np.int16)
+        prefixes = self._prefixes(min(n_features - 1, size // 3 + 1))
         n_random = min(max(1, size - len(prefixes) - 1), 100)
-        chance = initial_population(n_random, n_features, _STAGE_BIAS, self._rng)
+        chance = initial_population(n_random, space, _STAGE_BIAS, self._rng)
         return self._unseen(np.concatenate([one_stage, prefixes, chance])[:size])
+
+    def _prefixes(self, most: int) -> StageArray:
+        """The cheapest features, the others at a second stage or never, for several lengths."""
+        n_features, space = len(self._costs), self._space
+        rank = np.argsort(np.argsort(self._costs, kind="stable"))
+        lengths = np.unique(np.linspace(1, max(1, n_features - 1), most, dtype=int))
+        later = rank[None, :] >= lengths[:, None]
+        places = [1] * (space.max_stages > 1) + [NEVER] * space.allow_exclusion
+        prefixes = np.concatenate([later * np.int16(place) for place in places])
+        if space.first is not None:
+            prefixes[:, space.first] = 0
+        return compress(prefixes)
 
     def _strangers(self) -> StageArray:
         """Unseen designs from anywhere, once those near the front are used up; none if none is."""
-        n_features, max_stages = len(self._costs), self._settings.max_stages
-        while len(self._seen) < count_designs(n_features, max_stages):
-            found = random_designs(
-                self._settings.population_size, n_features, max_stages, self._rng
-            )
+        while len(self._seen) < self._n_designs:
+            found = random_designs(self._settings.population_size, self._space, self._rng)
             if len(unseen := self._unseen(found)):
                 return unseen
         return self._line.asked[:0]
@@ -265,17 +287,17 @@ class EvolutionSearch:
         first, second = best[self._rng.integers(len(best), size=(2, n_mutants))]
         children = recombine(first, second, variation.crossed, self._rng)
         rate = 1 / len(self._costs)
-        return self._unseen(mutate(children, rate, _STAGE_BIAS, settings.max_stages, self._rng))
+        return self._unseen(mutate(children, rate, _STAGE_BIAS, self._space, self._rng))
 
     def _children(self, parents: StageArray, most: int) -> tuple[StageArray, BoolArray]:
         """Unseen neighbours of each parent, now seen; and which parents have no more of them."""
-        found, parent = neighbours(parents, self._settings.max_stages, _DRAWS, self._rng)
+        found, parent = neighbours(parents, self._space, _DRAWS, self._rng)
         new = self._seen.find(design_keys(found)) < 0
         found, parent = found[new], parent[new]
         n_new = np.bincount(parent, minlength=len(parents))
         place = np.arange(len(parent)) - np.repeat(np.cumsum(n_new) - n_new, n_new)
         chosen = np.flatnonzero(place < self._variation.per_parent)[:most]
-        all_drawn = n_steps(parents) <= _DRAWS
+        all_drawn = n_steps(parents, self._space.allow_exclusion) <= _DRAWS
         return self._unseen(found[chosen]), all_drawn & (n_new == 0)
 
     def _unseen(self, designs: StageArray) -> StageArray:
@@ -286,7 +308,7 @@ class EvolutionSearch:
 
     def _reason_to_stop(self) -> str | None:
         settings = self._settings
-        if min(len(self._costs), settings.max_stages) == 1:
+        if self._n_designs == 1:
             return "only one design exists"
         if self.generation >= settings.generations:
             return f"all {settings.generations} generations have run"

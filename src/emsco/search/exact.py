@@ -76,7 +76,7 @@ def find_front(
     n_jobs: int = 1,
     report: Callable[[ExactProgress], None] | None = None,
 ) -> ExactFront:
-    """Every non-dominated objective vector of the designs of a landscape.
+    """Every non-dominated objective vector of the designs of a landscape, within its limits.
 
     Parameters
     ----------
@@ -94,7 +94,8 @@ def find_front(
     pool = ChainPool(landscape, memory_limit, n_jobs)
     stopped = None
     found = _merge(pool, None)
-    sizes = range(1, landscape.n_features if landscape.max_stages > 1 else 1)
+    largest = landscape.n_features - landscape.tail if landscape.max_stages > landscape.tail else 0
+    sizes = range(1, largest + 1)
     try:
         for size in sizes:
             allowances = _allowances(pool, found, known)
@@ -110,6 +111,7 @@ def find_front(
     except KeyboardInterrupt:
         stopped = "interrupted"
     found = _merge(pool, found)
+    found = type(found)(*(column[found.spent <= landscape.most_spent] for column in found))
     if stopped is None and pool.n_settled != landscape.n_designs:
         raise RuntimeError(f"{pool.n_settled} of {landscape.n_designs} designs are settled.")
     return ExactFront(
@@ -134,6 +136,7 @@ def _allowances(pool: ChainPool, found: Any, known: Scores | None) -> FloatArray
     """What designs may cost, by the candidates found and the scores known before."""
     if known is None:
         return pool.allowances(found.accepted, found.wrong, found.spent)
+    known = known[known.feasible]
     return pool.allowances(
         np.concatenate([found.accepted, known.accepted]),
         np.concatenate([found.wrong, known.accepted - known.correct]),

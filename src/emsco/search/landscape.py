@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from emsco._typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
-from emsco.design import count_designs
+from emsco.design import DesignSpace, count_designs
 from emsco.kernels import load
 from emsco.pareto import SAME_COST
+from emsco.scoring import Evaluator
 
 __all__ = ["Landscape"]
 
@@ -32,15 +34,49 @@ class Landscape:
     costs : ndarray of shape (n_features,)
         Cost of each feature; whole numbers compare exactly, others within 1e-9.
     n_rows : int
-        Held-out rows.
-    max_stages : int
+        Held-out rows; where they have weights, the sum of these.
+    design_space : DesignSpace
+        The designs to tell apart.
+    evaluation : int or float
+        Cost of running a stage, in the unit of `costs`.
+    word_weights : ndarray of shape (n_words,), optional
+        How much each row of a word counts; 1 where it is not given.
+    gaps : ndarray of shape (n_features, n_words), optional
+        Rows that a stage cannot accept if it buys a feature.
+    most_spent, most_paid : float
+        What all rows together, and any single one, may cost.
     """
 
     accepts: WordArray
     hits: WordArray
     costs: FloatArray | IntArray
     n_rows: int
-    max_stages: int
+    design_space: DesignSpace
+    evaluation: int | float = 0
+    word_weights: IntArray | None = None
+    gaps: WordArray | None = None
+    most_spent: float = np.inf
+    most_paid: float = np.inf
+
+    @classmethod
+    def of(
+        cls,
+        evaluator: Evaluator,
+        design_space: DesignSpace,
+        check: Callable[[], None] | None = None,
+    ) -> Self:
+        """Fit every subset; `check` is called now and then, and may raise."""
+        return cls(
+            *evaluator.bits(check),
+            costs=evaluator.units,
+            n_rows=evaluator.n_rows,
+            design_space=design_space,
+            evaluation=evaluator.evaluation,
+            word_weights=evaluator.word_weights,
+            gaps=evaluator.gaps,
+            most_spent=evaluator.most_spent,
+            most_paid=evaluator.most_paid,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """What cannot be worked out again."""
@@ -57,9 +93,36 @@ class Landscape:
         return 0.0 if self.costs.dtype.kind == "i" else SAME_COST
 
     @property
+    def max_stages(self) -> int:
+        """Most stages of a design."""
+        return self.design_space.max_stages
+
+    @property
+    def tail(self) -> int:
+        """1 where every design ends with the full set, 0 where features may be left out."""
+        return int(not self.design_space.allow_exclusion)
+
+    @property
     def n_designs(self) -> int:
         """Size of the space."""
-        return count_designs(self.n_features, self.max_stages)
+        return self.design_space.size
+
+    @property
+    def weights(self) -> WordArray:
+        """How much each row of a word counts."""
+        if self.word_weights is None:
+            return np.ones(self.accepts.shape[1], dtype=np.uint64)
+        return self.word_weights.astype(np.uint64)
+
+    def count(self, words: WordArray) -> IntArray:
+        """Rows behind bits, with their weights, summed over the last axis."""
+        total: IntArray = (np.bitwise_count(words) * self.weights).sum(axis=-1, dtype=np.int64)
+        return total
+
+    def kept_from(self, bought: IntArray) -> WordArray:
+        """Rows that a stage cannot accept, by the subset of features that it buys."""
+        rows: WordArray = self.space.gaps[bought & self.space.gap_mask]
+        return rows
 
     @staticmethod
     def n_bytes(n_features: int, n_words: int) -> int:
@@ -70,22 +133,28 @@ class Landscape:
         """Free what can be worked out again when it is needed."""
         self.__dict__.pop("space", None)
 
+    @property
+    def base(self) -> int:
+        """Values of a gene, which are the digits of a chromosome number."""
+        return self.max_stages + 1 - self.tail
+
     @cached_property
     def digits(self) -> IntArray:
-        """What a stage of 1 adds to the chromosome number, by feature."""
-        powers = [self.max_stages**i for i in range(self.n_features)]
+        """What the next value of a gene adds to the chromosome number, by feature."""
+        powers = [self.base**i for i in range(self.n_features)]
         return np.array(powers[::-1], dtype=np.int64)
 
     def designs_of(self, codes: IntArray) -> StageArray:
         """The designs behind chromosome numbers."""
-        stages: StageArray = (codes[:, None] // self.digits % self.max_stages).astype(np.int16)
+        lowest = self.tail - 1
+        stages: StageArray = (codes[:, None] // self.digits % self.base + lowest).astype(np.int16)
         return stages
 
     @cached_property
     def space(self) -> Any:
         """The same facts as the kernels take them, with bounds on what larger subsets can do."""
-        full = self.accepts[-1]
         errs = self.accepts & ~self.hits
+        gaps, gap_mask = self._gaps()
         reach = _of_larger(_spread_up(self.accepts.copy(), np.bitwise_or), np.bitwise_or, 0)
         right = _of_larger(_spread_up(self.hits.copy(), np.bitwise_or), np.bitwise_or, 0)
         cost = self.totals(np.asarray(self.costs, dtype=np.float64))
@@ -93,13 +162,15 @@ class Landscape:
         return load("chaining").Space(
             accepts=self.accepts,
             errs=errs,
-            ends=self.accepts | full,
-            ends_wrong=errs | (full & ~self.hits[-1] & ~self.accepts),
+            gaps=gaps,
+            gap_mask=gap_mask,
+            weights=self.weights,
             reach=reach,
-            doomed=full & ~right,
+            doomed=self.accepts[-1] & ~gaps[gap_mask] & ~right if self.tail else 0 * right,
             dear=dear,
             rises=rises,
             cost=cost,
+            next_cost=self._next_costs(),
             place=self.totals(self.digits),
             ways=self._ways(),
         )
@@ -111,12 +182,37 @@ class Landscape:
             total[1 << i : 2 << i] = total[: 1 << i] + value
         return total
 
+    def _gaps(self) -> tuple[WordArray, int]:
+        """Rows with a gap in some feature of a subset, and the features that have gaps.
+
+        The table ends with the last of these; without any, it is that of no feature.
+        """
+        if self.gaps is None or not self.gaps.any():
+            return np.zeros((1, self.accepts.shape[1]), dtype=np.uint64), 0
+        holed = np.flatnonzero(self.gaps.any(axis=1))
+        table = np.zeros((2 << holed[-1], self.accepts.shape[1]), dtype=np.uint64)
+        for i in range(holed[-1] + 1):
+            table[1 << i : 2 << i] = table[: 1 << i] | self.gaps[i]
+        return table, sum(1 << int(i) for i in holed)
+
+    def _next_costs(self) -> FloatArray:
+        """Least that one more stage costs, by subset; 0 for the full set, which none follows."""
+        missing = np.full((2**self.n_features, 1), np.inf)
+        for i, cost in enumerate(self.costs):
+            others = missing.reshape(-1, 2, 2**i, 1)[:, 0]
+            np.minimum(others, float(cost) + self.evaluation, out=others)
+        missing[-1] = 0
+        return missing[:, 0]
+
     def _ways(self) -> IntArray:
-        """Designs of m features in at most r stages, for all m and r."""
-        ways = np.zeros((self.n_features + 1, self.max_stages + 1), dtype=np.int64)
+        """Ways to go on with m features in at most r stages, for all m and r.
+
+        To stop is one of them where features may be left out.
+        """
+        ways = np.full((self.n_features + 1, self.max_stages + 1), 1 - self.tail, dtype=np.int64)
         for m in range(1, self.n_features + 1):
             for r in range(1, self.max_stages + 1):
-                ways[m, r] = count_designs(m, min(m, r))
+                ways[m, r] += count_designs(m, min(m, r), not self.tail)
         return ways
 
     def _levels(self, cost: FloatArray) -> tuple[WordArray, FloatArray]:
@@ -131,7 +227,7 @@ class Landscape:
             accepted = (self.accepts[:, word, None] >> bits) & np.uint64(1) != 0
             dearest = np.where(accepted, cost[:, None], np.inf)
             later = _of_larger(_spread_up(dearest, np.minimum), np.minimum, np.inf)
-            later -= cost[:, None]
+            later -= cost[:, None] - self.evaluation
             finite = np.isfinite(later)
             if not levels.size:
                 levels = _level_costs(later[finite])

@@ -1,17 +1,20 @@
 """The paper's variation operators, each for a whole population at once.
 
-Populations are arrays of shape (n_designs, n_features): the stage of each feature, from 0.
+Populations are arrays of shape (n_designs, n_features): the stage of each feature, from 0. Where
+the space allows exclusion, -1 says that a feature is never bought; where it does not, nothing but
+the paper's draws is made.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.random import Generator
 
 from emsco._typing import FloatArray, IntArray, StageArray
-from emsco.design import compress, stage_counts
+from emsco.design import NEVER, DesignSpace, compress, stage_counts
 from emsco.kernels import load
 
 __all__ = [
@@ -41,21 +44,34 @@ def round_half_up(x: FloatArray | float) -> IntArray:
 
 
 def initial_population(
-    n_designs: int, n_features: int, stage_bias: float, rng: Generator
+    n_designs: int, space: DesignSpace, stage_bias: float, rng: Generator
 ) -> StageArray:
-    """Random two-stage designs: mutants of the one-stage design, redrawn until both are used."""
-    designs = np.zeros((n_designs, n_features), dtype=np.int16)
+    """Random two-stage designs: mutants of the one-stage design, redrawn until both are used.
+
+    Where the space has one stage only, mutants of one stage.
+    """
+    space = replace(space, max_stages=min(space.max_stages, 2))
+    designs = np.zeros((n_designs, space.n_features), dtype=np.int16)
     poor = np.arange(n_designs)
     while poor.size:
-        designs[poor] = mutate(designs[poor], _INITIAL_RATE, stage_bias, 2, rng)
-        poor = poor[designs[poor].max(axis=1) == 0]
+        designs[poor] = mutate(designs[poor], _INITIAL_RATE, stage_bias, space, rng)
+        poor = poor[stage_counts(designs[poor]) < space.deepest]
     return designs
 
 
-def random_designs(n_designs: int, n_features: int, max_stages: int, rng: Generator) -> StageArray:
-    """Designs with uniform genes over a uniform number of stages."""
-    n_stages = rng.integers(1, max_stages + 1, size=(n_designs, 1))
-    return compress(rng.integers(0, n_stages, size=(n_designs, n_features)))
+def random_designs(n_designs: int, space: DesignSpace, rng: Generator) -> StageArray:
+    """Designs with uniform genes over a uniform number of stages.
+
+    With exclusion, "never" is one more value of a gene; designs that buy nothing are redrawn.
+    """
+    n_stages = rng.integers(1, space.max_stages + 1, size=(n_designs, 1))
+    lowest = NEVER if space.allow_exclusion else 0
+    genes = rng.integers(lowest, n_stages, size=(n_designs, space.n_features))
+    if space.first is not None:
+        genes[:, space.first] = 0
+    while (poor := np.flatnonzero(genes.max(axis=1, initial=NEVER) == NEVER)).size:
+        genes[poor] = rng.integers(lowest, n_stages[poor], size=(len(poor), space.n_features))
+    return compress(genes)
 
 
 def select(shares: FloatArray, n_parents: int, rng: Generator) -> IntArray:
@@ -72,7 +88,9 @@ def recombine(
     """One child per pair of parents, not yet compressed.
 
     A child that is crossed gets the stage count of one parent or their mean, and each of its
-    genes keeps the relative position it had in the parent it comes from. Others are copies.
+    genes keeps the relative position it had in the parent it comes from. Others are copies. A
+    feature that a parent never buys is handed on as such; a child that would buy nothing is a
+    copy of the first parent.
     """
     n_pairs, n_features = first.shape
     children = np.empty_like(first)
@@ -82,18 +100,27 @@ def recombine(
 
 
 def mutate(
-    designs: StageArray, rate: float, stage_bias: float, max_stages: int, rng: Generator
+    designs: StageArray, rate: float, stage_bias: float, space: DesignSpace, rng: Generator
 ) -> StageArray:
     """Redraw each gene with probability `rate`, towards early stages, then compress.
 
-    A redrawn gene is beta-binomial with α = 1, β = `stage_bias` over 0..min(|Q|, k - 1), so
-    that a design may grow by a stage.
+    A redrawn gene is beta-binomial with α = 1, β = `stage_bias` over 0..h, h = min(|Q|, k - 1),
+    so that a design may grow by a stage. Where the space allows exclusion, "never" is one more
+    place, as likely as if all h + 2 of them were equally so: the gene is -1 with probability
+    1 / (h + 2), and beta-binomial otherwise. A mutant that would buy nothing is a copy of its
+    parent instead. The feature that every design of the space buys first is put back there.
     """
-    mutants = designs.copy()
+    mutants = np.empty_like(designs)
     draws = rng.random(designs.shape)
-    table = _cumulative_stages(stage_bias, max_stages)
     load("breeding").mutate_rows(
-        mutants, draws, rate, table, np.empty(max_stages + 1, dtype=np.int64)
+        designs,
+        draws,
+        rate,
+        _cumulative_stages(stage_bias, space.max_stages),
+        space.allow_exclusion,
+        -1 if space.first is None else space.first,
+        mutants,
+        np.empty(int(designs.max(initial=0)) + space.max_stages + 1, dtype=np.int64),
     )
     return mutants
 
@@ -128,33 +155,36 @@ def growth_probability(
     return grown
 
 
-def n_steps(designs: StageArray) -> IntArray:
+def n_steps(designs: StageArray, allow_exclusion: bool = False) -> IntArray:
     """How many steps `neighbours` draws from, for each design."""
     n_stages = stage_counts(designs)
-    steps: IntArray = designs.shape[1] * (2 * n_stages + 1) + 2 * (n_stages - 1)
+    n_places = 2 * n_stages + 1 + allow_exclusion
+    steps: IntArray = designs.shape[1] * n_places + 2 * (n_stages - 1)
     return steps
 
 
 def neighbours(
-    designs: StageArray, max_stages: int, most: int, rng: Generator
+    designs: StageArray, space: DesignSpace, most: int, rng: Generator
 ) -> tuple[StageArray, IntArray]:
     """Designs one step away from each of `designs`, and the position of the one they come from.
 
     A step moves a feature to another stage or to a stage of its own between two others, merges
-    a stage with the next, or exchanges the two. At most `most` steps of each design are drawn,
-    in random order; those past the limit of stages are left out, and a few may repeat.
+    a stage with the next, or exchanges the two; with exclusion, a step may also drop a feature,
+    or bring one that was dropped back to any place. At most `most` steps of each design are
+    drawn, in random order; those that leave the space are left out, and a few may repeat.
     """
     n_features = designs.shape[1]
-    n_stages = stage_counts(designs)
-    n_places = 2 * n_stages + 1
-    steps = n_steps(designs)
+    n_places = 2 * stage_counts(designs) + 1 + space.allow_exclusion
+    steps = n_steps(designs, space.allow_exclusion)
     draws = rng.random((len(designs), int(steps.max())))
     draws[np.arange(draws.shape[1]) >= steps[:, None]] = np.inf
     step = np.argsort(draws, axis=1)[:, :most]
     parent, column = np.nonzero(step < steps[:, None])
     step = step[parent, column]
-    moved = 2 * designs[parent] + 1  # stage j at place 2 j + 1, gaps at the even places
+    moved = 2 * designs[parent] + 1  # stage j at place 2 j + 1, gaps at the even places, or -1
     feature, place = np.divmod(step, n_places[parent])
+    if space.allow_exclusion:
+        place[place == n_places[parent] - 1] = NEVER
     moves = np.flatnonzero(feature < n_features)
     moved[moves, feature[moves]] = place[moves]
     rest = np.flatnonzero(feature >= n_features)
@@ -164,5 +194,5 @@ def neighbours(
     moved[rest] = np.where(next_stage, here, moved[rest])
     moved[rest] += (2 * (this_stage & (exchanged == 1)[:, None])).astype(np.int16)
     children = compress(moved)
-    allowed = (children.max(axis=1) < max_stages) & (children != designs[parent]).any(axis=1)
+    allowed = space.holds(children) & (children != designs[parent]).any(axis=1)
     return children[allowed], parent[allowed]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._typing import IntArray, StageArray
+from emsco.design import DesignSpace
 from emsco.pareto import Ranking
 from emsco.scoring import Scores
 from emsco.search.archive import Archive
@@ -18,7 +19,10 @@ __all__ = ["PaperSearch", "PaperSettings"]
 
 @dataclass(frozen=True, slots=True)
 class PaperSettings:
-    """Parameters of the paper's loop, under its symbols |G|, max_iter, m̂, r̂, b, β, ε, inc and g."""
+    """Parameters of the paper's loop, under its symbols |G|, max_iter, m̂, r̂, b, β, ε, inc and g.
+
+    `allow_exclusion` and `first`, which the paper has not, are those of `DesignSpace`.
+    """
 
     max_stages: int
     mutation_rate: float
@@ -30,6 +34,12 @@ class PaperSettings:
     epsilon: float = 0.01
     growth: int = 0
     patience: int | None = None
+    allow_exclusion: bool = False
+    first: int | None = None
+
+    def space(self, n_features: int) -> DesignSpace:
+        """The designs to search, given how many features there are."""
+        return DesignSpace(n_features, self.max_stages, self.allow_exclusion, self.first)
 
 
 class PaperSearch:
@@ -57,7 +67,7 @@ class PaperSearch:
         self.generation = -1
         self.stop_reason: str | None = None
         self.archive: Archive | None = None  # the paper keeps the last generation, no more
-        self._n_features = n_features
+        self._space = settings.space(n_features)
         self._smallest_cost = smallest_cost
         self._settings = settings
         self._rng = rng
@@ -119,10 +129,10 @@ class PaperSearch:
         return self._scores
 
     def _first_population(self) -> StageArray:
-        if min(self._n_features, self._settings.max_stages) == 1:
-            return np.zeros((1, self._n_features), dtype=np.int16)
+        if self._space.size == 1:
+            return np.zeros((1, self._space.n_features), dtype=np.int16)
         return initial_population(
-            self._settings.population_size, self._n_features, self._settings.stage_bias, self._rng
+            self._settings.population_size, self._space, self._settings.stage_bias, self._rng
         )
 
     def _children(self, n_children: int) -> StageArray:
@@ -131,9 +141,7 @@ class PaperSearch:
         first, second = self._designs[parents[:n_children]], self._designs[parents[n_children:]]
         settings = self._settings
         children = recombine(first, second, settings.crossover_rate, self._rng)
-        return mutate(
-            children, settings.mutation_rate, settings.stage_bias, settings.max_stages, self._rng
-        )
+        return mutate(children, settings.mutation_rate, settings.stage_bias, self._space, self._rng)
 
     def _rank(self) -> None:
         self._ranking = Ranking.of(
@@ -148,7 +156,7 @@ class PaperSearch:
 
     def _reason_to_stop(self) -> str | None:
         settings = self._settings
-        if min(self._n_features, settings.max_stages) == 1:
+        if self._space.size == 1:
             return "only one design exists"
         if self.generation >= settings.generations:
             return f"all {settings.generations} generations have run"

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._typing import FloatArray, StageArray
-from emsco.design import count_designs
-from emsco.errors import ParameterError
-from emsco.pareto import best_balanced_first
+from emsco.design import DesignSpace
+from emsco.errors import NoSuchDesign, ParameterError
+from emsco.pareto import SAME_COST, best_balanced_first
 from emsco.scoring import Evaluator, Scores
 from emsco.search.evolution import EvolutionSearch, EvolutionSettings
 from emsco.search.exact import ExactFront, ExactProgress, TimeLimitError, find_front
@@ -33,6 +33,7 @@ _GROWTH = 4.5  # kinds of chains, by feature, where stages are not limited
 _SECONDS = 10.0  # that "auto" gives to exact search
 _DAY = 86_400.0
 _MOST_FEATURES = 30
+_MOST_WEIGHT = 2**31
 _LARGE = 10**8  # designs from which on exact search first looks for a good front
 
 
@@ -94,21 +95,29 @@ class SearchPlan:
         time_limit: float | None,
         watcher: Watcher,
     ) -> SearchResult:
-        """Run the search to its end, the time limit or Ctrl-C."""
+        """Run the search to its end, the time limit or Ctrl-C.
+
+        Raises
+        ------
+        NoSuchDesign
+            Where no design that was found is within the limits of costs.
+        """
         if self.kind == "exact":
             result = _run_exact(problem, self.settings, rng, time_limit, watcher)
         else:
             watcher.begin(self.kind, self.settings.generations)
-            search = self._search(problem.costs, rng)
+            search = self._search(problem, rng)
             result = run_search(search, problem.evaluator, time_limit, watcher.generation)
+        _check_found(problem, result)
         if not self.why:
             return result
         return replace(result, stop_reason=f"{result.stop_reason}; {self.why}")
 
-    def _search(self, costs: FloatArray, rng: Generator) -> PaperSearch | EvolutionSearch:
+    def _search(self, problem: Problem, rng: Generator) -> PaperSearch | EvolutionSearch:
         if self.kind == "paper":
+            costs = problem.costs
             return PaperSearch(len(costs), float(costs[costs > 0].min()), self.settings, rng)
-        return _evolution(costs, self.settings, rng)
+        return _evolution(problem, self.settings, rng)
 
 
 def plan_search(
@@ -119,14 +128,16 @@ def plan_search(
     Raises
     ------
     ParameterError
-        Where "exact" was asked for and is out of reach.
+        Where "exact" was asked for and is out of reach, or where a limit of costs excludes every
+        design.
     """
+    designs = settings.space(problem.n_features)
+    _check_limits(problem, designs)
     if search in ("evolution", "paper"):
         return SearchPlan(search, settings)
-    n_designs = count_designs(problem.n_features, settings.max_stages)
-    seconds = _exact_seconds(problem, settings.max_stages)
-    obstacle = _obstacle(problem, settings.max_stages, seconds)
-    space = f"{_readable(n_designs)} designs"
+    seconds = _exact_seconds(problem, designs)
+    obstacle = _obstacle(problem, designs, seconds)
+    space = f"{_readable(designs.size)} designs"
     time = f"take {_duration(seconds / problem.n_jobs)}"
     if search == "exact":
         if obstacle:
@@ -146,26 +157,65 @@ def plan_search(
     return SearchPlan("exact", settings, why)
 
 
-def _evolution(costs: FloatArray, settings: PaperSettings, rng: Generator) -> EvolutionSearch:
+def _check_limits(problem: Problem, designs: DesignSpace) -> None:
+    """Refuse a limit that every design exceeds, whatever its rows do."""
+    limits, costs = problem.evaluator.limits, problem.costs
+    total = problem.evaluator.total_cost
+    if limits.worst is not None and not designs.allow_exclusion and total > limits.most_paid():
+        raise ParameterError(
+            f"the largest worst-case cost must be at least {total:g}, since every design buys "
+            f"everything in the end, got {limits.worst:g}; allow_exclusion=True lets designs "
+            "leave features out."
+        )
+    cheapest = costs.min() if designs.first is None else costs[designs.first]
+    least = float(cheapest) + total - float(costs.sum())
+    for name, limit, most in (
+        ("mean", limits.mean, limits.most_spent(1)),
+        ("worst-case", limits.worst, limits.most_paid()),
+    ):
+        if limit is not None and least * (1 - SAME_COST) > most:
+            raise ParameterError(
+                f"the largest {name} cost must be at least {least:g}, which the cheapest first "
+                f"stage costs, got {limit:g}."
+            )
+
+
+def _check_found(problem: Problem, result: SearchResult) -> None:
+    """Refuse designs past the limits of costs, which a search keeps while it has no others."""
+    if result.scores.feasible.all():
+        return
+    nearest = int(np.argmin(result.scores.beyond))
+    mean = result.scores.cost[nearest]
+    worst = problem.evaluator.worst_costs(result.designs[nearest : nearest + 1])[0]
+    raise NoSuchDesign(
+        f"a design must have {problem.evaluator.limits}, and the nearest found has a mean cost of "
+        f"{mean:g} and a worst-case cost of {worst:g}; {result.stop_reason}."
+    )
+
+
+def _evolution(problem: Problem, settings: PaperSettings, rng: Generator) -> EvolutionSearch:
     own = EvolutionSettings(
         max_stages=settings.max_stages,
         population_size=settings.population_size,
         generations=settings.generations,
         patience=settings.patience,
+        allow_exclusion=settings.allow_exclusion,
+        first=settings.first,
     )
-    return EvolutionSearch(costs, own, rng)
+    return EvolutionSearch(problem.costs, own, rng, problem.evaluator.total_cost)
 
 
-def _exact_seconds(problem: Problem, max_stages: int) -> float:
+def _exact_seconds(problem: Problem, space: DesignSpace) -> float:
     """A rough estimate for one core: fits of all subsets, and designs or kinds of chains."""
     n_features = min(problem.n_features, 400)  # past which floats run out, and everyone's time
+    space = replace(space, n_features=n_features, first=space.first and 0)
     fits = 2.0**n_features * problem.n_train * n_features * _PER_FIT
-    designs = min(count_designs(n_features, max_stages), 10**300) * _PER_DESIGN
+    designs = min(space.size, 10**300) * _PER_DESIGN
     chains = _GROWTH**n_features * _PER_CHAIN
     return fits + min(designs, chains)
 
 
-def _obstacle(problem: Problem, max_stages: int, seconds: float) -> str:
+def _obstacle(problem: Problem, space: DesignSpace, seconds: float) -> str:
     """Why exact search is out of reach; empty where it is not."""
     n_features = problem.n_features
     n_subsets = 2**n_features - 1
@@ -177,8 +227,10 @@ def _obstacle(problem: Problem, max_stages: int, seconds: float) -> str:
     n_bytes = Landscape.n_bytes(n_features, problem.evaluator.n_words)
     if n_bytes > problem.memory_limit:
         return f"hold {n_bytes:,} bytes of bits, and memory_limit is {problem.memory_limit:,}"
-    if max_stages ** (n_features + 1) >= 2**62:
-        return f"need chromosomes of {n_features} genes and {max_stages} stages in 62 bits"
+    if (space.max_stages + space.allow_exclusion) ** (n_features + 1) >= 2**62:
+        return f"need chromosomes of {n_features} genes and {space.max_stages} stages in 62 bits"
+    if problem.evaluator.n_rows >= _MOST_WEIGHT:
+        return f"count rows whose weights add up to {problem.evaluator.n_rows:,} in 31 bits"
     return "need more than a day" if seconds > _DAY else ""
 
 
@@ -196,11 +248,12 @@ def _run_exact(
     """
     started = perf_counter()
     deadline = np.inf if time_limit is None else started + time_limit
-    n_designs = count_designs(problem.n_features, settings.max_stages)
+    space = settings.space(problem.n_features)
+    n_designs = space.size
     large = n_designs > _LARGE
     first = replace(settings, generations=settings.generations if large else 0, patience=None)
     watcher.begin("first designs", first.generations)
-    search = _evolution(problem.costs, first, rng)
+    search = _evolution(problem, first, rng)
     evaluator = problem.evaluator
     warm = run_search(search, evaluator, time_limit, watcher.generation)
     if warm.stop_reason != search.stop_reason:  # the time limit or Ctrl-C
@@ -213,21 +266,23 @@ def _run_exact(
             raise TimeLimitError(f"the time limit of {time_limit:g} s was reached")
 
     try:
-        units, n_rows = evaluator.units, evaluator.n_rows
-        landscape = Landscape(*evaluator.bits(check), units, n_rows, settings.max_stages)
-        watcher.begin("exact", problem.n_features - 1)
+        landscape = Landscape.of(evaluator, space, check)
+        watcher.begin("exact", problem.n_features - landscape.tail)
         found = find_front(landscape, warm.scores, problem.memory_limit, problem.n_jobs, check)
     except TimeLimitError as limit:
         return replace(warm, stop_reason=_unproven(str(limit), 0, n_designs))
     except KeyboardInterrupt:
         return replace(warm, stop_reason=_unproven(_interrupted(), 0, n_designs))
+    if found.stopped is None and not len(found.designs):
+        return replace(warm, stop_reason=f"all {found.n_settled:,} designs are settled")
     if found.stopped is None:
         return _proven(problem, landscape, found, warm, perf_counter() - started)
     reason = _interrupted() if found.stopped == "interrupted" else found.stopped
     archive = search.archive
     had = {design.tobytes() for design in archive.designs}
-    new = np.array([design.tobytes() not in had for design in found.designs])
-    archive.add(found.designs[new], evaluator.score(found.designs[new]))
+    new = [i for i, design in enumerate(found.designs) if design.tobytes() not in had]
+    if new:
+        archive.add(found.designs[new], evaluator.score(found.designs[new]))
     reason = _unproven(reason, found.n_settled, n_designs)
     last = _last_record(problem, archive.front(), found, warm, perf_counter() - started)
     return SearchResult.of_archive(archive, (*warm.records, last), reason)
@@ -266,7 +321,7 @@ def _proven(
 ) -> SearchResult:
     landscape.forget()
     scores = problem.evaluator.score(found.designs)
-    order = best_balanced_first(found.designs, scores, float(problem.costs.sum()))
+    order = best_balanced_first(found.designs, scores, problem.evaluator.total_cost)
     designs, scores, n_tied = found.designs[order], scores[order], found.n_tied[order]
     last = _last_record(problem, (designs, scores), found, warm, seconds)
     return SearchResult(

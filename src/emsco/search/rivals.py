@@ -1,7 +1,7 @@
 """Searches to compare with: random search, GSEMO and NSGA-II, behind the same ask and tell.
 
 They vary designs with the paper's operators and end when the caller stops asking, or when they have
-no new design to offer.
+no new design to offer. They know spaces without exclusion and without limits of costs only.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._typing import FloatArray, StageArray
-from emsco.design import compress, design_keys
+from emsco.design import DesignSpace, compress, design_keys
+from emsco.errors import ParameterError
 from emsco.scoring import Scores
 from emsco.search.archive import Archive
 from emsco.search.operators import initial_population, mutate, random_designs, recombine
@@ -32,6 +33,7 @@ class _ArchivingSearch:
         self.archive = Archive(len(costs), float(costs.sum()))
         self._n_features = len(costs)
         self._max_stages = max_stages
+        self._space = DesignSpace(len(costs), max_stages)
         self._rng = rng
         self._asked: StageArray = self.archive.designs
         self._seen = SlotTable(UNBOUNDED, n_words=-(-len(costs) // 4))
@@ -46,6 +48,11 @@ class _ArchivingSearch:
 
     def tell(self, scores: Scores) -> None:
         """Take the scores of the designs last asked for, some of which may be old."""
+        if not scores.feasible.all():
+            raise ParameterError(
+                'search must be "exact", "evolution" or "paper" where costs are limited, '
+                f"got {type(self).__name__}."
+            )
         with self._seen.claim(design_keys(self._asked)) as claim:
             new = claim.new_places
         if new.size:
@@ -56,7 +63,7 @@ class _ArchivingSearch:
     def _start(self, n_designs: int) -> StageArray:
         if min(self._n_features, self._max_stages) == 1:
             return np.zeros((n_designs, self._n_features), dtype=np.int16)
-        return initial_population(n_designs, self._n_features, _STAGE_BIAS, self._rng)
+        return initial_population(n_designs, self._space, _STAGE_BIAS, self._rng)
 
 
 class RandomSearch(_ArchivingSearch):
@@ -70,7 +77,7 @@ class RandomSearch(_ArchivingSearch):
 
     def ask(self) -> StageArray:
         """The next random designs."""
-        self._asked = random_designs(self._batch, self._n_features, self._max_stages, self._rng)
+        self._asked = random_designs(self._batch, self._space, self._rng)
         return self._asked
 
 
@@ -149,7 +156,7 @@ class NSGA2(_ArchivingSearch):
             def _do(self, _problem: Any, X: Any, **_: Any) -> Any:
                 rate = 1 / search._n_features
                 stages = compress(X.astype(np.int16))
-                return mutate(stages, rate, _STAGE_BIAS, search._max_stages, search._rng)
+                return mutate(stages, rate, _STAGE_BIAS, search._space, search._rng)
 
         algorithm = nsga2.NSGA2(
             pop_size=population_size,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from emsco._typing import FloatArray, IntArray, StageArray, WordArray
+from emsco._typing import FloatArray, IntArray, StageArray
+from emsco.design import NEVER
 from emsco.scoring import Scores
 from emsco.search.chains import ChainPool
 from emsco.search.landscape import Landscape
@@ -65,11 +66,12 @@ class _WalkBack:
         lines = np.arange(len(allowances)) << pool.shift
         fits = (lines[:, None] >= self._accepted) & (lines <= self._wrong)
         allowances = np.where(fits, np.minimum(allowances, self._spent), -np.inf)
-        if landscape.max_stages > 1:
-            for size in range(1, landscape.n_features):
+        if landscape.max_stages > landscape.tail:
+            for size in range(1, landscape.n_features + 1 - landscape.tail):
                 for _ in pool.grow(size, allowances):
                     pool.candidates.clear()
         used = slice(pool.n_labels)
+        self._binding = bool(pool.rules.binding)
         self._labels = type(pool.labels)(*(column[used] for column in pool.labels))
         lengths = pool.spans[:, 1] - pool.spans[:, 0]
         begins = np.argsort(pool.spans[:, 0] + (lengths == 0) * len(pool.labels.n_tied))
@@ -77,8 +79,15 @@ class _WalkBack:
 
     def designs(self) -> Iterator[StageArray]:
         """All designs with the objectives."""
-        full = len(self._subset_costs) - 1
-        return self._before((full,), None)
+        if self._landscape.tail:
+            yield from self._before((len(self._subset_costs) - 1,), None)
+            return
+        labels = self._labels
+        ends = (labels.accepted == self._accepted) & (labels.wrong == self._wrong)
+        ends &= np.abs(labels.spent - self._spent) <= self._landscape.slack * self._spent
+        ends[0] = False  # the empty chain is no design
+        for label in np.flatnonzero(ends).tolist():
+            yield from self._before((int(self._subset[label]),), label)
 
     @property
     def _subset_costs(self) -> FloatArray:
@@ -96,21 +105,22 @@ class _WalkBack:
     def _predecessors(self, subset: int, label: int | None) -> IntArray:
         """Labels from which one more stage leads to this one exactly."""
         space, labels = self._landscape.space, self._labels
-        step = space.cost[subset] - space.cost[self._subset]
+        step = space.cost[subset] - space.cost[self._subset] + self._landscape.evaluation
         spent = labels.spent + (self._landscape.n_rows - labels.accepted) * step
         wanted = self._spent if label is None else labels.spent[label]
         fits = (self._subset & ~subset == 0) & (self._subset != subset)
         fits &= np.abs(spent - wanted) <= self._landscape.slack * self._spent
-        if label is not None and self._landscape.max_stages < self._landscape.n_features:
+        if label is not None and self._binding:
             fits &= labels.stages + 1 == labels.stages[label]
         found = np.flatnonzero(fits)
-        leaving = labels.undecided[found] & space.accepts[subset]
-        accepted = labels.accepted[found] + _count(leaving)
-        wrong = labels.wrong[found] + _count(leaving & space.errs[subset])
+        leaves = space.accepts[subset] & ~self._landscape.kept_from(subset ^ self._subset[found])
+        leaving = labels.undecided[found] & leaves
+        accepted = labels.accepted[found] + self._landscape.count(leaving)
+        wrong = labels.wrong[found] + self._landscape.count(leaving & space.errs[subset])
         if label is None:
             same = (accepted == self._accepted) & (wrong == self._wrong)
         else:
-            rows = labels.undecided[found] & ~space.accepts[subset] & space.reach[subset]
+            rows = labels.undecided[found] & ~leaves & space.reach[subset]
             same = (accepted == labels.accepted[label]) & (wrong == labels.wrong[label])
             same &= (rows == labels.undecided[label]).all(axis=1)
         fitting: IntArray = found[same]
@@ -120,11 +130,5 @@ class _WalkBack:
         """Genes of a chain of subsets: the first that has a feature is its stage."""
         features = np.arange(self._landscape.n_features)
         known = np.array(chain)[:, None] >> features & 1
-        stages: StageArray = known.argmax(axis=0).astype(np.int16)
-        return stages
-
-
-def _count(words: WordArray) -> IntArray:
-    """Bits that are set in each row of words."""
-    total: IntArray = np.bitwise_count(words).sum(axis=-1, dtype=np.int64)
-    return total
+        stages: StageArray = np.where(known.any(axis=0), known.argmax(axis=0), NEVER)
+        return stages.astype(np.int16)
