@@ -17,7 +17,8 @@ from emsco.search.evolution import EvolutionSearch, EvolutionSettings
 from emsco.search.exact import ExactFront, find_front
 from emsco.search.landscape import Landscape
 from emsco.search.loop import run_search
-from emsco.subsets.bank import SplitRows, SubsetBank
+from emsco.subsets.bank import logistic_bank
+from emsco.subsets.engine import SplitRows
 
 TWIN_DESIGNS = 2_000_000
 BARE_PAIRS = 50_000_000
@@ -35,7 +36,7 @@ def evaluator(name: str, max_stages: int, n_jobs: int = CORES) -> Evaluator:
     data = dataset(name)
     train, held_out, _ = paper_split(len(data.X), SEED)
     split = SplitRows.cut(data.X, data.y, train, held_out)
-    bank = SubsetBank([split], data.X.shape[1], n_jobs=n_jobs)
+    bank = logistic_bank([split], data.X.shape[1], n_jobs=n_jobs)
     return Evaluator(bank, data.costs, data.min_confidence, len(held_out), max_stages)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from problems import load
 from threadpoolctl import threadpool_limits
 
-from emsco.subsets.bank import SplitRows
+from emsco.subsets.engine import SplitRows
 from emsco.subsets.logistic import LogisticFits
 from emsco.subsets.models import ModelBatch
 from emsco.subsets.shard import LocalShard

@@ -12,7 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 from timing import CORES, SEED, best_of
 
-from emsco.subsets.bank import SplitRows, SubsetBank
+from emsco.subsets.bank import logistic_bank
+from emsco.subsets.engine import SplitRows
 
 EQUAL = 1e-8  # largest difference of probabilities that counts as equal
 SAMPLE = 400
@@ -26,7 +27,7 @@ def all_subsets(n_features: int) -> np.ndarray:
 def fit_all(problem: Problem, subsets: np.ndarray) -> np.ndarray:
     """Everything from raw rows to coefficients, standardisation included."""
     split = SplitRows.cut(problem.X, problem.y, problem.train, problem.held_out)
-    return SubsetBank([split], problem.X.shape[1], n_jobs=CORES).coefs(subsets)[0]
+    return logistic_bank([split], problem.X.shape[1], n_jobs=CORES).coefs(subsets)[0]
 
 
 def loop(problem: Problem, subsets: np.ndarray, **settings: object) -> list[np.ndarray]:

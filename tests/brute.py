@@ -13,7 +13,8 @@ from emsco.costs import FeatureCosts
 from emsco.design import DesignSpace
 from emsco.scoring import Evaluator, Scores
 from emsco.search.landscape import Landscape
-from emsco.subsets.bank import SplitRows, SubsetBank
+from emsco.subsets.bank import logistic_bank
+from emsco.subsets.engine import SplitRows
 
 FREE_AND_DEAR = (0, 3, 1, 0, 7, 2)
 ALIKE = (1, 1, 1, 1, 1, 1)
@@ -162,7 +163,7 @@ class RealInstance:
         n_features = data.X.shape[1]
         split = SplitRows.cut(data.X, data.y, data.train, data.held_out)
         evaluator = Evaluator(
-            SubsetBank([split], n_features),
+            logistic_bank([split], n_features),
             FeatureCosts.from_array(data.costs),
             min_confidence,
             len(data.held_out),

@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from emsco.design import compress
 from emsco.errors import ParameterError
 from emsco.kernels import hashing
-from emsco.subsets.bank import SplitRows, SubsetBank
+from emsco.subsets.bank import logistic_bank
+from emsco.subsets.engine import SplitRows
 from emsco.subsets.logistic import LogisticFits
 from emsco.subsets.shard import LocalShard
 
@@ -29,7 +30,7 @@ def several_batches(monkeypatch):
 
 def bank_of(problem, splits=((TRAIN, HELD_OUT),), **options):
     X, y = problem
-    return SubsetBank([SplitRows.cut(X, y, *split) for split in splits], X.shape[1], **options)
+    return logistic_bank([SplitRows.cut(X, y, *split) for split in splits], X.shape[1], **options)
 
 
 def some_chains(n_designs=80, n_features=N_FEATURES, seed=0):
@@ -170,8 +171,8 @@ class TestBits:
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(700, 3)), rng.integers(0, 2, size=700).astype(np.uint8)
         rows = np.arange(100), np.arange(100, 700)
-        whole = SubsetBank([SplitRows.cut(X, y, *rows)], 3)
-        cut = SubsetBank([SplitRows.cut(X, y, *rows, rows_per_shard=256)], 3)
+        whole = logistic_bank([SplitRows.cut(X, y, *rows)], 3)
+        cut = logistic_bank([SplitRows.cut(X, y, *rows, rows_per_shard=256)], 3)
         assert len(cut.splits[0].shards) == 3
         assert np.array(cut.bits(0.55)).tolist() == np.array(whole.bits(0.55)).tolist()
 
@@ -256,9 +257,9 @@ class TestMemory:
         y = (np.arange(len(X)) % 2).astype(np.uint8)
         split = SplitRows.cut(X, y, np.arange(10), np.arange(10, len(X)))
         with pytest.raises(ParameterError, match="memory_limit must be at least") as refused:
-            SubsetBank([split], n_features, memory_limit=1)
+            logistic_bank([split], n_features, memory_limit=1)
         least = int(re.search(r"at least ([\d,]+) bytes", str(refused.value))[1].replace(",", ""))
-        assert SubsetBank([split], n_features, memory_limit=least).capacity >= n_features
+        assert logistic_bank([split], n_features, memory_limit=least).capacity >= n_features
 
     def test_too_little_memory_is_refused_with_what_was_given(self, small_problem):
         with pytest.raises(ParameterError, match=r"for these rows and features, got 1,234\."):

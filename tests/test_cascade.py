@@ -13,7 +13,8 @@ from emsco.costs import FeatureCosts
 from emsco.design import Design, compress
 from emsco.errors import DataError
 from emsco.scoring import Evaluator
-from emsco.subsets.bank import SplitRows, SubsetBank
+from emsco.subsets.bank import logistic_bank
+from emsco.subsets.engine import SplitRows
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 STAGES = (0, 1, 0, 2, 1, 2)
@@ -30,7 +31,7 @@ def fit_cascade(X, y, train, stages, names, costs, min_confidence, classes=(0, 1
         classes=np.array(classes),
         min_confidence=min_confidence,
         scaling=split.scaling,
-        coefs=SubsetBank([split], len(names)).coefs(design.subsets())[0],
+        coefs=logistic_bank([split], len(names)).coefs(design.subsets())[0],
     )
 
 
@@ -152,7 +153,7 @@ class TestAgreesWithTheSearch:
         data = paper_set(name)
         n_features, new, truth = data.X.shape[1], data.X[data.held_out], data.y[data.held_out]
         draws = np.random.default_rng(2).integers(0, 4, size=(60, n_features))
-        bank = SubsetBank([SplitRows.cut(data.X, data.y, data.train, data.held_out)], n_features)
+        bank = logistic_bank([SplitRows.cut(data.X, data.y, data.train, data.held_out)], n_features)
         costs = FeatureCosts.from_array(data.costs, data.names)
         scores = Evaluator(bank, costs, 0.75, len(new), 4).score(compress(draws))
         for i, stages in enumerate(compress(draws)):
@@ -166,7 +167,7 @@ class TestAgreesWithTheSearch:
     def test_a_confidence_equal_to_the_threshold_is_accepted_by_both(self, small_problem, rows):
         """Thresholds that a row meets to the last bit: one rounding apart would show."""
         X, y = small_problem
-        bank = SubsetBank([SplitRows.cut(X, y, TRAIN, NEW)], 6)
+        bank = logistic_bank([SplitRows.cut(X, y, TRAIN, NEW)], 6)
         stages, costs = np.array([STAGES], dtype=np.int16), FeatureCosts.from_array(COSTS, NAMES)
         everything = fit_cascade(X, y, TRAIN, (0,) * 6, NAMES, COSTS, 0.5).decide(rows)
         for tie in everything.confidence[everything.confidence < 1]:

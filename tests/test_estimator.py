@@ -26,7 +26,8 @@ from emsco.errors import ParameterError
 from emsco.metrics import make_selective_scorer
 from emsco.progress import SearchProgress
 from emsco.scoring import Evaluator
-from emsco.subsets.bank import SplitRows, SubsetBank
+from emsco.subsets.bank import logistic_bank
+from emsco.subsets.engine import SplitRows
 
 NAMES = ["age", "pulse", "scan", "blood", "gait", "noise"]
 SEARCHES = ["exact", "evolution", "paper"]
@@ -503,7 +504,7 @@ def test_designs_that_tie_have_the_figures_of_their_point(table):
     splits = SplitRows.cut(
         X.to_numpy(), (y == "well").astype(np.uint8), *np.split(np.arange(120), [80])
     )
-    evaluator = Evaluator(SubsetBank([splits], 6), clf.front_.costs, 0.51, 40, 3)
+    evaluator = Evaluator(logistic_bank([splits], 6), clf.front_.costs, 0.51, 40, 3)
     for point in clf.front_:
         scores = evaluator.score(np.array(chromosomes(clf.front_.ties(point)), dtype=np.int16))
         assert set(scores.coverage) == {point.coverage}

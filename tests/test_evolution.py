@@ -15,7 +15,8 @@ from emsco.search import evolution
 from emsco.search.evolution import EvolutionSearch, EvolutionSettings
 from emsco.search.exact import find_front
 from emsco.search.landscape import Landscape
-from emsco.subsets.bank import SplitRows, SubsetBank
+from emsco.subsets.bank import logistic_bank
+from emsco.subsets.engine import SplitRows
 
 COSTS = [3, 1, 4, 1, 5, 9]
 
@@ -54,7 +55,7 @@ def evaluate(small_problem):
     def make(max_stages, min_confidence=0.75):
         split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))
         costs = FeatureCosts.from_array(COSTS)
-        return Evaluator(SubsetBank([split], 6), costs, min_confidence, 60, max_stages)
+        return Evaluator(logistic_bank([split], 6), costs, min_confidence, 60, max_stages)
 
     return make
 

@@ -20,7 +20,8 @@ from emsco.errors import CheckpointError, EMSCOError, ParameterError
 from emsco.journal import Journal
 from emsco.progress import SearchProgress
 from emsco.scoring import Evaluator
-from emsco.subsets.bank import SplitRows, SubsetBank
+from emsco.subsets.bank import logistic_bank
+from emsco.subsets.engine import SplitRows
 
 N_FEATURES, MAX_STAGES = 6, 4
 PROBLEM = {"X": "sha256:1", "costs": [1.0, 2.0], "min_confidence": 0.75, "patience": None}
@@ -393,7 +394,7 @@ def test_a_fingerprint_is_of_type_shape_and_values_not_of_how_they_lie():
 
 def test_an_evaluator_with_a_journal_scores_and_counts_as_one_without(path, small_problem, eager):
     rows = np.arange(120)
-    bank = SubsetBank([SplitRows.cut(*small_problem, rows[:60], rows[60:])], N_FEATURES)
+    bank = logistic_bank([SplitRows.cut(*small_problem, rows[:60], rows[60:])], N_FEATURES)
     common = bank, FeatureCosts.from_array([1, 2, 3, 4, 5, 6]), 0.75, 60, MAX_STAGES
     designs, _ = entries(200)
     for known in (0, 120, 200):

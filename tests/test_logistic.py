@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from emsco.subsets import logistic
-from emsco.subsets.bank import SplitRows
+from emsco.subsets.engine import SplitRows
 from emsco.subsets.scaling import Scaling
 
 

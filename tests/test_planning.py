@@ -19,7 +19,8 @@ from emsco.search import planning
 from emsco.search.landscape import Landscape
 from emsco.search.paper import PaperSettings
 from emsco.search.planning import Problem, SearchPlan, plan_search
-from emsco.subsets.bank import SplitRows, SubsetBank
+from emsco.subsets.bank import logistic_bank
+from emsco.subsets.engine import SplitRows
 
 PLENTY = 2**40
 
@@ -67,7 +68,7 @@ class Watcher:
 def problem(small_problem):
     split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))
     costs = FeatureCosts.from_array([3, 1, 4, 1, 5, 9])
-    evaluator = Evaluator(SubsetBank([split], 6), costs, 0.6, 60, 3)
+    evaluator = Evaluator(logistic_bank([split], 6), costs, 0.6, 60, 3)
     return Problem(evaluator, costs.costs, 60, PLENTY, 2**30, n_jobs=1)
 
 

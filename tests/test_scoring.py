@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from emsco.costs import FeatureCosts
 from emsco.design import Design, compress, count_designs
 from emsco.scoring import Evaluator, Scores
-from emsco.subsets.bank import SplitRows, SubsetBank
+from emsco.subsets.bank import logistic_bank
+from emsco.subsets.engine import SplitRows
 
 
 class Problem:
@@ -22,7 +23,7 @@ class Problem:
         self.X, self.y, self.train, self.held_out = X, y, train, held_out
         self.costs, self.min_confidence = np.asarray(costs), min_confidence
         self.n_features = X.shape[1]
-        self.bank = SubsetBank([SplitRows.cut(X, y, train, held_out)], self.n_features, **options)
+        self.bank = logistic_bank([SplitRows.cut(X, y, train, held_out)], self.n_features, **options)
 
     def evaluator(self, max_stages=4, min_confidence=None):
         threshold = self.min_confidence if min_confidence is None else min_confidence
@@ -116,7 +117,7 @@ class TestCounts:
 
     def test_several_splits_count_every_pair_of_split_and_row(self, small):
         folds = [(np.flatnonzero(np.arange(120) % 4 != i), np.arange(i, 120, 4)) for i in range(4)]
-        bank = SubsetBank([SplitRows.cut(small.X, small.y, *fold) for fold in folds], 6)
+        bank = logistic_bank([SplitRows.cut(small.X, small.y, *fold) for fold in folds], 6)
         costs = FeatureCosts.from_array(small.costs)
         together = Evaluator(bank, costs, 0.75, 120, 4).score(small.designs(30))
         parts = [

@@ -10,7 +10,8 @@ from chains import Chains
 
 from emsco.design import compress
 from emsco.kernels import fitting
-from emsco.subsets.bank import SplitRows, SubsetBank
+from emsco.subsets.bank import logistic_bank
+from emsco.subsets.engine import SplitRows
 from emsco.subsets.logistic import LogisticFits
 from emsco.subsets.scaling import Scaling
 from emsco.subsets.shard import ROWS_PER_SHARD, cut_shards
@@ -25,7 +26,7 @@ def problem(n_rows=2000, n_features=7, seed=0):
 
 def coefs_counts_and_bits(split):
     """Of all 127 subsets, coefficients and bits; counts of 60 designs."""
-    bank = SubsetBank([split], 7)
+    bank = logistic_bank([split], 7)
     subsets = (np.arange(1, 128)[:, None] >> np.arange(7) & 1).astype(bool)
     designs = compress(np.random.default_rng(1).integers(0, 4, size=(60, 7)))
     counts = bank.count(*Chains.of(designs), 0.7).tolist()

@@ -175,10 +175,11 @@ class Evaluator:
     bank : SubsetBank
         Where the stage classifiers come from; evaluators may share one.
     costs : FeatureCosts
-    min_confidence : float
-        A row leaves at the first stage whose largest class probability reaches this.
+    min_confidence : float or ndarray of shape (n_classes,)
+        A row leaves at the first stage whose largest class probability reaches this; or reaches
+        the threshold of that class.
     n_rows : int
-        Held-out rows of the bank, over all splits.
+        Held-out rows of the bank, over all splits, or what they count.
     max_stages : int
         Most stages that a design may have.
     journal : Journal or None
@@ -191,7 +192,7 @@ class Evaluator:
         self,
         bank: SubsetBank,
         costs: FeatureCosts,
-        min_confidence: float,
+        min_confidence: float | FloatArray,
         n_rows: int,
         max_stages: int,
         journal: Journal | None = None,
@@ -201,8 +202,8 @@ class Evaluator:
         self._journal = journal
         self._units, self._evaluation, self._per_one = costs.in_units(n_rows)
         self._limits = limits or Limits()
-        self._total_cost = costs.total + costs.evaluation
-        self._min_confidence = min_confidence
+        self._costs = costs
+        self._thresholds = np.full(bank.engine.n_classes, min_confidence, dtype=np.float64)
         self._n_rows = n_rows
         self._max_stages = max_stages
         n_features = bank.n_features
@@ -219,6 +220,11 @@ class Evaluator:
     def n_subsets(self) -> int:
         """Distinct subsets that those designs go through."""
         return len(self._subsets)
+
+    @property
+    def costs(self) -> FeatureCosts:
+        """Cost of each feature, and of running a stage."""
+        return self._costs
 
     @property
     def units(self) -> IntArray | FloatArray:
@@ -243,7 +249,7 @@ class Evaluator:
     @property
     def total_cost(self) -> float:
         """Cost of a row for which everything is bought in one stage."""
-        return self._total_cost
+        return self._costs.total
 
     @property
     def most_spent(self) -> float:
@@ -272,7 +278,7 @@ class Evaluator:
 
     def bits(self, check: Callable[[], None] | None = None) -> tuple[WordArray, WordArray]:
         """Rows that every subset accepts, and gets right; see `SubsetBank.bits`."""
-        return self._bank.bits(self._min_confidence, check)
+        return self._bank.bits(self._thresholds, check)
 
     def score(self, designs: StageArray) -> Scores:
         """Score compressed designs of shape (n_designs, n_features), in their order."""
@@ -296,7 +302,7 @@ class Evaluator:
         words = subset_words(designs, int(n_stages.max()))
 
         def count(which: IntArray | slice) -> IntArray:
-            return self._bank.count(words[which], n_stages[which], self._min_confidence)
+            return self._bank.count(designs[which], n_stages[which], self._thresholds)
 
         journal = self._journal
         counts = journal.complete(designs, count) if journal else count(slice(None))
@@ -322,4 +328,4 @@ class Evaluator:
         ):
             over = value > most
             excess[over] += (value[over] - most) / factor
-        return excess / self._total_cost
+        return excess / self.total_cost

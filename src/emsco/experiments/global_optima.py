@@ -26,7 +26,8 @@ from emsco.search.evolution import EvolutionSearch, EvolutionSettings
 from emsco.search.exact import find_front
 from emsco.search.landscape import Landscape
 from emsco.search.paper import PaperSearch, PaperSettings
-from emsco.subsets.bank import SplitRows, SubsetBank
+from emsco.subsets.bank import logistic_bank
+from emsco.subsets.engine import SplitRows
 
 __all__ = ["Curve", "GlobalOptima", "LandscapeOptima", "reproduce_global"]
 
@@ -291,7 +292,7 @@ def _bank(name: str, seed: int) -> tuple[SubsetBank, FeatureCosts, float, int]:
     data = load(name)
     train, held_out, _ = paper_split(len(data.X), seed)
     split = SplitRows.cut(data.X, data.y, train, held_out)
-    bank = SubsetBank([split], data.X.shape[1])
+    bank = logistic_bank([split], data.X.shape[1])
     return bank, data.costs, data.min_confidence, len(held_out)
 
 
