@@ -14,7 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from emsco import tables
+from emsco.costs import FeatureCosts
+from emsco.encoding import Encoding
 from emsco.errors import DataError, FileError
+from emsco.rows import table_rows
 from emsco.tables import column_names, read_chunks, read_labelled, write_table
 
 
@@ -40,10 +43,14 @@ def tiny_blocks(monkeypatch):
     monkeypatch.setattr(tables, "_ROWS", 5)
 
 
+def numbers(table, path="X"):
+    return table_rows(table, tuple(table.column_names), str(path))
+
+
 def refused(path, words, names=("a", "b"), keep=()):
     """The sentence is the whole message, with the path where it begins."""
     with pytest.raises((DataError, FileError), match="must") as error:
-        list(read_chunks(path, names, keep))
+        [numbers(chunk.table, path) for chunk in read_chunks(path, names, keep)]
     assert str(error.value) == f"{path} {words}"
 
 
@@ -63,13 +70,13 @@ def many_rows(n_rows=200):
 def test_features_come_in_the_order_of_the_file_and_the_target_may_stand_anywhere(written):
     X, y, names = read_labelled(written("b,y,a\n1,0,2\n3,1,4\n"), "y")
     assert names == ("b", "a")
-    assert X.tolist() == [[1, 2], [3, 4]]
+    assert numbers(X).tolist() == [[1, 2], [3, 4]]
     assert y.tolist() == [0, 1]
 
 
 def test_features_come_in_the_order_asked_for_and_other_columns_are_ignored(written):
     X, _, _ = read_labelled(written("b,note,y,a\n1,x,0,2\n3,z,1,4\n"), "y", ["a", "b"])
-    assert X.tolist() == [[2, 1], [4, 3]]
+    assert numbers(X).tolist() == [[2, 1], [4, 3]]
 
 
 def test_csv_and_parquet_give_the_same(written):
@@ -79,7 +86,7 @@ def test_csv_and_parquet_give_the_same(written):
     for path in (*paths, written(columns, "rows.parquet"), written(columns, "rows.PQ")):
         X, y, names = read_labelled(path, "y")
         assert names == ("a", "b")
-        assert X.tolist() == [[0.1, 1], [-2e-3, 0]]
+        assert numbers(X).tolist() == [[0.1, 1], [-2e-3, 0]]
         assert y.tolist() == ["yes", "no"]
 
 
@@ -170,9 +177,9 @@ def test_many_tiny_chunks_are_the_whole_file_in_order(written, name):
     chunks = list(read_chunks(path, ["b", "a"], ["note"]))
     assert len(chunks) > 20
     assert [chunk.first for chunk in chunks[1:]] == np.cumsum(
-        [len(chunk.rows) for chunk in chunks[:-1]]
+        [chunk.table.num_rows for chunk in chunks[:-1]]
     ).tolist()
-    rows = np.concatenate([chunk.rows for chunk in chunks])
+    rows = np.concatenate([numbers(chunk.table) for chunk in chunks])
     assert rows.tolist() == [[i / 2, i] for i in range(200)]
     notes = [note for chunk in chunks for note in chunk.kept["note"].to_pylist()]
     assert notes == [f"n{i}" for i in range(200)]
@@ -183,7 +190,7 @@ def test_a_table_without_rows_still_has_its_columns(written, name):
     empty = {column: pa.array([], pa.float64()) for column in ("a", "b", "note")}
     path = written("a,b,note\n" if name.endswith("csv") else empty, name)
     (chunk,) = read_chunks(path, ["a", "b"], ["note"])
-    assert chunk.rows.shape == (0, 2)
+    assert numbers(chunk.table).shape == (0, 2)
     assert len(chunk.kept["note"]) == 0
 
 
@@ -196,12 +203,14 @@ def test_kept_columns_of_csv_are_text_just_as_they_stand_there(written):
 @pytest.mark.usefixtures("tiny_blocks")
 def test_texts_of_several_lines_may_cross_the_ends_of_chunks(written):
     path = written("note,a,b\n" + '"one\n\ntwo",1,2\n' * 50)
-    assert sum(len(chunk.rows) for chunk in read_chunks(path, ["a", "b"])) == 50
+    assert sum(chunk.table.num_rows for chunk in read_chunks(path, ["a", "b"])) == 50
 
 
 def test_truth_values_and_empty_cells_become_numbers_and_nan(written):
     *_, chunk = read_chunks(written("a,b\ntrue,1\nFalse,\n,NA\n"), ["a", "b"])
-    assert np.array_equal(chunk.rows, [[1, 1], [0, np.nan], [np.nan, np.nan]], equal_nan=True)
+    assert np.array_equal(
+        numbers(chunk.table), [[1, 1], [0, np.nan], [np.nan, np.nan]], equal_nan=True
+    )
 
 
 def test_every_kind_of_number_of_parquet_is_read(written):
@@ -213,8 +222,67 @@ def test_every_kind_of_number_of_parquet_is_read(written):
         "short": pa.array([0.5, 1], pa.float32()),
     }
     *_, chunk = read_chunks(written(columns, "rows.parquet"), list(columns))
-    assert chunk.rows[0].tolist() == [1.25, 3, 2.0**63, 1, 0.5]
-    assert np.isnan(chunk.rows[1]).tolist() == [True, True, False, True, False]
+    assert numbers(chunk.table)[0].tolist() == [1.25, 3, 2.0**63, 1, 0.5]
+    assert np.isnan(numbers(chunk.table)[1]).tolist() == [True, True, False, True, False]
+
+
+# Categories, truth values and gaps
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_text_truth_values_and_gaps_are_read_as_such(written, name):
+    text = "colour,ill,age,y\nred,true,63,0\nNA,,,1\nblue,false,41,0\n"
+    columns = {
+        "colour": pa.array(["red", None, "blue"]).dictionary_encode(),
+        "ill": [True, None, False],
+        "age": [63, None, 41],
+        "y": [0, 1, 0],
+    }
+    table, _, names = read_labelled(written(text if name.endswith("csv") else columns, name), "y")
+    encoding = Encoding.learn(table, FeatureCosts.resolve(None, names), "skip")
+    assert list(encoding.kinds.values()) == ["category", "truth", "number"]
+    found = [[0, 1, 1, 63], [np.nan] * 4, [1, 0, 0, 41]]
+    np.testing.assert_array_equal(encoding.rows(table), found)
+
+
+def test_a_column_of_text_with_a_few_numbers_is_refused_by_the_first_number(written):
+    path = written("a,y\nred,0\nblue,1\n 5 ,1\n")
+    fit_refused(path, "must hold text only, got '5' in column 'a', row 3.")
+
+
+def test_text_and_numbers_far_apart_are_refused_too(written, tiny_blocks):
+    path = written("a,y\n" + "red,0\n" * 50 + "1,1\n" * 60)
+    fit_refused(path, "must hold numbers only, got 'red' in column 'a', row 1.")
+
+
+def test_dates_of_csv_are_no_categories(written):
+    path = written("a,y\n2026-01-01,0\n2026-01-02,1\n")
+    fit_refused(path, "must hold numbers only, got '2026-01-01' in column 'a', row 1.")
+
+
+def test_a_category_stays_text_where_it_looks_like_a_number(written):
+    path = written("a,b\n01,1\n,2\n1,3\nNA,4\n")
+    *_, chunk = read_chunks(path, ["a", "b"], ["a"], {"a": "category", "b": "number"})
+    assert chunk.table["a"].to_pylist() == ["01", None, "1", None]
+    assert chunk.table["b"].to_pylist() == [1, 2, 3, 4]
+    assert chunk.kept["a"].to_pylist() == ["01", "", "1", "NA"]
+    table, _, _ = read_labelled(path, "b", kinds={"a": "category"})
+    assert table["a"].to_pylist() == ["01", None, "1", None]
+
+
+def test_truth_values_may_begin_with_gaps_or_be_written_as_0_and_1(written, tiny_blocks):
+    kinds = {"a": "truth"}
+    path = written("a,b\n" + "NA,0\n" * 50 + "true,0\n")
+    chunks = list(read_chunks(path, ["a"], kinds=kinds))
+    assert chunks[-1].table["a"].to_pylist()[-1] is True
+    *_, chunk = read_chunks(written("a\n1\n0\n"), ["a"], kinds=kinds)
+    assert numbers(chunk.table).tolist() == [[1], [0]]
+
+
+def test_text_where_numbers_were_learnt_is_refused_by_column_and_row(written):
+    path = written("a,y\nred,0\nblue,1\n")
+    with pytest.raises(DataError, match="numbers only, got 'red' in column 'a', row 1"):
+        read_labelled(path, "y", kinds={"a": "number"})
 
 
 # What is refused
@@ -232,7 +300,7 @@ def test_a_column_that_comes_twice_is_refused_only_where_it_matters(written):
     refused(path, "must have one column 'b', got several.")
     fit_refused(path, "must have one column 'b', got several.")
     *_, chunk = read_chunks(path, ["a", "y"])
-    assert chunk.rows.tolist() == [[1, 0]]
+    assert numbers(chunk.table).tolist() == [[1, 0]]
 
 
 @pytest.mark.usefixtures("tiny_blocks")

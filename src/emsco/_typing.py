@@ -1,6 +1,6 @@
-"""Names for the array types that cross module borders."""
+"""Names for the types that cross module borders."""
 
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,3 +12,4 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 AnyArray: TypeAlias = NDArray[Any]
 LabelArray: TypeAlias = NDArray[np.uint8]
 WordArray: TypeAlias = NDArray[np.uint64]
+Kind: TypeAlias = Literal["number", "truth", "category"]

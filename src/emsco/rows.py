@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from emsco._typing import AnyArray, FloatArray
+from emsco._typing import AnyArray, FloatArray, Kind
 from emsco.errors import DataError
 from emsco.kernels import load
 from emsco.threads import by_parts
@@ -18,7 +18,6 @@ from emsco.threads import by_parts
 __all__ = [
     "LARGEST",
     "NUMBERS",
-    "Kind",
     "arrow_kind",
     "arrow_numbers",
     "check_columns",
@@ -31,8 +30,6 @@ __all__ = [
     "table_rows",
     "what_is_wrong",
 ]
-
-Kind: TypeAlias = Literal["number", "truth", "category"]
 
 NUMBERS = (float, Real, np.bool_, Decimal)  # what a single value may be
 _BLOCK = 65_536

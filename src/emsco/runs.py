@@ -24,7 +24,7 @@ from emsco.frames import Columns
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.parameters import check_number
 from emsco.progress import JobProgress
-from emsco.rows import check_finite
+from emsco.rows import check_finite, table_rows
 from emsco.tables import read_chunks, read_labelled, write_table
 
 __all__ = ["DecisionCounts", "FitFiles", "Run", "decide_file", "fit_files"]
@@ -75,7 +75,8 @@ class FitFiles:
         first = self.data if self.train is None else self.train
         if first is None:
             raise AssertionError("checked above")
-        X, y, names = read_labelled(first, self.target, drop=self.drop)
+        table, y, names = read_labelled(first, self.target, drop=self.drop)
+        X = table_rows(table, names, str(first))
         check_finite(X, names, str(first), first_row=1)
         classes = np.unique(y)
         if len(classes) != 2:
@@ -96,7 +97,8 @@ class FitFiles:
     def _read_more(
         self, path: PathLike, names: tuple[str, ...], classes: AnyArray
     ) -> tuple[FloatArray, AnyArray]:
-        X, y, _ = read_labelled(path, self.target, names)
+        table, y, _ = read_labelled(path, self.target, names, kinds=dict.fromkeys(names, "number"))
+        X = table_rows(table, names, str(path))
         check_finite(X, names, str(path), first_row=1)
         return X, _as_classes(y, classes, str(path))
 
@@ -401,8 +403,9 @@ def decide_file(
     n_rows = 0
     with write_table(out) as table:
         for chunk in read_chunks(new, names, keep):
-            check_finite(chunk.rows, names, str(new), chunk.first + 1)
-            decisions = cascade.decide_rows(chunk.rows)
+            rows = table_rows(chunk.table, names, str(new))
+            check_finite(rows, names, str(new), chunk.first + 1)
+            decisions = cascade.decide_rows(rows)
             table.write(_side_by_side(chunk.kept, decisions.columns()))
             leaving = decisions.stage[decisions.accepted] - 1
             exits += np.bincount(leaving, minlength=len(exits))

@@ -15,41 +15,52 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from emsco._typing import AnyArray, FloatArray
+from emsco._typing import AnyArray, Kind
 from emsco.errors import DataError, FileError
 from emsco.files import PathLike, writing_atomically
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Chunk", "TableWriter", "column_names", "read_chunks", "read_labelled", "write_table"]
+__all__ = [
+    "Chunk",
+    "Kinds",
+    "TableWriter",
+    "column_names",
+    "read_chunks",
+    "read_labelled",
+    "write_table",
+]
 
 _ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _BLOCK = 2**22  # bytes of CSV at a time, and so of the longest row
 _ROWS = 2**17  # rows of Parquet at a time
 _BUFFER = 2**16  # bytes of a Parquet column at a time, however large its groups of rows are
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?")
+_NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _BAD_VALUE = re.compile(r"In CSV column #(\d+): .*invalid value '(.*)'", re.DOTALL)
 _RAGGED = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 Values: TypeAlias = Mapping[str, Any]
+Kinds: TypeAlias = Mapping[str, Kind]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Some rows of a file: their features as numbers, other columns as they are.
+    """Some rows of a file: the columns to decide by, and others as they are.
 
     Attributes
     ----------
     first : int
         How many rows come before them, the heading of a CSV file not counted.
-    rows : ndarray of shape (n_rows, n_features)
+    table : pyarrow.Table
+        What `Encoding.rows` takes.
     kept : mapping
         Columns to hand through.
     """
 
     first: int
-    rows: FloatArray
+    table: pa.Table
     kept: Values
 
 
@@ -68,11 +79,22 @@ def read_labelled(
     target: str,
     names: Sequence[str] | None = None,
     drop: Sequence[str] = (),
-) -> tuple[FloatArray, AnyArray, tuple[str, ...]]:
-    """All rows of a file with labels: features, labels, and names of the features.
+    kinds: Kinds | None = None,
+) -> tuple[pa.Table, AnyArray, tuple[str, ...]]:
+    """All rows of a file with labels: a table of the other columns, labels, and names of columns.
 
-    `names` are the features to read, in that order; by default all columns but the target and
-    those to drop.
+    Parameters
+    ----------
+    path : path
+    target : str
+        The column with the labels.
+    names : sequence of str, optional
+        The columns to read, in that order; by default all but the target and those to drop.
+    drop : sequence of str
+        Columns that are not read.
+    kinds : mapping, optional
+        What columns hold, where that is known: name → "number", "truth" or "category". By default
+        a column of CSV holds text where it begins with text and no value in it is a number.
     """
     there = column_names(path)
     _check_names(path, there, [target, *drop])
@@ -83,29 +105,49 @@ def read_labelled(
     if not names:
         raise DataError(f"{path} must have a column beside {target!r}, got none.")
     with _readable(path) as kind:
-        table = _read_whole(path, kind, [*names, target], names)
+        table = _read_whole(path, kind, [*names, target], names, kinds)
         if not table.num_rows:
             raise DataError(f"{path} must have rows, got none.")
-        return _numbers(path, table, names), _labels(path, table.column(target)), names
+        features = table.select(names)
+        if kind == "csv" and kinds is None:
+            _check_texts(path, features)
+        return features, _labels(path, table.column(target)), names
 
 
-def read_chunks(path: PathLike, names: Sequence[str], keep: Sequence[str] = ()) -> Iterator[Chunk]:
-    """The features called `names`, in that order, and columns to keep, some rows at a time.
+def read_chunks(
+    path: PathLike,
+    columns: Sequence[str],
+    keep: Sequence[str] = (),
+    kinds: Kinds | None = None,
+) -> Iterator[Chunk]:
+    """The columns to decide by, in that order, and columns to keep, some rows at a time.
 
     The first chunk has no rows, so that the columns of a file without rows are known, too.
+
+    Parameters
+    ----------
+    path : path
+    columns, keep : sequence of str
+    kinds : mapping, optional
+        What the columns hold: name → "number", "truth" or "category"; by default all are numbers
+        or truth values. A category of CSV is read as text even where it looks like a number.
     """
-    columns = list(dict.fromkeys([*names, *keep]))
-    _check_names(path, column_names(path), columns)
+    kinds = kinds or {}
+    wanted = list(dict.fromkeys([*columns, *keep]))
+    _check_names(path, column_names(path), wanted)
+    texts = [name for name in columns if kinds.get(name) == "category"]
     first = 0
     with _readable(path) as kind:
+        is_csv = kind != "parquet"
         batches = (
-            _parquet_batches(path, columns)
-            if kind == "parquet"
-            else _csv_batches(path, columns, names)
+            _csv_batches(path, wanted, _csv_types(path, wanted, columns, kinds))
+            if is_csv
+            else _parquet_batches(path, wanted)
         )
         for batch in batches:
+            table = _with_gaps(batch, texts) if is_csv else batch
             kept = {name: batch.column(name) for name in keep}
-            yield Chunk(first, _numbers(path, batch, tuple(names)), kept)
+            yield Chunk(first, table.select(list(columns)), kept)
             first += batch.num_rows
 
 
@@ -232,42 +274,44 @@ def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
 
 
-def _read_whole(path: PathLike, kind: str, columns: list[str], names: tuple[str, ...]) -> pa.Table:
+def _read_whole(
+    path: PathLike, kind: str, columns: list[str], names: tuple[str, ...], kinds: Kinds | None
+) -> pa.Table:
     if kind == "parquet":
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(path) as file:
             return file.read(columns)
-    import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    types = dict.fromkeys(columns, pa.string()) | _feature_types(path, names)
     conversion = arrow_csv.ConvertOptions(
-        include_columns=columns, column_types=types, strings_can_be_null=True
+        include_columns=columns,
+        column_types=_csv_types(path, columns, names, kinds),
+        strings_can_be_null=True,
     )
     return arrow_csv.read_csv(path, **_csv_options(), convert_options=conversion)
 
 
-def _parquet_batches(path: PathLike, columns: list[str]) -> Iterator[pa.RecordBatch]:
+def _parquet_batches(path: PathLike, columns: list[str]) -> Iterator[pa.Table]:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
         yield file.schema_arrow.empty_table()
-        yield from file.iter_batches(batch_size=_ROWS, columns=columns)
+        for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
+            yield pa.Table.from_batches([batch])
 
 
-def _csv_batches(
-    path: PathLike, columns: list[str], names: Sequence[str]
-) -> Iterator[pa.RecordBatch]:
-    """Features as numbers or truth values, other columns as text, just as they stand there."""
+def _csv_batches(path: PathLike, columns: list[str], types: dict[str, Any]) -> Iterator[pa.Table]:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    types = dict.fromkeys(columns, pa.string()) | _feature_types(path, names)
+    # What is kept stays just as it stands there, so gaps among texts are found by `_with_gaps`.
     conversion = arrow_csv.ConvertOptions(include_columns=columns, column_types=types)
     with arrow_csv.open_csv(path, **_csv_options(), convert_options=conversion) as reader:
         yield reader.schema.empty_table()
-        yield from reader
+        for batch in reader:
+            yield pa.Table.from_batches([batch])
 
 
 def _csv_options() -> dict[str, Any]:
@@ -287,13 +331,67 @@ def _csv_schema(path: PathLike) -> pa.Schema:
         return reader.schema
 
 
-def _feature_types(path: PathLike, names: Sequence[str]) -> dict[str, Any]:
-    """Truth values where a CSV file begins with such, else numbers: other text is refused."""
+def _csv_types(
+    path: PathLike, columns: Sequence[str], names: Sequence[str], kinds: Kinds | None
+) -> dict[str, Any]:
+    """Types to read columns of CSV as: those called `names` by their kind, others as text.
+
+    What a file begins with tells truth values from numbers, whose values may be either. It tells
+    text from both where kinds are not known; else other text than a category is refused.
+    """
     import pyarrow as pa
 
     guessed = _csv_schema(path)
-    truth = {name for name in names if guessed.field(name).type == pa.bool_()}
-    return {name: pa.bool_() if name in truth else pa.float64() for name in names}
+    types = dict.fromkeys(columns, pa.string())
+    for name in names:
+        begins = guessed.field(name).type
+        number = pa.types.is_integer(begins) or pa.types.is_floating(begins)
+        kind = "number" if kinds is None else kinds.get(name, "number")
+        if begins == pa.bool_() or (kind == "truth" and not number):
+            types[name] = pa.bool_()
+        else:
+            types[name] = pa.float64()
+        if kind == "category" or (kinds is None and _is_text(begins)):
+            types[name] = pa.string()
+    return types
+
+
+def _check_texts(path: PathLike, table: pa.Table) -> None:
+    """Refuse columns with text and numbers: a slip of the pen must not make all text."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    for name in table.column_names:
+        column = table.column(name)
+        if not _is_text(column.type):
+            continue
+        numbers = [
+            text for text in column.unique().to_pylist() if text and _NUMBER.fullmatch(text.strip())
+        ]
+        is_number = compute.is_in(column, value_set=pa.array(numbers, pa.string())).to_numpy()
+        is_text = column.is_valid().to_numpy() & ~is_number
+        if not is_number.any() or not is_text.any():
+            continue
+        mostly_text = is_text.sum() > is_number.sum()
+        row = int(np.argmax(is_number if mostly_text else is_text))
+        rule, got = "text" if mostly_text else "numbers", column[row].as_py().strip()
+        raise DataError(
+            f"{path} must hold {rule} only, got {got!r} in column {name!r}, row {row + 1}."
+        )
+
+
+def _with_gaps(table: pa.Table, texts: Sequence[str]) -> pa.Table:
+    """The same table, where texts that stand for a missing value are missing."""
+    import pyarrow as pa
+    from pyarrow import compute
+    from pyarrow import csv as arrow_csv
+
+    gaps = pa.array(arrow_csv.ConvertOptions().null_values, pa.string())
+    for name in texts:
+        column = table.column(name)
+        found = compute.if_else(compute.is_in(column, value_set=gaps), None, column)
+        table = table.set_column(table.column_names.index(name), name, found)
+    return table
 
 
 def _check_names(path: PathLike, there: Sequence[str], wanted: Sequence[str]) -> None:
@@ -302,23 +400,6 @@ def _check_names(path: PathLike, there: Sequence[str], wanted: Sequence[str]) ->
         raise DataError(f"{path} must have a column {missing[0]!r}, got {listed}.")
     if twice := [name for name in wanted if list(there).count(name) > 1]:
         raise DataError(f"{path} must have one column {twice[0]!r}, got several.")
-
-
-def _numbers(path: PathLike, table: Any, names: tuple[str, ...]) -> FloatArray:
-    """Columns side by side as float64; what is missing is NaN."""
-    import pyarrow as pa
-
-    rows = np.empty((table.num_rows, len(names)))
-    for i, name in enumerate(names):
-        column = table.column(name)
-        kind = column.type
-        if pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
-            column = column.cast(pa.float64())
-        elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            what = "nothing" if pa.types.is_null(kind) else "text" if _is_text(kind) else str(kind)
-            raise DataError(f"{path} must hold numbers only, got {what} in column {name!r}.")
-        rows[:, i] = column.to_numpy(zero_copy_only=False)
-    return rows
 
 
 def _labels(path: PathLike, column: Any) -> AnyArray:

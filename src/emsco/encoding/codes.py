@@ -11,12 +11,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._typing import BoolArray, FloatArray
+from emsco._typing import BoolArray, FloatArray, Kind
 from emsco.design import shorten
 from emsco.encoding.columns import coded, is_gap, text_of, what_it_holds
 from emsco.errors import DataError
 from emsco.files import Fields
-from emsco.rows import LARGEST, NUMBERS, Kind, arrow_kind, arrow_numbers, what_is_wrong
+from emsco.rows import LARGEST, NUMBERS, arrow_kind, arrow_numbers, what_is_wrong
 
 __all__ = ["MOST_CATEGORIES", "ColumnCode"]
 

@@ -10,9 +10,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._typing import AnyArray, IntArray
+from emsco._typing import AnyArray, IntArray, Kind
 from emsco.errors import DataError
-from emsco.rows import NUMBERS, Kind, check_names, check_shape, named_columns, not_numbers
+from emsco.rows import NUMBERS, check_names, check_shape, named_columns, not_numbers
 
 __all__ = ["TableColumns", "as_array", "coded", "is_gap", "text_of", "what_it_holds"]
 

@@ -9,14 +9,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._typing import BoolArray, FloatArray, IntArray
+from emsco._typing import BoolArray, FloatArray, IntArray, Kind
 from emsco.costs import FeatureCosts
 from emsco.encoding.codes import ColumnCode
 from emsco.encoding.columns import TableColumns, as_array
 from emsco.errors import DataError, ParameterError
 from emsco.files import Fields
 from emsco.parameters import check_choice
-from emsco.rows import LARGEST, Kind, check_finite, table_rows
+from emsco.rows import LARGEST, check_finite, table_rows
 
 __all__ = ["GAPS", "Encoding"]
 
