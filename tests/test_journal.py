@@ -20,7 +20,7 @@ from emsco.errors import CheckpointError, EMSCOError, ParameterError
 from emsco.journal import Journal
 from emsco.progress import SearchProgress
 from emsco.scoring import Evaluator
-from emsco.subsets.bank import logistic_bank
+from emsco.subsets.bank import SubsetBank, logistic_bank
 from emsco.subsets.engine import SplitRows
 
 N_FEATURES, MAX_STAGES = 6, 4

@@ -8,7 +8,7 @@ from typing import Any
 
 from emsco.errors import ParameterError
 
-__all__ = ["parse_by_class", "parse_estimator"]
+__all__ = ["of_labels", "parse_by_class", "parse_estimator"]
 
 
 def parse_by_class(name: str, text: str) -> float | dict[str, float]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,15 +17,20 @@ from emsco._typing import AnyArray, FloatArray, IntArray
 from emsco.cascade import Cascade
 from emsco.checkpoint import fingerprint
 from emsco.costs import FeatureCosts
+from emsco.encoding import Encoding
 from emsco.errors import DataError, FileError, ParameterError
 from emsco.estimator import EMSCOClassifier
 from emsco.files import UNFINISHED, PathLike, read_document, write_document
 from emsco.frames import Columns
 from emsco.front import ParetoFront, ParetoPoint
+from emsco.options import of_labels
 from emsco.parameters import check_number
 from emsco.progress import JobProgress
 from emsco.rows import check_finite, table_rows
-from emsco.tables import read_chunks, read_labelled, write_table
+from emsco.tables import joined, read_chunks, read_labelled, write_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["DecisionCounts", "FitFiles", "Run", "decide_file", "fit_files"]
 
@@ -53,6 +58,8 @@ class FitFiles:
         See `FeatureCosts.from_file`; None means 1 each.
     drop : tuple of str
         Columns that are no features, such as an id.
+    weights : str or None
+        Column that says how much each row counts; no feature.
     """
 
     target: str
@@ -62,6 +69,7 @@ class FitFiles:
     test: PathLike | None = None
     costs: PathLike | None = None
     drop: tuple[str, ...] = ()
+    weights: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse files that contradict each other."""
@@ -70,37 +78,58 @@ class FitFiles:
         if (self.train is None) != (self.val is None):
             raise ParameterError("--train and --val must be given together.")
 
-    def read(self, held_out: float) -> _Rows:
-        """All rows, and how they are split."""
-        first = self.data if self.train is None else self.train
-        if first is None:
+    def read(self, held_out: float, gaps: str = "refuse") -> _Rows:
+        """All rows, and how they are split; every value is checked."""
+        path = self.data if self.train is None else self.train
+        if path is None:
             raise AssertionError("checked above")
-        table, y, names = read_labelled(first, self.target, drop=self.drop)
-        X = table_rows(table, names, str(first))
-        check_finite(X, names, str(first), first_row=1)
-        classes = np.unique(y)
-        if len(classes) != 2:
+        table, y, names = read_labelled(path, self.target, drop=self.drop)
+        table, weights = self._take_weights(table, path)
+        names = tuple(name for name in names if name != self.weights)
+        if len(classes := np.unique(y)) < 2:
             raise DataError(
-                f"{first} must have labels of two classes in column {self.target!r}, got "
-                f"{len(classes)} ({', '.join(map(repr, classes.tolist()[:5]))}"
-                f"{', …' if len(classes) > 5 else ''})."
+                f"{path} must have labels of two classes or more in column {self.target!r}, got "
+                f"{len(classes)} ({', '.join(map(repr, classes.tolist()))})."
             )
+        costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names)
+        costs = FeatureCosts.resolve(costs, names)
+        encoding = Encoding.learn(table, costs, gaps, str(path))
+        rows = [encoding.rows(table, 1, str(path))]
         cv: Any = held_out
         if self.val is not None:
-            more, labels = self._read_more(self.val, names, classes)
-            cv = [(np.arange(len(X)), np.arange(len(X), len(X) + len(more)))]
-            X, y = np.concatenate([X, more]), np.concatenate([y, labels])
-        test = None if self.test is None else self._read_more(self.test, names, classes)
-        costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names)
-        return _Rows(X, y, cv, test, FeatureCosts.resolve(costs, names))
+            more = self._read_more(self.val, encoding, classes)
+            rows.append(encoding.rows(more.table, 1, str(self.val)))
+            cv = [(np.arange(len(y)), np.arange(len(y), len(y) + len(more.y)))]
+            table, y = joined(table, more.table), np.concatenate([y, more.y])
+            weights = None if weights is None else np.concatenate([weights, more.weights])
+        test = None if self.test is None else self._read_more(self.test, encoding, classes)
+        data = fingerprint(*rows, y)
+        return _Rows(_Labelled(table, y, weights), cv, test, costs, data)
 
-    def _read_more(
-        self, path: PathLike, names: tuple[str, ...], classes: AnyArray
-    ) -> tuple[FloatArray, AnyArray]:
-        table, y, _ = read_labelled(path, self.target, names, kinds=dict.fromkeys(names, "number"))
-        X = table_rows(table, names, str(path))
-        check_finite(X, names, str(path), first_row=1)
-        return X, _as_classes(y, classes, str(path))
+    def _read_more(self, path: PathLike, encoding: Encoding, classes: AnyArray) -> _Labelled:
+        names = [*encoding.columns, *([] if self.weights is None else [self.weights])]
+        kinds = {**encoding.kinds, **({} if self.weights is None else {self.weights: "number"})}
+        table, y, _ = read_labelled(path, self.target, names, kinds=kinds)
+        table, weights = self._take_weights(table, path)
+        encoding.rows(table, 1, str(path))  # for its checks, which name the file
+        return _Labelled(table, _as_classes(y, classes, str(path)), weights)
+
+    def _take_weights(self, table: pa.Table, path: PathLike) -> tuple[pa.Table, FloatArray | None]:
+        """The table without its column of weights, and that."""
+        if self.weights is None:
+            return table, None
+        rows = table_rows(table, (self.weights,), str(path))
+        check_finite(rows, (self.weights,), str(path), first_row=1)
+        return table.drop_columns([self.weights]), rows[:, 0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Labelled:
+    """Rows of a file, with their labels and perhaps weights."""
+
+    table: pa.Table
+    y: AnyArray
+    weights: FloatArray | None
 
 
 def _as_classes(labels: AnyArray, classes: AnyArray, path: str) -> AnyArray:
@@ -118,17 +147,19 @@ def _as_classes(labels: AnyArray, classes: AnyArray, path: str) -> AnyArray:
             f"{path} must have labels out of {classes.tolist()}, got {labels[row].item()!r} in row "
             f"{row + 1}."
         )
-    same: AnyArray = classes[(here == known[1]).astype(np.int64)]
+    same: AnyArray = classes[np.searchsorted(known, here)]
     return same
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    X: FloatArray
-    y: AnyArray
+    """All that files hold, how it is split, and a digest of it."""
+
+    rows: _Labelled
     cv: Any
-    test: tuple[FloatArray, AnyArray] | None
+    test: _Labelled | None
     costs: FeatureCosts
+    data: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,8 +182,8 @@ class Run:
     cascade: Cascade
 
     @classmethod
-    def open(cls, folder: PathLike) -> Run:
-        """Read a folder that `fit_files` has written."""
+    def open(cls, folder: PathLike, trusted: Sequence[str] = ()) -> Run:
+        """Read a folder that `fit_files` has written; `trusted` is as for `Cascade.load`."""
         path = Path(folder)
         if not (path / _RUN).exists():
             hint = "; emsco fit --resume goes on with it" if (path / _CHECKPOINT).exists() else ""
@@ -162,8 +193,8 @@ class Run:
         fields = read_document(path / _RUN, "run", _FORMAT)
         fields.text("stop_reason")
         about = fields.values
-        front = ParetoFront.load(path / _FRONT)
-        return cls(path, about, front, Cascade.load(path / _CASCADE))
+        front = ParetoFront.load(path / _FRONT, trusted)
+        return cls(path, about, front, Cascade.load(path / _CASCADE, trusted))
 
     @property
     def point(self) -> ParetoPoint:
@@ -230,13 +261,17 @@ def fit_files(
         Go on with a search that was killed or interrupted, where the folder has one.
     verbose : int
     **settings
-        Parameters of `EMSCOClassifier`.
+        Parameters of `EMSCOClassifier`. Where they name classes, labels may also be text.
     """
     path = Path(folder)
     check_number("held_out", held_out, 0, 1, "()")
     with _usable(path):
         _check_place(path, resume)
-    rows = files.read(held_out)
+    rows = files.read(held_out, settings.get("gaps", "refuse"))
+    labels = np.unique(rows.rows.y).tolist()
+    for name in ("min_confidence", "class_weight"):
+        if isinstance(given := settings.get(name), dict):
+            settings[name] = of_labels(given, labels)
     with _usable(path):
         path.mkdir(parents=True, exist_ok=True)
     classifier = EMSCOClassifier(
@@ -248,7 +283,7 @@ def fit_files(
         **{name: _plain(value) for name, value in settings.items()},
     )
     try:
-        classifier.fit(rows.X, rows.y)
+        classifier.fit(rows.rows.table, rows.rows.y, rows.rows.weights)
     except BaseException:
         with suppress(OSError):
             path.rmdir()  # where nothing has been written
@@ -256,7 +291,8 @@ def fit_files(
     front = classifier.front_
     if rows.test is not None:
         with JobProgress("tests of designs") if verbose else nullcontext() as progress:
-            front = front.with_tests(*rows.test, report=progress.job if progress else None)
+            test, report = rows.test, progress.job if progress else None
+            front = front.with_tests(test.table, test.y, test.weights, report=report)
     seed, held_out = _plain(seed), _plain(held_out)
     run = Run(path, _about(files, rows, classifier, seed, held_out), front, classifier.cascade_)
     _write(run, classifier)
@@ -309,13 +345,17 @@ def _about(
     settings = classifier.get_params(deep=False)
     for name in ("costs", "cv", "checkpoint", "random_state", "verbose", "n_jobs"):
         settings.pop(name)
+    settings["estimator"] = settings["estimator"] and repr(settings["estimator"])
+    for name in ("min_confidence", "class_weight"):
+        if isinstance(given := settings[name], dict):
+            settings[name] = {str(label): number for label, number in given.items()}
     return {
         "files": {
             name: list(given) if name == "drop" else given and str(given)
             for name, given in asdict(files).items()
         },
-        "data": fingerprint(rows.X, rows.y),
-        "n_rows": len(rows.X),
+        "data": rows.data,
+        "n_rows": len(rows.rows.y),
         "features": list(rows.costs.names),
         "held_out": held_out if files.val is None else None,
         "seed": seed,
@@ -398,13 +438,12 @@ def decide_file(
     """
     if Path(new).resolve() == Path(out).resolve():
         raise ParameterError(f"--out must be another file than NEW, got {str(out)!r} for both.")
-    names = cascade.design.names
+    encoding = cascade.encoding
     exits = np.zeros(cascade.n_stages, dtype=np.int64)
     n_rows = 0
     with write_table(out) as table:
-        for chunk in read_chunks(new, names, keep):
-            rows = table_rows(chunk.table, names, str(new))
-            check_finite(rows, names, str(new), chunk.first + 1)
+        for chunk in read_chunks(new, encoding.columns, keep, encoding.kinds):
+            rows = encoding.rows(chunk.table, chunk.first + 1, str(new))
             decisions = cascade.decide_rows(rows)
             table.write(_side_by_side(chunk.kept, decisions.columns()))
             leaving = decisions.stage[decisions.accepted] - 1

@@ -27,6 +27,7 @@ __all__ = [
     "Kinds",
     "TableWriter",
     "column_names",
+    "joined",
     "read_chunks",
     "read_labelled",
     "write_table",
@@ -149,6 +150,13 @@ def read_chunks(
             kept = {name: batch.column(name) for name in keep}
             yield Chunk(first, table.select(list(columns)), kept)
             first += batch.num_rows
+
+
+def joined(first: pa.Table, second: pa.Table) -> pa.Table:
+    """The rows of two tables with the same columns, which may have types that are alike."""
+    import pyarrow as pa
+
+    return pa.concat_tables([first, second], promote_options="permissive")
 
 
 class TableWriter:

@@ -26,7 +26,7 @@ from emsco.search.evolution import EvolutionSearch, EvolutionSettings
 from emsco.search.exact import find_front
 from emsco.search.landscape import Landscape
 from emsco.search.paper import PaperSearch, PaperSettings
-from emsco.subsets.bank import logistic_bank
+from emsco.subsets.bank import SubsetBank, logistic_bank
 from emsco.subsets.engine import SplitRows
 
 __all__ = ["Curve", "GlobalOptima", "LandscapeOptima", "reproduce_global"]

@@ -140,6 +140,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         self,
         X: ArrayLike,
         y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
         report: Callable[[int, int, str], None] | None = None,
     ) -> ParetoFront:
         """The same front with what every point does on labelled rows kept aside, in `tests`.
@@ -148,7 +149,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         """
         tests = []
         for i in range(len(self)):
-            tests.append(self.cascade(i).evaluate(X, y))
+            tests.append(self.cascade(i).evaluate(X, y, sample_weight))
             if report:
                 report(i + 1, len(self), "")
         return replace(self, tests=tuple(tests))
