@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from emsco import Cascade, Decisions, Design, FeatureCosts, ParetoFront
-from emsco.cascade import StageModels
+from emsco.cascade import LinearClassifiers, StageModels
 from emsco.design import compress
+from emsco.encoding import ColumnCode, Encoding
 from emsco.scoring import Scores
 from emsco.subsets.scaling import Scaling
 
@@ -24,14 +25,20 @@ def make_cascade(
     n = len(names)
     coefs = rng.normal(size=(design.n_stages, n + 1))
     coefs[:, 1:][~design.subsets()] = 0
+    scaling = Scaling(rng.normal(size=n), rng.uniform(0.5, 2, size=n))
     return Cascade(
         design=design,
         costs=FeatureCosts.from_array(costs, names),
         classes=np.asarray(classes),
         min_confidence=min_confidence,
-        scaling=Scaling(rng.normal(size=n), rng.uniform(0.5, 2, size=n)),
-        coefs=coefs,
+        encoding=plain_encoding(names),
+        classifiers=LinearClassifiers(scaling, design.subsets(), coefs[:, None]),
     )
+
+
+def plain_encoding(names):
+    """Each column a number, and a feature of its own."""
+    return Encoding(tuple(map(ColumnCode, names)), tuple(names), tuple(range(len(names))))
 
 
 def make_front(classes=(0, 1), names=NAMES, n_tied=(1, 3)):
@@ -48,7 +55,9 @@ def make_front(classes=(0, 1), names=NAMES, n_tied=(1, 3)):
         proven=True,
     )
     parts = [make_cascade(design, names, classes=classes) for design in designs]
-    models = StageModels(np.asarray(classes), parts[0].scaling, tuple(part.coefs for part in parts))
+    models = StageModels(
+        np.asarray(classes), parts[0].encoding, tuple(part.classifiers for part in parts)
+    )
     return ParetoFront(front.points, costs, 0.8, proven=True, models=models)
 
 

@@ -23,7 +23,9 @@ class Problem:
         self.X, self.y, self.train, self.held_out = X, y, train, held_out
         self.costs, self.min_confidence = np.asarray(costs), min_confidence
         self.n_features = X.shape[1]
-        self.bank = logistic_bank([SplitRows.cut(X, y, train, held_out)], self.n_features, **options)
+        self.bank = logistic_bank(
+            [SplitRows.cut(X, y, train, held_out)], self.n_features, **options
+        )
 
     def evaluator(self, max_stages=4, min_confidence=None):
         threshold = self.min_confidence if min_confidence is None else min_confidence

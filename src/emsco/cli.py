@@ -240,7 +240,6 @@ def fit(
     from emsco.options import parse_by_class, parse_estimator
     from emsco.runs import FitFiles, fit_files
 
-    typed = class_weight not in (None, "balanced")
     constraints = {
         "first": first,
         "together": [part.split(",") for part in together or ()],
@@ -260,7 +259,9 @@ def fit(
             gaps=gaps,
             estimator=parse_estimator(estimator) if estimator else None,
             calibration=calibration,
-            class_weight=parse_by_class("--class-weight", class_weight) if typed else class_weight,
+            class_weight=class_weight
+            if class_weight in (None, "balanced")
+            else parse_by_class("--class-weight", str(class_weight)),
             allow_exclusion=allow_exclusion,
             evaluation_cost=evaluation_cost,
             constraints={name: rule for name, rule in constraints.items() if rule} or None,

@@ -58,7 +58,9 @@ class Constraints:
                 f"constraints must be out of {', '.join(known)}, got {unknown[0]!r}."
             )
         together = rules.get("together") or ()
-        if isinstance(together, str) or not all(isinstance(part, (list, tuple)) for part in together):
+        if isinstance(together, str) or not all(
+            isinstance(part, (list, tuple)) for part in together
+        ):
             raise ParameterError(
                 f"constraints['together'] must be a list of lists of features, got {together!r}."
             )
@@ -128,7 +130,8 @@ class Blocks:
 
     def members(self) -> BoolArray:
         """Features of each block, shape (n_blocks, n_features)."""
-        return np.arange(self.n_blocks)[:, None] == self.of_feature
+        members: BoolArray = np.arange(self.n_blocks)[:, None] == self.of_feature
+        return members
 
     def costs(self, costs: FeatureCosts) -> FeatureCosts:
         """What each block costs; sums of decimals stay decimals."""

@@ -311,9 +311,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Label or reject each row, with its confidence, exit stage and cost."""
         return self._fitted_cascade.decide(self._check_new_rows(X))
 
-    def evaluate(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Evaluation:
+    def evaluate(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Evaluation:
         """Coverage, accuracy and cost on labelled rows; rows, accuracy and cost per exit."""
         return self._fitted_cascade.evaluate(self._check_new_rows(X), y, sample_weight)
 
@@ -401,14 +399,17 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             targets = column_or_1d(y, warn=True)
             check_consistent_length(X, targets)
             return X, targets
-        return validate_data(self, X, y, dtype=np.float64, order="C", ensure_all_finite=False)
+        rows, targets = validate_data(
+            self, X, y, dtype=np.float64, order="C", ensure_all_finite=False
+        )
+        return rows, targets
 
     def _check_new_rows(self, X: Any) -> Any:
         if hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
             return X  # by name, in whatever order
         if _is_any_table(X):
             validate_data(self, X, reset=False, skip_check_array=True)
-            return X if not hasattr(X, "columns") else as_array(X)
+            return np.asarray(X) if hasattr(X, "columns") else X  # by position
         return validate_data(
             self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False
         )

@@ -108,7 +108,9 @@ class FitFiles:
 
     def _read_more(self, path: PathLike, encoding: Encoding, classes: AnyArray) -> _Labelled:
         names = [*encoding.columns, *([] if self.weights is None else [self.weights])]
-        kinds = {**encoding.kinds, **({} if self.weights is None else {self.weights: "number"})}
+        kinds = dict(encoding.kinds)
+        if self.weights is not None:
+            kinds[self.weights] = "number"
         table, y, _ = read_labelled(path, self.target, names, kinds=kinds)
         table, weights = self._take_weights(table, path)
         encoding.rows(table, 1, str(path))  # for its checks, which name the file

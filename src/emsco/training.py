@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,10 +19,13 @@ from emsco.splits import Split
 from emsco.subsets.bank import SubsetBank
 from emsco.subsets.calibrated import CalibratedFits
 from emsco.subsets.engine import LogisticEngine, OutcomeEngine, SplitRows
-from emsco.subsets.generic import EstimatorFits, check_estimator_like
+from emsco.subsets.generic import EstimatorFits
 from emsco.subsets.layout import Layout, whole_weights
+from emsco.subsets.prototypes import check_estimator_like
 
 __all__ = ["StageRecipe", "TrainingData"]
+
+Report = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,37 +169,43 @@ class StageRecipe:
         )
 
     def stage_classifiers(
-        self, bank: SubsetBank, designs: list[BoolArray]
+        self, bank: SubsetBank, designs: list[BoolArray], report: Report | None = None
     ) -> tuple[StageClassifiers, ...]:
         """Fitted stages of designs, given as the inputs that each of their stages reads.
 
         They come from the first split of the bank; classifiers of equal stages are shared.
+        ``report(done, total)`` is called where fits take a while.
         """
-        ends = np.cumsum([len(reads) for reads in designs])[:-1]
-        every = np.concatenate(designs)
         engine = bank.engine
         if isinstance(engine, LogisticEngine):
-            coefs = np.split(engine.coefs(engine.fit(every))[0], ends)
+            ends = np.cumsum([len(reads) for reads in designs])[:-1]
+            coefs = np.split(engine.coefs(engine.fit(np.concatenate(designs)))[0], ends)
             scaling = engine.splits[0].scaling
             return tuple(
                 LinearClassifiers(scaling, reads, weights)
                 for reads, weights in zip(designs, coefs, strict=True)
             )
+        if not isinstance(engine, OutcomeEngine):
+            raise AssertionError("there is no other engine")
+        return self._outcome_classifiers(engine, designs, report)
+
+    def _outcome_classifiers(
+        self, engine: OutcomeEngine, designs: list[BoolArray], report: Report | None
+    ) -> tuple[StageClassifiers, ...]:
+        every = np.concatenate(designs)
         different, place = np.unique(every, axis=0, return_inverse=True)
-        models = engine.fits[0].models(different)
-        chosen = [models[i] for i in place.reshape(-1)]
-        parts = [chosen[len_from:len_to] for len_from, len_to in _spans(designs)]
-        if self.estimator is not None:
-            return tuple(EstimatorClassifiers(tuple(part)) for part in parts)
-        return tuple(
-            LinearClassifiers(
-                engine.fits[0].scaling,
-                reads,
-                np.stack([coefs for coefs, _ in part]),
-                tuple(calibrator for _, calibrator in part),
-            )
-            for reads, part in zip(designs, parts, strict=True)
-        )
+        models = engine.fits[0].models(different, report)
+        chosen = iter([models[i] for i in place.reshape(-1)])
+        found: list[StageClassifiers] = []
+        for reads in designs:
+            own = [next(chosen) for _ in reads]
+            if self.estimator is not None:
+                found.append(EstimatorClassifiers(tuple(own)))
+                continue
+            coefs, maps = zip(*own, strict=True)
+            scaling = engine.fits[0].scaling
+            found.append(LinearClassifiers(scaling, reads, np.stack(coefs), maps))
+        return tuple(found)
 
     def _outcome_fits(
         self, data: TrainingData, number: int, train: IntArray, held_out: IntArray
@@ -227,11 +236,6 @@ class StageRecipe:
             by_class = rows[train].sum() / (len(data.classes) * totals)
         weights: FloatArray = rows * by_class[data.labels]
         return weights
-
-
-def _spans(designs: list[BoolArray]) -> list[tuple[int, int]]:
-    ends = np.cumsum([len(reads) for reads in designs]).tolist()
-    return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
 def _check_class_weight(given: Any, classes: AnyArray) -> None:

@@ -142,7 +142,7 @@ class LinearClassifiers:
     @property
     def n_classes(self) -> int:
         """How many classes there are."""
-        return max(2, self.coefs.shape[1])
+        return max(2, int(self.coefs.shape[1]))
 
     @property
     def arrays(self) -> tuple[AnyArray, ...]:

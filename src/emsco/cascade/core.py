@@ -22,7 +22,7 @@ from emsco.design import Design
 from emsco.encoding import Encoding
 from emsco.errors import DataError
 from emsco.files import PathLike, read_document, write_document
-from emsco.frames import kind_of
+from emsco.frames import shell_of
 from emsco.reliability import Reliability, reliability_of
 from emsco.threads import by_parts
 from emsco.thresholds import MinConfidence, in_words
@@ -87,7 +87,7 @@ class Cascade:
         A row's decision never depends on the rows beside it. From 100,000 rows on, all cores
         work on it.
         """
-        return replace(self.decide_rows(self.encoding.rows(X)), frame=kind_of(X))
+        return replace(self.decide_rows(self.encoding.rows(X)), frame=shell_of(X))
 
     def evaluate(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.files import Fields
-from emsco.frames import Columns, to_kind, to_pandas, to_polars, to_pyarrow
+from emsco.frames import Columns, like, to_pandas, to_polars, to_pyarrow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,8 +41,8 @@ class Decisions:
         could not be had has the stage that saw it last, or stage 0 and no confidence (NaN).
     ids : ndarray, optional
         Which row each decision is about, where rows have names.
-    frame : {"pandas", "polars", "pyarrow"}, optional
-        The kind of data frame that the rows came in.
+    frame : data frame, optional
+        Of the kind that the rows came in, without their columns.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Decisions:
     cost: FloatArray
     reasons: AnyArray | None = None
     ids: AnyArray | None = None
-    frame: str | None = None
+    frame: Any = None
 
     def __post_init__(self) -> None:
         """Lock the arrays."""
@@ -119,8 +119,8 @@ class Decisions:
         return to_pyarrow(self.columns())
 
     def to_frame(self) -> Any:
-        """The same table, as the kind of data frame that the rows came in; else for pandas."""
-        return to_kind(self.frame or "pandas", self.columns())
+        """The same table, as the kind of data frame that the rows came in; for pandas else."""
+        return self.to_pandas() if self.frame is None else like(self.frame, self.columns())
 
     def columns(self) -> Columns:
         """The same as columns by name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -66,15 +66,16 @@ class Shared:
     def values(self) -> dict[str, Any]:
         """Plain values."""
         sure = self.min_confidence
-        by_class = [sure[c] for c in self.classes.tolist()] if isinstance(sure, dict) else None
+        labels = self.classes.tolist()
+        least = [sure[c] for c in labels] if isinstance(sure, Mapping) else float(sure)
         common = {
             "features": list(self.costs.names),
             "costs": self.costs.costs.tolist(),
             "evaluation_cost": float(self.costs.evaluation),
             "encoding": self.encoding.values(),
-            "classes": self.classes.tolist(),
+            "classes": labels,
             "class_type": _label_type(self.classes),
-            "min_confidence": by_class or float(sure),
+            "min_confidence": least,
             "classifier": "logistic" if self.scaling else "estimator",
         }
         if self.scaling:

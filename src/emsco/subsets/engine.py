@@ -113,9 +113,7 @@ class LogisticEngine:
         self.n_outputs = n_outputs_of(n_classes)
         self.kept = len(splits) * self.n_outputs * (n_inputs + 1)
         self.n_train = sum(split.n_rows for split in splits)
-        self.tables: Sequence[Table] = [
-            shard.table for split in splits for shard in split.shards
-        ]
+        self.tables: Sequence[Table] = [shard.table for split in splits for shard in split.shards]
         self._workers = Workers(n_jobs)
 
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
@@ -165,9 +163,7 @@ class OutcomeFits(Protocol):
     n_train: int
     n_held_out: int
 
-    def outcomes(
-        self, subsets: BoolArray, report: Report | None = None
-    ) -> tuple[IntArray, FloatArray]:
+    def outcomes(self, subsets: BoolArray, report: Report | None = None) -> Any:
         """Likeliest class of each held-out row and its probability, (n_subsets, n_held_out)."""
 
     def models(self, subsets: BoolArray, report: Report | None = None) -> list[Any]:
@@ -205,11 +201,11 @@ class OutcomeEngine:
         self.n_train = sum(one.n_train for one in fits)
         self.kept = 2 * sum(one.n_held_out for one in fits)
         self._layouts, self._labels = layouts, labels
-        spots = gaps or [None] * len(fits)
-        self.tables: Sequence[Table] = self._bits = [
-            BitTable(layout, None if gap is None else gap.T)
-            for layout, gap in zip(layouts, spots, strict=True)
+        self._bits = [
+            BitTable(layout, None if gaps is None else gaps[i].T)
+            for i, layout in enumerate(layouts)
         ]
+        self.tables: Sequence[Table] = self._bits
 
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
         """Classes and probabilities side by side, shape (n_subsets, kept)."""

@@ -166,6 +166,7 @@ class EstimatorFits:
             n_classes=n_classes,
         )
         self.n_inputs = X.shape[1]
+        self.n_train = len(train)
         self.n_held_out = len(held_out)
         self._n_jobs = n_jobs
         self.cache = (
