@@ -162,7 +162,8 @@ class ColumnCode:
 
         kind = "category" if pa.types.is_null(column.type) else arrow_kind(column)
         if kind is None or (kind != "category" and not self.takes_numbers):
-            got = what_it_holds(column) if kind is None else f"{kind}s"
+            got = {"number": "numbers", "truth": "truth values"}.get(str(kind))
+            got = got or what_it_holds(column)
             raise DataError(f"{table} must hold text in column {self.name!r}, got {got}.")
         texts, codes = coded(column)
         place = np.array([self.places.get(text or "", -1) for text in texts] + [-1])[codes]
