@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emsco.costs import FeatureCosts
-from emsco.encoding import ColumnCode, Encoding
+from emsco.encoding import ColumnCode, Encoding, answer_rows
 from emsco.errors import DataError, FileError, ParameterError
 from emsco.files import Fields
 
@@ -449,6 +449,62 @@ def test_features_alone_have_an_encoding_of_their_own():
     same(part.rows(table[["ill", "colour"]]), rows[:, encoding.places(["look"])])
     turned = encoding.only(["look", "age"])
     same(turned.rows(table), rows[:, encoding.places(["look", "age"])])
+
+
+def test_numbers_without_gaps_are_a_plain_encoding():
+    costs = costs_of(["a", "b", "c"], {"ac": ["a", "c"]})
+    encoding = Encoding.plain(costs)
+    assert encoding.is_plain
+    assert encoding.codes == Encoding.learn(np.ones((1, 3)), costs).codes
+    assert encoding.input_feature.tolist() == [0, 1, 0]
+
+
+# What a source answers
+
+LOOK = {"colour": ["red", None, "green"], "ill": [True, False, None]}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        LOOK,
+        pd.DataFrame(LOOK),
+        pl.DataFrame(LOOK),
+        pa.table({**LOOK, "colour": pa.array(LOOK["colour"]).dictionary_encode()}),
+        pl.DataFrame(LOOK, schema_overrides={"colour": pl.Categorical}),
+        [["red", True], [None, False], ["green", None]],
+        np.array([["red", True], [NAN, 0.0], ["green", "?"]], dtype=object),
+        {"colour": ["red", 7, "green"], "ill": np.array([1, 0, 2])},
+        {"colour": np.ma.MaskedArray(["red", "", "green"], [0, 1, 0]), "ill": [1.0, 0, "yes"]},
+    ],
+)
+def test_bad_values_of_an_answer_are_gaps_and_leave_the_others_alone(answer):
+    table = pd.DataFrame({**COLUMNS, "colour": ["red", "blue", None]})
+    encoding = learn(table, "impute").only(["colour", "ill"])
+    same(answer_rows(encoding, answer, 3), [[0, 1, 0, 1], [NAN, NAN, 1, 0], [0, 0, 0, NAN]])
+
+
+def test_numbers_of_an_answer_are_as_they_are_and_text_is_none():
+    encoding = learn(np.ones((2, 2)))
+    answer = {"x1": [1, "old", 10**400], "x0": [2.5, np.inf, Decimal(3)]}
+    same(answer_rows(encoding, answer, 3), [[2.5, 1], [np.inf, NAN], [3, np.inf]])
+    same(answer_rows(encoding, np.array([["1", "2"]]), 1), [[NAN, NAN]])
+    same(answer_rows(encoding, np.ones((0, 2)), 0), np.empty((0, 2)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (None, "a table with the columns 'x0', 'x1', got None"),
+        (np.ones((3, 3)), r"a table with the columns 'x0', 'x1', got shape \(3, 3\)"),
+        (np.ones((2, 2)), "3 rows, one per id, got 2"),
+        ({"x0": [1, 2, 3]}, r"a column 'x1', got \['x0'\]"),
+        ({"x0": [1, 2, 3], "x1": np.ones((3, 1))}, r"one value per row for 'x1', got \(3, 1\)"),
+    ],
+)
+def test_an_answer_that_is_no_such_table_is_refused(answer, words):
+    with pytest.raises(DataError, match=f"acquire must return {words}"):
+        answer_rows(learn(np.ones((2, 2))), answer, 3)
 
 
 # Files
