@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from emsco.errors import DataError
@@ -54,6 +55,12 @@ class TestTables:
         wide = library.DataFrame({"note": ["a", "b"], "age": [63.0, 41.0], "id": [1, 2]})
         assert table_rows(wide, ("age",)).tolist() == [[63.0], [41.0]]
 
+    def test_a_pyarrow_table_is_read_by_name_in_any_order(self):
+        table = pa.Table.from_pandas(frame(pd, NAMES[::-1]))
+        assert table_rows(table, NAMES).tolist() == VALUES.tolist()
+        with pytest.raises(DataError, match=r"new\.pq must have a column 'sex', got 'age'"):
+            table_rows(table.select(["age"]), NAMES, "new.pq")
+
     def test_the_index_of_a_pandas_frame_is_ignored(self):
         shuffled = frame(pd).set_index(pd.Index([9, 3]))
         assert table_rows(shuffled, NAMES).tolist() == VALUES.tolist()
@@ -70,9 +77,12 @@ class TestTables:
         [
             pd.DataFrame({"age": pd.array([1, None], dtype="Int64")}),
             pd.DataFrame({"age": [1, None]}, dtype=object),
+            pd.DataFrame({"age": pd.array([True, None], dtype="boolean")}),
+            pd.DataFrame({"age": pd.Series([1, pd.NA], dtype=object)}),
             pl.DataFrame({"age": [1, None]}),
+            pa.table({"age": [1, None]}),
         ],
-        ids=["pandas Int64", "pandas objects", "polars"],
+        ids=["pandas Int64", "pandas objects", "pandas boolean", "pandas NA", "polars", "pyarrow"],
     )
     def test_missing_values_become_nan(self, missing):
         np.testing.assert_array_equal(table_rows(missing, ("age",)), [[1.0], [np.nan]])
@@ -173,3 +183,11 @@ class TestFinite:
         check_finite(-rows, NAMES)
         with pytest.raises(DataError, match=r"at most 1e\+100 in size, got 1.1e\+100 in column"):
             check_finite(1.1 * rows, NAMES)
+
+    def test_gaps_pass_where_they_may_be_and_nothing_else_does(self):
+        rows = np.zeros((9, 3))
+        rows[2, 0] = np.nan
+        check_finite(rows, NAMES, gaps=True)
+        rows[7, 1] = np.inf
+        with pytest.raises(DataError, match=r"got infinity .* in column 'sex', row 7"):
+            check_finite(rows, NAMES, gaps=True)

@@ -250,7 +250,8 @@ def test_a_column_of_text_with_a_few_numbers_is_refused_by_the_first_number(writ
     fit_refused(path, "must hold text only, got '5' in column 'a', row 3.")
 
 
-def test_text_and_numbers_far_apart_are_refused_too(written, tiny_blocks):
+@pytest.mark.usefixtures("tiny_blocks")
+def test_text_and_numbers_far_apart_are_refused_too(written):
     path = written("a,y\n" + "red,0\n" * 50 + "1,1\n" * 60)
     fit_refused(path, "must hold numbers only, got 'red' in column 'a', row 1.")
 
@@ -270,7 +271,8 @@ def test_a_category_stays_text_where_it_looks_like_a_number(written):
     assert table["a"].to_pylist() == ["01", None, "1", None]
 
 
-def test_truth_values_may_begin_with_gaps_or_be_written_as_0_and_1(written, tiny_blocks):
+@pytest.mark.usefixtures("tiny_blocks")
+def test_truth_values_may_begin_with_gaps_or_be_written_as_0_and_1(written):
     kinds = {"a": "truth"}
     path = written("a,b\n" + "NA,0\n" * 50 + "true,0\n")
     chunks = list(read_chunks(path, ["a"], kinds=kinds))

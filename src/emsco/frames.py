@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from emsco.errors import EMSCOError
+from emsco.errors import DataError, EMSCOError
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    import pyarrow as pa
 
-__all__ = ["Columns", "to_pandas", "to_polars"]
+__all__ = ["Columns", "like", "to_pandas", "to_polars", "to_pyarrow"]
 
 Columns: TypeAlias = Mapping[str, Any]
 
@@ -41,6 +42,49 @@ def to_polars(columns: Columns) -> pl.DataFrame:
         name: kinds.get(np.asarray(columns[name]).dtype.kind, pl.String) for name in untyped
     }
     return frame.cast(types)
+
+
+def to_pyarrow(columns: Columns) -> pa.Table:
+    """A PyArrow table; masked values are missing."""
+    import pyarrow as pa
+
+    found = {}
+    for name, column in columns.items():
+        array = np.asarray(column)
+        # With the type of all values: where each is masked, the others would tell none.
+        kind = pa.array(array).type if array.dtype.kind in "biuf" else None
+        kind = pa.string() if array.dtype.kind == "U" else kind
+        try:
+            found[name] = pa.array(_plain(column), kind)
+        except pa.ArrowException as error:
+            raise DataError(
+                f"column {name!r} must hold values of one type for PyArrow: {error}."
+            ) from None
+    return pa.table(found)
+
+
+def like(table: Any, columns: Columns) -> Any:
+    """Columns as the same kind of data frame as a table: pandas, Polars or PyArrow.
+
+    A pandas one has the index of `table`, where it has as many rows.
+
+    Raises
+    ------
+    DataError
+        Where `table` is none of them, such as an array.
+    """
+    from narwhals import dependencies
+
+    if dependencies.is_polars_dataframe(table):
+        return to_polars(columns)
+    if dependencies.is_pyarrow_table(table):
+        return to_pyarrow(columns)
+    if dependencies.is_pandas_dataframe(table):
+        frame = to_pandas(columns)
+        return frame.set_axis(table.index) if len(frame) == len(table) else frame
+    raise DataError(
+        f"table must be a data frame of pandas, Polars or PyArrow, got {type(table).__name__}."
+    )
 
 
 def _build(columns: Columns, backend: Literal["pandas", "polars"]) -> Any:

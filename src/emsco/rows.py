@@ -184,7 +184,11 @@ def _frame_columns(X: Any, names: tuple[str, ...], table: str) -> AnyArray:
             rows[:, i] = arrow_numbers(X.column(name), name, table)
         return rows
     check_columns(X, names, table)
-    found: AnyArray = nw.from_native(X, eager_only=True).select(names).to_numpy()
+    frame = nw.from_native(X, eager_only=True).select(names)
+    found: AnyArray = frame.to_numpy()
+    if found.dtype == object:  # NumPy knows no number for what pandas puts in place of a gap
+        gaps = np.column_stack([frame[name].is_null().to_numpy() for name in names])
+        found = np.where(gaps, np.nan, found)
     return found
 
 

@@ -18,7 +18,7 @@ from emsco.errors import DataError
 from emsco.files import Fields
 from emsco.rows import LARGEST, NUMBERS, arrow_kind, arrow_numbers, what_is_wrong
 
-__all__ = ["MOST_CATEGORIES", "ColumnCode"]
+__all__ = ["MOST_CATEGORIES", "ColumnCode", "brief"]
 
 MOST_CATEGORIES = 1_000
 _KINDS: tuple[Kind, ...] = ("number", "truth", "category")
@@ -162,7 +162,8 @@ class ColumnCode:
 
         kind = "category" if pa.types.is_null(column.type) else arrow_kind(column)
         if kind is None or (kind != "category" and not self.takes_numbers):
-            got = what_it_holds(column) if kind is None else f"{kind}s"
+            got = {"number": "numbers", "truth": "truth values"}.get(str(kind))
+            got = got or what_it_holds(column)
             raise DataError(f"{table} must hold text in column {self.name!r}, got {got}.")
         texts, codes = coded(column)
         place = np.array([self.places.get(text or "", -1) for text in texts] + [-1])[codes]
@@ -178,7 +179,7 @@ class ColumnCode:
         inputs = [0.0] * self.n_values
         if not isinstance(value, str):
             if not isinstance(value, NUMBERS) or is_gap(value) or not self.takes_numbers:
-                raise DataError(f"{self.name!r} must be text, got {_brief(value)}.")
+                raise DataError(f"{self.name!r} must be text, got {brief(value)}.")
             value = text_of(value)
         place = self.places.get(value)
         if place is not None:
@@ -189,7 +190,7 @@ class ColumnCode:
         """A single value as a number; messages are those of a session."""
         if not isinstance(value, NUMBERS):
             rule = "a number" if self.kind == "number" else "true or false"
-            raise DataError(f"{self.name!r} must be {rule}, got {_brief(value)}.")
+            raise DataError(f"{self.name!r} must be {rule}, got {brief(value)}.")
         try:
             number = float(value)
         except OverflowError:
@@ -201,9 +202,10 @@ class ColumnCode:
             rule, got = what_is_wrong(number)
             raise DataError(f"{self.name!r} must be {rule}, got {got}.")
         if self.kind == "truth" and number not in (0.0, 1.0):
-            raise DataError(f"{self.name!r} must be true or false, got {_brief(value)}.")
+            raise DataError(f"{self.name!r} must be true or false, got {brief(value)}.")
         return number
 
 
-def _brief(value: object) -> str:
+def brief(value: object) -> str:
+    """A value on one line of at most 60 characters."""
     return shorten(" ".join(repr(value).split()), 60)

@@ -127,7 +127,9 @@ def as_array(X: Any, table: str) -> AnyArray:
     """
     if np.ma.is_masked(X):
         numbers = X.dtype.kind in "fiub"
-        X = np.ma.filled(X.astype(np.float64 if numbers else object), np.nan if numbers else None)
+        filled = np.ma.getdata(X).astype(np.float64 if numbers else object)
+        filled[np.ma.getmaskarray(X)] = np.nan if numbers else None
+        X = filled
     try:
         array = np.asarray(X)
         if array.dtype.kind in "US" and not isinstance(X, np.ndarray):

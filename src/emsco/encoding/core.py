@@ -11,7 +11,7 @@ import numpy as np
 
 from emsco._typing import BoolArray, FloatArray, IntArray, Kind
 from emsco.costs import FeatureCosts
-from emsco.encoding.codes import ColumnCode
+from emsco.encoding.codes import ColumnCode, brief
 from emsco.encoding.columns import TableColumns, as_array
 from emsco.errors import DataError, ParameterError
 from emsco.files import Fields
@@ -97,6 +97,12 @@ class Encoding:
         encoding = Encoding(codes, costs.names, features, gaps)
         return encoding if gaps == "refuse" else encoding._learn_gaps(table, what)
 
+    @classmethod
+    def plain(cls, costs: FeatureCosts) -> Self:
+        """The encoding of a table of numbers without gaps."""
+        features = tuple(costs.column_features(costs.table).tolist())
+        return cls(tuple(map(ColumnCode, costs.table)), costs.names, features)
+
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """Names of the table's columns, in order."""
@@ -176,7 +182,7 @@ class Encoding:
         `values` must have the columns that `needs` lists for them, and nothing else.
         """
         if not isinstance(values, Mapping):
-            raise DataError(f"values must be a mapping of names to numbers, got {values!r}.")
+            raise DataError(f"values must be a mapping of names to numbers, got {brief(values)}.")
         may_miss = self.gaps != "refuse"
         inputs: list[float] = []
         n_needed = 0
