@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-__all__ = ["Columns", "like", "to_pandas", "to_polars", "to_pyarrow"]
+__all__ = ["Columns", "like", "shell_of", "to_pandas", "to_polars", "to_pyarrow"]
 
 Columns: TypeAlias = Mapping[str, Any]
 
@@ -85,6 +85,17 @@ def like(table: Any, columns: Columns) -> Any:
     raise DataError(
         f"table must be a data frame of pandas, Polars or PyArrow, got {type(table).__name__}."
     )
+
+
+def shell_of(table: Any) -> Any:
+    """A data frame of the same kind, and pandas index, without columns; None for other tables."""
+    from narwhals import dependencies
+
+    if dependencies.is_pandas_dataframe(table):
+        return table.iloc[:, :0]
+    if dependencies.is_polars_dataframe(table) or dependencies.is_pyarrow_table(table):
+        return table.select([])
+    return None
 
 
 def _build(columns: Columns, backend: Literal["pandas", "polars"]) -> Any:

@@ -194,7 +194,8 @@ class StageRecipe:
     ) -> tuple[StageClassifiers, ...]:
         every = np.concatenate(designs)
         different, place = np.unique(every, axis=0, return_inverse=True)
-        models = engine.fits[0].models(different, report)
+        own_fits: Any = engine.fits[0]
+        models = own_fits.models(different, report)
         chosen = iter([models[i] for i in place.reshape(-1)])
         found: list[StageClassifiers] = []
         for reads in designs:
@@ -203,8 +204,7 @@ class StageRecipe:
                 found.append(EstimatorClassifiers(tuple(own)))
                 continue
             coefs, maps = zip(*own, strict=True)
-            scaling = engine.fits[0].scaling
-            found.append(LinearClassifiers(scaling, reads, np.stack(coefs), maps))
+            found.append(LinearClassifiers(own_fits.scaling, reads, np.stack(coefs), maps))
         return tuple(found)
 
     def _outcome_fits(

@@ -13,7 +13,7 @@ import numpy as np
 from emsco._typing import AnyArray, BoolArray
 from emsco.calibration import Calibrator
 from emsco.cascade.classifiers import EstimatorClassifiers, LinearClassifiers, StageClassifiers
-from emsco.cascade.estimators import estimator_values, read_estimator
+from emsco.cascade.estimators import read_stage_estimator, stage_estimator_values
 from emsco.costs import FeatureCosts
 from emsco.design import Design
 from emsco.encoding import Encoding
@@ -81,7 +81,7 @@ class Shared:
         if self.scaling:
             mean, deviation = self.scaling.mean.tolist(), self.scaling.deviation.tolist()
             return {**common, "mean": mean, "deviation": deviation}
-        return {**common, "models": [estimator_values(model) for model in self.models]}
+        return {**common, "models": [stage_estimator_values(model) for model in self.models]}
 
     @classmethod
     def read(cls, fields: Fields, trusted: Sequence[str] = ()) -> Self:
@@ -109,7 +109,9 @@ class Shared:
         models = fields.many_fields("models")
         return replace(
             shared,
-            models=tuple(read_estimator(one, n_inputs, len(classes), trusted) for one in models),
+            models=tuple(
+                read_stage_estimator(one, n_inputs, len(classes), trusted) for one in models
+            ),
         )
 
     def stages_values(self, design: Design, classifiers: StageClassifiers) -> list[dict[str, Any]]:

@@ -167,7 +167,7 @@ class OutcomeFits(Protocol):
         """Likeliest class of each held-out row and its probability, (n_subsets, n_held_out)."""
 
     def models(self, subsets: BoolArray, report: Report | None = None) -> list[Any]:
-        """The fitted classifiers themselves."""
+        """The fitted classifiers themselves: `StageEstimator`s, or weights and calibrators."""
 
 
 class OutcomeEngine:
