@@ -21,6 +21,14 @@ _INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C has ended
 
 AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that emsco fit has made.")]
+Trusted = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust",
+        help="Type that a file with other classifiers may hold, such as sklearn.tree._tree.Tree: "
+        "only where you trust whoever wrote the file; repeatable.",
+    ),
+]
 MaxCost = Annotated[float | None, typer.Option(help="Largest mean cost of a row.")]
 MinAccuracy = Annotated[
     float | None, typer.Option(help="Least share of right labels among those given, as in 0.9.")
@@ -291,6 +299,7 @@ def front(
     min_accuracy: MinAccuracy = None,
     min_coverage: MinCoverage = None,
     most: Annotated[int, typer.Option("--rows", min=1, help="Most lines to show.")] = 20,
+    trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
     """What there is to choose from: the designs of a run that no other design beats.
@@ -300,7 +309,7 @@ def front(
     """
     from emsco.runs import Run
 
-    found = Run.open(run)
+    found = Run.open(run, trusted or ())
     limits = {"max_cost": max_cost, "min_accuracy": min_accuracy, "min_coverage": min_coverage}
     within = found.front.within(**limits)
     if not within:
@@ -321,13 +330,14 @@ def choose(
     max_cost: MaxCost = None,
     min_accuracy: MinAccuracy = None,
     min_coverage: MinCoverage = None,
+    trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
     """Deploy another design of a run: by its number, or the best balanced one within limits."""
     from emsco.errors import ParameterError
     from emsco.runs import Run
 
-    found = Run.open(run)
+    found = Run.open(run, trusted or ())
     limits = {"max_cost": max_cost, "min_accuracy": min_accuracy, "min_coverage": min_coverage}
     limited = any(limit is not None for limit in limits.values())
     if limited == (number is not None):
@@ -354,6 +364,7 @@ def decide(
         list[str] | None,
         typer.Option(help="Column of NEW to put before the decisions, such as an id; repeatable."),
     ] = None,
+    trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
     """Label or reject every row of a file, with its confidence, exit stage and cost.
@@ -365,7 +376,7 @@ def decide(
     from emsco.progress import RowProgress
     from emsco.runs import decide_file
 
-    cascade = Cascade.load(run / "cascade.json" if run.is_dir() else run)
+    cascade = Cascade.load(run / "cascade.json" if run.is_dir() else run, trusted or ())
     with _interruptible(f"{out} is as it was"), RowProgress() as progress:
         counts = decide_file(cascade, new, out, tuple(keep or ()), progress.rows)
     if as_json:

@@ -35,7 +35,7 @@ from emsco.front import ParetoFront, ParetoPoint, check_preference
 from emsco.history import Generation, history_of
 from emsco.journal import Journal
 from emsco.parameters import check_choice, check_number, check_whole, memory_bytes
-from emsco.progress import SearchProgress
+from emsco.progress import JobProgress, SearchProgress
 from emsco.reliability import Reliability
 from emsco.scoring import Evaluator, Limits
 from emsco.search.loop import SearchResult
@@ -516,7 +516,10 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     ) -> StageModels:
         """Fitted stages of all designs of the front, so that any of them can be deployed later."""
         reads = [point.design.subsets()[:, data.encoding.input_feature] for point in front]
-        found = recipe.stage_classifiers(bank, reads)
+        slow = self.verbose > 0 and self.estimator is not None
+        with JobProgress("stages to deploy") if slow else nullcontext() as progress:
+            report = (lambda done, total: progress.job(done, total, "")) if progress else None
+            found = recipe.stage_classifiers(bank, reads, report)
         return StageModels(self.classes_, data.encoding, found)
 
 

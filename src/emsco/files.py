@@ -139,22 +139,25 @@ def parse_document(
 
 
 class Fields:
-    """The fields of a JSON object, each checked as it is read; errors name the field."""
+    """The fields of a JSON object, each checked as it is read; errors name the field.
+
+    `where` is what messages call the object.
+    """
 
     def __init__(self, values: dict[str, Any], where: str) -> None:
         self.values = values
-        self._where = where
+        self.where = where
 
     def fields(self, name: str) -> Fields:
         """An object."""
-        return Fields(self._of(name, dict), f"{self._where}, {name!r}")
+        return Fields(self._of(name, dict), f"{self.where}, {name!r}")
 
     def many_fields(self, name: str) -> list[Fields]:
         """A list of objects, at least one."""
         items = self._of(name, list)
         if not items or not all(isinstance(item, dict) for item in items):
             self.refuse(name, "a list of objects", items)
-        return [Fields(item, f"{self._where}, {name!r} {i}") for i, item in enumerate(items)]
+        return [Fields(item, f"{self.where}, {name!r} {i}") for i, item in enumerate(items)]
 
     def text(self, name: str) -> str:
         """Text."""
@@ -214,12 +217,12 @@ class Fields:
     def get(self, name: str) -> Any:
         """Whatever is there."""
         if name not in self.values:
-            raise FileError(f"{self._where} must have {name!r}, got {_some(sorted(self.values))}.")
+            raise FileError(f"{self.where} must have {name!r}, got {_some(sorted(self.values))}.")
         return self.values[name]
 
     def refuse(self, name: str, rule: str, got: Any) -> NoReturn:
         """Say that a field breaks its rule."""
-        raise FileError(f"{self._where}, {name!r} must be {rule}, got {_some(got)}.")
+        raise FileError(f"{self.where}, {name!r} must be {rule}, got {_some(got)}.")
 
     def _of(self, name: str, kind: type) -> Any:
         value = self.get(name)

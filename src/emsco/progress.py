@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
@@ -28,6 +29,7 @@ class SearchProgress:
         self._bar: Any = None
         self._task: Any = None
         self._found = ""
+        self._began = 0.0
         self._note = note
         if shown:
             self._bar = _bar("{task.fields[step]}", width=12)
@@ -77,10 +79,16 @@ class SearchProgress:
             self._bar.update(self._task, completed=done, description=self._found)
 
     def fitting(self, done: int, total: int) -> None:
-        """Part of the batches that are needed next are fitted."""
-        if self._bar and self._task is not None:
-            note = f"fitting {done}/{total} batches" if done < total else self._found
-            self._bar.update(self._task, description=note)
+        """Part of the fits that are needed next are done."""
+        if done == 1:
+            self._began = monotonic()
+        if not self._bar or self._task is None:
+            return
+        note = self._found
+        if done < total:
+            left = (monotonic() - self._began) / max(done - 1, 1) * (total - done)
+            note = f"fitting {done}/{total}" + (f", {left:.0f} s left" if left >= 2 else "")
+        self._bar.update(self._task, description=note)
 
 
 class JobProgress:

@@ -95,6 +95,7 @@ class LinearClassifiers:
             models.sizes,
             models.coefs,
             thresholds,
+            *(() if self.n_classes == 2 else (np.zeros((0, 0), dtype=np.bool_),)),
             first,
             end,
             stage,

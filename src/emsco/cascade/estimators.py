@@ -81,7 +81,7 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
     if unknown := sorted(found - set(trusted)):
         raise FileError(
             f"{where} must hold trusted types only, got {', '.join(unknown)}; where you trust "
-            f"whoever wrote it, load it with trusted={unknown!r}."
+            f"whoever wrote it, load it with trusted={unknown!r}, or --trust on the command line."
         )
     _warn_of_version(match[1], where)
     with warnings.catch_warnings():

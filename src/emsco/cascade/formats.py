@@ -110,7 +110,8 @@ class Shared:
         return replace(
             shared,
             models=tuple(
-                read_stage_estimator(one, n_inputs, len(classes), trusted) for one in models
+                read_stage_estimator(one, n_inputs, len(classes), trusted, one.where)
+                for one in models
             ),
         )
 

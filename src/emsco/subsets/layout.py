@@ -111,5 +111,5 @@ def pack(bits: BoolArray) -> WordArray:
     """Truth values of shape (…, n_bits) as 64-bit words, the first bit lowest, padded with 0."""
     padding = [(0, 0)] * (bits.ndim - 1) + [(0, -bits.shape[-1] % WORD)]
     packed = np.packbits(np.pad(bits, padding), axis=-1, bitorder="little")
-    words: WordArray = packed.view("<u8").astype(np.uint64)
+    words: WordArray = np.ascontiguousarray(packed).view("<u8").astype(np.uint64)
     return words
