@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -64,8 +66,7 @@ def _splitter(cv: Any, labels: LabelArray, classes: Sequence[Any], seed: int) ->
         _check_class_sizes(labels, classes, int(cv), f"cv makes {cv} folds")
         return StratifiedKFold(n_splits=int(cv), shuffle=True, random_state=seed)
     if is_number(cv) and 0 < float(cv) < 1:
-        _check_class_sizes(labels, classes, 2, "cv holds out a fraction")
-        return StratifiedShuffleSplit(n_splits=1, test_size=float(cv), random_state=seed)
+        return _HeldOutFraction(float(cv), classes, seed)
     try:
         if cv is None or is_number(cv) or isinstance(cv, (bool, str)):
             raise TypeError
@@ -75,6 +76,32 @@ def _splitter(cv: Any, labels: LabelArray, classes: Sequence[Any], seed: int) ->
             "cv must be a fraction between 0 and 1, a number of folds from 2, a splitter or a list "
             f"of splits, got {cv!r}."
         ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _HeldOutFraction:
+    """A share of the rows, stratified by class; the only row of a class always trains."""
+
+    share: float
+    classes: Sequence[Any]
+    seed: int
+
+    def split(self, X: AnyArray, labels: LabelArray, groups: Any) -> Iterator[Split]:
+        sizes = np.bincount(labels, minlength=len(self.classes))
+        if (sizes > 1).sum() < 2:
+            _check_class_sizes(labels, self.classes, 2, "cv holds out a fraction")
+        for label in np.flatnonzero(sizes == 1).tolist():
+            warnings.warn(
+                f"class {self.classes[label]!r} has one row, which trains and scores no design.",
+                stacklevel=5,
+            )
+        many = np.flatnonzero(sizes[labels] > 1)
+        splitter = StratifiedShuffleSplit(
+            n_splits=1, test_size=self.share, random_state=self.seed
+        )
+        for train, held_out in splitter.split(X[many], labels[many], groups):
+            once = np.flatnonzero(sizes[labels] == 1)
+            yield np.concatenate([many[train], once]), many[held_out]
 
 
 def _check_class_sizes(labels: LabelArray, classes: Sequence[Any], least: int, why: str) -> None:

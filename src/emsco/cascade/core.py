@@ -348,7 +348,7 @@ def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
             f"sample_weight must be finite and at least 0, got {given[bad[0]]:g} in row {bad[0]}."
         )
     if not (given > 0).any():
-        raise DataError(f"sample_weight must be above 0 for some row, got 0 for all {n_rows}.")
+        raise DataError(f"sample_weight must be above 0 for some row, got zero for all {n_rows}.")
     return given
 
 

@@ -95,16 +95,18 @@ def _bits_by_weight(counts: IntArray) -> tuple[IntArray, IntArray]:
     All rows of a word have one weight. Either the rows of each count stand together, or those
     of each binary digit of their counts, which takes fewer words where counts are many.
     """
+    if not counts.any():
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     order = np.argsort(counts, kind="stable")
+    order = order[counts[order] > 0]
     values, first = np.unique(counts[order], return_index=True)
-    alike = [(v, rows) for v, rows in zip(values, np.split(order, first[1:]), strict=True) if v]
-    n_digits = int(counts.max(initial=0)).bit_length()
+    alike = list(zip(values.tolist(), np.split(order, first[1:]), strict=True))
+    n_digits = int(counts.max()).bit_length()
     digits = [(1 << b, np.flatnonzero(counts >> b & 1)) for b in range(n_digits)]
     groups = min(alike, digits, key=lambda parts: sum(-(-len(rows) // WORD) for _, rows in parts))
     bits = [np.pad(rows, (0, -len(rows) % WORD), constant_values=-1) for _, rows in groups]
     weights = [np.full(len(part) // WORD, v) for (v, _), part in zip(groups, bits, strict=True)]
-    empty = np.zeros(0, dtype=np.int64)
-    return np.concatenate([empty, *bits]), np.concatenate([empty, *weights])
+    return np.concatenate(bits), np.concatenate(weights)
 
 
 def pack(bits: BoolArray) -> WordArray:
