@@ -372,6 +372,11 @@ def test_a_column_that_comes_twice_is_refused():
         Encoding.learn(table, costs_of(["a", "b"]))
 
 
+def test_a_table_that_is_not_in_memory_is_refused():
+    with pytest.raises(DataError, match=r"X must be in memory, got a LazyFrame; collect\(\) it"):
+        Encoding.learn(pl.LazyFrame({"a": [1]}), costs_of(["a"]))
+
+
 def test_an_unknown_way_with_gaps_is_refused():
     with pytest.raises(ParameterError, match='gaps must be one of "refuse", "impute", "skip", got'):
         learn(pd.DataFrame(COLUMNS), "drop")
