@@ -372,6 +372,11 @@ def test_a_column_that_comes_twice_is_refused():
         Encoding.learn(table, costs_of(["a", "b"]))
 
 
+def test_a_table_that_is_not_in_memory_is_refused():
+    with pytest.raises(DataError, match=r"X must be in memory, got a LazyFrame; collect\(\) it"):
+        Encoding.learn(pl.LazyFrame({"a": [1]}), costs_of(["a"]))
+
+
 def test_an_unknown_way_with_gaps_is_refused():
     with pytest.raises(ParameterError, match='gaps must be one of "refuse", "impute", "skip", got'):
         learn(pd.DataFrame(COLUMNS), "drop")
@@ -525,6 +530,54 @@ def test_an_encoding_is_the_same_after_a_file(gaps):
     assert (found.features, found.feature_of) == (encoding.features, encoding.feature_of)
     assert found.gaps == gaps
     same(found.rows(table), encoding.rows(table))
+
+
+KINDS = {
+    "number": (pl.Float64, st.floats(-9, 9)),
+    "truth": (pl.Boolean, st.booleans()),
+    "category": (pl.String, st.sampled_from("abc")),
+}
+
+
+@st.composite
+def tables(draw):
+    """Columns of any kinds with their types, groups of them, and how to treat gaps."""
+    n_rows = draw(st.integers(1, 6))
+    gaps = draw(st.sampled_from(["refuse", "impute", "skip"]))
+    columns, types, groups = {}, {}, {}
+    for i, kind in enumerate(
+        draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=5))
+    ):
+        types[f"c{i}"], cells = KINDS[kind]
+        rest = cells if gaps == "refuse" else cells | st.none()
+        more = draw(st.lists(rest, min_size=n_rows - 1, max_size=n_rows - 1))
+        columns[f"c{i}"] = [draw(cells), *more]
+        groups.setdefault(f"g{draw(st.integers(0, 2))}", []).append(f"c{i}")
+    return columns, types, groups, gaps
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(tables())
+def test_kinds_groups_and_gaps_in_any_combination_give_the_same_inputs_by_every_way(drawn):
+    columns, types, groups, gaps = drawn
+    table = pl.DataFrame(columns, schema=types)
+    encoding = learn(table, gaps, groups)
+    rows, features = encoding.rows(table), encoding.features
+    assert rows.shape == (len(table), encoding.n_inputs)
+    same(again(encoding).rows(table.to_arrow()), rows)
+    same(answer_rows(encoding, table.to_pandas(), len(table)), rows)
+    by_place = rows[:, encoding.places(features)]
+    same([encoding.row(record, features) for record in table.to_dicts()], by_place)
+    missing = [
+        [any(record[column] is None for column in encoding.needs(name)) for name in features]
+        for record in table.to_dicts()
+    ]
+    assert encoding.gaps_by_feature(rows).tolist() == missing
+    assert encoding.input_feature.tolist() == [
+        features.index(name)
+        for column, code in zip(encoding.columns, encoding.codes, strict=True)
+        for name in [next(group for group in groups if column in groups[group])] * code.n_inputs
+    ]
 
 
 @pytest.mark.parametrize(

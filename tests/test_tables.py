@@ -281,6 +281,22 @@ def test_truth_values_may_begin_with_gaps_or_be_written_as_0_and_1(written):
     assert numbers(chunk.table).tolist() == [[1], [0]]
 
 
+@pytest.mark.usefixtures("tiny_blocks")
+@pytest.mark.parametrize("name", ["new.csv", "new.parquet"])
+def test_what_was_learnt_from_one_file_reads_another_in_chunks(written, name):
+    path = written("zip,ill,age,y\n01,true,5,0\nA2,false,,1\n")
+    table, _, names = read_labelled(path, "y", kinds={"zip": "category", "ill": "truth"})
+    encoding = Encoding.learn(table, FeatureCosts.resolve(None, names), "impute")
+    new = {"age": [None, 7.0] * 20, "zip": ["01", "1"] * 20, "ill": [None, True] * 20}
+    text = "age,zip,ill\n" + ",01,\n7,1,true\n" * 20
+    path = written(text if name.endswith("csv") else new, name)
+    chunks = list(read_chunks(path, encoding.columns, kinds=encoding.kinds))
+    assert len(chunks) > 3
+    rows = [encoding.rows(chunk.table, chunk.first + 1, str(path)) for chunk in chunks]
+    found = [[1, 0, np.nan, np.nan, 1], [0, 0, 1, 7, 0]] * 20
+    np.testing.assert_array_equal(np.concatenate(rows), found)
+
+
 def test_text_where_numbers_were_learnt_is_refused_by_column_and_row(written):
     path = written("a,y\nred,0\nblue,1\n")
     with pytest.raises(DataError, match="numbers only, got 'red' in column 'a', row 1"):

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from emsco._typing import AnyArray, FloatArray
-from emsco.encoding.codes import ColumnCode, brief
+from emsco.encoding.codes import ColumnCode
+from emsco.encoding.columns import brief
 from emsco.encoding.core import Encoding
 from emsco.errors import DataError
 from emsco.rows import NUMBERS, column_names

@@ -12,13 +12,12 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._typing import BoolArray, FloatArray, Kind
-from emsco.design import shorten
-from emsco.encoding.columns import coded, is_gap, text_of, what_it_holds
+from emsco.encoding.columns import brief, coded, is_gap, text_of, what_it_holds
 from emsco.errors import DataError
 from emsco.files import Fields
 from emsco.rows import LARGEST, NUMBERS, arrow_kind, arrow_numbers, what_is_wrong
 
-__all__ = ["MOST_CATEGORIES", "ColumnCode", "brief"]
+__all__ = ["MOST_CATEGORIES", "ColumnCode"]
 
 MOST_CATEGORIES = 1_000
 _KINDS: tuple[Kind, ...] = ("number", "truth", "category")
@@ -204,8 +203,3 @@ class ColumnCode:
         if self.kind == "truth" and number not in (0.0, 1.0):
             raise DataError(f"{self.name!r} must be true or false, got {brief(value)}.")
         return number
-
-
-def brief(value: object) -> str:
-    """A value on one line of at most 60 characters."""
-    return shorten(" ".join(repr(value).split()), 60)

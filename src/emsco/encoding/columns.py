@@ -11,10 +11,11 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._typing import AnyArray, IntArray, Kind
+from emsco.design import shorten
 from emsco.errors import DataError
 from emsco.rows import NUMBERS, check_names, check_shape, named_columns, not_numbers
 
-__all__ = ["TableColumns", "as_array", "coded", "is_gap", "text_of", "what_it_holds"]
+__all__ = ["TableColumns", "brief", "coded", "is_gap", "text_of", "what_it_holds"]
 
 _UNUSABLE = ("c", "S", "M", "m", "V")  # kinds of arrays that are neither numbers nor text
 
@@ -25,6 +26,7 @@ class TableColumns:
 
     Attributes
     ----------
+    table : data frame or ndarray of shape (n_rows, n_columns)
     n_rows : int
     known : tuple of str or None
         Kinds of the columns, where their types tell; None where values have to be looked at.
@@ -32,6 +34,7 @@ class TableColumns:
         ``read(i)`` is column `i`, as PyArrow has it.
     """
 
+    table: Any
     n_rows: int
     known: tuple[Kind, ...] | None
     read: Callable[[int], Any]
@@ -39,15 +42,18 @@ class TableColumns:
     @classmethod
     def of(cls, X: Any, names: tuple[str, ...], table: str) -> Self:
         """Look at a data frame, an array or lists; `table` is what messages call it."""
+        if hasattr(type(X), "collect"):  # not X itself: a column may be called so
+            raise DataError(f"{table} must be in memory, got a {type(X).__name__}; collect() it.")
         if hasattr(X, "columns"):
             return cls._of_frame(named_columns(X, names, table), names, table)
-        array = as_array(X, table)
+        array = _as_array(X, table)
         check_shape(array, names, table)
         if array.dtype.kind in _UNUSABLE:
             got = not_numbers(array) or str(array.dtype)
             raise DataError(f"{table} must hold numbers, text or truth values, got {got}.")
         number: Kind = "number"
         return cls(
+            array,
             len(array),
             (number,) * len(names) if array.dtype.kind in "fiub" else None,
             lambda i: _array_column(array[:, i], names[i], table),
@@ -63,7 +69,7 @@ class TableColumns:
         known: tuple[Kind, ...] | None = None
         if all(kind.is_numeric() or kind == nw.Boolean for kind in kinds):
             known = tuple("number" if kind.is_numeric() else "truth" for kind in kinds)
-        return cls(len(frame), known, lambda i: _frame_column(frame[names[i]], names[i], table))
+        return cls(X, len(frame), known, lambda i: _frame_column(frame[names[i]], names[i], table))
 
 
 def is_gap(value: Any) -> bool:
@@ -74,6 +80,11 @@ def is_gap(value: Any) -> bool:
         return bool(value != value)  # NaN of any type, and nothing else
     pandas = sys.modules.get("pandas")
     return pandas is not None and (value is pandas.NA or value is pandas.NaT)
+
+
+def brief(value: object) -> str:
+    """A value on one line of at most 60 characters."""
+    return shorten(" ".join(repr(value).split()), 60)
 
 
 def text_of(value: Any) -> str | None:
@@ -120,7 +131,7 @@ def what_it_holds(column: Any) -> str:
     return next((words for words, fits in called.items() if fits), str(kind))
 
 
-def as_array(X: Any, table: str) -> AnyArray:
+def _as_array(X: Any, table: str) -> AnyArray:
     """An array as it is; of lists, one in which text beside a number does not make that text.
 
     Masked values are gaps: NaN among numbers, else None.
@@ -177,7 +188,7 @@ def _odd_numbers(values: AnyArray, name: str, table: str) -> Any:
         elif isinstance(value, NUMBERS):
             numbers.append(_as_float(value))
         else:
-            got = f"{type(value).__name__} {value!r}"
+            got = f"{type(value).__name__} {brief(value)}"
             both = " beside other values" if isinstance(value, str) else ""
             raise DataError(
                 f"{table} must hold only numbers, only text or only truth values in a column, got "

@@ -11,8 +11,8 @@ import numpy as np
 
 from emsco._typing import BoolArray, FloatArray, IntArray, Kind
 from emsco.costs import FeatureCosts
-from emsco.encoding.codes import ColumnCode, brief
-from emsco.encoding.columns import TableColumns, as_array
+from emsco.encoding.codes import ColumnCode
+from emsco.encoding.columns import TableColumns, brief
 from emsco.errors import DataError, ParameterError
 from emsco.files import Fields
 from emsco.parameters import check_choice
@@ -160,11 +160,9 @@ class Encoding:
             Where a column is missing or holds something else than in training, where a value is
             missing that must not be, and where one is infinite or past 1e100.
         """
-        if not hasattr(table, "columns"):
-            table = as_array(table, what)
         columns = TableColumns.of(table, self.columns, what)
         if self._are_numbers and columns.known is not None:
-            rows = table_rows(table, self.columns, what)
+            rows = table_rows(columns.table, self.columns, what)
             for i, code in enumerate(self.codes):
                 code.check_truth(rows[:, i], what, first_row)
             rows = self._with_marks(rows)
