@@ -46,6 +46,23 @@ class _Rows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """All rows as they were given, and what gaps are filled with."""
+
+    X: FloatArray
+    labels: LabelArray
+    weights: FloatArray | None
+    fill: FloatArray
+
+    def take(self, rows: IntArray) -> _Rows:
+        """Some of the rows, without gaps."""
+        X = np.ascontiguousarray(self.X[rows])
+        weights = None if self.weights is None else self.weights[rows]
+        filled = np.where(np.isnan(X), self.fill, X)
+        return _Rows(filled, self.labels[rows].astype(np.int64), weights)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Job:
     """All that a fit needs; what workers are sent."""
 
@@ -140,28 +157,21 @@ class EstimatorFits:
         calibration_share: float = SHARE,
         cache: PathLike | None = None,
     ) -> None:
-        check_estimator_like(prototype)
-        if calibration is not None:
-            check_choice("calibration", calibration, KINDS)
+        _check(prototype, weights is not None, calibration)
         if weights is not None:
-            check_takes_weights(prototype)
             train = train[weights[train] > 0]
-        fitting, calibrating = train, train[:0]
+        counts = None if weights is None else weights[train]
+        table = _Table(X, labels, weights, fill=_means(X[train], counts))
+        calibrating = None
         if calibration is not None:
-            fitting, calibrating = calibration_split(train, labels, calibration_share, seed)
-        fill = _means(X[train], None if weights is None else weights[train])
-        filled = np.where(np.isnan(X), fill, X)
-
-        def take(rows: IntArray) -> _Rows:
-            counts = None if weights is None else weights[rows]
-            return _Rows(filled[rows], labels[rows].astype(np.int64), counts)
-
+            train, rest = calibration_split(train, labels, calibration_share, seed)
+            calibrating = calibration, table.take(rest)
         self._job = _Job(
             prototype=prototype,
-            fitting=take(fitting),
-            calibrating=None if calibration is None else (calibration, take(calibrating)),
-            held_out=filled[held_out],
-            fill=fill,
+            fitting=table.take(train),
+            calibrating=calibrating,
+            held_out=table.take(held_out).X,
+            fill=table.fill,
             seed=seed,
             n_classes=n_classes,
         )
@@ -169,11 +179,9 @@ class EstimatorFits:
         self.n_train = len(train)
         self.n_held_out = len(held_out)
         self._n_jobs = n_jobs
-        self.cache = (
-            None
-            if cache is None
-            else OutcomeCache(cache, self.fingerprint, self.n_inputs, self.n_held_out)
-        )
+        self.cache: OutcomeCache | None = None
+        if cache is not None:
+            self.cache = OutcomeCache(cache, self.fingerprint, self.n_inputs, self.n_held_out)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -244,10 +252,19 @@ class EstimatorFits:
                 results.close()
 
 
+def _check(prototype: Any, weighted: bool, calibration: str | None) -> None:
+    check_estimator_like(prototype)
+    if weighted:
+        check_takes_weights(prototype)
+    if calibration is not None:
+        check_choice("calibration", calibration, KINDS)
+
+
 def _calibrated(stage: StageEstimator, kind: str, rows: _Rows) -> StageEstimator:
     # A score that is mapped to (0, 1) never quite says 0 or 1; a vote of trees does.
     votes = not hasattr(stage.estimator, "decision_function")
-    room = {"certain": 0.5 / len(rows.labels)} if votes else {}
+    n_rows = len(rows.labels) if rows.weights is None else float(rows.weights.sum())
+    room = {"certain": 0.5 / max(n_rows, 1)} if votes else {}
     said = stage.probabilities(rows.X)
     calibrator = Calibrator.learn(kind, said, rows.labels, rows.weights, **room)
     return replace(stage, calibrator=calibrator)
