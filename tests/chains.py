@@ -6,29 +6,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from emsco.design import stage_counts, subset_words, subsets_of_words, words_of_subsets
+from emsco.design import NEVER, stage_counts, subset_words, subsets_of_words
 
 
 class Chains(NamedTuple):
     """The first two arguments of `SubsetBank.count`."""
 
-    words: np.ndarray
+    designs: np.ndarray
     n_stages: np.ndarray
 
     @classmethod
     def of(cls, designs):
-        n_stages = stage_counts(designs)
-        return cls(subset_words(designs, int(n_stages.max())), n_stages)
+        return cls(designs, stage_counts(designs))
 
     @classmethod
     def of_subsets(cls, subsets):
         """Each subset as the only stage of a design: its bits, counted."""
-        return cls(words_of_subsets(subsets)[:, None], np.ones(len(subsets), dtype=np.int64))
+        return cls.of(np.where(subsets, 0, NEVER).astype(np.int16))
 
     @property
     def keys(self):
         """The different subsets, as tuples of words."""
-        return set(map(tuple, self.words.reshape(-1, self.words.shape[2]).tolist()))
+        words = subset_words(self.designs, int(self.n_stages.max()))
+        return set(map(tuple, words.reshape(-1, words.shape[2]).tolist()))
 
     def subsets(self, n_features):
         """The different subsets, as bits."""

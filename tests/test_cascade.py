@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from banks import coefs_of, logistic_bank
+from handmade import plain_encoding
 from sklearn.linear_model import LogisticRegression
 
-from emsco.cascade import Cascade, Decisions, Evaluation, ExitReport
+from emsco.cascade import Cascade, Decisions, Evaluation, ExitReport, LinearClassifiers
 from emsco.costs import FeatureCosts
 from emsco.design import Design, compress
 from emsco.errors import DataError
 from emsco.scoring import Evaluator
-from emsco.subsets.bank import logistic_bank
 from emsco.subsets.engine import SplitRows
 
 NAMES = ("a", "b", "c", "d", "e", "f")
@@ -25,13 +28,14 @@ TRAIN, NEW = np.arange(60), np.arange(60, 120)
 def fit_cascade(X, y, train, stages, names, costs, min_confidence, classes=(0, 1)):
     split = SplitRows.cut(X, y, train, train[:0])
     design = Design(stages, names)
+    coefs = coefs_of(logistic_bank([split], len(names)), design.subsets())[0]
     return Cascade(
         design=design,
         costs=FeatureCosts.from_array(costs, names),
         classes=np.array(classes),
         min_confidence=min_confidence,
-        scaling=split.scaling,
-        coefs=logistic_bank([split], len(names)).coefs(design.subsets())[0],
+        encoding=plain_encoding(names),
+        classifiers=LinearClassifiers(split.scaling, design.subsets(), coefs[:, None]),
     )
 
 
@@ -193,7 +197,8 @@ class TestProbabilities:
         assert words.predict_proba(rows).tolist() == cascade.predict_proba(rows).tolist()
 
     def test_an_undecidable_row_is_one_half_each_and_the_first_class(self, cascade, rows):
-        blank = Cascade(**{**vars(cascade), "coefs": np.zeros((3, 7)), "min_confidence": 0.5})
+        zeros = replace(cascade.classifiers, coefs=np.zeros((3, 1, 7)))
+        blank = replace(cascade, classifiers=zeros, min_confidence=0.5)
         assert blank.predict_proba(rows[:3]).tolist() == [[0.5, 0.5]] * 3
         decisions = blank.decide(rows[:3])
         assert decisions.guesses.tolist() == [0, 0, 0]
@@ -230,12 +235,20 @@ class TestEvaluate:
             assert leave.n_correct == (decisions.guesses == truth)[here].sum()
             assert leave.accuracy == leave.n_correct / max(here.sum(), 1)
 
+    def test_each_exit_has_the_mean_confidence_of_its_own_rows(self, cascade, rows, truth):
+        decisions = cascade.decide(rows)
+        for leave in cascade.evaluate(rows, truth).exits:
+            here = decisions.accepted & (decisions.stage == leave.stage)
+            here = ~decisions.accepted if leave.stage is None else here
+            assert leave.confidence == pytest.approx(decisions.confidence[here].mean(), rel=1e-14)
+
     def test_no_rejected_row_counts_as_correct(self, cascade, rows, truth):
-        strict = Cascade(**{**vars(cascade), "min_confidence": 1.0})
+        strict = replace(cascade, min_confidence=1.0)
         evaluation = strict.evaluate(rows, truth)
         assert evaluation.coverage == evaluation.accuracy == 0
         assert evaluation.cost == 21
-        assert evaluation.exits[-1] == ExitReport(None, (), 21.0, 60, 0)
+        mean = pytest.approx(strict.decide(rows).confidence.mean(), rel=1e-14)
+        assert evaluation.exits[-1] == ExitReport(None, (), 21.0, 60, 0, mean)
 
     def test_no_rows_are_no_division_by_zero(self, cascade):
         evaluation = cascade.evaluate(np.zeros((0, 6)), [])

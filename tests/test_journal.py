@@ -431,9 +431,9 @@ def counted(monkeypatch):
     """How many designs the bank was asked to count."""
     numbers, count = [], SubsetBank.count
 
-    def counting(self, words, *given):
-        numbers.append(len(words))
-        return count(self, words, *given)
+    def counting(self, designs, *given):
+        numbers.append(len(designs))
+        return count(self, designs, *given)
 
     monkeypatch.setattr(SubsetBank, "count", counting)
     return numbers

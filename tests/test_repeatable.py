@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from emsco import EMSCOClassifier
-from emsco.subsets import bank, shard
+from emsco.subsets import engine, shard
 
 SETTINGS = {"generations": 6, "population_size": 40, "max_stages": 4, "random_state": 11}
 
@@ -18,7 +18,7 @@ def fingerprint(**settings):
     X, y = load_breast_cancer(return_X_y=True)
     clf = EMSCOClassifier(**{**SETTINGS, **settings}).fit(X, y)
     designs = [(np.asarray(p.design).tolist(), p.exits, p.hits) for p in clf.front_]
-    return json.loads(json.dumps([designs, clf.cascade_.coefs.tolist()]))
+    return json.loads(json.dumps([designs, clf.cascade_.classifiers.coefs.tolist()]))
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +33,13 @@ def test_the_number_of_jobs_changes_nothing(reference, n_jobs):
 
 @pytest.mark.parametrize("most_models", [1, 7, 100_000])
 def test_the_size_of_batches_changes_nothing(reference, monkeypatch, most_models):
-    monkeypatch.setattr(bank, "_MOST_MODELS", most_models)
+    monkeypatch.setattr(engine, "_MOST_MODELS", most_models)
     assert fingerprint(n_jobs=2) == reference
 
 
 def test_the_size_of_shards_changes_nothing(reference, monkeypatch):
     monkeypatch.setattr(shard.cut_shards, "__defaults__", (256,))
-    monkeypatch.setattr(bank.SplitRows.cut.__func__, "__defaults__", (1.0, 256))
+    monkeypatch.setattr(engine.SplitRows.cut.__func__, "__defaults__", (1.0, 256))
     assert fingerprint() == reference
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from banks import coefs_of, logistic_bank
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -12,7 +13,6 @@ from sklearn.preprocessing import StandardScaler
 from emsco.costs import FeatureCosts
 from emsco.design import Design, compress, count_designs
 from emsco.scoring import Evaluator, Scores
-from emsco.subsets.bank import logistic_bank
 from emsco.subsets.engine import SplitRows
 
 
@@ -56,8 +56,8 @@ def small(small_problem):
 def counts_from_plain_bits(problem, design):
     """Exits and hits of one design: whole-array NumPy on the bank's own coefficients."""
     subsets = Design(design, tuple(map(str, range(len(design))))).subsets()
-    rows = problem.bank.splits[0].scaling.columns(problem.X[problem.held_out])
-    logits = problem.bank.coefs(subsets)[0] @ rows
+    rows = problem.bank.engine.splits[0].scaling.columns(problem.X[problem.held_out])
+    logits = coefs_of(problem.bank, subsets)[0] @ rows
     accepted = expit(np.abs(logits)) >= problem.min_confidence
     correct = accepted & ((logits > 0) == problem.y[problem.held_out])
     leaves = accepted & ~np.logical_or.accumulate(np.vstack([0 * accepted[:1], accepted[:-1]]))
@@ -199,7 +199,7 @@ class TestMemory:
         monkeypatch.setattr(
             small.bank,
             "count",
-            lambda words, *given: counted.append(len(words)) or count(words, *given),
+            lambda designs, *given: counted.append(len(designs)) or count(designs, *given),
         )
         repeated = designs[np.random.default_rng(0).integers(0, 30, size=200)]
         evaluator.score(repeated)

@@ -6,11 +6,11 @@ import pickle
 
 import numpy as np
 import pytest
+from banks import coefs_of, logistic_bank, sure
 from chains import Chains
 
 from emsco.design import compress
 from emsco.kernels import fitting
-from emsco.subsets.bank import logistic_bank
 from emsco.subsets.engine import SplitRows
 from emsco.subsets.logistic import LogisticFits
 from emsco.subsets.scaling import Scaling
@@ -29,44 +29,78 @@ def coefs_counts_and_bits(split):
     bank = logistic_bank([split], 7)
     subsets = (np.arange(1, 128)[:, None] >> np.arange(7) & 1).astype(bool)
     designs = compress(np.random.default_rng(1).integers(0, 4, size=(60, 7)))
-    counts = bank.count(*Chains.of(designs), 0.7).tolist()
-    return bank.coefs(subsets).tobytes(), counts, np.array(bank.bits(0.7)).tolist()
+    counts = bank.count(*Chains.of(designs), sure(0.7)).tolist()
+    return coefs_of(bank, subsets).tobytes(), counts, np.array(bank.bits(sure(0.7))).tolist()
+
+
+def one_stage_each(n):
+    """Designs that buy one feature each, their chains of slots, and their numbers of stages."""
+    subsets = np.eye(n, dtype=bool)
+    return Chains.of_subsets(subsets).designs, np.arange(n)[:, None], np.ones(n, dtype=np.int64)
+
+
+class Wire:
+    """Takes copies there and back, and counts the messages."""
+
+    def __init__(self):
+        self.n_messages = 0
+
+    def over(self, *message):
+        self.n_messages += 1
+        return pickle.loads(pickle.dumps(message))
+
+
+class RemoteTable:
+    """Bits that live elsewhere."""
+
+    def __init__(self, local, wire):
+        self._local, self._wire = local, wire
+
+    @property
+    def bytes_per_slot(self):
+        return self._local.bytes_per_slot
+
+    @property
+    def n_rows(self):
+        return self._local.n_rows
+
+    @property
+    def word_weights(self):
+        return self._local.word_weights
+
+    @property
+    def gaps(self):
+        return self._local.gaps
+
+    def reserve(self, n_slots):
+        self._local.reserve(*self._wire.over(n_slots))
+
+    def bits(self, slots):
+        return self._wire.over(self._local.bits(*self._wire.over(slots)))[0]
+
+    def add_counts(self, designs, chains, n_stages, exits, hits):
+        *given, more_exits, more_hits = self._wire.over(
+            designs, chains, n_stages, 0 * exits, 0 * hits
+        )
+        self._local.add_counts(*given, more_exits, more_hits)
+        exits += more_exits
+        hits += more_hits
 
 
 class RemoteShard:
     """Rows that live elsewhere: all that goes there and comes back has been through a wire."""
 
     def __init__(self, local):
-        self._local = local
-        self.n_messages = 0
-
-    def _over(self, *message):
-        self.n_messages += 1
-        return pickle.loads(pickle.dumps(message))
-
-    @property
-    def bytes_per_slot(self):
-        return self._local.bytes_per_slot
+        self._local, self.wire = local, Wire()
+        self.table = RemoteTable(local.table, self.wire)
 
     def add_terms(self, batch, live):
-        theirs, live = self._over(batch, live)
+        theirs, live = self.wire.over(batch, live)
         self._local.add_terms(theirs, live)
         batch.gradient[live], batch.hessian[live] = theirs.gradient[live], theirs.hessian[live]
 
-    def reserve(self, n_slots):
-        self._local.reserve(*self._over(n_slots))
-
-    def judge(self, models, slots, min_confidence):
-        self._local.judge(*self._over(models, slots, min_confidence))
-
-    def bits(self, slots):
-        return self._over(self._local.bits(*self._over(slots)))[0]
-
-    def add_counts(self, chains, n_stages, exits, hits):
-        chains, n_stages, *added = self._over(chains, n_stages, 0 * exits, 0 * hits)
-        self._local.add_counts(chains, n_stages, *added)
-        exits += added[0]
-        hits += added[1]
+    def judge(self, models, slots, thresholds):
+        self._local.judge(*self.wire.over(models, slots, thresholds))
 
 
 class TestCuts:
@@ -96,21 +130,21 @@ class TestCuts:
     def test_a_shard_counts_the_bytes_of_its_bits(self):
         X, y = problem(300)
         split = SplitRows.cut(X, y, np.arange(100), np.arange(100, 300), rows_per_shard=128)
-        assert [shard.bytes_per_slot for shard in split.shards] == [32, 32]  # 128 and 72 rows
+        assert [shard.table.bytes_per_slot for shard in split.shards] == [32, 32]  # 128 and 72 rows
 
     def test_making_room_keeps_the_bits_that_are_there(self):
         X, y = problem(300)
         split = SplitRows.cut(X, y, np.arange(200), np.arange(200, 300))
         (shard,) = split.shards
         models = split.fits.fit(np.eye(7, dtype=bool))
-        shard.reserve(7)
-        shard.judge(models, np.arange(7), 0.6)
+        shard.table.reserve(7)
+        shard.judge(models, np.arange(7), sure(0.6))
         before, after = np.zeros((2, 2, 7, 1), dtype=np.int64)
-        chains, n_stages = np.arange(7)[:, None], np.ones(7, dtype=np.int64)
-        shard.add_counts(chains, n_stages, *before)
-        shard.reserve(100)
-        shard.reserve(3)
-        shard.add_counts(chains, n_stages, *after)
+        chains = one_stage_each(7)
+        shard.table.add_counts(*chains, *before)
+        shard.table.reserve(100)
+        shard.table.reserve(3)
+        shard.table.add_counts(*chains, *after)
         assert before.any()
         assert after.tolist() == before.tolist()
 
@@ -118,17 +152,17 @@ class TestCuts:
         X, y = problem(300)
         split = SplitRows.cut(X, y, np.arange(200), np.arange(200, 300))
         (shard,) = split.shards
-        shard.reserve(7)
-        shard.judge(split.fits.fit(np.eye(7, dtype=bool)), np.arange(7), 0.6)
+        shard.table.reserve(7)
+        shard.judge(split.fits.fit(np.eye(7, dtype=bool)), np.arange(7), sure(0.6))
         exits, hits = np.zeros((2, 7, 1), dtype=np.int64)
-        shard.add_counts(np.arange(7)[:, None], np.ones(7, dtype=np.int64), exits, hits)
+        shard.table.add_counts(*one_stage_each(7), exits, hits)
         slots = np.array([5, 0, 5])
-        bits = shard.bits(slots)
+        bits = shard.table.bits(slots)
         assert bits.shape == (2, 3, 2)
         counts = np.bitwise_count(bits).sum(axis=2).tolist()
         assert counts == [exits[slots, 0].tolist(), hits[slots, 0].tolist()]
         bits[:] = 0
-        assert np.bitwise_count(shard.bits(slots)).sum(axis=2).tolist() == counts
+        assert np.bitwise_count(shard.table.bits(slots)).sum(axis=2).tolist() == counts
 
 
 class TestRemote:
@@ -142,7 +176,7 @@ class TestRemote:
     def test_shards_of_another_kind_give_the_same_bits(self):
         remote, local = self.split_of(RemoteShard), self.split_of(lambda shard: shard)
         assert coefs_counts_and_bits(remote) == coefs_counts_and_bits(local)
-        assert all(shard.n_messages > 5 for shard in remote.shards)
+        assert all(shard.wire.n_messages > 5 for shard in remote.shards)
 
     def test_kinds_of_shards_can_be_mixed(self):
         kinds = iter([RemoteShard, lambda shard: shard, RemoteShard])
