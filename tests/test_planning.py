@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from emsco.costs import FeatureCosts
-from emsco.design import compress, count_designs
+from emsco.design import DesignSpace, compress, count_designs
 from emsco.errors import ParameterError
 from emsco.pareto import front_mask
 from emsco.scoring import Evaluator, Limits
@@ -120,7 +120,7 @@ def test_auto_is_evolution_where_exact_would_take_long_and_says_how_long():
 
 @pytest.mark.parametrize(("spared", "kind"), [(0.0, "exact"), (1e-9, "evolution")])
 def test_auto_is_exact_up_to_the_seconds_it_may_take(monkeypatch, spared, kind):
-    seconds = planning._exact_seconds(problem_of(12), 4)
+    seconds = planning._exact_seconds(problem_of(12), DesignSpace(12, 4))
     monkeypatch.setattr(planning, "_SECONDS", seconds - spared)
     assert plan_search("auto", problem_of(12), settings_of(4)).kind == kind
 
@@ -131,11 +131,11 @@ def test_auto_gives_exact_search_seconds_not_minutes(n_features, kind):
 
 
 def test_more_rows_features_or_stages_take_longer_whatever_the_jobs():
-    base = planning._exact_seconds(problem_of(12), 3)
-    assert planning._exact_seconds(problem_of(12, n_train=10_000), 3) > base
-    assert planning._exact_seconds(problem_of(13), 3) > 2 * base
-    assert planning._exact_seconds(problem_of(12), 4) > base
-    assert planning._exact_seconds(problem_of(12, n_jobs=4), 3) == base
+    base = planning._exact_seconds(problem_of(12), DesignSpace(12, 3))
+    assert planning._exact_seconds(problem_of(12, n_train=10_000), DesignSpace(12, 3)) > base
+    assert planning._exact_seconds(problem_of(13), DesignSpace(13, 3)) > 2 * base
+    assert planning._exact_seconds(problem_of(12), DesignSpace(12, 4)) > base
+    assert planning._exact_seconds(problem_of(12, n_jobs=4), DesignSpace(12, 3)) == base
 
 
 # What is out of reach
@@ -186,7 +186,9 @@ def test_more_than_a_day_is_out_of_reach():
 
 
 def test_a_day_is_a_day():
-    n_train = round(86_400 / planning._exact_seconds(problem_of(20, n_train=10**6), 2) * 10**6)
+    n_train = round(
+        86_400 / planning._exact_seconds(problem_of(20, n_train=10**6), DesignSpace(20, 2)) * 10**6
+    )
     assert plan_search("exact", problem_of(20, int(0.99 * n_train)), settings_of(2)).kind == "exact"
     with pytest.raises(ParameterError, match="take about 24 hours"):
         plan_search("exact", problem_of(20, int(1.01 * n_train)), settings_of(2))
