@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from brute import (
     dominates,
     every_design,
     front_of,
+    varied,
 )
 
 from emsco.design import count_designs
@@ -44,32 +44,6 @@ def assert_whole(instance, **options):
     assert found.n_settled == len(instance.every_design()) == instance.space.size
     assert found.stopped is None
     return found
-
-
-def varied(seed, **options):
-    """An instance in which chance decides on every part that one may have."""
-    rng = np.random.default_rng(seed)
-    n_features = int(rng.integers(1, 5))
-    n_rows, density = int(rng.choice([3, 40, 64, 130])), rng.choice([0.0, 0.05, 0.2, 0.6])
-    costs = (FREE_AND_DEAR, ALIKE, BROKEN)[rng.integers(3)]
-    instance = Instance.random(n_features, int(rng.integers(1, 6)), n_rows, density, costs, seed)
-    n_words = -(-n_rows // 64)
-    evaluation = (0, 0, 1, 2, Fraction(1, 3))[rng.integers(5)]
-    total = sum(instance.costs) + evaluation
-    parts = {
-        "evaluation": evaluation,
-        "word_weights": tuple(rng.integers(1, 4, size=n_words).tolist()) * int(rng.integers(2)),
-        "gaps": (None, rng.random((n_features, n_rows)) < rng.choice([0.05, 0.4]))[rng.integers(2)],
-        "allow_exclusion": bool(rng.integers(2)),
-        "first": (None, int(rng.integers(n_features)))[rng.integers(2)],
-    }
-    instance = replace(instance, **(parts | options))
-    limits = {
-        "most_spent": (np.inf, float(rng.uniform(0.3, 1.2) * total * sum(instance.weights))),
-        "most_paid": (np.inf, float(rng.uniform(0.3, 1.5) * total)),
-    }
-    chosen = {name: limit[rng.integers(2)] for name, limit in limits.items()}
-    return replace(instance, **(chosen | options))
 
 
 class TestFront:

@@ -311,8 +311,8 @@ class Evaluator:
         """Cost, in units, of a row that leaves at each stage; past the last, of a rejected one."""
         bought = totals_by_stage(designs, self._max_stages, self._units)
         run = np.minimum(np.arange(1, self._max_stages + 1), stage_counts(designs)[:, None])
-        paid: IntArray | FloatArray = np.add(bought, run * self._evaluation)
-        return paid.astype(self._units.dtype)
+        paid: FloatArray = bought + run * self._evaluation
+        return paid if self._units.dtype.kind == "f" else paid.astype(np.int64)
 
     def _excess(self, spent: IntArray | FloatArray, paid: IntArray | FloatArray) -> FloatArray:
         """Costs past the limits, added up, as a share of the cost of everything."""
