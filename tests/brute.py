@@ -43,10 +43,18 @@ def supersets(subset, n_features):
             yield subset + sum(1 << i for i in more)
 
 
-def every_design(n_features, max_stages):
+def every_design(n_features, max_stages, allow_exclusion=False, first=None):
     """All chromosomes without gaps, the simplest first."""
-    every = product(range(max_stages), repeat=n_features)
-    return sorted((d for d in every if len(set(d)) == max(d) + 1), key=simplicity)
+    genes = range(-1 if allow_exclusion else 0, max_stages)
+    every = product(genes, repeat=n_features)
+    return sorted(
+        (
+            d
+            for d in every
+            if max(d) >= 0 and set(range(max(d))) <= set(d) and (first is None or d[first] == 0)
+        ),
+        key=simplicity,
+    )
 
 
 def simplicity(design):
@@ -76,12 +84,23 @@ def front_of(scored):
 
 @dataclass(frozen=True)
 class Instance:
-    """Rows that each subset accepts, and gets right, as booleans; exact costs."""
+    """Rows that each subset accepts, and gets right, as booleans; exact costs.
+
+    Optional: the cost of a stage, a weight for every 64 rows, the rows with a gap in each feature,
+    the largest costs of all rows and of one, and what else a space of designs has.
+    """
 
     accepts: np.ndarray
     hits: np.ndarray
     costs: tuple
     max_stages: int
+    evaluation: int | Fraction = 0
+    word_weights: tuple = ()
+    gaps: np.ndarray | None = None
+    most_spent: float = np.inf
+    most_paid: float = np.inf
+    allow_exclusion: bool = False
+    first: int | None = None
 
     @classmethod
     def random(cls, n_features, max_stages, n_rows, density, costs=FREE_AND_DEAR, seed=0):
@@ -106,22 +125,47 @@ class Instance:
     def n_rows(self):
         return self.accepts.shape[1]
 
+    @cached_property
+    def weights(self):
+        """How much each row counts."""
+        if not self.word_weights:
+            return [1] * self.n_rows
+        return np.repeat(self.word_weights, 64)[: self.n_rows].tolist()
+
+    @property
+    def space(self):
+        return DesignSpace(self.n_features, self.max_stages, self.allow_exclusion, self.first)
+
+    @property
+    def is_whole(self):
+        return all(isinstance(cost, int) for cost in (*self.costs, self.evaluation))
+
     def landscape(self):
         """The same as the search takes it: floats only where costs are not whole."""
-        whole = all(isinstance(cost, int) for cost in self.costs)
-        costs = np.array(list(map(float, self.costs)), dtype=np.int64 if whole else np.float64)
-        space = DesignSpace(self.n_features, self.max_stages)
-        return Landscape(pack(self.accepts), pack(self.hits), costs, self.n_rows, space)
+        costs = np.array(
+            list(map(float, self.costs)), dtype=np.int64 if self.is_whole else np.float64
+        )
+        return Landscape(
+            pack(self.accepts),
+            pack(self.hits),
+            costs,
+            sum(self.weights),
+            self.space,
+            evaluation=self.evaluation if self.is_whole else float(self.evaluation),
+            word_weights=np.array(self.word_weights) if self.word_weights else None,
+            gaps=None if self.gaps is None else pack(self.gaps),
+            most_spent=float(self.most_spent),
+            most_paid=float(self.most_paid),
+        )
 
     def scores(self, designs):
         """The twin's scores as a search would hand them over."""
-        whole = self.landscape().costs.dtype.kind == "i"
         accepted, correct, spent = zip(*map(self.score, designs), strict=True)
         return Scores(
-            self.n_rows,
+            sum(self.weights),
             np.array(accepted)[:, None],
             np.array(correct)[:, None],
-            np.array(spent if whole else list(map(float, spent))),
+            np.array(spent if self.is_whole else list(map(float, spent))),
         )
 
     @cached_property
@@ -139,16 +183,58 @@ class Instance:
         for stage in range(max(design) + 1):
             bought = [i for i, at in enumerate(design) if at == stage]
             known += sum(1 << i for i in bought)
-            spent += len(undecided) * sum(self.costs[i] for i in bought)
-            accepted += len(undecided & self.rows[0][known])
-            correct += len(undecided & self.rows[1][known])
-            undecided -= self.rows[0][known]
+            spent += self._weigh(undecided) * (sum(self.costs[i] for i in bought) + self.evaluation)
+            leaving = undecided & self.rows[0][known]
+            if self.gaps is not None:
+                leaving -= set(np.flatnonzero(self.gaps[bought].any(axis=0)).tolist())
+            accepted += self._weigh(leaving)
+            correct += self._weigh(leaving & self.rows[1][known])
+            undecided -= leaving
         return accepted, correct, spent
 
+    def _weigh(self, rows):
+        return sum(self.weights[row] for row in rows)
+
+    def every_design(self):
+        """All designs of the space, the simplest first."""
+        return every_design(self.n_features, self.max_stages, self.allow_exclusion, self.first)
+
+    def is_affordable(self, design):
+        """Whether a rejected row is within the limit."""
+        bought = sum(cost for cost, at in zip(self.costs, design, strict=True) if at >= 0)
+        return bought + (max(design) + 1) * self.evaluation <= self.most_paid
+
     def front(self):
-        """Non-dominated objectives, each with all its designs, the simplest first."""
-        designs = every_design(self.n_features, self.max_stages)
-        return front_of(zip(map(self.score, designs), designs, strict=True))
+        """Non-dominated objectives within the limits, each with all its designs, simplest first."""
+        designs = [design for design in self.every_design() if self.is_affordable(design)]
+        scored = zip(map(self.score, designs), designs, strict=True)
+        return front_of((vector, d) for vector, d in scored if vector[2] <= self.most_spent)
+
+
+def varied(seed, **options):
+    """An instance in which chance decides on every part that one may have."""
+    rng = np.random.default_rng(seed)
+    n_features = int(rng.integers(1, 5))
+    n_rows, density = int(rng.choice([3, 40, 64, 130])), rng.choice([0.0, 0.05, 0.2, 0.6])
+    costs = (FREE_AND_DEAR, ALIKE, BROKEN)[rng.integers(3)]
+    instance = Instance.random(n_features, int(rng.integers(1, 6)), n_rows, density, costs, seed)
+    n_words = -(-n_rows // 64)
+    evaluation = (0, 0, 1, 2, Fraction(1, 3))[rng.integers(5)]
+    total = sum(instance.costs) + evaluation
+    parts = {
+        "evaluation": evaluation,
+        "word_weights": tuple(rng.integers(1, 4, size=n_words).tolist()) * int(rng.integers(2)),
+        "gaps": (None, rng.random((n_features, n_rows)) < rng.choice([0.05, 0.4]))[rng.integers(2)],
+        "allow_exclusion": bool(rng.integers(2)),
+        "first": (None, int(rng.integers(n_features)))[rng.integers(2)],
+    }
+    instance = replace(instance, **(parts | options))
+    limits = {
+        "most_spent": (np.inf, float(rng.uniform(0.3, 1.2) * total * sum(instance.weights))),
+        "most_paid": (np.inf, float(rng.uniform(0.3, 1.5) * total)),
+    }
+    chosen = {name: limit[rng.integers(2)] for name, limit in limits.items()}
+    return replace(instance, **(chosen | options))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, product
 
@@ -185,3 +186,17 @@ def test_equal_balanced_scores_are_ordered_by_simplicity():
     scores = scores_of([(12, 6, 5), (6, 6, 5)])
     fronts = [filled(designs[order], scores[order]).front()[0] for order in ([0, 1], [1, 0])]
     assert fronts[0].tolist() == fronts[1].tolist() == [[0, 1], [1, 0]]
+
+
+def test_designs_past_the_limits_stay_until_one_within_is_seen():
+    archive = Archive(2, 1.0)
+    rows = [(9, 9, 5), (9, 9, 4), (2, 1, 9)]
+    designs = np.array([[0, 0], [0, 1], [1, 0]], dtype=np.int16)
+    scores = replace(scores_of(rows), excess=np.array([0.5, 0.25, 0.0]))
+    assert archive.add(designs[:1], scores[np.array([0])])
+    assert archive.add(designs[1:2], scores[np.array([1])])
+    assert archive.front()[0].tolist() == [[0, 1]]  # nearer to the limits
+    assert archive.add(designs[2:], scores[np.array([2])])
+    assert archive.front()[0].tolist() == [[1, 0]]
+    assert archive.scores.feasible.all()
+    assert not archive.add(designs[:1], scores[np.array([0])])

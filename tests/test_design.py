@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import FrozenInstanceError
 from itertools import product
+from math import comb
 
 import numpy as np
 import pytest
+from brute import every_design
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emsco.design import (
     Design,
+    DesignSpace,
     chromosome_numbers,
     compress,
     count_designs,
@@ -22,6 +25,7 @@ from emsco.design import (
     stage_counts,
     subset_words,
     subsets_of_words,
+    totals_by_stage,
 )
 from emsco.errors import EMSCOError, ParameterError
 
@@ -271,3 +275,87 @@ def test_stages_below_never_are_not_compressed():
     words = r"stages must be whole numbers from 0 to 32767, or -1 for never, got -2\."
     with pytest.raises(ParameterError, match=words):
         compress([0, -2, 2])
+
+
+# Features that are left out, and a feature that comes first
+
+
+@pytest.mark.parametrize("allow_exclusion", [False, True])
+@pytest.mark.parametrize("n_features", [1, 2, 3, 4, 5])
+def test_a_space_is_as_large_as_the_list_of_its_designs(n_features, allow_exclusion):
+    for max_stages in range(1, n_features + 2):
+        for first in (None, 0, n_features - 1):
+            space = DesignSpace(n_features, max_stages, allow_exclusion, first)
+            every = every_design(n_features, max_stages, allow_exclusion, first)
+            assert space.size == len(every)
+            assert space.holds(np.array(every, dtype=np.int16)).all()
+
+
+@pytest.mark.parametrize("first", [None, 1])
+@pytest.mark.parametrize("allow_exclusion", [False, True])
+def test_a_space_holds_its_designs_and_no_others(allow_exclusion, first):
+    space = DesignSpace(4, 2, allow_exclusion, first)
+    every = np.array(every_design(4, 3, allow_exclusion=True), dtype=np.int16)
+    own = every_design(4, 2, allow_exclusion, first)
+    assert sorted(map(tuple, every[space.holds(every)].tolist())) == sorted(own)
+
+
+def test_the_formula_for_spaces_with_exclusion_sums_over_what_is_bought():
+    for n_features, max_stages in ((6, 3), (14, 4), (9, 9)):
+        parts = (comb(n_features, m) * count_designs(m, max_stages) for m in range(1, 15))
+        assert count_designs(n_features, max_stages, allow_exclusion=True) == sum(parts)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((0, 1), "n_features must be a whole number from 1 up, got 0"),
+        ((3, 0), "max_stages must be a whole number from 1 up, got 0"),
+        ((3, 1, 1, 3), "first must be a feature from 0 to 2, got 3"),
+        ((3, 1, 1, -1), "first must be a feature from 0 to 2, got -1"),
+    ],
+)
+def test_a_space_needs_a_design(given, words):
+    with pytest.raises(ParameterError, match=words):
+        DesignSpace(*given)
+
+
+def test_a_design_names_what_it_leaves_out():
+    design = Design([1, -1, 0, -1], ("a", "b", "c", "d"))
+    assert repr(design) == "Design(c → a; never b, d)"
+    assert design.left_out == ("b", "d")
+    assert design.buys == (("c",), ("a",))
+    assert design.n_stages == 2
+    assert design.subsets().tolist() == [[False, False, True, False], [True, False, True, False]]
+    assert np.asarray(design).tolist() == [1, -1, 0, -1]
+
+
+def test_a_design_that_leaves_nothing_out_says_nothing_about_it():
+    assert Design([0, 1], ("a", "b")).left_out == ()
+    assert Design([0, 1], ("a", "b")).arrows() == "a → b"
+
+
+def test_a_design_buys_something():
+    with pytest.raises(ParameterError, match=r"must buy a feature or more, got \[-1, -1\]\."):
+        Design([-1, -1], ("a", "b"))
+
+
+def test_compressing_leaves_features_out_that_were():
+    assert compress([[-1, 3, 1], [-1, -1, 5]]).tolist() == [[-1, 1, 0], [-1, -1, 0]]
+
+
+@pytest.mark.parametrize("n_features", [3, 40])
+def test_chromosomes_with_features_left_out_sort_before_others(n_features):
+    designs = np.random.default_rng(0).integers(-1, 3, size=(50, n_features)).astype(np.int16)
+    numbers = chromosome_numbers(designs)
+    assert np.lexsort(designs.T[::-1]).tolist() == np.argsort(numbers, kind="stable").tolist()
+
+
+@pytest.mark.parametrize("n_features", [5, 40, 70])
+def test_words_of_subsets_know_no_feature_that_is_left_out(n_features):
+    designs = compress(np.random.default_rng(1).integers(-1, 4, size=(20, n_features)))
+    words = subset_words(designs, 4)
+    subsets = subsets_of_words(words.reshape(80, -1), n_features).reshape(20, 4, n_features)
+    assert np.array_equal(subsets, nested_subsets(designs, 4))
+    assert not (subsets & (designs < 0)[:, None, :]).any()
+    assert (totals_by_stage(designs, 4, np.ones(n_features)) == subsets.sum(axis=2)).all()

@@ -10,7 +10,7 @@ import pytest
 from emsco.costs import FeatureCosts
 from emsco.design import DesignSpace, compress, count_designs
 from emsco.pareto import front_mask
-from emsco.scoring import Evaluator, Scores
+from emsco.scoring import Evaluator, Limits, Scores
 from emsco.search import evolution
 from emsco.search.evolution import EvolutionSearch, EvolutionSettings
 from emsco.search.exact import find_front
@@ -52,10 +52,11 @@ def run(search, score=made_up) -> list[np.ndarray]:
 def evaluate(small_problem):
     """An evaluator of the small problem for designs of at most so many stages."""
 
-    def make(max_stages, min_confidence=0.75):
+    def make(max_stages, min_confidence=0.75, limits=None):
         split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))
         costs = FeatureCosts.from_array(COSTS)
-        return Evaluator(logistic_bank([split], 6), costs, min_confidence, 60, max_stages)
+        bank = logistic_bank([split], 6)
+        return Evaluator(bank, costs, min_confidence, 60, max_stages, limits=limits)
 
     return make
 
@@ -268,3 +269,49 @@ def test_a_side_line_has_every_third_generation_and_joins_in_the_end():
     assert sum(lines) == 21
     assert not any(lines[61:])
     assert set(map(bytes, search.archive.designs)) == set(map(bytes, search._main.archive.designs))
+
+
+# Features that are left out, one that comes first, and limits of costs
+
+
+@pytest.mark.parametrize("first", [None, 2])
+@pytest.mark.parametrize("max_stages", [1, 2, 3])
+def test_a_small_space_with_exclusion_is_searched_to_its_last_design(max_stages, first):
+    search = search_with(
+        4, max_stages=max_stages, allow_exclusion=True, first=first, generations=500
+    )
+    asked = np.concatenate(run(search))
+    space = DesignSpace(4, max_stages, allow_exclusion=True, first=first)
+    assert len(asked) == len(np.unique(asked, axis=0)) == space.size
+    assert space.holds(asked).all()
+    assert search.stop_reason == f"all {space.size:,} designs have been scored"
+
+
+def test_only_one_design_exists_where_the_only_feature_may_be_left_out():
+    search = search_with(1, allow_exclusion=True)
+    assert np.concatenate(run(search)).tolist() == [[0]]
+    assert search.stop_reason == "only one design exists"
+
+
+@pytest.mark.parametrize("limits", [Limits(mean=3.0), Limits(worst=6.0), Limits(3.0, 9.0)])
+def test_the_front_within_limits_is_the_exact_one(evaluate, limits):
+    evaluator, space = evaluate(3, limits=limits), DesignSpace(6, 3, allow_exclusion=True)
+    search = search_with(costs=COSTS, allow_exclusion=True, generations=60)
+    run(search, evaluator.score)
+    designs, scores = search.front
+    assert scores.feasible.all()
+    exact = find_front(Landscape.of(evaluator, space))
+    assert sorted(designs.tolist()) == sorted(exact.designs.tolist())
+
+
+def test_a_search_that_knows_no_design_within_the_limits_goes_on_and_comes_nearer(evaluate):
+    evaluator = evaluate(3, limits=Limits(worst=0.5))
+    search = search_with(costs=COSTS, allow_exclusion=True, generations=10)
+    nearest = []
+    while search.stop_reason is None:
+        search.tell(evaluator.score(search.ask()))
+        nearest.append(search.front[1].beyond.min())
+    assert nearest == sorted(nearest, reverse=True)
+    assert len(nearest) == 11
+    assert nearest[-1] == pytest.approx(0.5 / 23)  # the cheapest feature alone costs 1
+    assert not search.front[1].feasible.any()

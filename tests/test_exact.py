@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from brute import (
@@ -13,6 +15,7 @@ from brute import (
     dominates,
     every_design,
     front_of,
+    varied,
 )
 
 from emsco.design import count_designs
@@ -38,7 +41,7 @@ def assert_whole(instance, **options):
     """The search finds what the twin finds, and has covered everything."""
     found = find_front(instance.landscape(), **options)
     assert found_ones(found) == simplest_and_ties(instance.front())
-    assert found.n_settled == count_designs(instance.n_features, instance.max_stages)
+    assert found.n_settled == len(instance.every_design()) == instance.space.size
     assert found.stopped is None
     return found
 
@@ -104,6 +107,89 @@ class TestFront:
         find_front(landscape)
         assert (landscape.accepts == before[0]).all()
         assert (landscape.hits == before[1]).all()
+
+
+class TestRealProblems:
+    @pytest.mark.parametrize("block", range(10))
+    def test_the_front_is_what_scoring_every_design_finds_whatever_is_combined(self, block):
+        for seed in range(40 * block, 40 * (block + 1)):
+            assert_whole(varied(seed))
+
+    @pytest.mark.parametrize("costs", COSTS.values(), ids=COSTS)
+    @pytest.mark.parametrize(("n_rows", "density"), [(4, 0.05), (40, 0.0), (40, 0.3), (130, 0.1)])
+    def test_features_may_be_left_out(self, n_rows, density, costs):
+        for n_features, max_stages in ((1, 1), (3, 1), (4, 2), (4, 4), (5, 3)):
+            instance = Instance.random(n_features, max_stages, n_rows, density, costs)
+            assert_whole(replace(instance, allow_exclusion=True))
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_leaving_features_out_never_makes_the_front_worse(self, seed):
+        instance = Instance.random(5, 3, 70, 0.1, (3, 5, 1, 2, 7), seed)
+        other = replace(instance, allow_exclusion=True)
+        one, two = (find_front(each.landscape()).designs for each in (instance, other))
+        freer = [other.score(tuple(design)) for design in two.tolist()]
+        for vector in (instance.score(tuple(design)) for design in one.tolist()):
+            assert any(found == vector or dominates(found, vector) for found in freer)
+
+    @pytest.mark.parametrize("allow_exclusion", [False, True])
+    def test_a_row_of_weight_two_counts_as_two_rows(self, allow_exclusion):
+        instance = Instance.random(4, 3, 128, 0.1, (3, 5, 1, 2))
+        instance = replace(instance, allow_exclusion=allow_exclusion)
+        doubled = replace(
+            instance,
+            accepts=np.repeat(instance.accepts, [1] * 64 + [2] * 64, axis=1),
+            hits=np.repeat(instance.hits, [1] * 64 + [2] * 64, axis=1),
+        )
+        weighed = find_front(replace(instance, word_weights=(1, 2)).landscape())
+        assert found_ones(weighed) == found_ones(find_front(doubled.landscape()))
+
+    def test_a_row_with_a_gap_is_accepted_by_a_later_stage_that_buys_something_else(self):
+        everyone = np.ones((4, 2), dtype=bool)
+        everyone[0] = False
+        gaps = np.array([[True, False], [False, False]])
+        instance = Instance(everyone, everyone, (1, 3), 2, gaps=gaps)
+        assert found_ones(assert_whole(instance)) == {(0, 1): 1}
+        assert instance.score((0, 1)) == (2, 2, 5)  # one row buys the second feature, too
+        assert instance.score((0, 0)) == (1, 1, 8)
+
+    @pytest.mark.parametrize("allow_exclusion", [False, True])
+    def test_a_limit_of_mean_costs_cuts_the_front_there(self, allow_exclusion):
+        instance = Instance.random(5, 3, 70, 0.1, (3, 5, 1, 2, 7))
+        instance = replace(instance, allow_exclusion=allow_exclusion)
+        spent = sorted(vector[2] for vector in instance.front())
+        limit = spent[len(spent) // 2]
+        found = assert_whole(replace(instance, most_spent=limit))
+        expected = {v: d for v, d in instance.front().items() if v[2] <= limit}
+        assert found_ones(found) == simplest_and_ties(expected)
+
+    def test_nothing_is_found_where_nothing_is_within_the_limits(self):
+        instance = Instance.random(4, 3, 70, 0.1, (3, 5, 1, 2))
+        assert len(assert_whole(replace(instance, most_paid=10.5)).designs) == 0
+        assert len(assert_whole(replace(instance, most_spent=69)).designs) == 0
+
+    @pytest.mark.parametrize("n_jobs", [1, 2])
+    def test_threads_and_designs_known_before_change_nothing(self, n_jobs):
+        for seed in range(400, 430):
+            instance = varied(seed, most_spent=np.inf, most_paid=np.inf)
+            every = instance.every_design()
+            known = instance.scores(every[:: 1 + len(every) // 5])
+            assert_whole(instance, known=known, n_jobs=n_jobs)
+
+    def test_room_that_must_be_doubled_changes_nothing_without_a_tail(self, monkeypatch):
+        instance = Instance.random(6, 4, 300, 0.1, (3, 5, 0, 2, 7, 11), seed=1).with_idle(2)
+        landscape = replace(instance, allow_exclusion=True).landscape()
+        roomy = find_front(landscape)
+        monkeypatch.setattr(chains, "_ROOM", 32)
+        tight = find_front(landscape)
+        assert found_ones(tight) == found_ones(roomy)
+        assert (tight.n_settled, tight.n_labels) == (roomy.n_settled, roomy.n_labels)
+
+    def test_known_designs_past_the_limits_hide_none_within(self):
+        instance = Instance.random(4, 3, 70, 0.1, (3, 5, 1, 2))
+        instance = replace(instance, allow_exclusion=True, most_paid=6)
+        known = instance.scores(instance.every_design())
+        past = [0.0 if instance.is_affordable(d) else 1.0 for d in instance.every_design()]
+        assert_whole(instance, known=replace(known, excess=np.array(past)))
 
 
 # With a limit of stages that binds and one that does not; several words of bits; many ties.

@@ -537,7 +537,8 @@ class TestBreeding:
         for parents in (first, second):  # all but their last feature may be left out
             parents[:, :8][np.random.default_rng(6).random((200, 8)) < left_out] = -1
             parents[:] = [compressed(row) for row in parents]
-        second[:, 8] = -1
+        second[second[:, :8].max(axis=1) >= 0, 8] = -1
+        second[:] = [compressed(row) for row in second]
         children = np.empty_like(first)
         breeding.cross_rows(*frozen(first, second, draws), rate, children)
         for a, b, u, child in zip(first, second, draws, children, strict=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from brute import ALIKE, BROKEN, FREE_AND_DEAR, Instance, every_design, supersets, unpack
@@ -108,15 +110,22 @@ class TestBounds:
 class TestSubsets:
     @on_instances
     @given(instances)
-    def test_a_row_ends_here_or_with_the_full_set(self, instance):
-        space = instance.landscape().space
-        errs, ends, wrong = (
-            unpack(words, instance.n_rows) for words in (space.errs, space.ends, space.ends_wrong)
-        )
-        wrong_ones = instance.accepts & ~instance.hits
-        assert (errs == wrong_ones).all()
-        assert (ends == (instance.accepts | instance.accepts[-1])).all()
-        assert (wrong == np.where(instance.accepts, wrong_ones, wrong_ones[-1])).all()
+    def test_a_subset_errs_on_rows_that_it_accepts_and_gets_wrong(self, instance):
+        errs = unpack(instance.landscape().space.errs, instance.n_rows)
+        assert (errs == (instance.accepts & ~instance.hits)).all()
+
+    @pytest.mark.parametrize("holed", [(), (0,), (1, 3), (0, 1, 2, 3, 4)])
+    def test_a_stage_is_kept_from_rows_with_a_gap_in_a_feature_that_it_buys(self, holed):
+        gaps = np.zeros((5, 70), dtype=bool)
+        gaps[list(holed)] = np.random.default_rng(0).random((len(holed), 70)) < 0.3
+        landscape = replace(Instance.random(5, 2, 70, 0.5), gaps=gaps).landscape()
+        kept_from = unpack(landscape.kept_from(np.arange(32)), 70)
+        for bought in range(32):
+            features = [i for i in range(5) if bought >> i & 1]
+            assert kept_from[bought].tolist() == gaps[features].any(axis=0).tolist()
+
+    def test_without_gaps_their_table_has_a_single_line(self):
+        assert Instance.random(5, 2, 70, 0.5).landscape().space.gaps.shape == (1, 2)
 
     @pytest.mark.parametrize("costs", [FREE_AND_DEAR, BROKEN], ids=["whole", "broken"])
     def test_a_subset_costs_what_its_features_cost(self, costs):

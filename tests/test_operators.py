@@ -8,6 +8,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+from brute import every_design
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import betabinom, binom, binomtest, chisquare
 
 from emsco.design import DesignSpace, compress
@@ -16,6 +19,7 @@ from emsco.search.operators import (
     initial_population,
     mutate,
     neighbours,
+    random_designs,
     recombine,
     round_half_up,
     select,
@@ -388,3 +392,127 @@ def test_the_only_design_of_one_feature_has_no_neighbours():
     )
     assert found.shape == (0, 1)
     assert parent.shape == (0,)
+
+
+# Features that are left out, and a feature that comes first
+
+
+@pytest.mark.parametrize("max_stages", [1, 2, 3, 9])
+def test_a_redrawn_gene_is_never_bought_as_if_that_were_one_more_place(max_stages):
+    design = [0, 1, 2, 0, 1, 2] if max_stages > 2 else [0] * 6
+    designs = frozen([design] * 4000)
+    space = space_of(designs, max_stages, allow_exclusion=True)
+    mutants = mutate(designs, 1.0, 2.0, space, np.random.default_rng(21))
+    highest = min(max(design) + 1, max_stages - 1)
+    expected = 1 / (highest + 2)
+    # Mutants that would buy nothing are copies: that many fewer.
+    expected -= expected**6
+    n_never = int((mutants == -1).sum())
+    assert binomtest(n_never, mutants.size, expected).pvalue > UNLIKELY
+    assert space.holds(mutants).all()
+
+
+def test_stages_of_redrawn_genes_that_are_bought_are_beta_binomial():
+    designs = frozen([[0, 1, 2] * 20] * 200)
+    space = space_of(designs, 9, allow_exclusion=True)
+    genes = mutate(designs, 1.0, 2.5, space, np.random.default_rng(22)).ravel()
+    assert fits_beta_binomial(genes[genes >= 0], 3, 2.5)
+
+
+def test_a_mutant_that_would_buy_nothing_is_its_parent():
+    designs = frozen([[0, -1]] * 500)
+    space = space_of(designs, 1, allow_exclusion=True)
+    mutants = mutate(designs, 1.0, 2.0, space, np.random.default_rng(23))
+    counts = [int((mutants == pair).all(axis=1).sum()) for pair in ([0, 0], [0, -1], [-1, 0])]
+    assert sum(counts) == 500  # a quarter each, and the quarter that buys nothing is [0, -1]
+    assert chisquare(counts, [125, 250, 125]).pvalue > UNLIKELY
+
+
+def test_children_leave_out_what_the_parent_of_the_gene_leaves_out():
+    first, second = frozen([[0, -1, 1, -1]] * 300), frozen([[1, 0, -1, -1]] * 300)
+    children = recombine(first, second, 1.0, np.random.default_rng(24))
+    assert (children[:, 3] == -1).all()
+    assert set(children[:, 1].tolist()) == {-1, 0}
+    assert set(children[:, 2].tolist()) == {-1, 1}
+    assert (children[:, 0] >= 0).all()
+
+
+def test_a_child_that_would_buy_nothing_is_its_first_parent():
+    first, second = frozen([[0, -1]] * 400), frozen([[-1, 0]] * 400)
+    children = recombine(first, second, 1.0, np.random.default_rng(25))
+    counts = [int((children == pair).all(axis=1).sum()) for pair in ([0, 0], [0, -1], [-1, 0])]
+    assert sum(counts) == 400
+    assert chisquare(counts, [100, 200, 100]).pvalue > UNLIKELY
+
+
+spaces = st.builds(
+    DesignSpace,
+    n_features=st.integers(3, 6),
+    max_stages=st.integers(1, 5),
+    allow_exclusion=st.booleans(),
+    first=st.sampled_from([None, 0, 2]),
+)
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(spaces, st.integers(0, 1000))
+def test_no_operator_leaves_its_space(space, seed):
+    rng = np.random.default_rng(seed)
+    if space.size > 1:
+        designs = initial_population(30, space, 2.0, rng)
+        assert space.holds(designs).all()
+        assert (designs.max(axis=1) == space.deepest - 1).all() or space.deepest > 2
+    designs = random_designs(40, space, rng)
+    assert space.holds(designs).all()
+    crossed = recombine(designs[:20], designs[20:], 0.8, rng)
+    mutants = mutate(crossed, 0.3, 2.0, space, rng)
+    assert space.holds(mutants).all()
+    assert np.array_equal(compress(mutants), mutants)
+    found, _ = neighbours(mutants, space, 50, rng)
+    assert space.holds(found).all()
+
+
+@pytest.mark.parametrize(("max_stages", "first"), [(2, None), (3, 1)])
+def test_random_designs_are_everywhere_in_their_space(max_stages, first):
+    space = DesignSpace(3, max_stages, allow_exclusion=True, first=first)
+    found = random_designs(20_000, space, np.random.default_rng(26))
+    assert len(np.unique(found, axis=0)) == space.size
+
+
+@pytest.mark.parametrize("first", [None, 1])
+@pytest.mark.parametrize("max_stages", [1, 2, 3])
+def test_steps_reach_the_whole_space_and_drop_and_bring_back_features(max_stages, first):
+    space = DesignSpace(3, max_stages, allow_exclusion=True, first=first)
+    every = frozen(every_design(3, max_stages, allow_exclusion=True, first=first))
+    found, parent = neighbours(every, space, 1000, np.random.default_rng(27))
+    for i, design in enumerate(every.tolist()):
+        reached = {tuple(child) for child in found[parent == i].tolist()}
+        for other in map(tuple, every.tolist()):
+            changed = [pair for pair in zip(design, other, strict=True) if pair[0] != pair[1]]
+            if len(changed) == 1 and -1 in changed[0]:  # dropped, or brought back
+                assert other in reached
+    seen, new = set(), {tuple(every[0].tolist())}
+    while new:
+        seen |= new
+        children, _ = neighbours(frozen(sorted(new)), space, 1000, np.random.default_rng(28))
+        new = set(map(tuple, children.tolist())) - seen
+    assert len(seen) == space.size
+
+
+# Drawn before designs could leave features out.
+GOLDEN = [
+    [[2, 0, 2, 2, 1, 2], [0, 0, 0, 0, 0, 0], [0, 2, 0, 1, 1, 0]],
+    [[0, 1, 2, 2, 1, 2], [0, 0, 0, 1, 0, 0], [0, 1, 2, 1, 1, 0]],
+    [[2, 0, 2, 2, 1, 2], [0, 0, 0, 0, 0, 0], [0, 1, 2, 1, 1, 0]],
+]
+
+
+def test_draws_without_exclusion_are_what_they_were():
+    rng = np.random.default_rng(29)
+    space = DesignSpace(6, 4)
+    designs = random_designs(3, space, rng)
+    mutants = mutate(designs, 0.5, 2.0, space, rng)
+    children = recombine(designs, mutants, 0.8, rng)
+    assert designs.tolist() == GOLDEN[0]
+    assert mutants.tolist() == GOLDEN[1]
+    assert children.tolist() == GOLDEN[2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, product
 
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import betabinom, binomtest, chisquare
 
-from emsco.design import compress
+from emsco.design import DesignSpace, compress
 from emsco.scoring import Scores
 from emsco.search.paper import PaperSearch, PaperSettings
 
@@ -34,7 +35,7 @@ def made_up(seed: int, most: int = N_ROWS) -> Callable[[np.ndarray], Scores]:
     def score(designs: np.ndarray) -> Scores:
         rows = []
         for design in designs.tolist():
-            rng = np.random.default_rng([seed, *design])
+            rng = np.random.default_rng([seed, *(gene % 2**16 for gene in design)])
             accepted = rng.integers(most + 1)
             rows.append((accepted, rng.integers(accepted + 1), rng.integers(1, 10 * most)))
         return scores_of(rows)
@@ -449,3 +450,38 @@ def test_where_only_one_design_exists_it_is_scored_once_and_the_search_ends(n_fe
     assert tuples(asked) == [(0,) * n_features] == tuples(search.front[0])
     assert search.stop_reason == "only one design exists"
     assert search.generation == 0
+
+
+# Features that are left out, one that comes first, and limits of costs
+
+
+@pytest.mark.parametrize("first", [None, 3])
+@pytest.mark.parametrize("max_stages", [1, 3])
+def test_every_generation_keeps_to_its_space(max_stages, first):
+    options = {"max_stages": max_stages, "allow_exclusion": True, "first": first}
+    space = DesignSpace(6, **options)
+    for search in generations(search_with(**options), made_up(0)):
+        designs, _ = search.population
+        assert space.holds(designs).all()
+    assert (designs == -1).any()
+
+
+def test_one_stage_is_no_end_where_features_may_be_left_out():
+    search = run(search_with(max_stages=1, allow_exclusion=True), made_up(1))
+    assert search.generation > 0
+    assert search_with(1, allow_exclusion=True).ask().tolist() == [[0]]
+
+
+def test_the_front_holds_designs_within_the_limits_once_one_is_known():
+    score = made_up(2)
+
+    def limited(designs):
+        scores = score(designs)
+        return replace(scores, excess=np.maximum(scores.spent - 150, 0) / 1000)
+
+    nearest = []
+    for search in generations(search_with(generations=30), limited):
+        nearest.append(search.front[1].beyond.max())
+        assert search.front[1].beyond.max() == search.population[1].beyond.min()
+    assert nearest == sorted(nearest, reverse=True)
+    assert nearest[-1] == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -375,3 +376,53 @@ def test_accuracies_of_very_many_rows_are_compared_without_rounding():
     better, worse, same = exact_objectives(scores)[:, 1]
     assert better > worse == same
     assert Fraction(n_rows - 1, n_rows) > Fraction(n_rows - 2, n_rows - 1)
+
+
+# Limits of costs
+
+
+limited_populations = st.lists(
+    st.tuples(counts, st.sampled_from([0.0, 0.0, 0.25, 0.5])), min_size=1, max_size=25
+)
+
+
+def limited_scores(population) -> Scores:
+    excess = np.array([beyond for _, beyond in population])
+    return replace(scores_of([row for row, _ in population]), excess=excess)
+
+
+@settings(deadline=None, derandomize=True)
+@given(limited_populations)
+def test_designs_past_the_limits_come_after_all_within_the_nearest_first(population):
+    levels = pareto_levels(limited_scores(population)).tolist()
+    within = [i for i, (_, beyond) in enumerate(population) if beyond == 0]
+    points = plain_objectives([population[i][0] for i in within])
+    assert [levels[i] for i in within] == plain_levels(points)
+    last = max((levels[i] for i in within), default=-1)
+    steps = sorted({beyond for _, beyond in population if beyond})
+    for level, (_, beyond) in zip(levels, population, strict=True):
+        assert beyond == 0 or level == last + 1 + steps.index(beyond)
+
+
+@settings(deadline=None, derandomize=True)
+@given(limited_populations)
+def test_the_front_is_of_the_designs_that_exceed_the_limits_the_least(population):
+    mask = front_mask(limited_scores(population)).tolist()
+    least = min(beyond for _, beyond in population)
+    nearest = [row for row, beyond in population if beyond == least]
+    among = iter(front_mask(scores_of(nearest)).tolist())
+    assert mask == [beyond == least and next(among) for _, beyond in population]
+
+
+def test_no_design_past_a_limit_is_fitter_than_one_within():
+    scores = replace(scores_of([(1, 0, 8), (12, 12, 1)]), excess=np.array([0.0, 0.1]))
+    ranking = Ranking.of(np.zeros((2, 1), dtype=np.int16), scores, 1.0)
+    assert ranking.order.tolist() == [0, 1]
+    assert ranking.log_fitness[0] > ranking.log_fitness[1]
+
+
+def test_stages_that_cost_more_than_everything_save_nothing_in_the_balanced_score():
+    scores = scores_of([(6, 6, 60), (6, 6, 12 * N_ROWS)])
+    assert balanced_scores(scores, 5.0).tolist() == pytest.approx(
+        [np.sqrt(0.25 + 1), np.sqrt(0.25 + 1)]
+    )

@@ -7,12 +7,13 @@ from dataclasses import replace
 from itertools import count, product
 from types import SimpleNamespace
 
+import brute
 import numpy as np
 import pytest
 
 from emsco.costs import FeatureCosts
-from emsco.design import compress, count_designs
-from emsco.errors import ParameterError
+from emsco.design import DesignSpace, compress, count_designs
+from emsco.errors import NoSuchDesign, ParameterError
 from emsco.pareto import front_mask
 from emsco.scoring import Evaluator, Limits
 from emsco.search import planning
@@ -121,7 +122,7 @@ def test_auto_is_evolution_where_exact_would_take_long_and_says_how_long():
 
 @pytest.mark.parametrize(("spared", "kind"), [(0.0, "exact"), (1e-9, "evolution")])
 def test_auto_is_exact_up_to_the_seconds_it_may_take(monkeypatch, spared, kind):
-    seconds = planning._exact_seconds(problem_of(12), 4)
+    seconds = planning._exact_seconds(problem_of(12), DesignSpace(12, 4))
     monkeypatch.setattr(planning, "_SECONDS", seconds - spared)
     assert plan_search("auto", problem_of(12), settings_of(4)).kind == kind
 
@@ -132,11 +133,11 @@ def test_auto_gives_exact_search_seconds_not_minutes(n_features, kind):
 
 
 def test_more_rows_features_or_stages_take_longer_whatever_the_jobs():
-    base = planning._exact_seconds(problem_of(12), 3)
-    assert planning._exact_seconds(problem_of(12, n_train=10_000), 3) > base
-    assert planning._exact_seconds(problem_of(13), 3) > 2 * base
-    assert planning._exact_seconds(problem_of(12), 4) > base
-    assert planning._exact_seconds(problem_of(12, n_jobs=4), 3) == base
+    base = planning._exact_seconds(problem_of(12), DesignSpace(12, 3))
+    assert planning._exact_seconds(problem_of(12, n_train=10_000), DesignSpace(12, 3)) > base
+    assert planning._exact_seconds(problem_of(13), DesignSpace(13, 3)) > 2 * base
+    assert planning._exact_seconds(problem_of(12), DesignSpace(12, 4)) > base
+    assert planning._exact_seconds(problem_of(12, n_jobs=4), DesignSpace(12, 3)) == base
 
 
 # What is out of reach
@@ -187,7 +188,9 @@ def test_more_than_a_day_is_out_of_reach():
 
 
 def test_a_day_is_a_day():
-    n_train = round(86_400 / planning._exact_seconds(problem_of(20, n_train=10**6), 2) * 10**6)
+    n_train = round(
+        86_400 / planning._exact_seconds(problem_of(20, n_train=10**6), DesignSpace(20, 2)) * 10**6
+    )
     assert plan_search("exact", problem_of(20, int(0.99 * n_train)), settings_of(2)).kind == "exact"
     with pytest.raises(ParameterError, match="take about 24 hours"):
         plan_search("exact", problem_of(20, int(1.01 * n_train)), settings_of(2))
@@ -394,3 +397,104 @@ def test_too_little_memory_for_chains_keeps_what_is_known(problem):
     check_unproven(problem, result)
     assert "memory_limit" in result.stop_reason
     assert "so the front is not proven" in result.stop_reason
+
+
+# Features that are left out, one that comes first, and limits of costs
+
+
+@pytest.fixture
+def limited(problem, small_problem):
+    """The same problem with limits of costs and a cost of running a stage."""
+
+    def make(evaluation=0.0, **limits):
+        split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))
+        costs = replace(FeatureCosts.from_array(problem.costs), evaluation=evaluation)
+        bank = logistic_bank([split], 6)
+        evaluator = Evaluator(bank, costs, 0.6, 60, 3, limits=Limits(**limits))
+        return replace(problem, evaluator=evaluator)
+
+    return make
+
+
+@pytest.mark.parametrize("first", [None, 4])
+@pytest.mark.parametrize("evaluation", [0.0, 0.25])
+@pytest.mark.parametrize("limits", [{}, {"mean": 8.0}, {"worst": 12.0}])
+def test_exact_search_with_exclusion_finds_what_scoring_every_design_finds(
+    limited, first, evaluation, limits
+):
+    problem = limited(evaluation, **limits)
+    result = run(problem, allow_exclusion=True, first=first)
+    designs = np.array(brute.every_design(6, 3, allow_exclusion=True, first=first), dtype=np.int16)
+    scores = problem.evaluator.score(designs)
+    on_front = front_mask(scores)
+    found = np.concatenate([list(result.ties(i)) for i in range(len(result.designs))])
+    assert sorted(found.tolist()) == sorted(designs[on_front].tolist())
+    assert result.stop_reason == f"the front is proven: all {len(designs):,} designs are settled"
+
+
+@pytest.mark.parametrize("kind", ["exact", "evolution", "paper"])
+def test_what_is_found_keeps_to_the_space_and_the_limits(limited, kind):
+    problem = limited(0.5, mean=12.0, worst=20.0)
+    result = run(problem, kind, allow_exclusion=True, first=3, generations=20)
+    space = DesignSpace(6, 3, allow_exclusion=True, first=3)
+    assert space.holds(result.designs).all()
+    assert result.scores.cost.max() <= 12
+    assert problem.evaluator.worst_costs(result.designs).max() <= 20
+
+
+@pytest.mark.parametrize("kind", ["exact", "evolution", "paper"])
+def test_no_design_within_the_limits_is_an_error_that_says_how_near_one_came(limited, kind):
+    problem = limited(0.5, mean=1.6)
+    words = (
+        r"a design must have a mean cost of at most 1\.6, and the nearest found has a mean cost of "
+        r"[\d.]+ and a worst-case cost of [\d.]+; (all|the population)"
+    )
+    with pytest.raises(NoSuchDesign, match=words):
+        run(problem, kind, first=0)
+
+
+def test_a_worst_case_below_the_cost_of_everything_needs_exclusion(limited):
+    problem = limited(0.5, worst=23.0)
+    words = (
+        r"the largest worst-case cost must be at least 23\.5, since every design buys everything "
+        r"in the end, got 23; allow_exclusion=True lets designs leave features out\."
+    )
+    for search in ("auto", "exact", "evolution", "paper"):
+        with pytest.raises(ParameterError, match=words):
+            plan_search(search, problem, settings_of(3))
+        assert plan_search(search, problem, settings_of(3, allow_exclusion=True))
+    assert plan_search("exact", limited(0.5, worst=23.5), settings_of(3))
+
+
+@pytest.mark.parametrize(
+    ("limits", "name"), [({"mean": 3.2}, "mean"), ({"worst": 3}, "worst-case")]
+)
+def test_a_limit_below_the_cheapest_first_stage_is_refused(limited, limits, name):
+    settings = settings_of(3, allow_exclusion=True, first=0)
+    words = rf"the largest {name} cost must be at least 3\.5, which the cheapest first stage costs"
+    with pytest.raises(ParameterError, match=words):
+        plan_search("evolution", limited(0.5, **limits), settings)
+
+
+def test_exclusion_makes_spaces_larger_and_exact_search_longer():
+    plan = plan_search("auto", problem_of(16), settings_of(8, allow_exclusion=True))
+    assert f"over {count_designs(16, 8, allow_exclusion=True):,} designs" in plan.why
+    seconds = [
+        planning._exact_seconds(problem_of(12), DesignSpace(12, 3, allow_exclusion))
+        for allow_exclusion in (False, True)
+    ]
+    assert seconds[0] < seconds[1]
+
+
+def test_chromosomes_have_one_value_more_with_exclusion():
+    assert plan_search("exact", problem_of(18, n_jobs=64), settings_of(8)).kind == "exact"
+    settings = settings_of(9, allow_exclusion=True)
+    with pytest.raises(ParameterError, match=r'got "exact", which would .* designs'):
+        plan_search("exact", problem_of(18, n_jobs=64), settings)
+
+
+def test_weights_past_31_bits_are_an_obstacle():
+    problem = problem_of(6)
+    problem.evaluator.n_rows = 2**31
+    with pytest.raises(ParameterError, match="count rows whose weights add up to 2,147,483,648"):
+        plan_search("exact", problem, settings_of(3))

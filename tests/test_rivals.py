@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from emsco.design import compress
+from emsco.errors import ParameterError
 from emsco.pareto import front_mask
 from emsco.scoring import Scores
 from emsco.search.rivals import GSEMO, NSGA2, RandomSearch
@@ -114,3 +115,12 @@ def test_nsga2_says_when_it_has_no_new_design(n_features, max_stages):
     run(search)
     assert search.stop_reason == "NSGA-II breeds no new designs any more"
     assert len(search.front[0]) >= 1
+
+
+def test_rivals_refuse_limits_of_costs():
+    search = RandomSearch(np.ones(4), 2, np.random.default_rng(0), batch=5)
+    designs = search.ask()
+    ones = np.ones(len(designs), dtype=np.int64)
+    scores = Scores(9, ones[:, None], ones[:, None], ones, excess=0.1 * ones)
+    with pytest.raises(ParameterError, match=r'search must be "exact", .* got RandomSearch'):
+        search.tell(scores)

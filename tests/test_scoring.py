@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from banks import coefs_of, logistic_bank
@@ -12,7 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 from emsco.costs import FeatureCosts
 from emsco.design import Design, compress, count_designs
-from emsco.scoring import Evaluator, Scores
+from emsco.errors import ParameterError
+from emsco.scoring import Evaluator, Limits, Scores
 from emsco.subsets.engine import SplitRows
 
 
@@ -27,10 +30,11 @@ class Problem:
             [SplitRows.cut(X, y, train, held_out)], self.n_features, **options
         )
 
-    def evaluator(self, max_stages=4, min_confidence=None):
+    def evaluator(self, max_stages=4, min_confidence=None, evaluation=0.0, limits=None):
         threshold = self.min_confidence if min_confidence is None else min_confidence
         costs, n_rows = FeatureCosts.from_array(self.costs), len(self.held_out)
-        return Evaluator(self.bank, costs, threshold, n_rows, max_stages)
+        costs = replace(costs, evaluation=evaluation)
+        return Evaluator(self.bank, costs, threshold, n_rows, max_stages, limits=limits)
 
     def designs(self, n_designs, max_stages=4, seed=0):
         rng = np.random.default_rng(seed)
@@ -283,3 +287,69 @@ class TestMemory:
         assert halves.per_one == scores.per_one
         for name in ("exits", "hits", "spent", "cost"):
             assert getattr(halves, name).tolist() == getattr(scores, name).tolist()
+
+
+class TestLeavingOut:
+    def test_rejected_rows_pay_for_what_is_bought_and_no_more(self, small):
+        design = np.array([[0, -1, 1, -1, -1, -1]], dtype=np.int16)
+        scores = small.evaluator().score(design)
+        n_first = scores.exits[0, 0]
+        assert scores.accepted[0] < 60
+        assert scores.spent.tolist() == [n_first * 1 + (60 - n_first) * 4]
+
+    def test_stages_count_as_if_features_left_out_did_not_exist(self, small):
+        designs = np.array([[0, 1, -1, 0, 1, -1]], dtype=np.int16)
+        columns = [0, 1, 3, 4]
+        fewer = Problem(
+            small.X[:, columns], small.y, small.train, small.held_out, small.costs[columns], 0.75
+        )
+        scores = small.evaluator().score(designs)
+        expected = fewer.evaluator().score(designs[:, columns])
+        for name in ("exits", "hits", "spent"):
+            assert getattr(scores, name).tolist() == getattr(expected, name).tolist()
+
+
+class TestLimits:
+    @pytest.mark.parametrize("evaluation", [0.0, 0.5])
+    def test_designs_within_both_limits_are_feasible(self, small, evaluation):
+        designs, free = small.designs(60), small.evaluator(evaluation=evaluation)
+        scores, worst = free.score(designs), free.worst_costs(designs)
+        mean_limit, worst_limit = np.median(scores.cost), np.median(worst)
+        limits = Limits(mean=float(mean_limit), worst=float(worst_limit))
+        limited = small.evaluator(evaluation=evaluation, limits=limits).score(designs)
+        expected = (scores.cost <= mean_limit) & (worst <= worst_limit)
+        assert limited.feasible.tolist() == expected.tolist()
+        assert 0 < expected.sum() < 60
+        over = np.maximum(scores.cost - mean_limit, 0) + np.maximum(worst - worst_limit, 0)
+        np.testing.assert_allclose(limited.excess, over / (21 + evaluation), rtol=1e-6, atol=1e-7)
+
+    def test_the_worst_cost_is_that_of_everything_bought_and_every_stage_run(self, small):
+        designs = np.array([[0, 1, -1, -1, -1, 2], [0] * 6], dtype=np.int16)
+        assert small.evaluator(evaluation=0.5).worst_costs(designs).tolist() == [10.5, 21.5]
+
+    def test_without_limits_every_design_is_feasible(self, small):
+        scores = small.evaluator().score(small.designs(9))
+        assert scores.excess is None
+        assert scores.feasible.tolist() == [True] * 9
+
+    def test_limits_follow_designs_that_are_picked_and_joined(self, small):
+        designs = small.designs(30)
+        limited = small.evaluator(limits=Limits(mean=15.0)).score(designs)
+        picked = np.array([7, 3, 3, 28])
+        assert limited[picked].feasible.tolist() == limited.feasible[picked].tolist()
+        unlimited = small.evaluator().score(designs)
+        joined = Scores.concatenate([limited[picked], unlimited[picked]])
+        assert joined.feasible.tolist() == [*limited.feasible[picked].tolist(), *[True] * 4]
+
+    def test_a_cost_at_its_limit_is_within_it_whatever_the_rounding(self, small_problem):
+        rows = np.arange(120)
+        problem = Problem(*small_problem, rows[:60], rows[60:], [0.1] * 6, 0.75)
+        design = np.array([[0, 0, 0, -1, -1, -1]], dtype=np.int16)
+        evaluator = problem.evaluator(limits=Limits(mean=0.1 + 0.1 + 0.1, worst=0.3))
+        assert evaluator.score(design).feasible.all()
+
+    @pytest.mark.parametrize("wrong", [-1, np.nan, np.inf, "3", True])
+    @pytest.mark.parametrize("name", ["mean", "worst"])
+    def test_a_limit_is_a_cost(self, name, wrong):
+        with pytest.raises(ParameterError, match=f"largest {name} cost must be a number in .* got"):
+            Limits(**{name: wrong})

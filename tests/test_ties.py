@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from brute import ALIKE, BROKEN, FREE_AND_DEAR, Instance, RealInstance
+from brute import ALIKE, BROKEN, FREE_AND_DEAR, Instance, RealInstance, varied
 
 from emsco.pareto import TiedDesigns
 from emsco.search.chains import MemoryLimitError
@@ -20,7 +20,7 @@ def ties_of(instance, memory_limit=LIMIT):
     """The source of ties of a random instance's front, and the twin's ties by point."""
     found = find_front(instance.landscape())
     front, designs = instance.front(), found.designs.tolist()
-    scores = instance.scores(designs)
+    scores = instance.scores(designs) if designs else None
     source = LandscapeTies(instance.landscape(), found.designs, scores, found.n_tied, memory_limit)
     return source, [front[instance.score(design)] for design in designs]
 
@@ -63,6 +63,11 @@ class TestLandscapeTies:
         monkeypatch.setattr("emsco.search.chains._LINES", n_lines)
         instance = Instance.random(5, max_stages, 60, 0.1, (2, 0, 3, 1, 1)).with_idle(1)
         assert_all_ties(*ties_of(instance))
+
+    @pytest.mark.parametrize("block", range(5))
+    def test_are_found_whatever_is_combined(self, block):
+        for seed in range(30 * block, 30 * (block + 1)):
+            assert_all_ties(*ties_of(varied(seed)))
 
     def test_come_one_by_one(self):
         source, _ = ties_of(Instance.random(5, 5, 9, 0.0))

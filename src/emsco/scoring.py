@@ -105,7 +105,7 @@ class Scores:
         """Number of designs."""
         return len(self.spent)
 
-    def __getitem__(self, which: IntArray) -> Self:
+    def __getitem__(self, which: IntArray | BoolArray) -> Self:
         """The scores of some of the designs."""
         return type(self)(
             self.n_rows,
@@ -137,7 +137,8 @@ class Scores:
     @cached_property
     def feasible(self) -> BoolArray:
         """Which designs are within the limits of costs."""
-        return self.beyond == 0
+        within: BoolArray = self.beyond == 0
+        return within
 
     @cached_property
     def accepted(self) -> IntArray:
@@ -314,10 +315,10 @@ class Evaluator:
 
     def _paid(self, designs: StageArray) -> IntArray | FloatArray:
         """Cost, in units, of a row that leaves at each stage; past the last, of a rejected one."""
-        paid = totals_by_stage(designs, self._max_stages, self._units).astype(self._units.dtype)
+        bought = totals_by_stage(designs, self._max_stages, self._units)
         run = np.minimum(np.arange(1, self._max_stages + 1), stage_counts(designs)[:, None])
-        paid += (run * self._evaluation).astype(paid.dtype)
-        return paid
+        paid: FloatArray = bought + run * self._evaluation
+        return paid if self._units.dtype.kind == "f" else paid.astype(np.int64)
 
     def _excess(self, spent: IntArray | FloatArray, paid: IntArray | FloatArray) -> FloatArray:
         """Costs past the limits, added up, as a share of the cost of everything."""

@@ -68,6 +68,7 @@ class PaperSearch:
         self.stop_reason: str | None = None
         self.archive: Archive | None = None  # the paper keeps the last generation, no more
         self._space = settings.space(n_features)
+        self._only_one = self._space.size == 1
         self._smallest_cost = smallest_cost
         self._settings = settings
         self._rng = rng
@@ -129,7 +130,7 @@ class PaperSearch:
         return self._scores
 
     def _first_population(self) -> StageArray:
-        if self._space.size == 1:
+        if self._only_one:
             return np.zeros((1, self._space.n_features), dtype=np.int16)
         return initial_population(
             self._settings.population_size, self._space, self._settings.stage_bias, self._rng
@@ -156,7 +157,7 @@ class PaperSearch:
 
     def _reason_to_stop(self) -> str | None:
         settings = self._settings
-        if self._space.size == 1:
+        if self._only_one:
             return "only one design exists"
         if self.generation >= settings.generations:
             return f"all {settings.generations} generations have run"

@@ -28,6 +28,7 @@ __all__ = ["Problem", "SearchPlan", "Watcher", "plan_search"]
 # Seconds on one core, good to a factor of a few: benchmarks/search.py, landscapes and every.
 _PER_FIT = 6e-9  # for each training row and feature
 _PER_DESIGN = 15e-9
+_PER_DESIGN_EXCLUDING = 45e-9  # where features may be left out, bounds are weaker
 _PER_CHAIN = 40e-9
 _GROWTH = 4.5  # kinds of chains, by feature, where stages are not limited
 _SECONDS = 10.0  # that "auto" gives to exact search
@@ -210,7 +211,8 @@ def _exact_seconds(problem: Problem, space: DesignSpace) -> float:
     n_features = min(problem.n_features, 400)  # past which floats run out, and everyone's time
     space = replace(space, n_features=n_features, first=space.first and 0)
     fits = 2.0**n_features * problem.n_train * n_features * _PER_FIT
-    designs = min(space.size, 10**300) * _PER_DESIGN
+    per_design = _PER_DESIGN_EXCLUDING if space.allow_exclusion else _PER_DESIGN
+    designs = min(space.size, 10**300) * per_design
     chains = _GROWTH**n_features * _PER_CHAIN
     return fits + min(designs, chains)
 
