@@ -119,7 +119,7 @@ class Models:
 
     @property
     def _coefs_by_output(self) -> FloatArray:
-        return self.coefs.reshape(len(self.sizes), self.n_outputs, -1)
+        return self.coefs[:, None, :] if self.coefs.ndim == 2 else self.coefs
 
 
 def n_outputs_of(n_classes: int) -> int:
@@ -196,7 +196,7 @@ class ModelBatch:
         """Places of each model's parameters among those of a full model, and how many it has."""
         columns, n = self.models.columns, self.n_directions
         places = columns[:, :, None] * n + np.arange(n)
-        return places.reshape(len(columns), -1), self.models.sizes * n
+        return places.reshape(self.models.coefs.shape), self.models.sizes * n
 
     @property
     def fitted(self) -> Models:

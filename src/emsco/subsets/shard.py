@@ -217,13 +217,17 @@ def _bits_by_weight(counts: IntArray) -> tuple[IntArray, IntArray]:
     of each binary digit of their counts, which takes fewer words where counts are many.
     """
     order = np.argsort(counts, kind="stable")
+    order = order[counts[order] > 0]
     values, first = np.unique(counts[order], return_index=True)
-    alike = [(v, rows) for v, rows in zip(values, np.split(order, first[1:]), strict=True) if v]
+    alike = list(zip(values.tolist(), np.split(order, first)[1:], strict=True))
     n_digits = int(counts.max(initial=0)).bit_length()
     digits = [(1 << b, np.flatnonzero(counts >> b & 1)) for b in range(n_digits)]
     groups = min(alike, digits, key=lambda parts: sum(-(-len(rows) // 64) for _, rows in parts))
     bits = [np.pad(rows, (0, -len(rows) % 64), constant_values=-1) for _, rows in groups]
-    weights = [np.full(len(part) // 64, v) for (v, _), part in zip(groups, bits, strict=True)]
+    weights = [
+        np.full(len(part) // 64, v, dtype=np.int64)
+        for (v, _), part in zip(groups, bits, strict=True)
+    ]
     empty = np.zeros(0, dtype=np.int64)
     return np.concatenate([empty, *bits]), np.concatenate([empty, *weights])
 
@@ -232,7 +236,7 @@ def _words_of_bits(bits: BoolArray) -> WordArray:
     """Pack the last axis into 64-bit words, the first bit lowest."""
     padding = [(0, 0)] * (bits.ndim - 1) + [(0, -bits.shape[-1] % 64)]
     packed = np.packbits(np.pad(bits, padding), axis=-1, bitorder="little")
-    return packed.view("<u8").astype(np.uint64)
+    return np.ascontiguousarray(packed).view("<u8").astype(np.uint64)
 
 
 def cut_shards(
