@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
 from emsco import EMSCOClassifier, journal
 from emsco.checkpoint import CheckpointFolder, fingerprint, stored_seed
@@ -523,6 +524,14 @@ def test_a_number_as_seed_must_be_the_one_it_was_begun_with(path, small_problem)
         ({"max_stages": 2}, r"max_stages \(3 there, 2 here\)"),
         ({"search": "paper"}, r"search \('auto' there, 'paper' here\)"),
         ({"cv": 3}, "cv"),
+        ({"gaps": "impute"}, r"gaps \('refuse' there, 'impute' here\)"),
+        ({"evaluation_cost": 2}, r"evaluation_cost \(0.0 there, 2.0 here\)"),
+        ({"constraints": {"max_mean_cost": 5}}, "constraints"),
+        ({"estimator": GaussianNB()}, "estimator"),
+        ({"calibration": "sigmoid"}, r"calibration \(None there, 'sigmoid' here\)"),
+        ({"class_weight": "balanced"}, "class_weight"),
+        ({"class_weight": {0: 2.0}}, "class_weight"),
+        ({"allow_exclusion": True}, "allow_exclusion"),
         ({"population_size": 20}, "population_size"),
         ({"generations": 9}, "generations"),
         ({"mutation_rate": 0.5}, "mutation_rate"),
@@ -546,8 +555,10 @@ def test_a_fit_of_other_rows_labels_or_names_is_refused(path, small_problem):
     for other, named in (((X * 2, y), "X"), ((X, 1 - y), "y, cv")):
         with pytest.raises(CheckpointError, match=f"differs in {named};"):
             quick(path).fit(*other)
+    with pytest.raises(CheckpointError, match="differs in sample_weight;"):
+        quick(path).fit(X, y, sample_weight=np.full(120, 2.0))
     costs = FeatureCosts.from_array([1] * 6, list("abcdef"))
-    with pytest.raises(CheckpointError, match="differs in feature names;"):
+    with pytest.raises(CheckpointError, match="differs in feature names, columns;"):
         quick(path, costs=costs).fit(X, y)
 
 

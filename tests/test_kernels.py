@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from emsco.kernels import breeding, deciding, fitting, hashing
-from emsco.subsets.models import ModelBatch, Models
+from emsco.kernels import breeding, deciding, fitting, hashing, stepping
+from emsco.subsets.models import ModelBatch, Models, orthonormal_basis
 
 ROW_COUNTS = [1, 2, 63, 255, 256, 257, 511, 512, 513, 700]  # around blocks of 256
 SIZES = np.arange(1, 18)  # columns that a model reads, intercept included: every tail of a tile
@@ -36,13 +36,12 @@ def random_batch(sizes=SIZES, n_features=16, seed=1):
     return batch
 
 
-def add_terms(batch, rows, targets, live=None):
+def add_terms(batch, rows, targets, live=None, weights=None):
     live = np.arange(len(batch.passes)) if live is None else live
+    data = rows, targets, np.zeros(0) if weights is None else weights
     inputs = frozen(
-        rows,
-        targets,
-        rows.astype(np.float32),
-        targets.astype(np.float32),
+        *data,
+        *(array.astype(np.float32) for array in data),
         batch.models.columns,
         batch.models.sizes,
         batch.models.coefs,
@@ -61,10 +60,10 @@ def sigmoid(logit):
     return np.where(logit >= 0, 1 / (1 + q), q / (1 + q))
 
 
-def plain_terms(batch, rows, targets, m):
+def plain_terms(batch, rows, targets, m, weights=1.0):
     x = rows[batch.models.columns[m, : batch.models.sizes[m]]]
     p = sigmoid(batch.models.coefs[m, : batch.models.sizes[m]] @ x).astype(np.float64)
-    return x @ (p - targets), (x * (p * (1 - p))) @ x.T
+    return x @ (weights * (p - targets)), (x * (weights * p * (1 - p))) @ x.T
 
 
 class TestAddTerms:
@@ -98,6 +97,20 @@ class TestAddTerms:
             _, hessian = plain_terms(batch, rows, targets, m)
             found = batch.hessian[m, :size, :size]
             np.testing.assert_allclose(found[lower], hessian[lower], atol=3e-6 * n_rows**0.5)
+
+    @pytest.mark.parametrize("fine", [True, False])
+    def test_a_row_counts_as_much_as_it_weighs(self, fine):
+        (rows, targets), batch = random_rows(700), random_batch()
+        batch.fine[:] = fine
+        weights = np.random.default_rng(8).uniform(0, 3, size=700)
+        add_terms(batch, rows, targets, weights=weights)
+        for m, size in enumerate(SIZES):
+            lower = np.tril_indices(size)
+            gradient, hessian = plain_terms(batch, rows, targets, m, weights)
+            close = 1e-9 if fine else 2e-4
+            np.testing.assert_allclose(batch.gradient[m, :size], gradient, atol=close)
+            found = batch.hessian[m, :size, :size]
+            np.testing.assert_allclose(found[lower], hessian[lower], atol=2e-4)
 
     def test_a_model_that_is_not_curved_keeps_its_hessian(self):
         (rows, targets), batch = random_rows(300), random_batch()
@@ -159,17 +172,128 @@ class TestAddTerms:
         assert np.isfinite(batch.hessian).all()
 
 
-def newton_step(gradient, hessian, penalty):
+def classes_batch(n_classes, sizes=SIZES, seed=11):
+    """Models of many classes, of the given sizes, at random parameters."""
+    few = random_batch(sizes, seed=seed)
+    subsets = np.zeros((len(sizes), 16), dtype=bool)
+    for m, size in enumerate(sizes):
+        subsets[m, few.models.columns[m, 1:size] - 1] = True
+    batch = ModelBatch.of(subsets, n_classes)
+    shape = batch.models.coefs.shape
+    batch.models.coefs[:] = np.random.default_rng(seed).normal(size=shape) / 2
+    return batch
+
+
+def add_terms_many(batch, rows, labels, live=None, weights=None):
+    live = np.arange(len(batch.passes)) if live is None else live
+    n_classes, width = batch.n_classes, batch.models.columns.shape[1]
+    basis = orthonormal_basis(n_classes)
+    targets = np.ascontiguousarray(basis[labels].T)
+    double = frozen(rows, targets, np.zeros(0) if weights is None else weights, basis)
+    single = frozen(*(array.astype(np.float32) for array in double))
+    models = frozen(batch.models.columns, batch.models.sizes, batch.models.coefs)
+    block = np.zeros((-(-width // 4) * 4,) * 2)
+    fitting.add_terms_many(
+        double,
+        single,
+        *models,
+        *frozen(batch.fine, batch.curved, live),
+        batch.gradient,
+        batch.hessian,
+        np.full((2 * n_classes, fitting.BLOCK), np.nan),
+        np.full((2 * n_classes + width, fitting.BLOCK), np.nan, dtype=np.float32),
+        np.full((n_classes, width), np.nan),
+        block,
+    )
+    assert not block.any()
+
+
+def plain_terms_many(batch, rows, labels, m, weights=1.0):
+    """Gradient and Hessian of the loss in the parameters, through those of each class's weights."""
+    basis, size = orthonormal_basis(batch.n_classes), batch.models.sizes[m]
+    x = rows[batch.models.columns[m, :size]]
+    logits = batch.fitted.coefs[m, :, :size] @ x
+    q = np.exp(logits - logits.max(axis=0))
+    p = q / q.sum(axis=0)
+    gradient = (x * weights) @ (p - np.eye(batch.n_classes)[:, labels]).T @ basis
+    bend = basis.T @ (np.einsum("kr,kl->rkl", p, np.eye(len(p))) - np.einsum("kr,lr->rkl", p, p))
+    hessian = np.einsum("ir,rab,jr->iajb", x * weights, bend @ basis, x)
+    n_parameters = size * batch.n_directions
+    return gradient.ravel(), hessian.reshape(n_parameters, n_parameters)
+
+
+class TestAddTermsMany:
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("fine", [True, False])
+    @pytest.mark.parametrize(("n_rows", "n_classes"), [(1, 3), (63, 5), (256, 3), (700, 4)])
+    def test_sums_equal_the_plain_ones(self, n_rows, n_classes, fine, weighted):
+        (rows, _), batch, rng = random_rows(n_rows), classes_batch(n_classes), np.random
+        labels = rng.default_rng(1).integers(0, n_classes, size=n_rows)
+        weights = rng.default_rng(2).uniform(0, 3, size=n_rows) if weighted else None
+        batch.fine[:] = fine
+        add_terms_many(batch, rows, labels, weights=weights)
+        for m, n in enumerate(SIZES * batch.n_directions):
+            plain = plain_terms_many(batch, rows, labels, m, 1.0 if weights is None else weights)
+            close = 1e-11 if fine else 3e-4
+            np.testing.assert_allclose(batch.gradient[m, :n], plain[0], rtol=0, atol=close)
+            found, lower = batch.hessian[m, :n, :n], np.tril_indices(n)
+            np.testing.assert_allclose(found[lower], plain[1][lower], rtol=0, atol=3e-4)
+
+    @pytest.mark.parametrize("fine", [True, False])
+    def test_neither_cuts_nor_other_models_change_a_bit(self, fine):
+        (rows, _), labels = random_rows(700), np.arange(700) % 4
+        whole, cut, alone = (classes_batch(4) for _ in range(3))
+        whole.fine[:] = cut.fine[:] = alone.fine[:] = fine
+        add_terms_many(whole, rows, labels)
+        for part in (slice(0, 256), slice(256, 512), slice(512, None)):
+            add_terms_many(cut, rows[:, part].copy(), labels[part])
+        for m in reversed(range(len(SIZES))):
+            add_terms_many(alone, rows, labels, live=np.array([m]))
+        for batch in (cut, alone):
+            assert batch.gradient.tobytes() == whole.gradient.tobytes()
+            assert batch.hessian.tobytes() == whole.hessian.tobytes()
+
+    def test_only_live_and_curved_models_are_touched(self):
+        (rows, _), batch = random_rows(300), classes_batch(3)
+        batch.curved[::2] = False
+        add_terms_many(batch, rows, np.arange(300) % 3, live=np.array([2, 5, 16]))
+        assert np.flatnonzero(batch.gradient.any(axis=1)).tolist() == [2, 5, 16]
+        assert np.flatnonzero(batch.hessian.any(axis=(1, 2))).tolist() == [5]
+
+    @pytest.mark.parametrize("fine", [True, False])
+    def test_a_row_that_is_all_but_certain_still_bends(self, fine):
+        """By p (1 - p) of the rare class, not by the rounding of a difference."""
+        batch = ModelBatch.of(np.zeros((1, 1), dtype=bool), 3)
+        batch.models.coefs[0, :2] = orthonormal_basis(3).T @ [20.0, 0.0, 0.0]
+        batch.fine[:] = fine
+        add_terms_many(batch, np.ones((2, 1)), np.zeros(1, dtype=int))
+        _, exact = plain_terms_many(batch, np.ones((2, 1)), np.zeros(1, dtype=int), 0)
+        lower = np.tril_indices(2)
+        np.testing.assert_allclose(
+            batch.hessian[0, :2, :2][lower], exact[lower], rtol=1e-4, atol=1e-13
+        )
+
+    @pytest.mark.parametrize("fine", [True, False])
+    def test_absurd_logits_stay_finite(self, fine):
+        batch = ModelBatch.of(np.zeros((4, 1), dtype=bool), 3)
+        batch.models.coefs[:, 0] = [-1e30, -1e3, 1e3, 1e30]
+        batch.fine[:] = fine
+        add_terms_many(batch, np.ones((2, 1)), np.zeros(1, dtype=int))
+        assert np.isfinite(batch.gradient).all()
+        assert np.isfinite(batch.hessian).all()
+
+
+def newton_step(gradient, hessian, penalty, n_free=1):
     ridge = penalty * np.eye(len(gradient))
-    ridge[0, 0] = 0.0  # the intercept is free
+    ridge[:n_free] = 0.0  # intercepts are free
     return -np.linalg.solve(np.tril(hessian) + np.tril(hessian, -1).T + ridge, gradient)
 
 
-def start(batch, at_zero, at_full, penalty=1.0):
+def start(batch, at_zero, at_full, penalty=1.0, n_free=1, bound=1.0):
     models = batch.models
     inputs = frozen(*at_zero, *at_full, models.columns, models.sizes)
     outputs = models.coefs, batch.step, batch.slope, batch.hessian
-    fitting.start_models(*inputs[:4], penalty, *inputs[4:], *outputs)
+    stepping.start_models(*inputs[:2], bound, *inputs[2:4], penalty, n_free, *inputs[4:], *outputs)
 
 
 def quadratic(seed, scale=1.0):
@@ -201,6 +325,14 @@ class TestStartModels:
             np.testing.assert_allclose(batch.step[m, :size], step, rtol=1e-9, atol=1e-13)
             np.testing.assert_allclose(batch.slope[m], gradient[c] @ step, rtol=1e-9)
 
+    def test_free_parameters_are_not_pulled_to_zero(self):
+        batch, (gradient, hessian) = random_batch(SIZES[4:]), quadratic(0)
+        start(batch, (gradient, hessian), (gradient, hessian), penalty=50.0, n_free=3)
+        for m, size in enumerate(SIZES[4:]):
+            c = batch.models.columns[m, :size]
+            step = newton_step(gradient[c], hessian[np.ix_(c, c)], 50.0, n_free=3)
+            np.testing.assert_allclose(batch.step[m, :size], step, rtol=1e-9, atol=1e-13)
+
     def test_the_hessians_are_left_empty(self):
         batch = random_batch()
         batch.hessian[:] = 3.0
@@ -210,14 +342,15 @@ class TestStartModels:
 
 
 def advance(batch, live=None, penalty=1.0, tolerance=1e-9):
-    """The models that go on."""
+    """The models that go on; at zero their Hessian is one."""
     live = np.arange(len(batch.passes)) if live is None else live
-    frozen(batch.models.sizes)
-    n_live = fitting.advance_models(
+    n_live = stepping.advance_models(
         penalty,
+        batch.n_directions,
         tolerance,
+        np.eye(17 * batch.n_directions),
         live,
-        batch.models.sizes,
+        *frozen(*batch.parameters),
         batch.models.coefs,
         batch.gradient,
         batch.hessian,
@@ -248,6 +381,23 @@ class TestAdvanceModels:
             np.testing.assert_allclose(batch.step[m, :size], step, rtol=1e-9, atol=1e-13)
             moved = batch.models.coefs[m, :size] - before[m, :size]
             np.testing.assert_allclose(moved, step, rtol=1e-9, atol=1e-13)
+
+    def test_a_step_of_many_classes_leaves_all_intercepts_free(self):
+        (rows, _), batch = random_rows(300), classes_batch(3)
+        add_terms_many(batch, rows, np.arange(300) % 3)
+        for array in (batch.models.coefs, batch.curved, batch.fine):
+            array.setflags(write=True)
+        before, gradient, hessian = (
+            array.copy() for array in (batch.models.coefs, batch.gradient, batch.hessian)
+        )
+        advance(batch, penalty=0.5)
+        for m, n in enumerate(2 * SIZES):
+            slope = gradient[m, :n] + 0.5 * np.r_[0.0, 0.0, before[m, 2:n]]
+            step = newton_step(slope, hessian[m, :n, :n], 0.5, n_free=2)
+            reach = np.sqrt(step @ step)
+            share = 1.5 * (1 + np.log(reach / 1.5)) / reach if reach > 1.5 else 1.0
+            np.testing.assert_allclose(batch.step[m, :n], share * step, rtol=1e-9, atol=1e-13)
+            np.testing.assert_allclose(batch.slope[m], share * slope @ step, rtol=1e-9)
 
     def test_a_step_that_went_too_far_is_cut_back_to_where_the_slope_vanishes(self):
         batch = ModelBatch.of(np.ones((1, 1), dtype=bool))
@@ -288,9 +438,9 @@ def plain_logits(models, rows, m):
     return logit
 
 
-def plain_bits(models, rows, labels, m, min_confidence):
+def plain_bits(models, rows, labels, m, thresholds):
     logit = plain_logits(models, rows, m)
-    accepted = 1 / (1 + np.exp(-np.abs(logit))) >= min_confidence
+    accepted = 1 / (1 + np.exp(-np.abs(logit))) >= np.where(logit > 0, thresholds[1], thresholds[0])
     return accepted, accepted & ((logit > 0) == (labels == 1))
 
 
@@ -300,27 +450,37 @@ def as_bits(words, n_rows):
     return bits[:, :n_rows], not bits[:, n_rows:].any()
 
 
-def judge(models, rows, labels, slots, min_confidence, n_slots=None):
+def judge(models, rows, labels, slots, thresholds, n_slots=None, valid=None):
+    """A threshold for each class, or one for both of two."""
+    thresholds = np.broadcast_to(thresholds, models.coefs.shape[1:-1] or 2).copy()
     n_words = -(-rows.shape[1] // 64)
     accepted = np.full((n_slots or len(slots), n_words), 2**64 - 1, dtype=np.uint64)
     correct = accepted.copy()
-    inputs = frozen(rows, labels, models.columns, models.sizes, models.coefs, slots)
-    scratch = np.full(64, np.nan), np.full(64, 7, dtype=np.uint64)
-    deciding.judge_rows(*inputs, min_confidence, accepted, correct, *scratch)
+    valid = np.full(n_words, 2**64 - 1, dtype=np.uint64) if valid is None else valid
+    inputs = frozen(
+        rows, labels, models.columns, models.sizes, models.coefs, slots, thresholds, valid
+    )
+    if models.n_outputs == 1:
+        scratch = np.full(64, np.nan), np.full(64, 7, dtype=np.uint64)
+        deciding.judge_rows(*inputs, accepted, correct, *scratch)
+    else:
+        scratch = np.full((len(thresholds) + 2, 64), np.nan), np.full(64, -7)
+        deciding.judge_rows_many(*inputs, accepted, correct, *scratch)
     return accepted, correct
 
 
 class TestJudgeRows:
+    @pytest.mark.parametrize("thresholds", [(0.75, 0.75), (0.6, 0.9), (0.0, 2.0)])
     @pytest.mark.parametrize("n_rows", [1, 2, 63, 64, 65, 128, 130, 257])
-    def test_bits_equal_the_plain_ones(self, n_rows):
+    def test_bits_equal_the_plain_ones(self, n_rows, thresholds):
         (rows, targets), models = random_rows(n_rows), random_batch().models
         slots, labels = np.random.default_rng(2).permutation(17), targets.astype(np.uint8)
-        words = judge(models, rows, labels, slots, 0.75)
+        words = judge(models, rows, labels, slots, thresholds)
         (accepted, clean_1), (correct, clean_2) = (as_bits(word, n_rows) for word in words)
         assert clean_1
         assert clean_2
         for m, slot in enumerate(slots):
-            wanted = plain_bits(models, rows, labels, m, 0.75)
+            wanted = plain_bits(models, rows, labels, m, thresholds)
             assert accepted[slot].tolist() == wanted[0].tolist()
             assert correct[slot].tolist() == wanted[1].tolist()
 
@@ -349,13 +509,76 @@ class TestJudgeRows:
                 words[m].tolist() for words in together
             ]
 
+    def test_a_bit_that_is_no_row_is_never_accepted(self):
+        (rows, targets), models = random_rows(130), random_batch().models
+        labels, valid = targets.astype(np.uint8), np.array([5, 2**63, 2], dtype=np.uint64)
+        everything = judge(models, rows, labels, np.arange(17), 0.6)
+        for part, whole in zip(
+            judge(models, rows, labels, np.arange(17), 0.6, valid=valid), everything, strict=True
+        ):
+            assert part.tolist() == (whole & valid).tolist()
 
-def plain_exits(accepted, correct, chain):
+
+def models_of_classes(n_classes, seed=12):
+    few = random_batch(seed=seed).models
+    coefs = np.random.default_rng(seed).normal(size=(len(SIZES), n_classes, few.columns.shape[1]))
+    return Models(few.columns, few.sizes, coefs)
+
+
+def plain_likeliest(coefs, columns, rows):
+    """Likeliest class and its probability; logits are added up column by column."""
+    logits = np.repeat(coefs[:, :1], rows.shape[1], axis=1)
+    for i, column in enumerate(columns[1:], start=1):
+        logits = logits + coefs[:, i, None] * rows[column]
+    shares = np.exp(logits - logits.max(axis=0))
+    return shares.argmax(axis=0), 1 / shares.sum(axis=0)
+
+
+class TestJudgeRowsMany:
+    @pytest.mark.parametrize("n_classes", [3, 7])
+    @pytest.mark.parametrize("n_rows", [1, 64, 130])
+    def test_bits_equal_the_plain_ones(self, n_rows, n_classes):
+        (rows, _), models, rng = random_rows(n_rows), models_of_classes(n_classes), np.random
+        slots, labels = (
+            rng.default_rng(2).permutation(17),
+            rng.default_rng(3).integers(0, 3, n_rows),
+        )
+        thresholds = rng.default_rng(4).uniform(0.3, 0.9, size=n_classes)
+        words = judge(models, rows, labels.astype(np.uint8), slots, thresholds)
+        (accepted, clean_1), (correct, clean_2) = (as_bits(word, n_rows) for word in words)
+        assert clean_1
+        assert clean_2
+        for m, slot in enumerate(slots):
+            columns = models.columns[m, : models.sizes[m]]
+            winner, confidence = plain_likeliest(models.coefs[m], columns, rows)
+            wanted = confidence >= thresholds[winner]
+            assert accepted[slot].tolist() == wanted.tolist()
+            assert correct[slot].tolist() == (wanted & (winner == labels)).tolist()
+
+    def test_of_equal_probabilities_the_first_class_wins(self):
+        coefs = np.array([[[0.0], [1.0], [1.0]], [[5.0], [5.0], [5.0]]])
+        models = Models(np.zeros((2, 1), dtype=int), np.ones(2, dtype=int), coefs)
+        labels = np.array([0, 1, 2], dtype=np.uint8)
+        accepted, correct = judge(models, np.ones((1, 3)), labels, np.arange(2), np.full(3, 1 / 3))
+        assert accepted.tolist() == [[0b111], [0b111]]
+        assert correct.tolist() == [[0b010], [0b001]]
+
+
+def plain_exits(accepted, correct, chain, weights=None, blocked=None):
+    """`blocked`: rows that each stage lets pass."""
+    weights = np.ones(accepted.shape[1], dtype=int) if weights is None else weights
     undecided, exits = np.ones(accepted.shape[1], dtype=bool), []
-    for slot in chain:
-        exits.append(((undecided & accepted[slot]).sum(), (undecided & correct[slot]).sum()))
-        undecided &= ~accepted[slot]
+    for j, slot in enumerate(chain):
+        leaving = undecided & accepted[slot] & (True if blocked is None else ~blocked[j])
+        exits.append((weights[leaving].sum(), weights[leaving & correct[slot]].sum()))
+        undecided &= ~leaving
     return np.array(exits).T
+
+
+def words_of(bits):
+    padded = np.zeros((*bits.shape[:-1], -(-bits.shape[-1] // 64) * 64), dtype=bool)
+    padded[..., : bits.shape[-1]] = bits
+    return np.packbits(padded, axis=-1, bitorder="little").view(np.uint64)
 
 
 class TestCountExits:
@@ -364,25 +587,45 @@ class TestCountExits:
         rng = np.random.default_rng(3)
         accepted = rng.random((12, n_rows)) < 0.4
         correct = accepted & (rng.random((12, n_rows)) < 0.7)
-        padded = np.zeros((2, 12, -(-n_rows // 64) * 64), dtype=bool)
-        padded[:, :, :n_rows] = accepted, correct
-        words = np.packbits(padded, axis=2, bitorder="little").view(np.uint64)
+        words = words_of(np.array([accepted, correct]))
         chains, n_stages = rng.integers(0, 12, size=(50, 4)), rng.integers(1, 5, size=50)
         exits, hits = np.full((2, 50, 4), 1000)
-        scratch = np.full(words.shape[2], 7, dtype=np.uint64)
-        inputs = frozen(words[0], words[1], chains, n_stages)
-        deciding.count_exits(*inputs, exits, hits, scratch)
+        scratch = np.full((2, words.shape[2]), 7, dtype=np.uint64)
+        unweighted = np.zeros(0, dtype=np.int64), np.zeros((0, words.shape[2]), dtype=np.uint64)
+        designs = np.zeros((50, 0), dtype=np.int16)
+        inputs = frozen(words[0], words[1], *unweighted, designs, chains, n_stages)
+        deciding.count_exits(*inputs, exits, hits, *scratch)
         for d, n in enumerate(n_stages):
             wanted = np.zeros((2, 4), dtype=int)
             wanted[:, :n] = plain_exits(accepted, correct, chains[d, :n])
             assert [exits[d].tolist(), hits[d].tolist()] == (wanted + 1000).tolist()
 
+    @pytest.mark.parametrize("n_features", [0, 5])
+    def test_weights_and_gaps_equal_the_plain_ones(self, n_features):
+        rng = np.random.default_rng(13)
+        accepted = rng.random((12, 256)) < 0.4
+        correct, gaps = (
+            accepted & (rng.random((12, 256)) < 0.7),
+            rng.random((n_features, 256)) < 0.2,
+        )
+        weights, designs = rng.integers(1, 9, size=4), rng.integers(-1, 4, size=(50, n_features))
+        chains, n_stages = rng.integers(0, 12, size=(50, 4)), rng.integers(1, 5, size=50)
+        exits, hits = np.zeros((2, 50, 4), dtype=np.int64)
+        tables = words_of(accepted), words_of(correct), weights, words_of(gaps)
+        inputs = frozen(*tables, designs.astype(np.int16), chains, n_stages)
+        deciding.count_exits(*inputs, exits, hits, *np.full((2, 4), 7, dtype=np.uint64))
+        for d, n in enumerate(n_stages):
+            blocked = [gaps[designs[d] == j].any(axis=0) for j in range(n)]
+            wanted = plain_exits(accepted, correct, chains[d, :n], weights.repeat(64), blocked)
+            assert [exits[d, :n].tolist(), hits[d, :n].tolist()] == wanted.tolist()
+
 
 def decide(X, mean, inverse, models, min_confidence):
     stage, winner = np.full((2, len(X)), -1)
     confidence = np.full(len(X), np.nan)
-    inputs = frozen(X, mean, inverse, models.columns, models.sizes, models.coefs)
-    deciding.decide_rows(*inputs, min_confidence, 0, len(models.sizes), stage, winner, confidence)
+    thresholds = np.broadcast_to(min_confidence, 2).copy()
+    inputs = frozen(X, mean, inverse, models.columns, models.sizes, models.coefs, thresholds)
+    deciding.decide_rows(*inputs, 0, len(models.sizes), stage, winner, confidence)
     return stage, winner, confidence
 
 
@@ -404,14 +647,14 @@ def plain_decisions(X, mean, inverse, models, min_confidence):
     n_stages = len(models.sizes)
     logits = np.array([plain_logits(models, rows, j) for j in range(n_stages)])
     confidence = 1 / (1 + np.exp(-np.abs(logits)))
-    sure = confidence >= min_confidence
+    sure = confidence >= np.broadcast_to(min_confidence, 2)[(logits > 0).astype(int)]
     stage = np.where(sure.any(axis=0), sure.argmax(axis=0), n_stages)
     seen = np.minimum(stage, n_stages - 1), np.arange(len(X))
     return stage, (logits[seen] > 0).astype(int), confidence[seen]
 
 
 class TestDecideRows:
-    @pytest.mark.parametrize("min_confidence", [0.5, 0.6, 0.8, 0.99])
+    @pytest.mark.parametrize("min_confidence", [0.5, 0.6, 0.8, 0.99, (0.55, 0.8), (1.5, 0.4)])
     @pytest.mark.parametrize("n_stages", [1, 2, 3, 9])
     def test_decisions_equal_the_plain_ones(self, n_stages, min_confidence):
         given = *random_cascade(n_stages), min_confidence
@@ -448,6 +691,106 @@ class TestDecideRows:
             accepted, correct = (as_bits(word, len(X))[0][0] for word in words)
             assert accepted.tolist() == (stage == 0).tolist()
             assert correct.tolist() == ((stage == 0) & (winner == labels)).tolist()
+
+
+def cascade_of_classes(n_classes, n_stages=3):
+    """A random cascade of so many classes; of two, as one output."""
+    X, mean, inverse, models = random_cascade(n_stages)
+    if n_classes > 2:
+        shape = n_stages, n_classes, models.coefs.shape[1]
+        coefs = np.random.default_rng(14).normal(size=shape)
+        models = Models(models.columns, models.sizes, coefs)
+    return X, mean, inverse, models
+
+
+def plain_decisions_many(X, mean, inverse, models, thresholds, skips):
+    """Row by row and stage by stage."""
+    rows = np.vstack([np.ones(len(X)), ((X - mean) * inverse).T])
+    stage, winner, confidence = (
+        np.full(len(X), len(models.sizes)),
+        np.zeros(len(X)),
+        np.full(len(X), np.nan),
+    )
+    for j, size in enumerate(models.sizes):
+        coefs = models.coefs[j]
+        if models.n_outputs == 1:
+            coefs = np.vstack([0 * coefs, coefs])
+        likeliest, surety = plain_likeliest(coefs, models.columns[j, :size], rows)
+        open_ = (stage == len(models.sizes)) & ~skips[:, j]
+        winner[open_], confidence[open_] = likeliest[open_], surety[open_]
+        stage[open_ & (surety >= thresholds[likeliest])] = j
+    return stage, winner, confidence
+
+
+class TestDecideRowsMany:
+    @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+    @pytest.mark.parametrize("n_classes", [2, 3, 6])
+    def test_decisions_equal_the_plain_ones(self, n_classes, share):
+        given = cascade_of_classes(n_classes)
+        rng = np.random.default_rng(15)
+        thresholds, skips = rng.uniform(0.5, 0.8, size=n_classes), rng.random((300, 3)) < share
+        found = given[3].decide(*frozen(*given[:3], thresholds), 0, 3, *frozen(skips))
+        plain = plain_decisions_many(*given, thresholds, skips)
+        assert found[0].tolist() == plain[0].tolist()
+        assert found[1].tolist() == plain[1].tolist()
+        np.testing.assert_allclose(found[2], plain[2], rtol=1e-15, atol=0)
+        assert np.isnan(found[2]).tolist() == skips.all(axis=1).tolist()
+
+    def test_without_skips_two_classes_are_decided_as_by_the_quick_kernel(self):
+        X, mean, inverse, models = random_cascade(4)
+        thresholds, never = np.array([0.6, 0.7]), np.zeros((300, 4), dtype=bool)
+        quick = models.decide(X, mean, inverse, thresholds, 1, 4)
+        slow = models.decide(X, mean, inverse, thresholds, 1, 4, never)
+        assert [part.tobytes() for part in quick] == [part.tobytes() for part in slow]
+
+    @pytest.mark.parametrize("n_classes", [3, 5])
+    def test_rows_are_decided_and_judged_alike_even_at_ties(self, n_classes):
+        X, mean, inverse, models = cascade_of_classes(n_classes, n_stages=1)
+        rows = np.vstack([np.ones(len(X)), ((X - mean) * inverse).T])
+        labels = np.random.default_rng(5).integers(0, n_classes, size=len(X)).astype(np.uint8)
+        nothing = np.zeros(n_classes)
+        for tie in models.decide(X, mean, inverse, nothing, 0, 1)[2][:100]:
+            thresholds = np.full(n_classes, tie)
+            stage, winner, _ = models.decide(X, mean, inverse, thresholds, 0, 1)
+            words = judge(models, rows, labels, np.array([0]), thresholds)
+            accepted, correct = (as_bits(word, len(X))[0][0] for word in words)
+            assert accepted.tolist() == (stage == 0).tolist()
+            assert correct.tolist() == ((stage == 0) & (winner == labels)).tolist()
+
+    def test_a_row_is_decided_alike_alone_and_among_others(self):
+        X, mean, inverse, models = cascade_of_classes(3)
+        thresholds = np.full(3, 0.6)
+        together = np.array(models.decide(X, mean, inverse, thresholds, 0, 3))
+        alone = [models.decide(X[[r]], mean, inverse, thresholds, 0, 3) for r in range(len(X))]
+        assert np.array(alone)[:, :, 0].T.tolist() == together.tolist()
+
+
+class TestProbabilities:
+    @pytest.mark.parametrize("n_classes", [2, 3, 6])
+    def test_the_largest_is_the_confidence_to_the_last_bit(self, n_classes):
+        X, mean, inverse, models = cascade_of_classes(n_classes)
+        for j in range(3):
+            found = models.probabilities(*frozen(X, mean, inverse), j)
+            stage, winner, confidence = models.decide(
+                X, mean, inverse, np.full(n_classes, 2.0), j, j + 1
+            )
+            assert (stage == 3).all()
+            assert found.max(axis=1).tobytes() == confidence.tobytes()
+            assert found.argmax(axis=1).tolist() == winner.tolist()
+
+    @pytest.mark.parametrize("n_classes", [2, 3, 6])
+    def test_they_equal_the_plain_ones(self, n_classes):
+        X, mean, inverse, models = cascade_of_classes(n_classes, n_stages=1)
+        rows = np.vstack([np.ones(len(X)), ((X - mean) * inverse).T])
+        coefs = models.coefs[0] if n_classes > 2 else np.vstack([0 * models.coefs, models.coefs])
+        shares = np.exp(coefs @ rows[models.columns[0]])
+        found = models.probabilities(X, mean, inverse, 0)
+        np.testing.assert_allclose(found, (shares / shares.sum(axis=0)).T, rtol=1e-12, atol=1e-15)
+
+    def test_the_exponential_is_accurate_to_the_last_place_or_two(self):
+        for x in np.linspace(0, 690, 501):
+            exact = float(np.exp(-np.longdouble(x)))
+            assert abs(deciding.exp_of_minus(x) - exact) <= 2 * np.spacing(exact)
 
 
 def random_keys(n_keys, n_words, seed=6):

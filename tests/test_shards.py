@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
 from banks import coefs_of, logistic_bank, sure
 from chains import Chains
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from emsco.design import compress
 from emsco.kernels import fitting
@@ -93,6 +96,14 @@ class RemoteShard:
     def __init__(self, local):
         self._local, self.wire = local, Wire()
         self.table = RemoteTable(local.table, self.wire)
+
+    @property
+    def word_weights(self):
+        return self._over(self._local.word_weights)[0]
+
+    @property
+    def gaps(self):
+        return self._over(self._local.gaps)[0]
 
     def add_terms(self, batch, live):
         theirs, live = self.wire.over(batch, live)
@@ -184,3 +195,130 @@ class TestRemote:
         assert coefs_counts_and_bits(mixed) == coefs_counts_and_bits(
             self.split_of(lambda shard: shard)
         )
+
+
+def problem_of_classes(n_classes=3, n_rows=900, seed=3):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, size=n_rows).astype(np.uint8)
+    return rng.normal(size=(n_rows, 7)) + rng.normal(size=(n_classes, 7))[y], y
+
+
+def bits_and_counts(shards, models, thresholds, designs=None):
+    """Bits of models that stand for a chain of nested subsets, and counts of that one design."""
+    exits, hits = np.zeros((2, 1, len(models.sizes)), dtype=np.int64)
+    chain, n_stages = np.arange(len(models.sizes))[None], np.array([len(models.sizes)])
+    for shard in shards:
+        shard.reserve(len(models.sizes))
+        shard.judge(models, chain[0], thresholds)
+        shard.add_counts(chain, n_stages, exits, hits, designs)
+    bits = np.concatenate([shard.bits(chain[0]) for shard in shards], axis=2)
+    return bits, exits[0].tolist(), hits[0].tolist()
+
+
+class TestClasses:
+    def test_cuts_and_kinds_of_shards_change_no_bit(self):
+        X, y = problem_of_classes()
+        train, held_out, found = np.arange(600), np.arange(600, 900), []
+        scaling, nested = Scaling.learn(X[train]), np.tri(7, dtype=bool)
+        for rows_per_shard, wrap in [(2**20, iter), (256, iter), (256, partial(map, RemoteShard))]:
+            cut = cut_shards(X, y, train, held_out, scaling, rows_per_shard, n_classes=3)
+            shards = list(wrap(cut))
+            models = LogisticFits(shards, 7, 600, n_classes=3).fit(nested)
+            bits, *counts = bits_and_counts(shards, models, np.array([0.5, 0.6, 0.7]))
+            found.append((models.spread(7).tobytes(), bits.tolist(), counts))
+        assert found[0] == found[1] == found[2]
+
+    def test_rows_of_a_likely_class_are_held_to_that_classs_threshold(self):
+        X, y = problem_of_classes()
+        rows = np.arange(900)
+        shards = cut_shards(X, y, rows, rows, Scaling.learn(X), n_classes=3)
+        models = LogisticFits(shards, 7, 900, n_classes=3).fit(np.ones((1, 7), dtype=bool))
+        scaling = Scaling.learn(X)
+        p = models.probabilities(X, scaling.mean, scaling.inverse, 0)
+        thresholds = np.array([0.4, 2.0, 0.8])
+        _, exits, hits = bits_and_counts(shards, models, thresholds)
+        wanted = p.max(axis=1) >= thresholds[p.argmax(axis=1)]
+        assert exits == [wanted.sum()]
+        assert hits == [(wanted & (p.argmax(axis=1) == y)).sum()]
+
+
+class TestWeights:
+    @settings(deadline=None, max_examples=40, derandomize=True)
+    @given(
+        counts=st.lists(
+            st.sampled_from([0, 1, 1, 1, 2, 3, 7, 1000, 2**40]), min_size=1, max_size=300
+        ),
+        n_classes=st.sampled_from([2, 3]),
+    )
+    def test_a_held_out_row_counts_as_often_as_it_is_said_to(self, counts, n_classes):
+        X, y = problem_of_classes(n_classes, n_rows=300)
+        counts = np.array(counts)
+        held_out, every = np.arange(len(counts)), np.ones(300, dtype=np.int64)
+        every[: len(counts)] = counts
+        shards = cut_shards(
+            X, y, np.arange(300), held_out, Scaling.learn(X), 128, n_classes=n_classes, counts=every
+        )
+        models = LogisticFits(shards, 7, 300, n_classes=n_classes).fit(np.tri(7, dtype=bool)[2:5])
+        _, exits, hits = bits_and_counts(shards, models, np.full(n_classes, 0.7))
+        scaling = Scaling.learn(X)
+        stage, winner, _ = models.decide(
+            X[held_out], scaling.mean, scaling.inverse, np.full(n_classes, 0.7), 0, 3
+        )
+        right = winner == y[held_out]
+        assert exits == [counts[stage == j].sum() for j in range(3)]
+        assert hits == [counts[(stage == j) & right].sum() for j in range(3)]
+
+    def test_rows_that_count_once_take_the_words_they_take_unweighted(self):
+        X, y = problem()
+        rows = np.arange(2000)
+        (plain,) = cut_shards(X, y, rows, rows, Scaling.learn(X))
+        (once,) = cut_shards(X, y, rows, rows, Scaling.learn(X), counts=np.ones(2000, dtype=int))
+        models = LogisticFits([plain], 7, 2000).fit(np.tri(7, dtype=bool))
+        bits = [bits_and_counts([shard], models, np.full(2, 0.7))[0] for shard in (plain, once)]
+        assert bits[0].tolist() == bits[1].tolist()
+        assert plain.word_weights.tolist() == once.word_weights.tolist() == [1] * 32
+
+    def test_many_different_counts_take_few_words(self):
+        X, y = problem(1000)
+        rows, counts = np.arange(1000), np.random.default_rng(0).integers(0, 2**20, size=1000)
+        (shard,) = cut_shards(X, y, rows, rows, Scaling.learn(X), counts=counts)
+        assert len(shard.word_weights) <= 20 * -(-1000 // 64)
+
+    def test_training_rows_of_weight_0_are_as_good_as_absent(self):
+        X, y = problem_of_classes()
+        weights = np.random.default_rng(1).choice([0.0, 0.5, 2.0], size=900)
+        rows, kept = np.arange(900), np.flatnonzero(weights)
+        found = []
+        for train in (rows, kept):
+            scaling = Scaling.learn(X[train], weights[train])
+            shards = cut_shards(X, y, train, rows, scaling, n_classes=3, weights=weights)
+            fits = LogisticFits(shards, 7, weights.sum(), n_classes=3)
+            found.append(fits.fit(np.tri(7, dtype=bool)).spread(7).tobytes())
+        assert found[0] == found[1]
+
+
+class TestGaps:
+    @pytest.mark.parametrize("counts", [None, np.arange(2000) % 3])
+    def test_a_row_passes_a_stage_that_buys_what_it_lacks(self, counts):
+        X, y = problem()
+        rng, rows, scaling = np.random.default_rng(4), np.arange(2000), Scaling.learn(X)
+        gaps = rng.random((2000, 3)) < 0.2
+        shards = cut_shards(X, y, rows, rows, scaling, 512, counts=counts, gaps=gaps)
+        designs = np.array([[1, 0, -1]], dtype=np.int16)
+        models = LogisticFits(shards, 7, 2000).fit(np.tri(7, dtype=bool)[[2, 5]])
+        _, exits, hits = bits_and_counts(shards, models, np.full(2, 0.7), designs)
+        stage, winner, _ = models.decide(
+            X, scaling.mean, scaling.inverse, np.full(2, 0.7), 0, 2, gaps[:, [1, 0]]
+        )
+        count = np.ones(2000, dtype=int) if counts is None else counts
+        assert exits == [count[stage == j].sum() for j in range(2)]
+        assert hits == [count[(stage == j) & (winner == y)].sum() for j in range(2)]
+
+    def test_bits_of_gaps_stand_where_the_rows_do(self):
+        X, y = problem(100)
+        rows, gaps = np.arange(100), np.random.default_rng(5).random((100, 4)) < 0.5
+        (shard,) = cut_shards(X, y, rows, rows, Scaling.learn(X), gaps=gaps)
+        bits = np.unpackbits(shard.gaps.view(np.uint8), axis=1, bitorder="little")
+        assert bits[:, :100].tolist() == gaps.T.astype(int).tolist()
+        assert not bits[:, 100:].any()
+        assert cut_shards(X, y, rows, rows, Scaling.learn(X))[0].gaps.shape == (0, 2)

@@ -96,9 +96,7 @@ class _HeldOutFraction:
                 stacklevel=5,
             )
         many = np.flatnonzero(sizes[labels] > 1)
-        splitter = StratifiedShuffleSplit(
-            n_splits=1, test_size=self.share, random_state=self.seed
-        )
+        splitter = StratifiedShuffleSplit(n_splits=1, test_size=self.share, random_state=self.seed)
         for train, held_out in splitter.split(X[many], labels[many], groups):
             once = np.flatnonzero(sizes[labels] == 1)
             yield np.concatenate([many[train], once]), many[held_out]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from emsco._typing import AnyArray, FloatArray
-from emsco.cascade.case import NEVER_SURE, brief, budget_reason
+from emsco._typing import AnyArray, BoolArray, FloatArray
+from emsco.cascade.case import NEVER_SURE, budget_reason
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
-from emsco.errors import DataError
-from emsco.rows import LARGEST, NUMBERS, column_names, what_is_wrong
+from emsco.encoding import Encoding, answer_rows
+from emsco.rows import LARGEST, what_is_wrong
 
 __all__ = ["Batch"]
 
@@ -60,57 +59,23 @@ class Batch:
         return [self.all_ids[i] for i in self._undecided]
 
     def give(self, table: Any) -> None:
-        """Take the needed features of the undecided rows, in their order.
+        """Take what is needed of the undecided rows, in their order.
 
-        A row with a value that its column cannot have is rejected; the others go on. So is a row
-        with a gap, where gaps are refused.
+        A row with a value that its column cannot have is rejected, as is one with a gap where
+        gaps are refused; the others go on.
         """
-        encode = self._numbers if self._stages.encoding.is_plain else self._encoded
-        values, lacking = encode(table)
-        for i, reason in lacking.items():
-            self.failures.append(reason)
-            self._end(self._undecided[i : i + 1], reason)
-        usable = np.delete(np.arange(len(values)), list(lacking))
+        encoding = self._stages.encoding.only(self._stages.buys[self._passed])
+        values = answer_rows(encoding, table, len(self._undecided))
+        refused = ~(np.abs(values) <= LARGEST)  # written so that NaN fails too
+        if encoding.gaps != "refuse":
+            refused &= ~np.isnan(values)
+        for i in np.flatnonzero(refused.any(axis=1)):
+            self.failures.append(self._lacking(encoding, values[i], refused[i]))
+            self._end(self._undecided[i : i + 1], self.failures[-1])
+        usable = ~refused.any(axis=1)
         rows = self._undecided[usable]
         self._rows[rows[:, None], self._stages.inputs[self._passed]] = values[usable]
         self._judge(rows)
-
-    def _numbers(self, table: Any) -> tuple[FloatArray, dict[int, str]]:
-        """Inputs of the undecided rows where each is a column of numbers; why rows have none."""
-        columns = [_column_values(*column) for column in self._answer(table)]
-        values = np.column_stack(columns)
-        usable = (np.abs(values) <= LARGEST).all(axis=1)  # written so that NaN fails too
-        return values, {int(i): self._lacking(values[i]) for i in np.flatnonzero(~usable)}
-
-    def _encoded(self, table: Any) -> tuple[FloatArray, dict[int, str]]:
-        """The same for any columns, row by row."""
-        names, stage = self.needs, self._passed
-        columns = [_array(_native(column)).tolist() for column, _ in self._answer(table)]
-        values = np.full((len(self._undecided), len(self._stages.inputs[stage])), np.nan)
-        lacking = {}
-        for i, row in enumerate(zip(*columns, strict=True)):
-            try:
-                given = dict(zip(names, row, strict=True))
-                values[i] = self._stages.encoding.row(given, self._stages.buys[stage])
-            except DataError as error:
-                lacking[i] = f"stage {stage + 1}: {str(error).rstrip('.')}"
-        return values, lacking
-
-    def _answer(self, table: Any) -> list[tuple[Any, str]]:
-        """Columns of what a source has answered, with their names, as long as they must be."""
-        n_rows = len(self._undecided)
-        try:
-            columns = _columns(table, self.needs)
-            lengths = [len(column) for column, _ in columns]
-        except DataError:
-            raise
-        except Exception as error:  # whatever a table of a source's own making may raise
-            raise DataError(
-                f"acquire must return a table, got {brief(table)} ({error})."
-            ) from error
-        if wrong := [length for length in lengths if length != n_rows]:
-            raise DataError(f"acquire must return {n_rows} rows, one per id, got {wrong[0]}.")
-        return columns
 
     def reject(self, reason: str) -> None:
         """End all rows that are still undecided, without a label."""
@@ -159,55 +124,9 @@ class Batch:
     def _end(self, rows: AnyArray, reason: str) -> None:
         self._reasons[rows] = reason
 
-    def _lacking(self, values: FloatArray) -> str:
-        first = int(np.argmin(np.abs(values) <= LARGEST))
-        value = float(values[first])
-        got = "no number" if np.isnan(value) else what_is_wrong(value)[1]
-        return f"stage {self._passed + 1} got {got} for {self.needs[first]!r}"
-
-
-def _columns(table: Any, names: tuple[str, ...]) -> list[tuple[Any, str]]:
-    """Columns of a 2-D array, a data frame, or a mapping of names to values."""
-    if isinstance(table, Mapping) or hasattr(table, "columns"):
-        known = list(table) if isinstance(table, Mapping) else column_names(table)
-        if missing := [name for name in names if name not in known]:
-            raise DataError(f"acquire must return a column {missing[0]!r}, got {brief(known)}.")
-        return [(table[name], name) for name in names]
-    array = _array(table)
-    if array.ndim != 2 or array.shape[1] != len(names):
-        raise DataError(
-            f"acquire must return a table with the columns {', '.join(map(repr, names))}, "
-            f"got {f'shape {array.shape}' if array.ndim else brief(table)}."
-        )
-    return [(array[:, i], name) for i, name in enumerate(names)]
-
-
-def _native(column: Any) -> Any:
-    return column.to_numpy() if hasattr(column, "to_numpy") else column
-
-
-def _column_values(column: Any, name: str) -> FloatArray:
-    """Numbers of a column; NaN for what is missing or no number."""
-    array = _array(_native(column))
-    if array.ndim != 1:
-        raise DataError(f"acquire must return one value per row for {name!r}, got {array.shape}.")
-    if array.dtype.kind in "fiub":
-        return array.astype(np.float64)
-    if array.dtype.kind != "O":  # text, dates, complex numbers
-        return np.full(len(array), np.nan)
-    return np.array([_number(value) for value in array], dtype=np.float64)
-
-
-def _array(values: Any) -> AnyArray:
-    """Values as an array, each for itself: text beside a number must not make it text."""
-    if np.ma.isMaskedArray(values):
-        values = np.ma.filled(values.astype(object), None)
-    return np.asarray(values, dtype=object if isinstance(values, (list, tuple)) else None)
-
-
-def _number(value: Any) -> float:
-    """A number as float64; NaN for what is none, infinity for what is too large for one."""
-    try:
-        return float(value) if isinstance(value, NUMBERS) else math.nan
-    except OverflowError:
-        return math.inf
+    def _lacking(self, encoding: Encoding, values: FloatArray, refused: BoolArray) -> str:
+        first = int(np.argmax(refused))
+        value, column = float(values[first]), encoding.input_columns[first]
+        kind = "value" if encoding.kinds[column] == "category" else "number"
+        got = f"no {kind}" if np.isnan(value) else what_is_wrong(value)[1]
+        return f"stage {self._passed + 1} got {got} for {column!r}"

@@ -130,6 +130,11 @@ class Encoding:
         return tuple(name for code in self.codes for name in code.input_names)
 
     @cached_property
+    def input_columns(self) -> tuple[str, ...]:
+        """The column of each input."""
+        return tuple(code.name for code in self.codes for _ in range(code.n_inputs))
+
+    @cached_property
     def input_feature(self) -> IntArray:
         """The feature of each input, by position; locked."""
         widths = [code.n_inputs for code in self.codes]
@@ -319,5 +324,4 @@ class Encoding:
                         raise DataError(
                             f"{what} must have no gaps, got one in column {code.name!r}, row {row}."
                         )
-        names = tuple(code.name for code in self.codes for _ in range(code.n_inputs))
-        check_finite(rows, names, what, first_row, gaps=self.gaps != "refuse")
+        check_finite(rows, self.input_columns, what, first_row, gaps=self.gaps != "refuse")

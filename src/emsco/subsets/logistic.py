@@ -85,7 +85,7 @@ class LogisticFits:
                 return batch
             for shard in self._shards:
                 shard.add_terms(batch, live)
-            live = live[: self._advance(batch, sizes, live)]
+            live = live[: self._advance(batch, places, sizes, live)]
         from sklearn.exceptions import ConvergenceWarning  # cascades decide without it
 
         warnings.warn(
@@ -111,13 +111,15 @@ class LogisticFits:
             batch.hessian,
         )
 
-    def _advance(self, batch: ModelBatch, sizes: IntArray, live: IntArray) -> int:
+    def _advance(self, batch: ModelBatch, places: IntArray, sizes: IntArray, live: IntArray) -> int:
         """Step with the live models; how many go on, first in `live`."""
         n_live: int = load("stepping").advance_models(
             self._penalty,
             batch.n_directions,
             self._tolerance,
+            self._at_zero[1],
             live,
+            places,
             sizes,
             batch.models.coefs,
             batch.gradient,

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from emsco._typing import BoolArray, FloatArray, IntArray
+from emsco.kernels import load
 
 __all__ = ["ModelBatch", "Models", "n_outputs_of", "orthonormal_basis"]
 
@@ -61,6 +62,64 @@ class Models:
         else:
             out[model, :, column] = self.coefs.transpose(0, 2, 1)[used]
         return out
+
+    def decide(
+        self,
+        rows: FloatArray,
+        mean: FloatArray,
+        inverse: FloatArray,
+        thresholds: FloatArray,
+        first: int,
+        end: int,
+        skips: BoolArray | None = None,
+    ) -> tuple[IntArray, IntArray, FloatArray]:
+        """Send rows through models as the stages of a cascade, as held-out rows are judged.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_inputs)
+            Without gaps.
+        mean, inverse : ndarray of shape (n_inputs,)
+            How inputs are standardised: a `Scaling`'s mean and inverse.
+        thresholds : ndarray of shape (n_classes,)
+        first, end : int
+            The first stage, and the one after the last.
+        skips : ndarray of shape (n_rows, n_stages), optional
+            Stages that do not judge a row.
+
+        Returns
+        -------
+        stage, winner, confidence : ndarray of shape (n_rows,)
+            Where a row leaves, or the number of stages where it does not; the likeliest class and
+            its probability at the last stage that judged it, 0 and NaN where none did.
+        """
+        stage, winner = np.empty((2, len(rows)), dtype=np.int64)
+        out = stage, winner, np.empty(len(rows))
+        given = rows, mean, inverse, self.columns, self.sizes
+        if self.n_outputs == 1 and skips is None and first < end:
+            load("deciding").decide_rows(*given, self.coefs, thresholds, first, end, *out)
+            return out
+        if skips is None:
+            skips = np.zeros((0, len(self.sizes)), dtype=np.bool_)
+        coefs = self._coefs_by_output
+        load("deciding").decide_rows_many(*given, coefs, thresholds, skips, first, end, *out)
+        return out
+
+    def probabilities(
+        self, rows: FloatArray, mean: FloatArray, inverse: FloatArray, stage: int
+    ) -> FloatArray:
+        """Probabilities of all classes at one stage, shape (n_rows, n_classes).
+
+        The largest is the confidence that `decide` finds there, to the last bit.
+        """
+        found: FloatArray = load("deciding").probabilities_of(
+            rows, mean, inverse, self.columns, self.sizes, self._coefs_by_output, stage
+        )
+        return found
+
+    @property
+    def _coefs_by_output(self) -> FloatArray:
+        return self.coefs[:, None, :] if self.coefs.ndim == 2 else self.coefs
 
 
 def n_outputs_of(n_classes: int) -> int:
@@ -137,7 +196,7 @@ class ModelBatch:
         """Places of each model's parameters among those of a full model, and how many it has."""
         columns, n = self.models.columns, self.n_directions
         places = columns[:, :, None] * n + np.arange(n)
-        return places.reshape(len(columns), -1), self.models.sizes * n
+        return places.reshape(self.models.coefs.shape), self.models.sizes * n
 
     @property
     def fitted(self) -> Models:
