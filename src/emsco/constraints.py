@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -115,7 +116,7 @@ class Blocks:
 
         position = {name: i for i, name in enumerate(names)}
         for part in (constraints.first, *constraints.together):
-            for one, other in zip(part, part[1:], strict=False):
+            for one, other in pairwise(part):
                 low, high = sorted((root(position[one]), root(position[other])))
                 lead[high] = low
         numbers: dict[int, int] = {}

@@ -120,8 +120,13 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         other is taken from there. An exact search goes on with its first designs and proves
         anew; time_limit counts anew. The folder is left in place: delete it when you have what
         you wanted.
+    cache : str, path or None
+        Folder that keeps what the fitted classifiers of an `estimator` say about held-out rows, so
+        that another fit on the same rows and splits, at other thresholds or costs or with another
+        search, need not fit them again.
     n_jobs : int or None
-        Threads, as in joblib: None is 1, -1 is all. The result does not depend on it.
+        Threads (for an `estimator`, processes), as in joblib: None is 1, -1 is all. The result
+        does not depend on it.
     random_state : int, RandomState or None
     verbose : int
         1 shows a progress bar.
@@ -184,6 +189,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         memory_limit: int | str = "1GiB",
         time_limit: float | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
+        cache: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -214,6 +220,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.memory_limit = memory_limit
         self.time_limit = time_limit
         self.checkpoint = checkpoint
+        self.cache = cache
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -420,8 +427,8 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_choice("search", self.search, ("auto", "exact", "evolution", "paper"))
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, 0, np.inf, "()")
-        if self.checkpoint is not None:
-            _check_path("checkpoint", self.checkpoint)
+        for name in ("checkpoint", "cache"):
+            _check_path(name, getattr(self, name))
         check_whole("verbose", self.verbose, 0)
         check_preference(self.prefer)
         for name in ("refit", "allow_exclusion"):
@@ -454,6 +461,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             memory_bytes("memory_limit", self.memory_limit),
             effective_n_jobs(self.n_jobs),
             seed,
+            self.cache,
         )
 
     def _draw_seed(self) -> int:
@@ -498,10 +506,11 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _search(
         self, bank: SubsetBank, evaluator: Evaluator, settings: PaperSettings, rng: Generator
     ) -> SearchResult:
+        may_prove = self.search in ("auto", "exact")  # else nobody asks how long that would take
         problem = Problem(
             evaluator,
             evaluator.costs.costs,
-            n_train=bank.engine.n_train,
+            seconds_per_fit=bank.engine.seconds_per_fit() if may_prove else 0.0,
             capacity=bank.capacity,
             memory_limit=memory_bytes("memory_limit", self.memory_limit),
             n_jobs=effective_n_jobs(self.n_jobs),
@@ -524,7 +533,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
 
 def _check_path(name: str, value: Any) -> None:
-    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+    if value is not None and (not isinstance(value, (str, os.PathLike)) or not os.fspath(value)):
         raise ParameterError(f"{name} must be the path of a folder or None, got {value!r}.")
 
 

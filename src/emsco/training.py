@@ -14,6 +14,7 @@ from emsco.cascade import EstimatorClassifiers, LinearClassifiers, StageClassifi
 from emsco.costs import FeatureCosts
 from emsco.encoding import Encoding
 from emsco.errors import ParameterError
+from emsco.files import PathLike
 from emsco.parameters import check_choice, check_number
 from emsco.splits import Split
 from emsco.subsets.bank import SubsetBank
@@ -80,6 +81,8 @@ class StageRecipe:
     memory_limit, n_jobs : int
     seed : int
         Of what is random in fits and in the choice of calibrating rows.
+    cache : path or None
+        Folder that keeps what fitted estimators say about held-out rows.
     """
 
     estimator: Any
@@ -88,6 +91,7 @@ class StageRecipe:
     memory_limit: int
     n_jobs: int
     seed: int
+    cache: PathLike | None = None
 
     @classmethod
     def of(
@@ -99,6 +103,7 @@ class StageRecipe:
         memory_limit: int,
         n_jobs: int,
         seed: int,
+        cache: PathLike | None = None,
     ) -> StageRecipe:
         """The same, checked."""
         if estimator is not None:
@@ -106,7 +111,12 @@ class StageRecipe:
         if calibration is not None:
             check_choice("calibration", calibration, KINDS)
         _check_class_weight(class_weight, classes)
-        return cls(estimator, calibration, class_weight, memory_limit, n_jobs, seed)
+        if cache is not None and estimator is None:
+            raise ParameterError(
+                "cache must be None where estimator is None, because logistic regressions are "
+                f"fitted faster than they are read, got {str(cache)!r}."
+            )
+        return cls(estimator, calibration, class_weight, memory_limit, n_jobs, seed, cache)
 
     def values(self) -> dict[str, Any]:
         """What identifies the recipe, as plain values."""
@@ -222,7 +232,7 @@ class StageRecipe:
         }
         if self.estimator is None:
             return CalibratedFits(**common)
-        return EstimatorFits(self.estimator, **common, n_jobs=self.n_jobs)
+        return EstimatorFits(self.estimator, **common, n_jobs=self.n_jobs, cache=self.cache)
 
     def _fit_weights(self, data: TrainingData, train: IntArray) -> FloatArray | None:
         """How much each row counts in a fit: sample weight times class weight."""

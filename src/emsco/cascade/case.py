@@ -175,7 +175,10 @@ class Case:
         while left and case.needs:
             if missing := [name for name in case.needs if name not in left]:
                 raise FileError(f"the case must hold all that a stage buys, got no {missing[0]!r}.")
-            case.give({name: left.pop(name) for name in case.needs})
+            try:
+                case.give({name: left.pop(name) for name in case.needs})
+            except DataError as error:
+                raise FileError(f"the case must hold values it can have: {error}") from None
         if left:
             raise FileError(f"the case must hold what was asked for, got {next(iter(left))!r} too.")
         reason = None if fields.get("rejected") is None else fields.text("rejected")

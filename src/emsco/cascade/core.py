@@ -340,7 +340,7 @@ def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
         raise DataError("sample_weight must be numbers, got something else.") from None
     if given.shape != (n_rows,):
         raise DataError(
-            f"sample_weight must have one weight for each of {n_rows} rows, got shape {given.shape}."
+            f"sample_weight must have a weight for each of {n_rows} rows, got shape {given.shape}."
         )
     bad = np.flatnonzero(~((given >= 0) & np.isfinite(given)))
     if bad.size:

@@ -239,9 +239,8 @@ class ParetoFront(Sequence[ParetoPoint]):
         """A table of the first points."""
         shown = 10
         proof = ", proven" if self.proven else ""
-        lines = [
-            f"ParetoFront of {len(self)} points on {self.points[0].n_rows:.10g} held-out rows{proof}"
-        ]
+        n_rows = f"{self.points[0].n_rows:.10g}"
+        lines = [f"ParetoFront of {len(self)} points on {n_rows} held-out rows{proof}"]
         lines.append("  #  coverage  accuracy       cost  design")
         for i, point in enumerate(self.points[:shown]):
             objectives = f"{point.coverage:8.3f}  {point.accuracy:8.3f}  {point.cost:9.6g}"

@@ -26,7 +26,6 @@ from emsco.search.ties import LandscapeTies
 __all__ = ["Problem", "SearchPlan", "Watcher", "plan_search"]
 
 # Seconds on one core, good to a factor of a few: benchmarks/search.py, landscapes and every.
-_PER_FIT = 6e-9  # for each training row and feature
 _PER_DESIGN = 15e-9
 _PER_DESIGN_EXCLUDING = 45e-9  # where features may be left out, bounds are weaker
 _PER_CHAIN = 40e-9
@@ -59,8 +58,8 @@ class Problem:
     ----------
     evaluator : Evaluator
     costs : ndarray of shape (n_features,)
-    n_train : int
-        Training rows, over all splits.
+    seconds_per_fit : float
+        How long a subset takes to fit on one core.
     capacity : int
         Subsets that fit into the memory of the bank.
     memory_limit : int
@@ -70,7 +69,7 @@ class Problem:
 
     evaluator: Evaluator
     costs: FloatArray
-    n_train: int
+    seconds_per_fit: float
     capacity: int
     memory_limit: int
     n_jobs: int
@@ -210,7 +209,7 @@ def _exact_seconds(problem: Problem, space: DesignSpace) -> float:
     """A rough estimate for one core: fits of all subsets, and designs or kinds of chains."""
     n_features = min(problem.n_features, 400)  # past which floats run out, and everyone's time
     space = replace(space, n_features=n_features, first=space.first and 0)
-    fits = 2.0**n_features * problem.n_train * n_features * _PER_FIT
+    fits = 2.0**n_features * problem.seconds_per_fit
     per_design = _PER_DESIGN_EXCLUDING if space.allow_exclusion else _PER_DESIGN
     designs = min(space.size, 10**300) * per_design
     chains = _GROWTH**n_features * _PER_CHAIN

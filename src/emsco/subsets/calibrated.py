@@ -49,7 +49,7 @@ class CalibratedFits:
         seed: int,
     ) -> None:
         fitting, calibrating = calibration_split(train, labels, seed=seed)
-        self.n_train, self.n_held_out = len(train), len(held_out)
+        self.n_inputs, self.n_train, self.n_held_out = X.shape[1], len(train), len(held_out)
         self._n_classes, self._kind = n_classes, calibration
         self._split = SplitRows.cut(
             X, labels, fitting, fitting[:0], n_classes=n_classes, weights=weights

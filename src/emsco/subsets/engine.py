@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from time import perf_counter
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ __all__ = ["Engine", "LogisticEngine", "OutcomeEngine", "OutcomeFits", "SplitRow
 
 _MOST_MODELS = 256  # fitted together; past this, batches only take more memory
 _BATCH_BYTES = 2**26
+_PER_FIT = 6e-9  # seconds, for each training row and input: benchmarks/search.py, landscapes
 _WORTH_FITTING = 20_000  # models times rows, below which starting threads takes longer
 
 Report = Callable[[int, int], None]
@@ -38,6 +40,9 @@ class Engine(Protocol):
     n_train: int
     n_classes: int
     tables: Sequence[Table]
+
+    def seconds_per_fit(self) -> float:
+        """How long a subset takes on one core, good to a factor of a few."""
 
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
         """Fit subsets of the inputs, (n_subsets, n_inputs): what is kept, (n_subsets, kept)."""
@@ -116,6 +121,11 @@ class LogisticEngine:
         self.tables: Sequence[Table] = [shard.table for split in splits for shard in split.shards]
         self._workers = Workers(n_jobs)
 
+    def seconds_per_fit(self) -> float:
+        """How long a subset takes on one core, by the sizes: good to a factor of a few."""
+        n_blocks = (self.n_classes - 1) * self.n_classes / 2  # of a Hessian
+        return self.n_train * self.n_inputs * n_blocks * _PER_FIT
+
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
         """Weights of each subset's classifiers, split after split."""
         shape = (len(subsets), len(self.splits), self.n_outputs, self.n_inputs + 1)
@@ -160,6 +170,7 @@ class LogisticEngine:
 class OutcomeFits(Protocol):
     """Classifiers of subsets of the inputs, fitted on the training rows of one split."""
 
+    n_inputs: int
     n_train: int
     n_held_out: int
 
@@ -206,6 +217,13 @@ class OutcomeEngine:
             for i, layout in enumerate(layouts)
         ]
         self.tables: Sequence[Table] = self._bits
+
+    def seconds_per_fit(self) -> float:
+        """How long a subset of all inputs takes, all splits together."""
+        started = perf_counter()
+        for one in self.fits:
+            one.outcomes(np.ones((1, one.n_inputs), dtype=np.bool_))
+        return perf_counter() - started
 
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
         """Classes and probabilities side by side, shape (n_subsets, kept)."""
