@@ -40,25 +40,30 @@ def evaluator(name: str, max_stages: int, n_jobs: int = CORES) -> Evaluator:
     return Evaluator(bank, data.costs, data.min_confidence, len(held_out), max_stages)
 
 
-def open_landscape(name: str, max_stages: int) -> Landscape:
+def open_landscape(name: str, max_stages: int, allow_exclusion: bool = False) -> Landscape:
     """Fit every subset of a set."""
     scorer = evaluator(name, max_stages)
-    return Landscape.of(scorer, DesignSpace(len(scorer.units), max_stages))
+    return Landscape.of(scorer, DesignSpace(len(scorer.units), max_stages, allow_exclusion))
 
 
 def solve(
-    name: str, max_stages: int, memory: int = 2**31, known: Scores | None = None
+    name: str,
+    max_stages: int,
+    memory: int = 2**31,
+    known: Scores | None = None,
+    allow_exclusion: bool = False,
 ) -> tuple[Landscape, ExactFront]:
     """The exact front, fits included."""
-    landscape = open_landscape(name, max_stages)
+    landscape = open_landscape(name, max_stages, allow_exclusion)
     return landscape, find_front(landscape, known, memory_limit=memory, n_jobs=CORES)
 
 
-def evolved(name: str, max_stages: int) -> Scores:
+def evolved(name: str, max_stages: int, allow_exclusion: bool = False) -> Scores:
     """What an evolution finds first, as the estimator lets it do in large spaces."""
     scorer = evaluator(name, max_stages)
     costs = dataset(name).costs.costs
-    search = EvolutionSearch(costs, EvolutionSettings(max_stages), np.random.default_rng(SEED))
+    settings = EvolutionSettings(max_stages, allow_exclusion=allow_exclusion)
+    search = EvolutionSearch(costs, settings, np.random.default_rng(SEED))
     return run_search(search, scorer).scores
 
 
@@ -178,6 +183,22 @@ def report_all_stages(credit: bool) -> None:
             f"{name}, {k} stages: {landscape.n_designs:,} designs, {front.n_settled:,} settled, "
             f"{len(front.designs)} vectors, {front.n_tied.sum():,} optimal designs, "
             f"{front.n_labels:,} kinds of chains, {seconds:.1f} s, "
+            f"{front.stopped or 'proven'}",
+            flush=True,
+        )
+
+
+def report_excluding() -> None:
+    """Exact fronts where features may be left out, an evolution before them included."""
+    solve("pima", 3, allow_exclusion=True)
+    for name, k in (("pima", 4), ("heart", 4), ("credit", 4)):
+        started = time.perf_counter()
+        known = evolved(name, k, allow_exclusion=True)
+        landscape, front = solve(name, k, known=known, allow_exclusion=True)
+        seconds = time.perf_counter() - started
+        print(
+            f"{name}, {k} stages: {landscape.n_designs:,} designs, {front.n_settled:,} settled, "
+            f"{len(front.designs)} vectors, {front.n_labels:,} kinds of chains, {seconds:.1f} s, "
             f"{front.stopped or 'proven'}",
             flush=True,
         )
