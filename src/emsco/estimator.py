@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, replace
 from numbers import Integral
 from typing import Any, Self
@@ -15,7 +15,6 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
@@ -24,14 +23,13 @@ from sklearn.utils.validation import (
 )
 
 from emsco._typing import AnyArray, FloatArray
-from emsco.cascade import Cascade, Decisions, Evaluation, StageModels, check_weights
+from emsco.cascade import Cascade, Decisions, Evaluation, StageModels
 from emsco.checkpoint import fingerprint, stored_seed
 from emsco.constraints import Blocks, Constraints
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.design import default_max_stages
-from emsco.encoding import GAPS, Encoding
-from emsco.errors import DataError, ParameterError
-from emsco.front import ParetoFront, ParetoPoint, check_preference
+from emsco.encoding import GAPS
+from emsco.errors import ParameterError
+from emsco.front import ParetoFront, ParetoPoint
 from emsco.history import Generation, history_of
 from emsco.journal import Journal
 from emsco.parameters import check_choice, check_number, check_whole, memory_bytes
@@ -41,9 +39,10 @@ from emsco.scoring import Evaluator, Limits
 from emsco.search.loop import SearchResult
 from emsco.search.paper import PaperSettings
 from emsco.search.planning import Problem, plan_search
+from emsco.settings import check_settings
 from emsco.splits import Split, make_splits
 from emsco.subsets.bank import SubsetBank
-from emsco.thresholds import MOST_CLASSES, MinConfidence, by_class, check_min_confidence
+from emsco.thresholds import MinConfidence, by_class, check_min_confidence
 from emsco.training import StageRecipe, TrainingData
 
 __all__ = ["EMSCOClassifier", "Generation"]
@@ -250,7 +249,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         names = data.costs.names
         constraints = Constraints.of(self.constraints, names)
         blocks = Blocks.of(constraints, names)
-        settings = self._check_settings(blocks)
+        settings = check_settings(self, blocks)
         min_confidence = check_min_confidence(self.min_confidence, data.classes)
         seed = self._draw_seed()
         split_seed, search_seed, stage_seed = np.random.SeedSequence(seed).spawn(3)
@@ -266,7 +265,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         recipe = self._recipe(data.classes, int(stage_seed.generate_state(1)[0]))
         bank = recipe.open_bank(data, splits, blocks.members())
         rng = np.random.default_rng(search_seed)
-        with self._open_journal(data, splits, settings, recipe, seed) as journal:
+        with self._open_journal(data, splits, constraints, settings, recipe, seed) as journal:
             evaluator = Evaluator(
                 bank,
                 blocks.costs(data.costs),
@@ -278,19 +277,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             )
             result = self._search(bank, evaluator, settings, rng)
         self._undeploy()
-        front = ParetoFront.of(
-            blocks.designs(result.designs),
-            result.scores,
-            data.costs,
-            min_confidence,
-            result.n_tied,
-            result.ties and blocks.ties(result.ties),
-            result.proven,
-            data.per_row,
-        )
-        if not any(point.coverage for point in front):
-            what = f"no design accepts any held-out row at min_confidence={self.min_confidence}"
-            warnings.warn(f"{what}; lower it.", stacklevel=2)
+        front = _front_of(result, blocks, data, min_confidence)
         if self.refit or len(splits) > 1:
             everything = np.arange(len(data.rows))
             bank = recipe.open_bank(data, [(everything, everything[:0])])
@@ -375,29 +362,12 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _check_data(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingData:
         check_choice("gaps", self.gaps, GAPS)
         table, targets = self._check_table(X, y)
-        kind = type_of_target(targets, input_name="y", raise_unknown=True)
-        if kind not in ("binary", "multiclass"):
-            raise DataError(f"Unknown label type: {kind}. y must hold classes.")
-        self.classes_, labels = np.unique(targets, return_inverse=True)
-        n_classes = len(self.classes_)
-        if n_classes < 2:
-            raise DataError(
-                f"y must hold two classes, got one class only: {self.classes_.tolist()[0]!r}."
-            )
-        if n_classes > MOST_CLASSES:
-            raise DataError(f"y must hold at most {MOST_CLASSES} classes, got {n_classes}.")
-        evaluation = check_number("evaluation_cost", self.evaluation_cost, 0, 1e100)
         costs = FeatureCosts.resolve(self.costs, self._names)
+        evaluation = check_number("evaluation_cost", self.evaluation_cost, 0, 1e100)
         costs = replace(costs, evaluation=evaluation or costs.evaluation)
-        encoding = Encoding.learn(table, costs, self.gaps)
-        return TrainingData(
-            rows=encoding.rows(table),
-            labels=labels.astype(np.uint8),
-            weights=check_weights(sample_weight, len(labels)),
-            classes=self.classes_,
-            costs=costs,
-            encoding=encoding,
-        )
+        data = TrainingData.of(table, targets, sample_weight, costs, self.gaps)
+        self.classes_ = data.classes
+        return data
 
     def _check_table(self, X: Any, y: ArrayLike) -> tuple[Any, AnyArray]:
         """X as it is where it has columns of any kind, else as an array; and y as one."""
@@ -419,37 +389,6 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             return np.asarray(X) if hasattr(X, "columns") else X  # by position
         return validate_data(
             self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False
-        )
-
-    def _check_settings(self, blocks: Blocks) -> PaperSettings:
-        if self.n_jobs is not None and check_whole("n_jobs", self.n_jobs, -(2**31)) == 0:
-            raise ParameterError("n_jobs must be None, a number of threads or negative, got 0.")
-        check_choice("search", self.search, ("auto", "exact", "evolution", "paper"))
-        if self.time_limit is not None:
-            check_number("time_limit", self.time_limit, 0, np.inf, "()")
-        for name in ("checkpoint", "cache"):
-            _check_path(name, getattr(self, name))
-        check_whole("verbose", self.verbose, 0)
-        check_preference(self.prefer)
-        for name in ("refit", "allow_exclusion"):
-            if not isinstance(given := getattr(self, name), (bool, np.bool_)):
-                raise ParameterError(f"{name} must be True or False, got {given!r}.")
-        n_features, n_blocks = len(blocks.of_feature), blocks.n_blocks
-        rate = 1 / n_blocks if self.mutation_rate is None else self.mutation_rate
-        stages = default_max_stages(n_blocks) if self.max_stages is None else self.max_stages
-        return PaperSettings(
-            max_stages=min(check_whole("max_stages", stages, 1, n_features), n_blocks),
-            population_size=check_whole("population_size", self.population_size, 2),
-            generations=check_whole("generations", self.generations, 0),
-            mutation_rate=check_number("mutation_rate", rate, 0, 1),
-            crossover_rate=check_number("crossover_rate", self.crossover_rate, 0, 1),
-            elite_fraction=check_number("elite_fraction", self.elite_fraction, 0, 1),
-            stage_bias=check_number("stage_bias", self.stage_bias, 0, 1000, "(]"),
-            epsilon=check_number("epsilon", self.epsilon, 0, np.inf, "()"),
-            growth=check_whole("growth", self.growth, 0),
-            patience=None if self.patience is None else check_whole("patience", self.patience, 1),
-            allow_exclusion=bool(self.allow_exclusion),
-            first=blocks.first,
         )
 
     def _recipe(self, classes: AnyArray, seed: int) -> StageRecipe:
@@ -476,31 +415,23 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self,
         data: TrainingData,
         splits: list[Split],
+        constraints: Constraints,
         settings: PaperSettings,
         recipe: StageRecipe,
         seed: int,
     ) -> AbstractContextManager[Journal | None]:
         if self.checkpoint is None:
             return nullcontext()
-        sure = self.min_confidence
-        constraints = Constraints.of(self.constraints, data.costs.names)
-        blocks = Blocks.of(constraints, data.costs.names)
         problem = {
-            "X": fingerprint(data.rows),
-            "y": fingerprint(data.labels),
-            "sample_weight": None if data.weights is None else fingerprint(data.weights),
-            "feature names": data.costs.names,
-            "columns": data.costs.columns,
-            "costs": data.costs.costs.tolist(),
-            "evaluation_cost": float(data.costs.evaluation),
-            "gaps": self.gaps,
+            **data.fingerprints(),
             "cv": fingerprint(*(part for split in splits for part in split)),
-            "min_confidence": by_class(sure, data.classes).tolist(),
+            "min_confidence": by_class(self.min_confidence, data.classes).tolist(),
             "search": self.search,
             "constraints": asdict(constraints),
             **recipe.values(),
             **asdict(settings),
         }
+        blocks = Blocks.of(constraints, data.costs.names)
         return Journal.open(self.checkpoint, problem, seed, blocks.n_blocks, settings.max_stages)
 
     def _search(
@@ -516,7 +447,10 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             n_jobs=effective_n_jobs(self.n_jobs),
         )
         plan = plan_search(self.search, problem, settings, self.time_limit)
-        with SearchProgress(shown=self.verbose > 0, note=plan.why) as progress:
+        with (
+            SearchProgress(shown=self.verbose > 0, note=plan.why) as progress,
+            closing(bank.engine),
+        ):
             bank.on_fit = progress.fitting
             return plan.run(problem, rng, self.time_limit, progress)
 
@@ -532,11 +466,26 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return StageModels(self.classes_, data.encoding, found)
 
 
-def _check_path(name: str, value: Any) -> None:
-    if value is not None and (not isinstance(value, (str, os.PathLike)) or not os.fspath(value)):
-        raise ParameterError(f"{name} must be the path of a folder or None, got {value!r}.")
-
-
 def _is_any_table(X: Any) -> bool:
     """A data frame, or an array that may hold text."""
     return hasattr(X, "columns") or getattr(X, "dtype", np.dtype(float)).kind in "OUS"
+
+
+def _front_of(
+    result: SearchResult, blocks: Blocks, data: TrainingData, min_confidence: MinConfidence
+) -> ParetoFront:
+    """What a search has found, with designs over features by name."""
+    front = ParetoFront.of(
+        blocks.designs(result.designs),
+        result.scores,
+        data.costs,
+        min_confidence,
+        result.n_tied,
+        result.ties and blocks.ties(result.ties),
+        result.proven,
+        data.per_row,
+    )
+    if not any(point.coverage for point in front):
+        what = f"no design accepts any held-out row at min_confidence={min_confidence}"
+        warnings.warn(f"{what}; lower it.", stacklevel=3)
+    return front

@@ -7,13 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.utils.multiclass import type_of_target
 
 from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.calibration import KINDS
-from emsco.cascade import EstimatorClassifiers, LinearClassifiers, StageClassifiers
+from emsco.cascade import (
+    EstimatorClassifiers,
+    LinearClassifiers,
+    StageClassifiers,
+    check_weights,
+)
+from emsco.checkpoint import fingerprint
 from emsco.costs import FeatureCosts
 from emsco.encoding import Encoding
-from emsco.errors import ParameterError
+from emsco.errors import DataError, ParameterError
 from emsco.files import PathLike
 from emsco.parameters import check_choice, check_number
 from emsco.splits import Split
@@ -23,6 +30,7 @@ from emsco.subsets.engine import LogisticEngine, OutcomeEngine, SplitRows
 from emsco.subsets.generic import EstimatorFits
 from emsco.subsets.layout import Layout, whole_weights
 from emsco.subsets.prototypes import check_estimator_like
+from emsco.thresholds import MOST_CLASSES
 
 __all__ = ["StageRecipe", "TrainingData"]
 
@@ -60,6 +68,39 @@ class TrainingData:
         whole = None if self.weights is None else whole_weights(self.weights)
         object.__setattr__(self, "units", whole and whole.units)
         object.__setattr__(self, "per_row", whole.per_one if whole else 1)
+
+    @classmethod
+    def of(
+        cls, table: Any, y: AnyArray, sample_weight: Any, costs: FeatureCosts, gaps: str
+    ) -> TrainingData:
+        """A table and its labels, as whatever kind they come in, checked."""
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        if kind not in ("binary", "multiclass"):
+            raise DataError(f"Unknown label type: {kind}. y must hold classes.")
+        classes, labels = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise DataError(
+                f"y must hold two classes, got one class only: {classes.tolist()[0]!r}."
+            )
+        if len(classes) > MOST_CLASSES:
+            raise DataError(f"y must hold at most {MOST_CLASSES} classes, got {len(classes)}.")
+        encoding = Encoding.learn(table, costs, gaps)
+        weights = check_weights(sample_weight, len(labels))
+        rows = encoding.rows(table)
+        return cls(rows, labels.astype(np.uint8), weights, classes, costs, encoding)
+
+    def fingerprints(self) -> dict[str, Any]:
+        """What identifies the data, as plain values."""
+        return {
+            "X": fingerprint(self.rows),
+            "y": fingerprint(self.labels),
+            "sample_weight": None if self.weights is None else fingerprint(self.weights),
+            "feature names": self.costs.names,
+            "columns": self.costs.columns,
+            "costs": self.costs.costs.tolist(),
+            "evaluation_cost": float(self.costs.evaluation),
+            "gaps": self.encoding.gaps,
+        }
 
     def gaps(self) -> BoolArray | None:
         """Rows with a gap by feature, (n_rows, n_features), where such a stage is to be skipped."""
@@ -226,13 +267,16 @@ class StageRecipe:
             "train": train,
             "held_out": held_out,
             "weights": self._fit_weights(data, train),
-            "n_classes": len(data.classes),
+            "classes": data.classes.tolist(),
             "calibration": self.calibration,
             "seed": int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0]),
         }
         if self.estimator is None:
             return CalibratedFits(**common)
-        return EstimatorFits(self.estimator, **common, n_jobs=self.n_jobs, cache=self.cache)
+        n_classes = len(data.classes)
+        return EstimatorFits(
+            self.estimator, **common, n_classes=n_classes, n_jobs=self.n_jobs, cache=self.cache
+        )
 
     def _fit_weights(self, data: TrainingData, train: IntArray) -> FloatArray | None:
         """How much each row counts in a fit: sample weight times class weight."""

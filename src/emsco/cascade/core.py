@@ -121,7 +121,11 @@ class Cascade:
         for j in range(self.n_stages):
             stage, winner, confidence = self.stages.judge(rows[left], j, j + 1)
             right = self.classes[winner] == truth[left]
-            records.append(reliability_of(confidence, right, n_bins=n_bins, stage=j + 1))
+            records.append(
+                reliability_of(
+                    confidence, right, n_bins=n_bins, lowest=1 / len(self.classes), stage=j + 1
+                )
+            )
             left = left[stage != j]
         return tuple(records)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ class CalibratedFits:
         Rows that fit and calibrate, and rows that outcomes are wanted of.
     weights : ndarray of shape (n_rows,) or None
         How much each row counts in fits and calibration.
-    n_classes : int
+    classes : sequence
     calibration : {"sigmoid", "isotonic"}
     seed : int
         Of the choice of calibrating rows.
@@ -44,15 +45,15 @@ class CalibratedFits:
         train: IntArray,
         held_out: IntArray,
         weights: FloatArray | None,
-        n_classes: int,
+        classes: Sequence[Any],
         calibration: str,
         seed: int,
     ) -> None:
-        fitting, calibrating = calibration_split(train, labels, seed=seed)
+        fitting, calibrating = calibration_split(train, labels, seed=seed, classes=classes)
         self.n_inputs, self.n_train, self.n_held_out = X.shape[1], len(train), len(held_out)
-        self._n_classes, self._kind = n_classes, calibration
+        self._kind = calibration
         self._split = SplitRows.cut(
-            X, labels, fitting, fitting[:0], n_classes=n_classes, weights=weights
+            X, labels, fitting, fitting[:0], n_classes=len(classes), weights=weights
         )
         self._calibrating = self._filled(X[calibrating])
         self._truth = labels[calibrating]
@@ -90,6 +91,9 @@ class CalibratedFits:
         models = self._split.fits.fit(subsets)
         spread = models.spread(subsets.shape[1]).reshape(len(subsets), -1, subsets.shape[1] + 1)
         return [(coefs, self._calibrator(models, m)) for m, coefs in enumerate(spread)]
+
+    def close(self) -> None:
+        """Nothing is written."""
 
     def _calibrator(self, models: Models, m: int) -> Calibrator:
         said = self._probabilities(models, m, self._calibrating)

@@ -52,6 +52,9 @@ class Engine(Protocol):
     ) -> None:
         """Put the bits of fitted subsets at a threshold for each class into slots of all tables."""
 
+    def close(self) -> None:
+        """Write what is not yet written, where anything is."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SplitRows:
@@ -166,6 +169,9 @@ class LogisticEngine:
         size = max(256, -(-len(slots) // self._workers.n_jobs))
         self._workers.run(judge, list(slices(len(slots), size)))
 
+    def close(self) -> None:
+        """Nothing is written."""
+
 
 class OutcomeFits(Protocol):
     """Classifiers of subsets of the inputs, fitted on the training rows of one split."""
@@ -179,6 +185,9 @@ class OutcomeFits(Protocol):
 
     def models(self, subsets: BoolArray, report: Report | None = None) -> list[Any]:
         """The fitted classifiers themselves: `StageEstimator`s, or weights and calibrators."""
+
+    def close(self) -> None:
+        """Write what is not yet written, where anything is."""
 
 
 class OutcomeEngine:
@@ -244,6 +253,11 @@ class OutcomeEngine:
             sure = confidence >= thresholds[winner]
             right = sure & (winner == labels)
             table.put(slots, pack(sure[:, layout.rows]), pack(right[:, layout.rows]))
+
+    def close(self) -> None:
+        """Write what the caches of the fits have not yet written."""
+        for one in self.fits:
+            one.close()
 
     @property
     def _cuts(self) -> IntArray:

@@ -132,6 +132,8 @@ class EstimatorFits:
     calibration : {None, "sigmoid", "isotonic"}
         Calibrate every classifier on a share of the training rows, which then do not fit it.
     calibration_share : float
+    classes : sequence, optional
+        What messages call the classes; by default their numbers.
     cache : str, path or None
         Folder that keeps outcomes for later; see `OutcomeCache`.
 
@@ -155,6 +157,7 @@ class EstimatorFits:
         *,
         calibration: str | None = None,
         calibration_share: float = SHARE,
+        classes: Sequence[Any] | None = None,
         cache: PathLike | None = None,
     ) -> None:
         _check(prototype, weights is not None, calibration)
@@ -164,7 +167,7 @@ class EstimatorFits:
         table = _Table(X, labels, weights, fill=_means(X[train], counts))
         calibrating = None
         if calibration is not None:
-            train, rest = calibration_split(train, labels, calibration_share, seed)
+            train, rest = calibration_split(train, labels, calibration_share, seed, classes)
             calibrating = calibration, table.take(rest)
         self._job = _Job(
             prototype=prototype,
