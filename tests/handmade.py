@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 from hypothesis import strategies as st
 
 from emsco import Cascade, Decisions, Design, FeatureCosts, ParetoFront
+from emsco.calibration import Calibrator, IsotonicMap, SigmoidMap
 from emsco.cascade import LinearClassifiers, StageModels
 from emsco.design import compress
 from emsco.encoding import ColumnCode, Encoding
@@ -55,10 +59,52 @@ def make_front(classes=(0, 1), names=NAMES, n_tied=(1, 3)):
         proven=True,
     )
     parts = [make_cascade(design, names, classes=classes) for design in designs]
-    models = StageModels(
-        np.asarray(classes), parts[0].encoding, tuple(part.classifiers for part in parts)
-    )
+    shared = parts[0].classifiers.scaling  # as of one fit
+    found = tuple(replace(part.classifiers, scaling=shared) for part in parts)
+    models = StageModels(np.asarray(classes), parts[0].encoding, found)
     return ParetoFront(front.points, costs, 0.8, proven=True, models=models)
+
+
+def make_rich_cascade(kind="sigmoid", gaps="impute", seed=0):
+    """Three classes, a group, a category, a truth value, gaps, calibration, all at once."""
+    rng = np.random.default_rng(seed)
+    codes = (
+        ColumnCode("age", marks_gaps=gaps == "impute"),
+        ColumnCode("sodium"),
+        ColumnCode("ward", "category", ("A", "B", "ICU")),
+        ColumnCode("potassium"),
+        ColumnCode("smokes", "truth"),
+    )
+    encoding = Encoding(codes, ("age", "blood", "ward", "smokes"), (0, 1, 2, 1, 3), gaps)
+    columns = tuple(map(encoding.needs, encoding.features))
+    costs = FeatureCosts(encoding.features, [1, 20.5, 0, 2], 0.25, columns, encoding.columns)
+    design = Design((0, 1, 0, -1), encoding.features)
+    reads = design.subsets()[:, encoding.input_feature]
+    coefs = rng.normal(size=(2, 3, encoding.n_inputs + 1))
+    coefs[:, :, 1:] = np.where(reads[:, None], coefs[:, :, 1:], 0.0)
+    line = SigmoidMap(1.5, -0.2)
+    if kind == "isotonic":
+        line = IsotonicMap(np.array([0.1, 0.4, 0.8]), np.array([0.0, 0.5, 0.9]))
+    maps = (Calibrator(kind, 3, (line,) * 3),) * 2
+    scaling = Scaling(rng.normal(size=len(reads.T)), rng.uniform(0.5, 2, size=len(reads.T)))
+    return Cascade(
+        design=design,
+        costs=costs,
+        classes=np.array(["ill", "unclear", "well"]),
+        min_confidence={"ill": 0.6, "unclear": 0.7, "well": 0.65},
+        encoding=encoding,
+        classifiers=LinearClassifiers(scaling, reads, coefs, maps),
+    )
+
+
+def make_rich_rows(n, seed=0):
+    """Rows for such a cascade, as a data frame with gaps."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.normal(size=(n, 3)), columns=["age", "sodium", "potassium"])
+    table["ward"] = rng.choice(["A", "B", "ICU", "maternity"], size=n)
+    table["smokes"] = rng.choice([True, False], size=n)
+    table.loc[::5, "age"] = np.nan
+    return table
 
 
 def make_rows(n, n_features=4, seed=0):

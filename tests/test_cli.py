@@ -196,7 +196,7 @@ def test_fit_finds_what_the_estimator_finds_with_costs_of_every_format(
     assert [point["validation"] for point in found["front"]] == figures
     assert found["chosen"] == estimated.front_.points.index(estimated.point_)
     deployed = Cascade.load(tmp_path / "run" / "cascade.json")
-    assert np.array_equal(deployed.coefs, estimated.cascade_.coefs)
+    assert np.array_equal(deployed.classifiers.coefs, estimated.cascade_.classifiers.coefs)
     assert found["features"] == list(NAMES)
     assert found["seed"] == 0
 
@@ -473,7 +473,7 @@ def test_ctrl_c_while_deciding_is_exit_code_130_and_leaves_the_earlier_file(
 
 
 def test_a_failure_of_the_system_is_one_line_and_exit_code_1(emsco, monkeypatch, tmp_path):
-    def fail(path):
+    def fail(path, trusted=()):
         raise PermissionError(13, "Permission denied", "run.json")
 
     monkeypatch.setattr("emsco.runs.Run.open", fail)

@@ -18,7 +18,16 @@ from textwrap import dedent
 
 import numpy as np
 import pytest
-from handmade import NAMES, assert_same_bits, cascades_and_rows, make_cascade, make_front, make_rows
+from handmade import (
+    NAMES,
+    assert_same_bits,
+    cascades_and_rows,
+    make_cascade,
+    make_front,
+    make_rich_cascade,
+    make_rich_rows,
+    make_rows,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -71,11 +80,11 @@ def assert_same_cascade(some, other):
     assert (some.costs.names, some.min_confidence) == (other.costs.names, other.min_confidence)
     assert some.classes.dtype == other.classes.dtype
     assert some.classes.tolist() == other.classes.tolist()
+    assert some.encoding.values() == other.encoding.values()
+    assert some.costs.evaluation == other.costs.evaluation
     for one, two in (
         (some.costs.costs, other.costs.costs),
-        (some.coefs, other.coefs),
-        (some.scaling.mean, other.scaling.mean),
-        (some.scaling.deviation, other.scaling.deviation),
+        *zip(some.classifiers.arrays, other.classifiers.arrays, strict=True),
     ):
         assert one.dtype == two.dtype
         assert one.tobytes() == two.tobytes()
@@ -121,17 +130,28 @@ class TestCascades:
         assert_same_cascade(loaded, cascade)
         assert_same_bits(loaded.decide(rows), cascade.decide(rows))
 
+    @pytest.mark.parametrize("gaps", ["refuse", "impute", "skip"])
+    @pytest.mark.parametrize("kind", ["sigmoid", "isotonic"])
+    def test_come_back_with_classes_groups_categories_and_calibration(self, tmp_path, kind, gaps):
+        cascade = make_rich_cascade(kind, gaps)
+        loaded = saved(cascade, tmp_path)
+        assert_same_cascade(loaded, cascade)
+        rows = make_rich_rows(50)
+        rows = rows.dropna() if gaps == "refuse" else rows
+        assert_same_bits(loaded.decide(rows), cascade.decide(rows))
+        assert loaded.predict_proba(rows).tolist() == cascade.predict_proba(rows).tolist()
+
     def test_are_readable_text_that_names_its_writer(self, tmp_path):
         make_cascade(names=("Größe", "b", "c", "d")).save(tmp_path / "c.json")
         found = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
-        assert (found["emsco"], found["format"]) == ("cascade", 1)
+        assert (found["emsco"], found["format"]) == ("cascade", 2)
         assert found["written_by"].startswith("emsco ")
         assert found["body"]["stages"][0]["buys"] == ["Größe", "b"]
         assert "Größe" in (tmp_path / "c.json").read_text(encoding="utf-8")
 
     def test_lock_what_was_loaded(self, tmp_path):
         loaded = saved(make_cascade(), tmp_path)
-        for array in (loaded.coefs, loaded.classes, loaded.scaling.mean, loaded.costs.costs):
+        for array in (*loaded.classifiers.arrays[:4], loaded.classes, loaded.costs.costs):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 1
 
@@ -152,7 +172,8 @@ class TestCascades:
 
     def test_with_weights_that_no_file_can_hold_are_not_saved(self, tmp_path):
         cascade = make_cascade()
-        broken = replace(cascade, coefs=np.full_like(cascade.coefs, np.nan))
+        weights = np.full_like(cascade.classifiers.coefs, np.nan)
+        broken = replace(cascade, classifiers=replace(cascade.classifiers, coefs=weights))
         sentence = "a cascade must hold finite numbers only to be written."
         with pytest.raises(FileError, match=whole(sentence)):
             broken.save(tmp_path / "c.json")
@@ -411,7 +432,7 @@ class TestDamage:
             body = f'{{"features":{nested(depth)}}}'
             digest = hashlib.sha256(body.encode()).hexdigest()
             put(
-                path, f'{{"emsco":"cascade","format":1,"sha256":"{digest}","body":{body}}}'.encode()
+                path, f'{{"emsco":"cascade","format":2,"sha256":"{digest}","body":{body}}}'.encode()
             )
             with pytest.raises(FileError, match=r"deep\.json'.* must be (whole|a list of dif)"):
                 Cascade.load(path)
@@ -444,10 +465,17 @@ class TestDamage:
 
     def test_a_file_of_a_newer_format_is_refused(self, valid):
         kind, path, content = valid
-        path.write_bytes(content.replace(b'"format": 1', b'"format": 2'))
+        path.write_bytes(content.replace(b'"format": 2', b'"format": 3'))
         said = (
-            r"valid.json' must have format 1 or older, got 2, written by emsco .*; install a newer"
+            r"valid.json' must have format 2 or older, got 3, written by emsco .*; install a newer"
         )
+        with pytest.raises(FileError, match=said):
+            kind.load(path)
+
+    def test_a_file_of_an_older_format_is_refused(self, valid):
+        kind, path, content = valid
+        path.write_bytes(content.replace(b'"format": 2', b'"format": 1'))
+        said = r"valid.json' must have format 2 or newer, got 1, written by emsco .*; fit and save"
         with pytest.raises(FileError, match=said):
             kind.load(path)
 
@@ -460,6 +488,7 @@ def body_of(thing):
 
 
 CASCADE_BODY = body_of(make_cascade())
+RICH_BODIES = [body_of(make_rich_cascade("sigmoid")), body_of(make_rich_cascade("isotonic"))]
 FRONT_BODY = body_of(make_front().with_tests(ROWS, TRUTH))
 
 
@@ -486,7 +515,7 @@ def changed(tree, path, value):
 
 def load_body(folder, kind, body):
     """Load such a body, with a checksum that fits it."""
-    text = document_text("cascade" if kind is Cascade else "front", 1, body)
+    text = document_text("cascade" if kind is Cascade else "front", 2, body)
     put(folder / "body.json", text.encode(errors="surrogatepass"))
     return kind.load(folder / "body.json")
 
@@ -498,7 +527,11 @@ WRONG_CASCADES = [
     (("features",), [], "'features' must be a list of different names, got []"),
     (("features", 0), 5, "'features' must be a list of different names"),
     (("features",), "abcd", "'features' must be a list, got 'abcd'"),
-    (("features", 3), "unknown", "'stages' 2, 'buys' must be features, each bought once, got 'bio"),
+    (
+        ("features", 3),
+        "unknown",
+        "'features' must be those of the encoding, got ['age', 'pulse', 's",
+    ),
     (("costs",), [1, 2, 3], "'costs' must be 4 finite numbers, got [1, 2, 3]"),
     (("costs", 0), -1, "'costs' must be costs that can be used"),
     (("costs",), [0, 0, 0, 0], "'costs' must be costs that can be used"),
@@ -518,14 +551,14 @@ WRONG_CASCADES = [
     (("min_confidence",), 0, "'min_confidence' must be a finite number from 1e-300 to 1, got 0"),
     (("min_confidence",), 1.01, "'min_confidence' must be a finite number from 1e-300 to 1, got"),
     (("min_confidence",), "0.8", "'min_confidence' must be a finite number from 1e-300 to 1, got"),
-    (("classifier",), "forest", "'classifier' must be 'logistic', got 'forest'"),
+    (("classifier",), "forest", "'classifier' must be 'logistic' or 'estimator', got 'forest'"),
     (("classifier",), 1, "'classifier' must be text, got 1"),
-    (("classes",), [0, 0], "'classes' must be two different labels, got [0, 0]"),
-    (("classes",), [1, True], "'classes' must be two different labels, got [1, True]"),
-    (("classes",), [0, 1, 2], "'classes' must be two different labels, got [0, 1, 2]"),
-    (("classes",), [0], "'classes' must be two different labels, got [0]"),
-    (("classes",), [None, 1], "'classes' must be two different labels, got [None, 1]"),
-    (("classes",), [[0], [1]], "'classes' must be two different labels, got [[0], [1]]"),
+    (("classes",), [0, 0], "'classes' must be 2 to 255 different labels, got [0, 0]"),
+    (("classes",), [1, True], "'classes' must be 2 to 255 different labels, got [1, True]"),
+    (("classes",), [0, 1, 2], "0, 'outputs' must be a list of 3, got '1'"),
+    (("classes",), [0], "'classes' must be 2 to 255 different labels, got [0]"),
+    (("classes",), [None, 1], "'classes' must be 2 to 255 different labels, got [None, 1]"),
+    (("classes",), [[0], [1]], "'classes' must be 2 to 255 different labels, got [[0], [1]]"),
     (("classes",), ["0", "1"], "'classes' must be labels of type int64, got ['0', '1']"),
     (("classes",), [0, 2**63], "'classes' must be labels of type int64, got [0, 9223372036854775"),
     (("classes",), [0, 0.5], "'classes' must be labels of type int64, got [0, 0.5]"),
@@ -536,15 +569,39 @@ WRONG_CASCADES = [
     (("stages",), [], "'stages' must be a list of objects, got []"),
     (("stages",), [1], "'stages' must be a list of objects, got [1]"),
     (("stages",), [{}] * 5, "'stages' must be at most 4 stages, got '5'"),
-    (("stages",), CASCADE_BODY["stages"][:2], "'stages' must be stages that buy every feature"),
+    (("classes",), list(range(256)), "'classes' must be 2 to 255 different labels, got [0, 1"),
+    (("evaluation_cost",), -1, "'evaluation_cost' must be a finite number from 0 up, got -1"),
+    (("evaluation_cost",), None, "'evaluation_cost' must be a finite number from 0 up, got None"),
+    (("encoding",), [], "'encoding' must be an object, got []"),
+    (("encoding", "gaps"), "drop", "'gaps' must be one of refuse, impute, skip, got 'drop'"),
+    (("encoding", "features"), ["age"], "1, 'feature' must be one of the features, got 'pulse'"),
+    (("encoding", "columns"), [], "'columns' must be a list of objects, got []"),
+    (("encoding", "columns", 0, "kind"), "date", "'columns' 0, 'kind' must be"),
+    (("encoding", "columns", 0, "feature"), "pulse", "columns of all features, 'age' too"),
+    (("encoding", "columns", 0, "name"), "pulse", "'name' must be another one than those before"),
+    (("min_confidence",), [0.8], "'min_confidence' must be 2 finite numbers from 1e-300 to 1"),
+    (("min_confidence",), [0.8, 0], "'min_confidence' must be 2 finite numbers from 1e-300 to 1"),
+    (("stages",), CASCADE_BODY["stages"][1:], "'weights' must be 1 finite numbers"),
     ((*N, "buys"), [], "'stages' 1, 'buys' must be a list of different names, got []"),
     ((*N, "buys"), ["age"], "'stages' 1, 'buys' must be features, each bought once, got 'age'"),
     ((*N, "buys"), ["x"], "'stages' 1, 'buys' must be features, each bought once, got 'x'"),
-    ((*N, "weights"), [1, 2], f"'stages' 1, 'weights' must be 3 finite numbers {RANGE}, got [1,"),
-    ((*N, "weights", 0), 1e308, f"'stages' 1, 'weights' must be 3 finite numbers {RANGE}"),
-    ((*N, "weights", 0), False, f"'stages' 1, 'weights' must be 3 finite numbers {RANGE}"),
-    ((*N, "intercept"), [1], f"'stages' 1, 'intercept' must be a finite number {RANGE}, got [1]"),
-    ((*N, "intercept"), -1e101, f"'stages' 1, 'intercept' must be a finite number {RANGE}, got -1"),
+    (
+        (*N, "outputs", 0, "weights"),
+        [1, 2],
+        f"0, 'weights' must be 3 finite numbers {RANGE}, got [1,",
+    ),
+    ((*N, "outputs", 0, "weights", 0), 1e308, f"0, 'weights' must be 3 finite numbers {RANGE}"),
+    ((*N, "outputs", 0, "weights", 0), False, f"0, 'weights' must be 3 finite numbers {RANGE}"),
+    (
+        (*N, "outputs", 0, "intercept"),
+        [1],
+        f"0, 'intercept' must be a finite number {RANGE}, got [1]",
+    ),
+    (
+        (*N, "outputs", 0, "intercept"),
+        -1e101,
+        f"0, 'intercept' must be a finite number {RANGE}, got -1",
+    ),
 ]
 UP = "must be a finite number from 0 up, got"
 SHARE = "must be a finite number from 0 to 1, got"
@@ -560,13 +617,13 @@ WRONG_FRONTS = [
     ((*P, "n_tied"), 0, "'n_tied' must be a whole number from 1 up, got 0"),
     ((*P, "n_tied"), 2**63, "'n_tied' must be a whole number from 1 up, got 9223372036854775808"),
     ((*P, "n_tied"), 1.0, "'n_tied' must be a whole number from 1 up, got 1.0"),
-    ((*P, "n_rows"), 0, "'n_rows' must be a whole number from 1 up, got 0"),
-    ((*P, "n_rows"), 30, "'exits' must be 3 whole numbers from 0 to 30, got [40, 30, 20]"),
-    ((*P, "exits"), [1, 2], "'exits' must be 3 whole numbers from 0 to 100, got [1, 2]"),
-    ((*P, "exits", 0), -1, "'exits' must be 3 whole numbers from 0 to 100, got [-1, 30, 20]"),
-    ((*P, "hits", 0), True, "'hits' must be 3 whole numbers from 0 to 100, got [True, 28, 13]"),
+    ((*P, "n_rows"), 0, "'validation', 'n_rows' must be above 0, got 0"),
+    ((*P, "n_rows"), 30, "'exits' must be 3 finite numbers from 0 to 30, got [40, 30, 20]"),
+    ((*P, "exits"), [1, 2], "'exits' must be 3 finite numbers from 0 to 100, got [1, 2]"),
+    ((*P, "exits", 0), -1, "'exits' must be 3 finite numbers from 0 to 100, got [-1, 30, 20]"),
+    ((*P, "hits", 0), True, "'hits' must be 3 finite numbers from 0 to 100, got [True, 28, 13]"),
     ((*P, "hits", 0), 41, "'hits' must be at most the exits, got [41, 28, 13]"),
-    ((*T, "n_rows"), -1, "'points' 0, 'test', 'n_rows' must be a whole number from 0 up, got -1"),
+    ((*T, "n_rows"), -1, "'points' 0, 'test', 'n_rows' must be a finite number from 0 up, got -1"),
     ((*T, "coverage"), 2, f"'points' 0, 'test', 'coverage' {SHARE} 2"),
     ((*T, "accuracy"), "1", f"'points' 0, 'test', 'accuracy' {SHARE} '1'"),
     ((*T, "cost"), None, f"'points' 0, 'test', 'cost' {UP} None"),
@@ -586,9 +643,13 @@ WRONG_FRONTS = [
     (
         (*T, "exits", 1, "n_rows"),
         None,
-        "'exits' 1, 'n_rows' must be a whole number from 0 up, got N",
+        "'exits' 1, 'n_rows' must be a finite number from 0 up, got N",
     ),
-    ((*T, "exits", 0, "n_correct"), 61, "'exits' 0, 'n_correct' must be a whole number from 0 to "),
+    (
+        (*T, "exits", 0, "n_correct"),
+        61,
+        "'exits' 0, 'n_correct' must be a finite number from 0 to ",
+    ),
 ]
 
 
@@ -612,13 +673,13 @@ class TestLies:
     @pytest.mark.parametrize("kind", KINDS)
     def test_no_value_may_be_an_object_of_another_make_or_be_left_out(self, tmp_path, kind):
         body = CASCADE_BODY if kind is Cascade else FRONT_BODY
-        optional = {("points", 0), ("points", 1)}
+        optional = {("points", 0), ("points", 1), ("stages", 2)}
         for path in paths_of(body):
             with pytest.raises(FileError, match=r"body\.json'"):
                 load_body(tmp_path, kind, changed(body, path, {"some": "thing"}))
             lacking = copy.deepcopy(body)
             del at(lacking, path[:-1])[path[-1]]
-            if path not in optional:  # one point will do
+            if path not in optional:  # one point will do, and features may be left out
                 with pytest.raises(FileError, match=r"body\.json'"):
                     load_body(tmp_path, kind, lacking)
 
@@ -639,7 +700,7 @@ class TestLies:
             load_body(tmp_path, Cascade, body)
 
     def test_too_large_numbers_are_found_in_every_place(self, tmp_path):
-        content = document_text("cascade", 1, changed(CASCADE_BODY, ("mean", 0), 12345.5))
+        content = document_text("cascade", 2, changed(CASCADE_BODY, ("mean", 0), 12345.5))
         (tmp_path / "body.json").write_text(content.replace("12345.5", "1e999"))
         with pytest.raises(FileError, match=r"body.json' must be as it was written"):
             Cascade.load(tmp_path / "body.json")
@@ -708,6 +769,21 @@ class TestAnyFile:
         assert repr(cascade).startswith("Cascade(")
         assert_same_cascade(saved(cascade, tmp_path), cascade)
 
+    @given(body=mutated(RICH_BODIES[0]) | mutated(RICH_BODIES[1]))
+    @fuzz
+    def test_of_a_cascade_with_everything_is_usable_or_refused(self, tmp_path, body):
+        try:
+            cascade = load_body(tmp_path, Cascade, body)
+        except FileError:
+            return
+        case = cascade.open()
+        while case.needs:
+            kinds = [cascade.encoding.kinds[name] for name in case.needs]
+            given = [{"number": 1.5, "truth": True, "category": "ICU"}[kind] for kind in kinds]
+            case.give(dict(zip(case.needs, given, strict=True)))
+        assert repr(cascade).startswith("Cascade(")
+        assert_same_cascade(saved(cascade, tmp_path), cascade)
+
     @given(body=mutated(FRONT_BODY))
     @fuzz
     def test_of_a_front_is_usable_or_refused(self, tmp_path, body):
@@ -730,7 +806,7 @@ class TestAnyFile:
     )
     @fuzz
     def test_with_any_head_is_usable_or_refused(self, tmp_path, head):
-        found = json.loads(document_text("cascade", 1, CASCADE_BODY)) | head
+        found = json.loads(document_text("cascade", 2, CASCADE_BODY)) | head
         path = tmp_path / "head.json"
         put(path, json.dumps(found).encode())
         try:

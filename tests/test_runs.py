@@ -105,7 +105,7 @@ def test_a_run_has_the_front_and_the_cascade_of_the_estimator(fitted, estimated)
     assert fitted.front.to_dicts() == estimated.front_.to_dicts()
     assert fitted.front.proven == estimated.front_.proven
     assert fitted.cascade.design == estimated.design_
-    assert np.array_equal(fitted.cascade.coefs, estimated.cascade_.coefs)
+    assert np.array_equal(fitted.cascade.classifiers.coefs, estimated.cascade_.classifiers.coefs)
     assert fitted.point == estimated.point_
 
 
@@ -113,7 +113,7 @@ def test_a_run_opened_again_is_the_run(fitted):
     again = Run.open(fitted.folder)
     assert again.about == fitted.about
     assert again.front.to_dicts() == fitted.front.to_dicts()
-    assert np.array_equal(again.cascade.coefs, fitted.cascade.coefs)
+    assert np.array_equal(again.cascade.classifiers.coefs, fitted.cascade.classifiers.coefs)
     assert again.chosen == fitted.chosen
     assert not again.interrupted
 
@@ -217,15 +217,27 @@ def test_files_that_contradict_each_other_are_refused(given, words):
 def test_one_class_only_is_refused_by_file_and_column(tmp_path, label):
     X, y = patients(20)
     data = write_rows(tmp_path / "data.csv", X, y, labels=(label, label))
-    words = f"{data} must have labels of two classes in column 'sick', got 1 ({label!r})."
+    words = f"{data} must have labels of two classes or more in column 'sick', got 1 ({label!r})."
     refuse_fit(words, FitFiles("sick", data), tmp_path / "run")
 
 
-def test_more_than_two_classes_are_refused(tmp_path):
-    X, _ = patients(20)
-    data = write_rows(tmp_path / "data.csv", X, np.arange(20) % 3, labels=(7, 8, 9))
-    words = f"{data} must have labels of two classes in column 'sick', got 3 (7, 8, 9)."
+def test_more_classes_than_the_estimator_takes_are_refused(tmp_path):
+    X, _ = patients(512)
+    data = write_rows(tmp_path / "data.csv", X, np.arange(512) % 256, labels=range(256))
+    words = "y must hold at most 255 classes, got 256."
     refuse_fit(words, FitFiles("sick", data), tmp_path / "run")
+
+
+def test_more_than_two_classes_are_fitted_and_decided(tmp_path):
+    X, y = patients(90)
+    y[::3] = 2
+    data = write_rows(tmp_path / "data.csv", X, y, labels=("no", "yes", "maybe"))
+    run = fit_files(FitFiles("sick", data), tmp_path / "run", **SETTINGS | {"min_confidence": 0.4})
+    assert run.cascade.classes.tolist() == ["maybe", "no", "yes"]
+    decide_file(run.cascade, data, tmp_path / "out.csv")
+    labels = pyarrow.csv.read_csv(tmp_path / "out.csv").column("label").to_pylist()
+    wanted = run.cascade.decide(X).labels.tolist()
+    assert labels == ["" if label is None else label for label in wanted]
 
 
 @pytest.mark.parametrize("part", ["val", "test"])
@@ -484,7 +496,8 @@ def test_another_point_is_deployed_and_found_again(own):
     again = Run.open(own.folder)
     assert again.chosen == number
     assert again.point == own.front[number]
-    assert np.array_equal(again.cascade.coefs, own.front.cascade(number).coefs)
+    wanted = own.front.cascade(number).classifiers.coefs
+    assert np.array_equal(again.cascade.classifiers.coefs, wanted)
 
 
 def test_a_choice_that_cannot_be_written_leaves_the_earlier_one(own, monkeypatch):
