@@ -15,6 +15,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from emsco.subsets import logistic
 from emsco.subsets.engine import SplitRows
@@ -22,6 +23,13 @@ from emsco.subsets.logistic import LogisticFits
 from emsco.subsets.models import ModelBatch, Models, orthonormal_basis
 from emsco.subsets.scaling import Scaling
 from emsco.subsets.shard import cut_shards
+
+
+@pytest.fixture(autouse=True)
+def one_blas_thread():
+    """Scikit-learn's threads wait for one another where tests run side by side."""
+    with threadpool_limits(1):
+        yield
 
 
 def all_subsets(n_features):

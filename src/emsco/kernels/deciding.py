@@ -83,12 +83,30 @@ def _logit_bounds(min_confidence):
 
 
 @helper()
-def _is_sure(logit, thresholds, bounds):
-    """Whether the likelier class reaches its threshold; the confidence is rarely needed."""
-    size = abs(logit)
-    k = 1 if logit > 0.0 else 0
-    unsure, sure = bounds[k]
-    return size > sure or (not size < unsure and _confidence(size) >= thresholds[k])
+def _find_exits(logits, first, end, n, threshold, bounds, stage, last):
+    """First stage at which each row is sure, and its logit at the last stage that saw it."""
+    unsure, sure = bounds
+    for r in range(n):
+        for j in range(first, end):
+            last[r] = logits[j, r]
+            size = abs(last[r])
+            if size > sure or (not size < unsure and _confidence(size) >= threshold):
+                stage[r] = j
+                break
+
+
+@helper()
+def _find_uneven_exits(logits, first, end, n, thresholds, bounds_0, bounds_1, stage, last):
+    """The same where each class has a threshold of its own."""
+    for r in range(n):
+        for j in range(first, end):
+            last[r] = logits[j, r]
+            size = abs(last[r])
+            unsure, sure = bounds_1 if last[r] > 0.0 else bounds_0
+            threshold = thresholds[1] if last[r] > 0.0 else thresholds[0]
+            if size > sure or (not size < unsure and _confidence(size) >= threshold):
+                stage[r] = j
+                break
 
 
 @kernel()
@@ -266,8 +284,8 @@ def decide_rows(
     ready = np.empty(n_features, dtype=np.bool_)
     logits = np.empty((n_stages, length))
     last, surest = np.empty(length), np.empty(length)
-    bounds = _logit_bounds(thresholds[0]), _logit_bounds(thresholds[1])
-    sure = max(bounds[0][1], bounds[1][1])
+    bounds_0, bounds_1 = _logit_bounds(thresholds[0]), _logit_bounds(thresholds[1])
+    sure = max(bounds_0[1], bounds_1[1])
     for start in range(0, n_rows, _ROWS):
         n = min(_ROWS, n_rows - start)
         rows = X[start : start + n]
@@ -292,14 +310,12 @@ def decide_rows(
             for r in range(n):
                 n_left += 1 if not surest[r] > sure else 0
             j += 1
-        n_judged = j
-        for r in range(n):
-            stage[start + r] = n_stages
-            for j in range(first, n_judged):
-                last[r] = logits[j, r]
-                if _is_sure(last[r], thresholds, bounds):
-                    stage[start + r] = j
-                    break
+        left = stage[start : start + n]
+        left[:] = n_stages
+        if thresholds[0] == thresholds[1]:
+            _find_exits(logits, first, j, n, thresholds[0], bounds_0, left, last)
+        else:
+            _find_uneven_exits(logits, first, j, n, thresholds, bounds_0, bounds_1, left, last)
         for r in range(n):
             winner[start + r] = 1 if last[r] > 0.0 else 0
         for r in range(n):  # apart and in place, so that it is done in SIMD lanes

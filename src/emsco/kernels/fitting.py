@@ -292,28 +292,11 @@ def _add_gradients(data, columns, size, start, stop, lines, gradient):
 
 
 @helper(fastmath=_FAST)
-def _bend(probabilities, means, basis, a, b, n, out):
-    """Covariance of two directions over the classes of each row.
-
-    Centred before it is squared: where a row is all but certain, the difference of two sums
-    would be nothing but rounding.
-    """
-    for r in range(n):
-        out[r] = 0
-    for k in range(len(probabilities)):
-        t_a, t_b = basis[k, a], basis[k, b]
-        for r in range(n):
-            out[r] += probabilities[k, r] * (t_a - means[a, r]) * (t_b - means[b, r])
-
-
-@helper(fastmath=_FAST)
 def _empty_into(hessian, block, size, a, b, n_directions):
-    """Add the lower triangle of a block of two directions to that of a Hessian, and empty it."""
+    """Add the lower triangle of the block of a pair to its places in a Hessian, and empty it."""
     for i in range(size):
         for j in range(i + 1):
             hessian[i * n_directions + a, j * n_directions + b] += block[i, j]
-            if a != b and i != j:
-                hessian[i * n_directions + b, j * n_directions + a] += block[i, j]
     tiled = (size + 3) // 4 * 4
     for i in range(tiled):
         for j in range(tiled):
@@ -322,23 +305,22 @@ def _empty_into(hessian, block, size, a, b, n_directions):
 
 @helper(fastmath=_FAST)
 def _add_hessians(data, columns, size, start, stop, lines, block, hessian):
-    """Hessian blocks of all pairs of directions, each symmetric, one after another.
+    """Σ p_k p_l x xᵀ of each pair of classes, k > l, in the places of directions k - 1 and l.
 
-    `lines` has the probabilities of each class, then scratch for the mean along each direction,
-    a weight, and a line per column.
+    Products, not differences: where a row is all but certain, those would be mere rounding.
+    `lines` has the probabilities of each class, then scratch for a weight and a line per column.
     """
     rows, _, row_weights, basis = data
     n, (n_classes, n_directions) = stop - start, basis.shape
-    end = n_classes + n_directions
-    probabilities, means, weight = lines[:n_classes], lines[n_classes:end], lines[end]
-    _along_directions(probabilities, basis, n, means)
-    for a in range(n_directions):
-        for b in range(a + 1):
-            _bend(probabilities, means, basis, a, b, n, weight)
+    weight, weighted = lines[n_classes], lines[n_classes + 1 :]
+    for k in range(1, n_classes):
+        for other in range(k):
+            for r in range(n):
+                weight[r] = lines[k, r] * lines[other, r]
             if len(row_weights) > 0:
                 _scale(weight, row_weights[start:stop])
-            _add_hessian(rows, columns, size, start, stop, weight, lines[end + 1 :], block)
-            _empty_into(hessian, block, size, a, b, n_directions)
+            _add_hessian(rows, columns, size, start, stop, weight, weighted, block)
+            _empty_into(hessian, block, size, k - 1, other, n_directions)
 
 
 @kernel(fastmath=_FAST)
@@ -362,11 +344,13 @@ def add_terms_many(
 
     Weights that are equal for all classes change no probability, so a model has parameters along
     the n_classes - 1 columns of an orthonormal basis of what is left: the one of column i and
-    direction a at i · (n_classes - 1) + a. `double` has the rows, the line of the basis of each
-    row's class (directions × rows), the weights of the rows and the basis; `single` the same in
-    float32. Scratch: `work` has two lines of a block for each class, `work32` one more for each
-    column; `weights` is classes × columns, `block` a Hessian in whole
-    tiles, all 0.
+    direction a at i · (n_classes - 1) + a. Hessians are added up by pairs of classes, for
+    `turn_hessian` to make them those of the parameters.
+
+    `double` has the rows, the line of the basis of each row's class (directions × rows), the
+    weights of the rows and the basis; `single` the same in float32. Scratch: `work` has two lines
+    of a block for each class, `work32` one more for each column; `weights` is classes × columns,
+    `block` a Hessian in whole tiles, all 0.
     """
     n_rows, n_classes = double[0].shape[1], len(double[3])
     for start in range(0, n_rows, BLOCK):

@@ -21,6 +21,34 @@ def _clear(matrix):
             matrix[i, j] = 0.0
 
 
+@kernel()
+def turn_hessian(hessian, size, n_directions, mixing, sums, turned):
+    """Turn sums by pairs of classes, as shards add them up, into the Hessian of the parameters.
+
+    Both are lower triangles, of `size` parameters, `n_directions` a column. Line p of `mixing` is
+    what pair p of classes adds to each pair of directions; `sums` and `turned` are scratch, of
+    that many numbers.
+    """
+    for i in range(size // n_directions):
+        for j in range(i + 1):
+            row, column, p = i * n_directions, j * n_directions, 0
+            for a in range(n_directions):
+                for b in range(a + 1):
+                    sums[p] = hessian[row + a, column + b]
+                    turned[p] = 0.0
+                    p += 1
+            for p in range(len(sums)):
+                for q in range(len(sums)):
+                    turned[q] += mixing[p, q] * sums[p]
+            p = 0
+            for a in range(n_directions):
+                for b in range(a + 1):
+                    hessian[row + a, column + b] = turned[p]
+                    if i > j:
+                        hessian[row + b, column + a] = turned[p]
+                    p += 1
+
+
 @helper()
 def _factorise(hessian, size, penalty, n_free):
     """Cholesky factor in place; a pivot lost to rounding becomes a small positive one.
@@ -193,6 +221,7 @@ def advance_models(
     n_free,
     tolerance,
     hessian_0,
+    mixing,
     live,
     columns,
     sizes,
@@ -205,6 +234,7 @@ def advance_models(
     fine,
     curved,
     passes,
+    work,
 ):
     """One guarded Newton step for each live model; the live ones that go on, first in `live`.
 
@@ -229,6 +259,8 @@ def advance_models(
                 fine[m] = True
                 slope[m] = -np.inf
         else:
+            if curved[m] and n_free > 1:
+                turn_hessian(hessian[m], size, n_free, mixing, work[0], work[1])
             if curved[m]:
                 _factorise(hessian[m], size, penalty, n_free)
             slope[m] = _solve(hessian[m], size, gradient[m], step[m])

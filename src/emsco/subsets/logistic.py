@@ -14,7 +14,7 @@ import numpy as np
 
 from emsco._typing import BoolArray, FloatArray, IntArray
 from emsco.kernels import load
-from emsco.subsets.models import ModelBatch, Models
+from emsco.subsets.models import ModelBatch, Models, mixing_of_pairs
 from emsco.subsets.shard import Shard
 
 __all__ = ["LogisticFits"]
@@ -51,6 +51,7 @@ class LogisticFits:
         self._shards = shards
         self._penalty = penalty
         self._n_classes = n_classes
+        self._mixing = mixing_of_pairs(n_classes)
         # Largest component of the summed gradient; where rounding of the sum allows, far below
         # what a probability's ninth decimal could show.
         self._tolerance = max(1e-9 * min(1.0, n_rows), 1e-13 * n_rows)
@@ -67,6 +68,10 @@ class LogisticFits:
         for shard in self._shards:
             shard.add_terms(at, np.zeros(1, dtype=np.int64))
         size = coefs.shape[1]
+        if self._n_classes > 2:
+            work = np.empty((2, len(self._mixing)))
+            turn = load("stepping").turn_hessian
+            turn(at.hessian[0], size, at.n_directions, self._mixing, *work)
         lower = np.tril(at.hessian[0, :size, :size])
         hessian = lower + np.tril(lower, -1).T
         return at.gradient[0] - hessian @ coefs[0], hessian
@@ -118,6 +123,7 @@ class LogisticFits:
             batch.n_directions,
             self._tolerance,
             self._at_zero[1],
+            self._mixing,
             live,
             places,
             sizes,
@@ -130,5 +136,6 @@ class LogisticFits:
             batch.fine,
             batch.curved,
             batch.passes,
+            np.empty((2, len(self._mixing))),
         )
         return n_live

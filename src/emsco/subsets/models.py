@@ -10,7 +10,7 @@ import numpy as np
 from emsco._typing import BoolArray, FloatArray, IntArray
 from emsco.kernels import load
 
-__all__ = ["ModelBatch", "Models", "n_outputs_of", "orthonormal_basis"]
+__all__ = ["ModelBatch", "Models", "mixing_of_pairs", "n_outputs_of", "orthonormal_basis"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,6 +143,19 @@ def orthonormal_basis(n_classes: int) -> FloatArray:
     return basis
 
 
+def mixing_of_pairs(n_classes: int) -> FloatArray:
+    """What each pair of classes (k, l), k > l, adds to the Hessian along each pair of directions.
+
+    With probabilities p and directions T, the Hessian diag(p) - p pᵀ of the logits becomes
+    Σ p_k p_l (T_k - T_l) (T_k - T_l)ᵀ. Pairs are in the order of a lower triangle.
+    """
+    basis = orthonormal_basis(n_classes)
+    k, other = np.tril_indices(n_classes, -1)
+    a, b = np.tril_indices(n_classes - 1)
+    apart = basis[k] - basis[other]
+    return apart[:, a] * apart[:, b]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelBatch:
     """Models being fitted, and the sums that shards add to.
@@ -152,7 +165,9 @@ class ModelBatch:
     shape (n_models, width · n_directions), holds until `fitted` turns them into weights by class.
 
     Shards add Σ gradient to `gradient[m]`, in float32 unless `fine[m]`, and Σ Hessian to
-    `hessian[m]` where `curved[m]`. The rest belongs to the guarded Newton steps.
+    `hessian[m]` where `curved[m]`: the lower triangle. Of more than two classes they add
+    Σ p_k p_l x xᵀ for each pair of classes k > l instead, that of columns i and j at
+    [i · n_directions + k - 1, j · n_directions + l]. The rest belongs to the guarded Newton steps.
     """
 
     models: Models
