@@ -16,6 +16,16 @@ def test_every_python_example_runs_in_order(tmp_path, monkeypatch):
         exec(compile(example, "README.md", "exec"), namespace)
 
 
+def test_every_example_of_real_problems_runs_in_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    text = (ROOT / "docs" / "problems.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(examples) >= 12
+    for example in examples:
+        exec(compile(example, "docs/problems.md", "exec"), namespace)
+
+
 def test_both_commands_are_a_single_line_each():
     commands = re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
     assert len(commands) == 2

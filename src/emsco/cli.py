@@ -199,6 +199,10 @@ def fit(
             "logistic regression by default."
         ),
     ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Folder that keeps what fits of --estimator say, for later fits."),
+    ] = None,
     calibration: Annotated[
         str | None, typer.Option(help="Make confidence honest: sigmoid or isotonic.")
     ] = None,
@@ -266,6 +270,7 @@ def fit(
             max_stages=max_stages,
             gaps=gaps,
             estimator=parse_estimator(estimator) if estimator else None,
+            cache=cache,
             calibration=calibration,
             class_weight=class_weight
             if class_weight in (None, "balanced")

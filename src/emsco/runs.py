@@ -347,7 +347,8 @@ def _about(
     settings = classifier.get_params(deep=False)
     for name in ("costs", "cv", "checkpoint", "random_state", "verbose", "n_jobs"):
         settings.pop(name)
-    settings["estimator"] = settings["estimator"] and repr(settings["estimator"])
+    for name in ("estimator", "cache"):
+        settings[name] = None if settings[name] is None else str(settings[name])
     for name in ("min_confidence", "class_weight"):
         if isinstance(given := settings[name], dict):
             settings[name] = {str(label): number for label, number in given.items()}
