@@ -703,7 +703,8 @@ for file in files:
 def test_memory_does_not_grow_with_the_file(fitted, tmp_path, ending, n_rows):
     files = [tmp_path / f"{n}.{ending}" for n in n_rows]
     for n, file in zip(n_rows, files, strict=True):
-        table = pa.table(dict.fromkeys(NAMES, np.arange(float(n))))
+        columns = dict.fromkeys(NAMES, np.arange(float(n)))
+        table = pa.table(columns | {NAMES[4]: np.arange(n) % 2 == 0})  # which is true or false
         if ending == "csv":
             pyarrow.csv.write_csv(table, file)
         else:  # as large as in memory, in one group of rows
