@@ -198,7 +198,8 @@ class StageRecipe:
                 train,
                 held_out,
                 n_classes=len(data.classes),
-                weights=self._fit_weights(data, train),
+                weights=data.weights,
+                class_weights=self._class_weights(data, train),
                 counts=data.units,
                 gaps=gaps,
             )
@@ -266,7 +267,8 @@ class StageRecipe:
             "labels": data.labels,
             "train": train,
             "held_out": held_out,
-            "weights": self._fit_weights(data, train),
+            "weights": data.weights,
+            "class_weights": self._class_weights(data, train),
             "classes": data.classes.tolist(),
             "calibration": self.calibration,
             "seed": int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0]),
@@ -278,18 +280,16 @@ class StageRecipe:
             self.estimator, **common, n_classes=n_classes, n_jobs=self.n_jobs, cache=self.cache
         )
 
-    def _fit_weights(self, data: TrainingData, train: IntArray) -> FloatArray | None:
-        """How much each row counts in a fit: sample weight times class weight."""
+    def _class_weights(self, data: TrainingData, train: IntArray) -> FloatArray | None:
+        """How much rows of each class count in a fit on these training rows."""
         if self.class_weight is None:
-            return data.weights
-        rows = np.ones(len(data.rows)) if data.weights is None else data.weights
+            return None
         if isinstance(self.class_weight, Mapping):
-            by_class = np.array([self.class_weight.get(c, 1.0) for c in data.classes.tolist()])
-        else:
-            totals = np.bincount(data.labels[train], rows[train], minlength=len(data.classes))
-            by_class = rows[train].sum() / (len(data.classes) * totals)
-        weights: FloatArray = rows * by_class[data.labels]
-        return weights
+            return np.array([self.class_weight.get(c, 1.0) for c in data.classes.tolist()])
+        rows = np.ones(len(train)) if data.weights is None else data.weights[train]
+        totals = np.bincount(data.labels[train], rows, minlength=len(data.classes))
+        balanced: FloatArray = rows.sum() / (len(data.classes) * totals)
+        return balanced
 
 
 def _check_class_weight(given: Any, classes: AnyArray) -> None:

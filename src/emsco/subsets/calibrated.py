@@ -32,6 +32,8 @@ class CalibratedFits:
         Rows that fit and calibrate, and rows that outcomes are wanted of.
     weights : ndarray of shape (n_rows,) or None
         How much each row counts in fits and calibration.
+    class_weights : ndarray of shape (n_classes,) or None
+        How much more rows of each class count in fits.
     classes : sequence
     calibration : {"sigmoid", "isotonic"}
     seed : int
@@ -45,6 +47,7 @@ class CalibratedFits:
         train: IntArray,
         held_out: IntArray,
         weights: FloatArray | None,
+        class_weights: FloatArray | None,
         classes: Sequence[Any],
         calibration: str,
         seed: int,
@@ -53,7 +56,13 @@ class CalibratedFits:
         self.n_inputs, self.n_train, self.n_held_out = X.shape[1], len(train), len(held_out)
         self._kind = calibration
         self._split = SplitRows.cut(
-            X, labels, fitting, fitting[:0], n_classes=len(classes), weights=weights
+            X,
+            labels,
+            fitting,
+            fitting[:0],
+            n_classes=len(classes),
+            weights=weights,
+            class_weights=class_weights,
         )
         self._calibrating = self._filled(X[calibrating])
         self._truth = labels[calibrating]

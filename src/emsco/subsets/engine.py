@@ -77,12 +77,18 @@ class SplitRows:
         *,
         n_classes: int = 2,
         weights: FloatArray | None = None,
+        class_weights: FloatArray | None = None,
         counts: IntArray | None = None,
         gaps: BoolArray | None = None,
     ) -> Self:
-        """Standardise by the training rows and cut into shards; see `cut_shards`."""
+        """Standardise by the training rows and cut into shards; see `cut_shards`.
+
+        Weights by class, of shape (n_classes,), count in the fits and nowhere else.
+        """
+        scaling = Scaling.learn(X[train], None if weights is None else weights[train])
+        if class_weights is not None:
+            weights = class_weights[labels] * (1.0 if weights is None else weights)
         own = None if weights is None else weights[train]
-        scaling = Scaling.learn(X[train], own)
         shards = cut_shards(
             X,
             labels,

@@ -44,6 +44,13 @@ class _Rows:
     labels: IntArray
     weights: FloatArray | None
 
+    def weighted(self, by_class: FloatArray | None) -> _Rows:
+        """The same rows, of which each class counts so much more."""
+        if by_class is None:
+            return self
+        own = np.ones(len(self.labels)) if self.weights is None else self.weights
+        return replace(self, weights=own * by_class[self.labels])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Table:
@@ -134,6 +141,8 @@ class EstimatorFits:
     calibration_share : float
     classes : sequence, optional
         What messages call the classes; by default their numbers.
+    class_weights : ndarray of shape (n_classes,), optional
+        How much more rows of each class count when classifiers are fitted, and there alone.
     cache : str, path or None
         Folder that keeps outcomes for later; see `OutcomeCache`.
 
@@ -158,9 +167,11 @@ class EstimatorFits:
         calibration: str | None = None,
         calibration_share: float = SHARE,
         classes: Sequence[Any] | None = None,
+        class_weights: FloatArray | None = None,
         cache: PathLike | None = None,
     ) -> None:
-        _check(prototype, weights is not None, calibration)
+        weighted = weights is not None or class_weights is not None
+        _check(prototype, weighted, calibration)
         if weights is not None:
             train = train[weights[train] > 0]
         counts = None if weights is None else weights[train]
@@ -171,7 +182,7 @@ class EstimatorFits:
             calibrating = calibration, table.take(rest)
         self._job = _Job(
             prototype=prototype,
-            fitting=table.take(train),
+            fitting=table.take(train).weighted(class_weights),
             calibrating=calibrating,
             held_out=table.take(held_out).X,
             fill=table.fill,

@@ -1,0 +1,59 @@
+"""Options as people type them."""
+
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.naive_bayes import GaussianNB
+
+from emsco.errors import ParameterError
+from emsco.options import of_labels, parse_by_class, parse_estimator
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("0.9", 0.9),
+        ("a=0.9", {"a": 0.9}),
+        (" a = 1 ,b=.5", {"a": 1.0, "b": 0.5}),
+        ("x=y=0.5,2=1", {"x=y": 0.5, "2": 1.0}),
+    ],
+)
+def test_numbers_by_label_are_read(text, found):
+    assert parse_by_class("--p", text) == found
+
+
+@pytest.mark.parametrize("text", ["", "a", "a=", "a=0.5,0.6", "=1,b=2", "a=1,a=2", "a=1,"])
+def test_other_texts_are_refused(text):
+    with pytest.raises(ParameterError, match=r"^--p must be a number or label=number pairs"):
+        parse_by_class("--p", text)
+
+
+def test_labels_are_found_by_their_text():
+    assert of_labels({"1": 0.5, "True": 1.0, "x": 2.0}, [1, True]) == {1: 0.5, "x": 2.0} | {
+        True: 1.0
+    }
+    assert of_labels({"0": 0.5, "1": 0.9}, [0, 1]) == {0: 0.5, 1: 0.9}
+
+
+def test_a_classifier_is_made_from_its_text():
+    found = parse_estimator("RandomForestClassifier(n_estimators=7, max_depth=None)")
+    assert isinstance(found, RandomForestClassifier)
+    assert found.n_estimators == 7
+    assert isinstance(parse_estimator(" GaussianNB "), GaussianNB)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ridge()",
+        "RandomForestClassifier(7)",
+        "RandomForestClassifier(n_trees=7)",
+        "RandomForestClassifier(n_estimators=len('abc'))",
+        "__import__('os').getcwd()",
+        "GaussianNB() + 1",
+        "",
+        "x y",
+    ],
+)
+def test_nothing_else_is_made_or_executed(text):
+    with pytest.raises(ParameterError, match=r"^--estimator must be a classifier of scikit-learn"):
+        parse_estimator(text)
