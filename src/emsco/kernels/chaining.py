@@ -245,7 +245,8 @@ def extend_chains(
     largest = space.cost[full] + rules.max_stages * rules.evaluation
     slack = rules.slack * rules.n_rows * largest
     n_fresh = ends[first_set - 1] if first_set else 0
-    rows, leaves, in_tail, wrong_in_tail = scratch[0], scratch[1], scratch[2], scratch[3]
+    rows, in_tail, leaves = scratch[0], scratch[1], scratch[2]
+    errs, ends_here, wrong_ends = scratch[3], scratch[4], scratch[5]
     for t in range(first_set, len(sets)):
         target = sets[t]
         begun, n_candidates, n_seen, n_done = n_fresh, tally[0], tally[1], tally[2]
@@ -258,7 +259,6 @@ def extend_chains(
         for w in range(n_words):
             kept_from = space.gaps[(full ^ target) & space.gap_mask, w]
             in_tail[w] = space.accepts[full, w] & ~kept_from if tail else np.uint64(0)
-            wrong_in_tail[w] = in_tail[w] & space.errs[full, w]
         left = 0
         for i in range(62):
             left += ((full ^ target) >> i) & 1
@@ -274,6 +274,10 @@ def extend_chains(
             for w in range(n_words):
                 kept_from = space.gaps[(target ^ source) & space.gap_mask, w]
                 leaves[w] = space.accepts[target, w] & ~kept_from
+                errs[w] = space.errs[target, w] & ~kept_from
+                later = in_tail[w] & ~leaves[w]
+                ends_here[w] = leaves[w] | later
+                wrong_ends[w] = errs[w] | (later & space.errs[full, w])
             for q in range(spans[source, 0], spans[source, 1]):
                 stages = labels.stages[q] + 1
                 if rules.binding and stages > rules.max_stages - tail:
@@ -300,12 +304,10 @@ def extend_chains(
                     leaving, leaving_end, wrong_end = np.uint64(0), np.uint64(0), np.uint64(0)
                     for w in range(n_words):
                         weight = space.weights[w]
-                        now = labels.undecided[q, w] & leaves[w]
-                        then = labels.undecided[q, w] & ~leaves[w]
-                        wrong_rows = (now & space.errs[target, w]) | (then & wrong_in_tail[w])
-                        leaving += weight * popcount(now)
-                        leaving_end += weight * popcount(now | (then & in_tail[w]))
-                        wrong_end += weight * popcount(wrong_rows)
+                        open_rows = labels.undecided[q, w]
+                        leaving += weight * popcount(open_rows & leaves[w])
+                        leaving_end += weight * popcount(open_rows & ends_here[w])
+                        wrong_end += weight * popcount(open_rows & wrong_ends[w])
                     accepted = labels.accepted[q] + np.int64(leaving_end)
                     wrong = labels.wrong[q] + np.int64(wrong_end)
                     spent += (n_before - np.int64(leaving)) * rest
@@ -326,10 +328,10 @@ def extend_chains(
                 )  # fmt: skip
                 for w in range(n_words):
                     weight = space.weights[w]
-                    now = labels.undecided[q, w] & leaves[w]
-                    leaving += weight * popcount(now)
-                    wrong_now += weight * popcount(now & space.errs[target, w])
-                    rows[w] = labels.undecided[q, w] & ~leaves[w] & space.reach[target, w]
+                    open_rows = labels.undecided[q, w]
+                    leaving += weight * popcount(open_rows & leaves[w])
+                    wrong_now += weight * popcount(open_rows & errs[w])
+                    rows[w] = open_rows & ~leaves[w] & space.reach[target, w]
                     n_open += weight * popcount(rows[w])
                     n_doomed += weight * popcount(rows[w] & space.doomed[target, w])
                 accepted = labels.accepted[q] + np.int64(leaving)

@@ -238,7 +238,7 @@ class _Workspace:
         chaining = load("chaining")
         ends = np.zeros(len(sets), dtype=np.int64)
         tally = np.zeros(3, dtype=np.int64)
-        scratch = np.zeros((4, self._n_words), dtype=np.uint64)
+        scratch = np.zeros((6, self._n_words), dtype=np.uint64)
         at = 0
         while at < len(sets):
             at, lack = chaining.extend_chains(
