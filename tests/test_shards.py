@@ -12,6 +12,7 @@ from chains import Chains
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from emsco.cascade import LinearClassifiers
 from emsco.design import compress
 from emsco.kernels import fitting
 from emsco.subsets.engine import SplitRows
@@ -207,12 +208,20 @@ def bits_and_counts(shards, models, thresholds, designs=None):
     """Bits of models that stand for a chain of nested subsets, and counts of that one design."""
     exits, hits = np.zeros((2, 1, len(models.sizes)), dtype=np.int64)
     chain, n_stages = np.arange(len(models.sizes))[None], np.array([len(models.sizes)])
+    designs = np.zeros((1, 7), dtype=np.int16) if designs is None else designs
     for shard in shards:
-        shard.reserve(len(models.sizes))
+        shard.table.reserve(len(models.sizes))
         shard.judge(models, chain[0], thresholds)
-        shard.add_counts(chain, n_stages, exits, hits, designs)
-    bits = np.concatenate([shard.bits(chain[0]) for shard in shards], axis=2)
+        shard.table.add_counts(designs, chain, n_stages, exits, hits)
+    bits = np.concatenate([shard.table.bits(chain[0]) for shard in shards], axis=2)
     return bits, exits[0].tolist(), hits[0].tolist()
+
+
+def classifiers_of(models, scaling):
+    """The same models, as the stages of a cascade."""
+    spread = models.spread(7)
+    coefs = spread if spread.ndim == 3 else spread[:, None]
+    return LinearClassifiers(scaling, (spread.reshape(len(spread), -1, 8)[:, 0, 1:] != 0), coefs)
 
 
 class TestClasses:
@@ -233,8 +242,7 @@ class TestClasses:
         rows = np.arange(900)
         shards = cut_shards(X, y, rows, rows, Scaling.learn(X), n_classes=3)
         models = LogisticFits(shards, 7, 900, n_classes=3).fit(np.ones((1, 7), dtype=bool))
-        scaling = Scaling.learn(X)
-        p = models.probabilities(X, scaling.mean, scaling.inverse, 0)
+        p = classifiers_of(models, Scaling.learn(X)).probabilities(X, 0)
         thresholds = np.array([0.4, 2.0, 0.8])
         _, exits, hits = bits_and_counts(shards, models, thresholds)
         wanted = p.max(axis=1) >= thresholds[p.argmax(axis=1)]
@@ -260,9 +268,8 @@ class TestWeights:
         )
         models = LogisticFits(shards, 7, 300, n_classes=n_classes).fit(np.tri(7, dtype=bool)[2:5])
         _, exits, hits = bits_and_counts(shards, models, np.full(n_classes, 0.7))
-        scaling = Scaling.learn(X)
-        stage, winner, _ = models.decide(
-            X[held_out], scaling.mean, scaling.inverse, np.full(n_classes, 0.7), 0, 3
+        stage, winner, _ = classifiers_of(models, Scaling.learn(X)).judge(
+            X[held_out], 0, 3, np.full(n_classes, 0.7)
         )
         right = winner == y[held_out]
         assert exits == [counts[stage == j].sum() for j in range(3)]
@@ -276,13 +283,13 @@ class TestWeights:
         models = LogisticFits([plain], 7, 2000).fit(np.tri(7, dtype=bool))
         bits = [bits_and_counts([shard], models, np.full(2, 0.7))[0] for shard in (plain, once)]
         assert bits[0].tolist() == bits[1].tolist()
-        assert plain.word_weights.tolist() == once.word_weights.tolist() == [1] * 32
+        assert plain.table.word_weights.tolist() == once.table.word_weights.tolist() == [1] * 32
 
     def test_many_different_counts_take_few_words(self):
         X, y = problem(1000)
         rows, counts = np.arange(1000), np.random.default_rng(0).integers(0, 2**20, size=1000)
         (shard,) = cut_shards(X, y, rows, rows, Scaling.learn(X), counts=counts)
-        assert len(shard.word_weights) <= 20 * -(-1000 // 64)
+        assert len(shard.table.word_weights) <= 20 * -(-1000 // 64)
 
     def test_training_rows_of_weight_0_are_as_good_as_absent(self):
         X, y = problem_of_classes()
@@ -307,18 +314,20 @@ class TestGaps:
         designs = np.array([[1, 0, -1]], dtype=np.int16)
         models = LogisticFits(shards, 7, 2000).fit(np.tri(7, dtype=bool)[[2, 5]])
         _, exits, hits = bits_and_counts(shards, models, np.full(2, 0.7), designs)
-        stage, winner, _ = models.decide(
-            X, scaling.mean, scaling.inverse, np.full(2, 0.7), 0, 2, gaps[:, [1, 0]]
-        )
         count = np.ones(2000, dtype=int) if counts is None else counts
-        assert exits == [count[stage == j].sum() for j in range(2)]
-        assert hits == [count[(stage == j) & (winner == y)].sum() for j in range(2)]
+        left, stages = np.ones(2000, dtype=bool), classifiers_of(models, scaling)
+        for j, lacking in enumerate(gaps[:, [1, 0]].T):
+            stage, winner, _ = stages.judge(X, j, j + 1, np.full(2, 0.7))
+            leaves = left & (stage == j) & ~lacking
+            assert exits[j] == count[leaves].sum() > 0
+            assert hits[j] == count[leaves & (winner == y)].sum()
+            left &= ~leaves
 
     def test_bits_of_gaps_stand_where_the_rows_do(self):
         X, y = problem(100)
         rows, gaps = np.arange(100), np.random.default_rng(5).random((100, 4)) < 0.5
         (shard,) = cut_shards(X, y, rows, rows, Scaling.learn(X), gaps=gaps)
-        bits = np.unpackbits(shard.gaps.view(np.uint8), axis=1, bitorder="little")
+        bits = np.unpackbits(shard.table.gaps.view(np.uint8), axis=1, bitorder="little")
         assert bits[:, :100].tolist() == gaps.T.astype(int).tolist()
         assert not bits[:, 100:].any()
-        assert cut_shards(X, y, rows, rows, Scaling.learn(X))[0].gaps.shape == (0, 2)
+        assert cut_shards(X, y, rows, rows, Scaling.learn(X))[0].table.gaps.shape == (0, 2)
