@@ -27,7 +27,8 @@ def all_subsets(n_features: int) -> np.ndarray:
 def fit_all(problem: Problem, subsets: np.ndarray) -> np.ndarray:
     """Everything from raw rows to coefficients, standardisation included."""
     split = SplitRows.cut(problem.X, problem.y, problem.train, problem.held_out)
-    return logistic_bank([split], problem.X.shape[1], n_jobs=CORES).coefs(subsets)[0]
+    bank = logistic_bank([split], problem.X.shape[1], n_jobs=CORES)
+    return bank.engine.coefs(bank.kept(subsets))[0]
 
 
 def loop(problem: Problem, subsets: np.ndarray, **settings: object) -> list[np.ndarray]:
