@@ -709,7 +709,7 @@ def cascade_of_classes(n_classes, n_stages=3):
     return X, mean, inverse, models
 
 
-def plain_decisions_many(X, mean, inverse, models, thresholds, skips):
+def plain_decisions_many(X, mean, inverse, models, thresholds):
     """Row by row and stage by stage."""
     rows = np.vstack([np.ones(len(X)), ((X - mean) * inverse).T])
     stage, winner, confidence = (
@@ -722,32 +722,22 @@ def plain_decisions_many(X, mean, inverse, models, thresholds, skips):
         if models.n_outputs == 1:
             coefs = np.vstack([0 * coefs, coefs])
         likeliest, surety = plain_likeliest(coefs, models.columns[j, :size], rows)
-        open_ = (stage == len(models.sizes)) & ~skips[:, j]
+        open_ = stage == len(models.sizes)
         winner[open_], confidence[open_] = likeliest[open_], surety[open_]
         stage[open_ & (surety >= thresholds[likeliest])] = j
     return stage, winner, confidence
 
 
 class TestDecideRowsMany:
-    @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
     @pytest.mark.parametrize("n_classes", [2, 3, 6])
-    def test_decisions_equal_the_plain_ones(self, n_classes, share):
+    def test_decisions_equal_the_plain_ones(self, n_classes):
         given = cascade_of_classes(n_classes)
-        rng = np.random.default_rng(15)
-        thresholds, skips = rng.uniform(0.5, 0.8, size=n_classes), rng.random((300, 3)) < share
-        found = given[3].decide(*frozen(*given[:3], thresholds), 0, 3, *frozen(skips))
-        plain = plain_decisions_many(*given, thresholds, skips)
+        thresholds = np.random.default_rng(15).uniform(0.5, 0.8, size=n_classes)
+        found = given[3].decide(*frozen(*given[:3], thresholds), 0, 3)
+        plain = plain_decisions_many(*given, thresholds)
         assert found[0].tolist() == plain[0].tolist()
         assert found[1].tolist() == plain[1].tolist()
         np.testing.assert_allclose(found[2], plain[2], rtol=1e-15, atol=0)
-        assert np.isnan(found[2]).tolist() == skips.all(axis=1).tolist()
-
-    def test_without_skips_two_classes_are_decided_as_by_the_quick_kernel(self):
-        X, mean, inverse, models = random_cascade(4)
-        thresholds, never = np.array([0.6, 0.7]), np.zeros((300, 4), dtype=bool)
-        quick = models.decide(X, mean, inverse, thresholds, 1, 4)
-        slow = models.decide(X, mean, inverse, thresholds, 1, 4, never)
-        assert [part.tobytes() for part in quick] == [part.tobytes() for part in slow]
 
     @pytest.mark.parametrize("n_classes", [3, 5])
     def test_rows_are_decided_and_judged_alike_even_at_ties(self, n_classes):

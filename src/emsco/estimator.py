@@ -42,7 +42,7 @@ from emsco.search.planning import Problem, plan_search
 from emsco.settings import check_settings
 from emsco.splits import Split, make_splits
 from emsco.subsets.bank import SubsetBank
-from emsco.thresholds import MinConfidence, by_class, check_min_confidence
+from emsco.thresholds import MinConfidence, by_class, check_min_confidence, plain
 from emsco.training import StageRecipe, TrainingData
 
 __all__ = ["EMSCOClassifier", "Generation"]
@@ -425,7 +425,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         problem = {
             **data.fingerprints(),
             "cv": fingerprint(*(part for split in splits for part in split)),
-            "min_confidence": by_class(self.min_confidence, data.classes).tolist(),
+            "min_confidence": plain(self.min_confidence),
             "search": self.search,
             "constraints": asdict(constraints),
             **recipe.values(),

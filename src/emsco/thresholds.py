@@ -11,7 +11,7 @@ from emsco._typing import AnyArray, FloatArray
 from emsco.errors import ParameterError
 from emsco.parameters import check_number
 
-__all__ = ["MOST_CLASSES", "MinConfidence", "by_class", "check_min_confidence", "in_words"]
+__all__ = ["MOST_CLASSES", "MinConfidence", "by_class", "check_min_confidence", "in_words", "plain"]
 
 MOST_CLASSES = 255  # a label's position is a byte
 
@@ -50,6 +50,13 @@ def by_class(min_confidence: MinConfidence, classes: AnyArray) -> FloatArray:
     if isinstance(min_confidence, Mapping):
         return np.array([float(min_confidence[label]) for label in classes.tolist()])
     return np.full(len(classes), float(min_confidence))
+
+
+def plain(min_confidence: MinConfidence) -> float | dict[str, float]:
+    """What a file can hold: a number, or one for the text of each label."""
+    if isinstance(min_confidence, Mapping):
+        return {f"{label!r}": float(least) for label, least in min_confidence.items()}
+    return float(min_confidence)
 
 
 def in_words(min_confidence: MinConfidence) -> str:

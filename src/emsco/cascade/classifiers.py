@@ -83,26 +83,8 @@ class LinearClassifiers:
         rows = self.filled(rows)
         if self.calibrators:
             return judge_by_probabilities(self, rows, first, end, thresholds)
-        stage = np.empty(len(rows), dtype=np.int64)
-        winner = np.empty(len(rows), dtype=np.int64)
-        confidence = np.empty(len(rows))
-        models = self._models
-        self._kernel(
-            rows,
-            self.scaling.mean,
-            self._inverse,
-            models.columns,
-            models.sizes,
-            models.coefs,
-            thresholds,
-            *(() if self.n_classes == 2 else (np.zeros((0, 0), dtype=np.bool_),)),
-            first,
-            end,
-            stage,
-            winner,
-            confidence,
-        )
-        return stage, winner, confidence
+        mean = self.scaling.mean
+        return self._models.decide(rows, mean, self._inverse, thresholds, first, end)
 
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
         """The likeliest class and its probability for one row at one stage, as plain numbers.
@@ -123,16 +105,8 @@ class LinearClassifiers:
 
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities at one stage, shape (n_rows, n_classes)."""
-        models = self._models
-        found: FloatArray = load("deciding").probabilities_of(
-            self.filled(rows),
-            self.scaling.mean,
-            self._inverse,
-            models.columns,
-            models.sizes,
-            models.coefs if models.coefs.ndim == 3 else models.coefs[:, None],
-            stage,
-        )
+        mean = self.scaling.mean
+        found = self._models.probabilities(self.filled(rows), mean, self._inverse, stage)
         return self.calibrators[stage].apply(found) if self.calibrators else found
 
     def filled(self, rows: FloatArray) -> FloatArray:
@@ -169,11 +143,6 @@ class LinearClassifiers:
             used = np.flatnonzero(reads).tolist()
             terms.append((coefs[0], [(i, coefs[i + 1], mean[i], inverse[i]) for i in used]))
         return terms
-
-    @cached_property
-    def _kernel(self) -> Any:
-        deciding = load("deciding")
-        return deciding.decide_rows if self.n_classes == 2 else deciding.decide_rows_many
 
     @cached_property
     def _confidence(self) -> Any:

@@ -354,18 +354,15 @@ def decide_rows_many(
     sizes,
     coefs,
     thresholds,
-    skips,
     first,
     end,
     stage,
     winner,
     confidence,
 ):
-    """What `decide_rows` does, for any number of classes and with stages that skip rows.
+    """What `decide_rows` does, for any number of classes.
 
-    `coefs` is stages × outputs × columns, with one output for two classes. `skips`, rows ×
-    stages, has the stages that do not judge a row; it is empty where all do. A row that no stage
-    judged has winner 0 and confidence NaN.
+    `coefs` is stages × classes × columns.
     """
     n_rows, n_inputs = X.shape
     n_outputs, length = coefs.shape[1], min(n_rows, _ROWS)
@@ -385,7 +382,7 @@ def decide_rows_many(
             )
             _find_likeliest(logits, len(rows), top, likeliest, surety)
             for r in range(start, start + len(rows)):
-                if stage[r] < len(sizes) or (len(skips) > 0 and skips[r, j]):
+                if stage[r] < len(sizes):
                     continue
                 winner[r], confidence[r] = likeliest[r - start], surety[r - start]
                 if confidence[r] >= thresholds[winner[r]]:

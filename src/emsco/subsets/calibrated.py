@@ -9,7 +9,6 @@ import numpy as np
 
 from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco.calibration import Calibrator, calibration_split
-from emsco.kernels import load
 from emsco.subsets.engine import SplitRows
 from emsco.subsets.models import Models
 from emsco.subsets.scaling import Scaling
@@ -113,13 +112,4 @@ class CalibratedFits:
         return np.where(np.isnan(rows), self._split.scaling.mean, rows)
 
     def _probabilities(self, models: Models, m: int, rows: FloatArray) -> FloatArray:
-        found: FloatArray = load("deciding").probabilities_of(
-            rows,
-            self._split.scaling.mean,
-            self._split.scaling.inverse,
-            models.columns,
-            models.sizes,
-            models.coefs if models.coefs.ndim == 3 else models.coefs[:, None],
-            m,
-        )
-        return found
+        return models.probabilities(rows, self.scaling.mean, self.scaling.inverse, m)

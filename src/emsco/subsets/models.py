@@ -71,7 +71,6 @@ class Models:
         thresholds: FloatArray,
         first: int,
         end: int,
-        skips: BoolArray | None = None,
     ) -> tuple[IntArray, IntArray, FloatArray]:
         """Send rows through models as the stages of a cascade, as held-out rows are judged.
 
@@ -84,25 +83,19 @@ class Models:
         thresholds : ndarray of shape (n_classes,)
         first, end : int
             The first stage, and the one after the last.
-        skips : ndarray of shape (n_rows, n_stages), optional
-            Stages that do not judge a row.
 
         Returns
         -------
         stage, winner, confidence : ndarray of shape (n_rows,)
             Where a row leaves, or the number of stages where it does not; the likeliest class and
-            its probability at the last stage that judged it, 0 and NaN where none did.
+            its probability at the last stage that saw it.
         """
         stage, winner = np.empty((2, len(rows)), dtype=np.int64)
         out = stage, winner, np.empty(len(rows))
-        given = rows, mean, inverse, self.columns, self.sizes
-        if self.n_outputs == 1 and skips is None and first < end:
-            load("deciding").decide_rows(*given, self.coefs, thresholds, first, end, *out)
-            return out
-        if skips is None:
-            skips = np.zeros((0, len(self.sizes)), dtype=np.bool_)
-        coefs = self._coefs_by_output
-        load("deciding").decide_rows_many(*given, coefs, thresholds, skips, first, end, *out)
+        deciding = load("deciding")
+        decide = deciding.decide_rows if self.n_outputs == 1 else deciding.decide_rows_many
+        given = rows, mean, inverse, self.columns, self.sizes, self.coefs
+        decide(*given, thresholds, first, end, *out)
         return out
 
     def probabilities(
@@ -113,13 +106,15 @@ class Models:
         The largest is the confidence that `decide` finds there, to the last bit.
         """
         found: FloatArray = load("deciding").probabilities_of(
-            rows, mean, inverse, self.columns, self.sizes, self._coefs_by_output, stage
+            rows,
+            mean,
+            inverse,
+            self.columns,
+            self.sizes,
+            self.coefs[:, None, :] if self.coefs.ndim == 2 else self.coefs,
+            stage,
         )
         return found
-
-    @property
-    def _coefs_by_output(self) -> FloatArray:
-        return self.coefs[:, None, :] if self.coefs.ndim == 2 else self.coefs
 
 
 def n_outputs_of(n_classes: int) -> int:
