@@ -13,6 +13,7 @@ from emsco.cascade import Cascade, Evaluation
 from emsco.design import shorten
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.runs import DecisionCounts
+from emsco.thresholds import in_words
 
 __all__ = ["cascade_drawing", "comparison_table", "counts_table", "front_table"]
 
@@ -36,9 +37,9 @@ def front_table(
     """
     shown, n_different = _shown(front, chosen, most, within)
     more = f"; {n_different - len(shown)} more are not shown" if len(shown) < n_different else ""
-    tested = f", tests on {front.tests[0].n_rows}" if front.tests else ""
+    tested = f", tests on {front.tests[0].n_rows:.10g}" if front.tests else ""
     table = Table(
-        title=f"Front: held-out figures on {chosen.n_rows} rows{tested}",
+        title=f"Front: held-out figures on {chosen.n_rows:.10g} rows{tested}",
         caption=f"By cost; # is the place in the front, designs that tie share a line{more}.",
         title_justify="left",
         caption_justify="left",
@@ -99,24 +100,25 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
 
 def cascade_drawing(cascade: Cascade, evaluation: Evaluation) -> RenderableType:
     """The stages from top to bottom: what each buys, what a row has cost by then, who leaves."""
-    threshold = f"sure means confidence ≥ {cascade.min_confidence:g}"
-    drawing = Tree(Text(f"Cascade, on {evaluation.n_rows} test rows; {threshold}", "italic"))
+    threshold = f"sure means confidence ≥ {in_words(cascade.min_confidence)}"
+    drawing = Tree(Text(f"Cascade, on {evaluation.n_rows:.10g} test rows; {threshold}", "italic"))
     for leave in evaluation.exits:
-        share = leave.n_rows / max(evaluation.n_rows, 1)
+        share = leave.n_rows / (evaluation.n_rows or 1)
         rows = f"{'█' * round(share * _BAR)} {share:.1%} of rows"
         if leave.stage is None:
             drawing.add(Text(f"rejected {rows}, each at cost {leave.cost:g}"))
             continue
         stage = drawing.add(Text(f"stage {leave.stage}, cost so far {leave.cost:g}", "bold"))
         stage.add(Text(f"buys {', '.join(leave.features)}"))
-        right = f", {leave.accuracy:.1%} of them right" if leave.n_rows else ""
+        right = f", {leave.accuracy:.1%} right at mean confidence {leave.confidence:.1%}"
+        right = right if leave.n_rows else ""
         stage.add(Text(f"sure {rows} leave{right}"))
     return drawing
 
 
 def comparison_table(cascade: Evaluation, everything: Evaluation) -> Table:
     """The cascade beside buying every feature for every row."""
-    table = Table(title=f"On {cascade.n_rows} test rows", title_justify="left")
+    table = Table(title=f"On {cascade.n_rows:.10g} test rows", title_justify="left")
     for heading in ("", "coverage", "accuracy", "mean cost"):
         table.add_column(heading, justify="left" if not heading else "right")
     for name, result in (("this cascade", cascade), ("buying everything", everything)):
