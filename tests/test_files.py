@@ -207,6 +207,14 @@ class TestFronts:
         assert front.tests[0] != front.tests[1]
         assert make_front().tests is None
 
+    @pytest.mark.parametrize("scale", [1, 1000])  # so far out that every stage is certain
+    def test_come_back_with_tests_of_weighted_rows(self, tmp_path, scale):
+        for seed in range(20):
+            rows, front = scale * make_rows(60, seed=seed), make_front()
+            weights = np.random.default_rng(seed).random(60) ** 8
+            front = front.with_tests(rows, front.cascade(0).decide(rows).guesses, weights)
+            assert saved(front, tmp_path).tests == front.tests
+
     def test_show_validation_and_test_apart(self, tmp_path):
         front = saved(make_front().with_tests(ROWS, TRUTH), tmp_path)
         table = front.to_pandas()
