@@ -277,7 +277,7 @@ def fit(
             else parse_by_class("--class-weight", str(class_weight)),
             allow_exclusion=allow_exclusion,
             evaluation_cost=evaluation_cost,
-            constraints={name: rule for name, rule in constraints.items() if rule} or None,
+            constraints={name: r for name, r in constraints.items() if r not in (None, [])} or None,
             search=search,
             prefer=prefer,
             generations=generations,

@@ -96,7 +96,7 @@ class Case:
     @property
     def given(self) -> Mapping[str, Any]:
         """What was given so far, by name; None where there was a gap."""
-        return MappingProxyType(self._given)
+        return MappingProxyType({name: plain_value(value) for name, value in self._given.items()})
 
     def give(self, values: Mapping[str, Any]) -> Self:
         """Take the values of what `needs` lists, all of them and nothing else.
@@ -116,8 +116,7 @@ class Case:
         numbers = stages.encoding.row(values, stages.buys[stage])
         for i, number in zip(stages.inputs[stage], numbers, strict=True):
             self._row[i] = number
-        for name in stages.columns[stage]:
-            self._given[name] = plain_value(values[name])
+        self._given.update(values)
         sure, self._winner, self._confidence = stages.judge_one(self._row, stage)
         self._passed = stage + 1
         if sure:

@@ -42,6 +42,9 @@ class StageClassifiers(Protocol):
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities at one stage, shape (n_rows, n_classes)."""
 
+    def filled(self, rows: FloatArray) -> FloatArray:
+        """Rows as the other methods take them, where some of their inputs are gaps."""
+
     @property
     def arrays(self) -> tuple[AnyArray, ...]:
         """All that judgements depend on, for a digest."""
@@ -80,7 +83,6 @@ class LinearClassifiers:
 
     def judge(self, rows: FloatArray, first: int, end: int, thresholds: FloatArray) -> Judgement:
         """Send rows through some of the stages; by one kernel where nothing is calibrated."""
-        rows = self.filled(rows)
         if self.calibrators:
             return judge_by_probabilities(self, rows, first, end, thresholds)
         mean = self.scaling.mean
@@ -92,21 +94,24 @@ class LinearClassifiers:
         For two classes these are the kernel's very operations in its order, each rounded on its
         own; for a single row they take less time than handing it arrays does.
         """
-        if self.n_classes > 2 or self.calibrators:
-            found = self.probabilities(np.array([row]), stage)[0]
+        if not self._is_plain:
+            found = self.probabilities(self.filled(np.array([row])), stage)[0]
             winner = int(found.argmax())
             return winner, float(found[winner])
-        logit, terms = self._terms[stage]
-        for column, coef, mean, inverse in terms:
-            value = row[column]
-            if value == value:  # a gap stands at the mean, and adds nothing
-                logit += coef * ((value - mean) * inverse)
+        intercept, terms = self._terms[stage]
+        logit = intercept
+        for i, coef, mean, inverse in terms:
+            logit += coef * ((row[i] - mean) * inverse)
+        if logit != logit:  # a gap stands at the mean, and adds nothing
+            logit = intercept
+            for i, coef, mean, inverse in terms:
+                logit += coef * ((row[i] - mean) * inverse) if row[i] == row[i] else 0.0
         return int(logit > 0.0), self._confidence(logit)
 
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities at one stage, shape (n_rows, n_classes)."""
         mean = self.scaling.mean
-        found = self._models.probabilities(self.filled(rows), mean, self._inverse, stage)
+        found = self._models.probabilities(rows, mean, self._inverse, stage)
         return self.calibrators[stage].apply(found) if self.calibrators else found
 
     def filled(self, rows: FloatArray) -> FloatArray:
@@ -114,10 +119,10 @@ class LinearClassifiers:
         gaps = np.isnan(rows)
         return np.where(gaps, self.scaling.mean, rows) if gaps.any() else rows
 
-    @property
-    def n_classes(self) -> int:
-        """How many classes there are."""
-        return max(2, int(self.coefs.shape[1]))
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether a stage is one logit, and no more."""
+        return self.coefs.shape[1] == 1 and not self.calibrators
 
     @property
     def arrays(self) -> tuple[AnyArray, ...]:
@@ -172,6 +177,10 @@ class EstimatorClassifiers:
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities at one stage, shape (n_rows, n_classes)."""
         return self.models[stage].probabilities(rows)
+
+    def filled(self, rows: FloatArray) -> FloatArray:
+        """Rows as they are: each classifier fills gaps by itself."""
+        return rows
 
     @property
     def arrays(self) -> tuple[AnyArray, ...]:

@@ -103,8 +103,8 @@ class Cascade:
         total, accepted = weights.sum().item(), weights[decisions.accepted].sum().item()
         return Evaluation(
             n_rows=total,
-            coverage=accepted / (total or 1),
-            accuracy=weights[right].sum().item() / (accepted or 1),
+            coverage=min(1.0, accepted / (total or 1)),  # sums of weights are rounded
+            accuracy=min(1.0, weights[right].sum().item() / (accepted or 1)),
             cost=(decisions.cost @ weights).item() / (total or 1),
             exits=self._exits(decisions, right, weights),
         )
@@ -137,7 +137,7 @@ class Cascade:
         for j in range(self.n_stages):
             here = decisions.stage == j + 1
             if here.any():
-                found[here] = self.classifiers.probabilities(rows[here], j)
+                found[here] = self.stages.probabilities(rows[here], j)
         return found
 
     def _truth(self, y: ArrayLike, n_rows: int) -> AnyArray:
@@ -328,9 +328,10 @@ class Cascade:
         for (stage, bought), cost in zip(places, costs, strict=True):
             here = ~decisions.accepted if stage is None else decisions.accepted
             here = here if stage is None else here & (decisions.stage == stage)
-            n_rows, n_correct = weights[here].sum().item(), weights[here & right].sum().item()
+            n_rows = weights[here].sum().item()
+            n_correct = min(n_rows, weights[here & right].sum().item())
             sure = (decisions.confidence[here] @ weights[here]).item() / (n_rows or 1)
-            reports.append(ExitReport(stage, bought, cost, n_rows, n_correct, sure))
+            reports.append(ExitReport(stage, bought, cost, n_rows, n_correct, min(1.0, sure)))
         return tuple(reports)
 
 

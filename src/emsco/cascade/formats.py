@@ -58,7 +58,12 @@ class Shared:
         classifiers: Sequence[StageClassifiers],
     ) -> Self:
         """What cascades share that have these classifiers."""
-        scaling = next((c.scaling for c in classifiers if isinstance(c, LinearClassifiers)), None)
+        scalings = [c.scaling for c in classifiers if isinstance(c, LinearClassifiers)]
+        scaling = scalings[0] if scalings else None
+        if any(not other.equals(scalings[0]) for other in scalings):
+            raise FileError(
+                "a front must have stages of one fit to be saved, got several scalings."
+            )
         others = (c.models for c in classifiers if isinstance(c, EstimatorClassifiers))
         models = {id(model): model for some in others for model in some}
         return cls(costs, classes, min_confidence, encoding, scaling, tuple(models.values()))

@@ -91,7 +91,9 @@ class Stages:
         the likeliest class and its probability at the last stage that saw the row. A stage that
         is to be skipped for a row may not accept it.
         """
-        skips = self.skips(rows)
+        if self.encoding.gaps == "refuse":
+            return self.classifiers.judge(rows, first, end, self.thresholds)
+        skips, rows = self._skips(rows), self.classifiers.filled(rows)
         if skips is None:
             return self.classifiers.judge(rows, first, end, self.thresholds)
         whole = ~skips.any(axis=1)
@@ -111,6 +113,10 @@ class Stages:
             left = left[~leaving]
         return stage, winner, confidence
 
+    def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
+        """Class probabilities of encoded rows at one stage, shape (n_rows, n_classes)."""
+        return self.classifiers.probabilities(self.classifiers.filled(rows), stage)
+
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[bool, int, float]:
         """Whether one row leaves at a stage; the likeliest class there and its probability."""
         winner, confidence = self.classifiers.judge_one(row, stage)
@@ -119,7 +125,7 @@ class Stages:
             sure = all(row[i] == row[i] for i in self.inputs[stage])
         return sure, winner, confidence
 
-    def skips(self, rows: FloatArray) -> BoolArray | None:
+    def _skips(self, rows: FloatArray) -> BoolArray | None:
         """Stages that lack a value of a row and are to be skipped then; None where none is."""
         if self.encoding.gaps != "skip":
             return None

@@ -73,6 +73,8 @@ class ParetoPoint:
     def from_fields(cls, figures: Fields, design: Design) -> Self:
         """What `figures` gave, read from a file and checked."""
         n_rows = amount(figures, "n_rows")
+        if not n_rows:
+            figures.refuse("n_rows", "above 0", n_rows)
         counts = {}
         for name in ("exits", "hits"):
             figures.numbers(name, design.n_stages, 0, n_rows)

@@ -52,6 +52,11 @@ class Scaling:
             array.setflags(write=False)
         return cls(mean, deviation)
 
+    def equals(self, other: Scaling) -> bool:
+        """Whether another one does just the same."""
+        same = np.array_equal(self.mean, other.mean)
+        return same and np.array_equal(self.deviation, other.deviation)
+
     @property
     def inverse(self) -> FloatArray:
         """What centred values are multiplied by, here and wherever rows are decided."""
