@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from handmade import assert_same_bits
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -88,7 +88,9 @@ def problems(draw):
     n_classes, gaps = draw(st.integers(2, 4)), draw(st.sampled_from(["refuse", "impute", "skip"]))
     table, y = make_table(n_classes, gaps != "refuse", draw(st.integers(0, 3)))
     labels = np.unique(y).tolist()
-    weights = draw(st.sampled_from([None, REPEATS, np.arange(140) % 5 / 2 + 0.25]))
+    weights = draw(
+        st.sampled_from([None, REPEATS, np.arange(140) % 5 / 2 + 0.25, np.sqrt(np.arange(140))])
+    )
     exclusion = draw(st.booleans())
     limits = [{}, {"max_mean_cost": 9}] + [{"max_worst_cost": 12}] * exclusion
     rules = [{}, {"first": ["age"]}, {"together": [["age", "scan"]]}]
@@ -122,8 +124,12 @@ def fitted(problem: Setting, **more: Any) -> EMSCOClassifier | None:
 any_combination = settings(
     deadline=None,
     derandomize=True,
-    max_examples=40,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    max_examples=25,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.filter_too_much,
+    ],
 )
 
 
@@ -131,25 +137,25 @@ any_combination = settings(
 @given(problems())
 def test_a_cascade_does_on_the_held_out_rows_just_what_the_front_says(problem):
     clf = fitted(problem)
-    if clf is None:
-        return
+    assume(clf is not None)
     weights = None if problem.weights is None else problem.weights[HELD_OUT]
     for point in clf.front_:
         found = clf.front_.cascade(point).evaluate(
             problem.rows(HELD_OUT), problem.y[HELD_OUT], weights
         )
         exits = [leave.n_rows for leave in found.exits[:-1]]
-        assert exits == pytest.approx(point.exits, abs=1e-9)
-        assert [leave.n_correct for leave in found.exits[:-1]] == pytest.approx(point.hits)
-        assert found.cost == pytest.approx(point.cost, rel=1e-9)
+        assert exits == pytest.approx(point.exits, rel=1e-5)  # weights may have been rounded
+        assert [leave.n_correct for leave in found.exits[:-1]] == pytest.approx(
+            point.hits, rel=1e-5
+        )
+        assert found.cost == pytest.approx(point.cost, rel=1e-5)
 
 
 @any_combination
 @given(problems())
 def test_files_sessions_and_runs_decide_as_the_table_does(tmp_path_factory, problem):
     clf = fitted(problem)
-    if clf is None:
-        return
+    assume(clf is not None)
     new, folder = problem.rows(NEW), tmp_path_factory.mktemp("files")
     decided = clf.decide(new)
     clf.cascade_.save(folder / "cascade.json")
@@ -180,8 +186,7 @@ def test_files_sessions_and_runs_decide_as_the_table_does(tmp_path_factory, prob
 @given(problems())
 def test_no_search_proposes_what_must_not_be_deployed(problem):
     clf = fitted(problem)
-    if clf is None:
-        return
+    assume(clf is not None)
     rules = problem.options["constraints"]
     for point in clf.front_:
         stage = dict(zip(point.design.names, point.design.stages.tolist(), strict=True))
@@ -226,8 +231,7 @@ def test_exclusion_never_makes_a_front_worse(problem):
 def test_whole_weights_count_as_repeated_rows(problem):
     repeats = REPEATS
     weighted = Setting(problem.frame, problem.table, problem.y, repeats, problem.options)
-    if problem.options["calibration"] is not None:  # which rows calibrate is drawn row by row
-        return
+    assume(problem.options["calibration"] is None)  # which rows calibrate is drawn row by row
     one = fitted(weighted)
     train, held_out = np.repeat(TRAIN, repeats[TRAIN]), np.repeat(HELD_OUT, repeats[HELD_OUT])
     every = np.concatenate([train, held_out])
@@ -260,7 +264,7 @@ def _fit_rows(problem: Setting, rows: np.ndarray, split: list[Any]) -> EMSCOClas
 def test_a_classifier_without_weights_is_refused_where_rows_have_some():
     table, y = make_table(2, with_gaps=False, seed=0)
     problem = Setting("pandas", table, y, np.ones(140), {"estimator": KNeighborsClassifier()})
-    with pytest.raises(ParameterError, match=r"KNeighborsClassifier.*sample_weight|sample_weight"):
+    with pytest.raises(ParameterError, match=r"sample_weight.*KNeighborsClassifier"):
         problem.fit()
 
 

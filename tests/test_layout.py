@@ -56,6 +56,21 @@ def test_other_weights_are_near_a_millionth_of_the_largest(weights):
     assert np.abs(units / per_one - given_weights).max() <= given_weights.max() * 1e-6
 
 
+@pytest.mark.parametrize("weights", [[1, 3, 2e6], [1, 2**30], [0, 5, 10**9]])
+def test_whole_weights_stay_whole_however_large(weights):
+    found = whole_weights(np.array(weights, dtype=np.float64))
+    assert (found.units.tolist(), found.per_one) == (weights, 1)
+
+
+def test_many_weights_together_stay_countable_and_none_vanishes():
+    weights = np.random.default_rng(0).uniform(0.001, 1, size=100_000)
+    weights[0] = 1e-12
+    units, per_one = whole_weights(weights)
+    assert units.sum() < 2**31
+    assert units.min() == 1
+    assert units.sum() / per_one == pytest.approx(weights.sum(), rel=1e-5)
+
+
 def test_packed_bits_are_in_order_of_the_rows():
     bits = np.zeros((2, 70), dtype=np.bool_)
     bits[0, 0] = bits[0, 65] = bits[1, 63] = True

@@ -27,11 +27,17 @@ def test_other_texts_are_refused(text):
         parse_by_class("--p", text)
 
 
-def test_labels_are_found_by_their_text():
-    assert of_labels({"1": 0.5, "True": 1.0, "x": 2.0}, [1, True]) == {1: 0.5, "x": 2.0} | {
-        True: 1.0
-    }
-    assert of_labels({"0": 0.5, "1": 0.9}, [0, 1]) == {0: 0.5, 1: 0.9}
+@pytest.mark.parametrize(
+    ("typed", "labels", "found"),
+    [
+        ({"0": 0.5, "1": 0.9}, [0, 1], {0: 0.5, 1: 0.9}),
+        ({"true": 0.5, "False": 0.9}, [False, True], {True: 0.5, False: 0.9}),
+        ({"1": 0.5, "2.0": 0.9}, [1.0, 2.0], {1.0: 0.5, 2.0: 0.9}),
+        ({"ill": 0.5, "x": 0.9}, ["ill", "well"], {"ill": 0.5, "x": 0.9}),
+    ],
+)
+def test_labels_are_found_as_they_are_written(typed, labels, found):
+    assert of_labels(typed, labels) == found
 
 
 def test_a_classifier_is_made_from_its_text():
@@ -46,6 +52,7 @@ def test_a_classifier_is_made_from_its_text():
     [
         "Ridge()",
         "RandomForestClassifier(7)",
+        "RandomForestClassifier(**{'n_estimators': 7})",
         "RandomForestClassifier(n_trees=7)",
         "RandomForestClassifier(n_estimators=len('abc'))",
         "__import__('os').getcwd()",

@@ -16,7 +16,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from emsco import Cascade, EMSCOClassifier, FeatureCosts, NoSuchDesign
 from emsco.calibration import calibration_split
-from emsco.errors import CostsError, DataError, FileError, ParameterError
+from emsco.errors import (
+    CheckpointError,
+    CostsError,
+    DataError,
+    FileError,
+    ParameterError,
+)
 
 ONE_STAGE = {"max_stages": 1, "random_state": 0}
 
@@ -132,6 +138,47 @@ def _no_fits(*_):
     raise AssertionError("all subsets were known")
 
 
+@pytest.mark.parametrize("calibration", [None, "sigmoid"])
+@pytest.mark.parametrize("estimator", [None, DecisionTreeClassifier(random_state=0)])
+def test_rows_of_weight_0_are_no_rows(wine, estimator, calibration):
+    X, y = wine
+    rows = np.arange(len(X))
+    weights = (rows % 5 > 0).astype(float)
+    kept = rows[weights > 0]
+    settings = {"estimator": estimator, "calibration": calibration, **ONE_STAGE}
+    one = EMSCOClassifier(cv=[(rows, rows)], **settings).fit(X, y, weights)
+    own = np.arange(len(kept))
+    two = EMSCOClassifier(cv=[(own, own)], **settings).fit(
+        X.iloc[kept], y.iloc[kept], np.ones(len(kept))
+    )
+    np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-9)
+
+
+def test_the_choice_of_a_search_does_not_depend_on_the_machine(wine):
+    X, y = wine
+    tree = DecisionTreeClassifier(max_depth=2)
+    clf = EMSCOClassifier(estimator=tree, max_stages=2, generations=1, random_state=0)
+    few = clf.fit(X.iloc[:, :3], y)
+    assert few.front_.proven
+    assert "because there are 7 subsets to fit" in few.stop_reason_
+    assert "would fit 8,191 subsets" in clf.set_params(population_size=5).fit(X, y).stop_reason_
+
+
+def test_a_classifier_that_cannot_tell_probabilities_is_named(wine):
+    clf = EMSCOClassifier(estimator=KNeighborsClassifier(500), **ONE_STAGE)
+    with pytest.raises(ParameterError, match="KNeighborsClassifier says: Expected n_neighbors"):
+        clf.fit(*wine)
+
+
+def test_a_checkpoint_of_another_classifier_is_refused(wine, tmp_path):
+    X, y = wine
+    settings = {"max_stages": 2, "random_state": 0, "checkpoint": tmp_path / "kept"}
+    EMSCOClassifier(estimator=DecisionTreeClassifier(max_depth=2), **settings).fit(X.iloc[:, :3], y)
+    other = EMSCOClassifier(estimator=DecisionTreeClassifier(max_depth=3), **settings)
+    with pytest.raises(CheckpointError, match="which differs in estimator"):
+        other.fit(X.iloc[:, :3], y)
+
+
 def test_thresholds_by_class_accept_by_the_likeliest_class(wine):
     X, y = wine
     sure = {0: 0.99, 1: 0.5, 2: 0.8}
@@ -200,8 +247,9 @@ def test_groups_are_what_designs_and_sessions_speak_of(wine):
         ({"estimator": "forest"}, ParameterError, "estimator must be"),
         ({"cache": "folder"}, ParameterError, "cache must be None where estimator is None"),
         ({"cache": 3, "estimator": SVC()}, ParameterError, "cache must be the path of a folder"),
-        ({"constraints": {"max_worst_cost": 2}}, ParameterError, "allow_exclusion=True"),
+        ({"constraints": {"max_worst_cost": 2}}, ParameterError, "allow_exclusion lets designs"),
         ({"constraints": {"max_mean_cost": 0.5}}, ParameterError, "the cheapest first stage"),
+        ({"constraints": {"first": 5}}, ParameterError, r"\['first'\] must be a list of features"),
         ({"min_confidence": {0: 0.9, 1: 0.9}}, ParameterError, "got none for 2"),
         ({"costs": {"alcohol": 1}}, CostsError, "costs must have a cost for every feature"),
     ],

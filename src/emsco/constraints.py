@@ -59,7 +59,7 @@ class Constraints:
                 f"constraints must be out of {', '.join(known)}, got {unknown[0]!r}."
             )
         together = rules.get("together") or ()
-        if isinstance(together, str) or not all(
+        if not isinstance(together, (list, tuple)) or not all(
             isinstance(part, (list, tuple)) for part in together
         ):
             raise ParameterError(
@@ -80,6 +80,8 @@ def _limit(name: str, value: Any) -> float | None:
 
 
 def _features(name: str, given: Any, names: Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(given, (str, list, tuple)):
+        raise ParameterError(f"constraints[{name!r}] must be a list of features, got {given!r}.")
     wanted = (given,) if isinstance(given, str) else tuple(given)
     if unknown := [one for one in wanted if one not in names]:
         listed = ", ".join(map(repr, names[:5])) + (", …" if len(names) > 5 else "")

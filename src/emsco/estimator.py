@@ -93,8 +93,9 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         accept a row at the stage that lacks a value of it.
     allow_exclusion : bool
         Whether designs may leave features out, so that no row ever pays for them.
-    evaluation_cost : float
-        Cost of running a stage at all, added to what its features cost.
+    evaluation_cost : float or None
+        Cost of running a stage at all, added to what its features cost; None: that of `costs`
+        where it is a `FeatureCosts`, else 0.
     constraints : dict or None
         What every design must obey: ``first`` (features that the first stage buys), ``together``
         (lists of features that one stage buys), ``max_mean_cost`` and ``max_worst_cost`` (most
@@ -174,7 +175,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         class_weight: Any = None,
         gaps: str = "refuse",
         allow_exclusion: bool = False,
-        evaluation_cost: float = 0.0,
+        evaluation_cost: float | None = None,
         constraints: dict[str, Any] | None = None,
         population_size: int = 300,
         generations: int = 150,
@@ -265,7 +266,10 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         recipe = self._recipe(data.classes, int(stage_seed.generate_state(1)[0]))
         bank = recipe.open_bank(data, splits, blocks.members())
         rng = np.random.default_rng(search_seed)
-        with self._open_journal(data, splits, constraints, settings, recipe, seed) as journal:
+        rules = {"min_confidence": plain(min_confidence), "constraints": asdict(constraints)}
+        rules |= asdict(settings)
+        n_blocks = blocks.n_blocks
+        with self._open_journal(data, splits, recipe, rules, n_blocks, seed) as journal:
             evaluator = Evaluator(
                 bank,
                 blocks.costs(data.costs),
@@ -274,6 +278,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
                 settings.max_stages,
                 journal,
                 Limits(constraints.max_mean_cost, constraints.max_worst_cost),
+                data.per_row,
             )
             result = self._search(bank, evaluator, settings, rng)
         self._undeploy()
@@ -363,8 +368,9 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_choice("gaps", self.gaps, GAPS)
         table, targets = self._check_table(X, y)
         costs = FeatureCosts.resolve(self.costs, self._names)
-        evaluation = check_number("evaluation_cost", self.evaluation_cost, 0, 1e100)
-        costs = replace(costs, evaluation=evaluation or costs.evaluation)
+        if self.evaluation_cost is not None:
+            evaluation = check_number("evaluation_cost", self.evaluation_cost, 0, 1e100)
+            costs = replace(costs, evaluation=evaluation)
         data = TrainingData.of(table, targets, sample_weight, costs, self.gaps)
         self.classes_ = data.classes
         return data
@@ -415,33 +421,30 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         self,
         data: TrainingData,
         splits: list[Split],
-        constraints: Constraints,
-        settings: PaperSettings,
         recipe: StageRecipe,
+        rules: dict[str, Any],
+        n_blocks: int,
         seed: int,
     ) -> AbstractContextManager[Journal | None]:
+        """The journal of a checkpoint; `rules` are those of the search, as plain values."""
         if self.checkpoint is None:
             return nullcontext()
         problem = {
             **data.fingerprints(),
             "cv": fingerprint(*(part for split in splits for part in split)),
-            "min_confidence": plain(self.min_confidence),
             "search": self.search,
-            "constraints": asdict(constraints),
             **recipe.values(),
-            **asdict(settings),
+            **rules,
         }
-        blocks = Blocks.of(constraints, data.costs.names)
-        return Journal.open(self.checkpoint, problem, seed, blocks.n_blocks, settings.max_stages)
+        return Journal.open(self.checkpoint, problem, seed, n_blocks, rules["max_stages"])
 
     def _search(
         self, bank: SubsetBank, evaluator: Evaluator, settings: PaperSettings, rng: Generator
     ) -> SearchResult:
-        may_prove = self.search in ("auto", "exact")  # else nobody asks how long that would take
         problem = Problem(
             evaluator,
             evaluator.costs.costs,
-            seconds_per_fit=bank.engine.seconds_per_fit() if may_prove else 0.0,
+            seconds_per_fit=bank.engine.seconds_per_fit(),
             capacity=bank.capacity,
             memory_limit=memory_bytes("memory_limit", self.memory_limit),
             n_jobs=effective_n_jobs(self.n_jobs),

@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from emsco.cascade import Decisions
 from emsco.errors import DataError, ParameterError
+from emsco.pareto import balanced_length
 
 __all__ = [
     "balanced_score",
@@ -102,12 +103,12 @@ def mean_cost_score(y_true: ArrayLike, decisions: Decisions) -> float:
 
 def balanced_score(y_true: ArrayLike, decisions: Decisions, total_cost: float) -> float:
     """√(coverage² + accuracy² + (1 - mean cost / total cost)²), as `prefer="balanced"` has it."""
-    saved = 1 - mean_cost_score(y_true, decisions) / total_cost
     return float(
-        np.sqrt(
-            coverage_score(y_true, decisions) ** 2
-            + selective_accuracy_score(y_true, decisions) ** 2
-            + saved**2
+        balanced_length(
+            np.float64(coverage_score(y_true, decisions)),
+            np.float64(selective_accuracy_score(y_true, decisions)),
+            np.float64(mean_cost_score(y_true, decisions)),
+            total_cost,
         )
     )
 

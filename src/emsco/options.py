@@ -37,8 +37,18 @@ def parse_by_class(name: str, text: str) -> float | dict[str, float]:
 
 def of_labels(given: dict[str, float], labels: Sequence[Any]) -> dict[Any, float]:
     """Numbers by label, for labels as they were typed; unknown ones stay as they are."""
-    by_text = {str(label): label for label in labels}
+    by_text = {text: label for label in labels for text in _texts(label)}
     return {by_text.get(text, text): number for text, number in given.items()}
+
+
+def _texts(label: Any) -> set[str]:
+    """How a file or a person may write a label: truth values in small letters, 1.0 as 1."""
+    texts = {str(label)}
+    if isinstance(label, bool):
+        texts.add(str(label).lower())
+    elif isinstance(label, float) and label.is_integer():
+        texts.add(str(int(label)))
+    return texts
 
 
 def parse_estimator(text: str) -> Any:
@@ -63,6 +73,8 @@ def parse_estimator(text: str) -> Any:
             call = ast.Call(call, [], [])
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
             raise ValueError("it is something else")
+        if any(word.arg is None for word in call.keywords):
+            raise ValueError("it has parameters without names")
         values = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
     except (SyntaxError, ValueError):
         raise ParameterError(f"{rule}, got {text!r}.") from None

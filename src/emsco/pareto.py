@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from fractions import Fraction
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,7 +17,8 @@ __all__ = [
     "SAME_COST",
     "Ranking",
     "TiedDesigns",
-    "accuracy_key",
+    "accuracy_ranks",
+    "balanced_length",
     "balanced_scores",
     "best_balanced_first",
     "exact_objectives",
@@ -26,20 +28,28 @@ __all__ = [
     "tie_groups",
 ]
 
-_HALF_BITS = 31
 _AGGREGATE_DECIMALS = 12
 SAME_COST = 1e-9  # relative; costs closer than this are equal where they are not whole numbers
 
 
-def accuracy_key(correct: IntArray, accepted: IntArray) -> IntArray:
-    """⌊correct / accepted · 2⁶²⌋ in whole numbers: keys compare exactly as the fractions do.
+def accuracy_ranks(correct: IntArray, accepted: IntArray) -> IntArray:
+    """Ranks that compare exactly as correct / accepted do; nothing accepted counts as 0.
 
-    Fractions with denominators below 2³¹ differ by more than 2⁻⁶², so different ones get
-    different keys, and equal ones such as 2/3 and 4/6 the same. Nothing accepted counts as 0.
+    Division of whole numbers below 2⁵³ rounds, but never turns an order round: only quotients that
+    come out equal have to be looked at as fractions.
     """
     divisor = np.maximum(accepted, 1)
-    high, rest = np.divmod(correct << _HALF_BITS, divisor)
-    return (high << _HALF_BITS) + (rest << _HALF_BITS) // divisor
+    common = np.maximum(np.gcd(correct, divisor), 1)
+    pairs = np.column_stack([correct // common, divisor // common])
+    different, place = np.unique(pairs, axis=0, return_inverse=True)
+    quotient = different[:, 0] / different[:, 1]
+    order = sorted(
+        range(len(different)), key=lambda i: (quotient[i], Fraction(*different[i].tolist()))
+    )
+    ranks = np.empty(len(different), dtype=np.int64)
+    ranks[order] = np.arange(len(different))
+    found: IntArray = ranks[place.reshape(-1)]
+    return found
 
 
 def exact_objectives(scores: Scores) -> FloatArray:
@@ -51,7 +61,7 @@ def exact_objectives(scores: Scores) -> FloatArray:
     # different floats: they lie further apart than half a unit in the last place.
     accuracy: FloatArray | IntArray = scores.accuracy
     if scores.n_rows >= 2**26:
-        accuracy = _dense_ranks(accuracy_key(scores.correct, scores.accepted))
+        accuracy = accuracy_ranks(scores.correct, scores.accepted)
     cost: FloatArray | IntArray = scores.spent
     if cost.dtype.kind == "f" or cost.max(initial=0) >= 2**53:
         cost = _dense_ranks(cost)
@@ -207,10 +217,15 @@ def best_balanced_first(designs: StageArray, scores: Scores, total_cost: float) 
 
 
 def balanced_scores(scores: Scores, total_cost: float) -> FloatArray:
-    """√(coverage² + accuracy² + (1 - cost / cost of everything)²) of each design.
+    """The balanced score of each design."""
+    found: FloatArray = balanced_length(scores.coverage, scores.accuracy, scores.cost, total_cost)
+    return found
+
+
+def balanced_length(coverage: Any, accuracy: Any, cost: Any, total_cost: float) -> Any:
+    """√(coverage² + accuracy² + saved²) of numbers or arrays; saved is 1 - cost / total cost.
 
     Running several stages may cost more than everything bought in one: nothing is saved then.
     """
-    saved = np.maximum(1 - scores.cost / total_cost, 0)
-    length: FloatArray = np.sqrt(scores.coverage**2 + scores.accuracy**2 + saved**2)
-    return length
+    saved = np.maximum(0.0, 1 - cost / total_cost)
+    return np.sqrt(coverage**2 + accuracy**2 + saved**2)

@@ -30,6 +30,7 @@ class SearchProgress:
         self._task: Any = None
         self._found = ""
         self._began = 0.0
+        self._done, self._first = 0, 0
         self._note = note
         if shown:
             self._bar = _bar("{task.fields[step]}", width=12)
@@ -80,13 +81,14 @@ class SearchProgress:
 
     def fitting(self, done: int, total: int) -> None:
         """Part of the fits that are needed next are done."""
-        if done == 1:
-            self._began = monotonic()
+        if done <= self._done or not self._done:
+            self._began, self._first = monotonic(), done
+        self._done = done if done < total else 0
         if not self._bar or self._task is None:
             return
         note = self._found
         if done < total:
-            left = (monotonic() - self._began) / max(done - 1, 1) * (total - done)
+            left = (monotonic() - self._began) / max(done - self._first, 1) * (total - done)
             note = f"fitting {done}/{total}" + (f", {left:.0f} s left" if left >= 2 else "")
         self._bar.update(self._task, description=note)
 

@@ -187,6 +187,8 @@ class Evaluator:
         Where counts are kept on disk; what is found there is not counted again.
     limits : Limits or None
         Costs past which a design is not feasible.
+    per_row : float
+        What a held-out row of weight 1 counts.
     """
 
     def __init__(
@@ -198,7 +200,9 @@ class Evaluator:
         max_stages: int,
         journal: Journal | None = None,
         limits: Limits | None = None,
+        per_row: float = 1.0,
     ) -> None:
+        self.per_row = per_row
         self._bank = bank
         self._journal = journal
         self._units, self._evaluation, self._per_one = costs.in_units(n_rows)

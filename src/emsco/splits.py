@@ -86,7 +86,7 @@ class _HeldOutFraction:
     classes: Sequence[Any]
     seed: int
 
-    def split(self, X: AnyArray, labels: LabelArray, groups: Any) -> Iterator[Split]:
+    def split(self, X: AnyArray, labels: LabelArray, _groups: Any) -> Iterator[Split]:
         sizes = np.bincount(labels, minlength=len(self.classes))
         if (sizes > 1).sum() < 2:
             _check_class_sizes(labels, self.classes, 2, "cv holds out a fraction")
@@ -97,7 +97,7 @@ class _HeldOutFraction:
             )
         many = np.flatnonzero(sizes[labels] > 1)
         splitter = StratifiedShuffleSplit(n_splits=1, test_size=self.share, random_state=self.seed)
-        for train, held_out in splitter.split(X[many], labels[many], groups):
+        for train, held_out in splitter.split(X[many], labels[many]):
             once = np.flatnonzero(sizes[labels] == 1)
             yield np.concatenate([many[train], once]), many[held_out]
 

@@ -55,7 +55,8 @@ def by_class(min_confidence: MinConfidence, classes: AnyArray) -> FloatArray:
 def plain(min_confidence: MinConfidence) -> float | dict[str, float]:
     """What a file can hold: a number, or one for the text of each label."""
     if isinstance(min_confidence, Mapping):
-        return {f"{label!r}": float(least) for label, least in min_confidence.items()}
+        # Labels of NumPy as those of Python, so that both have one text.
+        return {f"{np.asarray(c).tolist()!r}": float(p) for c, p in min_confidence.items()}
     return float(min_confidence)
 
 

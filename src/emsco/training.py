@@ -29,8 +29,8 @@ from emsco.subsets.calibrated import CalibratedFits
 from emsco.subsets.engine import LogisticEngine, OutcomeEngine, SplitRows
 from emsco.subsets.generic import EstimatorFits
 from emsco.subsets.layout import Layout, whole_weights
-from emsco.subsets.prototypes import check_estimator_like
-from emsco.thresholds import MOST_CLASSES
+from emsco.subsets.prototypes import check_estimator_like, describe
+from emsco.thresholds import MOST_CLASSES, plain
 
 __all__ = ["StageRecipe", "TrainingData"]
 
@@ -77,10 +77,14 @@ class TrainingData:
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         if kind not in ("binary", "multiclass"):
             raise DataError(f"Unknown label type: {kind}. y must hold classes.")
-        classes, labels = np.unique(y, return_inverse=True)
+        try:
+            classes, labels = np.unique(y, return_inverse=True)
+        except TypeError:
+            kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
+            raise DataError(f"y must hold labels of one type, got {kinds}.") from None
         if len(classes) < 2:
             raise DataError(
-                f"y must hold two classes, got one class only: {classes.tolist()[0]!r}."
+                f"y must hold two classes or more, got one class only: {classes.tolist()[0]!r}."
             )
         if len(classes) > MOST_CLASSES:
             raise DataError(f"y must hold at most {MOST_CLASSES} classes, got {len(classes)}.")
@@ -163,11 +167,9 @@ class StageRecipe:
         """What identifies the recipe, as plain values."""
         weight = self.class_weight
         return {
-            "estimator": None if self.estimator is None else repr(self.estimator),
+            "estimator": None if self.estimator is None else describe(self.estimator),
             "calibration": self.calibration,
-            "class_weight": {f"{k!r}": v for k, v in weight.items()}
-            if isinstance(weight, Mapping)
-            else weight,
+            "class_weight": plain(weight) if isinstance(weight, Mapping) else weight,
         }
 
     def open_bank(
@@ -262,6 +264,8 @@ class StageRecipe:
     def _outcome_fits(
         self, data: TrainingData, number: int, train: IntArray, held_out: IntArray
     ) -> EstimatorFits | CalibratedFits:
+        if data.weights is not None:  # rows of weight 0 are no rows
+            train = train[data.weights[train] > 0]
         common: dict[str, Any] = {
             "X": data.rows,
             "labels": data.labels,

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.cascade import acquiring, formats
 from emsco.cascade.acquiring import Acquire, AsyncAcquire, Retries
-from emsco.cascade.case import Case
+from emsco.cascade.case import Case, brief
 from emsco.cascade.classifiers import StageClassifiers, locked_copy
 from emsco.cascade.decisions import Decisions, Evaluation, ExitReport
 from emsco.cascade.stages import Stages
@@ -342,7 +342,7 @@ def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
     try:
         given = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError("sample_weight must be numbers, got something else.") from None
+        raise DataError(f"sample_weight must be numbers, got {brief(weights)}.") from None
     if given.shape != (n_rows,):
         raise DataError(
             f"sample_weight must have a weight for each of {n_rows} rows, got shape {given.shape}."

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -93,8 +94,8 @@ def text_of(value: Any) -> str | None:
         return value
     if is_gap(value):
         return None
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
+    if isinstance(value, Real) and not isinstance(value, bool) and float(value).is_integer():
+        return str(int(float(value)))
     return str(value)
 
 

@@ -185,7 +185,7 @@ class Encoding:
         `values` must have the columns that `needs` lists for them, and nothing else.
         """
         if not isinstance(values, Mapping):
-            raise DataError(f"values must be a mapping of names to numbers, got {brief(values)}.")
+            raise DataError(f"values must be a mapping of names to values, got {brief(values)}.")
         may_miss = self.gaps != "refuse"
         inputs: list[float] = []
         n_needed = 0

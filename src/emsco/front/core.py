@@ -21,7 +21,7 @@ from emsco.frames import Columns, to_pandas, to_polars, to_pyarrow
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import check_preference
 from emsco.parameters import check_whole
-from emsco.pareto import TiedDesigns
+from emsco.pareto import TiedDesigns, balanced_length
 from emsco.scoring import Scores
 from emsco.thresholds import MinConfidence
 
@@ -251,10 +251,10 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     def balanced_scores(self) -> FloatArray:
         """√(coverage² + accuracy² + (1 - cost / cost of everything)²) of each point."""
-        saved = np.maximum(0, 1 - self._column(lambda p: p.cost) / self.costs.total)
-        squares = self._column(lambda p: p.coverage) ** 2 + self._column(lambda p: p.accuracy) ** 2
-        score: FloatArray = np.sqrt(squares + saved**2)
-        return score
+        coverage, accuracy = self._column(lambda p: p.coverage), self._column(lambda p: p.accuracy)
+        cost = self._column(lambda p: p.cost)
+        found: FloatArray = balanced_length(coverage, accuracy, cost, self.costs.total)
+        return found
 
     def balanced(self) -> ParetoPoint:
         """The point with the best balanced score."""

@@ -98,9 +98,9 @@ class _Line:
         self._vectors = SlotTable(UNBOUNDED, n_words=3)
         self._pool = _Pool(self.archive.designs, np.zeros((0, 3)), np.zeros(0))
 
-    def take(self, scores: Scores) -> None:
-        """Note the scores of the designs asked for, which its archive has."""
-        handicap = self._repeats(scores) / scores.n_rows + scores.beyond
+    def take(self, scores: Scores, row: float) -> None:
+        """Note the scores of the designs asked for, which its archive has; a row is this share."""
+        handicap = self._repeats(scores) * row + scores.beyond
         self._pool.add(self.asked, self._points(scores), handicap)
 
     def join(self, other: _Line, archive: Archive) -> None:
@@ -146,6 +146,8 @@ class EvolutionSearch:
     rng : numpy.random.Generator
     total_cost : float, optional
         Cost of buying everything in one stage; the sum of the costs where it is not given.
+    per_row : float
+        What a held-out row of weight 1 counts.
 
     Attributes
     ----------
@@ -163,6 +165,7 @@ class EvolutionSearch:
         settings: EvolutionSettings,
         rng: Generator,
         total_cost: float | None = None,
+        per_row: float = 1.0,
     ) -> None:
         if total_cost is None:
             total_cost = float(costs.sum())
@@ -172,6 +175,7 @@ class EvolutionSearch:
         self._costs = costs
         self._settings = settings
         self._rng = rng
+        self._per_row = per_row
         self._space = settings.space(len(costs))
         self._n_designs = self._space.size
         self._variation = _THOROUGH if self._n_designs <= _SMALL else _WIDE
@@ -196,14 +200,15 @@ class EvolutionSearch:
             self._same_front = 0
         if self._line.archive is not self.archive:
             self._line.archive.add(self._line.asked, scores)
-        self._line.take(scores)
+        row = self._per_row / scores.n_rows
+        self._line.take(scores, row)
         self.generation += 1
         self.stop_reason = self._reason_to_stop()
         if self.stop_reason is None:
             if self._line is self._side and self.generation >= _SIDE_UNTIL:
                 self._line.asked = self._line.asked[:0]
             else:
-                self._line.asked = self._breed(self._line, 1 / scores.n_rows)
+                self._line.asked = self._breed(self._line, row)
             self._line = self._next_line()
             if not len(self._line.asked):
                 self._line.asked = self._strangers()

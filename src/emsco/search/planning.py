@@ -32,6 +32,7 @@ _PER_CHAIN = 40e-9
 _GROWTH = 4.5  # kinds of chains, by feature, where stages are not limited
 _SECONDS = 10.0  # that "auto" gives to exact search
 _DAY = 86_400.0
+_FEW_FITS = 1023  # subsets that "auto" fits for a proof, however long a fit takes
 _MOST_FEATURES = 30
 _MOST_WEIGHT = 2**31
 _LARGE = 10**8  # designs from which on exact search first looks for a good front
@@ -58,8 +59,8 @@ class Problem:
     ----------
     evaluator : Evaluator
     costs : ndarray of shape (n_features,)
-    seconds_per_fit : float
-        How long a subset takes to fit on one core.
+    seconds_per_fit : float or None
+        How long a subset takes to fit on one core; None where nobody knows.
     capacity : int
         Subsets that fit into the memory of the bank.
     memory_limit : int
@@ -69,7 +70,7 @@ class Problem:
 
     evaluator: Evaluator
     costs: FloatArray
-    seconds_per_fit: float
+    seconds_per_fit: float | None
     capacity: int
     memory_limit: int
     n_jobs: int
@@ -147,6 +148,8 @@ def plan_search(
                 "or more memory_limit, bring it into reach."
             )
         return SearchPlan("exact", settings)
+    if problem.seconds_per_fit is None:
+        return _plan_by_fits(problem, settings, obstacle)
     on_one_core = f"take {_duration(seconds)} on one core"
     late = time_limit is not None and seconds / problem.n_jobs > time_limit
     if obstacle or late or seconds > _SECONDS:
@@ -157,26 +160,36 @@ def plan_search(
     return SearchPlan("exact", settings, why)
 
 
+def _plan_by_fits(problem: Problem, settings: PaperSettings, obstacle: str) -> SearchPlan:
+    """What "auto" means where nobody knows how long a fit takes: few subsets are all fitted."""
+    n_subsets = 2**problem.n_features - 1
+    if obstacle or n_subsets > _FEW_FITS:
+        would = obstacle or f"fit {n_subsets:,} subsets"
+        why = f"evolution was chosen because exact search would {would}"
+        return SearchPlan("evolution", settings, why)
+    why = f"exact search was chosen because there are {n_subsets:,} subsets to fit, and no more"
+    return SearchPlan("exact", settings, why)
+
+
 def _check_limits(problem: Problem, designs: DesignSpace) -> None:
     """Refuse a limit that every design exceeds, whatever its rows do."""
     limits, costs = problem.evaluator.limits, problem.costs
     total = problem.evaluator.total_cost
     if limits.worst is not None and not designs.allow_exclusion and total > limits.most_paid():
         raise ParameterError(
-            f"the largest worst-case cost must be at least {total:g}, since every design buys "
-            f"everything in the end, got {limits.worst:g}; allow_exclusion=True lets designs "
-            "leave features out."
+            f"max_worst_cost must be at least {total:g}, since every design buys everything in "
+            f"the end, got {limits.worst:g}; allow_exclusion lets designs leave features out."
         )
     cheapest = costs.min() if designs.first is None else costs[designs.first]
     least = float(cheapest) + total - float(costs.sum())
     for name, limit, most in (
-        ("mean", limits.mean, limits.most_spent(1)),
-        ("worst-case", limits.worst, limits.most_paid()),
+        ("max_mean_cost", limits.mean, limits.most_spent(1)),
+        ("max_worst_cost", limits.worst, limits.most_paid()),
     ):
         if limit is not None and least * (1 - SAME_COST) > most:
             raise ParameterError(
-                f"the largest {name} cost must be at least {least:g}, which the cheapest first "
-                f"stage costs, got {limit:g}."
+                f"{name} must be at least {least:g}, which the cheapest first stage costs, got "
+                f"{limit:g}."
             )
 
 
@@ -202,14 +215,15 @@ def _evolution(problem: Problem, settings: PaperSettings, rng: Generator) -> Evo
         allow_exclusion=settings.allow_exclusion,
         first=settings.first,
     )
-    return EvolutionSearch(problem.costs, own, rng, problem.evaluator.total_cost)
+    evaluator = problem.evaluator
+    return EvolutionSearch(problem.costs, own, rng, evaluator.total_cost, evaluator.per_row)
 
 
 def _exact_seconds(problem: Problem, space: DesignSpace) -> float:
     """A rough estimate for one core: fits of all subsets, and designs or kinds of chains."""
     n_features = min(problem.n_features, 400)  # past which floats run out, and everyone's time
     space = replace(space, n_features=n_features, first=space.first and 0)
-    fits = 2.0**n_features * problem.seconds_per_fit
+    fits = 2.0**n_features * (problem.seconds_per_fit or 0.0)
     per_design = _PER_DESIGN_EXCLUDING if space.allow_exclusion else _PER_DESIGN
     designs = min(space.size, 10**300) * per_design
     chains = _GROWTH**n_features * _PER_CHAIN

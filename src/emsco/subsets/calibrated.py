@@ -52,7 +52,7 @@ class CalibratedFits:
         seed: int,
     ) -> None:
         fitting, calibrating = calibration_split(train, labels, seed=seed, classes=classes)
-        self.n_inputs, self.n_train, self.n_held_out = X.shape[1], len(train), len(held_out)
+        self.n_train, self.n_held_out = len(train), len(held_out)
         self._kind = calibration
         self._split = SplitRows.cut(
             X,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from time import perf_counter
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -41,8 +40,8 @@ class Engine(Protocol):
     n_classes: int
     tables: Sequence[Table]
 
-    def seconds_per_fit(self) -> float:
-        """How long a subset takes on one core, good to a factor of a few."""
+    def seconds_per_fit(self) -> float | None:
+        """How long a subset takes on one core, good to a factor of a few; None if nobody knows."""
 
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
         """Fit subsets of the inputs, (n_subsets, n_inputs): what is kept, (n_subsets, kept)."""
@@ -182,7 +181,6 @@ class LogisticEngine:
 class OutcomeFits(Protocol):
     """Classifiers of subsets of the inputs, fitted on the training rows of one split."""
 
-    n_inputs: int
     n_train: int
     n_held_out: int
 
@@ -233,12 +231,8 @@ class OutcomeEngine:
         ]
         self.tables: Sequence[Table] = self._bits
 
-    def seconds_per_fit(self) -> float:
-        """How long a subset of all inputs takes, all splits together."""
-        started = perf_counter()
-        for one in self.fits:
-            one.outcomes(np.ones((1, one.n_inputs), dtype=np.bool_))
-        return perf_counter() - started
+    def seconds_per_fit(self) -> None:
+        """Nobody knows: a trial would make the choice of a search depend on the machine."""
 
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
         """Classes and probabilities side by side, shape (n_subsets, kept)."""

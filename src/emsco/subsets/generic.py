@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco.calibration import KINDS, SHARE, Calibrator, calibration_split
 from emsco.checkpoint import fingerprint
-from emsco.errors import ParameterError
+from emsco.errors import DataError, ParameterError
 from emsco.files import PathLike
 from emsco.parameters import check_choice
 from emsco.subsets.fitted import StageEstimator
@@ -99,17 +99,28 @@ class _Job:
             stage = StageEstimator(model, inputs, self.fill[inputs], self.n_classes)
             return _calibrated(stage, *self.calibrating) if self.calibrating else stage
 
+    def _said(self, stage: StageEstimator, rows: FloatArray) -> FloatArray:
+        """Probabilities of rows; whatever goes wrong, as one sentence."""
+        with _one_thread():
+            try:
+                return stage.probabilities(rows)
+            except DataError:
+                raise
+            except Exception as error:  # whatever a stranger's code raises
+                raise ParameterError(
+                    "estimator must be able to tell probabilities of rows, but with inputs "
+                    f"{stage.inputs.tolist()} {_kind(stage.estimator)} says: {error}"
+                ) from error
+
     def outcome(self, subset: BoolArray) -> tuple[LabelArray, FloatArray]:
         """The likeliest class of each held-out row, the first of equals, and its probability."""
-        stage = self.fit(subset)
-        with _one_thread():
-            said = stage.probabilities(self.held_out)
+        said = self._said(self.fit(subset), self.held_out)
         return said.argmax(axis=1).astype(np.uint8), said.max(axis=1)
 
     def model(self, subset: BoolArray) -> StageEstimator:
         """The classifier of one subset, with its identity."""
         stage = self.fit(subset)
-        said = stage.probabilities(self.fitting.X[:_PROBED])
+        said = self._said(stage, self.fitting.X[:_PROBED])
         return replace(stage, identity=fingerprint(stage.inputs, stage.fill, said))
 
 

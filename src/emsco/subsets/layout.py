@@ -17,7 +17,8 @@ __all__ = ["Layout", "WholeWeights", "whole_weights"]
 
 WORD = 64
 _FINEST_DECIMALS = 6
-_LARGEST = 2**20  # of a weight, in units: as many binary digits as a row may have bits
+_LARGEST = 2**20  # of a rounded weight, in units: as many binary digits as a row may have bits
+_MOST = 2**30  # units of all rounded weights together; of whole ones, twice that
 
 
 class WholeWeights(NamedTuple):
@@ -30,24 +31,25 @@ class WholeWeights(NamedTuple):
 def whole_weights(weights: FloatArray) -> WholeWeights:
     """Weights in the largest unit from 1 down to 10⁻⁶ that divides all; else rounded.
 
-    Where no such unit fits, or the largest weight would be 2²⁰ units or more, weights are rounded
-    to multiples of a 2²⁰th of the largest.
+    Where none does, or all together would be 2³¹ units or more, weights are rounded: to a 2²⁰th of
+    the largest, or to a 2³⁰th of their sum where that is coarser. None above 0 becomes 0.
 
     Examples
     --------
     >>> whole_weights(np.array([1.0, 2.5, 0.0]))
     WholeWeights(units=array([10, 25,  0]), per_one=10.0)
     """
-    largest = float(weights.max(initial=0.0))
+    total = float(weights.sum())
     for decimals in range(_FINEST_DECIMALS + 1):
         per_one = 10.0**decimals
         whole = np.rint(weights * per_one)
-        if largest * per_one >= _LARGEST:
+        if total * per_one >= 2 * _MOST:
             break
         if (whole / per_one == weights).all():
             return WholeWeights(whole.astype(np.int64), per_one)
-    per_one = _LARGEST / largest
-    return WholeWeights(np.rint(weights * per_one).astype(np.int64), per_one)
+    per_one = min(_LARGEST / float(weights.max()), _MOST / total)
+    units = np.rint(weights * per_one).astype(np.int64)
+    return WholeWeights(np.maximum(units, (weights > 0).astype(np.int64)), per_one)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
