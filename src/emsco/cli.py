@@ -291,7 +291,9 @@ def fit(
         _print_json({"run": str(out), **run.about, "chosen": run.chosen, "front": run.figures()})
     else:
         _show_run(run)
-        typer.echo(f"Written to {out}. Next: emsco front {out}, emsco decide {out} NEW.csv")
+        trust = "".join(f" --trust {name}" for name in run.cascade.untrusted_types)
+        next_steps = f"emsco front {out}{trust}, emsco decide {out} NEW.csv{trust}"
+        typer.echo(f"Written to {out}. Next: {next_steps}")
     if run.interrupted:
         typer.echo(f"emsco: interrupted; --resume goes on with {out}.", err=True)
         raise typer.Exit(_INTERRUPTED)

@@ -35,6 +35,7 @@ from emsco.journal import Journal
 from emsco.parameters import check_choice, check_number, check_whole, memory_bytes
 from emsco.progress import JobProgress, SearchProgress
 from emsco.reliability import Reliability
+from emsco.rows import check_table
 from emsco.scoring import Evaluator, Limits
 from emsco.search.loop import SearchResult
 from emsco.search.paper import PaperSettings
@@ -378,6 +379,7 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
     def _check_table(self, X: Any, y: ArrayLike) -> tuple[Any, AnyArray]:
         """X as it is where it has columns of any kind, else as an array; and y as one."""
         if _is_any_table(X):
+            check_table(X)
             validate_data(self, X, y, skip_check_array=True)
             targets = column_or_1d(y, warn=True)
             check_consistent_length(X, targets)
@@ -471,7 +473,8 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
 def _is_any_table(X: Any) -> bool:
     """A data frame, or an array that may hold text."""
-    return hasattr(X, "columns") or getattr(X, "dtype", np.dtype(float)).kind in "OUS"
+    kind = getattr(getattr(X, "dtype", None), "kind", "f")
+    return hasattr(X, "collect_schema") or hasattr(X, "columns") or kind in "OUS"
 
 
 def _front_of(

@@ -24,6 +24,7 @@ __all__ = [
     "check_finite",
     "check_names",
     "check_shape",
+    "check_table",
     "column_names",
     "named_columns",
     "not_numbers",
@@ -84,6 +85,17 @@ def named_columns(X: Any, names: tuple[str, ...], table: str) -> Any:
         return X
     check_shape(np.empty((0, len(columns))), names, table)
     return X.set_axis(list(names), axis=1)
+
+
+def check_table(X: Any) -> None:
+    """Refuse a table that is not in memory, has no rows, or has a column twice."""
+    if hasattr(X, "collect"):
+        raise DataError(
+            f"X must be a table in memory, got a {type(X).__name__}; collect() it first."
+        )
+    if not len(X):
+        raise DataError("X must have rows, got none.")
+    check_names(X, column_names(X))
 
 
 def check_names(X: Any, names: Sequence[str], table: str = "X") -> None:

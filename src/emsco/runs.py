@@ -18,7 +18,7 @@ from emsco.cascade import Cascade
 from emsco.checkpoint import fingerprint
 from emsco.costs import FeatureCosts
 from emsco.encoding import Encoding
-from emsco.errors import DataError, FileError, ParameterError
+from emsco.errors import DataError, EMSCOError, FileError, ParameterError
 from emsco.estimator import EMSCOClassifier
 from emsco.files import UNFINISHED, PathLike, read_document, write_document
 from emsco.frames import Columns
@@ -77,6 +77,11 @@ class FitFiles:
             raise ParameterError("either DATA or --train must be given, and not both.")
         if (self.train is None) != (self.val is None):
             raise ParameterError("--train and --val must be given together.")
+        if self.weights is not None and self.weights in (self.target, *self.drop):
+            raise ParameterError(
+                "--weights must be another column than those of --target and --drop, got "
+                f"{self.weights!r}."
+            )
 
     def read(self, held_out: float, gaps: str = "refuse") -> _Rows:
         """All rows, and how they are split; every value is checked."""
@@ -286,8 +291,10 @@ def fit_files(
     )
     try:
         classifier.fit(rows.rows.table, rows.rows.y, rows.rows.weights)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
+            if isinstance(error, EMSCOError) and not resume:  # nothing that could be gone on with
+                shutil.rmtree(path / _CHECKPOINT, ignore_errors=True)
             path.rmdir()  # where nothing has been written
         raise
     front = classifier.front_

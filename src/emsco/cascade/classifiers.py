@@ -46,6 +46,10 @@ class StageClassifiers(Protocol):
         """Rows as the other methods take them, where some of their inputs are gaps."""
 
     @property
+    def untrusted_types(self) -> list[str]:
+        """Types of Python that a file of these makes only where they are trusted."""
+
+    @property
     def arrays(self) -> tuple[AnyArray, ...]:
         """All that judgements depend on, for a digest."""
 
@@ -119,6 +123,11 @@ class LinearClassifiers:
         gaps = np.isnan(rows)
         return np.where(gaps, self.scaling.mean, rows) if gaps.any() else rows
 
+    @property
+    def untrusted_types(self) -> list[str]:
+        """None: weights are numbers."""
+        return []
+
     @cached_property
     def _is_plain(self) -> bool:
         """Whether a stage is one logit, and no more."""
@@ -181,6 +190,13 @@ class EstimatorClassifiers:
     def filled(self, rows: FloatArray) -> FloatArray:
         """Rows as they are: each classifier fills gaps by itself."""
         return rows
+
+    @property
+    def untrusted_types(self) -> list[str]:
+        """Types that the classifiers are made of, where skops does not trust them by itself."""
+        from emsco.cascade.estimators import untrusted_types
+
+        return sorted({name for model in self.models for name in untrusted_types(model)})
 
     @property
     def arrays(self) -> tuple[AnyArray, ...]:

@@ -288,6 +288,11 @@ class Cascade:
             classifiers,
         )
 
+    @property
+    def untrusted_types(self) -> list[str]:
+        """What `load` must be told to trust to read this cascade's file."""
+        return self.classifiers.untrusted_types
+
     def __repr__(self) -> str:
         """The design, its threshold, and the cost at each stage."""
         steps = " → ".join(

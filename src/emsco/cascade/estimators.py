@@ -19,7 +19,13 @@ from emsco.files import Fields
 from emsco.rows import LARGEST
 from emsco.subsets.fitted import StageEstimator
 
-__all__ = ["estimator_text", "read_estimator", "read_stage_estimator", "stage_estimator_values"]
+__all__ = [
+    "estimator_text",
+    "read_estimator",
+    "read_stage_estimator",
+    "stage_estimator_values",
+    "untrusted_types",
+]
 
 _TEXT = re.compile(r"scikit-learn=([\w.+-]{1,40});base64,([A-Za-z0-9+/=]*)")
 _LARGEST_CONTENT = 2**31  # bytes once inflated: a few kilobytes can claim to be more
@@ -92,6 +98,12 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
             raise _damaged(where, _first_line(error)) from error
 
 
+def untrusted_types(stage: StageEstimator) -> list[str]:
+    """Types that must be named as trusted when a file with this classifier is read."""
+    skops = _skops()
+    return sorted(skops.get_untrusted_types(data=skops.dumps(stage.estimator)))
+
+
 def stage_estimator_values(stage: StageEstimator) -> dict[str, Any]:
     """A stage's classifier as plain values."""
     calibrator = None if stage.calibrator is None else stage.calibrator.values()
@@ -156,7 +168,8 @@ def _content(text: str, where: str) -> bytes:
 
 
 def _check_names(trusted: Sequence[str]) -> None:
-    if isinstance(trusted, str) or not all(isinstance(name, str) for name in trusted):
+    listed = isinstance(trusted, (list, tuple)) and all(isinstance(one, str) for one in trusted)
+    if not listed:
         raise ParameterError(f"trusted must be a list of names of types, got {trusted!r}.")
 
 
