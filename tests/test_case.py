@@ -112,11 +112,11 @@ class TestGive:
                 {"age": 1, "scan": 5, "pulse": 2},
                 "values must be what is needed now, 'age', 'pulse', got 'scan' too.",
             ),
-            ([1, 2], "values must be a mapping of names to numbers, got [1, 2]."),
-            (None, "values must be a mapping of names to numbers, got None."),
+            ([1, 2], "values must be a mapping of names to values, got [1, 2]."),
+            (None, "values must be a mapping of names to values, got None."),
             (
                 pd.Series({"age": 1}),
-                "values must be a mapping of names to numbers, got age 1 dtype: int64.",
+                "values must be a mapping of names to values, got age 1 dtype: int64.",
             ),
             *[
                 ({"age": 1, "pulse": v}, f"'pulse' must be a number, got {s}.")

@@ -368,7 +368,7 @@ def test_the_longest_beginning_of_a_column_tells_its_group():
         ({"c": 1}, {"p": ["a", "b"]}, "a cost for every feature, got none for 'p'"),
         ({"p": 1, "z": 1}, {"p": ["a", "b"]}, r"features of the data \('p', 'c'\), got 'z'"),
         ({"p": {"columns": ["a"]}}, {}, r"numbers or like \{'cost': 40, .*got .* for 'p'"),
-        ({"p": {"cost": 1, "columns": 7}}, {}, "must be a list of columns, got '7' for 'p'"),
+        ({"p": {"cost": 1, "columns": 7}}, {}, "must be a list of columns, got 7 for 'p'"),
     ],
 )
 def test_groups_that_do_not_fit_the_table_are_refused(costs, groups, words):

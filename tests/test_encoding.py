@@ -411,7 +411,7 @@ def test_a_gap_in_one_row_is_nan_in_all_its_inputs(gap):
     [
         ({"age": 1}, "values must have 'colour', got 'age'"),
         ({}, "values must have 'age', got nothing"),
-        ([1], r"values must be a mapping of names to numbers, got \[1\]"),
+        ([1], r"values must be a mapping of names to values, got \[1\]"),
         ({"age": "old", "colour": "red"}, "'age' must be a number, got 'old'"),
         ({"age": None, "colour": "red"}, "'age' must be a number, got None"),
         ({"age": NAN, "colour": "red"}, "'age' must be finite, got NaN"),

@@ -1,5 +1,6 @@
 """Names for the types that cross module borders."""
 
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,3 +14,4 @@ AnyArray: TypeAlias = NDArray[Any]
 LabelArray: TypeAlias = NDArray[np.uint8]
 WordArray: TypeAlias = NDArray[np.uint64]
 Kind: TypeAlias = Literal["number", "truth", "category"]
+Report: TypeAlias = Callable[[int, int], None]  # (done, total)

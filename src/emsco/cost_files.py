@@ -6,7 +6,12 @@ import csv
 import json
 from typing import Any, TypeAlias
 
-__all__ = ["Parsed", "parse_costs", "quoted"]
+from emsco.words import brief
+
+__all__ = [
+    "Parsed",
+    "parse_costs",
+]
 
 Parsed: TypeAlias = tuple[dict[str, Any] | list[float], dict[str, list[str]]]
 
@@ -25,7 +30,7 @@ def parse_costs(text: str, is_json: bool) -> Parsed:
     if heading[:2] == ["feature", "cost"]:
         return _parse_table(lines[1:], heading)
     if len(lines) > 1:
-        first = quoted(lines[0])
+        first = brief(lines[0])
         raise ValueError(f"its first line is {first}, neither 'feature,cost' nor all it has")
     return [_number(part, lines[0]) for part in lines[0].replace(",", " ").split()], {}
 
@@ -39,7 +44,7 @@ def _parse_table(lines: list[str], heading: list[str]) -> Parsed:
     for record in csv.reader(lines):
         line = ",".join(record)
         if len(record) != len(heading):
-            raise ValueError(f"it has the line {quoted(line)}, which is not '{','.join(heading)}'")
+            raise ValueError(f"it has the line {brief(line)}, which is not '{','.join(heading)}'")
         column, cost, group = (cell.strip() for cell in (*record, "")[:3])
         if column in seen:
             raise ValueError(f"it has feature {column!r} twice")
@@ -71,8 +76,8 @@ def _number(text: str, line: str) -> float:
     try:
         return float(text)
     except ValueError:
-        got = quoted(text.strip())
-        raise ValueError(f"it has {got} for a cost in the line {quoted(line)}") from None
+        got = brief(text.strip())
+        raise ValueError(f"it has {got} for a cost in the line {brief(line)}") from None
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -82,8 +87,3 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"it has feature {name!r} twice")
         found[name] = cost
     return found
-
-
-def quoted(text: str, most: int = 60) -> str:
-    """A text in quotes, cut where it is long."""
-    return repr(text if len(text) <= most else f"{text[: most - 1]}…")

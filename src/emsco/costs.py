@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._typing import FloatArray, IntArray
-from emsco.cost_files import parse_costs, quoted
+from emsco.cost_files import parse_costs
 from emsco.errors import CostsError
 from emsco.parameters import check_number
+from emsco.words import brief, some
 
 __all__ = ["CostUnits", "CostsLike", "FeatureCosts"]
 
@@ -95,7 +96,7 @@ class FeatureCosts:
         _check_members(self.names, columns)
         if self.table and sorted(self.table) != sorted(together):
             raise CostsError(
-                f"the table must have the columns {_some(together)}, got {_some(self.table)}."
+                f"the table must have the columns {some(together)}, got {some(self.table)}."
             )
         object.__setattr__(self, "costs", owned)
         object.__setattr__(self, "columns", tuple(map(tuple, columns)))
@@ -137,14 +138,14 @@ class FeatureCosts:
         features = dict.fromkeys(group_of.get(column, column) for column in names)
         if missing := [name for name in features if name not in given]:
             raise CostsError(
-                f"costs must have a cost for every feature, got none for {_some(missing)}."
+                f"costs must have a cost for every feature, got none for {some(missing)}."
             )
         place = {column: i for i, column in enumerate(names)}
         columns = tuple(
             tuple(sorted(members.get(name, (name,)), key=place.__getitem__)) for name in features
         )
         if len(place) < len(names):
-            raise CostsError(f"feature names must differ, got {_some(names)}.")
+            raise CostsError(f"feature names must differ, got {some(names)}.")
         values = np.array([given[name] for name in features], dtype=object)
         return cls(tuple(features), values, columns=columns, table=names)
 
@@ -179,8 +180,8 @@ class FeatureCosts:
                 groups[prefix].append(column)
         if empty := [name for name in given if name in groups and not groups[name]]:
             raise CostsError(
-                f"costs must name columns of the data ({_some(names)}) or how they begin before "
-                f"{separator!r}, got {_some(empty)}."
+                f"costs must name columns of the data ({some(names)}) or how they begin before "
+                f"{separator!r}, got {some(empty)}."
             )
         return cls.from_mapping(given, names, groups)
 
@@ -230,7 +231,7 @@ class FeatureCosts:
         """Features in the order of `costs`, of a table that is not known."""
         if missing := [name for name in groups if name not in costs]:
             raise CostsError(
-                f"costs must have a cost for every group, got none for {_some(missing)}."
+                f"costs must have a cost for every group, got none for {some(missing)}."
             )
         columns = tuple(groups.get(name, (name,)) for name in costs)
         return cls(tuple(costs), np.array(list(costs.values()), dtype=object), columns=columns)
@@ -246,7 +247,7 @@ class FeatureCosts:
         feature = {column: i for i, members in enumerate(self.columns) for column in members}
         wanted = list(columns)
         if unknown := [column for column in wanted if column not in feature]:
-            raise CostsError(f"columns must be out of {_some(self.table)}, got {_some(unknown)}.")
+            raise CostsError(f"columns must be out of {some(self.table)}, got {some(unknown)}.")
         return np.array([feature[column] for column in wanted], dtype=np.int64)
 
     @property
@@ -259,7 +260,7 @@ class FeatureCosts:
         by_name = dict(zip(self.names, self.costs.tolist(), strict=True))
         wanted = list(features)
         if unknown := [name for name in wanted if name not in by_name]:
-            raise CostsError(f"features must be out of {_some(self.names)}, got {_some(unknown)}.")
+            raise CostsError(f"features must be out of {some(self.names)}, got {some(unknown)}.")
         return float(sum(by_name[name] for name in wanted))
 
     def in_units(self, n_rows: int = 1) -> CostUnits:
@@ -294,7 +295,7 @@ def _check_costs(costs: FloatArray, names: tuple[str, ...]) -> None:
             f"costs must have one entry for each of the {len(names)} features, got {len(costs)}."
         )
     if len(set(names)) < len(names):
-        raise CostsError(f"feature names must differ, got {_some(names)}.")
+        raise CostsError(f"feature names must differ, got {some(names)}.")
     if bad := np.flatnonzero(~((costs >= 0) & np.isfinite(costs))).tolist():
         raise CostsError(
             f"costs must be finite and at least 0, got {costs[bad[0]]:g} for feature "
@@ -335,7 +336,7 @@ def _take_apart(
     """Costs by name and columns by group, of costs that may hold either."""
     names = list(map(str, costs))
     if len(set(names)) < len(names):
-        raise CostsError(f"feature names must differ, got {_some(names)}.")
+        raise CostsError(f"feature names must differ, got {some(names)}.")
     members: dict[str, Any] = {str(name): columns for name, columns in groups.items()}
     given = {}
     for name, cost in zip(names, costs.values(), strict=True):
@@ -344,7 +345,7 @@ def _take_apart(
             if set(cost) not in ({"cost"}, {"cost", "columns"}) or name in members:
                 raise CostsError(
                     f"costs must be numbers or like {{'cost': 40, 'columns': ['iron']}}, got "
-                    f"{quoted(str(dict(cost)))} for {name!r}."
+                    f"{brief(dict(cost))} for {name!r}."
                 )
             given[name] = cost["cost"]
             if "columns" in cost:
@@ -352,7 +353,7 @@ def _take_apart(
     for name, columns in members.items():
         if isinstance(columns, str) or not isinstance(columns, Iterable):
             raise CostsError(
-                f"a group must be a list of columns, got {quoted(str(columns))} for {name!r}."
+                f"a group must be a list of columns, got {brief(columns)} for {name!r}."
             )
     owned = {name: tuple(map(str, columns)) for name, columns in members.items()}
     _check_members(tuple(owned), tuple(owned.values()))
@@ -364,7 +365,7 @@ def _check_fit(given: dict[str, Any], names: tuple[str, ...], group_of: dict[str
     there, groups = set(names), set(group_of.values())
     if strange := [column for column in group_of if column not in there]:
         raise CostsError(
-            f"groups must hold columns of the data ({_some(names)}), got {strange[0]!r} in group "
+            f"groups must hold columns of the data ({some(names)}), got {strange[0]!r} in group "
             f"{group_of[strange[0]]!r}{_hint(names)}."
         )
     if taken := [name for name in groups if name in there and group_of.get(name) != name]:
@@ -379,7 +380,7 @@ def _check_fit(given: dict[str, Any], names: tuple[str, ...], group_of: dict[str
     if unknown := [name for name in given if name not in there and name not in groups]:
         features = tuple(dict.fromkeys(group_of.get(column, column) for column in names))
         raise CostsError(
-            f"costs must name features of the data ({_some(features)}), got {_some(unknown)}"
+            f"costs must name features of the data ({some(features)}), got {some(unknown)}"
             f"{_hint(names)}."
         )
 
@@ -390,8 +391,3 @@ def _hint(names: tuple[str, ...]) -> str:
 
 def _group_of(groups: Mapping[str, Iterable[str]]) -> dict[str, str]:
     return {column: name for name, columns in groups.items() for column in columns}
-
-
-def _some(names: Sequence[str], most: int = 5) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -242,11 +242,6 @@ def default_max_stages(n_features: int) -> int:
     return max(1, min((n_features + 1) // 2, 10))
 
 
-def shorten(text: str, width: int) -> str:
-    """At most `width` characters, the cut marked by an ellipsis."""
-    return text if len(text) <= width else f"{text[: width - 1]}…"
-
-
 def totals_by_stage(
     designs: StageArray, n_stages: int, values: FloatArray | IntArray
 ) -> FloatArray:

@@ -18,6 +18,7 @@ import numpy as np
 
 from emsco._typing import FloatArray
 from emsco.errors import FileError
+from emsco.words import brief
 
 __all__ = [
     "UNFINISHED",
@@ -217,12 +218,12 @@ class Fields:
     def get(self, name: str) -> Any:
         """Whatever is there."""
         if name not in self.values:
-            raise FileError(f"{self.where} must have {name!r}, got {_some(sorted(self.values))}.")
+            raise FileError(f"{self.where} must have {name!r}, got {brief(sorted(self.values))}.")
         return self.values[name]
 
     def refuse(self, name: str, rule: str, got: Any) -> NoReturn:
         """Say that a field breaks its rule."""
-        raise FileError(f"{self.where}, {name!r} must be {rule}, got {_some(got)}.")
+        raise FileError(f"{self.where}, {name!r} must be {rule}, got {brief(got)}.")
 
     def _of(self, name: str, kind: type) -> Any:
         value = self.get(name)
@@ -244,11 +245,6 @@ def _bounds(low: float, high: float) -> str:
     if math.isinf(low):
         return ""
     return f" from {low} " + ("up" if high in (math.inf, _LARGEST_WHOLE) else f"to {high}")
-
-
-def _some(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def _why(error: Exception) -> str:

@@ -10,10 +10,10 @@ from rich.text import Text
 from rich.tree import Tree
 
 from emsco.cascade import Cascade, Evaluation
-from emsco.design import shorten
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.runs import DecisionCounts
 from emsco.thresholds import in_words
+from emsco.words import shorten
 
 __all__ = ["cascade_drawing", "comparison_table", "counts_table", "front_table"]
 

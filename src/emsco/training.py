@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
-from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
+from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray, Report
 from emsco.calibration import KINDS
 from emsco.cascade import (
     EstimatorClassifiers,
@@ -33,8 +33,6 @@ from emsco.subsets.prototypes import check_estimator_like, describe
 from emsco.thresholds import MOST_CLASSES, plain
 
 __all__ = ["StageRecipe", "TrainingData"]
-
-Report = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,19 +14,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from emsco._typing import AnyArray
+from emsco._typing import AnyArray, Report
 from emsco.cascade.batch import Batch
-from emsco.cascade.case import brief, check_budget
+from emsco.cascade.case import check_budget
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
 from emsco.errors import DataError, ParameterError
 from emsco.parameters import check_number, check_whole
+from emsco.words import brief
 
 __all__ = ["Acquire", "AsyncAcquire", "Retries", "run", "run_async"]
 
 Acquire: TypeAlias = Callable[[list[str], list[Any]], Any]
 AsyncAcquire: TypeAlias = Callable[[list[str], list[Any]], Awaitable[Any]]
-Report: TypeAlias = Callable[[int, int], None]
 
 _NOT_PLAIN = "acquire must be a plain function, got an async one; await arun()."
 

@@ -9,13 +9,12 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from emsco.cascade.stages import Stages
-from emsco.design import shorten
 from emsco.errors import DataError, FileError, ParameterError
 from emsco.files import document_text, parse_document
 from emsco.parameters import check_number
 from emsco.rows import NUMBERS
 
-__all__ = ["NEVER_SURE", "Case", "CaseDecision", "brief", "budget_reason", "check_budget"]
+__all__ = ["NEVER_SURE", "Case", "CaseDecision", "budget_reason", "check_budget"]
 
 NEVER_SURE = "never sure"
 _FORMAT = 1
@@ -211,11 +210,6 @@ def check_budget(budget: float | None) -> float | None:
 def budget_reason(stages: Stages, passed: int, budget: float) -> str:
     """Why a stage is not bought."""
     return f"stage {passed + 1} would cost {stages.costs[passed]:g}, past the budget of {budget:g}"
-
-
-def brief(value: object) -> str:
-    """A value on one line of at most 60 characters."""
-    return shorten(" ".join(repr(value).split()), 60)
 
 
 def plain_value(value: Any) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.cascade import acquiring, formats
 from emsco.cascade.acquiring import Acquire, AsyncAcquire, Retries
-from emsco.cascade.case import Case, brief
+from emsco.cascade.case import Case
 from emsco.cascade.classifiers import StageClassifiers, locked_copy
 from emsco.cascade.decisions import Decisions, Evaluation, ExitReport
 from emsco.cascade.stages import Stages
@@ -26,6 +26,7 @@ from emsco.frames import shell_of
 from emsco.reliability import Reliability, reliability_of
 from emsco.threads import by_parts
 from emsco.thresholds import MinConfidence, in_words
+from emsco.words import brief
 
 __all__ = ["Cascade"]
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from emsco._typing import AnyArray, FloatArray
 from emsco.encoding.codes import ColumnCode
-from emsco.encoding.columns import brief
 from emsco.encoding.core import Encoding
 from emsco.errors import DataError
 from emsco.rows import NUMBERS, column_names
+from emsco.words import brief
 
 __all__ = ["answer_rows"]
 

@@ -12,10 +12,11 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._typing import BoolArray, FloatArray, Kind
-from emsco.encoding.columns import brief, coded, is_gap, text_of, what_it_holds
+from emsco.encoding.columns import coded, is_gap, text_of, what_it_holds
 from emsco.errors import DataError
 from emsco.files import Fields
 from emsco.rows import LARGEST, NUMBERS, arrow_kind, arrow_numbers, what_is_wrong
+from emsco.words import brief
 
 __all__ = ["MOST_CATEGORIES", "ColumnCode"]
 

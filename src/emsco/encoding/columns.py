@@ -12,11 +12,11 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._typing import AnyArray, IntArray, Kind
-from emsco.design import shorten
 from emsco.errors import DataError
 from emsco.rows import NUMBERS, check_names, check_shape, named_columns, not_numbers
+from emsco.words import brief
 
-__all__ = ["TableColumns", "brief", "coded", "is_gap", "text_of", "what_it_holds"]
+__all__ = ["TableColumns", "coded", "is_gap", "text_of", "what_it_holds"]
 
 _UNUSABLE = ("c", "S", "M", "m", "V")  # kinds of arrays that are neither numbers nor text
 
@@ -81,11 +81,6 @@ def is_gap(value: Any) -> bool:
         return bool(value != value)  # NaN of any type, and nothing else
     pandas = sys.modules.get("pandas")
     return pandas is not None and (value is pandas.NA or value is pandas.NaT)
-
-
-def brief(value: object) -> str:
-    """A value on one line of at most 60 characters."""
-    return shorten(" ".join(repr(value).split()), 60)
 
 
 def text_of(value: Any) -> str | None:

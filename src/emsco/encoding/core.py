@@ -12,11 +12,12 @@ import numpy as np
 from emsco._typing import BoolArray, FloatArray, IntArray, Kind
 from emsco.costs import FeatureCosts
 from emsco.encoding.codes import ColumnCode
-from emsco.encoding.columns import TableColumns, brief
+from emsco.encoding.columns import TableColumns
 from emsco.errors import DataError, ParameterError
 from emsco.files import Fields
 from emsco.parameters import check_choice
 from emsco.rows import LARGEST, check_finite, table_rows
+from emsco.words import brief
 
 __all__ = ["GAPS", "Encoding"]
 

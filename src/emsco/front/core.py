@@ -14,7 +14,7 @@ from emsco._typing import FloatArray, IntArray, StageArray
 from emsco.cascade import Cascade, Evaluation, StageModels
 from emsco.cascade.formats import FORMAT, Shared, read_stages
 from emsco.costs import FeatureCosts
-from emsco.design import Design, shorten
+from emsco.design import Design
 from emsco.errors import FileError, NoSuchDesign, ParameterError
 from emsco.files import PathLike, read_document, write_document
 from emsco.frames import Columns, to_pandas, to_polars, to_pyarrow
@@ -24,6 +24,7 @@ from emsco.parameters import check_whole
 from emsco.pareto import TiedDesigns, balanced_length
 from emsco.scoring import Scores
 from emsco.thresholds import MinConfidence
+from emsco.words import shorten
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray
+from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray, Report
 from emsco.calibration import Calibrator, calibration_split
 from emsco.subsets.engine import SplitRows
 from emsco.subsets.models import Models
@@ -15,7 +15,6 @@ from emsco.subsets.scaling import Scaling
 
 __all__ = ["CalibratedFits"]
 
-Report = Callable[[int, int], None]
 
 _AT_ONCE = 256
 

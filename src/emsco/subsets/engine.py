@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Protocol, Self
 
 import numpy as np
 
-from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray
+from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray, Report
 from emsco.subsets.bits import BitTable, Table
 from emsco.subsets.layout import Layout, pack
 from emsco.subsets.logistic import LogisticFits
@@ -24,8 +24,6 @@ _MOST_MODELS = 256  # fitted together; past this, batches only take more memory
 _BATCH_BYTES = 2**26
 _PER_FIT = 6e-9  # seconds, for each training row and input: benchmarks/search.py, landscapes
 _WORTH_FITTING = 20_000  # models times rows, below which starting threads takes longer
-
-Report = Callable[[int, int], None]
 
 
 class Engine(Protocol):

@@ -13,7 +13,7 @@ import joblib
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray
+from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray, Report
 from emsco.calibration import KINDS, SHARE, Calibrator, calibration_split
 from emsco.checkpoint import fingerprint
 from emsco.errors import DataError, ParameterError
@@ -31,7 +31,6 @@ from emsco.subsets.prototypes import (
 
 __all__ = ["EstimatorFits", "StageEstimator"]
 
-Report = Callable[[int, int], None]
 
 _PROBED = 1000  # rows that tell one fitted estimator from another
 

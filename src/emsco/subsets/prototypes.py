@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from emsco._typing import BoolArray
 from emsco.checkpoint import fingerprint
 from emsco.errors import ParameterError
+from emsco.words import brief
 
 __all__ = ["check_estimator_like", "check_takes_weights", "describe", "seeded_clone", "weight_name"]
 
@@ -43,11 +44,11 @@ write GaussianNB().
     if not whole or not is_classifier(estimator):
         raise ParameterError(
             "estimator must be a scikit-learn classifier, or a pipeline that ends with one, got "
-            f"{_short(estimator)}."
+            f"{brief(estimator, 80)}."
         )
     if not hasattr(estimator, "predict_proba"):
         raise ParameterError(
-            f"estimator must have predict_proba, got {_short(estimator)}, which has none; "
+            f"estimator must have predict_proba, got {brief(estimator, 80)}, which has none; "
             "CalibratedClassifierCV gives it one."
         )
 
@@ -57,7 +58,7 @@ def check_takes_weights(estimator: Any) -> None:
     if weight_name(estimator) is None:
         raise ParameterError(
             "estimator must take sample_weight in fit where rows or classes have weights, got "
-            f"{_short(estimator)}, which does not; leave the weights out or give another."
+            f"{brief(estimator, 80)}, which does not; leave the weights out or give another."
         )
 
 
@@ -133,7 +134,7 @@ def _digest(value: Any) -> str:
     except Exception as error:  # whatever an object does when it is taken apart
         raise ParameterError(
             "estimator must have parameters that can be told from others to be kept on disk, got "
-            f"{_short(value)} ({error})."
+            f"{brief(value, 80)} ({error})."
         ) from None
 
 
@@ -155,8 +156,3 @@ def _version(kind: type) -> str:
         return version({"sklearn": "scikit-learn"}.get(package, package))
     except PackageNotFoundError:
         return "of no package"
-
-
-def _short(value: Any) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 80 else f"{text[:79]}…"
