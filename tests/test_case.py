@@ -87,7 +87,7 @@ NOT_NUMBERS = [
     ([1.0], "[1.0]"),
     (np.array([1.0]), "array([1.])"),
     (pd.NA, "<NA>"),
-    ("x" * 1000, f"'{'x' * 58}…"),
+    ("x" * 1000, f"'{'x' * 59}…'"),
 ]
 NOT_USABLE = [
     (math.nan, "finite, got NaN"),
