@@ -91,15 +91,16 @@ def _move_on(rows, columns, cuts, node):
 
 @kernel()
 def walk_trees(rows, columns, cuts, values, feature_of, scores, met):
-    """Add the leaf of tree t that each row ends in to column t of `scores`.
+    """Send rows down all trees, (n_rounds, n_scores, n_nodes), and add up the leaves they reach.
 
     Features met on the way are marked in `met`; `feature_of` tells which one a column is of.
     """
     for i in range(len(rows)):
-        for t in range(len(columns)):
-            k = 0
-            while columns[t, k] >= 0:
-                c = columns[t, k]
-                met[i, feature_of[c]] = True
-                k = 2 * k + 1 if rows[i, c] <= cuts[t, k] else 2 * k + 2
-            scores[i, t] += values[t, k]
+        for t in range(columns.shape[0]):
+            for s in range(columns.shape[1]):
+                k = 0
+                while columns[t, s, k] >= 0:
+                    c = columns[t, s, k]
+                    met[i, feature_of[c]] = True
+                    k = 2 * k + 1 if rows[i, c] <= cuts[t, s, k] else 2 * k + 2
+                scores[i, s] += values[t, s, k]
