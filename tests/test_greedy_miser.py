@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import GradientBoostingRegressor
@@ -98,11 +98,6 @@ def walk(clf, X):
     return clf.trees_.walk(X, clf.encoding_.input_feature, len(clf.costs_.names))
 
 
-def repeat(problem, n_rows):
-    X, y = problem
-    return X[:n_rows], y[:n_rows]
-
-
 @st.composite
 def small_tables(draw):
     """Whole numbers, so that ties abound and sums are exact."""
@@ -116,6 +111,7 @@ def small_tables(draw):
 
 
 class TestTrees:
+    @settings(deadline=None)
     @given(small_tables(), st.integers(1, 4))
     def test_a_compiled_tree_is_the_plain_one_ties_included(self, table, depth):
         rows, residuals, weights, penalties = table
@@ -145,7 +141,7 @@ class TestTrees:
         rng = np.random.default_rng(1)
         column, residuals = rng.normal(size=500), rng.normal(size=500)
         for rows in ([column, -column], [-column, column]):
-            assert set(grow(np.array(rows).T, residuals, 3)[0][:7]) == {0}
+            assert grow(np.array(rows).T, residuals, 3)[0].max() == 0
 
     def test_a_cut_between_neighbouring_numbers_parts_them(self):
         rows = np.array([[1.0], [np.nextafter(1.0, 2.0)]])
@@ -284,12 +280,12 @@ class TestCosts:
         rng = np.random.default_rng(5)
         X = rng.normal(size=(200, 2))
         y = (X @ [1.0, 0.9] > 0).astype(int)
-        clf = GreedyMiser([1.0, 1.0], penalty=30.0, n_trees=40, depth=1).fit(X, y)
+        clf = GreedyMiser([1.0, 1.0], penalty=5.0, n_trees=40, depth=1).fit(X, y)
         tops = clf.trees_.columns[:, 0, 0].tolist()
-        change = tops.index(1)
-        assert change > 1  # the second column has to make up for its cost first
-        assert 0 in tops[change:]
-        assert tops[change:].count(1) > 10
+        bought = tops.index(1)
+        assert bought > 5  # the second column must first explain more than its cost
+        assert tops[bought:].count(0) > 5  # from then on both are free
+        assert tops[bought:].count(1) > 5
 
     def test_all_trees_of_a_round_know_what_the_others_paid_for(self):
         X, y = load_iris(return_X_y=True)
@@ -341,7 +337,8 @@ class TestAnswers:
         clf = GreedyMiser(n_trees=200, learning_rate=0.5, loss="squared").fit(X, y)
         scores = walk(clf, 3 * X)[0][:, 0]
         assert np.abs(scores).max() > 1
-        assert np.array_equal(clf.predict_proba(3 * X)[:, 1], (np.clip(scores, -1, 1) + 1) / 2)
+        expected = (np.clip(scores, -1, 1) + 1) / 2
+        np.testing.assert_allclose(clf.predict_proba(3 * X)[:, 1], expected, rtol=0, atol=1e-12)
 
     def test_logistic_scores_are_log_odds(self, small_problem):
         X, y = small_problem
@@ -354,6 +351,13 @@ class TestAnswers:
         clf = GreedyMiser(n_trees=1, learning_rate=1.0, depth=1, loss="squared").fit(X, y)
         clf.trees_ = BoostedTrees(clf.trees_.columns, clf.trees_.cuts, clf.trees_.values - 9)
         assert np.array_equal(clf.predict_proba(X[:1]), np.full((1, 3), 1 / 3))
+
+    def test_classes_that_tie_do_so_in_spite_of_rounding(self):
+        X, y = np.arange(6.0)[:, None], np.array([0, 1, 2, 2, 1, 0])
+        clf = GreedyMiser(n_trees=30, depth=1).fit(X, y)
+        noise = np.random.default_rng(6).normal(scale=1e-16, size=clf.trees_.values.shape)
+        clf.trees_ = BoostedTrees(clf.trees_.columns, clf.trees_.cuts, noise)
+        assert clf.predict(X).tolist() == [0] * 6
 
     def test_rows_that_are_all_alike_get_the_share_of_each_class_for_nothing(self):
         X, y = np.ones((8, 2)), np.array([0, 0, 0, 0, 0, 0, 1, 1])
@@ -369,9 +373,9 @@ class TestStages:
         X, y = small_problem
         clf = GreedyMiser(COSTS, penalty=2.0, n_trees=12, loss=loss).fit(X, y)
         stages = list(clf.staged())
-        assert [settings.get("n_trees", 12) for settings, _ in stages] == list(range(1, 13))
-        for settings, stage in stages:
-            alone = GreedyMiser(**{**clf.get_params(), **settings}).fit(X, y)
+        assert [setting.get("n_trees", 12) for setting, _ in stages] == list(range(1, 13))
+        for setting, stage in stages:
+            alone = GreedyMiser(**{**clf.get_params(), **setting}).fit(X, y)
             assert stage.get_params() == alone.get_params()
             assert np.array_equal(stage.predict_proba(X), alone.predict_proba(X))
             assert np.array_equal(stage.decide(X).cost, alone.decide(X).cost)
@@ -379,9 +383,9 @@ class TestStages:
 
     def test_the_last_stage_is_the_rival_itself_and_is_left_as_it_was(self, small_problem):
         clf = GreedyMiser(COSTS, n_trees=5).fit(*small_problem)
-        settings, last = list(clf.staged())[-1]
+        setting, last = list(clf.staged())[-1]
         assert last is clf
-        assert (settings, clf.n_trees, clf.trees_.n_rounds) == ({}, 5, 5)
+        assert (setting, clf.n_trees, clf.trees_.n_rounds) == ({}, 5, 5)
 
     def test_trees_cannot_be_changed(self, small_problem):
         clf = GreedyMiser(n_trees=2).fit(*small_problem)
@@ -395,16 +399,16 @@ def test_scikit_learn_contract(estimator, check):
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("setting", "message"),
     [
         ({"penalty": -1}, r"penalty must be a number in \[0, 1e\+100\], got -1"),
         ({"penalty": float("nan")}, "penalty must be a number in .*, got nan"),
         ({"n_trees": 0}, "n_trees must be a whole number from 1 up, got 0"),
         ({"learning_rate": 0}, r"learning_rate must be a number in \(0, 1\], got 0"),
         ({"depth": 13}, "depth must be a whole number from 1 to 12, got 13"),
-        ({"loss": "hinge"}, "loss must be one of \"logistic\", \"squared\", got 'hinge'"),
+        ({"loss": "hinge"}, 'loss must be one of "logistic", "squared", got \'hinge\''),
     ],
 )
-def test_a_bad_setting_gets_one_clear_sentence(small_problem, settings, message):
+def test_a_bad_setting_gets_one_clear_sentence(small_problem, setting, message):
     with pytest.raises(ParameterError, match=message):
-        GreedyMiser(**settings).fit(*small_problem)
+        GreedyMiser(**setting).fit(*small_problem)

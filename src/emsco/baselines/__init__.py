@@ -5,13 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from emsco.baselines.base import CostedClassifier
+    from emsco.baselines.greedy_miser import GreedyMiser
 
 __all__ = [
     "CostedClassifier",
+    "GreedyMiser",
 ]
 
 _HOMES = {
     "CostedClassifier": "base",
+    "GreedyMiser": "greedy_miser",
 }
 
 

@@ -20,6 +20,7 @@ from emsco.threads import by_parts
 __all__ = ["BoostedTrees", "GreedyMiser"]
 
 _LOSSES = ("logistic", "squared")
+_DECIMALS = 12
 _DEEPEST = 12  # a tree has room for all the nodes that its depth allows
 _STRENGTHS = np.logspace(-4, 1, 11)  # of the penalty, as a share of rows / mean cost
 
@@ -62,10 +63,15 @@ class GreedyMiser(CostedClassifier):
     Notes
     -----
     After Xu, Weinberger & Chapelle, "The Greedy Miser: Learning under test-time budgets", ICML
-    2012. The penalty is the same in every node of a tree, so that the trees of the first round
-    may buy one feature several times over in the score, though it is paid once; where all
-    features cost the same, it does not bear on the first tree at all. A column further left wins
-    a tie, then the lower cut. Whole-number sample weights are as if rows were there so many times.
+    2012. Penalties stay as they are while a tree grows: each of its nodes weighs a new feature as
+    if it alone had to pay for it, and where all features cost the same, the first tree does not
+    mind. Of splits that tie, the column further left wins, then the lower cut. Sample weights that
+    are whole numbers are as if rows were there so many times.
+
+    LightGBM's penalty on coupled features (see `CostAwareBoosting`) is the same idea with three
+    differences: a feature is free from its first split on, in the same tree too; a split that
+    gains less than its penalty is not made; and leaves take Newton steps. With the squared loss
+    and trees of one split both give the same scores, as long as no split is left out.
 
     Examples
     --------
@@ -145,7 +151,8 @@ class GreedyMiser(CostedClassifier):
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         scores, met = self.trees_.walk(rows, *self._features)
         cost = np.where(met, self.costs_.costs, 0.0).sum(axis=1)
-        return _probabilities(self.loss, scores), cost
+        # classes that tie must do so however the rounding of their sums fell out
+        return _probabilities(self.loss, scores.round(_DECIMALS)), cost
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,4 +265,4 @@ def _probabilities(loss: str, scores: FloatArray) -> FloatArray:
         return np.hstack([1.0 - shares, shares])
     total = shares.sum(axis=1, keepdims=True)
     uniform = np.full_like(shares, 1.0 / shares.shape[1])
-    return np.divide(shares, total, out=uniform, where=total > 0)
+    return np.asarray(np.divide(shares, total, out=uniform, where=total > 0))
