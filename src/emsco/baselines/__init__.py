@@ -5,16 +5,32 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from emsco.baselines.base import CostedClassifier
+    from emsco.baselines.boosting import CostAwareBoosting
+    from emsco.baselines.cost_ordered import CostOrdered
     from emsco.baselines.greedy_miser import GreedyMiser
+    from emsco.baselines.lasso import CaCTLasso
+    from emsco.baselines.tuning import Trial, TunedRival, tune
 
 __all__ = [
+    "CaCTLasso",
+    "CostAwareBoosting",
+    "CostOrdered",
     "CostedClassifier",
     "GreedyMiser",
+    "Trial",
+    "TunedRival",
+    "tune",
 ]
 
 _HOMES = {
+    "CaCTLasso": "lasso",
+    "CostAwareBoosting": "boosting",
+    "CostOrdered": "cost_ordered",
     "CostedClassifier": "base",
     "GreedyMiser": "greedy_miser",
+    "Trial": "tuning",
+    "TunedRival": "tuning",
+    "tune": "tuning",
 }
 
 
