@@ -1,0 +1,46 @@
+"""Rivals: other classifiers that know what features cost, and how they are tuned."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from emsco.baselines.base import CostedClassifier
+    from emsco.baselines.boosting import CostAwareBoosting
+    from emsco.baselines.cost_ordered import CostOrdered
+    from emsco.baselines.greedy_miser import GreedyMiser
+    from emsco.baselines.lasso import CaCTLasso
+    from emsco.baselines.tuning import Trial, TunedRival, tune
+
+__all__ = [
+    "CaCTLasso",
+    "CostAwareBoosting",
+    "CostOrdered",
+    "CostedClassifier",
+    "GreedyMiser",
+    "Trial",
+    "TunedRival",
+    "tune",
+]
+
+_HOMES = {
+    "CaCTLasso": "lasso",
+    "CostAwareBoosting": "boosting",
+    "CostOrdered": "cost_ordered",
+    "CostedClassifier": "base",
+    "GreedyMiser": "greedy_miser",
+    "Trial": "tuning",
+    "TunedRival": "tuning",
+    "tune": "tuning",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a rival when it is first asked for: some need more than others."""
+    if name in _HOMES:
+        return getattr(import_module(f"emsco.baselines.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All public names, those not yet imported included."""
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]
