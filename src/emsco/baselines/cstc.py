@@ -17,7 +17,7 @@ from emsco.parameters import check_choice, check_number, check_whole
 __all__ = ["CSTC"]
 
 _NEGLIGIBLE = 1e-3  # of a weight: what rounds off corners in the objective leaves less than this
-_PENALTIES = (-4.0, -3.0, -2.0, -1.5, -1.25, -1.0, -0.75, -0.5, -0.25, 0.0)  # as powers of ten
+_PENALTIES = (-3.0, -2.0, -1.5, -1.25, -1.0, -0.75, -0.5, -0.25, 0.0, 0.5, 1.0)  # powers of ten
 _SPARSITIES = (1e-4, 1e-2)
 _DEPTHS = (2, 3, 4)
 _MOST_DEPTH = 8

@@ -14,8 +14,9 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from emsco._typing import BoolArray, FloatArray
+from emsco._typing import FloatArray
 from emsco.baselines.tree import on_path, weighted_median
+from emsco.kernels import load
 
 __all__ = ["Block", "SoftProblem", "SoftTree", "descend", "grow"]
 
@@ -152,28 +153,29 @@ class Block:
 
     def __call__(self, line: FloatArray) -> tuple[float, FloatArray]:
         """What depends on this node, and its exact gradient."""
-        problem, weights = self.problem, line[:-2]
-        score = problem.values @ weights + line[-2]
-        up = expit(score - line[-1])
-        sizes = np.sqrt(weights**2 + _SMOOTHING)
-        roots = np.sqrt(self.squares + (problem.reads @ weights**2 + _SMOOTHING))
-        norms = problem.penalty * (roots @ problem.costs)
-        below = self.errors + np.matmul(norms[:, None], self.ends)[:, 0]
-        missed = score - problem.targets
-        gain = below[0] - below[1]
-        value = self.here @ (missed**2 + below[1] + up * gain) + problem.sparsity * sizes.sum()
-
-        turn = self.here * up * (1.0 - up) * gain
-        slope = 2.0 * self.here * missed + turn
-        ways = self.here * np.stack([up, 1.0 - up])
-        reached = np.matmul(self.ends, ways[:, :, None])[:, :, 0]
-        pull = problem.penalty * problem.costs * np.tensordot(reached, 1.0 / roots, 2)
-        gradient = np.empty_like(line)
-        gradient[:-2] = slope @ problem.values
-        gradient[:-2] += weights * (pull @ problem.reads + problem.sparsity / sizes)
-        gradient[-2] = slope.sum()
-        gradient[-1] = -turn.sum()
-        return float(value), gradient
+        problem = self.problem
+        roots = np.empty_like(self.squares)
+        norms, reached = np.zeros((2, *self.squares.shape[:2]))
+        gradient = np.zeros_like(line)
+        value: float = load("descending").block_terms(
+            line,
+            problem.values,
+            problem.targets,
+            problem.reads,
+            problem.costs,
+            problem.penalty,
+            problem.sparsity,
+            _SMOOTHING,
+            self.here,
+            self.ends,
+            self.errors,
+            self.squares,
+            roots,
+            norms,
+            reached,
+            gradient,
+        )
+        return value, gradient
 
     def least(self, start: FloatArray) -> FloatArray:
         """Where L-BFGS gets to from here; never higher."""

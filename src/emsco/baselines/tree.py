@@ -85,7 +85,8 @@ class ClassifierTree:
             Which features each weak learner reads.
         """
         used = (self.weights != 0) | (self.answer_weights != 0)
-        return on_path(len(used)).T @ used @ reads.T
+        bought: BoolArray = on_path(len(used)).T @ used @ reads.T
+        return bought
 
     def prune(self, values: FloatArray, targets: FloatArray, row_weights: FloatArray) -> Self:
         """Cut off nodes, from the last, as long as no more of these rows are wrong.
@@ -122,7 +123,7 @@ class ClassifierTree:
         which keeps nodes of few rows sane and the squared error from rising.
         """
         exits = self.exits(values)
-        support = (on_path(len(self.kept)).T @ (self.weights != 0)) > 0
+        support = on_path(len(self.kept)).T @ (self.weights != 0)
         answer_weights = np.zeros_like(self.weights)
         answer_intercepts = self.answer_intercepts.copy()
         for node in range(len(self.kept)):
@@ -167,5 +168,4 @@ def ridge(values: FloatArray, targets: FloatArray, row_weights: FloatArray) -> F
     inputs = np.column_stack([np.ones(len(values)), values])
     gram = (inputs.T * row_weights) @ inputs
     gram[np.diag_indices(len(gram))] += np.r_[1e-9, np.full(values.shape[1], _RIDGE)]
-    found: FloatArray = np.linalg.solve(gram, inputs.T @ (row_weights * targets))
-    return found
+    return np.asarray(np.linalg.solve(gram, inputs.T @ (row_weights * targets)), dtype=np.float64)

@@ -121,7 +121,7 @@ class TreedClassifier(CostedClassifier):
         bought = tree.bought(self.learners_.reads)
         self.tree_ = tree
         self.path_costs_ = bought @ self.costs_.costs
-        self.used_ = bought[tree.kept].any(axis=0)
+        self.used_ = np.any(bought[tree.kept], axis=0)
 
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         values = self.learners_.values(rows)
