@@ -14,9 +14,10 @@ from emsco.baselines.treed import TreedClassifier, TreedRows
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.parameters import check_choice, check_number, check_whole
 
-__all__ = ["CSTC"]
+__all__ = ["CSTC", "without_small"]
 
-_NEGLIGIBLE = 1e-3  # of a weight: what rounds off corners in the objective leaves less than this
+_NEGLIGIBLE = 1e-3  # what rounds off the corners of the objective leaves less of a weight
+_SMALL = 0.01  # share of the largest weight that changes no score to speak of
 _PENALTIES = (-3.0, -2.0, -1.5, -1.25, -1.0, -0.75, -0.5, -0.25, 0.0, 0.5, 1.0)  # powers of ten
 _SPARSITIES = (1e-4, 1e-2)
 _DEPTHS = (2, 3, 4)
@@ -32,8 +33,8 @@ class CSTC(TreedClassifier):
     `penalty` times the expected cost of a path, relaxed to a mixed norm, plus `sparsity` times
     the sizes of all weights. It is lowered node by node, breadth first, with L-BFGS.
 
-    Weights below 0.001 (of learners with deviation 1) then count as 0. Nodes are pruned from the
-    last while no more of the held-out rows are wrong, and answers are fitted once more, without
+    Weights (of learners with deviation 1) below 0.001, or below a hundredth of the largest in the
+    tree, then count as 0. Nodes are pruned from the last while no more of the held-out rows are wrong, and answers are fitted once more, without
     penalties, to what their paths have bought. An answer a stands for the probability
     (a + 1) / 2 of the second class, cut off at 0 and 1.
 
@@ -144,5 +145,11 @@ class CSTC(TreedClassifier):
         )
         soft, objective = descend(problem, grow(problem, depth), tol, max_sweeps)
         self.objective_ = np.array(objective)
-        weights = np.where(np.abs(soft.lines[:, :-2]) < _NEGLIGIBLE, 0.0, soft.lines[:, :-2])
+        weights = without_small(soft.lines[:, :-2])
         return ClassifierTree.of(weights, soft.lines[:, -2], soft.lines[:, -1])
+
+
+def without_small(weights: FloatArray) -> FloatArray:
+    """Weights with 0 for those that are next to nothing, lest somebody pay for them."""
+    sizes = np.abs(weights)
+    return np.where(sizes < max(_NEGLIGIBLE, _SMALL * sizes.max()), 0.0, weights)
