@@ -4,13 +4,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from emsco.baselines.astc import ASTC
     from emsco.baselines.base import CostedClassifier
+    from emsco.baselines.cstc import CSTC
 
 __all__ = [
+    "ASTC",
+    "CSTC",
     "CostedClassifier",
 ]
 
 _HOMES = {
+    "ASTC": "astc",
+    "CSTC": "cstc",
     "CostedClassifier": "base",
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,9 +34,9 @@ class CSTC(TreedClassifier):
     the sizes of all weights. It is lowered node by node, breadth first, with L-BFGS.
 
     Weights (of learners with deviation 1) below 0.001, or below a hundredth of the largest in the
-    tree, then count as 0. Nodes are pruned from the last while no more of the held-out rows are wrong, and answers are fitted once more, without
-    penalties, to what their paths have bought. An answer a stands for the probability
-    (a + 1) / 2 of the second class, cut off at 0 and 1.
+    tree, then count as 0. Nodes are pruned from the last while no more of the held-out rows are
+    wrong, and answers are fitted once more, without penalties, to what their paths have bought. An
+    answer a stands for the probability (a + 1) / 2 of the second class, cut off at 0 and 1.
 
     Parameters
     ----------
@@ -85,6 +85,9 @@ class CSTC(TreedClassifier):
     True
     """
 
+    prefers: ClassVar[str] = "processes"  # between compiled steps, L-BFGS is Python
+    objective_: FloatArray
+
     def __init__(
         self,
         costs: CostsLike = None,
@@ -106,8 +109,6 @@ class CSTC(TreedClassifier):
         self.random_state = random_state
         self.tol = tol
         self.max_sweeps = max_sweeps
-
-    objective_: FloatArray
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

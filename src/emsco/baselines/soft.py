@@ -21,8 +21,8 @@ from emsco.kernels import load
 __all__ = ["Block", "SoftProblem", "SoftTree", "descend", "grow"]
 
 _SMOOTHING = 1e-8  # |x| is sqrt(x² + this), so that gradients exist everywhere
-# Many pairs of L-BFGS, because corners bend the objective so sharply.
-_L_BFGS = {"maxiter": 200, "maxcor": 30}
+_MOST_STEPS = 200  # of L-BFGS, in one block
+_MEMORY = 30  # steps that it remembers: many, because corners bend the objective so sharply
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,7 +180,13 @@ class Block:
 
     def least(self, start: FloatArray) -> FloatArray:
         """Where L-BFGS gets to from here; never higher."""
-        found = minimize(self, start, jac=True, method="L-BFGS-B", options=_L_BFGS)
+        found = minimize(
+            self,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": _MOST_STEPS, "maxcor": _MEMORY},
+        )
         line: FloatArray = found.x
         return line if found.fun <= self(start)[0] else start
 
