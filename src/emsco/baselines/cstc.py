@@ -19,8 +19,7 @@ __all__ = ["CSTC", "without_small"]
 _NEGLIGIBLE = 1e-3  # what rounds off the corners of the objective leaves less of a weight
 _SMALL = 0.01  # share of the largest weight that changes no score to speak of
 _PENALTIES = (-3.0, -2.0, -1.5, -1.0, -0.75, -0.5, -0.25, 0.0, 0.5, 1.0)  # powers of ten
-_SPARSITIES = (1e-4, 1e-2)
-_SHARPNESSES = (1.0, 10.0)
+_PAIRS = ((1.0, 1e-4), (1.0, 1e-2), (10.0, 1e-3))  # sharpness and sparsity
 _DEPTHS = (2, 3, 4)
 _TREE_PENALTIES = (-1.0, -0.5, -0.25, 0.0, 0.25)  # trees share features, and go together
 _MOST_DEPTH = 8
@@ -125,13 +124,12 @@ class CSTC(TreedClassifier):
         plain = [
             {"depth": depth, "sharpness": sharpness, "sparsity": rho, "penalty": 10.0**power / mean}
             for depth in _DEPTHS
-            for sharpness in _SHARPNESSES
-            for rho in _SPARSITIES
+            for sharpness, rho in _PAIRS
             for power in _PENALTIES
         ]
         boosted = [
             {"weak_learners": "trees", "sharpness": sharpness, "penalty": 10.0**power / mean}
-            for sharpness in _SHARPNESSES
+            for sharpness in (1.0, 10.0)
             for power in _TREE_PENALTIES
         ]
         return plain + boosted
