@@ -13,14 +13,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.random import Generator
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from emsco._typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Decisions, Evaluation, StageModels
@@ -42,13 +36,14 @@ from emsco.search.planning import Problem, plan_search
 from emsco.settings import check_settings
 from emsco.splits import Split, make_splits
 from emsco.subsets.bank import SubsetBank
+from emsco.tabular import TableClassifier
 from emsco.thresholds import MinConfidence, by_class, check_min_confidence, plain
 from emsco.training import StageRecipe, TrainingData
 
 __all__ = ["EMSCOClassifier", "Generation"]
 
 
-class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs
+class EMSCOClassifier(TableClassifier):
     """Classifier that buys features stage by stage, stops when sure, and may decline to answer.
 
     Fitting searches the ordered partitions of the features into stages for the trade-off
@@ -325,8 +320,6 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         """Categories, and missing values unless they are refused."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.gaps != "refuse"
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
         return tags
 
     def _point(self, which: object) -> ParetoPoint:
@@ -350,15 +343,6 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_is_fitted(self, "cascade_")
         return self.cascade_
 
-    @property
-    def _names(self) -> tuple[str, ...]:
-        """Names of the columns: the data frame's, else those of FeatureCosts, else x0, x1, …."""
-        if hasattr(self, "feature_names_in_"):
-            return tuple(self.feature_names_in_)
-        if isinstance(self.costs, FeatureCosts) and len(self.costs.table) == self.n_features_in_:
-            return self.costs.table
-        return tuple(f"x{i}" for i in range(self.n_features_in_))
-
     def _check_data(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingData:
         check_choice("gaps", self.gaps, GAPS)
         table, targets = self._check_table(X, y)
@@ -368,28 +352,6 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         data = TrainingData.of(table, targets, sample_weight, costs, self.gaps)
         self.classes_ = data.classes
         return data
-
-    def _check_table(self, X: Any, y: ArrayLike) -> tuple[Any, AnyArray]:
-        """X as it is where it has columns of any kind, else as an array; and y as one."""
-        if _is_any_table(X):
-            validate_data(self, X, y, skip_check_array=True)
-            targets = column_or_1d(y, warn=True)
-            check_consistent_length(X, targets)
-            return X, targets
-        rows, targets = validate_data(
-            self, X, y, dtype=np.float64, order="C", ensure_all_finite=False
-        )
-        return rows, targets
-
-    def _check_new_rows(self, X: Any) -> Any:
-        if hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
-            return X  # by name, in whatever order
-        if _is_any_table(X):
-            validate_data(self, X, reset=False, skip_check_array=True)
-            return np.asarray(X) if hasattr(X, "columns") else X  # by position
-        return validate_data(
-            self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False
-        )
 
     def _recipe(self, classes: AnyArray, seed: int) -> StageRecipe:
         return StageRecipe.of(
@@ -464,11 +426,6 @@ class EMSCOClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             report = (lambda done, total: progress.job(done, total, "")) if progress else None
             found = recipe.stage_classifiers(bank, reads, report)
         return StageModels(self.classes_, data.encoding, found)
-
-
-def _is_any_table(X: Any) -> bool:
-    """A data frame, or an array that may hold text."""
-    return hasattr(X, "columns") or getattr(X, "dtype", np.dtype(float)).kind in "OUS"
 
 
 def _front_of(

@@ -164,7 +164,8 @@ class _Scorer:
     def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
         if isinstance(estimator, Pipeline):
             X, estimator = estimator[:-1].transform(X), estimator[-1]
-        total = estimator.cascade_.costs.total
+        rival = getattr(estimator, "costs_", None)  # rivals need not be cascades
+        total = (estimator.cascade_.costs if rival is None else rival).total
         return self._sign * self._measure(y, estimator.decide(X), total)
 
 

@@ -6,7 +6,7 @@ from emsco.cascade.classifiers import (
     LinearClassifiers,
     StageClassifiers,
 )
-from emsco.cascade.core import Cascade, check_weights
+from emsco.cascade.core import Cascade, check_truth, check_weights
 from emsco.cascade.decisions import Decisions, Evaluation, ExitReport
 from emsco.cascade.stages import StageModels
 
@@ -21,5 +21,6 @@ __all__ = [
     "LinearClassifiers",
     "StageClassifiers",
     "StageModels",
+    "check_truth",
     "check_weights",
 ]

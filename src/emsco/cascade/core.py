@@ -10,12 +10,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco._typing import AnyArray, FloatArray
 from emsco.cascade import acquiring, formats
 from emsco.cascade.acquiring import Acquire, AsyncAcquire, Retries
 from emsco.cascade.case import Case
 from emsco.cascade.classifiers import StageClassifiers, locked_copy
-from emsco.cascade.decisions import Decisions, Evaluation, ExitReport
+from emsco.cascade.decisions import Decisions, Evaluation
 from emsco.cascade.stages import Stages
 from emsco.costs import FeatureCosts
 from emsco.design import Design
@@ -97,16 +97,12 @@ class Cascade:
         With `sample_weight`, rows count as much as they weigh.
         """
         decisions = self.decide(X)
-        right = decisions.accepted & (decisions.guesses == self._truth(y, len(decisions)))
-        weights = check_weights(sample_weight, len(decisions))
-        weights = np.ones(len(decisions), dtype=np.int64) if weights is None else weights
-        total, accepted = weights.sum().item(), weights[decisions.accepted].sum().item()
-        return Evaluation(
-            n_rows=total,
-            coverage=accepted / (total or 1),
-            accuracy=weights[right].sum().item() / (accepted or 1),
-            cost=(decisions.cost @ weights).item() / (total or 1),
-            exits=self._exits(decisions, right, weights),
+        return Evaluation.of(
+            decisions,
+            check_truth(y, self.classes, len(decisions)),
+            check_weights(sample_weight, len(decisions)),
+            self.design.buys,
+            self.stages.costs,
         )
 
     def reliability(self, X: ArrayLike, y: ArrayLike, n_bins: int = 10) -> tuple[Reliability, ...]:
@@ -116,7 +112,7 @@ class Cascade:
         the share of each bin that is right is set beside its mean confidence.
         """
         rows, records = self.encoding.rows(X), []
-        truth = self._truth(y, len(rows))
+        truth = check_truth(y, self.classes, len(rows))
         left = np.arange(len(rows))
         for j in range(self.n_stages):
             stage, winner, confidence = self.stages.judge(rows[left], j, j + 1)
@@ -139,17 +135,6 @@ class Cascade:
             if here.any():
                 found[here] = self.classifiers.probabilities(rows[here], j)
         return found
-
-    def _truth(self, y: ArrayLike, n_rows: int) -> AnyArray:
-        """Labels of known rows, checked."""
-        truth = np.asarray(y)
-        if truth.shape != (n_rows,):
-            raise DataError(
-                f"y must have one label for each of {n_rows} rows, got shape {truth.shape}."
-            )
-        if unknown := [label for label in _different(truth) if label not in self.classes]:
-            raise DataError(f"y must hold the classes {self.classes.tolist()}, got {unknown[0]!r}.")
-        return truth
 
     def open(self, budget: float | None = None) -> Case:
         """Begin with one row, of which nothing is known yet.
@@ -319,19 +304,17 @@ class Cascade:
         by_parts(n_rows, decide_part)
         return Decisions(guesses, accepted, confidence, stage, cost)
 
-    def _exits(
-        self, decisions: Decisions, right: BoolArray, weights: FloatArray | IntArray
-    ) -> tuple[ExitReport, ...]:
-        places = [*enumerate(self.design.buys, start=1), (None, ())]
-        costs = [*self.stages.costs, self.stages.costs[-1]]
-        reports = []
-        for (stage, bought), cost in zip(places, costs, strict=True):
-            here = ~decisions.accepted if stage is None else decisions.accepted
-            here = here if stage is None else here & (decisions.stage == stage)
-            n_rows, n_correct = weights[here].sum().item(), weights[here & right].sum().item()
-            sure = (decisions.confidence[here] @ weights[here]).item() / (n_rows or 1)
-            reports.append(ExitReport(stage, bought, cost, n_rows, n_correct, sure))
-        return tuple(reports)
+
+def check_truth(y: ArrayLike, classes: AnyArray, n_rows: int) -> AnyArray:
+    """Labels of known rows, checked."""
+    truth = np.asarray(y)
+    if truth.shape != (n_rows,):
+        raise DataError(
+            f"y must have one label for each of {n_rows} rows, got shape {truth.shape}."
+        )
+    if unknown := [label for label in _different(truth) if label not in classes]:
+        raise DataError(f"y must hold the classes {classes.tolist()}, got {unknown[0]!r}.")
+    return truth
 
 
 def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:

@@ -188,6 +188,40 @@ class Evaluation:
     cost: float
     exits: tuple[ExitReport, ...]
 
+    @classmethod
+    def of(
+        cls,
+        decisions: Decisions,
+        truth: AnyArray,
+        weights: FloatArray | None,
+        buys: Sequence[tuple[str, ...]],
+        costs: Sequence[float] | None = None,
+    ) -> Self:
+        """How decisions compare with the true labels.
+
+        Parameters
+        ----------
+        decisions : Decisions
+        truth : ndarray of shape (n_rows,)
+        weights : ndarray of shape (n_rows,) or None
+            How much each row counts; None: 1 each.
+        buys : sequence of tuple of str
+            The features that each stage buys.
+        costs : sequence of float, optional
+            What a row has cost after each stage, where that is the same for all; by default exits
+            have the mean cost of their rows.
+        """
+        right = decisions.accepted & (decisions.guesses == truth)
+        counts = np.ones(len(decisions), dtype=np.int64) if weights is None else weights
+        total, accepted = counts.sum().item(), counts[decisions.accepted].sum().item()
+        return cls(
+            n_rows=total,
+            coverage=accepted / (total or 1),
+            accuracy=counts[right].sum().item() / (accepted or 1),
+            cost=(decisions.cost @ counts).item() / (total or 1),
+            exits=_exits(decisions, right, counts, buys, costs),
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, nested as the attributes are."""
         return asdict(self)
@@ -222,6 +256,27 @@ class Evaluation:
             right = f", accuracy {leave.accuracy:.3f}" if judged else ""
             lines.append(f"  {place:<9} {leave.n_rows:>7.10g} rows at cost {leave.cost:g}{right}")
         return "\n".join(lines)
+
+
+def _exits(
+    decisions: Decisions,
+    right: BoolArray,
+    weights: FloatArray | IntArray,
+    buys: Sequence[tuple[str, ...]],
+    costs: Sequence[float] | None,
+) -> tuple[ExitReport, ...]:
+    places = [*enumerate(buys, start=1), (None, ())]
+    fixed = [None] * len(places) if costs is None else [*costs, costs[-1]]
+    reports = []
+    for (stage, bought), cost in zip(places, fixed, strict=True):
+        here = ~decisions.accepted if stage is None else decisions.accepted
+        here = here if stage is None else here & (decisions.stage == stage)
+        n_rows, n_correct = weights[here].sum().item(), weights[here & right].sum().item()
+        sure = (decisions.confidence[here] @ weights[here]).item() / (n_rows or 1)
+        paid = (decisions.cost[here] @ weights[here]).item() / (n_rows or 1)
+        spent = paid if cost is None else cost
+        reports.append(ExitReport(stage, bought, spent, n_rows, n_correct, sure))
+    return tuple(reports)
 
 
 def amount(fields: Fields, name: str, most: float = math.inf) -> float:

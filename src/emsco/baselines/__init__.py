@@ -1,0 +1,27 @@
+"""Rivals: other classifiers that know what features cost, and how they are tuned."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from emsco.baselines.base import CostedClassifier
+
+__all__ = [
+    "CostedClassifier",
+]
+
+_HOMES = {
+    "CostedClassifier": "base",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a rival when it is first asked for: some need more than others."""
+    if name in _HOMES:
+        return getattr(import_module(f"emsco.baselines.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All public names, those not yet imported included."""
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -1,0 +1,169 @@
+"""What all rivals share: scikit-learn's contract, decisions, and the cost of every row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from emsco._typing import AnyArray, BoolArray, FloatArray, LabelArray
+from emsco.cascade import Decisions, Evaluation, check_truth, check_weights
+from emsco.costs import FeatureCosts
+from emsco.encoding import Encoding
+from emsco.errors import DataError
+from emsco.frames import shell_of
+from emsco.tabular import TableClassifier
+from emsco.thresholds import MinConfidence, by_class, check_min_confidence
+from emsco.training import TrainingData
+
+__all__ = ["CostedClassifier"]
+
+
+class CostedClassifier(TableClassifier):
+    """A rival: a scikit-learn classifier that knows what each row's features cost.
+
+    A subclass has `costs` as its first parameter (None: 1 each), then its own; it fits in `_fit`
+    and answers in `_judge`. One that can decline to answer has a parameter `min_confidence`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    costs_ : FeatureCosts
+    encoding_ : Encoding
+        How the table's columns become the inputs that `_fit` and `_judge` are handed.
+    used_ : ndarray of bool, shape (n_features,)
+        Features that the model may ask for, for some row.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where X had names.
+    """
+
+    min_confidence: MinConfidence | None = None
+    prefers: ClassVar[str] = "threads"  # or "processes": what fits it sooner, many at a time
+
+    classes_: AnyArray
+    costs_: FeatureCosts
+    encoding_: Encoding
+    used_: BoolArray
+
+    @classmethod
+    def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
+        """Settings that tuning tries, for a table with these costs and so many training rows."""
+        return [{}]
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from labelled rows.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_columns)
+            Numbers, truth values or categories, none missing.
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+            How much each row counts; one of weight 0 is no row.
+        """
+        table, targets = self._check_table(X, y)
+        costs = FeatureCosts.resolve(self.costs, self._names)
+        data = TrainingData.of(table, targets, sample_weight, costs, "refuse")
+        self._check_classes(data)
+        self.classes_, self.costs_, self.encoding_ = data.classes, costs, data.encoding
+        if self.min_confidence is not None:
+            check_min_confidence(self.min_confidence, self.classes_)
+        if data.weights is None:
+            self._fit(data.rows, data.labels, None)
+        else:
+            kept = data.weights > 0
+            self._fit(data.rows[kept], data.labels[kept], data.weights[kept])
+        return self
+
+    def decide(self, X: Any) -> Decisions:
+        """Label or reject each row, with its confidence and what its features cost."""
+        return replace(self._decide(self._new_rows(X)), frame=shell_of(X))
+
+    def evaluate(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Evaluation:
+        """Coverage, accuracy and cost on labelled rows; rows, accuracy and cost per exit."""
+        decisions = self.decide(X)
+        truth = check_truth(y, self.classes_, len(decisions))
+        weights = check_weights(sample_weight, len(decisions))
+        return Evaluation.of(decisions, truth, weights, self._buys())
+
+    def predict(self, X: Any) -> AnyArray:
+        """The likeliest class of every row, of rejected ones too."""
+        return self.decide(X).guesses
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities, shape (n_rows, n_classes)."""
+        return self._judge(self._new_rows(X))[0]
+
+    def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
+        """What this fit gives for nothing: settings that differ from its own, and fitted rivals.
+
+        The last is this rival itself. One of many trees, say, holds all those of fewer.
+        """
+        yield {}, self
+
+    @property
+    def model_cost_(self) -> float:
+        """Cost of every feature that the model may ask for."""
+        return float(self.costs_.costs @ self.used_) + self.costs_.evaluation
+
+    def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
+        """Learn from inputs, shape (n_rows, n_inputs), and labels as positions in `classes_`.
+
+        Weights are above 0. Sets fitted attributes, `used_` among them.
+        """
+        raise NotImplementedError
+
+    def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Class probabilities, (n_rows, n_classes), and what each row's features cost."""
+        raise NotImplementedError
+
+    def _decide(self, rows: FloatArray) -> Decisions:
+        """Decide inputs; rivals with stages have their own way."""
+        probabilities, cost = self._judge(rows)
+        winner = probabilities.argmax(axis=1)
+        confidence = probabilities[np.arange(len(rows)), winner]
+        accepted = np.ones(len(rows), dtype=np.bool_)
+        if self.min_confidence is not None:
+            accepted = confidence >= by_class(self.min_confidence, self.classes_)[winner]
+        return Decisions(
+            guesses=self.classes_[winner],
+            accepted=accepted,
+            confidence=confidence,
+            stage=np.ones(len(rows), dtype=np.int64),
+            cost=cost + self.costs_.evaluation,
+        )
+
+    def _buys(self) -> tuple[tuple[str, ...], ...]:
+        """Features that each stage may ask for."""
+        return (tuple(self.costs_.names[i] for i in np.flatnonzero(self.used_)),)
+
+    def _features_of(self, reads: BoolArray) -> BoolArray:
+        """Features that must be bought to read inputs: (…, n_inputs) to (…, n_features)."""
+        feature = self.encoding_.input_feature
+        brings = feature[:, None] == np.arange(len(self.costs_.names))
+        bought: BoolArray = reads @ brings
+        return bought
+
+    def _new_rows(self, X: Any) -> FloatArray:
+        check_is_fitted(self, "used_")
+        return self.encoding_.rows(self._check_new_rows(X))
+
+    def _check_classes(self, data: TrainingData) -> None:
+        """Refuse more classes than the rival knows, and those without a row that counts."""
+        if len(data.classes) > 2 and not self.__sklearn_tags__().classifier_tags.multi_class:
+            raise DataError(
+                "Only binary classification is supported. y must hold two classes, "
+                f"got {len(data.classes)}."
+            )
+        counts = np.bincount(data.labels, data.weights, minlength=len(data.classes))
+        if not counts.all():
+            missing = data.classes.tolist()[int(np.argmin(counts))]
+            raise DataError(
+                f"sample_weight must be above 0 for some row of every class, "
+                f"got none of {missing!r}."
+            )
