@@ -1,0 +1,266 @@
+"""The comparison in words and tables: beside the paper's numbers, with tests and its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from emsco.experiments.comparison import Comparison
+from emsco.experiments.methods import CONTESTANTS, Contestant
+from emsco.experiments.published import MARGINS, TABLE
+from emsco.experiments.standings import Duel, Standing, duels
+
+__all__ = ["Claim", "claims", "comparison_dict", "comparison_markdown", "duels_of"]
+
+PAPERS = Contestant("paper", "fittest")  # what the paper deploys
+_PAPER_RIVALS = ("greedy_miser", "cstc", "cact_lasso", "cost_ordered")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Something that the paper says of EMSCO, and on which sets it holds here.
+
+    Attributes
+    ----------
+    text : str
+    holds_on, fails_on : tuple of str
+        Sets, by the means over splits.
+    needed : int
+        On how many sets it has to hold.
+    """
+
+    text: str
+    holds_on: tuple[str, ...]
+    fails_on: tuple[str, ...]
+    needed: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether it holds on as many sets as the paper says."""
+        return len(self.holds_on) >= self.needed
+
+    def sentence(self) -> str:
+        """In words."""
+        n_sets = len(self.holds_on) + len(self.fails_on)
+        word = "holds" if self.holds else "does not hold"
+        but = f", not on {', '.join(self.fails_on)}" if self.fails_on else ""
+        on = f"on {len(self.holds_on)} of {n_sets} sets{but}"
+        return f"{self.text}: {word} ({on}; {self.needed} needed)"
+
+
+def duels_of(comparison: Comparison, name: str, first: Contestant) -> dict[Contestant, Duel]:
+    """A contestant against every rival on a set; all these tests are corrected together."""
+    standings = comparison.standings
+    if (name, first) not in standings:
+        return {}
+    others = [one for one in comparison.contestants(name) if not one.is_emsco and one != first]
+    found = duels(standings[name, first], [standings[name, other] for other in others])
+    return dict(zip(others, found, strict=True))
+
+
+def claims(comparison: Comparison, first: Contestant = PAPERS) -> list[Claim]:
+    """What the paper claims, checked for one contestant on the sets that all its rivals ran on."""
+    standings = comparison.standings
+    rivals = [Contestant(method, "tuned") for method in _PAPER_RIVALS]
+    sets = [
+        name
+        for name in comparison.sets
+        if all((name, one) in standings for one in (first, *rivals))
+    ]
+    most = len(sets)
+    majority = most // 2 + 1
+
+    def claim(text: str, needed: int, holds: dict[str, bool]) -> Claim:
+        on = tuple(name for name in sets if holds[name])
+        return Claim(text, on, tuple(name for name in sets if not holds[name]), needed)
+
+    def against(name: str, which: list[Contestant]) -> list[tuple[float, float, float]]:
+        return [
+            duel.gains for one, duel in duels_of(comparison, name, first).items() if one in which
+        ]
+
+    def of_all(name: str) -> list[tuple[float, float, float]]:
+        return [duel.gains for duel in duels_of(comparison, name, first).values()]
+
+    trees = rivals[:2]
+    return [
+        claim(
+            "not dominated by any rival of the paper",
+            most,
+            {name: not any(max(g) <= 0 and any(g) for g in against(name, rivals)) for name in sets},
+        ),
+        claim(
+            "not dominated by any rival at all",
+            most,
+            {name: not any(max(g) <= 0 and any(g) for g in of_all(name)) for name in sets},
+        ),
+        claim(
+            "more accurate than Greedy Miser and CSTC",
+            most,
+            {name: all(g[1] > 0 for g in against(name, trees)) for name in sets},
+        ),
+        claim(
+            "cheaper than Greedy Miser and CSTC",
+            min(3, most),
+            {name: all(g[2] > 0 for g in against(name, trees)) for name in sets},
+        ),
+        claim(
+            "ahead of every rival of the paper in two of three objectives",
+            majority,
+            {name: all(sum(x > 0 for x in g) >= 2 for g in against(name, rivals)) for name in sets},
+        ),
+    ]
+
+
+def comparison_dict(comparison: Comparison) -> dict[str, Any]:
+    """Plain values, for JSON."""
+    return {
+        "experiment": "comparison",
+        "seed": comparison.seed,
+        "seconds": round(comparison.seconds, 1),
+        "complete": comparison.complete,
+        "standings": [
+            {
+                "set": name,
+                "method": contestant.method,
+                "rule": contestant.rule,
+                "splits": list(standing.splits),
+                "runs": standing.n_runs,
+                "mean": asdict(standing.mean),
+                "margin": asdict(standing.margin),
+                "margin_over_runs": asdict(standing.run_margin),
+                "by_split": standing.by_split.round(6).tolist(),
+                "paper": _published(name, contestant),
+            }
+            for (name, contestant), standing in comparison.standings.items()
+        ],
+        "duels": [
+            {
+                "set": name,
+                "first": [first.method, first.rule],
+                "second": second.method,
+                **asdict(duel),
+                "verdict": duel.verdict,
+            }
+            for name in comparison.sets
+            for first in CONTESTANTS
+            for second, duel in duels_of(comparison, name, first).items()
+        ],
+        "claims": {
+            first.label: [{**asdict(claim), "holds": claim.holds} for claim in found]
+            for first in CONTESTANTS
+            if first.is_emsco and (found := claims(comparison, first)) and _known(found)
+        },
+        "seconds_by_method": _seconds(comparison),
+        "notes": {f"{name} {method}": why for (name, method), why in comparison.notes.items()},
+    }
+
+
+def comparison_markdown(comparison: Comparison) -> str:
+    """The table of every set, who dominates whom, and the paper's claims."""
+    n_splits = max((len(one.splits) for one in comparison.standings.values()), default=0)
+    lines = [
+        f"# Comparison over {n_splits} random splits (seed {comparison.seed})",
+        "",
+        "Means over splits on test rows, ± 95 % margins of error over splits; tuning and choice "
+        "saw validation rows only. The paper's splits are not published, so its numbers, in the "
+        "last columns, are of other rows.",
+    ]
+    for name in comparison.sets:
+        lines += ["", f"## {name}", "", *_set_table(comparison, name)]
+    lines += ["", "## Who dominates whom", "", *_duel_table(comparison)]
+    lines += ["", "## What the paper claims", "", *_claim_lines(comparison)]
+    if notes := comparison.notes:
+        lines += ["", "## Left out", ""]
+        lines += [f"- {name}, {method}: {why}" for (name, method), why in notes.items()]
+    return "\n".join(lines)
+
+
+def _set_table(comparison: Comparison, name: str) -> Iterator[str]:
+    yield "| method | accuracy % | coverage % | cost | paper: accuracy % | coverage % | cost |"
+    yield "|---|---|---|---|---|---|---|"
+    for contestant in comparison.contestants(name):
+        standing = comparison.standings[name, contestant]
+        printed = _published(name, contestant)
+        paper = ("–", "–", "–")
+        if printed:
+            margins = MARGINS[name] if contestant.is_emsco else None
+            paper = _cells(printed, margins)
+        own = _cells(_values(standing), _margins(standing))
+        yield f"| {contestant.label} | {' | '.join(own)} | {' | '.join(paper)} |"
+
+
+def _values(standing: Standing) -> tuple[float, float, float]:
+    return standing.mean.accuracy, standing.mean.coverage, standing.mean.cost
+
+
+def _margins(standing: Standing) -> tuple[float, float, float] | None:
+    margin = standing.margin
+    return (margin.accuracy, margin.coverage, margin.cost) if len(standing.splits) > 1 else None
+
+
+def _cells(
+    values: tuple[float, float, float], margins: tuple[float, float, float] | None
+) -> tuple[str, str, str]:
+    """Accuracy and coverage in percent, and cost, each with its margin."""
+    factors, digits = (100, 100, 1), (1, 1, 1)
+    cells = []
+    for i, (value, factor) in enumerate(zip(values, factors, strict=True)):
+        shown = f"{value * factor:.{digits[i]}f}"
+        cells.append(shown if margins is None else f"{shown} ± {margins[i] * factor:.1f}")
+    return cells[0], cells[1], cells[2]
+
+
+def _published(name: str, contestant: Contestant) -> tuple[float, float, float] | None:
+    """Accuracy, coverage and cost that the paper prints for a contestant, where it has it."""
+    if contestant.is_emsco:
+        return TABLE[name]["emsco"] if contestant == PAPERS else None
+    return TABLE[name].get(contestant.method)
+
+
+def _duel_table(comparison: Comparison) -> Iterator[str]:
+    yield (
+        "Gains in accuracy and coverage (points) and in cost, on average over splits; in bold what "
+        "Wilcoxon's signed-rank test over splits, corrected by Holm's method within each line's "
+        "set and contestant, finds beyond chance (5 %). *Dominates*: as good on average in all "
+        "three, and better beyond chance in one."
+    )
+    yield ""
+    yield "| set | contestant | rival | accuracy | coverage | cost | verdict | splits won : lost |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for name in comparison.sets:
+        for first in (one for one in comparison.contestants(name) if one.is_emsco):
+            for second, duel in duels_of(comparison, name, first).items():
+                sure = [p < 0.05 for p in duel.p_values]
+                coverage, accuracy, cost = (
+                    f"**{gain * factor:+.1f}**" if bold else f"{gain * factor:+.1f}"
+                    for gain, factor, bold in zip(duel.gains, (100, 100, 1), sure, strict=True)
+                )
+                yield (
+                    f"| {name} | {first.label} | {second.label} | {accuracy} | {coverage} "
+                    f"| {cost} | {duel.verdict} | {duel.n_won} : {duel.n_lost} of {duel.n_splits} |"
+                )
+
+
+def _claim_lines(comparison: Comparison) -> Iterator[str]:
+    for first in CONTESTANTS:
+        found = claims(comparison, first) if first.is_emsco else []
+        if not _known(found):
+            continue
+        yield f"**{first.label}**"
+        yield ""
+        yield from (f"- {claim.sentence()}" for claim in found)
+        yield ""
+
+
+def _known(found: list[Claim]) -> bool:
+    return bool(found) and bool(found[0].holds_on or found[0].fails_on)
+
+
+def _seconds(comparison: Comparison) -> dict[str, float]:
+    """Mean seconds of a job, by set and method."""
+    spent: dict[str, list[float]] = {}
+    for job, result in comparison.results.items():
+        spent.setdefault(f"{job.name} {job.method}", []).append(result.seconds)
+    return {key: round(sum(one) / len(one), 2) for key, one in spent.items()}
