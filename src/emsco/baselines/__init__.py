@@ -5,13 +5,29 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from emsco.baselines.base import CostedClassifier
+    from emsco.baselines.boosting import CostAwareBoosting
+    from emsco.baselines.cost_ordered import CostOrdered
+    from emsco.baselines.lasso import CaCTLasso
+    from emsco.baselines.tuning import Trial, TunedRival, tune
 
 __all__ = [
+    "CaCTLasso",
+    "CostAwareBoosting",
+    "CostOrdered",
     "CostedClassifier",
+    "Trial",
+    "TunedRival",
+    "tune",
 ]
 
 _HOMES = {
+    "CaCTLasso": "lasso",
+    "CostAwareBoosting": "boosting",
+    "CostOrdered": "cost_ordered",
     "CostedClassifier": "base",
+    "Trial": "tuning",
+    "TunedRival": "tuning",
+    "tune": "tuning",
 }
 
 

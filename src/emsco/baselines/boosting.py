@@ -1,0 +1,179 @@
+"""LightGBM with its penalties on costs (CEGB): what a user can install today."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils import check_random_state
+
+from emsco._typing import BoolArray, FloatArray, LabelArray
+from emsco.baselines.base import CostedClassifier
+from emsco.costs import CostsLike, FeatureCosts
+from emsco.errors import EMSCOError
+from emsco.parameters import check_choice, check_number, check_whole
+
+__all__ = ["CostAwareBoosting"]
+
+_PENALTIES = ("lazy", "coupled")
+_STAGES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # numbers of trees that tuning looks at
+
+
+class CostAwareBoosting(CostedClassifier):
+    """Boosted trees of LightGBM that charge every split for features not bought before.
+
+    A row costs the features that it meets on its own way through the trees.
+
+    Parameters
+    ----------
+    costs : mapping, array-like, FeatureCosts or None
+        Cost of each feature: by name, or in column order; None: 1 each. LightGBM charges every
+        input of a group for itself; what rows are said to cost has the group once.
+    strength : float
+        How much gain a split must bring for a feature of mean cost, per row; 0: costs do not
+        matter.
+    penalty : {"lazy", "coupled"}
+        "lazy" charges a split for those of its rows that have not met the feature before;
+        "coupled" charges the first split on a feature for all rows, and the later ones nothing.
+    n_trees, learning_rate, max_leaves, min_rows
+        Rounds of boosting, each with a tree for every class where there are three or more; how
+        much of each tree counts; most leaves of a tree and fewest rows of a leaf.
+    n_jobs : int or None
+        Threads, as in joblib; on small data one is fastest.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    booster_ : lightgbm.Booster
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> rival = CostAwareBoosting(costs=[1, 1, 50], strength=1.0, n_trees=20)
+    >>> rival.fit(X, X[:, 0] > 0).used_.tolist()
+    [True, False, False]
+    """
+
+    def __init__(
+        self,
+        costs: CostsLike = None,
+        strength: float = 0.01,
+        penalty: str = "lazy",
+        n_trees: int = 100,
+        learning_rate: float = 0.1,
+        max_leaves: int = 8,
+        min_rows: int = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.costs = costs
+        self.strength = strength
+        self.penalty = penalty
+        self.n_trees = n_trees
+        self.learning_rate = learning_rate
+        self.max_leaves = max_leaves
+        self.min_rows = min_rows
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @classmethod
+    def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
+        """Both penalties at strengths from 0 to 1, of up to 200 trees."""
+        strengths = [0.0, *np.logspace(-4, 0, 13).tolist()]
+        return [
+            {"penalty": penalty, "strength": strength, "n_trees": 200}
+            for penalty in _PENALTIES
+            for strength in strengths
+        ]
+
+    def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
+        """The same with fewer trees, then this."""
+        for n_trees in (fewer for fewer in _STAGES if fewer < self.n_trees):
+            stage = copy(self)
+            stage.n_trees = n_trees
+            stage.used_ = stage._used()
+            yield {"n_trees": n_trees}, stage
+        yield {}, self
+
+    def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
+        lightgbm = _lightgbm()
+        settings = self._settings(len(rows))
+        data = lightgbm.Dataset(rows, labels, weight=weights, params=settings)
+        self.booster_ = lightgbm.train(settings, data, check_whole("n_trees", self.n_trees, 1))
+        trees = self.booster_.dump_model()["tree_info"]
+        n_inputs = self.encoding_.n_inputs
+        self._paths = [
+            np.packbits(self._features_of(_paths(tree["tree_structure"], n_inputs)), axis=1)
+            for tree in trees
+        ]
+        self.used_ = self._used()
+
+    def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        chances = np.asarray(self.booster_.predict(rows, num_iteration=self.n_trees))
+        if len(self.classes_) == 2:
+            chances = np.column_stack([1 - chances, chances])
+        leaves = self.booster_.predict(rows, num_iteration=self.n_trees, pred_leaf=True)
+        leaves = np.asarray(leaves, dtype=np.int64).reshape(len(rows), -1)
+        met = np.zeros((len(rows), self._paths[0].shape[1]), dtype=np.uint8)
+        for tree, leaf in enumerate(leaves.T):
+            met |= self._paths[tree][leaf]
+        return chances, self._unpacked(met) @ self.costs_.costs
+
+    def _used(self) -> BoolArray:
+        """Features of the trees that count."""
+        n_classes = len(self.classes_)
+        trees = self._paths[: self.n_trees * (1 if n_classes == 2 else n_classes)]
+        every = np.bitwise_or.reduce(np.concatenate(trees), axis=0, keepdims=True)
+        used: BoolArray = self._unpacked(every)[0]
+        return used
+
+    def _unpacked(self, bits: Any) -> BoolArray:
+        return np.unpackbits(bits, axis=1, count=len(self.costs_.names)).astype(np.bool_)
+
+    def _settings(self, n_rows: int) -> dict[str, Any]:
+        """What LightGBM is told; costs in units of their mean, so that strengths have none."""
+        penalty = check_choice("penalty", self.penalty, _PENALTIES)
+        charges = self.costs_.costs / self.costs_.costs.mean()
+        charges = charges[self.encoding_.input_feature] * (n_rows if penalty == "coupled" else 1)
+        n_classes = len(self.classes_)
+        several = {"objective": "multiclass", "num_class": n_classes}
+        return {
+            **({"objective": "binary"} if n_classes == 2 else several),
+            "cegb_tradeoff": check_number("strength", self.strength, 0, np.inf, "[)"),
+            f"cegb_penalty_feature_{penalty}": charges.tolist(),
+            "learning_rate": check_number("learning_rate", self.learning_rate, 0, np.inf, "()"),
+            "num_leaves": check_whole("max_leaves", self.max_leaves, 2, 131_072),
+            "min_data_in_leaf": check_whole("min_rows", self.min_rows, 1),
+            "num_threads": effective_n_jobs(self.n_jobs),
+            "seed": int(check_random_state(self.random_state).randint(2**31 - 1)),
+            "deterministic": True,
+            "force_col_wise": True,  # else LightGBM times both ways, and sums in either order
+            "feature_pre_filter": False,
+            "verbosity": -1,
+        }
+
+
+def _paths(tree: dict[str, Any], n_inputs: int) -> BoolArray:
+    """Inputs on the way to each leaf, shape (n_leaves, n_inputs)."""
+    found: dict[int, BoolArray] = {}
+    left = [(tree, np.zeros(n_inputs, dtype=np.bool_))]
+    while left:
+        node, met = left.pop()
+        if "split_feature" not in node:
+            found[node.get("leaf_index", 0)] = met  # a tree of one leaf does not number it
+            continue
+        here = met.copy()
+        here[node["split_feature"]] = True
+        left += [(node["left_child"], here), (node["right_child"], here)]
+    return np.stack([found[leaf] for leaf in range(len(found))])
+
+
+def _lightgbm() -> Any:
+    try:
+        import lightgbm
+    except ImportError:
+        raise EMSCOError("lightgbm must be installed for this: pip install lightgbm") from None
+    return lightgbm

@@ -1,0 +1,141 @@
+"""Tuning of rivals: fitted on training rows, chosen on validation rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import clone
+
+from emsco.baselines.base import CostedClassifier
+from emsco.cascade import Evaluation
+from emsco.costs import FeatureCosts
+from emsco.errors import ParameterError
+
+__all__ = ["Trial", "TunedRival", "tune"]
+
+Rows = tuple[Any, ...]
+Report = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """A setting that tuning has tried.
+
+    Attributes
+    ----------
+    settings : dict
+        Parameters that differ from those of the rival that was tuned.
+    evaluation : Evaluation
+        On the validation rows.
+    score : float
+        √(coverage² + accuracy² + (1 - mean cost / total cost)²).
+    """
+
+    settings: dict[str, Any]
+    evaluation: Evaluation
+    score: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TunedRival:
+    """What `tune` returns.
+
+    Attributes
+    ----------
+    rival : CostedClassifier
+        Fitted on the training rows at the best setting.
+    best : Trial
+        That setting; of equal ones the first.
+    trials : tuple of Trial
+        All settings, in the order of the grid: the rival's curve over its own knobs.
+    """
+
+    rival: CostedClassifier
+    best: Trial
+    trials: tuple[Trial, ...]
+
+
+def tune(
+    rival: CostedClassifier,
+    train: Rows,
+    val: Rows,
+    *,
+    grid: Sequence[dict[str, Any]] | None = None,
+    n_jobs: int | None = 1,
+    report: Report | None = None,
+) -> TunedRival:
+    """Fit a rival at every setting of a grid, and keep the one of the best balanced score.
+
+    Parameters
+    ----------
+    rival : CostedClassifier
+        Not changed; what the grid does not set stays as it is.
+    train, val : tuple
+        Rows and labels, ``(X, y)`` or ``(X, y, sample_weight)``: to fit on, and to choose by.
+    grid : sequence of dict, optional
+        Settings; by default the rival's own. What a fit gives for nothing, such as a smaller
+        number of trees, is tried too.
+    n_jobs : int or None
+        Fits at a time, as in joblib; the result does not depend on it.
+    report : callable, optional
+        ``report(done, total)`` is called after each setting.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsco.baselines import CaCTLasso
+    >>> X = np.random.default_rng(0).normal(size=(400, 3))
+    >>> y = X[:, 0] > 0
+    >>> tuned = tune(CaCTLasso(), (X[:200], y[:200]), (X[200:], y[200:]))
+    >>> len(tuned.trials), tuned.rival.used_.tolist()
+    (101, [True, False, False])
+    """
+    settings = list(_default_grid(rival, train) if grid is None else grid)
+    if not settings:
+        raise ParameterError("grid must have a setting or more, got none.")
+    jobs = Parallel(
+        n_jobs=min(effective_n_jobs(n_jobs), len(settings)),
+        prefer=rival.prefers,
+        return_as="generator",
+    )
+    trials: list[Trial] = []
+    best: tuple[Trial, CostedClassifier] | None = None
+    tries = jobs(delayed(_try_setting)(rival, setting, train, val) for setting in settings)
+    for done, (found, leader, fitted) in enumerate(tries, start=1):
+        trials += found
+        if best is None or leader.score > best[0].score:
+            best = leader, fitted
+        if report is not None:
+            report(done, len(settings))
+    if best is None:
+        raise AssertionError("a grid has a setting")
+    return TunedRival(best[1], best[0], tuple(trials))
+
+
+def _try_setting(
+    rival: CostedClassifier, setting: dict[str, Any], train: Rows, val: Rows
+) -> tuple[list[Trial], Trial, CostedClassifier]:
+    """All trials of one fit; and the best of them, fitted."""
+    fitted = clone(rival).set_params(**setting).fit(*train)
+    stages = [
+        (_trial({**setting, **differs}, stage, val), stage) for differs, stage in fitted.staged()
+    ]
+    leader, stage = max(stages, key=lambda one: one[0].score)
+    return [trial for trial, _ in stages], leader, stage
+
+
+def _trial(settings: dict[str, Any], fitted: CostedClassifier, val: Rows) -> Trial:
+    found = fitted.evaluate(*val)
+    saved = 1 - found.cost / fitted.costs_.total
+    return Trial(settings, found, math.hypot(found.coverage, found.accuracy, saved))
+
+
+def _default_grid(rival: CostedClassifier, train: Rows) -> list[dict[str, Any]]:
+    named = clone(rival)
+    named._check_table(*train[:2])
+    costs = FeatureCosts.resolve(named.costs, named._names)
+    return rival.grid(costs, len(train[1]))

@@ -1,0 +1,188 @@
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import emsco.baselines
+from emsco import DataError, FeatureCosts
+from emsco.baselines import CaCTLasso, CostAwareBoosting, CostedClassifier, CostOrdered
+from emsco.metrics import balanced_score, make_selective_scorer
+
+NAMES = ["age", "pulse", "scan", "blood", "gait", "noise"]
+COSTS = dict(zip(NAMES, [1, 1, 20, 5, 5, 0], strict=True))
+RIVALS = [
+    CaCTLasso(penalty=3.0, min_confidence=0.6),
+    CostAwareBoosting(n_trees=20, random_state=0),
+    CostOrdered(min_confidence=0.6),
+]
+BY_NAME = {type(rival).__name__: rival for rival in RIVALS}
+
+
+def expected_failures(rival):
+    if not isinstance(rival, CostAwareBoosting):
+        return {}
+    return {
+        f"check_sample_weight_equivalence_on_{kind}_data": "LightGBM counts rows in leaves and bins"
+        for kind in ("dense", "sparse")
+    }
+
+
+@pytest.fixture
+def table(small_problem):
+    X, y = small_problem
+    return pd.DataFrame(X, columns=NAMES), np.where(y == 1, "ill", "well")
+
+
+@pytest.fixture(params=BY_NAME)
+def rival(request):
+    return clone(BY_NAME[request.param]).set_params(costs=COSTS)
+
+
+class Coin(CostedClassifier):
+    """Says what it always says, for the cost of the first feature where the second is above 0."""
+
+    def __init__(self, costs=None, min_confidence=None):
+        self.costs = costs
+        self.min_confidence = min_confidence
+
+    def _fit(self, rows, labels, weights):
+        self.seen_ = rows, labels, weights
+        self.used_ = np.arange(len(self.costs_.names)) < 1
+
+    def _judge(self, rows):
+        sure = np.where(rows[:, 1] > 0, 0.9, 0.7)
+        return np.column_stack([1 - sure, sure]), (rows[:, 1] > 0) * self.costs_.costs[0]
+
+
+class TwoClasses(Coin):
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+@parametrize_with_checks(RIVALS, expected_failed_checks=expected_failures)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def test_what_is_visible_is_what_is_promised():
+    assert emsco.baselines.__all__ == sorted(emsco.baselines.__all__)
+    for name in emsco.baselines.__all__:
+        assert getattr(emsco.baselines, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'Oracle'"):
+        emsco.baselines.Oracle  # noqa: B018
+
+
+def test_lightgbm_is_imported_only_where_it_is_needed():
+    code = "import sys, emsco.baselines as b; b.CostAwareBoosting; print('lightgbm' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"
+
+
+def test_decisions_have_the_costs_of_rows_and_those_below_the_threshold_are_rejected(table):
+    X, y = table
+    rival = Coin(FeatureCosts(("age", *NAMES[1:]), np.arange(1, 7), evaluation=0.5), 0.8).fit(X, y)
+    found = rival.decide(X)
+    above = X["pulse"].to_numpy() > 0
+    assert np.array_equal(found.accepted, above)
+    assert np.array_equal(found.cost, np.where(above, 1.5, 0.5))
+    assert set(found.guesses) == {"well"}
+    assert rival.model_cost_ == 1.5
+    assert isinstance(found.to_frame(), pd.DataFrame)
+
+
+def test_without_a_threshold_every_row_is_accepted(table):
+    assert Coin().fit(*table).decide(table[0]).accepted.all()
+
+
+def test_an_evaluation_says_what_decisions_say(table, rival):
+    X, y = table
+    weights = np.arange(len(y)) % 3
+    decisions, found = rival.fit(X, y).decide(X), rival.evaluate(X, y, weights)
+    right = decisions.accepted & (decisions.guesses == y)
+    assert found.coverage == pytest.approx(weights[decisions.accepted].sum() / weights.sum())
+    assert found.accuracy == pytest.approx(weights[right].sum() / weights[decisions.accepted].sum())
+    assert found.cost == pytest.approx(np.average(decisions.cost, weights=weights))
+    assert sum(leave.n_rows for leave in found.exits) == weights.sum()
+    spent = sum(leave.n_rows * leave.cost for leave in found.exits)
+    assert spent == pytest.approx(found.cost * found.n_rows)
+
+
+def test_a_row_costs_at_most_the_model_and_the_model_at_most_everything(table, rival):
+    rival.fit(*table)
+    assert rival.decide(table[0]).cost.max() <= rival.model_cost_ <= rival.costs_.total
+
+
+def test_columns_are_found_by_name_whatever_their_order(table, rival):
+    X, y = table
+    rival.fit(X, y)
+    turned = X[NAMES[::-1]]
+    assert np.array_equal(rival.decide(turned).cost, rival.decide(X).cost)
+    assert np.array_equal(rival.predict_proba(turned), rival.predict_proba(X))
+
+
+def test_rows_of_weight_zero_are_no_rows(table, rival):
+    X, y = table
+    weights = (np.arange(len(y)) % 4 > 0).astype(float)
+    some = weights > 0
+    weighted, kept = clone(rival).fit(X, y, weights), rival.fit(X[some], y[some])
+    assert np.allclose(weighted.predict_proba(X), kept.predict_proba(X), rtol=0, atol=1e-6)
+
+
+def test_categories_and_groups_are_bought_as_one(table, rival):
+    X, y = table
+    X = X.assign(gait=np.where(y == "ill", "slow", np.where(X["gait"] > 0, "fast", "even")))
+    costs = FeatureCosts.from_mapping(
+        {"age": 1, "pulse": 1, "panel": 20, "gait": 5, "noise": 0},
+        NAMES,
+        {"panel": ["scan", "blood"]},
+    )
+    rival.set_params(costs=costs).fit(X, y)
+    assert rival.score(X, y) == 1.0
+    assert rival.used_.shape == (5,)
+    assert set(rival.decide(X).cost) <= {
+        a + b + c for a in (0, 1, 2) for b in (0, 20) for c in (0, 5)
+    }
+
+
+def test_a_scorer_takes_a_rival_for_an_estimator(table, rival):
+    X, y = table
+    rival.fit(X, y)
+    expected = balanced_score(y, rival.decide(X), total_cost=32.0)
+    assert make_selective_scorer()(rival, X, y) == pytest.approx(expected)
+
+
+def test_a_rival_of_two_classes_refuses_a_third():
+    X = np.arange(12.0).reshape(6, 2)
+    with pytest.raises(DataError, match="y must hold two classes, got 3"):
+        TwoClasses().fit(X, [0, 1, 2, 0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"sample_weight": [1, 1, 0, 0]}, "above 0 for some row of every class, got none of 1"),
+        ({"y": [0, 0, 0, 0]}, "y must hold two classes, got one class only: 0"),
+        ({"X": [[0, np.nan]] * 4}, "X must be finite, got NaN in column 'x1', row 0"),
+    ],
+)
+def test_rows_that_cannot_be_used_are_refused(change, says):
+    with pytest.raises(DataError, match=says):
+        Coin().fit(**{"X": np.eye(4)[:, :2], "y": [0, 0, 1, 1]} | change)
+
+
+def test_a_threshold_of_chance_is_refused(table, rival):
+    if "min_confidence" in rival.get_params():
+        with pytest.raises(ValueError, match="min_confidence must be a number in"):
+            rival.set_params(min_confidence=0.5).fit(*table)
+
+
+def test_unknown_labels_are_refused_when_evaluating(table, rival):
+    X, y = table
+    with pytest.raises(DataError, match="y must hold the classes"):
+        rival.fit(X, y).evaluate(X, ["dead"] * len(y))
