@@ -10,6 +10,7 @@ import numpy as np
 
 from emsco import baselines
 from emsco.baselines.base import CostedClassifier
+from emsco.baselines.tuning import Trial
 from emsco.costs import FeatureCosts
 from emsco.errors import ParameterError
 from emsco.experiments.records import Objectives
@@ -22,6 +23,7 @@ __all__ = [
     "METHODS",
     "RIVALS",
     "SEARCHES",
+    "Attempt",
     "Contestant",
     "MethodResult",
     "Outcome",
@@ -102,6 +104,36 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """A setting of a method's own knobs, on the rows that choose and on the test rows."""
+
+    setting: dict[str, Any]
+    validation: Objectives
+    test: Objectives
+
+    @classmethod
+    def of(cls, trial: Trial) -> Attempt:
+        """One that tuning has made, given test rows."""
+        if trial.test is None:
+            raise AssertionError("tuning was given test rows")
+        setting = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in trial.settings.items()
+        }
+        both = (Objectives.of_evaluation(one) for one in (trial.evaluation, trial.test))
+        return cls(setting, *both)
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Attempt:
+        """What `dataclasses.asdict` gave, read from a file."""
+        return cls(
+            fields.fields("setting").values,
+            Objectives.from_fields(fields.fields("validation")),
+            Objectives.from_fields(fields.fields("test")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class MethodResult:
     """All that a method did on one split.
 
@@ -109,8 +141,8 @@ class MethodResult:
     ----------
     outcomes : tuple of Outcome
         None where the method could not be run.
-    curve : tuple of (dict, Objectives)
-        Every setting that tuning has tried, on the validation rows; empty for EMSCO.
+    curve : tuple of Attempt
+        Every setting that was tried; empty for EMSCO's searches of the comparison.
     setting : dict
         The one that tuning has chosen.
     note : str
@@ -119,7 +151,7 @@ class MethodResult:
     """
 
     outcomes: tuple[Outcome, ...] = ()
-    curve: tuple[tuple[dict[str, Any], Objectives], ...] = ()
+    curve: tuple[Attempt, ...] = ()
     setting: dict[str, Any] | None = None
     note: str = ""
     seconds: float = 0.0
@@ -128,7 +160,7 @@ class MethodResult:
         """Plain values, for JSON."""
         return {
             "outcomes": [asdict(outcome) for outcome in self.outcomes],
-            "curve": [{"setting": s, "validation": asdict(o)} for s, o in self.curve],
+            "curve": [asdict(attempt) for attempt in self.curve],
             "setting": self.setting,
             "note": self.note,
             "seconds": round(self.seconds, 3),
@@ -141,10 +173,7 @@ class MethodResult:
         curve = fields.many_fields("curve") if fields.items("curve") else []
         return cls(
             tuple(Outcome.from_fields(one) for one in outcomes),
-            tuple(
-                (one.fields("setting").values, Objectives.from_fields(one.fields("validation")))
-                for one in curve
-            ),
+            tuple(Attempt.from_fields(one) for one in curve),
             fields.get("setting"),
             fields.text("note"),
             fields.number("seconds", 0),
@@ -192,34 +221,23 @@ def new_rival(
     own = made.get_params(deep=False)
     if own.get("min_confidence") is None:
         known.pop("min_confidence")  # it always answers, unless it is told otherwise
-    return made.set_params(**{name: value for name, value in known.items() if name in own})
+    made.set_params(**{name: value for name, value in known.items() if name in own})
+    return made
 
 
 def run_rival(
     rival: CostedClassifier, parts: Parts, step: int = 1, n_jobs: int = 1
 ) -> MethodResult:
-    """A rival tuned on the validation rows, then tested once.
+    """A rival tuned on the validation rows, and tested.
 
     `step` thins its grid: every so many-th setting is tried.
     """
     train, val, test = (parts.rows(part) for part in ("train", "val", "test"))
     grid = rival.grid(parts.costs, len(parts.train))[::step]
-    tuned = baselines.tune(rival, train, val, grid=grid, n_jobs=n_jobs)
-    best = Objectives.of_evaluation(tuned.best.evaluation)
-    tested = Objectives.of_evaluation(tuned.rival.evaluate(*test))
+    tuned = baselines.tune(rival, train, val, test=test, grid=grid, n_jobs=n_jobs)
+    best = Attempt.of(tuned.best)
     return MethodResult(
-        outcomes=(Outcome(_TUNED, 0, best, tested),),
-        curve=tuple(
-            (_plain(trial.settings), Objectives.of_evaluation(trial.evaluation))
-            for trial in tuned.trials
-        ),
-        setting=_plain(tuned.best.settings),
+        outcomes=(Outcome(_TUNED, 0, best.validation, best.test),),
+        curve=tuple(Attempt.of(trial) for trial in tuned.trials),
+        setting=best.setting,
     )
-
-
-def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as plain values, which a file can hold."""
-    return {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in settings.items()
-    }

@@ -45,8 +45,8 @@ class Objectives:
     @classmethod
     def from_fields(cls, fields: Fields) -> Objectives:
         """What `dataclasses.asdict` gave, read from a file."""
-        shares = (fields.number(name, 0, 1) for name in ("coverage", "accuracy"))
-        return cls(*shares, fields.number("cost", 0))
+        coverage, accuracy = (fields.number(name, 0, 1) for name in ("coverage", "accuracy"))
+        return cls(coverage, accuracy, fields.number("cost", 0))
 
     def balanced(self, total_cost: float) -> float:
         """√(coverage² + accuracy² + (1 - cost / cost of everything)²).
