@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from emsco.baselines.base import CostedClassifier
     from emsco.baselines.boosting import CostAwareBoosting
     from emsco.baselines.cost_ordered import CostOrdered
+    from emsco.baselines.greedy_miser import GreedyMiser
     from emsco.baselines.lasso import CaCTLasso
     from emsco.baselines.tuning import Trial, TunedRival, tune
 
@@ -15,6 +16,7 @@ __all__ = [
     "CostAwareBoosting",
     "CostOrdered",
     "CostedClassifier",
+    "GreedyMiser",
     "Trial",
     "TunedRival",
     "tune",
@@ -25,6 +27,7 @@ _HOMES = {
     "CostAwareBoosting": "boosting",
     "CostOrdered": "cost_ordered",
     "CostedClassifier": "base",
+    "GreedyMiser": "greedy_miser",
     "Trial": "tuning",
     "TunedRival": "tuning",
     "tune": "tuning",

@@ -1,0 +1,268 @@
+"""Greedy Miser: boosted trees that pay for a feature when they first split on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
+from emsco.baselines.base import CostedClassifier
+from emsco.costs import CostsLike, FeatureCosts
+from emsco.kernels import load
+from emsco.parameters import check_choice, check_number, check_whole
+from emsco.threads import by_parts
+
+__all__ = ["BoostedTrees", "GreedyMiser"]
+
+_LOSSES = ("logistic", "squared")
+_DECIMALS = 12
+_DEEPEST = 12  # a tree has room for all the nodes that its depth allows
+_STRENGTHS = np.logspace(-4, 1, 11)  # of the penalty, as a share of rows / mean cost
+
+
+class GreedyMiser(CostedClassifier):
+    """Gradient boosting over trees that weigh the cost of a feature against what it explains.
+
+    Each tree is grown by layers on the gradient of the loss. A split is scored by the squared
+    error that it leaves, plus `penalty` times the cost of its feature unless an earlier tree has
+    paid for that; the best split is made wherever there is one. It never declines to answer.
+
+    Parameters
+    ----------
+    costs : mapping, array-like, FeatureCosts or None
+        Cost of each feature: by name, or in column order; None: 1 each.
+    penalty : float
+        λ, what a unit of cost must explain. Errors are sums over rows, so a useful one grows with
+        their number: `grid` has those from 0.0001 to 10 times rows / mean cost.
+    n_trees : int
+        Rounds of boosting; with more than two classes a round has one tree for each.
+    learning_rate : float
+        η, the share of each tree that counts.
+    depth : int
+        Layers of splits; a tree has 2 ** depth leaves at most.
+    loss : {"logistic", "squared"}
+        With "logistic", probabilities are those of the loss: a sigmoid, or a softmax over more
+        classes. With "squared", scores p aim at +1 for a class and -1 for the rest; they are
+        cut to [-1, 1], (p + 1) / 2 is taken for a probability, and those of more than two classes
+        are made to sum to 1.
+    random_state : int, RandomState or None
+        Nothing is drawn; here because other rivals have it.
+
+    Attributes
+    ----------
+    trees_ : BoostedTrees
+    classes_, costs_, encoding_, used_, n_features_in_, feature_names_in_
+        As all rivals have them. A row costs the features on its own paths, `model_cost_` is that
+        of all features in the trees.
+
+    Notes
+    -----
+    After Xu, Weinberger & Chapelle, "The Greedy Miser: Learning under test-time budgets", ICML
+    2012. Penalties stay as they are while a tree grows: each of its nodes weighs a new feature as
+    if it alone had to pay for it, and where all features cost the same, the first tree does not
+    mind. Of splits that tie, the column further left wins, then the lower cut. Sample weights that
+    are whole numbers are as if rows were there so many times.
+
+    LightGBM's penalty on coupled features (see `CostAwareBoosting`) is the same idea with three
+    differences: a feature is free from its first split on, in the same tree too; a split that
+    gains less than its penalty is not made; and leaves take Newton steps. With the squared loss
+    and trees of one split both give the same scores, as long as no split is left out.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> spender = GreedyMiser(penalty=0).fit(X.iloc[:400], y[:400])
+    >>> miser = GreedyMiser(penalty=100).fit(X.iloc[:400], y[:400])
+    >>> miser.model_cost_ < spender.model_cost_
+    True
+    """
+
+    trees_: BoostedTrees
+
+    def __init__(
+        self,
+        costs: CostsLike = None,
+        penalty: float = 1.0,
+        n_trees: int = 100,
+        learning_rate: float = 0.1,
+        depth: int = 3,
+        loss: str = "logistic",
+        random_state: Any = None,
+    ) -> None:
+        self.costs = costs
+        self.penalty = penalty
+        self.n_trees = n_trees
+        self.learning_rate = learning_rate
+        self.depth = depth
+        self.loss = loss
+        self.random_state = random_state
+
+    @classmethod
+    def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:
+        """No penalty, and those from 0.0001 to 10 times rows / mean cost."""
+        scale = n_rows / costs.costs.mean()
+        return [{"penalty": float(strength * scale)} for strength in (0.0, *_STRENGTHS)]
+
+    def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
+        """The same with 1, 2, … and all of its rounds."""
+        for n_trees in range(1, self.trees_.n_rounds):
+            fewer = copy(self)
+            fewer.n_trees = n_trees
+            fewer.trees_ = self.trees_.first(n_trees)
+            fewer.used_ = fewer.trees_.used(*self._features)
+            yield {"n_trees": n_trees}, fewer
+        yield {}, self
+
+    @property
+    def _features(self) -> tuple[IntArray, int]:
+        """Which feature each input is of, and how many there are."""
+        return self.encoding_.input_feature, len(self.costs_.names)
+
+    def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
+        penalty = check_number("penalty", self.penalty, 0, 1e100)
+        rate = check_number("learning_rate", self.learning_rate, 0, 1, ends="(]")
+        n_trees = check_whole("n_trees", self.n_trees, 1)
+        depth = check_whole("depth", self.depth, 1, _DEEPEST)
+        check_choice("loss", self.loss, _LOSSES)
+        feature_of, n_features = self._features
+        targets = _targets(labels, len(self.classes_))
+        grower = _Grower.of(rows, np.ones(len(rows)) if weights is None else weights, depth)
+        trees = BoostedTrees.empty(n_trees, len(targets), depth)
+        scores = np.zeros_like(targets)
+        used = np.zeros(n_features, dtype=np.bool_)
+        for t in range(n_trees):
+            residuals = _residuals(self.loss, targets, scores)
+            for s in range(len(targets)):
+                penalties = np.where(used, 0.0, penalty * self.costs_.costs)[feature_of]
+                tree = trees.columns[t, s], trees.cuts[t, s], trees.values[t, s]
+                leaf = grower.grow(residuals[s], penalties, tree)
+                trees.values[t, s] *= rate
+                scores[s] += trees.values[t, s, leaf]
+                used[feature_of[tree[0][tree[0] >= 0]]] = True
+        self.trees_ = trees.locked()
+        self.used_ = used
+
+    def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        scores, met = self.trees_.walk(rows, *self._features)
+        cost = np.where(met, self.costs_.costs, 0.0).sum(axis=1)
+        # classes that tie must do so however the rounding of their sums fell out
+        return _probabilities(self.loss, scores.round(_DECIMALS)), cost
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoostedTrees:
+    """Trees as heaps: the children of node k are 2k + 1 (at or below the cut) and 2k + 2.
+
+    Attributes
+    ----------
+    columns : ndarray of int, shape (n_rounds, n_scores, n_nodes)
+        The input that a node splits on; -1 for a leaf.
+    cuts, values : ndarray of float, of the same shape
+        What a node adds to the score counts at leaves alone. Two classes have one score, for the
+        second of them.
+    """
+
+    columns: AnyArray
+    cuts: FloatArray
+    values: FloatArray
+
+    @classmethod
+    def empty(cls, n_rounds: int, n_scores: int, depth: int) -> Self:
+        """Room for trees of `depth` layers of splits."""
+        shape = n_rounds, n_scores, 2 ** (depth + 1) - 1
+        return cls(np.full(shape, -1, dtype=np.int32), np.zeros(shape), np.zeros(shape))
+
+    def locked(self) -> Self:
+        """The same, with its arrays locked."""
+        for field in fields(self):
+            getattr(self, field.name).setflags(write=False)
+        return self
+
+    @property
+    def n_rounds(self) -> int:
+        """How many trees there are for each score."""
+        return len(self.columns)
+
+    def first(self, n_rounds: int) -> Self:
+        """The trees of the first rounds, without a copy."""
+        return type(self)(self.columns[:n_rounds], self.cuts[:n_rounds], self.values[:n_rounds])
+
+    def used(self, feature_of: IntArray, n_features: int) -> BoolArray:
+        """Features that some tree splits on."""
+        found = np.zeros(n_features, dtype=np.bool_)
+        found[feature_of[self.columns[self.columns >= 0]]] = True
+        return found
+
+    def walk(
+        self, rows: FloatArray, feature_of: IntArray, n_features: int
+    ) -> tuple[FloatArray, BoolArray]:
+        """Scores, (n_rows, n_scores), and features on each row's paths, (n_rows, n_features)."""
+        scores = np.zeros((len(rows), self.columns.shape[1]))
+        met = np.zeros((len(rows), n_features), dtype=np.bool_)
+        trees = self.columns, self.cuts, self.values, feature_of
+        walk = load("growing").walk_trees
+        by_parts(len(rows), lambda part: walk(rows[part], *trees, scores[part], met[part]))
+        return scores, met
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Grower:
+    """Rows with their columns sorted once for all trees, and scratch."""
+
+    rows: FloatArray
+    order: AnyArray
+    ordered: FloatArray
+    weights: FloatArray
+    leaf: AnyArray
+    work: FloatArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, weights: FloatArray, depth: int) -> Self:
+        order = np.argsort(rows.T, axis=1, kind="stable")
+        return cls(
+            np.ascontiguousarray(rows),
+            order.astype(np.int32),
+            np.take_along_axis(rows.T, order, axis=1),
+            weights,
+            np.empty(len(rows), dtype=np.int32),
+            np.empty((3, 3, 2**depth)),
+        )
+
+    def grow(self, residuals: FloatArray, penalties: FloatArray, tree: tuple[AnyArray, ...]) -> Any:
+        """Grow one tree into the arrays of `tree`; the leaf of each row."""
+        data = self.rows, self.order, self.ordered, residuals, self.weights
+        load("growing").grow_tree(*data, penalties, *tree, self.leaf, self.work)
+        return self.leaf
+
+
+def _targets(labels: LabelArray, n_classes: int) -> FloatArray:
+    """+1 for rows of a class and -1 for others, a line for each; of two classes the second."""
+    classes = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
+    return np.where(labels == classes[:, None], 1.0, -1.0)
+
+
+def _residuals(loss: str, targets: FloatArray, scores: FloatArray) -> FloatArray:
+    """Negative gradient of the loss, a line for each score."""
+    if loss == "squared":
+        return targets - scores
+    if len(targets) == 1:
+        return np.asarray(targets * expit(-targets * scores))
+    return np.asarray((targets > 0) - softmax(scores, axis=0))
+
+
+def _probabilities(loss: str, scores: FloatArray) -> FloatArray:
+    """Class probabilities of scores, (n_rows, n_scores)."""
+    if loss == "logistic" and scores.shape[1] > 1:
+        return np.asarray(softmax(scores, axis=1))
+    shares = expit(scores) if loss == "logistic" else (np.clip(scores, -1.0, 1.0) + 1.0) / 2.0
+    if shares.shape[1] == 1:
+        return np.hstack([1.0 - shares, shares])
+    total = shares.sum(axis=1, keepdims=True)
+    uniform = np.full_like(shares, 1.0 / shares.shape[1])
+    return np.asarray(np.divide(shares, total, out=uniform, where=total > 0))
