@@ -4,14 +4,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from emsco.baselines.astc import ASTC
     from emsco.baselines.base import CostedClassifier
     from emsco.baselines.boosting import CostAwareBoosting
     from emsco.baselines.cost_ordered import CostOrdered
+    from emsco.baselines.cstc import CSTC
     from emsco.baselines.greedy_miser import GreedyMiser
     from emsco.baselines.lasso import CaCTLasso
     from emsco.baselines.tuning import Trial, TunedRival, tune
 
 __all__ = [
+    "ASTC",
+    "CSTC",
     "CaCTLasso",
     "CostAwareBoosting",
     "CostOrdered",
@@ -23,6 +27,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ASTC": "astc",
+    "CSTC": "cstc",
     "CaCTLasso": "lasso",
     "CostAwareBoosting": "boosting",
     "CostOrdered": "cost_ordered",

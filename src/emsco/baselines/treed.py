@@ -1,0 +1,130 @@
+"""What trees of classifiers share: which rows grow them, which prune them, and how they answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from emsco._typing import BoolArray, FloatArray, LabelArray
+from emsco.baselines.base import CostedClassifier
+from emsco.baselines.learners import WeakLearners
+from emsco.baselines.tree import ClassifierTree
+from emsco.parameters import check_number
+
+__all__ = ["TreedClassifier", "TreedRows"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TreedRows:
+    """Distinct rows of two classes.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n_inputs)
+    targets : ndarray of shape (n_rows,)
+        -1 or 1.
+    weights : ndarray of shape (n_rows,)
+    held_out : ndarray of bool, shape (n_rows,)
+        Rows that prune the tree; the others grow it.
+    """
+
+    rows: FloatArray
+    targets: FloatArray
+    weights: FloatArray
+    held_out: BoolArray
+
+    @classmethod
+    def of(
+        cls,
+        rows: FloatArray,
+        labels: LabelArray,
+        weights: FloatArray | None,
+        fraction: float,
+        rng: np.random.RandomState,
+    ) -> Self:
+        """Hold out a fraction of each class.
+
+        Equal rows become one with their weights added up. So none of them is held out while
+        another grows the tree, and neither the order of rows nor whether one stands there twice
+        or with twice the weight makes a difference.
+        """
+        table = np.column_stack([labels, rows])
+        table, place = np.unique(table, axis=0, return_inverse=True)
+        added = np.bincount(place.reshape(-1), weights, minlength=len(table)).astype(np.float64)
+        held_out = np.zeros(len(table), dtype=np.bool_)
+        for label in (0, 1):
+            members = np.flatnonzero(table[:, 0] == label)
+            held_out[rng.permutation(members)[: int(fraction * len(members))]] = True
+        return cls(np.ascontiguousarray(table[:, 1:]), 2.0 * table[:, 0] - 1.0, added, held_out)
+
+    def part(self, which: BoolArray) -> Self:
+        """Some of the rows."""
+        return type(self)(
+            self.rows[which], self.targets[which], self.weights[which], self.held_out[which]
+        )
+
+    def growing(self) -> Self:
+        """Rows that grow the tree."""
+        return self.part(~self.held_out)
+
+    def pruning(self) -> Self:
+        """Rows that prune it: those that grew it where none are held out."""
+        return self.part(self.held_out) if self.held_out.any() else self
+
+
+class TreedClassifier(CostedClassifier):
+    """A rival that passes rows down a binary tree of linear classifiers, for two classes.
+
+    The tree is grown on part of the rows and pruned on the rest; then, with every row where it
+    goes, the answers of its nodes are fitted once more to all rows.
+
+    Attributes
+    ----------
+    tree_ : ClassifierTree
+    learners_ : WeakLearners
+        What its nodes read.
+    path_costs_ : ndarray of shape (n_nodes,)
+        Cost of the features bought on the way to each node.
+    """
+
+    validation_fraction: float
+    random_state: Any
+    tree_: ClassifierTree
+    learners_: WeakLearners
+    path_costs_: FloatArray
+
+    def __sklearn_tags__(self) -> Any:
+        """Two classes only."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _grow(self, rows: TreedRows, features: BoolArray, seed: int) -> ClassifierTree:
+        """A full tree, after setting `learners_`.
+
+        `features` tells which of them, (n_features, n_inputs), brings each input.
+        """
+        raise NotImplementedError
+
+    def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
+        fraction = check_number("validation_fraction", self.validation_fraction, 0, 1, "[)")
+        rng = check_random_state(self.random_state)
+        whole = TreedRows.of(rows, labels, weights, fraction, rng)
+        features = self._features_of(np.eye(rows.shape[1], dtype=np.bool_)).T
+        tree = self._grow(whole.growing(), features, int(rng.randint(2**31 - 1)))
+        few = whole.pruning()
+        tree = tree.prune(self.learners_.values(few.rows), few.targets, few.weights)
+        tree = tree.refit(self.learners_.values(whole.rows), whole.targets, whole.weights)
+        bought = tree.bought(self.learners_.reads)
+        self.tree_ = tree
+        self.path_costs_ = bought @ self.costs_.costs
+        self.used_ = np.any(bought[tree.kept], axis=0)
+
+    def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        values = self.learners_.values(rows)
+        exits = self.tree_.exits(values)
+        second = np.clip(0.5 + 0.5 * self.tree_.answers(values, exits), 0.0, 1.0)
+        return np.column_stack([1.0 - second, second]), self.path_costs_[exits]
