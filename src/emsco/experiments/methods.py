@@ -142,7 +142,7 @@ class MethodResult:
     outcomes : tuple of Outcome
         None where the method could not be run.
     curve : tuple of Attempt
-        Every setting that was tried; empty for EMSCO's searches of the comparison.
+        Settings that no other one beats on the validation rows, from the cheapest up.
     setting : dict
         The one that tuning has chosen.
     note : str
@@ -238,6 +238,20 @@ def run_rival(
     best = Attempt.of(tuned.best)
     return MethodResult(
         outcomes=(Outcome(_TUNED, 0, best.validation, best.test),),
-        curve=tuple(Attempt.of(trial) for trial in tuned.trials),
+        curve=_undominated([Attempt.of(trial) for trial in tuned.trials]),
         setting=best.setting,
     )
+
+
+def _undominated(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    """The front of attempts on the validation rows, by cost; of equal ones the first."""
+    from moocore import is_nondominated
+
+    points = np.array(
+        [
+            [one.validation.coverage, one.validation.accuracy, -one.validation.cost]
+            for one in attempts
+        ]
+    )
+    kept = [attempts[i] for i in np.flatnonzero(is_nondominated(points, maximise=True)).tolist()]
+    return tuple(sorted(kept, key=lambda one: one.validation.cost))
