@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from emsco.errors import EMSCOError, ParameterError
 from emsco.experiments.comparison import Comparison
+from emsco.experiments.comparison_report import published
 from emsco.experiments.global_optima import GlobalOptima
 from emsco.experiments.methods import CONTESTANTS
 from emsco.experiments.own_data import OwnComparison, label_of
-from emsco.experiments.published import TABLE
 from emsco.experiments.tuning import PARAMETERS, Tuning
 from emsco.reliability import Reliability
 
@@ -110,7 +110,8 @@ def draw_comparison(result: Comparison) -> Figure:
     names = result.sets
     if not names:
         raise ParameterError("result must be of at least one set, got none.")
-    figure = _new_figure(3.1 * len(names) + 1.2, 3.9)
+    figure = _new_figure(3.1 * len(names) + 1.2, 4.0)
+    figure.set_layout_engine("constrained")
     panels = figure.subplots(1, len(names), squeeze=False)[0]
     markers = dict(zip(CONTESTANTS, _MARKERS, strict=False))
     for name, panel in zip(names, panels, strict=True):
@@ -122,19 +123,19 @@ def draw_comparison(result: Comparison) -> Figure:
                 mean.cost, mean.accuracy, margin.accuracy, margin.cost, color="0.75", linewidth=0.8
             )
             panel.scatter(mean.cost, mean.accuracy, c=[mean.coverage], **look, **_COVERAGE)
-            method = "emsco" if contestant.is_emsco else contestant.method
-            if contestant.rule in ("fittest", "tuned") and method in TABLE[name]:
-                accuracy, _, cost = TABLE[name][method]
+            if printed := published(name, contestant):
+                accuracy, _, cost = printed
                 panel.scatter(cost, accuracy, facecolors="none", edgecolors="0.5", **look)
         panel.set_title(name, fontsize=9)
         panel.set_xlabel("mean cost", fontsize=8)
         panel.set_ylim(0.5, 1.0)
+        panel.set_xlim(left=min(0, -0.03 * panel.get_xlim()[1]))  # bars may reach below 0
         panel.tick_params(labelsize=7)
     panels[0].set_ylabel("accuracy", fontsize=8)
     for contestant, marker in markers.items():
         if any((name, contestant) in result.standings for name in names):
             panels[0].plot([], [], marker, color="0.4", markersize=5, label=contestant.label)
-    _finish(figure, panels)
+    _finish(figure, panels, columns=2 * len(names))
     return figure
 
 
@@ -144,6 +145,7 @@ def draw_methods(result: OwnComparison) -> Figure:
     Colour is coverage; the large marker is what the method deploys.
     """
     figure = _new_figure(6.4, 4.8)
+    figure.set_layout_engine("constrained")
     panel = figure.subplots()
     for name, marker in zip(result.results, _MARKERS, strict=False):
         found = result.results[name]
@@ -161,7 +163,7 @@ def draw_methods(result: OwnComparison) -> Figure:
     panel.set_xlabel("mean cost of a test row", fontsize=9)
     panel.set_ylabel("accuracy of the labels given", fontsize=9)
     panel.tick_params(labelsize=8)
-    _finish(figure, [panel])
+    _finish(figure, [panel], columns=4)
     return figure
 
 
@@ -183,21 +185,19 @@ def draw_tuning(result: Tuning) -> Figure:
     return figure
 
 
-def _finish(figure: Figure, panels: Sequence[Any]) -> None:
+def _finish(figure: Figure, panels: Sequence[Any], columns: int) -> None:
     """A scale for coverage at the right, and names of markers below."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    handles, labels = panels[0].get_legend_handles_labels()
-    columns = 4 if len(panels) == 1 else 6
-    lines = -(-len(labels) // columns)
-    figure.legend(handles, labels, loc="lower center", ncols=columns, frameon=False, fontsize=7)
-    figure.tight_layout(rect=(0, 0.05 * lines + 0.01, 0.92, 1))
     scale = Normalize(_COVERAGE["vmin"], _COVERAGE["vmax"])
-    place = figure.add_axes((0.93, 0.25, 0.012, 0.6))
-    bar = figure.colorbar(ScalarMappable(scale, _COVERAGE["cmap"]), cax=place, extend="min")
+    colours = ScalarMappable(scale, _COVERAGE["cmap"])
+    bar = figure.colorbar(colours, ax=panels, extend="min", shrink=0.9)
     bar.set_label("coverage", fontsize=8)
-    place.tick_params(labelsize=7)
+    bar.ax.tick_params(labelsize=7)
+    handles, labels = panels[0].get_legend_handles_labels()
+    place = "outside lower center"
+    figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize=7)
 
 
 def save_figure(figure: Figure, path: Path) -> tuple[Path, Path]:

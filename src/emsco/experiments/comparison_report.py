@@ -12,7 +12,7 @@ from emsco.experiments.methods import CONTESTANTS, Contestant
 from emsco.experiments.published import MARGINS, TABLE
 from emsco.experiments.standings import ALPHA, Duel, Standing, duels
 
-__all__ = ["Claim", "claims", "comparison_dict", "comparison_markdown", "duels_of"]
+__all__ = ["Claim", "claims", "comparison_dict", "comparison_markdown", "duels_of", "published"]
 
 _DUEL_HEAD = (
     "| set | contestant | rival | accuracy | coverage | cost | verdict | splits won : lost |",
@@ -161,7 +161,7 @@ def _standing_dict(name: str, contestant: Contestant, standing: Standing) -> dic
         "margin": asdict(standing.margin),
         "margin_over_runs": asdict(standing.run_margin),
         "by_split": standing.by_split.round(6).tolist(),
-        "paper": _published(name, contestant),
+        "paper": published(name, contestant),
     }
 
 
@@ -201,7 +201,7 @@ def _set_table(comparison: Comparison, name: str) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     for contestant in comparison.contestants(name):
         standing = comparison.standings[name, contestant]
-        printed = _published(name, contestant)
+        printed = published(name, contestant)
         paper = ("–", "–", "–")
         if printed:
             margins = MARGINS[name] if contestant.is_emsco else None
@@ -231,7 +231,7 @@ def _cells(
     return cells[0], cells[1], cells[2]
 
 
-def _published(name: str, contestant: Contestant) -> tuple[float, float, float] | None:
+def published(name: str, contestant: Contestant) -> tuple[float, float, float] | None:
     """Accuracy, coverage and cost that the paper prints for a contestant, where it has it."""
     if contestant.is_emsco:
         return TABLE[name]["emsco"] if contestant == PAPERS else None
