@@ -91,5 +91,5 @@ def test_the_figure_has_a_panel_for_each_parameter(small):
 
 
 def test_an_unknown_set_is_refused():
-    with pytest.raises(ParameterError, match="sets must be one of .*got 'iris'"):
+    with pytest.raises(ParameterError, match=r"sets must be one of .*got 'iris'"):
         Sweep(("iris",))
