@@ -81,8 +81,8 @@ class CostAwareBoosting(CostedClassifier):
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
-        """Both penalties at strengths from 0 to 1, of up to 200 trees."""
-        strengths = [0.0, *np.logspace(-4, 0, 13).tolist()]
+        """Both penalties at strengths from 0 to 10, where nothing is bought; up to 200 trees."""
+        strengths = [0.0, *np.logspace(-3, 1, 17).round(5).tolist()]
         return [
             {"penalty": penalty, "strength": strength, "n_trees": 200}
             for penalty in _PENALTIES
