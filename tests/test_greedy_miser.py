@@ -14,6 +14,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from emsco import FeatureCosts
+from emsco.baselines import tune
 from emsco.baselines.greedy_miser import BoostedTrees, GreedyMiser
 from emsco.errors import ParameterError
 from emsco.kernels import growing
@@ -380,6 +381,16 @@ class TestStages:
             assert np.array_equal(stage.predict_proba(X), alone.predict_proba(X))
             assert np.array_equal(stage.decide(X).cost, alone.decide(X).cost)
             assert stage.model_cost_ == alone.model_cost_
+
+    def test_tuning_tries_every_number_of_trees_at_every_penalty(self, small_problem):
+        X, y = small_problem
+        found = tune(GreedyMiser(COSTS, n_trees=7), (X[:80], y[:80]), (X[80:], y[80:]))
+        tried = [
+            (trial.settings["penalty"], trial.settings.get("n_trees", 7)) for trial in found.trials
+        ]
+        assert len(set(tried)) == len(tried) == 12 * 7
+        alone = GreedyMiser(**found.rival.get_params()).fit(X[:80], y[:80])
+        assert alone.evaluate(X[80:], y[80:]) == found.best.evaluation
 
     def test_the_last_stage_is_the_rival_itself_and_is_left_as_it_was(self, small_problem):
         clf = GreedyMiser(COSTS, n_trees=5).fit(*small_problem)
