@@ -24,7 +24,7 @@ SMOOTHING = 1e-8
 COSTS = np.array([1.0, 2.0, 5.0, 0.5])
 
 
-def problem(seed=0, n_rows=40, penalty=0.05, sparsity=0.01) -> SoftProblem:
+def problem(seed=0, n_rows=40, penalty=0.05, sparsity=0.01, sharpness=3.0) -> SoftProblem:
     """Five learners of four features, one of which two of them read."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(n_rows, 5))
@@ -34,7 +34,9 @@ def problem(seed=0, n_rows=40, penalty=0.05, sparsity=0.01) -> SoftProblem:
     reads[0, 4] = 1.0
     for array in (values, targets, weights, reads):
         array.setflags(write=False)
-    return SoftProblem(values, targets, weights / weights.sum(), reads, COSTS, penalty, sparsity)
+    return SoftProblem(
+        values, targets, weights / weights.sum(), reads, COSTS, penalty, sparsity, sharpness
+    )
 
 
 def random_tree(depth, seed=0) -> SoftTree:
@@ -59,7 +61,7 @@ def plain_objective(given: SoftProblem, tree: SoftTree) -> float:
         reach = np.ones(len(given.targets))
         for upper, lower in pairwise(path):
             above = tree.lines[upper]
-            share = expit(given.values @ above[:-2] + above[-2] - above[-1])
+            share = expit(given.sharpness * (given.values @ above[:-2] + above[-2] - above[-1]))
             reach *= share if lower == 2 * upper + 1 else 1 - share
         missed = given.values @ line[:-2] + line[-2] - given.targets
         total += given.row_weights @ (reach * missed**2)
@@ -75,13 +77,13 @@ def plain_terms(block: Block, line):
     """Twin of the kernel: the value of a block, and its gradient."""
     given, weights = block.problem, line[:-2]
     score = given.values @ weights + line[-2]
-    up = expit(score - line[-1])
+    up = expit(given.sharpness * (score - line[-1]))
     sizes = np.sqrt(weights**2 + SMOOTHING)
     roots = np.sqrt(block.squares + given.reads @ weights**2 + SMOOTHING)
     below = block.errors + np.einsum("sl,sli->si", given.penalty * roots @ COSTS, block.ends)
     missed, gain = score - given.targets, below[0] - below[1]
     value = block.here @ (missed**2 + below[1] + up * gain) + given.sparsity * sizes.sum()
-    turn = block.here * up * (1 - up) * gain
+    turn = given.sharpness * block.here * up * (1 - up) * gain
     slope = 2 * block.here * missed + turn
     reached = np.einsum("sli,si->sl", block.ends, block.here * np.stack([up, 1 - up]))
     pull = given.penalty * COSTS * np.einsum("sl,sla->a", reached, 1 / roots)
@@ -327,6 +329,16 @@ class TestClassifier:
         rival = CSTC(random_state=0).fit(*small_problem)
         assert (np.diff(rival.objective_) <= 1e-12).all()
 
+    def test_a_sharp_tree_learns_what_no_single_line_can(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(600, 2))
+        y = (X[:, 0] > 0) & (X[:, 1] > 0) | (X[:, 0] < -1)
+        scores = [
+            CSTC(penalty=0.0, depth=depth, sharpness=10.0, random_state=0).fit(X, y).score(X, y)
+            for depth in (1, 3)
+        ]
+        assert scores[1] > scores[0] + 0.05
+
     def test_the_same_seed_gives_the_same_tree(self, small_problem):
         rival = CSTC(random_state=3).fit(*small_problem)
         again = clone(rival).fit(*small_problem)
@@ -359,6 +371,7 @@ class TestClassifier:
             ({"sparsity": "much"}, "sparsity must be a number"),
             ({"depth": 0}, "depth must be a whole number from 1 to 8, got 0"),
             ({"weak_learners": "stumps"}, 'weak_learners must be one of "features", "trees"'),
+            ({"sharpness": 0}, r"sharpness must be a number in \(0, 1e\+06\], got 0"),
             ({"validation_fraction": 1}, r"validation_fraction must be a number in \[0, 1\)"),
             ({"tol": -0.1}, r"tol must be a number in \[0, 1\]"),
             ({"max_sweeps": 1.5}, "max_sweeps must be a whole number from 0 up"),

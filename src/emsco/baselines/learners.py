@@ -14,7 +14,7 @@ __all__ = ["KINDS", "BoostedLearners", "FeatureLearners", "WeakLearners"]
 
 KINDS = ("features", "trees")
 _N_TREES = 50
-_TREE_DEPTH = 2  # few features a tree, so that a node need not buy many to use one
+_TREE_DEPTH = 3
 
 
 class WeakLearners(Protocol):

@@ -42,6 +42,8 @@ class SoftProblem:
     costs : ndarray of shape (n_features,)
     penalty, sparsity : float
         λ and ρ.
+    sharpness : float
+        How quickly rows take sides: scores are multiplied by it on their way into the sigmoid.
     """
 
     values: FloatArray
@@ -51,6 +53,7 @@ class SoftProblem:
     costs: FloatArray
     penalty: float
     sparsity: float
+    sharpness: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +93,8 @@ class SoftTree:
     def objective(self, problem: SoftProblem) -> float:
         """Expected squared errors of all nodes, and both penalties."""
         scores = self.scores(problem.values)
-        reach = _reach(expit(scores - self.lines[:, -1:]), 0) * problem.row_weights
+        up = expit(problem.sharpness * (scores - self.lines[:, -1:]))
+        reach = _reach(up, 0) * problem.row_weights
         errors = (reach * (scores - problem.targets) ** 2).sum()
         sizes = np.sqrt(self.lines[:, :-2] ** 2 + _SMOOTHING).sum()
         norms = np.sqrt(self.path_squares(problem) + _SMOOTHING) @ problem.costs
@@ -127,7 +131,7 @@ class Block:
     def of(cls, problem: SoftProblem, tree: SoftTree, node: int) -> Self:
         """Node `node` of a tree, with all that it does to the nodes below."""
         scores = tree.scores(problem.values)
-        up = expit(scores - tree.lines[:, -1:])
+        up = expit(problem.sharpness * (scores - tree.lines[:, -1:]))
         squares = tree.path_squares(problem) - tree.lines[node, :-2] ** 2 @ problem.reads.T
         under = on_path(len(tree.lines))[node, tree.first_leaf :]
         squares = np.maximum(squares[under], 0.0)  # rounding may leave less than nothing
@@ -166,6 +170,7 @@ class Block:
             problem.costs,
             problem.penalty,
             problem.sparsity,
+            problem.sharpness,
             _SMOOTHING,
             self.here,
             self.ends,
@@ -208,7 +213,7 @@ def grow(problem: SoftProblem, depth: int) -> SoftTree:
         score = problem.values @ lines[node, :-2] + lines[node, -2]
         lines[node, -1] = weighted_median(score, reach[node])
         if 2 * node + 2 < n_nodes:
-            up = expit(score - lines[node, -1])
+            up = expit(problem.sharpness * (score - lines[node, -1]))
             reach[2 * node + 1], reach[2 * node + 2] = reach[node] * up, reach[node] * (1.0 - up)
     return SoftTree(lines)
 

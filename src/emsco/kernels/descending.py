@@ -47,6 +47,7 @@ def block_terms(
     costs,
     penalty,
     sparsity,
+    sharpness,
     smoothing,
     here,
     ends,
@@ -72,7 +73,7 @@ def block_terms(
         score = intercept
         for t in range(n_learners):
             score += values[i, t] * weights[t]
-        up = 1.0 / (1.0 + np.exp(threshold - score))
+        up = 1.0 / (1.0 + np.exp(sharpness * (threshold - score)))
         gain, below = errors[0, i] - errors[1, i], errors[1, i]
         for leaf in range(norms.shape[1]):
             lower = norms[1, leaf] * ends[1, leaf, i]
@@ -82,7 +83,7 @@ def block_terms(
             reached[1, leaf] += here[i] * (1.0 - up) * ends[1, leaf, i]
         missed = score - targets[i]
         value += here[i] * (missed * missed + below + up * gain)
-        turn = here[i] * up * (1.0 - up) * gain
+        turn = sharpness * here[i] * up * (1.0 - up) * gain
         slope = 2.0 * here[i] * missed + turn
         turns += turn
         slopes += slope
