@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.error import URLError
 
 import numpy as np
 import pytest
@@ -30,6 +31,17 @@ def data_folder() -> Path:
     if not folder:
         pytest.skip("EMSCO_DATA names no folder with the paper's data sets")
     return Path(folder)
+
+
+@pytest.fixture(autouse=True)
+def _no_downloads(monkeypatch, tmp_path_factory):
+    """Nothing is downloaded, and nobody's cache is read, unless a test brings its own server."""
+
+    def refuse(url, timeout):
+        raise URLError("no network in tests")
+
+    monkeypatch.setattr("emsco.datasets.public.urlopen", refuse)
+    monkeypatch.setenv("EMSCO_CACHE", str(tmp_path_factory.getbasetemp() / "no-cache"))
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import io
+import zipfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from emsco.datasets import NAMES, load, paper_split
+from emsco.datasets import NAMES, load, paper_split, public
 from emsco.errors import DataError, ParameterError
 
 
@@ -50,8 +55,128 @@ def test_without_a_folder_the_sentence_names_the_variable_and_the_file(monkeypat
 
 def test_a_folder_without_the_file_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("EMSCO_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=f"holds pima.csv, got '{tmp_path}'"):
+    with pytest.raises(DataError, match=f"holds pima.csv where .*, got '{tmp_path}'"):
         load("pima")
+
+
+def test_offline_one_sentence_names_the_host_the_reason_and_the_way_out(monkeypatch):
+    monkeypatch.delenv("EMSCO_DATA", raising=False)
+    sentence = (
+        r"^EMSCO_DATA must name the folder that holds credit.csv where archive.ics.uci.edu cannot "
+        r"be reached \(no network in tests\), got none\.$"
+    )
+    with pytest.raises(DataError, match=sentence):
+        load("credit")
+
+
+@pytest.fixture
+def tiny(monkeypatch, tmp_path):
+    """A table of two rows in place of Pima's, packed as the archive packs, behind a server."""
+    table = np.array([[1.0, 2.5, 1.0], [3.0, 4.0, 0.0]])
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr("tiny.dat", "% a comment\n@attribute a real\n1,2.5,yes\n3,4,no\n")
+    served = Served(packed.getvalue(), tmp_path)
+    monkeypatch.delenv("EMSCO_DATA", raising=False)
+    monkeypatch.setenv("EMSCO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(public, "urlopen", served.open)
+    served.table = public.PublicTable(
+        "tiny",
+        ["a", "b"],
+        2,
+        url="https://archive.example/tiny.zip",
+        sha256=public.digest(table),
+        source="a test",
+        licence="none",
+        member="tiny.dat",
+        words={"yes": "1", "no": "0"},
+    )
+    return served
+
+
+@dataclass
+class Served:
+    """What a server answers with, and how often it was asked."""
+
+    content: bytes
+    folder: Path
+    asked: int = 0
+    table: public.PublicTable | None = None
+
+    def open(self, _url, timeout):
+        assert 0 < timeout < 120
+        self.asked += 1
+        return io.BytesIO(self.content)
+
+
+def test_a_table_is_downloaded_once_and_then_comes_from_the_cache(tiny):
+    first = public.table_of(tiny.table)
+    assert first.tolist() == [[1.0, 2.5, 1.0], [3.0, 4.0, 0.0]]
+    assert (tiny.folder / "cache" / "tiny.csv").read_text() == "a,b,label\n1,2.5,1\n3,4,0\n"
+    assert np.array_equal(public.table_of(tiny.table), first)
+    assert tiny.asked == 1
+
+
+def test_a_damaged_cache_is_downloaded_anew(tiny):
+    public.table_of(tiny.table)
+    (tiny.folder / "cache" / "tiny.csv").write_text("a,b,label\n1,2.5,1\n3,9,0\n")
+    assert public.table_of(tiny.table)[1, 1] == 4.0
+    assert tiny.asked == 2
+
+
+def test_a_download_with_other_values_is_refused_and_not_kept(tiny):
+    other = replace(tiny.table, sha256="0" * 64)
+    with pytest.raises(DataError, match="must hold the 2 rows × 3 columns of a test, got other va"):
+        public.table_of(other)
+    assert not (tiny.folder / "cache").exists()
+
+
+def test_a_folder_comes_before_the_cache_and_is_checked_too(tiny, monkeypatch):
+    monkeypatch.setenv("EMSCO_DATA", str(tiny.folder))
+    (tiny.folder / "tiny.csv").write_text("a,b,label\n1,2.5,1\n")
+    with pytest.raises(DataError, match=r"tiny.csv must hold .*got a table of shape \(1, 3\)"):
+        public.table_of(tiny.table)
+    assert tiny.asked == 0
+
+
+@pytest.mark.parametrize("content", [b"<html>not here</html>", b"PK"])
+def test_an_answer_that_is_no_archive_is_one_sentence(tiny, content):
+    tiny.content = content
+    with pytest.raises(DataError, match=r"archive.example cannot be reached \(.*\), got none"):
+        public.table_of(tiny.table)
+
+
+def test_a_cache_that_cannot_be_written_does_no_harm(tiny, monkeypatch):
+    (tiny.folder / "file").write_text("")
+    monkeypatch.setenv("EMSCO_CACHE", str(tiny.folder / "file"))
+    assert len(public.table_of(tiny.table)) == 2
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "ending"),
+    [
+        ("linux", {"XDG_CACHE_HOME": "/xdg"}, "/xdg/emsco"),
+        ("linux", {"XDG_CACHE_HOME": ""}, "/.cache/emsco"),
+        ("darwin", {}, "/Library/Caches/emsco"),
+        ("win32", {"LOCALAPPDATA": "/local"}, "/local/emsco/Cache"),
+        ("linux", {"EMSCO_CACHE": "/mine"}, "/mine"),
+    ],
+)
+def test_the_cache_is_where_each_system_keeps_caches(monkeypatch, platform, variables, ending):
+    monkeypatch.delenv("EMSCO_CACHE")
+    monkeypatch.setattr("sys.platform", platform)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert public.cache_folder().as_posix().endswith(ending)
+
+
+@pytest.mark.parametrize("name", ["synthetic50", "breast_cancer"])
+def test_every_set_says_where_it_comes_from_and_what_may_be_done_with_it(name):
+    data = load(name)
+    assert data.source
+    assert data.licence
+    assert data.about_costs
+    assert len(data.names) == data.X.shape[1]
 
 
 @pytest.mark.parametrize(("n_rows", "sizes"), [(299, (149, 75, 75)), (768, (384, 192, 192))])

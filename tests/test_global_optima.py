@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from emsco.errors import EMSCOError, ParameterError
-from emsco.experiments import global_optima
 from emsco.experiments.global_optima import reproduce_global
+from emsco.experiments.published import SETTINGS
 from emsco.plotting import draw_global_optima, save_figure
 
 
@@ -96,5 +96,5 @@ def test_without_matplotlib_the_sentence_says_what_to_install(result, monkeypatc
 
 
 def test_the_papers_settings_are_those_of_its_table():
-    assert global_optima._PAPER_SETTINGS["credit"]["stage_bias"] == 2.5
-    assert global_optima._PAPER_SETTINGS["heart"]["crossover_rate"] == 0.75
+    assert SETTINGS["credit"]["stage_bias"] == 2.5
+    assert SETTINGS["heart"]["crossover_rate"] == 0.75

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from emsco.commands import INTERRUPTED, AsJSON, interruptible, print_json
+from emsco.commands.compare import compare
+from emsco.commands.reproduce import reproduce
+
 if TYPE_CHECKING:
     from emsco.runs import Run
 
 __all__ = ["main"]
 
-_INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C has ended
-
-AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that emsco fit has made.")]
 Trusted = Annotated[
     list[str] | None,
@@ -64,20 +62,6 @@ def _options(
     pass
 
 
-@contextmanager
-def _interruptible(left: str) -> Iterator[None]:
-    """Say what Ctrl-C has left, and exit as shells expect it."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        typer.echo(f"emsco: interrupted; {left}.", err=True)
-        raise typer.Exit(_INTERRUPTED) from None
-
-
-def _print_json(values: Any) -> None:
-    typer.echo(json.dumps(values, indent=2))
-
-
 def _show_run(run: Run, within: list[int] | None = None, most: int = 20) -> None:
     from rich.console import Console
 
@@ -106,7 +90,7 @@ def demo(
 
     result = run_demo(seed=seed, verbose=1)
     if as_json:
-        _print_json(result.to_dict())
+        print_json(result.to_dict())
         return
     from rich.console import Console
 
@@ -123,7 +107,7 @@ def demo(
     saved = 1 - result.test.cost / result.everything.cost
     console.print(f"The cascade spends {saved:.0%} less than buying everything.")
     if classifier.stop_reason_.startswith("interrupted"):
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(INTERRUPTED)
 
 
 @app.command()
@@ -258,7 +242,7 @@ def fit(
         "max_mean_cost": max_mean_cost,
         "max_worst_cost": max_worst_cost,
     }
-    with _interruptible(f"--resume goes on with {out}"):
+    with interruptible(f"--resume goes on with {out}"):
         run = fit_files(
             FitFiles(target, data, train, val, test, costs, tuple(drop or ()), weights),
             out,
@@ -288,7 +272,7 @@ def fit(
             n_jobs=jobs,
         )
     if as_json:
-        _print_json({"run": str(out), **run.about, "chosen": run.chosen, "front": run.figures()})
+        print_json({"run": str(out), **run.about, "chosen": run.chosen, "front": run.figures()})
     else:
         _show_run(run)
         trust = "".join(f" --trust {name}" for name in run.cascade.untrusted_types)
@@ -296,7 +280,7 @@ def fit(
         typer.echo(f"Written to {out}. Next: {next_steps}")
     if run.interrupted:
         typer.echo(f"emsco: interrupted; --resume goes on with {out}.", err=True)
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(INTERRUPTED)
 
 
 @app.command()
@@ -322,7 +306,7 @@ def front(
     if not within:
         found.front.select(**limits)  # says how near the front comes to each limit
     if as_json:
-        _print_json({"run": str(run), "chosen": found.chosen, "front": found.figures(within)})
+        print_json({"run": str(run), "chosen": found.chosen, "front": found.figures(within)})
     else:
         _show_run(found, within, most)
 
@@ -351,9 +335,7 @@ def choose(
         raise ParameterError("either a number N or a limit must be given, and not both.")
     chosen = found.choose(number if number is not None else found.front.select(**limits))
     if as_json:
-        _print_json(
-            {"run": str(run), "chosen": chosen.chosen, **chosen.figures([chosen.chosen])[0]}
-        )
+        print_json({"run": str(run), "chosen": chosen.chosen, **chosen.figures([chosen.chosen])[0]})
     else:
         typer.echo(f"{run} now deploys design {chosen.chosen}: {chosen.cascade}")
 
@@ -384,10 +366,10 @@ def decide(
     from emsco.runs import decide_file
 
     cascade = Cascade.load(run / "cascade.json" if run.is_dir() else run, trusted or ())
-    with _interruptible(f"{out} is as it was"), RowProgress() as progress:
+    with interruptible(f"{out} is as it was"), RowProgress() as progress:
         counts = decide_file(cascade, new, out, tuple(keep or ()), progress.rows)
     if as_json:
-        _print_json({"out": str(out), **counts.to_dict()})
+        print_json({"out": str(out), **counts.to_dict()})
         return
     from rich.console import Console
 
@@ -397,61 +379,8 @@ def decide(
     typer.echo(f"Written to {out}.")
 
 
-def _make_folder(path: Path) -> None:
-    from emsco.errors import ParameterError
-
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or "it cannot be made"
-        raise ParameterError(f"--out must be a folder, got {str(path)!r}: {reason}.") from None
-
-
-reproduce = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help="The figures and tables of the paper, computed anew.",
-)
 app.add_typer(reproduce, name="reproduce")
-
-
-@reproduce.command("global")
-def reproduce_global(
-    out: Annotated[
-        Path, typer.Option(help="Folder for the table (Markdown, JSON) and the figure (PNG, SVG).")
-    ] = Path("reproduce-global"),
-    runs: Annotated[
-        int, typer.Option(min=1, help="Runs of each search on each landscape; the paper has 50.")
-    ] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of all runs.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processes; -1 is one for each core.")] = -1,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the JSON instead of the table.")
-    ] = False,
-) -> None:
-    """The exact fronts of nine landscapes, and how much of them searches find.
-
-    For Heart, Credit and Pima with at most 2, 3 and 4 stages, all designs are settled (the paper
-    took three weeks for it) and the exact front is compared with what the paper's search and ours
-    know after each generation. The sets are read from the folder that EMSCO_DATA names.
-    """
-    from emsco.experiments.global_optima import reproduce_global as run
-    from emsco.plotting import check_matplotlib, draw_global_optima, save_figure
-    from emsco.progress import JobProgress
-
-    check_matplotlib()  # before minutes of work, not after them
-    _make_folder(out)
-    with JobProgress() as progress:
-        result = run(runs=runs, seed=seed, n_jobs=jobs, report=progress.job)
-    text = json.dumps(result.to_dict(), indent=2)
-    (out / "global.json").write_text(text + "\n", encoding="utf-8")
-    (out / "global.md").write_text(result.to_markdown() + "\n", encoding="utf-8")
-    save_figure(draw_global_optima(result), out / "global")
-    typer.echo(text if as_json else result.to_markdown())
-    typer.echo(f"{result.seconds:.0f} s; written to {out}: global.md, .json, .png, .svg", err=True)
-    if not result.complete:
-        typer.echo("emsco: interrupted; the runs that were complete are kept.", err=True)
-        raise typer.Exit(_INTERRUPTED)
+app.command()(compare)
 
 
 def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:

@@ -10,12 +10,13 @@ from rich.text import Text
 from rich.tree import Tree
 
 from emsco.cascade import Cascade, Evaluation
+from emsco.experiments.own_data import OwnComparison, label_of
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.runs import DecisionCounts
 from emsco.thresholds import in_words
 from emsco.words import shorten
 
-__all__ = ["cascade_drawing", "comparison_table", "counts_table", "front_table"]
+__all__ = ["cascade_drawing", "comparison_table", "counts_table", "front_table", "methods_table"]
 
 _BAR = 24
 _NUMBERS = 46  # characters that the columns of numbers take
@@ -124,6 +125,24 @@ def comparison_table(cascade: Evaluation, everything: Evaluation) -> Table:
     for name, result in (("this cascade", cascade), ("buying everything", everything)):
         table.add_row(
             name, f"{result.coverage:.1%}", f"{result.accuracy:.1%}", f"{result.cost:.4g}"
+        )
+    return table
+
+
+def methods_table(result: OwnComparison) -> Table:
+    """What each method deploys, on the test rows."""
+    title = f"On {result.n_rows[2]} test rows; buying everything costs {result.total_cost:g}"
+    table = Table(title=title, title_justify="left")
+    for heading in ("", "accuracy", "coverage", "mean cost", "seconds"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for name, outcome in result.deployed.items():
+        test = outcome.test
+        table.add_row(
+            label_of(name),
+            f"{test.accuracy:.1%}",
+            f"{test.coverage:.1%}",
+            f"{test.cost:.4g}",
+            f"{result.results[name].seconds:.1f}",
         )
     return table
 

@@ -33,11 +33,14 @@ class Trial:
         On the validation rows.
     score : float
         √(coverage² + accuracy² + (1 - mean cost / total cost)²).
+    test : Evaluation or None
+        On rows that choose nothing, where `tune` was given some.
     """
 
     settings: dict[str, Any]
     evaluation: Evaluation
     score: float
+    test: Evaluation | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +67,7 @@ def tune(
     train: Rows,
     val: Rows,
     *,
+    test: Rows | None = None,
     grid: Sequence[dict[str, Any]] | None = None,
     n_jobs: int | None = 1,
     report: Report | None = None,
@@ -76,6 +80,8 @@ def tune(
         Not changed; what the grid does not set stays as it is.
     train, val : tuple
         Rows and labels, ``(X, y)`` or ``(X, y, sample_weight)``: to fit on, and to choose by.
+    test : tuple, optional
+        Rows and labels on which every setting is also evaluated; they choose nothing.
     grid : sequence of dict, optional
         Settings; by default the rival's own. What a fit gives for nothing, such as a smaller
         number of trees, is tried too.
@@ -104,7 +110,7 @@ def tune(
     )
     trials: list[Trial] = []
     best: tuple[Trial, CostedClassifier] | None = None
-    tries = jobs(delayed(_try_setting)(rival, setting, train, val) for setting in settings)
+    tries = jobs(delayed(_try_setting)(rival, setting, train, val, test) for setting in settings)
     for done, (found, leader, fitted) in enumerate(tries, start=1):
         trials += found
         if best is None or leader.score > best[0].score:
@@ -117,21 +123,29 @@ def tune(
 
 
 def _try_setting(
-    rival: CostedClassifier, setting: dict[str, Any], train: Rows, val: Rows
+    rival: CostedClassifier,
+    setting: dict[str, Any],
+    train: Rows,
+    val: Rows,
+    test: Rows | None,
 ) -> tuple[list[Trial], Trial, CostedClassifier]:
     """All trials of one fit; and the best of them, fitted."""
     fitted = clone(rival).set_params(**setting).fit(*train)
     stages = [
-        (_trial({**setting, **differs}, stage, val), stage) for differs, stage in fitted.staged()
+        (_trial({**setting, **differs}, stage, val, test), stage)
+        for differs, stage in fitted.staged()
     ]
     leader, stage = max(stages, key=lambda one: one[0].score)
     return [trial for trial, _ in stages], leader, stage
 
 
-def _trial(settings: dict[str, Any], fitted: CostedClassifier, val: Rows) -> Trial:
+def _trial(
+    settings: dict[str, Any], fitted: CostedClassifier, val: Rows, test: Rows | None
+) -> Trial:
     found = fitted.evaluate(*val)
     saved = 1 - found.cost / fitted.costs_.total
-    return Trial(settings, found, math.hypot(found.coverage, found.accuracy, saved))
+    score = math.hypot(found.coverage, found.accuracy, saved)
+    return Trial(settings, found, score, None if test is None else fitted.evaluate(*test))
 
 
 def _default_grid(rival: CostedClassifier, train: Rows) -> list[dict[str, Any]]:

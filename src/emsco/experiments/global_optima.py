@@ -20,6 +20,7 @@ from emsco.costs import FeatureCosts
 from emsco.datasets import load, paper_split
 from emsco.design import DesignSpace
 from emsco.errors import MemoryLimitError
+from emsco.experiments.published import SETTINGS
 from emsco.parameters import check_choice, check_whole
 from emsco.scoring import Evaluator, Scores
 from emsco.search.evolution import EvolutionSearch, EvolutionSettings
@@ -39,11 +40,6 @@ _PAPER_SIZES = {
     **{("heart", k): size for k, size in zip(STAGES, (24, 28, 33), strict=True)},
     **{("credit", k): size for k, size in zip(STAGES, (47, 141, 171), strict=True)},
     **{("pima", k): size for k, size in zip(STAGES, (18, 42, 65), strict=True)},
-}
-_PAPER_SETTINGS: dict[str, dict[str, Any]] = {
-    "heart": {"mutation_rate": 0.075, "crossover_rate": 0.75, "stage_bias": 2.0},
-    "credit": {"mutation_rate": 0.075, "crossover_rate": 0.80, "stage_bias": 2.5},
-    "pima": {"mutation_rate": 0.075, "crossover_rate": 0.80, "stage_bias": 2.0},
 }
 
 
@@ -359,5 +355,5 @@ def _search(
     if search == "evolution":
         own = EvolutionSettings(max_stages, generations=_GENERATIONS)
         return EvolutionSearch(costs, own, rng)
-    settings = PaperSettings(max_stages, generations=_GENERATIONS, **_PAPER_SETTINGS[name])
+    settings = PaperSettings(max_stages, generations=_GENERATIONS, **SETTINGS[name])
     return PaperSearch(len(costs), float(costs[costs > 0].min()), settings, rng)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, make_classification
 
 from emsco._typing import FloatArray, IntArray, LabelArray
 from emsco.costs import FeatureCosts
-from emsco.errors import DataError
+from emsco.datasets.public import PUBLIC_TABLES, table_of
 from emsco.parameters import check_choice
 
 __all__ = ["NAMES", "Dataset", "breast_cancer_costs", "load", "paper_split"]
@@ -42,7 +40,9 @@ class Dataset:
         Names and costs of the features.
     min_confidence : float
     about_costs : str
-        Where the costs come from.
+        Where the costs come from: recovered, chosen, computed, printed or declared.
+    source, licence : str
+        Where the rows come from, and what may be done with them.
     """
 
     name: str
@@ -51,14 +51,22 @@ class Dataset:
     costs: FeatureCosts
     min_confidence: float
     about_costs: str
+    source: str = ""
+    licence: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features, in column order."""
+        return self.costs.names
 
 
 def load(name: str, seed: int = 0) -> Dataset:
     """Load a data set by name.
 
     "heart", "pima" and "credit" are read from ``<name>.csv`` in the folder that the environment
-    variable EMSCO_DATA names; "synthetic15" and "synthetic50" are made from `seed`;
-    "breast_cancer" comes with scikit-learn.
+    variable EMSCO_DATA names; where it is not there, from the cache of downloads (EMSCO_CACHE names
+    another folder for it), and on first use from the archive, whose values are checked.
+    "synthetic15" and "synthetic50" are made from `seed`; "breast_cancer" comes with scikit-learn.
 
     Examples
     --------
@@ -92,23 +100,20 @@ def breast_cancer_costs(names: list[str]) -> FeatureCosts:
     )
 
 
-def _from_folder(name: str, _seed: int) -> Dataset:
-    folder = os.environ.get("EMSCO_DATA")
-    path = Path(folder or ".") / f"{name}.csv"
-    if not folder or not path.is_file():
-        given = f"got {folder!r}, which has no such file" if folder else "got nothing"
-        raise DataError(f"EMSCO_DATA must name the folder that holds {name}.csv, {given}.")
-    table = np.loadtxt(path, delimiter=",", skiprows=1)
-    names = path.read_text(encoding="utf-8").splitlines()[0].split(",")[:-1]
+def _from_archive(name: str, _seed: int) -> Dataset:
+    public = PUBLIC_TABLES[name]
+    table = table_of(public)
     classes = np.array(_CLASSES[name])
     costs = 100.0 * classes if name == "pima" else 10.0**classes
     return Dataset(
         name,
         np.ascontiguousarray(table[:, :-1]),
         table[:, -1].astype(np.uint8),
-        FeatureCosts.from_array(costs, names),
+        FeatureCosts.from_array(costs, public.columns),
         _THRESHOLDS[name],
         "recovered from the authors' log" if name == "heart" else "chosen by the paper's rules",
+        public.source,
+        public.licence,
     )
 
 
@@ -122,25 +127,32 @@ def _synthetic15(name: str, seed: int) -> Dataset:
     signs = np.random.default_rng(seed).choice([-1, 1], size=15)
     costs = np.maximum(1, np.floor(100 * gini + signs + 0.5))
     made = FeatureCosts.from_array(costs)
-    return Dataset(name, X, y.astype(np.uint8), made, 0.85, "computed from Gini importance")
+    how = "computed from Gini importance"
+    return Dataset(name, X, y.astype(np.uint8), made, 0.85, how, *_made(seed))
 
 
 def _synthetic50(name: str, seed: int) -> Dataset:
     X, y = make_classification(4000, 50, n_informative=25, random_state=seed)
     printed = FeatureCosts.from_array(np.full(50, 10.0))
-    return Dataset(name, X, y.astype(np.uint8), printed, 0.55, "printed in the paper")
+    how = "printed in the paper"
+    return Dataset(name, X, y.astype(np.uint8), printed, 0.55, how, *_made(seed))
+
+
+def _made(seed: int) -> tuple[str, str]:
+    return f"make_classification with the paper's parameters, seed {seed}", "public domain"
 
 
 def _breast_cancer(name: str, _seed: int) -> Dataset:
     data = load_breast_cancer()
     declared = breast_cancer_costs(data.feature_names.tolist())
-    return Dataset(name, data.data, data.target.astype(np.uint8), declared, 0.95, "declared")
+    labels, about = data.target.astype(np.uint8), "UCI Breast Cancer Wisconsin (Diagnostic)"
+    return Dataset(name, data.data, labels, declared, 0.95, "declared", about, "CC BY 4.0")
 
 
 _LOADERS: dict[str, Callable[[str, int], Dataset]] = {
-    "heart": _from_folder,
-    "pima": _from_folder,
-    "credit": _from_folder,
+    "heart": _from_archive,
+    "pima": _from_archive,
+    "credit": _from_archive,
     "synthetic15": _synthetic15,
     "synthetic50": _synthetic50,
     "breast_cancer": _breast_cancer,

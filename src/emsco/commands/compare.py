@@ -1,0 +1,105 @@
+"""`emsco compare`: all methods on a file of one's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from emsco.commands import AsJSON, interruptible, make_folder
+
+__all__ = ["compare"]
+
+_QUICK_STEP = 8
+
+
+def compare(
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DATA", help="CSV or Parquet file with features and labels.", show_default=False
+        ),
+    ] = None,
+    *,
+    target: Annotated[str, typer.Option(help="Column with the labels; all others are features.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for the table (Markdown, JSON) and the picture (PNG, SVG).")
+    ] = Path("comparison"),
+    costs: Annotated[
+        Path | None,
+        typer.Option(help="Costs, as for emsco fit. Without it every column costs 1."),
+    ] = None,
+    min_confidence: Annotated[
+        float, typer.Option(help="How sure methods must be that can decline to answer.")
+    ] = 0.75,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="emsco, greedy_miser, cstc, astc, cact_lasso, cost_ordered or "
+            "cost_aware_boosting; repeatable, by default all."
+        ),
+    ] = None,
+    train: Annotated[
+        Path | None, typer.Option(help="Rows to fit on, instead of DATA; with --val and --test.")
+    ] = None,
+    val: Annotated[Path | None, typer.Option(help="Rows to tune and to choose on.")] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="Rows to test on, instead of a quarter of DATA.")
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="Column that is no feature, such as an id; repeatable."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help=f"Try one setting in {_QUICK_STEP} of each method.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed; the same gives the same.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 is one for each core.")] = -1,
+    as_json: AsJSON = False,
+) -> None:
+    """EMSCO and its rivals on your data: one table, one picture, and what they say.
+
+    Every method is fitted and tuned on the same rows, by the same score, and tested on the same
+    rows kept aside. In the picture each is a curve over its own knob: threshold, penalty or budget.
+
+    For example:
+
+        emsco compare heart.csv --target disease --costs costs.csv
+    """
+    from emsco.comparing import compare_files
+    from emsco.experiments.own_data import METHODS
+    from emsco.plotting import check_matplotlib, draw_methods, save_figure
+    from emsco.progress import JobProgress
+    from emsco.runs import FitFiles
+
+    check_matplotlib()  # before minutes of work, not after them
+    make_folder(out)
+    files = FitFiles(target, data, train, val, test, costs, tuple(drop or ()))
+    with interruptible("nothing is written"), JobProgress("methods") as progress:
+        result = compare_files(
+            files,
+            seed=seed,
+            min_confidence=min_confidence,
+            methods=tuple(method or METHODS),
+            step=_QUICK_STEP if quick else 1,
+            n_jobs=jobs,
+            report=progress.job,
+        )
+    text = json.dumps(result.to_dict(), indent=2)
+    (out / "comparison.json").write_text(text + "\n", encoding="utf-8")
+    (out / "comparison.md").write_text(result.to_markdown() + "\n", encoding="utf-8")
+    save_figure(draw_methods(result), out / "comparison")
+    if as_json:
+        typer.echo(text)
+        return
+    from rich.console import Console
+
+    from emsco.terminal import methods_table
+
+    console = Console()
+    console.print(methods_table(result))
+    for line in result.summary():
+        console.print(f"- {line}", highlight=False, markup=False)
+    typer.echo(f"Written to {out}: comparison.md, .json, .png, .svg", err=True)

@@ -1,0 +1,257 @@
+"""The paper's comparison: EMSCO and its rivals on five data sets, over many random splits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from emsco.datasets import Dataset, load, paper_split
+from emsco.experiments.methods import (
+    CONTESTANTS,
+    METHODS,
+    SEARCHES,
+    Contestant,
+    MethodResult,
+    new_rival,
+    run_rival,
+    run_searches,
+)
+from emsco.experiments.published import SETS, SETTINGS
+from emsco.experiments.records import Report, ResultStore, run_jobs
+from emsco.experiments.searching import Parts, SplitBanks, default_stages
+from emsco.experiments.standings import Standing
+from emsco.files import PathLike
+from emsco.parameters import check_choice, check_whole
+from emsco.search.paper import PaperSettings
+
+__all__ = ["QUICK", "Comparison", "ComparisonJob", "Extent", "reproduce_comparison", "split_parts"]
+
+_SPLITS_PER_SEED = 1000
+_EXACT_SECONDS = 900.0  # after which an exact search of a split is given up
+_SPREAD = ("synthetic50",)  # a run fits some 150,000 subsets: runs are spread over the splits
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of the comparison is done.
+
+    Attributes
+    ----------
+    sets, methods : tuple of str
+    splits : int
+        Random splits of each set.
+    runs : int
+        Runs of EMSCO's searches on a split; on Synthetic50, on all splits together.
+    generations : int
+        Of each run.
+    step : int
+        Every so many-th setting of each rival's grid is tried.
+    """
+
+    sets: tuple[str, ...] = SETS
+    methods: tuple[str, ...] = METHODS
+    splits: int = 10
+    runs: int = 50
+    generations: int = 150
+    step: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what there is not."""
+        for name in self.sets:
+            check_choice("sets", name, SETS)
+        for method in self.methods:
+            check_choice("methods", method, METHODS)
+        check_whole("splits", self.splits, 1, _SPLITS_PER_SEED)
+        for field in ("runs", "generations", "step"):
+            check_whole(field, getattr(self, field), 1)
+
+    def jobs(self, seed: int) -> list[ComparisonJob]:
+        """All jobs, split by split, so that what is known early is known of all."""
+        return [
+            self._job(name, split, method, seed)
+            for split in range(self.splits)
+            for name in self.sets
+            for method in self.methods
+        ]
+
+    def _job(self, name: str, split: int, method: str, seed: int) -> ComparisonJob:
+        if method not in SEARCHES:
+            return ComparisonJob(name, split, method, seed, step=self.step)
+        runs = -(-self.runs // self.splits) if name in _SPREAD else self.runs
+        return ComparisonJob(
+            name, split, method, seed, 1 if method == "exact" else runs, self.generations
+        )
+
+
+QUICK = Extent(sets=("heart", "pima"), splits=2, runs=2, generations=40, step=12)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonJob:
+    """One method on one split of one set; what does not matter to a method is left at its default.
+
+    Attributes
+    ----------
+    name : str
+    split : int
+    method : str
+    seed : int
+        Of the set where it is made, of the split and of all runs.
+    runs, generations : int
+        Of one of EMSCO's searches.
+    step : int
+        Every so many-th setting of a rival's grid is tried.
+    """
+
+    name: str
+    split: int
+    method: str
+    seed: int
+    runs: int = 1
+    generations: int = 1
+    step: int = 1
+
+    @property
+    def title(self) -> str:
+        """A few words."""
+        return f"{self.name} split {self.split} {self.method}"
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Results of the whole comparison, as far as it has come.
+
+    Attributes
+    ----------
+    results : dict of ComparisonJob to MethodResult
+    seed : int
+    seconds : float
+        Time that this call took, results known before not included.
+    complete : bool
+    """
+
+    results: Mapping[ComparisonJob, MethodResult]
+    seed: int
+    seconds: float
+    complete: bool
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """Sets with results, in the order of the paper's table."""
+        there = {job.name for job in self.results}
+        return tuple(name for name in SETS if name in there)
+
+    @cached_property
+    def standings(self) -> dict[tuple[str, Contestant], Standing]:
+        """How every contestant stands on every set, where it has been run."""
+        found: dict[tuple[str, Contestant], Standing] = {}
+        for name in self.sets:
+            for contestant in CONTESTANTS:
+                by_split = {
+                    job.split: [outcome.test for outcome in result.of_rule(contestant.rule)]
+                    for job, result in self.results.items()
+                    if (job.name, job.method) == (name, contestant.method)
+                }
+                by_split = {split: tests for split, tests in by_split.items() if tests}
+                if by_split:
+                    found[name, contestant] = Standing.of(by_split)
+        return found
+
+    def contestants(self, name: str) -> list[Contestant]:
+        """Who has been run on a set."""
+        return [one for one in CONTESTANTS if (name, one) in self.standings]
+
+    @property
+    def notes(self) -> dict[tuple[str, str], str]:
+        """Why methods have no results, by set and method."""
+        return {
+            (job.name, job.method): result.note
+            for job, result in self.results.items()
+            if not result.outcomes
+        }
+
+
+def reproduce_comparison(
+    folder: PathLike,
+    extent: Extent | None = None,
+    seed: int = 0,
+    n_jobs: int | None = -1,
+    report: Report | None = None,
+) -> Comparison:
+    """Run every method on every split of every set, and keep each result as it comes.
+
+    Parameters
+    ----------
+    folder : path
+        Where results are kept; those that are there already are not computed again.
+    extent : Extent, optional
+        How much to do; by default all of it, which takes hours. `QUICK` takes a minute or two.
+    seed : int
+    n_jobs : int or None
+        Processes, as in joblib; results do not depend on it.
+    report : callable, optional
+        Called with the number of jobs done, of all jobs, and a word on the last one.
+
+    Ctrl-C ends it early: the results that are complete are kept, and `complete` is False.
+    """
+    started = perf_counter()
+    jobs = (extent or Extent()).jobs(check_whole("seed", seed, 0))
+    found: dict[ComparisonJob, MethodResult] = {}
+    complete = False
+    try:
+        for job, fields in run_jobs(jobs, _run, ResultStore(Path(folder)), n_jobs, report):
+            found[job] = MethodResult.from_fields(fields)
+        complete = True
+    except KeyboardInterrupt:
+        if not found:
+            raise
+    return Comparison(found, seed, perf_counter() - started, complete)
+
+
+def split_parts(data: Dataset, split: int, seed: int) -> Parts:
+    """One of a set's random splits."""
+    rows = paper_split(len(data.X), _SPLITS_PER_SEED * seed + split)
+    return Parts(data.X, data.y, data.costs, *rows)
+
+
+@lru_cache(maxsize=2)
+def _data(name: str, seed: int) -> Dataset:
+    """A set; once per process, since some take a while to make."""
+    return load(name, seed)
+
+
+@lru_cache(maxsize=1)
+def _banks(name: str, split: int, seed: int) -> SplitBanks:
+    """Banks of a split, which all runs on it share."""
+    return SplitBanks(split_parts(_data(name, seed), split, seed))
+
+
+def paper_settings(name: str, n_features: int, generations: int = 150) -> PaperSettings:
+    """The settings that the paper chose for a set."""
+    own: dict[str, Any] = SETTINGS[name]
+    return PaperSettings(default_stages(n_features), generations=generations, **own)
+
+
+def _run(job: ComparisonJob) -> dict[str, Any]:
+    """Do one job."""
+    data = _data(job.name, job.seed)
+    started = perf_counter()
+    if job.method in SEARCHES:
+        words = [job.seed, job.split, SETS.index(job.name), SEARCHES.index(job.method)]
+        result = run_searches(
+            _banks(job.name, job.split, job.seed),
+            job.method,
+            paper_settings(job.name, data.X.shape[1], job.generations),
+            data.min_confidence,
+            [[*words, run] for run in range(job.runs)],
+            _EXACT_SECONDS if job.method == "exact" else None,
+        )
+    else:
+        parts = split_parts(data, job.split, job.seed)
+        rival = new_rival(job.method, data.costs, data.min_confidence, job.split)
+        result = run_rival(rival, parts, job.step)
+    return replace(result, seconds=perf_counter() - started).to_dict()

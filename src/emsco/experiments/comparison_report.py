@@ -1,0 +1,310 @@
+"""The comparison in words and tables: beside the paper's numbers, with tests and its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
+
+from emsco.experiments.comparison import Comparison
+from emsco.experiments.equal_cost import equal_cost
+from emsco.experiments.methods import CONTESTANTS, Contestant
+from emsco.experiments.published import MARGINS, TABLE
+from emsco.experiments.standings import ALPHA, Duel, Standing, duels
+
+__all__ = ["Claim", "claims", "comparison_dict", "comparison_markdown", "duels_of", "published"]
+
+_DUEL_HEAD = (
+    "| set | contestant | rival | accuracy | coverage | cost | verdict | splits won : lost |",
+    "|---|---|---|---|---|---|---|---|",
+)
+
+Gains: TypeAlias = dict[str, tuple[float, float, float]]  # coverage, accuracy, cost, by rival
+
+PAPERS = Contestant("paper", "fittest")  # what the paper deploys
+_PAPER_RIVALS = ("greedy_miser", "cstc", "cact_lasso", "cost_ordered")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Something that the paper says of EMSCO, and on which sets it holds here.
+
+    Attributes
+    ----------
+    text : str
+    holds_on, fails_on : tuple of str
+        Sets, by the means over splits.
+    needed : int
+        On how many sets it has to hold.
+    """
+
+    text: str
+    holds_on: tuple[str, ...]
+    fails_on: tuple[str, ...]
+    needed: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether it holds on as many sets as the paper says."""
+        return len(self.holds_on) >= self.needed
+
+    def sentence(self) -> str:
+        """In words."""
+        n_sets = len(self.holds_on) + len(self.fails_on)
+        word = "holds" if self.holds else "does not hold"
+        but = f", not on {', '.join(self.fails_on)}" if self.fails_on else ""
+        on = f"on {len(self.holds_on)} of {n_sets} sets{but}"
+        return f"{self.text}: {word} ({on}; {self.needed} needed)"
+
+
+def duels_of(comparison: Comparison, name: str, first: Contestant) -> dict[Contestant, Duel]:
+    """A contestant against every rival on a set; all these tests are corrected together."""
+    standings = comparison.standings
+    if (name, first) not in standings:
+        return {}
+    others = [one for one in comparison.contestants(name) if not one.is_emsco and one != first]
+    found = duels(standings[name, first], [standings[name, other] for other in others])
+    return dict(zip(others, found, strict=True))
+
+
+def claims(comparison: Comparison, first: Contestant = PAPERS) -> list[Claim]:
+    """What the paper claims, checked for one contestant on the sets that all its rivals ran on."""
+    standings = comparison.standings
+    needed = [first, *(Contestant(method, "tuned") for method in _PAPER_RIVALS)]
+    sets = [name for name in comparison.sets if all((name, one) in standings for one in needed)]
+    gains = {name: _gains(comparison, name, first) for name in sets}
+    n_sets = {"all": len(sets), "three": min(3, len(sets)), "majority": len(sets) // 2 + 1}
+    return [
+        Claim(
+            text,
+            tuple(name for name in sets if holds(gains[name])),
+            tuple(name for name in sets if not holds(gains[name])),
+            n_sets[on],
+        )
+        for text, on, holds in _CLAIMS
+    ]
+
+
+def _gains(comparison: Comparison, name: str, first: Contestant) -> Gains:
+    found = duels_of(comparison, name, first)
+    return {rival.method: duel.gains for rival, duel in found.items()}
+
+
+def _undominated(gains: Gains, rivals: Iterable[str]) -> bool:
+    return not any(max(gains[rival]) <= 0 and any(gains[rival]) for rival in rivals)
+
+
+_CLAIMS: tuple[tuple[str, str, Callable[[Gains], bool]], ...] = (
+    (
+        "not dominated by any rival of the paper",
+        "all",
+        lambda gains: _undominated(gains, _PAPER_RIVALS),
+    ),
+    ("not dominated by any rival at all", "all", lambda gains: _undominated(gains, gains)),
+    (
+        "more accurate than Greedy Miser and CSTC",
+        "all",
+        lambda gains: all(gains[rival][1] > 0 for rival in _PAPER_RIVALS[:2]),
+    ),
+    (
+        "cheaper than Greedy Miser and CSTC",
+        "three",
+        lambda gains: all(gains[rival][2] > 0 for rival in _PAPER_RIVALS[:2]),
+    ),
+    (
+        "ahead of every rival of the paper in two of three objectives",
+        "majority",
+        lambda gains: all(sum(one > 0 for one in gains[rival]) >= 2 for rival in _PAPER_RIVALS),
+    ),
+)
+
+
+def comparison_dict(comparison: Comparison) -> dict[str, Any]:
+    """Plain values, for JSON."""
+    return {
+        "experiment": "comparison",
+        "seed": comparison.seed,
+        "seconds": round(comparison.seconds, 1),
+        "complete": comparison.complete,
+        "standings": [
+            {"set": name, **asdict(contestant), **_standing_dict(name, contestant, standing)}
+            for (name, contestant), standing in comparison.standings.items()
+        ],
+        "duels": [
+            _duel_dict(name, first, second, duel)
+            for name in comparison.sets
+            for first in CONTESTANTS
+            for second, duel in duels_of(comparison, name, first).items()
+        ],
+        "at_equal_cost": [
+            {**_duel_dict(name, first, second, duel), "rival": asdict(standing.mean)}
+            for name in comparison.sets
+            for first in CONTESTANTS
+            if first.is_emsco
+            for second, (standing, duel) in equal_cost(comparison, name, first).items()
+        ],
+        "claims": {
+            first.label: [{**asdict(claim), "holds": claim.holds} for claim in found]
+            for first in CONTESTANTS
+            if first.is_emsco and _known(found := claims(comparison, first))
+        },
+        "seconds_by_method": _seconds(comparison),
+        "notes": {f"{name} {method}": why for (name, method), why in comparison.notes.items()},
+    }
+
+
+def _standing_dict(name: str, contestant: Contestant, standing: Standing) -> dict[str, Any]:
+    return {
+        "splits": list(standing.splits),
+        "runs": standing.n_runs,
+        "mean": asdict(standing.mean),
+        "margin": asdict(standing.margin),
+        "margin_over_runs": asdict(standing.run_margin),
+        "by_split": standing.by_split.round(6).tolist(),
+        "paper": published(name, contestant),
+    }
+
+
+def _duel_dict(name: str, first: Contestant, second: Contestant, duel: Duel) -> dict[str, Any]:
+    return {
+        "set": name,
+        "first": [first.method, first.rule],
+        "second": second.method,
+        **asdict(duel),
+        "verdict": duel.verdict,
+    }
+
+
+def comparison_markdown(comparison: Comparison) -> str:
+    """The table of every set, who dominates whom, and the paper's claims."""
+    n_splits = max((len(one.splits) for one in comparison.standings.values()), default=0)
+    lines = [
+        f"# Comparison over {n_splits} random splits (seed {comparison.seed})",
+        "",
+        "Means over splits on test rows, ± 95 % margins of error over splits; tuning and choice "
+        "saw validation rows only. The paper's splits are not published, so its numbers, in the "
+        "last columns, are of other rows.",
+    ]
+    for name in comparison.sets:
+        lines += ["", f"## {name}", "", *_set_table(comparison, name)]
+    lines += ["", "## Who dominates whom", "", *_duel_table(comparison)]
+    lines += ["", "## Rivals at EMSCO's cost", "", *_equal_table(comparison)]
+    lines += ["", "## What the paper claims", "", *_claim_lines(comparison)]
+    if notes := comparison.notes:
+        lines += ["", "## Left out", ""]
+        lines += [f"- {name}, {method}: {why}" for (name, method), why in notes.items()]
+    return "\n".join(lines)
+
+
+def _set_table(comparison: Comparison, name: str) -> Iterator[str]:
+    yield "| method | accuracy % | coverage % | cost | paper: accuracy % | coverage % | cost |"
+    yield "|---|---|---|---|---|---|---|"
+    for contestant in comparison.contestants(name):
+        standing = comparison.standings[name, contestant]
+        printed = published(name, contestant)
+        paper = ("–", "–", "–")
+        if printed:
+            margins = MARGINS[name] if contestant.is_emsco else None
+            paper = _cells(printed, margins)
+        own = _cells(_values(standing), _margins(standing))
+        yield f"| {contestant.label} | {' | '.join(own)} | {' | '.join(paper)} |"
+
+
+def _values(standing: Standing) -> tuple[float, float, float]:
+    return standing.mean.accuracy, standing.mean.coverage, standing.mean.cost
+
+
+def _margins(standing: Standing) -> tuple[float, float, float] | None:
+    margin = standing.margin
+    return (margin.accuracy, margin.coverage, margin.cost) if len(standing.splits) > 1 else None
+
+
+def _cells(
+    values: tuple[float, float, float], margins: tuple[float, float, float] | None
+) -> tuple[str, str, str]:
+    """Accuracy and coverage in percent, and cost, each with its margin."""
+    factors, digits = (100, 100, 1), (1, 1, 1)
+    cells = []
+    for i, (value, factor) in enumerate(zip(values, factors, strict=True)):
+        shown = f"{value * factor:.{digits[i]}f}"
+        cells.append(shown if margins is None else f"{shown} ± {margins[i] * factor:.1f}")
+    return cells[0], cells[1], cells[2]
+
+
+def published(name: str, contestant: Contestant) -> tuple[float, float, float] | None:
+    """Accuracy, coverage and cost that the paper prints for a contestant, where it has it."""
+    if contestant.is_emsco:
+        return TABLE[name]["emsco"] if contestant == PAPERS else None
+    return TABLE[name].get(contestant.method)
+
+
+def _duel_table(comparison: Comparison) -> Iterator[str]:
+    yield (
+        "Gains in accuracy and coverage (points) and in cost, on average over splits; in bold what "
+        "Wilcoxon's signed-rank test over splits, corrected by Holm's method within each line's "
+        "set and contestant, finds beyond chance (5 %). *Dominates*: as good on average in all "
+        "three, and better beyond chance in one."
+    )
+    yield ""
+    yield from _DUEL_HEAD
+    for name in comparison.sets:
+        for first in _shown(comparison, name):
+            for second, duel in duels_of(comparison, name, first).items():
+                yield _duel_line(name, first, second, duel)
+
+
+def _equal_table(comparison: Comparison) -> Iterator[str]:
+    yield (
+        "Here a rival deploys, of its settings that cost no more than EMSCO on the validation rows "
+        "of a split, the one with the largest coverage² + accuracy² there: tuned for a budget, not "
+        "by the balanced score, which also rewards those that buy next to nothing. Gains and tests "
+        "as above."
+    )
+    yield ""
+    yield from _DUEL_HEAD
+    for name in comparison.sets:
+        for first in _shown(comparison, name):
+            for second, (_, duel) in equal_cost(comparison, name, first).items():
+                yield _duel_line(name, first, second, duel)
+
+
+def _shown(comparison: Comparison, name: str) -> list[Contestant]:
+    """Contestants whose duels are shown: the paper's, and the best search there is, balanced."""
+    own = [one for one in comparison.contestants(name) if one.is_emsco]
+    best = [one for one in own if one.rule == "balanced" and one.method != "paper"][-1:]
+    return [one for one in own if one == PAPERS] + best
+
+
+def _duel_line(name: str, first: Contestant, second: Contestant, duel: Duel) -> str:
+    sure = [p < ALPHA for p in duel.p_values]
+    coverage, accuracy, cost = (
+        f"**{gain * factor:+.1f}**" if bold else f"{gain * factor:+.1f}"
+        for gain, factor, bold in zip(duel.gains, (100, 100, 1), sure, strict=True)
+    )
+    return (
+        f"| {name} | {first.label} | {second.label} | {accuracy} | {coverage} "
+        f"| {cost} | {duel.verdict} | {duel.n_won} : {duel.n_lost} of {duel.n_splits} |"
+    )
+
+
+def _claim_lines(comparison: Comparison) -> Iterator[str]:
+    for first in CONTESTANTS:
+        found = claims(comparison, first) if first.is_emsco else []
+        if not _known(found):
+            continue
+        yield f"**{first.label}**"
+        yield ""
+        yield from (f"- {claim.sentence()}" for claim in found)
+        yield ""
+
+
+def _known(found: list[Claim]) -> bool:
+    return bool(found) and bool(found[0].holds_on or found[0].fails_on)
+
+
+def _seconds(comparison: Comparison) -> dict[str, float]:
+    """Mean seconds of a job, by set and method."""
+    spent: dict[str, list[float]] = {}
+    for job, result in comparison.results.items():
+        spent.setdefault(f"{job.name} {job.method}", []).append(result.seconds)
+    return {key: round(sum(one) / len(one), 2) for key, one in spent.items()}

@@ -1,0 +1,252 @@
+"""Every method on one split of anyone's data, each with a curve over its own knob."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from emsco import baselines
+from emsco.errors import EMSCOError
+from emsco.experiments.methods import (
+    RIVALS,
+    Attempt,
+    Contestant,
+    MethodResult,
+    Outcome,
+    new_rival,
+    run_rival,
+)
+from emsco.experiments.records import Objectives, Report
+from emsco.experiments.searching import Parts, SplitBanks, default_stages
+from emsco.parameters import check_choice, check_number
+from emsco.search.paper import PaperSettings
+
+__all__ = ["METHODS", "OwnComparison", "compare_methods", "label_of"]
+
+METHODS = ("emsco", *RIVALS)
+_THRESHOLDS = (0.35, 0.45, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+_CHANCE = 1.96
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnComparison:
+    """What every method does on the test rows.
+
+    Attributes
+    ----------
+    results : dict of str to MethodResult
+        By method; one that could not be run has a note and no outcome.
+    min_confidence : float
+        Threshold of the methods that can decline to answer.
+    total_cost : float
+        Cost of everything.
+    n_rows : tuple of int
+        Training, validation and test rows.
+    """
+
+    results: dict[str, MethodResult]
+    min_confidence: float
+    total_cost: float
+    n_rows: tuple[int, int, int]
+
+    @property
+    def deployed(self) -> dict[str, Outcome]:
+        """What each method deploys, the most accurate on test rows first."""
+        ran = {name: one.outcomes[0] for name, one in self.results.items() if one.outcomes}
+        return dict(sorted(ran.items(), key=lambda item: -item[1].test.accuracy))
+
+    @property
+    def beaten(self) -> list[tuple[str, str]]:
+        """Pairs of methods of which the second dominates the first on the test rows."""
+        own = self.deployed
+        return [(a, b) for a in own for b in own if own[b].test.dominates(own[a].test)]
+
+    def chance(self, method: str) -> float:
+        """By how much the accuracy of a method may be off, at 95 %, for want of test rows."""
+        test = self.deployed[method].test
+        labelled = max(1.0, test.coverage * self.n_rows[2])
+        return _CHANCE * math.sqrt(test.accuracy * (1 - test.accuracy) / labelled)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            **{name: getattr(self, name) for name in ("min_confidence", "total_cost")},
+            "rows": dict(zip(("train", "validation", "test"), self.n_rows, strict=True)),
+            "methods": {name: one.to_dict() for name, one in self.results.items()},
+            "beaten": [{"method": a, "by": b} for a, b in self.beaten],
+            "summary": self.summary(),
+        }
+
+    def to_markdown(self) -> str:
+        """One table, and what it says."""
+        lines = [
+            f"# Methods on {self.n_rows[2]} test rows",
+            "",
+            "| method | accuracy % | coverage % | cost | of the cost of everything % | setting |",
+            "|---|---|---|---|---|---|",
+        ]
+        for name, outcome in self.deployed.items():
+            test, setting = outcome.test, self.results[name].setting or {}
+            shown = ", ".join(f"{key} {_short(value)}" for key, value in setting.items())
+            lines.append(
+                f"| {label_of(name)} | {100 * test.accuracy:.1f} ± {100 * self.chance(name):.1f} "
+                f"| {100 * test.coverage:.1f} | {test.cost:.4g} "
+                f"| {100 * test.cost / self.total_cost:.1f} | {shown} |"
+            )
+        return "\n".join([*lines, "", *self.summary()])
+
+    def summary(self) -> list[str]:
+        """What was found, in sentences."""
+        if not (own := self.deployed):
+            return ["No method could be run.", *self._left_out()]
+        names = list(own)
+        cheapest = min(names, key=lambda name: own[name].test.cost)
+        widest = max(names, key=lambda name: own[name].test.coverage)
+        rights = {name: own[name].test.coverage * own[name].test.accuracy for name in names}
+        most = max(names, key=rights.__getitem__)
+        lines = [
+            f"Most accurate is {_told(names[0], own)}.",
+            f"Cheapest is {_told(cheapest, own)}; buying everything costs {self.total_cost:g}.",
+            f"Most rows get a label from {_told(widest, own)}.",
+            f"Most rows get the right label from {label_of(most)}: {rights[most]:.1%} of all.",
+        ]
+        losers = dict.fromkeys(a for a, _ in self.beaten)
+        for loser in losers:
+            by = " and ".join(label_of(b) for a, b in self.beaten if a == loser)
+            lines.append(f"{label_of(loser)} is beaten by {by}, as good or better in everything.")
+        free = [label_of(name) for name in names if name not in losers]
+        lines.append(f"Which of the others is best depends on what counts: {', '.join(free)}.")
+        chance = max(self.chance(name) for name in names)
+        lines.append(
+            f"With {self.n_rows[2]} test rows, accuracies that differ by less than about "
+            f"{200 * chance / math.sqrt(2):.0f} points may differ by chance."
+        )
+        return lines + self._left_out()
+
+    def _left_out(self) -> list[str]:
+        return [
+            f"{label_of(name)} was left out: {one.note}"
+            for name, one in self.results.items()
+            if not one.outcomes
+        ]
+
+
+def compare_methods(
+    parts: Parts,
+    min_confidence: float = 0.75,
+    methods: Sequence[str] = METHODS,
+    seed: int = 0,
+    step: int = 1,
+    n_jobs: int | None = -1,
+    report: Report | None = None,
+) -> OwnComparison:
+    """Fit, tune and test every method on the same rows.
+
+    Parameters
+    ----------
+    parts : Parts
+    min_confidence : float
+        What a label must be worth to methods that can decline to answer.
+    methods : sequence of str
+        "emsco" and rivals; see `METHODS`.
+    seed : int
+    step : int
+        Every so many-th setting of each rival's grid, and threshold of EMSCO's, is tried.
+    n_jobs : int or None
+        Processes, as in joblib; results do not depend on it.
+    report : callable, optional
+        Called with the number of methods done, of all, and the name of the last one.
+    """
+    check_number("min_confidence", min_confidence, 0, 1, "(]")
+    for method in methods:
+        check_choice("methods", method, METHODS)
+    workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    jobs = (delayed(_run)(method, parts, min_confidence, seed, step) for method in methods)
+    found: dict[str, MethodResult] = {}
+    for method, result in workers(jobs):
+        found[method] = result
+        if report:
+            report(len(found), len(methods), label_of(method))
+    return OwnComparison(
+        {method: found[method] for method in methods},
+        min_confidence,
+        parts.costs.total,
+        (len(parts.train), len(parts.val), len(parts.test)),
+    )
+
+
+def label_of(method: str) -> str:
+    """What tables and drawings call a method."""
+    return "EMSCO" if method == "emsco" else Contestant(method, "tuned").label
+
+
+def _run(
+    method: str, parts: Parts, min_confidence: float, seed: int, step: int
+) -> tuple[str, MethodResult]:
+    started = perf_counter()
+    try:
+        if method == "emsco":
+            result = _run_emsco(parts, min_confidence, seed, step)
+        else:
+            rival = new_rival(method, parts.costs, min_confidence, seed)
+            result = run_rival(rival, parts, step)
+            if result.setting == {}:  # it has no knob but the threshold
+                result = _over_thresholds(rival, parts, result, step)
+    except EMSCOError as obstacle:
+        result = MethodResult(note=str(obstacle))
+    seconds = perf_counter() - started
+    return method, MethodResult(result.outcomes, result.curve, result.setting, result.note, seconds)
+
+
+def _run_emsco(parts: Parts, min_confidence: float, seed: int, step: int) -> MethodResult:
+    """The balanced design at every threshold; deployed is the one at the threshold asked for."""
+    banks = SplitBanks(parts)
+    n_features = len(parts.costs.names)
+    settings = PaperSettings(default_stages(n_features), 1 / n_features)
+    curve, outcome, note = [], None, ""
+    for threshold in _thresholds(parts, min_confidence, step):
+        rng = np.random.default_rng(seed)
+        found = banks.search("auto", settings, threshold, rng)
+        choice = banks.choose(found, "balanced", threshold)
+        curve.append(Attempt({"min_confidence": threshold}, choice.validation, choice.test))
+        if threshold == min_confidence:
+            outcome, note = Outcome.of(0, choice), found.stop_reason
+    if outcome is None:
+        raise AssertionError("the threshold asked for is one of them")
+    return MethodResult((outcome,), tuple(curve), {"min_confidence": min_confidence}, note)
+
+
+def _over_thresholds(
+    rival: baselines.CostedClassifier, parts: Parts, result: MethodResult, step: int
+) -> MethodResult:
+    """The same result, with the curve of a rival over thresholds."""
+    threshold = rival.get_params()["min_confidence"]
+    grid = [{"min_confidence": one} for one in _thresholds(parts, threshold, step)]
+    train, val, test = (parts.rows(part) for part in ("train", "val", "test"))
+    tuned = baselines.tune(rival, train, val, test=test, grid=grid)
+    curve = tuple(Attempt.of(trial) for trial in tuned.trials)
+    return MethodResult(result.outcomes, curve, {"min_confidence": threshold}, result.note)
+
+
+def _thresholds(parts: Parts, asked: float, step: int) -> list[float]:
+    """Thresholds to try: above that which every row reaches, and the one asked for."""
+    least = 1 / len(np.unique(parts.y))
+    return sorted({asked, *(one for one in _THRESHOLDS[::-step] if one > least)})
+
+
+def _told(name: str, own: dict[str, Outcome]) -> str:
+    test: Objectives = own[name].test
+    return (
+        f"{label_of(name)} ({test.accuracy:.1%} right of the {test.coverage:.1%} of rows that it "
+        f"labels, at a mean cost of {test.cost:.4g})"
+    )
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,181 @@
+"""How contestants stand on a set: means, margins of error, and paired tests over splits."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from emsco._typing import FloatArray
+from emsco.experiments.records import Objectives
+
+__all__ = ["ALPHA", "Duel", "Standing", "duels", "holm", "margin"]
+
+ALPHA = 0.05
+_BETTER = np.array([1.0, 1.0, -1.0])  # coverage and accuracy up, cost down
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """A contestant on the test rows of many splits.
+
+    Attributes
+    ----------
+    splits : tuple of int
+    by_split : ndarray of shape (n_splits, 3)
+        Coverage, accuracy and cost of each split, on average over runs.
+    mean : Objectives
+        On average over splits.
+    margin : Objectives
+        95 % margin of error of that mean, from how much splits differ.
+    run_margin : Objectives
+        95 % margin of error of a split's mean, from how much runs on one split differ, on average
+        over splits: what the paper prints for its one split.
+    n_runs : int
+        Runs on a split.
+    """
+
+    splits: tuple[int, ...]
+    by_split: FloatArray
+    mean: Objectives
+    margin: Objectives
+    run_margin: Objectives
+    n_runs: int
+
+    @classmethod
+    def of(cls, tests: Mapping[int, Sequence[Objectives]]) -> Standing:
+        """From what each run on each split came to."""
+        splits = tuple(sorted(tests))
+        runs = [_table(tests[split]) for split in splits]
+        by_split = np.array([one.mean(axis=0) for one in runs])
+        return cls(
+            splits,
+            by_split,
+            Objectives(*by_split.mean(axis=0).tolist()),
+            Objectives(*margin(by_split).tolist()),
+            Objectives(*np.mean([margin(one) for one in runs], axis=0).tolist()),
+            max(map(len, runs)),
+        )
+
+
+def _table(objectives: Sequence[Objectives]) -> FloatArray:
+    return np.array([[one.coverage, one.accuracy, one.cost] for one in objectives])
+
+
+def margin(table: FloatArray) -> FloatArray:
+    """95 % margins of error of the means of columns, by Student's distribution; 0 for one row."""
+    n = len(table)
+    if n < 2:
+        return np.zeros(table.shape[1])
+    error: FloatArray = table.std(axis=0, ddof=1) / np.sqrt(n)
+    return float(stats.t.ppf(1 - ALPHA / 2, n - 1)) * error
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """Two contestants on the same splits.
+
+    Attributes
+    ----------
+    gains : tuple of float
+        By how much the first is better in coverage, accuracy and cost, on average; below 0 where
+        the second is.
+    p_values : tuple of float
+        Wilcoxon's signed-rank test of each, corrected by Holm's method.
+    n_splits, n_won, n_lost : int
+        Splits that both have, and those where the first dominates the second, and the other way.
+    """
+
+    gains: tuple[float, float, float]
+    p_values: tuple[float, float, float]
+    n_splits: int
+    n_won: int
+    n_lost: int
+
+    @property
+    def better(self) -> tuple[bool, ...]:
+        """Where the first is better beyond chance."""
+        return tuple(g > 0 and p < ALPHA for g, p in zip(self.gains, self.p_values, strict=True))
+
+    @property
+    def worse(self) -> tuple[bool, ...]:
+        """Where it is worse beyond chance."""
+        return tuple(g < 0 and p < ALPHA for g, p in zip(self.gains, self.p_values, strict=True))
+
+    @property
+    def verdict(self) -> str:
+        """Who dominates whom: as good on average in everything, better beyond chance in something.
+
+        Examples
+        --------
+        >>> Duel((0.0, 0.1, 5.0), (1.0, 0.01, 0.2), 10, 4, 0).verdict
+        'dominates'
+        """
+        if any(self.better) and min(self.gains) >= 0:
+            return "dominates"
+        if any(self.worse) and max(self.gains) <= 0:
+            return "is dominated"
+        if any(self.better) and any(self.worse):
+            return "trades"
+        if any(self.better):
+            return "is ahead"
+        return "is behind" if any(self.worse) else "no difference"
+
+
+def duels(first: Standing, others: Sequence[Standing]) -> list[Duel]:
+    """One contestant against each of the others; all their tests are corrected together."""
+    pairs = [_paired(first, other) for other in others]
+    raw = [_p_value(mine[:, i] - their[:, i]) for mine, their in pairs for i in range(3)]
+    corrected = holm(raw).reshape(-1, 3)
+    return [_duel(*pair, values) for pair, values in zip(pairs, corrected, strict=True)]
+
+
+def _paired(first: Standing, second: Standing) -> tuple[FloatArray, FloatArray]:
+    """Objectives of the splits that both have, larger is better."""
+    common = [split for split in first.splits if split in second.splits]
+    mine, their = (
+        one.by_split[[one.splits.index(split) for split in common]] * _BETTER
+        for one in (first, second)
+    )
+    return mine, their
+
+
+def _duel(mine: FloatArray, their: FloatArray, p_values: FloatArray) -> Duel:
+    gains = (mine - their).mean(axis=0) if len(mine) else np.zeros(3)
+    some = (mine != their).any(axis=1)
+    return Duel(
+        gains=tuple(gains.tolist()),
+        p_values=tuple(p_values.tolist()),
+        n_splits=len(mine),
+        n_won=int((some & (mine >= their).all(axis=1)).sum()),
+        n_lost=int((some & (mine <= their).all(axis=1)).sum()),
+    )
+
+
+def _p_value(differences: FloatArray) -> float:
+    """Two-sided, of Wilcoxon's signed-rank test; 1 where nothing differs."""
+    some = differences[differences != 0]
+    if not some.size:
+        return 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that few splits, or ties, make it approximate
+        return float(stats.wilcoxon(some).pvalue)
+
+
+def holm(p_values: Sequence[float]) -> FloatArray:
+    """The same, corrected for being many by Holm's step-down method.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    raw = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(raw, kind="stable")
+    steps = np.maximum.accumulate(raw[order] * np.arange(len(raw), 0, -1))
+    corrected = np.empty_like(raw)
+    corrected[order] = np.minimum(steps, 1.0)
+    return corrected

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from emsco.experiments.records import Objectives
+from emsco.experiments.standings import Standing, duels, holm, margin
+
+
+def standing(table):
+    return Standing.of({i: [Objectives(*row)] for i, row in enumerate(np.asarray(table).tolist())})
+
+
+@pytest.fixture
+def base():
+    rng = np.random.default_rng(0)
+    return np.column_stack([rng.uniform(0.5, 0.7, (10, 2)), rng.uniform(10, 20, 10)])
+
+
+def test_a_standing_averages_runs_first_and_then_splits():
+    runs = {0: [Objectives(1, 0.5, 10), Objectives(1, 0.7, 20)], 1: [Objectives(1, 0.8, 5)] * 2}
+    found = Standing.of(runs)
+    assert found.mean == Objectives(1.0, pytest.approx(0.7), 10.0)
+    assert found.by_split[:, 2].tolist() == [15.0, 5.0]
+    assert found.n_runs == 2
+
+
+def test_margins_are_those_of_students_distribution():
+    table = np.array([[1.0], [2.0], [4.0]])
+    low, high = stats.t.interval(0.95, 2, table.mean(), stats.sem(table[:, 0]))
+    assert margin(table)[0] == pytest.approx((high - low) / 2)
+    assert margin(table[:1]).tolist() == [0.0]
+
+
+def test_one_that_is_better_in_something_on_every_split_dominates(base):
+    better = base + np.array([0, 0.05, -1.0])
+    (duel,) = duels(standing(better), [standing(base)])
+    assert duel.verdict == "dominates"
+    assert (duel.n_won, duel.n_lost, duel.n_splits) == (10, 0, 10)
+    assert duels(standing(base), [standing(better)])[0].verdict == "is dominated"
+
+
+def test_one_that_pays_for_what_it_gains_trades(base):
+    (duel,) = duels(standing(base + np.array([0, 0.05, 3.0])), [standing(base)])
+    assert duel.verdict == "trades"
+    assert duel.gains[1] > 0 > duel.gains[2]
+
+
+def test_equal_ones_do_not_differ(base):
+    (duel,) = duels(standing(base), [standing(base)])
+    assert duel.p_values == (1.0, 1.0, 1.0)
+    assert duel.verdict == "no difference"
+
+
+def test_only_splits_that_both_have_are_paired(base):
+    some = Standing.of({i: [Objectives(*base[i].tolist())] for i in (3, 7)})
+    (duel,) = duels(standing(base), [some])
+    assert duel.n_splits == 2
+    assert duel.gains == (0.0, 0.0, 0.0)
+
+
+def test_p_values_are_scipys_corrected_for_their_number(base):
+    rng = np.random.default_rng(1)
+    other = base + rng.normal(0, 0.03, base.shape)
+    (duel,) = duels(standing(base), [standing(other)])
+    raw = [stats.wilcoxon(base[:, i] - other[:, i]).pvalue for i in range(3)]
+    assert duel.p_values == pytest.approx(holm(raw).tolist())
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_holms_correction_keeps_order_and_lies_between_none_and_bonferronis(p_values):
+    raw, corrected = np.array(p_values), holm(p_values)
+    assert (corrected >= raw).all()
+    assert (corrected <= np.minimum(1, raw * len(raw)) + 1e-12).all()
+    assert (np.diff(corrected[np.argsort(raw, kind="stable")]) >= 0).all()
