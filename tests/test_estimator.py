@@ -340,7 +340,7 @@ def with_value(value):
             {"X": with_value(-np.inf)},
             r"X must be finite, got infinity \(-inf\) in column 'c', row 7",
         ),
-        ({"y": lambda y: y * 0}, r"y must hold two classes, got one class only: 0\."),
+        ({"y": lambda y: y * 0}, r"y must hold two classes or more, got one class only: 0\."),
         ({"y": lambda _: np.linspace(0, 1, 40)}, "Unknown label type: continuous.*hold classes"),
         (
             {"X": lambda _: np.ones((512, 1)), "y": lambda _: np.arange(512) % 256},
