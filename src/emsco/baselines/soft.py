@@ -22,6 +22,7 @@ __all__ = ["Block", "SoftProblem", "SoftTree", "descend", "grow"]
 
 _SMOOTHING = 1e-8  # |x| is sqrt(x² + this), so that gradients exist everywhere
 _MOST_STEPS = 200  # of L-BFGS, in one block
+_LEAST_FALL = 1e-8  # share of the objective below which a step of it is its last
 _MEMORY = 30  # steps that it remembers: many, because corners bend the objective so sharply
 
 
@@ -190,7 +191,7 @@ class Block:
             start,
             jac=True,
             method="L-BFGS-B",
-            options={"maxiter": _MOST_STEPS, "maxcor": _MEMORY},
+            options={"maxiter": _MOST_STEPS, "maxcor": _MEMORY, "ftol": _LEAST_FALL},
         )
         line: FloatArray = found.x
         return line if found.fun <= self(start)[0] else start
