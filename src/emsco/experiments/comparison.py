@@ -12,6 +12,7 @@ from typing import Any
 from emsco.datasets import Dataset, load, paper_split
 from emsco.experiments.methods import (
     CONTESTANTS,
+    EVERY,
     METHODS,
     SEARCHES,
     Contestant,
@@ -50,8 +51,8 @@ class Extent:
         Runs of EMSCO's searches on a split; on Synthetic50, on all splits together.
     generations : int
         Of each run.
-    step : int
-        Every so many-th setting of each rival's grid is tried.
+    most : int
+        Most settings of each rival's grid that are tried.
     """
 
     sets: tuple[str, ...] = SETS
@@ -59,7 +60,7 @@ class Extent:
     splits: int = 10
     runs: int = 50
     generations: int = 150
-    step: int = 1
+    most: int = EVERY
 
     def __post_init__(self) -> None:
         """Refuse what there is not."""
@@ -68,7 +69,7 @@ class Extent:
         for method in self.methods:
             check_choice("methods", method, METHODS)
         check_whole("splits", self.splits, 1, _SPLITS_PER_SEED)
-        for field in ("runs", "generations", "step"):
+        for field in ("runs", "generations", "most"):
             check_whole(field, getattr(self, field), 1)
 
     def jobs(self, seed: int) -> list[ComparisonJob]:
@@ -82,14 +83,14 @@ class Extent:
 
     def _job(self, name: str, split: int, method: str, seed: int) -> ComparisonJob:
         if method not in SEARCHES:
-            return ComparisonJob(name, split, method, seed, step=self.step)
+            return ComparisonJob(name, split, method, seed, most=self.most)
         runs = -(-self.runs // self.splits) if name in _SPREAD else self.runs
         return ComparisonJob(
             name, split, method, seed, 1 if method == "exact" else runs, self.generations
         )
 
 
-QUICK = Extent(sets=("heart", "pima"), splits=2, runs=2, generations=40, step=12)
+QUICK = Extent(sets=("heart", "pima"), splits=2, runs=2, generations=40, most=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,8 @@ class ComparisonJob:
         Of the set where it is made, of the split and of all runs.
     runs, generations : int
         Of one of EMSCO's searches.
-    step : int
-        Every so many-th setting of a rival's grid is tried.
+    most : int
+        Most settings of a rival's grid that are tried.
     """
 
     name: str
@@ -115,7 +116,7 @@ class ComparisonJob:
     seed: int
     runs: int = 1
     generations: int = 1
-    step: int = 1
+    most: int = EVERY
 
     @property
     def title(self) -> str:
@@ -263,5 +264,5 @@ def _run(job: ComparisonJob) -> dict[str, Any]:
     else:
         parts = split_parts(data, job.split, job.seed)
         rival = new_rival(job.method, data.costs, data.min_confidence, job.split)
-        result = run_rival(rival, parts, job.step)
+        result = run_rival(rival, parts, job.most)
     return replace(result, seconds=perf_counter() - started).to_dict()
