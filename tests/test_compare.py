@@ -38,7 +38,7 @@ def result(file):
         patch.setattr(baselines, "FirstColumns", FirstColumns, raising=False)
         patch.setitem(methods.RIVALS, "cstc", "FirstColumns")
         files = FitFiles("health", file, costs=file.parent / "costs.csv")
-        return compare_files(files, methods=METHODS, step=5, n_jobs=1)
+        return compare_files(files, methods=METHODS, most=3, n_jobs=1)
 
 
 def test_a_quarter_tests_and_a_third_of_the_others_choose(file):
@@ -115,7 +115,7 @@ def split_of(X, y, costs):
 
 def test_results_do_not_depend_on_the_processes(file, result):
     files = FitFiles("health", file, costs=file.parent / "costs.csv")
-    again = compare_files(files, methods=("emsco", "cact_lasso"), step=5, n_jobs=2)
+    again = compare_files(files, methods=("emsco", "cact_lasso"), most=3, n_jobs=2)
     for method, found in again.results.items():
         assert found.outcomes == result.results[method].outcomes
 

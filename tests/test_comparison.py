@@ -31,7 +31,7 @@ SMALL = Extent(
     splits=3,
     runs=2,
     generations=5,
-    step=20,
+    most=5,
 )
 PAPERS = Contestant("paper", "fittest")
 

@@ -12,7 +12,7 @@ from emsco.commands import AsJSON, interruptible, make_folder
 
 __all__ = ["compare"]
 
-_QUICK_STEP = 8
+_QUICK = 6
 
 
 def compare(
@@ -53,7 +53,7 @@ def compare(
         typer.Option(help="Column that is no feature, such as an id; repeatable."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help=f"Try one setting in {_QUICK_STEP} of each method.")
+        bool, typer.Option("--quick", help=f"Try {_QUICK} settings of each method.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed; the same gives the same.")] = 0,
     jobs: Annotated[int, typer.Option(help="Processes; -1 is one for each core.")] = -1,
@@ -83,7 +83,7 @@ def compare(
             seed=seed,
             min_confidence=min_confidence,
             methods=tuple(method or METHODS),
-            step=_QUICK_STEP if quick else 1,
+            **({"most": _QUICK} if quick else {}),
             n_jobs=jobs,
             report=progress.job,
         )

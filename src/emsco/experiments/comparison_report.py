@@ -191,7 +191,7 @@ def comparison_markdown(comparison: Comparison) -> str:
     lines += ["", "## Rivals at EMSCO's cost", "", *_equal_table(comparison)]
     lines += ["", "## What the paper claims", "", *_claim_lines(comparison)]
     if notes := comparison.notes:
-        lines += ["", "## Left out", ""]
+        lines += ["", "## Notes", ""]
         lines += [f"- {name}, {method}: {why}" for (name, method), why in notes.items()]
     return "\n".join(lines)
 

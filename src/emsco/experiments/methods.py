@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from emsco.search.paper import PaperSettings
 
 __all__ = [
     "CONTESTANTS",
+    "EVERY",
     "METHODS",
     "RIVALS",
     "SEARCHES",
@@ -30,6 +31,7 @@ __all__ = [
     "new_rival",
     "run_rival",
     "run_searches",
+    "spread",
 ]
 
 SEARCHES = ("paper", "evolution", "exact")
@@ -51,6 +53,9 @@ _LABELS = {
     "cost_aware_boosting": "CEGB",
 }
 _TUNED = "tuned"
+EVERY = 10**6  # settings: more than any grid has
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,15 +230,27 @@ def new_rival(
     return made
 
 
+def spread(items: Sequence[T], most: int) -> list[T]:
+    """At most so many of the items, evenly from the first to the last.
+
+    Examples
+    --------
+    >>> spread("abcdefg", 3)
+    ['a', 'd', 'g']
+    """
+    places = np.linspace(0, len(items) - 1, min(most, len(items)))
+    return [items[round(place)] for place in places.tolist()]
+
+
 def run_rival(
-    rival: CostedClassifier, parts: Parts, step: int = 1, n_jobs: int = 1
+    rival: CostedClassifier, parts: Parts, most: int = EVERY, n_jobs: int = 1
 ) -> MethodResult:
     """A rival tuned on the validation rows, and tested.
 
-    `step` thins its grid: every so many-th setting is tried.
+    Of its grid at most `most` settings are tried, from the first to the last.
     """
     train, val, test = (parts.rows(part) for part in ("train", "val", "test"))
-    grid = rival.grid(parts.costs, len(parts.train))[::step]
+    grid = spread(rival.grid(parts.costs, len(parts.train)), most)
     tuned = baselines.tune(rival, train, val, test=test, grid=grid, n_jobs=n_jobs)
     best = Attempt.of(tuned.best)
     return MethodResult(

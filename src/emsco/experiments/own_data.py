@@ -14,6 +14,7 @@ from joblib import Parallel, delayed
 from emsco import baselines
 from emsco.errors import EMSCOError
 from emsco.experiments.methods import (
+    EVERY,
     RIVALS,
     Attempt,
     Contestant,
@@ -21,6 +22,7 @@ from emsco.experiments.methods import (
     Outcome,
     new_rival,
     run_rival,
+    spread,
 )
 from emsco.experiments.records import Objectives, Report
 from emsco.experiments.searching import Parts, SplitBanks, default_stages
@@ -142,7 +144,7 @@ def compare_methods(
     min_confidence: float = 0.75,
     methods: Sequence[str] = METHODS,
     seed: int = 0,
-    step: int = 1,
+    most: int = EVERY,
     n_jobs: int | None = -1,
     report: Report | None = None,
 ) -> OwnComparison:
@@ -156,8 +158,8 @@ def compare_methods(
     methods : sequence of str
         "emsco" and rivals; see `METHODS`.
     seed : int
-    step : int
-        Every so many-th setting of each rival's grid, and threshold of EMSCO's, is tried.
+    most : int
+        Most settings of each rival's grid, and thresholds of EMSCO, that are tried.
     n_jobs : int or None
         Processes, as in joblib; results do not depend on it.
     report : callable, optional
@@ -167,7 +169,7 @@ def compare_methods(
     for method in methods:
         check_choice("methods", method, METHODS)
     workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    jobs = (delayed(_run)(method, parts, min_confidence, seed, step) for method in methods)
+    jobs = (delayed(_run)(method, parts, min_confidence, seed, most) for method in methods)
     found: dict[str, MethodResult] = {}
     for method, result in workers(jobs):
         found[method] = result
@@ -187,30 +189,30 @@ def label_of(method: str) -> str:
 
 
 def _run(
-    method: str, parts: Parts, min_confidence: float, seed: int, step: int
+    method: str, parts: Parts, min_confidence: float, seed: int, most: int
 ) -> tuple[str, MethodResult]:
     started = perf_counter()
     try:
         if method == "emsco":
-            result = _run_emsco(parts, min_confidence, seed, step)
+            result = _run_emsco(parts, min_confidence, seed, most)
         else:
             rival = new_rival(method, parts.costs, min_confidence, seed)
-            result = run_rival(rival, parts, step)
+            result = run_rival(rival, parts, most)
             if result.setting == {}:  # it has no knob but the threshold
-                result = _over_thresholds(rival, parts, result, step)
+                result = _over_thresholds(rival, parts, result, most)
     except EMSCOError as obstacle:
         result = MethodResult(note=str(obstacle))
     seconds = perf_counter() - started
     return method, MethodResult(result.outcomes, result.curve, result.setting, result.note, seconds)
 
 
-def _run_emsco(parts: Parts, min_confidence: float, seed: int, step: int) -> MethodResult:
+def _run_emsco(parts: Parts, min_confidence: float, seed: int, most: int) -> MethodResult:
     """The balanced design at every threshold; deployed is the one at the threshold asked for."""
     banks = SplitBanks(parts)
     n_features = len(parts.costs.names)
     settings = PaperSettings(default_stages(n_features), 1 / n_features)
     curve, outcome, note = [], None, ""
-    for threshold in _thresholds(parts, min_confidence, step):
+    for threshold in _thresholds(parts, min_confidence, most):
         rng = np.random.default_rng(seed)
         found = banks.search("auto", settings, threshold, rng)
         choice = banks.choose(found, "balanced", threshold)
@@ -223,21 +225,21 @@ def _run_emsco(parts: Parts, min_confidence: float, seed: int, step: int) -> Met
 
 
 def _over_thresholds(
-    rival: baselines.CostedClassifier, parts: Parts, result: MethodResult, step: int
+    rival: baselines.CostedClassifier, parts: Parts, result: MethodResult, most: int
 ) -> MethodResult:
     """The same result, with the curve of a rival over thresholds."""
     threshold = rival.get_params()["min_confidence"]
-    grid = [{"min_confidence": one} for one in _thresholds(parts, threshold, step)]
+    grid = [{"min_confidence": one} for one in _thresholds(parts, threshold, most)]
     train, val, test = (parts.rows(part) for part in ("train", "val", "test"))
     tuned = baselines.tune(rival, train, val, test=test, grid=grid)
     curve = tuple(Attempt.of(trial) for trial in tuned.trials)
     return MethodResult(result.outcomes, curve, {"min_confidence": threshold}, result.note)
 
 
-def _thresholds(parts: Parts, asked: float, step: int) -> list[float]:
+def _thresholds(parts: Parts, asked: float, most: int) -> list[float]:
     """Thresholds to try: above that which every row reaches, and the one asked for."""
     least = 1 / len(np.unique(parts.y))
-    return sorted({asked, *(one for one in _THRESHOLDS[::-step] if one > least)})
+    return sorted({asked, *spread([one for one in _THRESHOLDS if one > least], most)})
 
 
 def _told(name: str, own: dict[str, Outcome]) -> str:

@@ -24,6 +24,7 @@ __all__ = ["RULES", "Choice", "Parts", "SplitBanks", "default_stages"]
 
 RULES = ("fittest", "balanced")
 _MEMORY = 2**29
+_PROOF_MEMORY = 2**31  # that kinds of chains may take while a front is proven
 
 
 def default_stages(n_features: int) -> int:
@@ -99,7 +100,7 @@ class SplitBanks:
             self._costs.costs,
             seconds_per_fit=self._val.engine.seconds_per_fit() if may_prove else 0.0,
             capacity=self._val.capacity,
-            memory_limit=_MEMORY,
+            memory_limit=_PROOF_MEMORY,
             n_jobs=self._n_jobs,
         )
         plan = plan_search(search, problem, settings, time_limit)
