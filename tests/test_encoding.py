@@ -64,7 +64,6 @@ def test_a_category_is_an_input_each_and_a_truth_value_is_0_or_1(frame):
     assert encoding.kinds == {"age": "number", "colour": "category", "ill": "truth"}
     assert encoding.input_feature.tolist() == [0, 1, 1, 2]
     assert encoding.n_inputs == 4
-    assert not encoding.is_plain
     same(encoding.rows(table), ROWS)
 
 
@@ -133,7 +132,6 @@ def test_truth_values_with_gaps_are_truth_values(table):
 def test_an_array_of_numbers_is_not_copied():
     X = np.arange(12.0).reshape(4, 3)
     encoding = learn(X)
-    assert encoding.is_plain
     assert encoding.rows(X) is X
     same(encoding.rows(X.astype(bool)), X.astype(bool))
 
@@ -454,14 +452,6 @@ def test_features_alone_have_an_encoding_of_their_own():
     same(part.rows(table[["ill", "colour"]]), rows[:, encoding.places(["look"])])
     turned = encoding.only(["look", "age"])
     same(turned.rows(table), rows[:, encoding.places(["look", "age"])])
-
-
-def test_numbers_without_gaps_are_a_plain_encoding():
-    costs = costs_of(["a", "b", "c"], {"ac": ["a", "c"]})
-    encoding = Encoding.plain(costs)
-    assert encoding.is_plain
-    assert encoding.codes == Encoding.learn(np.ones((1, 3)), costs).codes
-    assert encoding.input_feature.tolist() == [0, 1, 0]
 
 
 # What a source answers

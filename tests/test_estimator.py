@@ -47,7 +47,12 @@ def table(small_problem):
 
 @pytest.mark.filterwarnings("ignore:no design accepts")  # some checks fit pure noise
 @pytest.mark.filterwarnings("ignore:class 3 has one row")  # and some round it to make labels
-@parametrize_with_checks([quick(min_confidence=0.51)])
+@parametrize_with_checks(
+    [
+        quick(min_confidence=0.51),
+        quick(min_confidence=0.51, gaps="impute", allow_exclusion=True, evaluation_cost=0.1),
+    ]
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

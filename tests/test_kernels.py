@@ -783,11 +783,6 @@ class TestProbabilities:
         found = models.probabilities(X, mean, inverse, 0)
         np.testing.assert_allclose(found, (shares / shares.sum(axis=0)).T, rtol=1e-12, atol=1e-15)
 
-    def test_the_exponential_is_accurate_to_the_last_place_or_two(self):
-        for x in np.linspace(0, 690, 501):
-            exact = float(np.exp(-np.longdouble(x)))
-            assert abs(deciding.exp_of_minus(x) - exact) <= 2 * np.spacing(exact)
-
 
 def random_keys(n_keys, n_words, seed=6):
     """Rows of words, many of them equal, which differ in one word or in many."""

@@ -47,11 +47,16 @@ def test_a_classifier_is_made_from_its_text():
     assert isinstance(parse_estimator(" GaussianNB "), GaussianNB)
 
 
+def test_pipelines_and_classifiers_within_others_are_made():
+    found = parse_estimator("make_pipeline(StandardScaler(), KNeighborsClassifier(n_neighbors=3))")
+    assert found.steps[1][1].n_neighbors == 3
+    inner = parse_estimator("CalibratedClassifierCV(SVC(C=2.0), ensemble=False)").estimator
+    assert inner.C == 2.0
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "Ridge()",
-        "RandomForestClassifier(7)",
         "RandomForestClassifier(**{'n_estimators': 7})",
         "RandomForestClassifier(n_trees=7)",
         "RandomForestClassifier(n_estimators=len('abc'))",

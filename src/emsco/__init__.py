@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from emsco.cascade import Cascade, Case, CaseDecision, Decisions, Evaluation, ExitReport
+from emsco.constraints import Constraints
 from emsco.costs import FeatureCosts
 from emsco.design import Design
 from emsco.errors import (
@@ -17,6 +18,7 @@ from emsco.errors import (
     ParameterError,
 )
 from emsco.front import ParetoFront, ParetoPoint
+from emsco.reliability import Reliability
 
 if TYPE_CHECKING:
     from emsco.estimator import EMSCOClassifier, Generation
@@ -26,6 +28,7 @@ __all__ = [
     "Case",
     "CaseDecision",
     "CheckpointError",
+    "Constraints",
     "CostsError",
     "DataError",
     "Decisions",
@@ -42,6 +45,7 @@ __all__ = [
     "ParameterError",
     "ParetoFront",
     "ParetoPoint",
+    "Reliability",
 ]
 
 _NEED_SCIKIT_LEARN = ("EMSCOClassifier", "Generation")

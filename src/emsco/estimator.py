@@ -58,7 +58,8 @@ class EMSCOClassifier(TableClassifier):
         A row leaves at the first stage whose largest class probability is at least this; a dict
         has a threshold for each label, and that of the likeliest class counts.
     max_stages : int or None
-        Most stages of a design; None: half the features, at least 1 and at most 10.
+        Most stages of a design; None: half the features (those that must stay together as one),
+        at least 1 and at most 10.
     search : {"auto", "exact", "evolution", "paper"}
         "exact" proves the whole front, "evolution" looks for it among population_size times
         generations designs, "paper" is the loop of Hamilton & Fulp (2022). "auto" is "exact"
@@ -91,7 +92,7 @@ class EMSCOClassifier(TableClassifier):
     evaluation_cost : float or None
         Cost of running a stage at all, added to what its features cost; None: that of `costs`
         where it is a `FeatureCosts`, else 0.
-    constraints : dict or None
+    constraints : dict, Constraints or None
         What every design must obey: ``first`` (features that the first stage buys), ``together``
         (lists of features that one stage buys), ``max_mean_cost`` and ``max_worst_cost`` (most
         that a row may cost on average, and at worst).
@@ -99,7 +100,8 @@ class EMSCOClassifier(TableClassifier):
         The paper's |G|, max_iter and g. For "evolution": designs scored in a generation,
         generations, and how many of them may leave the front as it is.
     mutation_rate, crossover_rate, elite_fraction, stage_bias, epsilon, growth
-        The paper's m̂ (None: 1 / n_features), r̂, b, β, ε and inc, for "paper" alone.
+        The paper's m̂ (None: 1 / n, what must stay together counting as one), r̂, b, β, ε and inc,
+        for "paper" alone.
     memory_limit : int or str
         Most memory that fitted subsets may take, coefficients and bits together, such as
         "1GiB"; an exact search may take as much again for the bits of all subsets, and once more
@@ -309,9 +311,16 @@ class EMSCOClassifier(TableClassifier):
         """Coverage, accuracy and cost on labelled rows; rows, accuracy and cost per exit."""
         return self._fitted_cascade.evaluate(self._check_new_rows(X), y, sample_weight)
 
-    def reliability(self, X: Any, y: ArrayLike, n_bins: int = 10) -> tuple[Reliability, ...]:
+    def reliability(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        n_bins: int = 10,
+    ) -> tuple[Reliability, ...]:
         """How honest each stage's confidence is, on the labelled rows that reach it."""
-        return self._fitted_cascade.reliability(self._check_new_rows(X), y, n_bins)
+        rows = self._check_new_rows(X)
+        return self._fitted_cascade.reliability(rows, y, sample_weight, n_bins)
 
     def predict(self, X: ArrayLike) -> AnyArray:
         """A class for every row: the best guess of the last stage that saw it, even if rejected."""

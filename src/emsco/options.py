@@ -52,36 +52,50 @@ def _texts(label: Any) -> set[str]:
 
 
 def parse_estimator(text: str) -> Any:
-    """A classifier of scikit-learn as one would write it, its parameters plain values.
+    """A classifier or pipeline of scikit-learn as one would write it, with plain parameters.
 
-    Nothing is executed: the name is looked up among scikit-learn's classifiers.
+    Nothing is executed: names are looked up among scikit-learn's estimators.
 
     Examples
     --------
     >>> parse_estimator("RandomForestClassifier(n_estimators=50)")
     RandomForestClassifier(n_estimators=50)
+    >>> parse_estimator("make_pipeline(StandardScaler(), KNeighborsClassifier())").steps[1][0]
+    'kneighborsclassifier'
     """
-    from sklearn.utils import all_estimators
-
     rule = (
         "--estimator must be a classifier of scikit-learn with plain parameters, such as "
-        "'RandomForestClassifier(n_estimators=50)'"
+        "'RandomForestClassifier(n_estimators=50)' or 'make_pipeline(StandardScaler(), SVC())'"
     )
     try:
-        call = ast.parse(text.strip(), mode="eval").body
-        if isinstance(call, ast.Name):
-            call = ast.Call(call, [], [])
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
-            raise ValueError("it is something else")
-        if any(word.arg is None for word in call.keywords):
-            raise ValueError("it has parameters without names")
-        values = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+        made = _made(ast.parse(text.strip(), mode="eval").body, _estimators())
     except (SyntaxError, ValueError):
         raise ParameterError(f"{rule}, got {text!r}.") from None
-    known = dict(all_estimators("classifier"))
-    if call.func.id not in known:
-        raise ParameterError(f"{rule}, got {call.func.id!r}, which is none.")
-    try:
-        return known[call.func.id](**values)
+    except LookupError as error:
+        raise ParameterError(f"{rule}, got {error.args[0]!r}, which is none.") from None
     except TypeError as error:
         raise ParameterError(f"{rule}, got {text!r} ({error}).") from None
+    if not hasattr(made, "fit"):
+        raise ParameterError(f"{rule}, got {text!r}.")
+    return made
+
+
+def _estimators() -> dict[str, Any]:
+    from sklearn.pipeline import make_pipeline
+    from sklearn.utils import all_estimators
+
+    return {"make_pipeline": make_pipeline, **dict(all_estimators())}
+
+
+def _made(node: ast.expr, known: dict[str, Any]) -> Any:
+    """The estimator or plain value that an expression stands for."""
+    if isinstance(node, ast.Name):
+        node = ast.Call(node, [], [])
+    if not isinstance(node, ast.Call):
+        return ast.literal_eval(node)
+    named = {word.arg: _made(word.value, known) for word in node.keywords if word.arg is not None}
+    if not isinstance(node.func, ast.Name) or len(named) < len(node.keywords):
+        raise ValueError("it is something else")
+    if node.func.id not in known:
+        raise LookupError(node.func.id)
+    return known[node.func.id](*(_made(one, known) for one in node.args), **named)

@@ -164,7 +164,7 @@ class Scores:
 
     @cached_property
     def cost(self) -> FloatArray:
-        """Mean over all rows, rejected ones included, of what was bought for them."""
+        """Mean over all rows, rejected ones included, of what their stages have cost."""
         return self.spent / (self.per_one * self.n_rows)
 
 

@@ -80,7 +80,7 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
     saved = 1 - counts.cost / counts.cost_of_everything if counts.cost_of_everything else 0.0
     table = Table(
         title=f"{counts.n_rows:,} rows: {counts.n_accepted / n_rows:.1%} with a label",
-        caption=f"Mean cost {counts.cost / n_rows:.4g}, {saved:.0%} less than buying everything.",
+        caption=f"Mean cost {counts.cost / n_rows:.4g}, {_than_everything(saved)}.",
         title_justify="left",
         caption_justify="left",
         box=SIMPLE_HEAD,
@@ -97,6 +97,11 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
     share, cost = f"{rejected / n_rows:.1%}", cascade.stage_costs[-1]
     table.add_row("rejected", f"{rejected:,}", share, f"{cost:g}", "")
     return table
+
+
+def _than_everything(saved: float) -> str:
+    """A share of what everything costs, saved or, with evaluation costs, spent on top."""
+    return f"{abs(saved):.0%} {'less' if saved >= 0 else 'more'} than buying everything"
 
 
 def cascade_drawing(cascade: Cascade, evaluation: Evaluation) -> RenderableType:

@@ -37,7 +37,7 @@ class CaseDecision:
     stage : int
         How many stages have been passed.
     cost : float
-        What was bought so far.
+        What the stages passed have cost.
     reason : str
         Why it has ended, or what it waits for.
     """

@@ -106,7 +106,13 @@ class Cascade:
             self.stages.costs,
         )
 
-    def reliability(self, X: ArrayLike, y: ArrayLike, n_bins: int = 10) -> tuple[Reliability, ...]:
+    def reliability(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        n_bins: int = 10,
+    ) -> tuple[Reliability, ...]:
         """How honest each stage's confidence is, on the labelled rows that reach it.
 
         Rows are put into bins by their confidence at the stage, whether or not they leave there;
@@ -114,13 +120,19 @@ class Cascade:
         """
         rows, records = self.encoding.rows(X), []
         truth = check_truth(y, self.classes, len(rows))
+        weights = check_weights(sample_weight, len(rows))
         left = np.arange(len(rows))
         for j in range(self.n_stages):
             stage, winner, confidence = self.stages.judge(rows[left], j, j + 1)
             right = self.classes[winner] == truth[left]
             records.append(
                 reliability_of(
-                    confidence, right, n_bins=n_bins, lowest=1 / len(self.classes), stage=j + 1
+                    confidence,
+                    right,
+                    None if weights is None else weights[left],
+                    n_bins,
+                    lowest=1 / len(self.classes),
+                    stage=j + 1,
                 )
             )
             left = left[stage != j]
@@ -184,8 +196,9 @@ class Cascade:
         acquire : callable
             ``acquire(names, ids)`` is asked, stage by stage, for the stage's features of the rows
             that are still undecided. It returns a table with a row per id: a 2-D array with
-            columns as names, a data frame, or a mapping of names to values. A row without a
-            number (None, NaN) is rejected; the others go on.
+            columns as names, a data frame, or a mapping of names to values. A row that lacks a
+            value (None, NaN) is rejected, and the others go on, unless the cascade was fitted to
+            impute gaps or to skip stages.
         budget : float, optional
             Most that may be spent on a row; a stage that would pass it is not bought.
         batch_size : int, optional

@@ -35,7 +35,7 @@ class Decisions:
     stage : ndarray of int
         The last stage that saw the row, from 1.
     cost : ndarray of float
-        What was bought for the row.
+        What the stages that the row has passed cost.
     reasons : ndarray of str, optional
         Why each row ended as it did, where features were bought on demand. A row whose features
         could not be had has the stage that saw it last, or stage 0 and no confidence (NaN).

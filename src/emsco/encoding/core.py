@@ -98,12 +98,6 @@ class Encoding:
         encoding = Encoding(codes, costs.names, features, gaps)
         return encoding if gaps == "refuse" else encoding._learn_gaps(table, what)
 
-    @classmethod
-    def plain(cls, costs: FeatureCosts) -> Self:
-        """The encoding of a table of numbers without gaps."""
-        features = tuple(costs.column_features(costs.table).tolist())
-        return cls(tuple(map(ColumnCode, costs.table)), costs.names, features)
-
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """Names of the table's columns, in order."""
@@ -142,11 +136,6 @@ class Encoding:
         features: IntArray = np.repeat(np.array(self.feature_of, dtype=np.int64), widths)
         features.setflags(write=False)
         return features
-
-    @cached_property
-    def is_plain(self) -> bool:
-        """Whether each column is one input just as it is, and nothing may be missing."""
-        return self.gaps == "refuse" and self._are_numbers
 
     def rows(self, table: Any, first_row: int = 0, what: str = "X") -> FloatArray:
         """The inputs of a table's rows, shape (n_rows, n_inputs); NaN for gaps, where they may be.

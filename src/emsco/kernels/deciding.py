@@ -62,12 +62,6 @@ def confidence_of(logit):
     return _confidence(logit)
 
 
-@kernel()
-def exp_of_minus(x):
-    """e⁻ˣ for x ≥ 0, as the other kernels have it."""
-    return _exp_of_minus(x)
-
-
 @helper()
 def _logit_bounds(min_confidence):
     """Sizes of a logit below which no row is sure, and above which every row is.
