@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from emsco.commands import INTERRUPTED, AsJSON, interruptible, print_json
+from emsco.commands import (
+    INTERRUPTED,
+    AsJSON,
+    LabelledFile,
+    Target,
+    interruptible,
+    print_json,
+)
 from emsco.commands.compare import compare
 from emsco.commands.reproduce import reproduce
 
@@ -94,7 +101,7 @@ def demo(
         return
     from rich.console import Console
 
-    from emsco.terminal import cascade_drawing, comparison_table, front_table
+    from emsco.terminal import cascade_drawing, comparison_table, front_table, than_everything
 
     classifier = result.classifier
     console = Console()
@@ -105,21 +112,16 @@ def demo(
     console.print()
     console.print(comparison_table(result.test, result.everything))
     saved = 1 - result.test.cost / result.everything.cost
-    console.print(f"The cascade spends {saved:.0%} less than buying everything.")
+    console.print(f"The cascade spends {than_everything(saved)}.")
     if classifier.stop_reason_.startswith("interrupted"):
         raise typer.Exit(INTERRUPTED)
 
 
 @app.command()
 def fit(
-    data: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="DATA", help="CSV or Parquet file with features and labels.", show_default=False
-        ),
-    ] = None,
+    data: LabelledFile = None,
     *,
-    target: Annotated[str, typer.Option(help="Column with the labels; all others are features.")],
+    target: Target,
     out: Annotated[Path, typer.Option(help="New folder for what is found, the RUN.")],
     costs: Annotated[
         Path | None,

@@ -18,6 +18,7 @@ import numpy as np
 from emsco._typing import AnyArray, Kind
 from emsco.errors import DataError, FileError
 from emsco.files import PathLike, writing_atomically
+from emsco.words import first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -212,7 +213,7 @@ def write_table(path: PathLike) -> Iterator[TableWriter]:
             f"{path} must be a file that can be written ({error.strerror or error})."
         ) from error
     except pa.ArrowException as error:
-        raise FileError(f"{path} must be able to hold the table: {_first_line(error)}.") from None
+        raise FileError(f"{path} must be able to hold the table: {first_line(error)}.") from None
 
 
 def _compressed(path: PathLike, file: IO[bytes]) -> AbstractContextManager[Any]:
@@ -241,7 +242,7 @@ def _readable(path: PathLike) -> Iterator[str]:
             raise FileError(f"{path} must be a file that can be read, got a folder.")
         yield kind
     except OSError as error:
-        why = os.strerror(error.errno) if error.errno else _first_line(error)
+        why = os.strerror(error.errno) if error.errno else first_line(error)
         raise FileError(f"{path} must be a file that can be read ({why}).") from None
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise DataError(_what_is_bad(path, error)) from None
@@ -261,7 +262,7 @@ def _what_is_bad(path: PathLike, error: Exception) -> str:
         row = _first_row(path, lambda cells: len(cells) != n_columns)
         where = f" in row {row}" if row else ""
         return f"{path} must have {n_columns} values in every row, got {found[2]}{where}."
-    return f"{path} must be a whole table: {_first_line(error)}."
+    return f"{path} must be a whole table: {first_line(error)}."
 
 
 def _first_row(path: PathLike, is_meant: Callable[[list[str]], bool]) -> int | None:
@@ -276,10 +277,6 @@ def _first_row(path: PathLike, is_meant: Callable[[list[str]], bool]) -> int | N
             if is_meant(cells):
                 return row
     return None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
 
 
 def _read_whole(

@@ -80,7 +80,7 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
     saved = 1 - counts.cost / counts.cost_of_everything if counts.cost_of_everything else 0.0
     table = Table(
         title=f"{counts.n_rows:,} rows: {counts.n_accepted / n_rows:.1%} with a label",
-        caption=f"Mean cost {counts.cost / n_rows:.4g}, {_than_everything(saved)}.",
+        caption=f"Mean cost {counts.cost / n_rows:.4g}, {than_everything(saved)}.",
         title_justify="left",
         caption_justify="left",
         box=SIMPLE_HEAD,
@@ -99,7 +99,7 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
     return table
 
 
-def _than_everything(saved: float) -> str:
+def than_everything(saved: float) -> str:
     """A share of what everything costs, saved or, with evaluation costs, spent on top."""
     return f"{abs(saved):.0%} {'less' if saved >= 0 else 'more'} than buying everything"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["brief", "shorten", "some"]
+__all__ = ["brief", "first_line", "shorten", "some"]
 
 
 def shorten(text: str, width: int) -> str:
@@ -23,6 +23,11 @@ def brief(value: object, width: int = 60) -> str:
     if isinstance(value, str):
         return repr(shorten(value, width))
     return shorten(" ".join(repr(value).split()), width)
+
+
+def first_line(error: Exception) -> str:
+    """What an error says first, or what it is called where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def some(names: Sequence[object], most: int = 5) -> str:

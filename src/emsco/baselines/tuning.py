@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from emsco.baselines.base import CostedClassifier
 from emsco.cascade import Evaluation
 from emsco.costs import FeatureCosts
 from emsco.errors import ParameterError
+from emsco.pareto import balanced_length
 
 __all__ = ["Trial", "TunedRival", "tune"]
 
@@ -143,8 +143,8 @@ def _trial(
     settings: dict[str, Any], fitted: CostedClassifier, val: Rows, test: Rows | None
 ) -> Trial:
     found = fitted.evaluate(*val)
-    saved = 1 - found.cost / fitted.costs_.total
-    score = math.hypot(found.coverage, found.accuracy, saved)
+    total = fitted.costs_.total
+    score = float(balanced_length(found.coverage, found.accuracy, found.cost, total))
     return Trial(settings, found, score, None if test is None else fitted.evaluate(*test))
 
 

@@ -120,8 +120,7 @@ class LinearClassifiers:
 
     def filled(self, rows: FloatArray) -> FloatArray:
         """Rows with the mean in place of gaps."""
-        gaps = np.isnan(rows)
-        return np.where(gaps, self.scaling.mean, rows) if gaps.any() else rows
+        return self.scaling.filled(rows)
 
     @property
     def untrusted_types(self) -> list[str]:

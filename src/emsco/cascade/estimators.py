@@ -18,6 +18,7 @@ from emsco.errors import EMSCOError, FileError, ParameterError
 from emsco.files import Fields
 from emsco.rows import LARGEST
 from emsco.subsets.fitted import StageEstimator
+from emsco.words import first_line
 
 __all__ = [
     "estimator_text",
@@ -48,7 +49,7 @@ def estimator_text(estimator: Any) -> str:
     except Exception as error:  # whatever skops makes of a stranger's object
         raise FileError(
             f"estimator must be one that skops can write and read to be saved, got "
-            f"{type(estimator).__name__} ({_first_line(error)})."
+            f"{type(estimator).__name__} ({first_line(error)})."
         ) from error
     return f"scikit-learn={version('scikit-learn')};base64,{base64.b64encode(content).decode()}"
 
@@ -83,7 +84,7 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
     try:
         found = set(skops.get_untrusted_types(data=content))
     except Exception as error:  # whatever zipfile, JSON and skops make of damaged bytes
-        raise _damaged(where, _first_line(error)) from error
+        raise _damaged(where, first_line(error)) from error
     if unknown := sorted(found - set(trusted)):
         raise FileError(
             f"{where} must hold trusted types only, got {', '.join(unknown)}; where you trust "
@@ -95,7 +96,7 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
         try:
             return skops.loads(content, trusted=sorted(found))
         except Exception as error:  # the same
-            raise _damaged(where, _first_line(error)) from error
+            raise _damaged(where, first_line(error)) from error
 
 
 def untrusted_types(stage: StageEstimator) -> list[str]:
@@ -159,7 +160,7 @@ def _content(text: str, where: str) -> bytes:
         with zipfile.ZipFile(io.BytesIO(content)) as members:
             size = sum(member.file_size for member in members.infolist())
     except Exception as error:  # whatever base64 and zipfile make of damaged text
-        raise _damaged(where, _first_line(error)) from error
+        raise _damaged(where, first_line(error)) from error
     if size > _LARGEST_CONTENT:
         raise FileError(
             f"an estimator in {where} must be at most {_LARGEST_CONTENT:,} bytes, got {size:,}."
@@ -188,10 +189,6 @@ def _skops() -> Any:
     except ModuleNotFoundError:
         raise EMSCOError("skops must be installed for this: pip install skops") from None
     return skops.io
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def _damaged(where: str, why: str) -> FileError:

@@ -10,11 +10,26 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["INTERRUPTED", "AsJSON", "interruptible", "make_folder", "print_json"]
+__all__ = [
+    "INTERRUPTED",
+    "AsJSON",
+    "LabelledFile",
+    "Target",
+    "interruptible",
+    "make_folder",
+    "print_json",
+]
 
 INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C has ended
 
 AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+LabelledFile = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="DATA", help="CSV or Parquet file with features and labels.", show_default=False
+    ),
+]
+Target = Annotated[str, typer.Option(help="Column with the labels; all others are features.")]
 
 
 @contextmanager

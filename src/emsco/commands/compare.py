@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from emsco.commands import AsJSON, interruptible, make_folder
+from emsco.commands import AsJSON, LabelledFile, Target, interruptible, make_folder
 
 __all__ = ["compare"]
 
@@ -16,14 +16,9 @@ _QUICK = 6
 
 
 def compare(
-    data: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="DATA", help="CSV or Parquet file with features and labels.", show_default=False
-        ),
-    ] = None,
+    data: LabelledFile = None,
     *,
-    target: Annotated[str, typer.Option(help="Column with the labels; all others are features.")],
+    target: Target,
     out: Annotated[
         Path, typer.Option(help="Folder for the table (Markdown, JSON) and the picture (PNG, SVG).")
     ] = Path("comparison"),

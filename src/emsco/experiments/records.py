@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from joblib import Parallel, delayed
 from emsco.cascade import Evaluation
 from emsco.errors import FileError
 from emsco.files import Fields, read_document, write_document
+from emsco.pareto import balanced_length
 from emsco.scoring import Scores
 
 __all__ = ["Job", "Objectives", "Report", "ResultStore", "run_jobs"]
@@ -56,8 +56,7 @@ class Objectives:
         >>> Objectives(coverage=0.6, accuracy=0.8, cost=10.0).balanced(10.0)
         1.0
         """
-        saved = max(0.0, 1 - self.cost / total_cost)
-        return math.sqrt(self.coverage**2 + self.accuracy**2 + saved**2)
+        return float(balanced_length(self.coverage, self.accuracy, self.cost, total_cost))
 
     def dominates(self, other: Objectives) -> bool:
         """Whether it is at least as good in all three, and better in one."""

@@ -62,10 +62,10 @@ class CalibratedFits:
             weights=weights,
             class_weights=class_weights,
         )
-        self._calibrating = self._filled(X[calibrating])
+        self._calibrating = self.scaling.filled(X[calibrating])
         self._truth = labels[calibrating]
         self._weights = None if weights is None else weights[calibrating]
-        self._held_out = self._filled(X[held_out])
+        self._held_out = self.scaling.filled(X[held_out])
 
     @property
     def scaling(self) -> Scaling:
@@ -105,10 +105,6 @@ class CalibratedFits:
     def _calibrator(self, models: Models, m: int) -> Calibrator:
         said = self._probabilities(models, m, self._calibrating)
         return Calibrator.learn(self._kind, said, self._truth, self._weights)
-
-    def _filled(self, rows: FloatArray) -> FloatArray:
-        """Rows with the mean in place of gaps."""
-        return np.where(np.isnan(rows), self._split.scaling.mean, rows)
 
     def _probabilities(self, models: Models, m: int, rows: FloatArray) -> FloatArray:
         return models.probabilities(rows, self.scaling.mean, self.scaling.inverse, m)

@@ -62,6 +62,11 @@ class Scaling:
         """What centred values are multiplied by, here and wherever rows are decided."""
         return 1.0 / self.deviation
 
+    def filled(self, rows: FloatArray) -> FloatArray:
+        """Rows with the mean in place of gaps; as they are where there are none."""
+        gaps = np.isnan(rows)
+        return np.where(gaps, self.mean, rows) if gaps.any() else rows
+
     def columns(self, X: FloatArray) -> FloatArray:
         """X standardised, as inputs × rows below a line of ones for the intercept.
 
