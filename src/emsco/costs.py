@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._typing import FloatArray, IntArray
+from emsco._typing import BoolArray, FloatArray, IntArray
 from emsco.cost_files import parse_costs
 from emsco.errors import CostsError
 from emsco.parameters import check_number
@@ -262,6 +262,18 @@ class FeatureCosts:
         if unknown := [name for name in wanted if name not in by_name]:
             raise CostsError(f"features must be out of {some(self.names)}, got {some(unknown)}.")
         return float(sum(by_name[name] for name in wanted))
+
+    def after_stages(self, subsets: BoolArray) -> FloatArray:
+        """What a row has cost after each stage, evaluations included.
+
+        Parameters
+        ----------
+        subsets : ndarray of bool, shape (n_stages, n_features)
+            The features known after each stage.
+        """
+        units = self.in_units()
+        paid = subsets @ units.features + np.arange(1, len(subsets) + 1) * units.evaluation
+        return paid / units.per_one
 
     def in_units(self, n_rows: int = 1) -> CostUnits:
         """Costs as whole numbers of a unit; as they are where none fits.

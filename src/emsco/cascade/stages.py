@@ -63,8 +63,6 @@ class Stages:
         classifiers: StageClassifiers,
     ) -> Stages:
         """The stages of a design, with a classifier each."""
-        subsets, units = design.subsets(), costs.in_units()
-        paid = subsets @ units.features + np.arange(1, len(subsets) + 1) * units.evaluation
         return cls(
             buys=design.buys,
             columns=tuple(
@@ -72,7 +70,7 @@ class Stages:
                 for bought in design.buys
             ),
             inputs=tuple(tuple(encoding.places(bought)) for bought in design.buys),
-            costs=tuple((paid / units.per_one).tolist()),
+            costs=tuple(costs.after_stages(design.subsets()).tolist()),
             classes=classes,
             labels=tuple(classes.tolist()),
             thresholds=by_class(min_confidence, classes),

@@ -17,6 +17,7 @@ from emsco.costs import FeatureCosts
 from emsco.design import Design
 from emsco.errors import FileError, NoSuchDesign, ParameterError
 from emsco.files import PathLike, read_document, write_document
+from emsco.flow import Flow
 from emsco.frames import Columns, to_pandas, to_polars, to_pyarrow
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import check_preference
@@ -136,6 +137,11 @@ class ParetoFront(Sequence[ParetoPoint]):
             encoding=self.models.encoding,
             classifiers=self.models.classifiers[position],
         )
+
+    def flow(self, point: ParetoPoint | int) -> Flow:
+        """How the held-out rows went through the stages of a point."""
+        found = self.points[self._position(point)]
+        return Flow.of_design(found.design, self.costs, found.n_rows, found.exits, found.hits)
 
     def with_tests(
         self,

@@ -1,0 +1,135 @@
+"""The flow of rows through a design: what every picture, page and table of a cascade shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from emsco.cascade import Evaluation
+from emsco.costs import FeatureCosts
+from emsco.design import Design
+
+__all__ = ["Flow", "FlowStage"]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowStage:
+    """One stage of a flow.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    features : tuple of str
+        What the stage buys.
+    cost : float
+        What that costs, the stage's own evaluation cost included.
+    cost_so_far : float
+        What a row that leaves here has cost.
+    reached, left, right : float
+        Rows that get here, leave here with a label, and leave here with the right one; with
+        sample weights, what they weigh.
+    """
+
+    number: int
+    features: tuple[str, ...]
+    cost: float
+    cost_so_far: float
+    reached: float
+    left: float
+    right: float
+
+    @property
+    def accuracy(self) -> float:
+        """Share of right labels among those given here; 0 where none is."""
+        return self.right / (self.left or 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Rows on their way through the stages of a design.
+
+    Attributes
+    ----------
+    stages : tuple of FlowStage
+    n_rows : float
+        How many there are; with sample weights, what they weigh.
+    rejected : float
+        Rows that no stage gives a label.
+    """
+
+    stages: tuple[FlowStage, ...]
+    n_rows: float
+    rejected: float
+
+    @classmethod
+    def of_design(
+        cls,
+        design: Design,
+        costs: FeatureCosts,
+        n_rows: float,
+        exits: Sequence[float],
+        hits: Sequence[float],
+    ) -> Self:
+        """From the rows that leave at each stage, and those of them with the right label."""
+        paid = costs.after_stages(design.subsets())
+        return cls._of(design.buys, paid.tolist(), n_rows, zip(exits, hits, strict=True))
+
+    @classmethod
+    def of_evaluation(cls, evaluation: Evaluation) -> Self:
+        """On labelled rows that a cascade has decided."""
+        stages = [leave for leave in evaluation.exits if leave.stage is not None]
+        counts = ((leave.n_rows, leave.n_correct) for leave in stages)
+        buys = tuple(leave.features for leave in stages)
+        return cls._of(buys, [leave.cost for leave in stages], evaluation.n_rows, counts)
+
+    @classmethod
+    def _of(
+        cls,
+        buys: tuple[tuple[str, ...], ...],
+        paid: list[float],
+        n_rows: float,
+        counts: Iterable[tuple[float, float]],
+    ) -> Self:
+        stages, before, reached = [], 0.0, n_rows
+        for number, (features, cost, (left, right)) in enumerate(
+            zip(buys, paid, counts, strict=True), start=1
+        ):
+            stages.append(FlowStage(number, features, cost - before, cost, reached, left, right))
+            before, reached = cost, max(reached - left, 0)  # sums of weights are rounded
+        return cls(tuple(stages), n_rows, reached)
+
+    @property
+    def accepted(self) -> float:
+        """Rows that get a label."""
+        return sum(stage.left for stage in self.stages)
+
+    @property
+    def coverage(self) -> float:
+        """Share of rows that get a label."""
+        return self.accepted / (self.n_rows or 1)
+
+    @property
+    def accuracy(self) -> float:
+        """Share of right labels among those given; 0 where none is."""
+        return sum(stage.right for stage in self.stages) / (self.accepted or 1)
+
+    @property
+    def cost(self) -> float:
+        """Mean cost of a row; rejected rows have paid for every stage."""
+        paid = sum(rows * cost for cost, rows in self.cost_histogram())
+        return paid / (self.n_rows or 1)
+
+    def cost_histogram(self) -> list[tuple[float, float]]:
+        """Every cost that a row can have, from the lowest, and how many rows have it."""
+        rows: dict[float, float] = {}
+        for stage in self.stages:
+            rows[stage.cost_so_far] = rows.get(stage.cost_so_far, 0) + stage.left
+        last = self.stages[-1].cost_so_far
+        rows[last] += self.rejected
+        return sorted(rows.items())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, nested as the attributes are."""
+        return asdict(self)
