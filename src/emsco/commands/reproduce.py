@@ -74,8 +74,9 @@ def reproduce_comparison(
         list[str] | None,
         typer.Option(
             "--method",
-            help="paper, evolution, exact, greedy_miser, cstc, astc, cact_lasso, cost_ordered or "
-            "cost_aware_boosting; repeatable, by default all.",
+            help="paper, evolution, exact, excluding (evolution that may leave features out), "
+            "greedy_miser, cstc, astc, cact_lasso, cost_ordered or cost_aware_boosting; "
+            "repeatable, by default all.",
         ),
     ] = None,
     quick: Annotated[

@@ -34,7 +34,8 @@ __all__ = [
     "spread",
 ]
 
-SEARCHES = ("paper", "evolution", "exact")
+SEARCHES = ("paper", "evolution", "exact", "excluding")  # the last: evolution, of designs that
+# may leave features out
 RIVALS = {
     "greedy_miser": "GreedyMiser",
     "cstc": "CSTC",
@@ -153,6 +154,7 @@ class MethodResult:
     note : str
         Why there are no outcomes, or what is to be said of them.
     seconds : float
+        Of processor time in `reproduce comparison`, else by the clock.
     """
 
     outcomes: tuple[Outcome, ...] = ()
