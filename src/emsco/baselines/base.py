@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from emsco._typing import AnyArray, BoolArray, FloatArray, LabelArray
 from emsco.cascade import Decisions, Evaluation, check_truth, check_weights
@@ -73,11 +74,12 @@ class CostedClassifier(TableClassifier):
         self.classes_, self.costs_, self.encoding_ = data.classes, costs, data.encoding
         if self.min_confidence is not None:
             check_min_confidence(self.min_confidence, self.classes_)
-        if data.weights is None:
-            self._fit(data.rows, data.labels, None)
-        else:
-            kept = data.weights > 0
-            self._fit(data.rows[kept], data.labels[kept], data.weights[kept])
+        rows, labels, weights = data.rows, data.labels, data.weights
+        if weights is not None:
+            kept = weights > 0
+            rows, labels, weights = rows[kept], labels[kept], weights[kept]
+        with threadpool_limits(1, "blas"):  # on matrices this small, threads wait for each other
+            self._fit(rows, labels, weights)
         return self
 
     def decide(self, X: Any) -> Decisions:
