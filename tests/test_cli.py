@@ -50,6 +50,12 @@ def test_version_is_that_of_the_package():
     assert re.fullmatch(r"emsco \d+\.\d+\.\d+\n", CliRunner().invoke(cli.app, ["--version"]).output)
 
 
+def test_python_m_emsco_is_the_command_line():
+    command = [sys.executable, "-m", "emsco", "--version"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stdout.startswith("emsco ")
+
+
 def test_an_error_of_our_own_is_one_line_and_exit_code_1(monkeypatch, capsys):
     def refuse():
         raise EMSCOError("costs.csv must have a column 'cost', got none.")

@@ -269,10 +269,12 @@ def _equal_table(comparison: Comparison) -> Iterator[str]:
 
 
 def _shown(comparison: Comparison, name: str) -> list[Contestant]:
-    """Contestants whose duels are shown: the paper's, and the best search there is, balanced."""
-    own = [one for one in comparison.contestants(name) if one.is_emsco]
-    best = [one for one in own if one.rule == "balanced" and one.method != "paper"][-1:]
-    return [one for one in own if one == PAPERS] + best
+    """Contestants whose duels are shown: the paper's; balanced, the best search, and excluding."""
+    own = comparison.contestants(name)
+    balanced = [one for one in own if one.rule == "balanced"]
+    best = [one for one in balanced if one.method in ("evolution", "exact")][-1:]
+    excluding = [one for one in balanced if one.method == "excluding"]
+    return [one for one in own if one == PAPERS] + best + excluding
 
 
 def _duel_line(name: str, first: Contestant, second: Contestant, duel: Duel) -> str:
