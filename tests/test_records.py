@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emsco.errors import EMSCOError
 from emsco.experiments.records import Objectives, ResultStore, run_jobs
 
 
@@ -54,6 +57,18 @@ def test_what_was_done_before_an_interruption_is_there_afterwards(tmp_path):
     asked = []
     assert done(tmp_path, [2, 3, 4, 5], lambda job: asked.append(job) or square(job))[5] == 25
     assert [job.number for job in asked] == [4, 5]
+
+
+def _die(job):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nothing kills so surely here")
+def test_a_worker_that_is_killed_is_one_sentence_and_earlier_results_stay(tmp_path):
+    done(tmp_path, [2])
+    with pytest.raises(EMSCOError, match=r"ended from outside.* after 1 of 3 jobs"):
+        done(tmp_path, [2, 3, 4], _die, n_jobs=2)
+    assert done(tmp_path, [2, 3]) == {2: 4, 3: 9}
 
 
 def test_a_damaged_result_is_computed_again(tmp_path):

@@ -115,8 +115,10 @@ class JobProgress:
         self._bar.stop()
 
     def job(self, done: int, total: int, what: str) -> None:
-        """A job is done."""
+        """A job is done; where there is no terminal to draw on, a line says so."""
         self._bar.update(self._task, completed=done, total=total, description=what)
+        if not self._bar.console.is_terminal:
+            self._bar.console.print(f"{done} of {total}: {what}", highlight=False, markup=False)
 
 
 class RowProgress:

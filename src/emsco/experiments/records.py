@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -12,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from joblib import Parallel, delayed
 
 from emsco.cascade import Evaluation
-from emsco.errors import FileError
+from emsco.errors import EMSCOError, FileError
 from emsco.files import Fields, read_document, write_document
 from emsco.pareto import balanced_length
 from emsco.scoring import Scores
@@ -143,12 +144,18 @@ def run_jobs(
             report(n_done, len(jobs), f"{job.title} (known)")
         yield job, known
     workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    for job, result in workers(delayed(_do)(run, job) for job in todo):
-        found = store.keep(job, result)
-        n_done += 1
-        if report:
-            report(n_done, len(jobs), job.title)
-        yield job, found
+    try:
+        for job, result in workers(delayed(_do)(run, job) for job in todo):
+            found = store.keep(job, result)
+            n_done += 1
+            if report:
+                report(n_done, len(jobs), job.title)
+            yield job, found
+    except BrokenProcessPool:
+        raise EMSCOError(
+            f"a worker process was ended from outside, perhaps for want of memory, after {n_done} "
+            f"of {len(jobs)} jobs; their results are kept: the same command goes on from there."
+        ) from None
 
 
 def _do(run: Callable[[JobT], Mapping[str, Any]], job: JobT) -> tuple[JobT, Mapping[str, Any]]:
