@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from emsco._typing import IntArray, StageArray
@@ -28,6 +30,7 @@ class Archive:
         # One attribute, so that an interrupt never leaves designs beside scores of others.
         self._kept: tuple[StageArray, Scores | None]
         self._kept = np.zeros((0, n_features), dtype=np.int16), None
+        self._front: tuple[Any, tuple[StageArray, Scores]] | None = None  # and what it is of
         self._total_cost = total_cost
 
     @property
@@ -55,21 +58,29 @@ class Archive:
 
     def front(self) -> tuple[StageArray, Scores]:
         """The simplest design of each objective vector, the best balanced first."""
-        first = self._order()[0]
-        return self.designs[first], self.scores[first]
+        if self._front is None or self._front[0] is not self._kept:
+            order, group = self._by_group()
+            first = self._ranked(order[np.unique(group, return_index=True)[1]])
+            self._front = self._kept, (self.designs[first], self.scores[first])
+        return self._front[1]
 
     def ties(self) -> list[StageArray]:
         """For each design of `front`, all designs seen with its objectives, itself first."""
-        _, groups = self._order()
-        return [self.designs[group] for group in groups]
+        order, group = self._by_group()
+        ends = np.flatnonzero(np.diff(group)) + 1
+        groups = {int(members[0]): members for members in np.split(order, ends)}
+        first = self._ranked(np.array(list(groups)))
+        return [self.designs[groups[i]] for i in first.tolist()]
 
-    def _order(self) -> tuple[IntArray, list[IntArray]]:
-        """Where the front's designs stand, and where all those that tie with each do."""
+    def _by_group(self) -> tuple[IntArray, IntArray]:
+        """Positions of all designs, those that tie together, simplest first; and their groups."""
         order = simplest_first(self.designs)
         group = tie_groups(self.scores)[order]
         by_group = np.argsort(group, kind="stable")
-        ends = np.flatnonzero(np.diff(group[by_group])) + 1
-        groups = np.split(order[by_group], ends)
-        first = np.array([members[0] for members in groups])
-        ranked = best_balanced_first(self.designs[first], self.scores[first], self._total_cost)
-        return first[ranked], [groups[i] for i in ranked]
+        return order[by_group], group[by_group]
+
+    def _ranked(self, which: IntArray) -> IntArray:
+        """The same positions, the best balanced first."""
+        best = best_balanced_first(self.designs[which], self.scores[which], self._total_cost)
+        ranked: IntArray = which[best]
+        return ranked
