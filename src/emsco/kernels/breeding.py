@@ -98,6 +98,49 @@ def mutate_rows(designs, draws, rate, cumulative, exclusion, first, mutants, num
         _compress_row(mutants[d], number)
 
 
+@helper()
+def _take_step(row, step, n_places, exclusion):
+    """One step, with stage j at place 2 j + 1, gaps at the even places, never at -1."""
+    n_features = len(row)
+    for i in range(n_features):
+        row[i] = 2 * row[i] + 1
+    feature, place = step // n_places, step % n_places
+    if feature < n_features:
+        row[feature] = -1 if exclusion and place == n_places - 1 else place
+        return
+    stage, exchanged = divmod(step - n_features * n_places, 2)
+    here = 2 * stage + 1
+    for i in range(n_features):
+        if row[i] == here + 2:
+            row[i] = here
+        elif row[i] == here and exchanged == 1:
+            row[i] = here + 2
+
+
+@kernel()
+def take_steps(
+    designs, parent, steps, n_places, max_stages, exclusion, first, children, allowed, number
+):
+    """Children one step away from their parents, compressed; and which of them are to be had.
+
+    Not those that leave the space (too many stages, a feature left out without `exclusion` or
+    all of them, feature `first` bought later), nor those equal to their parents. `number` is
+    scratch for twice as many stages as designs have, and one.
+    """
+    for m in range(len(parent)):
+        design, child = designs[parent[m]], children[m]
+        for i in range(len(child)):
+            child[i] = design[i]
+        _take_step(child, steps[m], n_places[parent[m]], exclusion)
+        _compress_row(child, number)
+        highest, lowest, differs = -1, 0, False
+        for i in range(len(child)):
+            highest, lowest = max(highest, int(child[i])), min(lowest, int(child[i]))
+            differs |= child[i] != design[i]
+        inside = 0 <= highest < max_stages and (exclusion or lowest >= 0)
+        allowed[m] = differs and inside and (first < 0 or child[first] == 0)
+
+
 @kernel()
 def add_up_stages(designs, values, totals):
     """Running sums, over stages, of `values` of the features bought at each."""

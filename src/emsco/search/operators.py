@@ -180,19 +180,18 @@ def neighbours(
     draws[np.arange(draws.shape[1]) >= steps[:, None]] = np.inf
     step = np.argsort(draws, axis=1)[:, :most]
     parent, column = np.nonzero(step < steps[:, None])
-    step = step[parent, column]
-    moved = 2 * designs[parent] + 1  # stage j at place 2 j + 1, gaps at the even places, or -1
-    feature, place = np.divmod(step, n_places[parent])
-    if space.allow_exclusion:
-        place[place == n_places[parent] - 1] = NEVER
-    moves = np.flatnonzero(feature < n_features)
-    moved[moves, feature[moves]] = place[moves]
-    rest = np.flatnonzero(feature >= n_features)
-    stage, exchanged = np.divmod(step[rest] - n_features * n_places[parent[rest]], 2)
-    here = (2 * stage + 1)[:, None]
-    next_stage, this_stage = moved[rest] == here + 2, moved[rest] == here
-    moved[rest] = np.where(next_stage, here, moved[rest])
-    moved[rest] += (2 * (this_stage & (exchanged == 1)[:, None])).astype(np.int16)
-    children = compress(moved)
-    allowed = space.holds(children) & (children != designs[parent]).any(axis=1)
+    children = np.empty((len(parent), n_features), dtype=np.int16)
+    allowed = np.empty(len(parent), dtype=np.bool_)
+    load("breeding").take_steps(
+        designs,
+        parent,
+        step[parent, column],
+        n_places,
+        space.max_stages,
+        space.allow_exclusion,
+        -1 if space.first is None else space.first,
+        children,
+        allowed,
+        np.empty(int(n_places.max()) + 2, dtype=np.int64),
+    )
     return children[allowed], parent[allowed]
