@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from emsco import baselines
 from emsco.comparing import compare_files, read_parts
 from emsco.errors import DataError, ParameterError
 from emsco.experiments import methods
+from emsco.experiments.methods import MethodResult
 from emsco.experiments.own_data import compare_methods
+from emsco.experiments.records import Objectives
 from emsco.experiments.searching import Parts
 from emsco.plotting import draw_methods
 from emsco.runs import FitFiles
@@ -81,6 +84,15 @@ def test_methods_come_with_the_most_accurate_first(result):
     assert accuracies == sorted(accuracies, reverse=True)
 
 
+def test_accuracies_by_chance_apart_are_those_of_two_binomials(result):
+    accuracy, n_labelled = 0.8, 40
+    points = 196 * np.sqrt(2 * accuracy * (1 - accuracy) / n_labelled)
+    tested = Objectives(1.0, accuracy, 3.0)
+    outcome = replace(result.results["cstc"].outcomes[0], test=tested)
+    only = replace(result, results={"cstc": MethodResult((outcome,))})
+    assert f"less than about {points:.0f} points" in only.summary()[-1]
+
+
 def test_the_summary_says_who_is_best_at_what_and_who_is_beaten(result):
     text = "\n".join(result.summary())
     assert "Most accurate is " in text
@@ -143,6 +155,11 @@ def test_too_few_rows_of_a_class_are_one_sentence(tmp_path):
     (tmp_path / "few.csv").write_text("a,y\n1,0\n2,0\n3,0\n4,1\n")
     with pytest.raises(DataError, match="DATA must have rows enough of every class to be split"):
         read_parts(FitFiles("y", tmp_path / "few.csv"))
+
+
+def test_a_threshold_of_chance_is_refused_before_any_method_runs(file):
+    with pytest.raises(ParameterError, match=r"min_confidence must be a number in \(0.5, 1\], got"):
+        compare_files(FitFiles("health", file), min_confidence=0.5)
 
 
 def test_an_unknown_method_is_refused(file):

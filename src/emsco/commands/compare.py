@@ -64,6 +64,7 @@ def compare(
         emsco compare heart.csv --target disease --costs costs.csv
     """
     from emsco.comparing import compare_files
+    from emsco.experiments.methods import EVERY
     from emsco.experiments.own_data import METHODS
     from emsco.plotting import check_matplotlib, draw_methods, save_figure
     from emsco.progress import JobProgress
@@ -78,7 +79,7 @@ def compare(
             seed=seed,
             min_confidence=min_confidence,
             methods=tuple(method or METHODS),
-            **({"most": _QUICK} if quick else {}),
+            most=_QUICK if quick else EVERY,
             n_jobs=jobs,
             report=progress.job,
         )
