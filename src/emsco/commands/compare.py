@@ -47,6 +47,10 @@ def compare(
         list[str] | None,
         typer.Option(help="Column that is no feature, such as an id; repeatable."),
     ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(help="Column that says how much each row counts; no feature."),
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help=f"Try {_QUICK} settings of each method.")
     ] = False,
@@ -72,7 +76,7 @@ def compare(
 
     check_matplotlib()  # before minutes of work, not after them
     make_folder(out)
-    files = FitFiles(target, data, train, val, test, costs, tuple(drop or ()))
+    files = FitFiles(target, data, train, val, test, costs, tuple(drop or ()), weights)
     with interruptible("nothing is written"), JobProgress("methods") as progress:
         result = compare_files(
             files,

@@ -51,12 +51,15 @@ class OwnComparison:
         Cost of everything.
     n_rows : tuple of int
         Training, validation and test rows.
+    n_alike : float
+        Test rows of one weight that would leave as much to chance; without weights, all of them.
     """
 
     results: dict[str, MethodResult]
     min_confidence: float
     total_cost: float
     n_rows: tuple[int, int, int]
+    n_alike: float
 
     @property
     def deployed(self) -> dict[str, Outcome]:
@@ -73,7 +76,7 @@ class OwnComparison:
     def chance(self, method: str) -> float:
         """By how much the accuracy of a method may be off, at 95 %, for want of test rows."""
         test = self.deployed[method].test
-        labelled = max(1.0, test.coverage * self.n_rows[2])
+        labelled = max(1.0, test.coverage * self.n_alike)
         return _CHANCE * math.sqrt(test.accuracy * (1 - test.accuracy) / labelled)
 
     def to_dict(self) -> dict[str, Any]:
@@ -182,6 +185,7 @@ def compare_methods(
         min_confidence,
         parts.costs.total,
         (len(parts.train), len(parts.val), len(parts.test)),
+        _n_alike(parts),
     )
 
 
@@ -241,6 +245,14 @@ def _thresholds(parts: Parts, asked: float, most: int) -> list[float]:
     """Thresholds to try: above that which every row reaches, and the one asked for."""
     least = 1 / len(np.unique(parts.y))
     return sorted({asked, *spread([one for one in _THRESHOLDS if one > least], most)})
+
+
+def _n_alike(parts: Parts) -> float:
+    """Kish's effective size of the test rows."""
+    if parts.weights is None:
+        return float(len(parts.test))
+    weights = parts.weights[parts.test]
+    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def _told(name: str, own: dict[str, Outcome]) -> str:
