@@ -55,6 +55,25 @@ def test_cost_falls_as_the_penalty_grows_stronger(problem, penalty):
     assert costs[0] > costs[1] > costs[2] == 0
 
 
+@pytest.mark.parametrize("penalty", ["lazy", "coupled"])
+def test_a_first_split_must_gain_the_strength_for_each_row_and_share_of_the_mean_cost(penalty):
+    rng = np.random.default_rng(0)
+    column = rng.integers(0, 20, size=400).astype(float)
+    y = (column + rng.normal(scale=6, size=400) > 10).astype(int)
+    X = np.column_stack([column, np.zeros((400, 3))])
+    slopes, bend = y.mean() - y, y.mean() * (1 - y.mean())
+    gain = max(
+        sum(slopes[side].sum() ** 2 / (bend * side.sum()) for side in (column <= cut, column > cut))
+        for cut in range(19)
+    )
+    just = gain / (400 * COSTS[0] / COSTS.mean())
+    bought = [
+        quick(strength=just * by, penalty=penalty, n_trees=1, max_leaves=2).fit(X, y).used_[0]
+        for by in (0.99, 1.01)
+    ]
+    assert bought == [True, False]
+
+
 def test_costs_in_another_unit_change_nothing_but_the_unit(problem):
     X, y = problem
     plain = quick(strength=0.05).fit(X, y)

@@ -68,7 +68,7 @@ def test_a_row_costs_every_feature_with_a_weight(problem):
     assert set(rival.decide(X).cost) == {float(used @ COSTS)} == {rival.model_cost_}
 
 
-def test_a_larger_penalty_never_costs_much_and_the_largest_costs_nothing(problem):
+def test_a_larger_penalty_never_costs_more_and_the_largest_costs_nothing(problem):
     X, y = problem
     costs = [CaCTLasso(COSTS, penalty=by).fit(X, y).model_cost_ for by in (0, 5, 20, 1000)]
     assert costs[0] == sum(COSTS)

@@ -1,5 +1,8 @@
+from time import sleep
+
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from emsco.baselines import CaCTLasso, CostAwareBoosting, CostOrdered, tune
 from emsco.metrics import balanced_score
@@ -12,6 +15,28 @@ def parts(small_problem):
 
 
 PENALTIES = [{"penalty": penalty} for penalty in (0.0, 1.0, 5.0, 30.0)]
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+class Watcher(CaCTLasso):
+    """Notes on how many threads BLAS is when its fit begins, and a while later."""
+
+    def _fit(self, rows, labels, weights):
+        self.seen_ = blas_threads()
+        sleep(0.01 * self.penalty)
+        self.seen_ += blas_threads()
+        super()._fit(rows, labels, weights)
+
+
+def test_blas_has_one_thread_in_fits_side_by_side_and_as_many_as_before_afterwards(parts):
+    before = blas_threads()
+    for _ in range(2):  # whoever limits BLAS first is in charge of it
+        tuned = tune(Watcher(), *parts, grid=PENALTIES, n_jobs=2)
+        assert set(tuned.rival.seen_) <= {1}
+        assert blas_threads() == before
 
 
 def test_the_best_balanced_setting_is_kept_fitted_on_the_training_rows(parts):
@@ -62,6 +87,16 @@ def test_the_number_of_jobs_changes_nothing_and_progress_is_reported(parts):
     assert heard == [(1, 3), (2, 3), (3, 3)]
     assert [trial.score for trial in one.trials] == [trial.score for trial in two.trials]
     assert one.best.settings == two.best.settings
+
+
+def test_test_rows_choose_nothing(parts):
+    train, (X, y) = parts
+    val, test = (X[:25], y[:25]), (X[25:], y[25:])
+    plain = tune(CaCTLasso(), train, val, test=test, grid=PENALTIES)
+    turned = tune(CaCTLasso(), train, val, test=(-test[0], 1 - test[1]), grid=PENALTIES)
+    assert [trial.test for trial in plain.trials] != [trial.test for trial in turned.trials]
+    assert [trial.score for trial in plain.trials] == [trial.score for trial in turned.trials]
+    assert plain.best.settings == turned.best.settings
 
 
 def test_the_rival_that_is_handed_in_is_not_changed(parts):

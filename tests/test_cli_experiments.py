@@ -92,6 +92,15 @@ def test_compare_prints_its_record_where_it_is_asked_to(emsco, own, tmp_path):
     assert list(json.loads(result.stdout)["methods"]) == ["cost_ordered"]
 
 
+def test_compare_takes_weights_from_a_column(emsco, own, tmp_path):
+    words = ["--method", "cost_ordered", "--jobs", 1, "--json", "--quick", "--weights", "e"]
+    table = np.abs(np.loadtxt(own, delimiter=",", skiprows=1))  # no weight is below 0
+    np.savetxt(own, table, delimiter=",", header="a,b,c,d,e,ill", comments="")
+    result = emsco("compare", own, "--target", "ill", *words, "--out", tmp_path / "new")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["total_cost"] == 4.0
+
+
 def test_ctrl_c_while_comparing_is_exit_code_130(emsco, own, tmp_path, monkeypatch):
     def press(*_args, **_settings):
         raise KeyboardInterrupt

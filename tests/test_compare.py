@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from emsco import baselines
 from emsco.comparing import compare_files, read_parts
 from emsco.errors import DataError, ParameterError
 from emsco.experiments import methods
+from emsco.experiments.methods import MethodResult
 from emsco.experiments.own_data import compare_methods
+from emsco.experiments.records import Objectives
 from emsco.experiments.searching import Parts
 from emsco.plotting import draw_methods
 from emsco.runs import FitFiles
@@ -81,6 +84,15 @@ def test_methods_come_with_the_most_accurate_first(result):
     assert accuracies == sorted(accuracies, reverse=True)
 
 
+def test_accuracies_by_chance_apart_are_those_of_two_binomials(result):
+    accuracy, n_labelled = 0.8, 40
+    points = 196 * np.sqrt(2 * accuracy * (1 - accuracy) / n_labelled)
+    tested = Objectives(1.0, accuracy, 3.0)
+    outcome = replace(result.results["cstc"].outcomes[0], test=tested)
+    only = replace(result, results={"cstc": MethodResult((outcome,))})
+    assert f"less than about {points:.0f} points" in only.summary()[-1]
+
+
 def test_the_summary_says_who_is_best_at_what_and_who_is_beaten(result):
     text = "\n".join(result.summary())
     assert "Most accurate is " in text
@@ -134,15 +146,61 @@ def test_train_and_val_without_test_are_refused(file):
         read_parts(FitFiles("health", train=file, val=file))
 
 
-def test_weights_are_refused(file):
-    with pytest.raises(ParameterError, match="--weights must not be given"):
-        read_parts(FitFiles("health", file, weights="e"))
+def test_whole_weights_are_as_if_rows_were_there_so_many_times():
+    data = small_set()
+    weights = np.random.default_rng(0).integers(0, 4, size=160)
+    heavy = replace(split_of(data.X, data.y, data.costs), weights=weights.astype(float))
+    ends = np.cumsum(weights)[[79, 119, 159]]
+    rows = np.split(np.arange(ends[2]), ends[:2])
+    many = Parts(np.repeat(data.X, weights, axis=0), np.repeat(data.y, weights), data.costs, *rows)
+    methods = ("emsco", "cact_lasso", "cost_ordered", "greedy_miser")
+    one, two = (compare_methods(part, 0.7, methods, most=2, n_jobs=1) for part in (heavy, many))
+    for method in methods:
+        ours, theirs = (found.results[method].outcomes[0] for found in (one, two))
+        for which in ("validation", "test"):
+            pair = [astuple(getattr(outcome, which)) for outcome in (ours, theirs)]
+            assert pair[0] == pytest.approx(pair[1], rel=1e-6), method
+    assert one.n_alike == pytest.approx(weights[120:].sum() ** 2 / (weights[120:] ** 2).sum())
+
+
+def test_a_column_of_weights_is_no_feature_and_goes_with_its_rows(file):
+    weighted = file.parent / "weighted.csv"
+    head, *lines = file.read_text().splitlines()
+    numbered = [f"{line},{i}" for i, line in enumerate(lines)]
+    weighted.write_text("\n".join([f"{head},n", *numbered]) + "\n")
+    apart = read_parts(FitFiles("health", weighted, test=weighted, weights="n"))
+    assert apart.costs.names == tuple("abcde")
+    assert apart.rows("test")[2].tolist() == list(range(160))
+    assert apart.rows("val")[2].tolist() == apart.val.tolist()
+
+
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        ([0, 0, 0, 1, 1, 1, 1, 1], "some training row of every class, got none of 1"),
+        ([1, 1, 1, 1, 0, 0, 1, 1], "weights must be above 0 for some validation row, got none"),
+        ([1, 1, 1, 1, 1, 1, 0, 0], "weights must be above 0 for some test row, got none"),
+        ([1, 1, 1, -1, 1, 1, 1, 1], "sample_weight must be finite and at least 0, got -1"),
+    ],
+)
+def test_weights_that_leave_nothing_to_learn_or_to_test_are_refused(tmp_path, weights, says):
+    for part, rows in (("train", range(4)), ("val", (4, 5)), ("test", (6, 7))):
+        lines = [f"{i},{(i + 1) % 2},{weights[i]}" for i in rows]
+        (tmp_path / f"{part}.csv").write_text("\n".join(["a,y,n", *lines]) + "\n")
+    paths = {part: tmp_path / f"{part}.csv" for part in ("train", "val", "test")}
+    with pytest.raises(DataError, match=says):
+        read_parts(FitFiles("y", **paths, weights="n"))
 
 
 def test_too_few_rows_of_a_class_are_one_sentence(tmp_path):
     (tmp_path / "few.csv").write_text("a,y\n1,0\n2,0\n3,0\n4,1\n")
     with pytest.raises(DataError, match="DATA must have rows enough of every class to be split"):
         read_parts(FitFiles("y", tmp_path / "few.csv"))
+
+
+def test_a_threshold_of_chance_is_refused_before_any_method_runs(file):
+    with pytest.raises(ParameterError, match=r"min_confidence must be a number in \(0.5, 1\], got"):
+        compare_files(FitFiles("health", file), min_confidence=0.5)
 
 
 def test_an_unknown_method_is_refused(file):

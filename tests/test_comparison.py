@@ -10,7 +10,12 @@ from contests import FirstColumns, small_set
 from emsco import EMSCOClassifier, baselines
 from emsco.errors import ParameterError
 from emsco.experiments import comparison, methods
-from emsco.experiments.comparison import Extent, reproduce_comparison, split_parts
+from emsco.experiments.comparison import (
+    ComparisonJob,
+    Extent,
+    reproduce_comparison,
+    split_parts,
+)
 from emsco.experiments.comparison_report import (
     Claim,
     claims,
@@ -143,7 +148,53 @@ def test_a_rival_is_tuned_on_validation_rows_and_its_curve_is_a_front():
 def test_rivals_get_the_threshold_and_the_seed_where_they_have_such_parameters():
     costs = small_set().costs
     assert new_rival("cact_lasso", costs, 0.9, 3).min_confidence == 0.9
-    assert new_rival("cost_aware_boosting", costs, 0.9, 3).min_confidence is None
+    boosting = new_rival("cost_aware_boosting", costs, 0.9, 3)
+    assert boosting.min_confidence is None
+    assert boosting.random_state == 3
+
+
+def test_labels_of_test_rows_change_nothing_but_the_test_figures():
+    data = small_set()
+    parts = split_parts(data, 0, 0)
+    y = data.y.copy()
+    y[parts.test] = 1 - y[parts.test]
+    turned = replace(parts, y=y)
+    rivals = [run_rival(FirstColumns(costs=data.costs), one) for one in (parts, turned)]
+    searches = [
+        methods.run_searches(SplitBanks(one), "paper", PaperSettings(3, 0.2), 0.75, [[0]])
+        for one in (parts, turned)
+    ]
+    for plain, other in (rivals, searches):
+        assert plain.setting == other.setting
+        for one, two in zip(plain.outcomes, other.outcomes, strict=True):
+            assert one.validation == two.validation
+            assert (one.test.coverage, one.test.cost) == (two.test.coverage, two.test.cost)
+            assert one.test.accuracy == pytest.approx(1 - two.test.accuracy)
+
+
+def test_rivals_draw_with_the_seed_of_the_split_and_of_the_comparison(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(comparison, "_data", small_set)
+    monkeypatch.setattr(comparison, "new_rival", lambda *given: drawn.append(given[-1]))
+    monkeypatch.setattr(comparison, "run_rival", lambda *_: methods.MethodResult())
+    for split, seed in ((0, 0), (7, 0), (7, 2)):
+        comparison._run(ComparisonJob("pima", split, "cstc", seed))
+    assert drawn == [0, 7, 2007]
+
+
+def test_at_equal_cost_a_rival_deploys_the_best_that_it_can_afford(small):
+    result, _ = small
+    rival = Contestant("cstc", "tuned")
+    standing, _ = equal_cost(result, "heart", PAPERS)[rival]
+    for split, found in zip(standing.splits, standing.by_split.tolist(), strict=True):
+        (own,), (curve,) = (
+            [r for job, r in result.results.items() if key == (job.name, job.split, job.method)]
+            for key in (("heart", split, "paper"), ("heart", split, "cstc"))
+        )
+        budget = np.mean([one.validation.cost for one in own.of_rule("fittest")])
+        within = [one for one in curve.curve if one.validation.cost <= budget]
+        best = max(within, key=lambda one: one.validation.coverage**2 + one.validation.accuracy**2)
+        assert found == [best.test.coverage, best.test.accuracy, best.test.cost]
 
 
 def test_at_equal_cost_a_rival_spends_no_more_on_validation_rows(small):

@@ -22,6 +22,13 @@ from emsco.errors import DataError, ParameterError
 
 SMOOTHING = 1e-8
 COSTS = np.array([1.0, 2.0, 5.0, 0.5])
+SHARP = {"penalty": 0.0, "sharpness": 10.0, "random_state": 0}
+
+
+def bent_problem():
+    """600 rows × 2 features of two classes that no single line can tell apart."""
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    return X, (X[:, 0] > 0) & (X[:, 1] > 0) | (X[:, 0] < -1)
 
 
 def problem(seed=0, n_rows=40, penalty=0.05, sparsity=0.01, sharpness=3.0) -> SoftProblem:
@@ -286,6 +293,15 @@ class TestClassifier:
             used = (rival.tree_.weights[way] != 0).any(axis=0)
             assert paid == costs[rival.learners_.reads[:, used].any(axis=1)].sum()
 
+    def test_a_row_pays_for_running_every_classifier_that_it_meets(self):
+        X, y = bent_problem()
+        rival = CSTC(FeatureCosts(("a", "b"), [1.0, 2.0], evaluation=0.25), **SHARP).fit(X, y)
+        exits = rival.tree_.exits(rival.learners_.values(X))
+        met = np.floor(np.log2(exits + 1)) + 1
+        assert len(np.unique(met)) > 1
+        assert np.array_equal(rival.decide(X).cost, rival.path_costs_[exits] + 0.25 * met)
+        assert rival.decide(X).cost.max() <= rival.model_cost_ == 3 + 0.25 * met.max()
+
     def test_features_that_no_path_has_bought_change_nothing(self, small_problem):
         X, y = small_problem
         rival = CSTC([1, 1, 1, 1, 50, 50], random_state=0).fit(X, y)
@@ -330,13 +346,8 @@ class TestClassifier:
         assert (np.diff(rival.objective_) <= 1e-12).all()
 
     def test_a_sharp_tree_learns_what_no_single_line_can(self):
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(600, 2))
-        y = (X[:, 0] > 0) & (X[:, 1] > 0) | (X[:, 0] < -1)
-        scores = [
-            CSTC(penalty=0.0, depth=depth, sharpness=10.0, random_state=0).fit(X, y).score(X, y)
-            for depth in (1, 3)
-        ]
+        X, y = bent_problem()
+        scores = [CSTC(depth=depth, **SHARP).fit(X, y).score(X, y) for depth in (1, 3)]
         assert scores[1] > scores[0] + 0.05
 
     def test_the_same_seed_gives_the_same_tree(self, small_problem):

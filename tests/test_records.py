@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from emsco.errors import EMSCOError
-from emsco.experiments.records import Objectives, ResultStore, run_jobs
+from emsco.experiments.records import Objectives, ResultStore, finish_jobs, run_jobs
 
 
 @dataclass(frozen=True)
@@ -99,5 +99,27 @@ def test_results_do_not_depend_on_the_number_of_processes(tmp_path):
 def test_dominance_goes_one_way_and_never_lowers_the_balanced_score(one, other):
     if one.dominates(other):
         assert not other.dominates(one)
-        assert one.balanced(100) >= other.balanced(100)
+        assert one.balanced(100) >= other.balanced(100) - 1e-8
     assert not one.dominates(one)
+
+
+def test_costs_that_differ_by_rounding_are_no_reason_to_be_dominated():
+    exact, added_up = Objectives(1.0, 0.8, 0.3), Objectives(1.0, 0.8, 0.1 + 0.1 + 0.1)
+    assert exact.cost != added_up.cost
+    assert not exact.dominates(added_up)
+    assert Objectives(1.0, 0.9, added_up.cost).dominates(exact)
+
+
+def test_ctrl_c_keeps_what_is_complete_and_says_that_it_is_not_all(tmp_path):
+    def report(done, _total, _what):
+        if done == last:
+            raise KeyboardInterrupt("pressed")
+
+    jobs, store = [Square(2), Square(3)], ResultStore(tmp_path)
+    last = 2
+    found, complete = finish_jobs(jobs, square, store, report=report)
+    assert (list(found), complete) == ([Square(2)], False)
+    assert finish_jobs(jobs, square, store)[1]
+    last = 1
+    with pytest.raises(KeyboardInterrupt, match="pressed"):
+        finish_jobs(jobs, square, store, report=report)

@@ -70,6 +70,27 @@ def test_p_values_are_scipys_corrected_for_their_number(base):
     assert duel.p_values == pytest.approx(holm(raw).tolist())
 
 
+def test_equal_runs_whose_mean_is_rounded_do_not_differ_from_one():
+    runs = [Objectives(1.0, k / 75, 0.1 * k) for k in range(40, 50)]
+    one = Standing.of({i: [run] for i, run in enumerate(runs)})
+    many = Standing.of({i: [run] * 50 for i, run in enumerate(runs)})
+    assert not np.array_equal(one.by_split, many.by_split)
+    (duel,) = duels(many, [one])
+    assert duel.p_values == (1.0, 1.0, 1.0)
+    assert (duel.gains, duel.n_won, duel.n_lost) == ((0.0, 0.0, 0.0), 0, 0)
+
+
+def test_gains_of_as_many_rows_tie_in_spite_of_rounding():
+    rows = np.array([3, -1, 1, 2, 2, 3, 3, 4, 5, 5])  # more right, out of 75
+    base = 50 + np.arange(10)
+    first, second = (
+        standing(np.column_stack([np.ones(10), right / 75, np.ones(10)]))
+        for right in (base + rows, base)
+    )
+    expected = holm([1.0, stats.wilcoxon(rows).pvalue, 1.0])
+    assert duels(first, [second])[0].p_values == pytest.approx(expected.tolist(), rel=1e-12)
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_holms_correction_keeps_order_and_lies_between_none_and_bonferronis(p_values):
     raw, corrected = np.array(p_values), holm(p_values)

@@ -70,12 +70,13 @@ def test_a_rerun_computes_nothing(small, tmp_path, monkeypatch):
 
 def test_an_interrupt_keeps_what_all_splits_have(tmp_path):
     def report(done, _total, _what):
-        if done == 5:
+        if done == 8:
             raise KeyboardInterrupt
 
     result = reproduce_tuning(tmp_path, SMALL, n_jobs=1, report=report)
     assert not result.complete
-    assert result.sets[0].name == "pima"
+    (pima,) = result.sets
+    assert pima.scores.shape == (2, 2, 4)  # five jobs of the first split, two of the second
 
 
 def test_tables_name_the_best_and_the_papers_settings(small):
@@ -83,6 +84,15 @@ def test_tables_name_the_best_and_the_papers_settings(small):
     assert "|G| 300, m̂ 0.075, r̂ 0.8, β 2, b 0.2" in text
     plain = json.loads(json.dumps(small.to_dict()))
     assert plain["sets"][1]["paper"] == [300, 0.075, 0.75, 2.0, 0.2]
+
+
+def test_where_nothing_is_repeated_the_record_is_still_json(tmp_path):
+    once = reproduce_tuning(tmp_path, Sweep(("pima",), runs=1, generations=2, thin=500), n_jobs=1)
+    plain = json.loads(json.dumps(once.to_dict(), allow_nan=False))
+    between, within = plain["sets"][0]["spread_of_settings_and_runs"]["fittest"]
+    assert between >= 0
+    assert within is None
+    assert "beside – |" in once.to_markdown()
 
 
 def test_the_figure_has_a_panel_for_each_parameter(small):

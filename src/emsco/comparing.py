@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from emsco._typing import AnyArray, IntArray
+from emsco._typing import AnyArray, FloatArray, IntArray
+from emsco.cascade import check_weights
 from emsco.errors import DataError, ParameterError
 from emsco.experiments.own_data import OwnComparison, compare_methods
 from emsco.experiments.searching import Parts
@@ -28,21 +29,39 @@ def compare_files(files: FitFiles, *, seed: int = 0, **settings: Any) -> OwnComp
 
 def read_parts(files: FitFiles, seed: int = 0) -> Parts:
     """Rows of files, and which of them to fit on, to choose on and to test on."""
-    if files.weights is not None:
-        raise ParameterError("--weights must not be given: rivals are compared on plain rows.")
     if files.train is not None and files.test is None:
         raise ParameterError("--test must be given beside --train and --val, got none.")
     read = files.read(held_out=0.5)
-    table, y = read.rows.table, read.rows.y
+    table, y, weights = read.rows.table, read.rows.y, read.rows.weights
     everything = np.arange(len(y))
     if read.test is None:
         rest, test = _divided(everything, y, 1 / 4, seed)
     else:
         test = np.arange(len(y), len(y) + len(read.test.y))
         table, y = joined(table, read.test.table), np.concatenate([y, read.test.y])
+        weights = None if weights is None else np.concatenate([weights, read.test.weights])
         rest = everything
     train, val = read.cv[0] if files.val is not None else _divided(rest, y, 1 / 3, seed)
-    return Parts(table, y, read.costs, train, val, test)
+    parts = Parts(table, y, read.costs, train, val, test, weights)
+    if weights is not None:
+        _check_weights(weights, parts)
+    return parts
+
+
+def _check_weights(weights: FloatArray, parts: Parts) -> None:
+    """Refuse weights below 0, parts in which nothing counts, and classes that cannot be learnt."""
+    check_weights(weights, len(parts.y))
+    counts = weights > 0
+    for what, rows in (("validation", parts.val), ("test", parts.test)):
+        if not counts[rows].any():
+            raise DataError(f"weights must be above 0 for some {what} row, got none.")
+    learnt = parts.y[parts.train[counts[parts.train]]]
+    for label in np.unique(parts.y).tolist():
+        if label not in learnt:
+            raise DataError(
+                f"weights must be above 0 for some training row of every class, got none of "
+                f"{label!r}."
+            )
 
 
 def _divided(rows: IntArray, y: AnyArray, share: float, seed: int) -> tuple[IntArray, IntArray]:

@@ -75,20 +75,19 @@ class CaCTLasso(CostedClassifier):
         penalty = check_number("penalty", self.penalty, 0, np.inf, "[)")
         self.scaling_ = Scaling.learn(rows, weights)
         counts = np.ones(len(rows)) if weights is None else weights
-        problem = _SparseLogistic(self._standardised(rows), labels, counts, len(self.classes_))
+        problem = _SparseLogistic(
+            self.scaling_.standardised(rows), labels, counts, len(self.classes_)
+        )
         self.intercept_, self.coef_ = problem.solve(penalty)
         self.used_ = self._features_of((self.coef_ != 0).any(axis=0))
 
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        logits = self._standardised(rows) @ self.coef_.T + self.intercept_
+        logits = self.scaling_.standardised(rows) @ self.coef_.T + self.intercept_
         if len(self.classes_) == 2:
             found = expit(np.hstack([-logits, logits]))
         else:
             found = softmax(logits, axis=1)
         return found, np.full(len(rows), float(self.costs_.costs @ self.used_))
-
-    def _standardised(self, rows: FloatArray) -> FloatArray:
-        return (rows - self.scaling_.mean) * self.scaling_.inverse
 
 
 class _SparseLogistic:

@@ -52,8 +52,7 @@ class FeatureLearners:
 
     def values(self, rows: FloatArray) -> FloatArray:
         """Standardised inputs."""
-        found: FloatArray = (rows - self.scaling.mean) * self.scaling.inverse
-        return found
+        return self.scaling.standardised(rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,8 +85,7 @@ class BoostedLearners:
 
     def values(self, rows: FloatArray) -> FloatArray:
         """What each tree says, standardised."""
-        found: FloatArray = (_said(self.trees, rows) - self.scaling.mean) * self.scaling.inverse
-        return found
+        return self.scaling.standardised(_said(self.trees, rows))
 
 
 def _said(trees: tuple[Any, ...], rows: FloatArray) -> FloatArray:

@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from emsco._typing import BoolArray, FloatArray, LabelArray
+from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco.baselines.base import CostedClassifier
 from emsco.baselines.learners import WeakLearners
-from emsco.baselines.tree import ClassifierTree
+from emsco.baselines.tree import ClassifierTree, on_path
 from emsco.parameters import check_number
 
 __all__ = ["TreedClassifier", "TreedRows"]
@@ -123,8 +123,21 @@ class TreedClassifier(CostedClassifier):
         self.path_costs_ = bought @ self.costs_.costs
         self.used_ = np.any(bought[tree.kept], axis=0)
 
+    @property
+    def model_cost_(self) -> float:
+        """Cost of every feature that the tree may ask for, and of running its longest way."""
+        more = self._more_runs()[self.tree_.kept].max()
+        return super().model_cost_ + float(more) * self.costs_.evaluation
+
+    def _more_runs(self) -> IntArray:
+        """Classifiers on the way to each node but the one that every rival runs."""
+        found: IntArray = on_path(len(self.tree_.kept)).sum(axis=0) - 1
+        return found
+
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         values = self.learners_.values(rows)
         exits = self.tree_.exits(values)
         second = np.clip(0.5 + 0.5 * self.tree_.answers(values, exits), 0.0, 1.0)
-        return np.column_stack([1.0 - second, second]), self.path_costs_[exits]
+        # like the stages of a cascade, every classifier that a row meets is run
+        paid = self.path_costs_ + self._more_runs() * self.costs_.evaluation
+        return np.column_stack([1.0 - second, second]), paid[exits]

@@ -8,6 +8,7 @@ from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from emsco.baselines.base import CostedClassifier
 from emsco.cascade import Evaluation
@@ -110,13 +111,16 @@ def tune(
     )
     trials: list[Trial] = []
     best: tuple[Trial, CostedClassifier] | None = None
-    tries = jobs(delayed(_try_setting)(rival, setting, train, val, test) for setting in settings)
-    for done, (found, leader, fitted) in enumerate(tries, start=1):
-        trials += found
-        if best is None or leader.score > best[0].score:
-            best = leader, fitted
-        if report is not None:
-            report(done, len(settings))
+    # Fits limit BLAS too, but it has one limit for all threads: of fits that overlap, the wrong one
+    # would take it off, or none.
+    with threadpool_limits(1, "blas"):
+        tries = jobs(delayed(_try_setting)(rival, one, train, val, test) for one in settings)
+        for done, (found, leader, fitted) in enumerate(tries, start=1):
+            trials += found
+            if best is None or leader.score > best[0].score:
+                best = leader, fitted
+            if report is not None:
+                report(done, len(settings))
     if best is None:
         raise AssertionError("a grid has a setting")
     return TunedRival(best[1], best[0], tuple(trials))

@@ -47,6 +47,10 @@ def compare(
         list[str] | None,
         typer.Option(help="Column that is no feature, such as an id; repeatable."),
     ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(help="Column that says how much each row counts; no feature."),
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help=f"Try {_QUICK} settings of each method.")
     ] = False,
@@ -64,6 +68,7 @@ def compare(
         emsco compare heart.csv --target disease --costs costs.csv
     """
     from emsco.comparing import compare_files
+    from emsco.experiments.methods import EVERY
     from emsco.experiments.own_data import METHODS
     from emsco.plotting import check_matplotlib, draw_methods, save_figure
     from emsco.progress import JobProgress
@@ -71,14 +76,14 @@ def compare(
 
     check_matplotlib()  # before minutes of work, not after them
     make_folder(out)
-    files = FitFiles(target, data, train, val, test, costs, tuple(drop or ()))
+    files = FitFiles(target, data, train, val, test, costs, tuple(drop or ()), weights)
     with interruptible("nothing is written"), JobProgress("methods") as progress:
         result = compare_files(
             files,
             seed=seed,
             min_confidence=min_confidence,
             methods=tuple(method or METHODS),
-            **({"most": _QUICK} if quick else {}),
+            most=_QUICK if quick else EVERY,
             n_jobs=jobs,
             report=progress.job,
         )

@@ -22,7 +22,7 @@ from emsco.experiments.methods import (
     run_searches,
 )
 from emsco.experiments.published import SETS, SETTINGS
-from emsco.experiments.records import Report, ResultStore, run_jobs
+from emsco.experiments.records import Report, ResultStore, finish_jobs
 from emsco.experiments.searching import Parts, SplitBanks, default_stages
 from emsco.experiments.standings import Standing
 from emsco.files import PathLike
@@ -103,7 +103,7 @@ class ComparisonJob:
     split : int
     method : str
     seed : int
-        Of the set where it is made, of the split and of all runs.
+        Of the set where it is made, of the split, of all runs and of what rivals draw.
     runs, generations : int
         Of one of EMSCO's searches.
     most : int
@@ -203,22 +203,20 @@ def reproduce_comparison(
     """
     started = perf_counter()
     jobs = (extent or Extent()).jobs(check_whole("seed", seed, 0))
-    found: dict[ComparisonJob, MethodResult] = {}
-    complete = False
-    try:
-        for job, fields in run_jobs(jobs, _run, ResultStore(Path(folder)), n_jobs, report):
-            found[job] = MethodResult.from_fields(fields)
-        complete = True
-    except KeyboardInterrupt:
-        if not found:
-            raise
-    return Comparison(found, seed, perf_counter() - started, complete)
+    found, complete = finish_jobs(jobs, _run, ResultStore(Path(folder)), n_jobs, report)
+    results = {job: MethodResult.from_fields(fields) for job, fields in found.items()}
+    return Comparison(results, seed, perf_counter() - started, complete)
 
 
 def split_parts(data: Dataset, split: int, seed: int) -> Parts:
     """One of a set's random splits."""
-    rows = paper_split(len(data.X), _SPLITS_PER_SEED * seed + split)
+    rows = paper_split(len(data.X), _seed_of(split, seed))
     return Parts(data.X, data.y, data.costs, *rows)
+
+
+def _seed_of(split: int, seed: int) -> int:
+    """The seed of a split, and of what rivals draw on it."""
+    return _SPLITS_PER_SEED * seed + split
 
 
 @lru_cache(maxsize=2)
@@ -268,6 +266,7 @@ def _run(job: ComparisonJob) -> dict[str, Any]:
         result = _run_emsco(job, data)
     else:
         parts = split_parts(data, job.split, job.seed)
-        rival = new_rival(job.method, data.costs, data.min_confidence, job.split)
+        drawn = _seed_of(job.split, job.seed)
+        rival = new_rival(job.method, data.costs, data.min_confidence, drawn)
         result = run_rival(rival, parts, job.most)
     return replace(result, seconds=process_time() - started).to_dict()

@@ -14,11 +14,6 @@ from emsco.experiments.standings import ALPHA, Duel, Standing, duels
 
 __all__ = ["Claim", "claims", "comparison_dict", "comparison_markdown", "duels_of", "published"]
 
-_DUEL_HEAD = (
-    "| set | contestant | rival | accuracy | coverage | cost | verdict | splits won : lost |",
-    "|---|---|---|---|---|---|---|---|",
-)
-
 Gains: TypeAlias = dict[str, tuple[float, float, float]]  # coverage, accuracy, cost, by rival
 
 PAPERS = Contestant("paper", "fittest")  # what the paper deploys
@@ -223,12 +218,14 @@ def _cells(
     values: tuple[float, float, float], margins: tuple[float, float, float] | None
 ) -> tuple[str, str, str]:
     """Accuracy and coverage in percent, and cost, each with its margin."""
-    factors, digits = (100, 100, 1), (1, 1, 1)
-    cells = []
-    for i, (value, factor) in enumerate(zip(values, factors, strict=True)):
-        shown = f"{value * factor:.{digits[i]}f}"
-        cells.append(shown if margins is None else f"{shown} ± {margins[i] * factor:.1f}")
-    return cells[0], cells[1], cells[2]
+    factors = (100, 100, 1)
+    accuracy, coverage, cost = (
+        f"{value * factor:.1f}" for value, factor in zip(values, factors, strict=True)
+    )
+    if margins is None:
+        return accuracy, coverage, cost
+    of = [f" ± {margin * factor:.1f}" for margin, factor in zip(margins, factors, strict=True)]
+    return accuracy + of[0], coverage + of[1], cost + of[2]
 
 
 def published(name: str, contestant: Contestant) -> tuple[float, float, float] | None:
@@ -245,12 +242,7 @@ def _duel_table(comparison: Comparison) -> Iterator[str]:
         "set and contestant, finds beyond chance (5 %). *Dominates*: as good on average in all "
         "three, and better beyond chance in one."
     )
-    yield ""
-    yield from _DUEL_HEAD
-    for name in comparison.sets:
-        for first in _shown(comparison, name):
-            for second, duel in duels_of(comparison, name, first).items():
-                yield _duel_line(name, first, second, duel)
+    yield from _duel_lines(comparison, duels_of)
 
 
 def _equal_table(comparison: Comparison) -> Iterator[str]:
@@ -260,11 +252,23 @@ def _equal_table(comparison: Comparison) -> Iterator[str]:
         "by the balanced score, which also rewards those that buy next to nothing. Gains and tests "
         "as above."
     )
+    yield from _duel_lines(comparison, _equal_duels)
+
+
+def _equal_duels(comparison: Comparison, name: str, first: Contestant) -> dict[Contestant, Duel]:
+    return {rival: duel for rival, (_, duel) in equal_cost(comparison, name, first).items()}
+
+
+def _duel_lines(
+    comparison: Comparison,
+    fought: Callable[[Comparison, str, Contestant], dict[Contestant, Duel]],
+) -> Iterator[str]:
     yield ""
-    yield from _DUEL_HEAD
+    yield "| set | contestant | rival | accuracy | coverage | cost | verdict | splits won : lost |"
+    yield "|---|---|---|---|---|---|---|---|"
     for name in comparison.sets:
         for first in _shown(comparison, name):
-            for second, (_, duel) in equal_cost(comparison, name, first).items():
+            for second, duel in fought(comparison, name, first).items():
                 yield _duel_line(name, first, second, duel)
 
 

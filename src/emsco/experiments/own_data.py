@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -26,14 +26,15 @@ from emsco.experiments.methods import (
 )
 from emsco.experiments.records import Objectives, Report
 from emsco.experiments.searching import Parts, SplitBanks, default_stages
-from emsco.parameters import check_choice, check_number
+from emsco.parameters import check_choice
 from emsco.search.paper import PaperSettings
+from emsco.thresholds import check_min_confidence
 
 __all__ = ["METHODS", "OwnComparison", "compare_methods", "label_of"]
 
 METHODS = ("emsco", *RIVALS)
 _THRESHOLDS = (0.35, 0.45, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-_CHANCE = 1.96
+_CHANCE = 1.96  # standard errors, at 95 %
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,12 +51,15 @@ class OwnComparison:
         Cost of everything.
     n_rows : tuple of int
         Training, validation and test rows.
+    n_alike : float
+        Test rows of one weight that would leave as much to chance; without weights, all of them.
     """
 
     results: dict[str, MethodResult]
     min_confidence: float
     total_cost: float
     n_rows: tuple[int, int, int]
+    n_alike: float
 
     @property
     def deployed(self) -> dict[str, Outcome]:
@@ -72,13 +76,14 @@ class OwnComparison:
     def chance(self, method: str) -> float:
         """By how much the accuracy of a method may be off, at 95 %, for want of test rows."""
         test = self.deployed[method].test
-        labelled = max(1.0, test.coverage * self.n_rows[2])
+        labelled = max(1.0, test.coverage * self.n_alike)
         return _CHANCE * math.sqrt(test.accuracy * (1 - test.accuracy) / labelled)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
-            **{name: getattr(self, name) for name in ("min_confidence", "total_cost")},
+            "min_confidence": self.min_confidence,
+            "total_cost": self.total_cost,
             "rows": dict(zip(("train", "validation", "test"), self.n_rows, strict=True)),
             "methods": {name: one.to_dict() for name, one in self.results.items()},
             "beaten": [{"method": a, "by": b} for a, b in self.beaten],
@@ -127,7 +132,7 @@ class OwnComparison:
         chance = max(self.chance(name) for name in names)
         lines.append(
             f"With {self.n_rows[2]} test rows, accuracies that differ by less than about "
-            f"{200 * chance / math.sqrt(2):.0f} points may differ by chance."
+            f"{100 * math.sqrt(2) * chance:.0f} points may differ by chance."
         )
         return lines + self._left_out()
 
@@ -154,7 +159,7 @@ def compare_methods(
     ----------
     parts : Parts
     min_confidence : float
-        What a label must be worth to methods that can decline to answer.
+        How sure methods must be that can decline to answer; above 1 / number of classes.
     methods : sequence of str
         "emsco" and rivals; see `METHODS`.
     seed : int
@@ -165,7 +170,7 @@ def compare_methods(
     report : callable, optional
         Called with the number of methods done, of all, and the name of the last one.
     """
-    check_number("min_confidence", min_confidence, 0, 1, "(]")
+    check_min_confidence(min_confidence, np.unique(parts.y))
     for method in methods:
         check_choice("methods", method, METHODS)
     workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
@@ -180,6 +185,7 @@ def compare_methods(
         min_confidence,
         parts.costs.total,
         (len(parts.train), len(parts.val), len(parts.test)),
+        _n_alike(parts),
     )
 
 
@@ -202,8 +208,7 @@ def _run(
                 result = _over_thresholds(rival, parts, result, most)
     except EMSCOError as obstacle:
         result = MethodResult(note=str(obstacle))
-    seconds = perf_counter() - started
-    return method, MethodResult(result.outcomes, result.curve, result.setting, result.note, seconds)
+    return method, replace(result, seconds=perf_counter() - started)
 
 
 def _run_emsco(parts: Parts, min_confidence: float, seed: int, most: int) -> MethodResult:
@@ -233,13 +238,21 @@ def _over_thresholds(
     train, val, test = (parts.rows(part) for part in ("train", "val", "test"))
     tuned = baselines.tune(rival, train, val, test=test, grid=grid)
     curve = tuple(Attempt.of(trial) for trial in tuned.trials)
-    return MethodResult(result.outcomes, curve, {"min_confidence": threshold}, result.note)
+    return replace(result, curve=curve, setting={"min_confidence": threshold})
 
 
 def _thresholds(parts: Parts, asked: float, most: int) -> list[float]:
     """Thresholds to try: above that which every row reaches, and the one asked for."""
     least = 1 / len(np.unique(parts.y))
     return sorted({asked, *spread([one for one in _THRESHOLDS if one > least], most)})
+
+
+def _n_alike(parts: Parts) -> float:
+    """Kish's effective size of the test rows."""
+    if parts.weights is None:
+        return float(len(parts.test))
+    weights = parts.weights[parts.test]
+    return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def _told(name: str, own: dict[str, Outcome]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
@@ -18,10 +19,11 @@ from emsco.files import Fields, read_document, write_document
 from emsco.pareto import balanced_length
 from emsco.scoring import Scores
 
-__all__ = ["Job", "Objectives", "Report", "ResultStore", "run_jobs"]
+__all__ = ["Job", "Objectives", "Report", "ResultStore", "finish_jobs", "run_jobs"]
 
 Report = Callable[[int, int, str], None]
 _KIND, _FORMAT = "result of an experiment", 1
+_ROUNDING = 1e-9  # methods add up the same costs in different orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,14 @@ class Objectives:
         return float(balanced_length(self.coverage, self.accuracy, self.cost, total_cost))
 
     def dominates(self, other: Objectives) -> bool:
-        """Whether it is at least as good in all three, and better in one."""
-        mine = (self.coverage, self.accuracy, -self.cost)
-        others = (other.coverage, other.accuracy, -other.cost)
-        return mine != others and all(a >= b for a, b in zip(mine, others, strict=True))
+        """Whether it is at least as good in all three, and better in one, by more than rounding."""
+        pairs = (
+            (self.coverage, other.coverage),
+            (self.accuracy, other.accuracy),
+            (-self.cost, -other.cost),
+        )
+        differ = [(a, b) for a, b in pairs if not math.isclose(a, b, rel_tol=_ROUNDING)]
+        return bool(differ) and all(a > b for a, b in differ)
 
 
 class Job(Protocol):
@@ -156,6 +162,28 @@ def run_jobs(
             f"a worker process was ended from outside, perhaps for want of memory, after {n_done} "
             f"of {len(jobs)} jobs; their results are kept: the same command goes on from there."
         ) from None
+
+
+def finish_jobs(
+    jobs: Sequence[JobT],
+    run: Callable[[JobT], Mapping[str, Any]],
+    store: ResultStore,
+    n_jobs: int | None = 1,
+    report: Report | None = None,
+) -> tuple[dict[JobT, Fields], bool]:
+    """Results by job, as `run_jobs` has them, and whether they are all.
+
+    Ctrl-C ends it early: the results that are complete are kept. Before the first of them it is
+    raised.
+    """
+    found: dict[JobT, Fields] = {}
+    try:
+        found.update(run_jobs(jobs, run, store, n_jobs, report))
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        return found, False
+    return found, True
 
 
 def _do(run: Callable[[JobT], Mapping[str, Any]], job: JobT) -> tuple[JobT, Mapping[str, Any]]:

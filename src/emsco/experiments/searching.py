@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from emsco._typing import AnyArray, IntArray
+from emsco._typing import AnyArray, FloatArray, IntArray
 from emsco.costs import FeatureCosts
 from emsco.experiments.records import Objectives
 from emsco.parameters import check_choice
@@ -34,7 +34,10 @@ def default_stages(n_features: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """A table with labels and costs, and which rows to fit on, to choose on and to test on."""
+    """A table with labels and costs, and which rows to fit on, to choose on and to test on.
+
+    Rows may have weights, which then count in fits and in all figures.
+    """
 
     X: Any
     y: AnyArray
@@ -42,12 +45,14 @@ class Parts:
     train: IntArray
     val: IntArray
     test: IntArray
+    weights: FloatArray | None = None
 
-    def rows(self, part: str) -> tuple[Any, AnyArray]:
-        """Rows and labels of "train", "val" or "test"."""
+    def rows(self, part: str) -> tuple[Any, ...]:
+        """Rows and labels of "train", "val" or "test", and weights where there are any."""
         which = getattr(self, check_choice("part", part, ("train", "val", "test")))
         rows = self.X[which] if isinstance(self.X, np.ndarray) else self.X.take(which)
-        return rows, self.y[which]
+        found = rows, self.y[which]
+        return found if self.weights is None else (*found, self.weights[which])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +75,11 @@ class SplitBanks:
     """
 
     def __init__(self, parts: Parts, n_jobs: int = 1) -> None:
-        data = TrainingData.of(parts.X, parts.y, None, parts.costs, "refuse")
+        data = TrainingData.of(parts.X, parts.y, parts.weights, parts.costs, "refuse")
         recipe = StageRecipe(None, None, None, _MEMORY, n_jobs, 0)
         self._n_jobs = n_jobs
         self._costs = parts.costs
+        self._per_row = data.per_row
         # A bank's fits depend on its training rows alone: both have the same classifiers.
         self._val = recipe.open_bank(data, [(parts.train, parts.val)])
         self._test = recipe.open_bank(data, [(parts.train, parts.test)])
@@ -125,4 +131,6 @@ class SplitBanks:
         return int(order[0])
 
     def _evaluator(self, bank: SubsetBank, max_stages: int, min_confidence: float) -> Evaluator:
-        return Evaluator(bank, self._costs, min_confidence, bank.n_rows, max_stages)
+        return Evaluator(
+            bank, self._costs, min_confidence, bank.n_rows, max_stages, per_row=self._per_row
+        )

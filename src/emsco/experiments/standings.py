@@ -16,6 +16,8 @@ __all__ = ["ALPHA", "Duel", "Standing", "duels", "holm", "margin"]
 
 ALPHA = 0.05
 _BETTER = np.array([1.0, 1.0, -1.0])  # coverage and accuracy up, cost down
+_DIGITS = 9  # past which figures differ by rounding alone
+_LEAST = 1e-300  # so that nothing is divided by 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,31 +129,36 @@ class Duel:
 
 def duels(first: Standing, others: Sequence[Standing]) -> list[Duel]:
     """One contestant against each of the others; all their tests are corrected together."""
-    pairs = [_paired(first, other) for other in others]
-    raw = [_p_value(mine[:, i] - their[:, i]) for mine, their in pairs for i in range(3)]
+    gains = [_gains(first, other) for other in others]
+    raw = [_p_value(by_split[:, i]) for by_split in gains for i in range(3)]
     corrected = holm(raw).reshape(-1, 3)
-    return [_duel(*pair, values) for pair, values in zip(pairs, corrected, strict=True)]
+    return [_duel(*pair) for pair in zip(gains, corrected, strict=True)]
 
 
-def _paired(first: Standing, second: Standing) -> tuple[FloatArray, FloatArray]:
-    """Objectives of the splits that both have, larger is better."""
+def _gains(first: Standing, second: Standing) -> FloatArray:
+    """By how much the first is better, on each split that both have (line) and in each objective.
+
+    To nine digits: the mean of equal runs is off by a last bit, and a test of ranks, as well as a
+    count of wins, would take that for a difference like any other.
+    """
     common = [split for split in first.splits if split in second.splits]
     mine, their = (
         one.by_split[[one.splits.index(split) for split in common]] * _BETTER
         for one in (first, second)
     )
-    return mine, their
+    size = np.abs([*mine, *their, np.full(3, _LEAST)]).max(axis=0)
+    gains: FloatArray = ((mine - their) / size).round(_DIGITS) * size
+    return gains
 
 
-def _duel(mine: FloatArray, their: FloatArray, p_values: FloatArray) -> Duel:
-    gains = (mine - their).mean(axis=0) if len(mine) else np.zeros(3)
-    some = (mine != their).any(axis=1)
+def _duel(gains: FloatArray, p_values: FloatArray) -> Duel:
+    some = gains.any(axis=1)
     return Duel(
-        gains=tuple(gains.tolist()),
+        gains=tuple(gains.mean(axis=0).tolist()) if len(gains) else (0.0, 0.0, 0.0),
         p_values=tuple(p_values.tolist()),
-        n_splits=len(mine),
-        n_won=int((some & (mine >= their).all(axis=1)).sum()),
-        n_lost=int((some & (mine <= their).all(axis=1)).sum()),
+        n_splits=len(gains),
+        n_won=int((some & (gains >= 0).all(axis=1)).sum()),
+        n_lost=int((some & (gains <= 0).all(axis=1)).sum()),
     )
 
 

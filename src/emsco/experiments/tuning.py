@@ -16,7 +16,7 @@ from emsco._typing import FloatArray
 from emsco.datasets import Dataset, load
 from emsco.experiments.comparison import split_parts
 from emsco.experiments.published import SETS, SETTINGS
-from emsco.experiments.records import Report, ResultStore, run_jobs
+from emsco.experiments.records import Report, ResultStore, finish_jobs
 from emsco.experiments.searching import RULES, SplitBanks, default_stages
 from emsco.files import Fields, PathLike
 from emsco.parameters import check_choice, check_whole
@@ -145,11 +145,14 @@ class SetTuning:
         own = papers_setting(self.name)
         return self.settings.index(own) if own in self.settings else None
 
-    def spread(self, rule: str = "fittest") -> tuple[float, float]:
-        """Standard deviation of the settings' means, and of the runs at one setting."""
+    def spread(self, rule: str = "fittest") -> tuple[float, float | None]:
+        """Standard deviation of the settings' means, and of repeats (runs, splits) at one setting.
+
+        The second is None where nothing was repeated.
+        """
         own = self.scores[:, RULES.index(rule)]
-        within = own.std(axis=1, ddof=1).mean() if own.shape[1] > 1 else np.nan
-        return float(self.means(rule).std()), float(within)
+        within = float(own.std(axis=1, ddof=1).mean()) if own.shape[1] > 1 else None
+        return float(self.means(rule).std()), within
 
     def effects(self, rule: str = "fittest") -> dict[str, list[tuple[float | None, float]]]:
         """Mean score at each value of each parameter, over all others."""
@@ -225,14 +228,7 @@ def reproduce_tuning(
     """
     started = perf_counter()
     jobs = (sweep or Sweep()).jobs(check_whole("seed", seed, 0))
-    found: dict[TuningJob, Fields] = {}
-    complete = False
-    try:
-        found.update(run_jobs(jobs, _run, ResultStore(Path(folder)), n_jobs, report))
-        complete = True
-    except KeyboardInterrupt:
-        if not found:
-            raise
+    found, complete = finish_jobs(jobs, _run, ResultStore(Path(folder)), n_jobs, report)
     names = dict.fromkeys(job.name for job in jobs if job in found)
     sets = tuple(_of_set(name, found) for name in names)
     return Tuning(sets, seed, perf_counter() - started, complete)
@@ -288,7 +284,7 @@ def _tuning_lines(tuning: Tuning) -> Iterator[str]:
     yield (
         "Balanced scores, √(coverage² + accuracy² + (1 - cost / cost of everything)²), of the "
         "fittest design of each run on the validation rows. Spread: standard deviation of the "
-        "settings' means, beside that of runs at one setting."
+        "settings' means, beside that of repeats (runs, splits) at one setting."
     )
     yield ""
     yield "| set | settings | best here | score | the paper's | score | worst score | spread |"
@@ -297,10 +293,11 @@ def _tuning_lines(tuning: Tuning) -> Iterator[str]:
         means, best, own = one.means(), one.best(), one.papers
         between, within = one.spread()
         at_papers = "–" if own is None else f"{means[own]:.4f}"
+        repeats = "–" if within is None else f"{within:.4f}"
         yield (
             f"| {one.name} | {len(one.settings)} | {_words(one.settings[best])} "
             f"| {means[best]:.4f} | {_words(papers_setting(one.name))} | {at_papers} "
-            f"| {means.min():.4f} | {between:.4f} beside {within:.4f} |"
+            f"| {means.min():.4f} | {between:.4f} beside {repeats} |"
         )
     for one in tuning.sets:
         yield ""

@@ -62,6 +62,10 @@ class Scaling:
         """What centred values are multiplied by, here and wherever rows are decided."""
         return 1.0 / self.deviation
 
+    def standardised(self, rows: FloatArray) -> FloatArray:
+        """Rows with mean 0 and deviation 1 over the training rows; gaps stay gaps."""
+        return (rows - self.mean) * self.inverse
+
     def filled(self, rows: FloatArray) -> FloatArray:
         """Rows with the mean in place of gaps; as they are where there are none."""
         gaps = np.isnan(rows)
@@ -74,10 +78,9 @@ class Scaling:
         """
         out = np.empty((X.shape[1] + 1, len(X)))
         out[0] = 1.0
-        inverse = self.inverse
         for start in range(0, len(X), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            out[1:, rows] = _fill_gaps((X[rows] - self.mean) * inverse).T
+            out[1:, rows] = _fill_gaps(self.standardised(X[rows])).T
         return out
 
 
