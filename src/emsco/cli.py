@@ -19,6 +19,7 @@ from emsco.commands import (
 )
 from emsco.commands.compare import compare
 from emsco.commands.reproduce import reproduce
+from emsco.commands.sweep import sweep
 
 if TYPE_CHECKING:
     from emsco.runs import Run
@@ -384,6 +385,7 @@ def decide(
 
 app.add_typer(reproduce, name="reproduce")
 app.command()(compare)
+app.command()(sweep)
 
 
 def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:

@@ -29,7 +29,7 @@ def compare_files(files: FitFiles, *, seed: int = 0, **settings: Any) -> OwnComp
 def read_parts(files: FitFiles, seed: int = 0) -> Parts:
     """Rows of files, and which of them to fit on, to choose on and to test on."""
     if files.weights is not None:
-        raise ParameterError("--weights must not be given: rivals are compared on plain rows.")
+        raise ParameterError("--weights must not be given: here every row counts the same.")
     if files.train is not None and files.test is None:
         raise ParameterError("--test must be given beside --train and --val, got none.")
     read = files.read(held_out=0.5)
