@@ -32,8 +32,12 @@ def draw_sweep(sweep: ThresholdSweep) -> Figure:
     for rule, line in zip(sweep.prefer, panels, strict=True):
         for part, panel in zip(PARTS, line, strict=True):
             _draw_runs(panel, sweep, rule, part)
+            means = [getattr(one, part).mean for one in sweep.lines(rule)]
+            path = [one.cost for one in means], [one.accuracy for one in means]
+            panel.plot(*path, color="0.75", linewidth=0.8, zorder=1)
             for one in sweep.lines(rule):
                 _draw_mean(panel, one, getattr(one, part))
+            panel.margins(0.14, 0.1)
             panel.set_title(f"{rule} design, {_NAMES[part]}", fontsize=9)
             panel.tick_params(labelsize=7)
         line[0].set_ylabel("accuracy of the labels given", fontsize=8)
@@ -67,8 +71,9 @@ def _draw_mean(panel: Any, line: SweepLine, spread: Spread) -> None:
     panel.annotate(
         f"{line.min_confidence:g}",
         (mean.cost, mean.accuracy),
-        xytext=(5, -9),
+        xytext=(-5, 4),
         textcoords="offset points",
+        horizontalalignment="right",
         fontsize=7,
     )
 

@@ -162,9 +162,11 @@ def methods_table(result: OwnComparison) -> Table:
 
 def sweep_table(sweep: ThresholdSweep, rule: str) -> Table:
     """What a rule deploys at each threshold, on validation and on test rows."""
-    _, n_val, n_test = sweep.n_rows
+    (_, n_val, n_test), lines = sweep.n_rows, sweep.lines(rule)
+    n_runs = max(line.n_runs for line in lines)
+    how = f"{sweep.search}, {n_runs} {'run' if n_runs == 1 else 'runs'} each"
     table = Table(
-        title=f"The {rule} design ({sweep.search}) at each threshold",
+        title=f"The {rule} design at each threshold: {how}",
         caption=f"val: {n_val:,} rows that chose it; test: {n_test:,} others. Accuracy and "
         f"coverage in %, ± deviation over runs. Buying everything costs {sweep.costs.total:g}.",
         title_justify="left",
@@ -174,11 +176,11 @@ def sweep_table(sweep: ThresholdSweep, rule: str) -> Table:
         padding=(0, 1, 0, 0),
     )
     parts = [f"{part} {name}" for part in ("val", "test") for name in ("acc.", "cov.", "cost")]
-    for heading in ("sure", "runs", *parts):
+    for heading in ("threshold", *parts):
         table.add_column(heading, justify="right", no_wrap=True)
-    for line in sweep.lines(rule):
+    for line in lines:
         figures = [text.replace(" ", "") for text in (*line.validation.cells(), *line.test.cells())]
-        table.add_row(f"{line.min_confidence:g}", str(line.n_runs), *figures)
+        table.add_row(f"{line.min_confidence:g}", *figures)
     return table
 
 

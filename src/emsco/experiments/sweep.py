@@ -148,12 +148,10 @@ def sweep_thresholds(
     True
     """
     started = perf_counter()
-    for rule in (rules := tuple(dict.fromkeys(prefer))):
-        check_choice("prefer", rule, EVERY_RULE)
+    rules = _rules(prefer)
     check_whole("runs", runs, 1)
     check_whole("seed", seed, 0)
-    n_threads = effective_n_jobs(n_jobs)
-    banks = SplitBanks(parts, n_threads)
+    banks = SplitBanks(parts, effective_n_jobs(n_jobs))
     thresholds = _thresholds(min_confidence, banks.classes)
     search, own = _settings(settings, parts)
     search = banks.plan(search, own, thresholds[0]).kind
@@ -207,6 +205,13 @@ def reproduce_sweep(
         **{**SETTINGS[name], **more},
     )
     return replace(found, name=name)
+
+
+def _rules(given: Sequence[str]) -> tuple[str, ...]:
+    """Different rules, in the order given."""
+    if not given:
+        raise ParameterError("prefer must be one rule or more, got none.")
+    return tuple(dict.fromkeys(check_choice("prefer", rule, EVERY_RULE) for rule in given))
 
 
 def _thresholds(given: Sequence[float], classes: AnyArray) -> list[float]:
