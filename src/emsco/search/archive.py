@@ -55,21 +55,27 @@ class Archive:
 
     def front(self) -> tuple[StageArray, Scores]:
         """The simplest design of each objective vector, the best balanced first."""
-        first = self._order()[0]
+        members, starts = self._order()
+        first = members[starts]
         return self.designs[first], self.scores[first]
 
     def ties(self) -> list[StageArray]:
         """For each design of `front`, all designs seen with its objectives, itself first."""
-        _, groups = self._order()
-        return [self.designs[group] for group in groups]
+        members, starts = self._order()
+        ends = np.append(np.sort(starts), len(members))
+        ends = ends[np.searchsorted(ends, starts) + 1]
+        return [self.designs[members[start:end]] for start, end in zip(starts, ends, strict=True)]
 
-    def _order(self) -> tuple[IntArray, list[IntArray]]:
-        """Where the front's designs stand, and where all those that tie with each do."""
+    def _order(self) -> tuple[IntArray, IntArray]:
+        """Where designs stand, those that tie side by side; where each group of the front begins.
+
+        Groups are not cut here: a search asks for its front in every generation, for ties once.
+        """
         order = simplest_first(self.designs)
         group = tie_groups(self.scores)[order]
         by_group = np.argsort(group, kind="stable")
-        ends = np.flatnonzero(np.diff(group[by_group])) + 1
-        groups = np.split(order[by_group], ends)
-        first = np.array([members[0] for members in groups])
+        members = order[by_group]
+        starts = np.flatnonzero(np.diff(group[by_group], prepend=-1))
+        first = members[starts]
         ranked = best_balanced_first(self.designs[first], self.scores[first], self._total_cost)
-        return first[ranked], [groups[i] for i in ranked]
+        return members, starts[ranked]
