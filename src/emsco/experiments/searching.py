@@ -26,7 +26,7 @@ from emsco.search.planning import Problem, SearchPlan, plan_search
 from emsco.subsets.bank import SubsetBank
 from emsco.training import StageRecipe, TrainingData
 
-__all__ = ["EVERY_RULE", "RULES", "Choice", "Parts", "SplitBanks", "default_stages"]
+__all__ = ["EVERY_RULE", "RULES", "Choice", "Parts", "SplitBanks", "SplitData", "default_stages"]
 
 RULES = ("fittest", "balanced")
 EVERY_RULE = (*RULES, "knee")
@@ -57,6 +57,28 @@ class Parts:
         return rows, self.y[which]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SplitData:
+    """Parts of a table as numbers: arrays, which processes share without copies."""
+
+    data: TrainingData
+    train: IntArray
+    val: IntArray
+    test: IntArray
+
+    @classmethod
+    def of(cls, parts: Parts) -> SplitData:
+        """The same rows, checked."""
+        data = TrainingData.of(parts.X, parts.y, None, parts.costs, "refuse")
+        return cls(data, parts.train, parts.val, parts.test)
+
+    def digest(self) -> str:
+        """What identifies rows, labels, costs and the split."""
+        split = fingerprint(self.train, self.val, self.test)
+        values = {**self.data.fingerprints(), "split": split}
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """A design by one rule: what it does on the rows that chose it, and on the test rows."""
@@ -82,25 +104,19 @@ class SplitBanks:
 
     Parameters
     ----------
-    parts : Parts
+    parts : Parts or SplitData
     n_jobs : int
         Threads.
     """
 
-    def __init__(self, parts: Parts, n_jobs: int = 1) -> None:
-        data = TrainingData.of(parts.X, parts.y, None, parts.costs, "refuse")
+    def __init__(self, parts: Parts | SplitData, n_jobs: int = 1) -> None:
+        data = parts.data if isinstance(parts, SplitData) else SplitData.of(parts).data
         recipe = StageRecipe(None, None, None, _MEMORY, n_jobs, 0)
         self._n_jobs = n_jobs
-        self._costs = parts.costs
-        self._data, self._rows = data, (parts.train, parts.val, parts.test)
+        self._costs = data.costs
         # A bank's fits depend on its training rows alone: both have the same classifiers.
         self._val = recipe.open_bank(data, [(parts.train, parts.val)])
         self._test = recipe.open_bank(data, [(parts.train, parts.test)])
-
-    @property
-    def classes(self) -> AnyArray:
-        """Labels, in their order."""
-        return self._data.classes
 
     @property
     def n_subsets(self) -> int:
@@ -111,11 +127,6 @@ class SplitBanks:
     def capacity(self) -> int:
         """How many of them a bank can hold."""
         return self._val.capacity
-
-    def digest(self) -> str:
-        """What identifies rows, labels, costs and the split."""
-        values = {**self._data.fingerprints(), "split": fingerprint(*self._rows)}
-        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
     def fit_every(self, report: Report | None = None) -> FloatArray:
         """Fit all subsets; what is kept of each, for `adopt`.

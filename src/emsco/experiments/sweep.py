@@ -22,7 +22,7 @@ from emsco.estimator import EMSCOClassifier
 from emsco.experiments.comparison import split_parts
 from emsco.experiments.published import SETS, SETTINGS
 from emsco.experiments.records import Report, ResultStore, run_jobs
-from emsco.experiments.searching import EVERY_RULE, Parts, SplitBanks
+from emsco.experiments.searching import EVERY_RULE, Parts, SplitBanks, SplitData
 from emsco.experiments.sweep_records import SweepRun, ThresholdSweep
 from emsco.files import PathLike
 from emsco.parameters import check_choice, check_whole
@@ -94,7 +94,7 @@ class _Bench:
     """
 
     digest: str
-    parts: Parts = field(compare=False)
+    split: SplitData = field(compare=False)
     fits: FloatArray | None = field(compare=False)
 
 
@@ -151,12 +151,13 @@ def sweep_thresholds(
     rules = _rules(prefer)
     check_whole("runs", runs, 1)
     check_whole("seed", seed, 0)
-    banks = SplitBanks(parts, effective_n_jobs(n_jobs))
-    thresholds = _thresholds(min_confidence, banks.classes)
+    split = SplitData.of(parts)
+    thresholds = _thresholds(min_confidence, split.data.classes)
     search, own = _settings(settings, parts)
+    banks = SplitBanks(split, effective_n_jobs(n_jobs))
     search = banks.plan(search, own, thresholds[0]).kind
     numbers = range(1 if search == "exact" else runs)
-    digest = banks.digest()
+    digest = split.digest()
     jobs = [SweepJob(digest, search, own, p, run, seed) for p in thresholds for run in numbers]
     found: list[SweepRun] = []
     complete = False
@@ -165,7 +166,7 @@ def sweep_thresholds(
         place = stack.enter_context(TemporaryDirectory()) if folder is None else folder
         store = ResultStore(Path(place))
         try:
-            bench = _Bench(digest, parts, _fits(banks, jobs, store, report))
+            bench = _Bench(digest, split, _fits(banks, jobs, store, report))
             for _, fields in run_jobs(jobs, partial(_run, bench), store, n_jobs, report):
                 found.append(SweepRun.from_fields(fields))
             complete = True
@@ -253,7 +254,7 @@ def _fits(
 @lru_cache(maxsize=1)
 def _banks(bench: _Bench) -> SplitBanks:
     """Banks that all runs share; once per process."""
-    banks = SplitBanks(bench.parts)
+    banks = SplitBanks(bench.split)
     if bench.fits is not None:
         banks.adopt(bench.fits)
     return banks
