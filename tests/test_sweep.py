@@ -243,6 +243,12 @@ def test_the_picture_has_validation_and_test_rows_for_each_rule(result):
         draw_sweep(replace(result, runs=()))
 
 
+def test_a_threshold_that_no_row_reaches_is_in_the_table_and_not_in_the_picture(parts):
+    sweep = sweep_thresholds(parts, [0.6, 1.0], runs=1, n_jobs=1, **QUICK)
+    assert sweep.lines("fittest")[1].test.mean == Objectives(0.0, 0.0, parts.costs.total)
+    assert [text.get_text() for text in draw_sweep(sweep).axes[1].texts] == ["0.6"]
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

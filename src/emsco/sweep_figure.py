@@ -22,7 +22,7 @@ def draw_sweep(sweep: ThresholdSweep) -> Figure:
 
     A line of panels for each rule, validation and test rows side by side. Large markers are means
     over runs, with their threshold beside them and bars of one standard deviation; small ones
-    are the runs.
+    are the runs. Where no row gets a label there is no accuracy to draw.
     """
     if not sweep.runs:
         raise ParameterError("sweep must hold at least one run, got none.")
@@ -32,10 +32,11 @@ def draw_sweep(sweep: ThresholdSweep) -> Figure:
     for rule, line in zip(sweep.prefer, panels, strict=True):
         for part, panel in zip(PARTS, line, strict=True):
             _draw_runs(panel, sweep, rule, part)
-            means = [getattr(one, part).mean for one in sweep.lines(rule)]
+            shown = [one for one in sweep.lines(rule) if getattr(one, part).mean.coverage]
+            means = [getattr(one, part).mean for one in shown]
             path = [one.cost for one in means], [one.accuracy for one in means]
             panel.plot(*path, color="0.75", linewidth=0.8, zorder=1)
-            for one in sweep.lines(rule):
+            for one in shown:
                 _draw_mean(panel, one, getattr(one, part))
             panel.margins(0.14, 0.1)
             panel.set_title(f"{rule} design, {_NAMES[part]}", fontsize=9)
@@ -49,6 +50,7 @@ def draw_sweep(sweep: ThresholdSweep) -> Figure:
 
 def _draw_runs(panel: Any, sweep: ThresholdSweep, rule: str, part: str) -> None:
     runs = [getattr(run.by(rule), part) for run in sweep.runs]
+    runs = [one for one in runs if one.coverage]
     panel.scatter(
         [one.cost for one in runs],
         [one.accuracy for one in runs],
