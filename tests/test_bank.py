@@ -64,6 +64,24 @@ class TestFitsOnce:
             assert bank.count(*chains, sure(threshold)).tolist() == fresh.tolist()
         assert bank.n_fits == len(chains.keys)
 
+    def test_fits_of_another_bank_on_the_same_training_rows_are_as_good(self, small_problem):
+        bank, chains = bank_of(small_problem), some_chains()
+        other = bank_of(small_problem, splits=[(TRAIN, HELD_OUT[:20])])
+        every = all_subsets(N_FEATURES)
+        other.adopt(every, bank.kept(every))
+        own = bank_of(small_problem, splits=[(TRAIN, HELD_OUT[:20])])
+        counts = other.count(*chains, sure(0.7))
+        assert counts.tolist() == own.count(*chains, sure(0.7)).tolist()
+        assert (bank.n_fits, other.n_fits) == (63, 0)
+
+    def test_what_is_adopted_twice_or_beyond_the_capacity_is_sound(self, small_problem):
+        bank, tight = bank_of(small_problem), bank_of(small_problem, memory_limit=15_000)
+        every = all_subsets(N_FEATURES)
+        for _ in range(2):
+            tight.adopt(every, bank.kept(every))
+        assert tight.capacity < 63
+        assert np.array_equal(tight.kept(every), bank.kept(every))
+
     def test_bits_are_made_once_per_subset_and_threshold(self, monkeypatch, small_problem):
         bank, chains, made, judge = bank_of(small_problem), some_chains(), [], LocalShard.judge
 

@@ -14,11 +14,13 @@ from emsco.commands import (
     AsJSON,
     LabelledFile,
     Target,
+    Weights,
     interruptible,
     print_json,
 )
 from emsco.commands.compare import compare
 from emsco.commands.reproduce import reproduce
+from emsco.commands.sweep import sweep
 
 if TYPE_CHECKING:
     from emsco.runs import Run
@@ -172,9 +174,7 @@ def fit(
     refit: Annotated[
         bool, typer.Option("--refit", help="Deploy stages refitted on all rows of DATA.")
     ] = False,
-    weights: Annotated[
-        str | None, typer.Option(help="Column that says how much each row counts.")
-    ] = None,
+    weights: Weights = None,
     gaps: Annotated[
         str, typer.Option(help="Missing values: refuse, impute, or skip the stage that lacks one.")
     ] = "refuse",
@@ -384,6 +384,7 @@ def decide(
 
 app.add_typer(reproduce, name="reproduce")
 app.command()(compare)
+app.command()(sweep)
 
 
 def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:

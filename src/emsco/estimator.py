@@ -13,7 +13,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.random import Generator
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from emsco._typing import AnyArray, FloatArray
@@ -33,7 +32,7 @@ from emsco.scoring import Evaluator, Limits
 from emsco.search.loop import SearchResult
 from emsco.search.paper import PaperSettings
 from emsco.search.planning import Problem, plan_search
-from emsco.settings import check_settings
+from emsco.settings import check_settings, draw_seed, seeds_of_fit
 from emsco.splits import Split, make_splits
 from emsco.subsets.bank import SubsetBank
 from emsco.tabular import TableClassifier
@@ -250,7 +249,7 @@ class EMSCOClassifier(TableClassifier):
         settings = check_settings(self, blocks)
         min_confidence = check_min_confidence(self.min_confidence, data.classes)
         seed = self._draw_seed()
-        split_seed, search_seed, stage_seed = np.random.SeedSequence(seed).spawn(3)
+        split_seed, search_seed, stage_seed = seeds_of_fit(seed)
         splits = make_splits(
             self.cv,
             data.rows,
@@ -382,7 +381,7 @@ class EMSCOClassifier(TableClassifier):
 
     def _draw_seed(self) -> int:
         """Seed of this fit: the checkpoint's, where there is one and the user names none."""
-        drawn = int(check_random_state(self.random_state).randint(2**31 - 1))
+        drawn = draw_seed(self.random_state)
         if self.checkpoint is None or isinstance(self.random_state, Integral):
             return drawn
         stored = stored_seed(self.checkpoint)

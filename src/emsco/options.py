@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from emsco.errors import ParameterError
 
-__all__ = ["of_labels", "parse_by_class", "parse_estimator"]
+__all__ = ["of_labels", "parse_by_class", "parse_estimator", "parse_range"]
+
+_MOST_STEPS = 1000
 
 
 def parse_by_class(name: str, text: str) -> float | dict[str, float]:
@@ -33,6 +36,39 @@ def parse_by_class(name: str, text: str) -> float | dict[str, float]:
     if "" in labels or len(set(labels)) < len(labels):
         raise ParameterError(rule)
     return dict(zip(labels, numbers, strict=True))
+
+
+def parse_range(name: str, text: str) -> tuple[float, ...]:
+    """Numbers with commas between, and ranges first:last:step, the last included.
+
+    Examples
+    --------
+    >>> parse_range("--min-confidence", ".55:.7:.05")
+    (0.55, 0.6, 0.65, 0.7)
+    >>> parse_range("--min-confidence", "0.6,0.9:1:0.05")
+    (0.6, 0.9, 0.95, 1.0)
+    """
+    try:
+        found = [number for part in text.split(",") for number in _steps(part)]
+    except (InvalidOperation, ValueError):
+        raise ParameterError(
+            f"{name} must be numbers with commas between, or a range first:last:step such as "
+            f".55:.95:.05, got {text!r}."
+        ) from None
+    return tuple(float(number) for number in found)
+
+
+def _steps(text: str) -> list[Decimal]:
+    """A number, or all of a range; decimals, since 0.55 and twice 0.05 are no 0.65 as floats."""
+    numbers = [Decimal(part.strip()) for part in text.split(":")]
+    if not all(number.is_finite() for number in numbers):
+        raise ValueError("infinite")
+    if len(numbers) == 1:
+        return numbers
+    first, last, step = numbers
+    if step <= 0 or last < first or (last - first) / step >= _MOST_STEPS:
+        raise ValueError("no range")
+    return [first + i * step for i in range(int((last - first) / step) + 1)]
 
 
 def of_labels(given: dict[str, float], labels: Sequence[Any]) -> dict[Any, float]:

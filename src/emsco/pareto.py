@@ -23,6 +23,7 @@ __all__ = [
     "best_balanced_first",
     "exact_objectives",
     "front_mask",
+    "knee_of",
     "pareto_levels",
     "simplest_first",
     "tie_groups",
@@ -229,3 +230,11 @@ def balanced_length(coverage: Any, accuracy: Any, cost: Any, total_cost: float) 
     """
     saved = np.maximum(0.0, 1 - cost / total_cost)
     return np.sqrt(coverage**2 + accuracy**2 + saved**2)
+
+
+def knee_of(coverage: FloatArray, accuracy: FloatArray, cost: FloatArray) -> int:
+    """Position of what is nearest to the best of each objective, each scaled to 0..1."""
+    objectives = np.column_stack([coverage, accuracy, -cost])
+    best, worst = objectives.max(axis=0), objectives.min(axis=0)
+    missed = (best - objectives) / np.where(best > worst, best - worst, 1.0)
+    return int(np.argmin((missed**2).sum(axis=1)))

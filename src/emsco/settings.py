@@ -6,6 +6,8 @@ import os
 from typing import Any
 
 import numpy as np
+from numpy.random import SeedSequence
+from sklearn.utils import check_random_state
 
 from emsco.constraints import Blocks
 from emsco.design import default_max_stages
@@ -14,7 +16,17 @@ from emsco.front import check_preference
 from emsco.parameters import check_choice, check_number, check_whole
 from emsco.search.paper import PaperSettings
 
-__all__ = ["check_settings"]
+__all__ = ["check_settings", "draw_seed", "seeds_of_fit"]
+
+
+def draw_seed(random_state: Any) -> int:
+    """The one number that a fit takes from its `random_state`."""
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def seeds_of_fit(seed: int) -> list[SeedSequence]:
+    """Seeds of the split, of the search and of the stages, from that number."""
+    return SeedSequence(seed).spawn(3)
 
 
 def check_settings(classifier: Any, blocks: Blocks) -> PaperSettings:

@@ -11,12 +11,20 @@ from rich.tree import Tree
 
 from emsco.cascade import Cascade, Evaluation
 from emsco.experiments.own_data import OwnComparison, label_of
+from emsco.experiments.sweep_records import ThresholdSweep
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.runs import DecisionCounts
 from emsco.thresholds import in_words
 from emsco.words import shorten
 
-__all__ = ["cascade_drawing", "comparison_table", "counts_table", "front_table", "methods_table"]
+__all__ = [
+    "cascade_drawing",
+    "comparison_table",
+    "counts_table",
+    "front_table",
+    "methods_table",
+    "sweep_table",
+]
 
 _BAR = 24
 _NUMBERS = 46  # characters that the columns of numbers take
@@ -149,6 +157,30 @@ def methods_table(result: OwnComparison) -> Table:
             f"{test.cost:.4g}",
             f"{result.results[name].seconds:.1f}",
         )
+    return table
+
+
+def sweep_table(sweep: ThresholdSweep, rule: str) -> Table:
+    """What a rule deploys at each threshold, on validation and on test rows."""
+    (_, n_val, n_test), lines = sweep.n_rows, sweep.lines(rule)
+    n_runs = max(line.n_runs for line in lines)
+    how = f"{sweep.search}, {n_runs} {'run' if n_runs == 1 else 'runs'} each"
+    table = Table(
+        title=f"The {rule} design at each threshold: {how}",
+        caption=f"val: {n_val:,} rows that chose it; test: {n_test:,} others. Accuracy and "
+        f"coverage in %, ± deviation over runs. Buying everything costs {sweep.costs.total:g}.",
+        title_justify="left",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    parts = [f"{part} {name}" for part in ("val", "test") for name in ("acc.", "cov.", "cost")]
+    for heading in ("threshold", *parts):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for line in lines:
+        figures = [text.replace(" ", "") for text in (*line.validation.cells(), *line.test.cells())]
+        table.add_row(f"{line.min_confidence:g}", *figures)
     return table
 
 

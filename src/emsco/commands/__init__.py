@@ -13,8 +13,16 @@ import typer
 __all__ = [
     "INTERRUPTED",
     "AsJSON",
+    "CostsFile",
+    "Dropped",
+    "Jobs",
     "LabelledFile",
+    "Seed",
     "Target",
+    "TestFile",
+    "TrainFile",
+    "ValFile",
+    "Weights",
     "interruptible",
     "make_folder",
     "print_json",
@@ -30,6 +38,26 @@ LabelledFile = Annotated[
     ),
 ]
 Target = Annotated[str, typer.Option(help="Column with the labels; all others are features.")]
+Weights = Annotated[
+    str | None, typer.Option(help="Column that says how much each row counts; no feature.")
+]
+
+# Of commands that test what they find.
+CostsFile = Annotated[
+    Path | None, typer.Option(help="Costs, as for emsco fit. Without it every column costs 1.")
+]
+TrainFile = Annotated[
+    Path | None, typer.Option(help="Rows to fit on, instead of DATA; with --val and --test.")
+]
+ValFile = Annotated[Path | None, typer.Option(help="Rows to tune and to choose on.")]
+TestFile = Annotated[
+    Path | None, typer.Option(help="Rows to test on, instead of a quarter of DATA.")
+]
+Dropped = Annotated[
+    list[str] | None, typer.Option(help="Column that is no feature, such as an id; repeatable.")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed; the same gives the same.")]
+Jobs = Annotated[int, typer.Option(help="Processes; -1 is one for each core.")]
 
 
 @contextmanager

@@ -8,7 +8,21 @@ from typing import Annotated
 
 import typer
 
-from emsco.commands import AsJSON, LabelledFile, Target, interruptible, make_folder
+from emsco.commands import (
+    AsJSON,
+    CostsFile,
+    Dropped,
+    Jobs,
+    LabelledFile,
+    Seed,
+    Target,
+    TestFile,
+    TrainFile,
+    ValFile,
+    Weights,
+    interruptible,
+    make_folder,
+)
 
 __all__ = ["compare"]
 
@@ -22,10 +36,7 @@ def compare(
     out: Annotated[
         Path, typer.Option(help="Folder for the table (Markdown, JSON) and the picture (PNG, SVG).")
     ] = Path("comparison"),
-    costs: Annotated[
-        Path | None,
-        typer.Option(help="Costs, as for emsco fit. Without it every column costs 1."),
-    ] = None,
+    costs: CostsFile = None,
     min_confidence: Annotated[
         float, typer.Option(help="How sure methods must be that can decline to answer.")
     ] = 0.75,
@@ -36,26 +47,16 @@ def compare(
             "cost_aware_boosting; repeatable, by default all."
         ),
     ] = None,
-    train: Annotated[
-        Path | None, typer.Option(help="Rows to fit on, instead of DATA; with --val and --test.")
-    ] = None,
-    val: Annotated[Path | None, typer.Option(help="Rows to tune and to choose on.")] = None,
-    test: Annotated[
-        Path | None, typer.Option(help="Rows to test on, instead of a quarter of DATA.")
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="Column that is no feature, such as an id; repeatable."),
-    ] = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(help="Column that says how much each row counts; no feature."),
-    ] = None,
+    train: TrainFile = None,
+    val: ValFile = None,
+    test: TestFile = None,
+    drop: Dropped = None,
+    weights: Weights = None,
     quick: Annotated[
         bool, typer.Option("--quick", help=f"Try {_QUICK} settings of each method.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed; the same gives the same.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processes; -1 is one for each core.")] = -1,
+    seed: Seed = 0,
+    jobs: Jobs = -1,
     as_json: AsJSON = False,
 ) -> None:
     """EMSCO and its rivals on your data: one table, one picture, and what they say.

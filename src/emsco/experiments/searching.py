@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from emsco._typing import AnyArray, FloatArray, IntArray
+from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray, Report
+from emsco.checkpoint import fingerprint
 from emsco.costs import FeatureCosts
+from emsco.design import subsets_of_words
 from emsco.experiments.records import Objectives
+from emsco.files import Fields
 from emsco.parameters import check_choice
-from emsco.pareto import Ranking, best_balanced_first
+from emsco.pareto import Ranking, best_balanced_first, knee_of
 from emsco.progress import SearchProgress
 from emsco.scoring import Evaluator
 from emsco.search.loop import SearchResult
 from emsco.search.paper import PaperSettings
-from emsco.search.planning import Problem, plan_search
+from emsco.search.planning import Problem, SearchPlan, plan_search
 from emsco.subsets.bank import SubsetBank
 from emsco.training import StageRecipe, TrainingData
 
-__all__ = ["RULES", "Choice", "Parts", "SplitBanks", "default_stages"]
+__all__ = ["EVERY_RULE", "RULES", "Choice", "Parts", "SplitBanks", "SplitData", "default_stages"]
 
 RULES = ("fittest", "balanced")
+EVERY_RULE = (*RULES, "knee")
 _MEMORY = 2**29
 _PROOF_MEMORY = 2**31  # that kinds of chains may take while a front is proven
 
@@ -55,6 +62,28 @@ class Parts:
         return found if self.weights is None else (*found, self.weights[which])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SplitData:
+    """Parts of a table as numbers: arrays, which processes share without copies."""
+
+    data: TrainingData
+    train: IntArray
+    val: IntArray
+    test: IntArray
+
+    @classmethod
+    def of(cls, parts: Parts) -> SplitData:
+        """The same rows, checked."""
+        data = TrainingData.of(parts.X, parts.y, parts.weights, parts.costs, "refuse")
+        return cls(data, parts.train, parts.val, parts.test)
+
+    def digest(self) -> str:
+        """What identifies rows, labels, costs and the split."""
+        split = fingerprint(self.train, self.val, self.test)
+        values = {**self.data.fingerprints(), "split": split}
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """A design by one rule: what it does on the rows that chose it, and on the test rows."""
@@ -62,6 +91,17 @@ class Choice:
     rule: str
     validation: Objectives
     test: Objectives
+    design: tuple[int, ...] = ()
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Choice:
+        """What `dataclasses.asdict` gave, read from a file."""
+        return cls(
+            fields.text("rule"),
+            Objectives.from_fields(fields.fields("validation")),
+            Objectives.from_fields(fields.fields("test")),
+            tuple(fields.items("design")),
+        )
 
 
 class SplitBanks:
@@ -69,20 +109,56 @@ class SplitBanks:
 
     Parameters
     ----------
-    parts : Parts
+    parts : Parts or SplitData
     n_jobs : int
         Threads.
     """
 
-    def __init__(self, parts: Parts, n_jobs: int = 1) -> None:
-        data = TrainingData.of(parts.X, parts.y, parts.weights, parts.costs, "refuse")
+    def __init__(self, parts: Parts | SplitData, n_jobs: int = 1) -> None:
+        data = parts.data if isinstance(parts, SplitData) else SplitData.of(parts).data
         recipe = StageRecipe(None, None, None, _MEMORY, n_jobs, 0)
         self._n_jobs = n_jobs
-        self._costs = parts.costs
+        self._costs = data.costs
         self._per_row = data.per_row
         # A bank's fits depend on its training rows alone: both have the same classifiers.
         self._val = recipe.open_bank(data, [(parts.train, parts.val)])
         self._test = recipe.open_bank(data, [(parts.train, parts.test)])
+
+    @property
+    def n_subsets(self) -> int:
+        """How many subsets of the features there are."""
+        return int(2**self._val.n_features - 1)
+
+    @property
+    def capacity(self) -> int:
+        """How many of them a bank can hold."""
+        return self._val.capacity
+
+    def fit_every(self, report: Report | None = None) -> FloatArray:
+        """Fit all subsets; what is kept of each, for `adopt`.
+
+        ``report(done, total)`` is called as parts of the fits are done.
+        """
+        self._val.on_fit = report
+        return self._val.kept(self._every())
+
+    def adopt(self, fits: FloatArray) -> None:
+        """Take the fits of all subsets that banks on the same rows have made."""
+        self._val.adopt(self._every(), fits)
+
+    def _every(self) -> BoolArray:
+        numbers = np.arange(1, self.n_subsets + 1, dtype=np.uint64)
+        return subsets_of_words(numbers[:, None], self._val.n_features)
+
+    def plan(self, search: str, settings: PaperSettings, min_confidence: float) -> SearchPlan:
+        """Which search "auto" means here.
+
+        Raises
+        ------
+        ParameterError
+            Where "exact" is out of reach.
+        """
+        return plan_search(search, self._problem(search, settings, min_confidence), settings)
 
     def search(
         self,
@@ -98,37 +174,52 @@ class SplitBanks:
         ------
         ParameterError
             Where "exact" is out of reach.
+        KeyboardInterrupt
+            Where Ctrl-C has ended the search.
         """
-        evaluator = self._evaluator(self._val, settings.max_stages, min_confidence)
+        problem = self._problem(search, settings, min_confidence)
+        plan = plan_search(search, problem, settings, time_limit)
+        with warnings.catch_warnings():  # what an interrupted search has found is not kept here
+            warnings.filterwarnings("ignore", "Search interrupted")
+            found = plan.run(problem, rng, time_limit, SearchProgress(shown=False))
+        if found.stop_reason.startswith("interrupted"):
+            raise KeyboardInterrupt  # or half a search would be taken for a whole one
+        return found
+
+    def choose(self, result: SearchResult, rule: str, min_confidence: float) -> Choice:
+        """The design that a rule deploys, tested."""
+        position = self._position(result, check_choice("rule", rule, EVERY_RULE))
+        design = result.designs[position : position + 1]
+        most = int(design.max()) + 1
+        subsets = (design[0] >= 0) & (design[0] <= np.arange(most)[:, None])
+        self._test.adopt(subsets, self._val.kept(subsets))
+        tested = self._evaluator(self._test, most, min_confidence).score(design)
+        validated = Objectives.of_scores(result.scores, position)
+        test = Objectives.of_scores(tested, 0)
+        return Choice(rule, validated, test, tuple(design[0].tolist()))
+
+    def _position(self, result: SearchResult, rule: str) -> int:
+        scores = result.scores
+        if rule == "knee":
+            return knee_of(scores.coverage, scores.accuracy, scores.cost)
+        if rule == "balanced":
+            order = best_balanced_first(result.designs, scores, self._costs.total)
+        else:  # our searches list the best balanced first, so the fittest has to be looked for
+            costs = self._costs.costs
+            smallest = float(costs[costs > 0].min())
+            order = Ranking.of(result.designs, scores, smallest).order
+        return int(order[0])
+
+    def _problem(self, search: str, settings: PaperSettings, min_confidence: float) -> Problem:
         may_prove = search in ("auto", "exact")
-        problem = Problem(
-            evaluator,
+        return Problem(
+            self._evaluator(self._val, settings.max_stages, min_confidence),
             self._costs.costs,
             seconds_per_fit=self._val.engine.seconds_per_fit() if may_prove else 0.0,
             capacity=self._val.capacity,
             memory_limit=_PROOF_MEMORY,
             n_jobs=self._n_jobs,
         )
-        plan = plan_search(search, problem, settings, time_limit)
-        return plan.run(problem, rng, time_limit, SearchProgress(shown=False))
-
-    def choose(self, result: SearchResult, rule: str, min_confidence: float) -> Choice:
-        """The design that a rule deploys, tested."""
-        position = self._position(result, check_choice("rule", rule, RULES))
-        design = result.designs[position : position + 1]
-        most = int(design.max()) + 1
-        tested = self._evaluator(self._test, most, min_confidence).score(design)
-        validated = Objectives.of_scores(result.scores, position)
-        return Choice(rule, validated, Objectives.of_scores(tested, 0))
-
-    def _position(self, result: SearchResult, rule: str) -> int:
-        if rule == "balanced":
-            order = best_balanced_first(result.designs, result.scores, self._costs.total)
-        else:  # our searches list the best balanced first, so the fittest has to be looked for
-            costs = self._costs.costs
-            smallest = float(costs[costs > 0].min())
-            order = Ranking.of(result.designs, result.scores, smallest).order
-        return int(order[0])
 
     def _evaluator(self, bank: SubsetBank, max_stages: int, min_confidence: float) -> Evaluator:
         return Evaluator(

@@ -22,7 +22,7 @@ from emsco.frames import Columns, to_pandas, to_polars, to_pyarrow
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import check_preference
 from emsco.parameters import check_whole
-from emsco.pareto import TiedDesigns, balanced_length
+from emsco.pareto import TiedDesigns, balanced_length, knee_of
 from emsco.scoring import Scores
 from emsco.thresholds import MinConfidence
 from emsco.words import shorten
@@ -269,16 +269,12 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     def knee(self) -> ParetoPoint:
         """The point nearest to the best of each objective, each scaled to 0..1 over the front."""
-        objectives = np.column_stack(
-            [
-                self._column(lambda p: p.coverage),
-                self._column(lambda p: p.accuracy),
-                -self._column(lambda p: p.cost),
-            ]
+        columns = (
+            self._column(lambda p: p.coverage),
+            self._column(lambda p: p.accuracy),
+            self._column(lambda p: p.cost),
         )
-        best, worst = objectives.max(axis=0), objectives.min(axis=0)
-        missed = (best - objectives) / np.where(best > worst, best - worst, 1.0)
-        return self.points[int(np.argmin((missed**2).sum(axis=1)))]
+        return self.points[knee_of(*columns)]
 
     def select(
         self,

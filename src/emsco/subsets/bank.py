@@ -117,6 +117,18 @@ class SubsetBank:
             found[part] = self._kept_of(words[part])
         return found
 
+    def adopt(self, subsets: BoolArray, kept: FloatArray) -> None:
+        """Take what another bank keeps of subsets, so that they need no fits here.
+
+        Its engine must have fitted on the same training rows, and keep nothing that depends on
+        held-out rows: weights, not outcomes.
+        """
+        words = words_of_subsets(subsets)
+        for part in slices(len(subsets), self._fits.capacity):
+            with self._fits.claim(words[part]) as claim:
+                self._kept = _grown(self._kept, self._fits.n_used, self._fits.capacity)
+                self._kept[claim.new_slots] = kept[part][claim.new_places]
+
     def bits(
         self, thresholds: FloatArray, check: Callable[[], None] | None = None
     ) -> tuple[WordArray, WordArray]:

@@ -1,0 +1,59 @@
+"""The authors' sweep: 9 thresholds × 10 runs × 150 generations on 2,000 × 15 training rows.
+
+python benchmarks/sweep.py [paper|evolution] [processes]
+
+Their script needs some 20 seconds a generation for that, three days in all.
+"""
+
+from __future__ import annotations
+
+import sys
+from time import perf_counter, process_time
+
+import numpy as np
+
+from emsco.datasets import load
+from emsco.experiments.searching import Parts, SplitBanks
+from emsco.experiments.sweep import THRESHOLDS, sweep_thresholds
+
+SEED = 0
+SIZES = (2000, 1000, 1000)
+
+
+def parts_of_benchmark() -> Parts:
+    data = load("synthetic15", SEED)
+    order = np.random.default_rng(SEED).permutation(len(data.X))
+    cut = np.split(order, np.cumsum(SIZES))[:3]
+    return Parts(data.X, data.y, data.costs, *cut)
+
+
+def report_parts(parts: Parts) -> None:
+    """Processor time of fits, and of the bits of all subsets at every threshold, on one core."""
+    banks = SplitBanks(parts)
+    started = process_time()
+    banks.fit_every()
+    fitted = process_time()
+    for threshold in THRESHOLDS:
+        banks._val.bits(np.full(2, threshold))
+    judged = process_time()
+    print(f"bank: {banks.n_subsets:,} subsets fitted in {fitted - started:.1f} CPU s")
+    print(f"bits: all of them at {len(THRESHOLDS)} thresholds in {judged - fitted:.1f} CPU s")
+
+
+def main() -> None:
+    search = sys.argv[1] if len(sys.argv) > 1 else "paper"
+    n_jobs = int(sys.argv[2]) if len(sys.argv) > 2 else -1
+    parts = parts_of_benchmark()
+    sweep_thresholds(parts, [0.75], runs=1, search=search, generations=1)  # kernels compiled
+    report_parts(parts)
+    started, own = perf_counter(), process_time()
+    result = sweep_thresholds(parts, runs=10, search=search, seed=SEED, n_jobs=n_jobs)
+    seconds, own = perf_counter() - started, process_time() - own
+    searching = sum(run.seconds for run in result.runs)
+    each = searching / len(result.runs)
+    print(f"search: {len(result.runs)} runs, {searching:.1f} CPU s, {each:.2f} each")
+    print(f"sweep ({search}): {seconds:.1f} s by the clock, {searching + own:.1f} CPU s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,278 @@
+"""What a sweep over thresholds has found: a record, and the tables made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from emsco.costs import FeatureCosts
+from emsco.design import Design
+from emsco.experiments.records import Objectives
+from emsco.experiments.searching import Choice
+from emsco.files import Fields
+from emsco.frames import Columns, to_pandas
+from emsco.parameters import check_choice
+from emsco.search.paper import PaperSettings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["OBJECTIVES", "PARTS", "Spread", "SweepLine", "SweepRun", "ThresholdSweep"]
+
+OBJECTIVES = ("accuracy", "coverage", "cost")
+PARTS = ("validation", "test")
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRun:
+    """One search at one threshold, and what it deploys by every rule.
+
+    Attributes
+    ----------
+    min_confidence : float
+    run : int
+        From 0.
+    random_state : int
+        With it, `EMSCOClassifier` makes the same search on the same split.
+    choices : tuple of Choice
+        A design by each rule, with its figures on validation and on test rows.
+    stop_reason : str
+    seconds : float
+        Of processor time.
+    """
+
+    min_confidence: float
+    run: int
+    random_state: int
+    choices: tuple[Choice, ...]
+    stop_reason: str
+    seconds: float
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> SweepRun:
+        """What `dataclasses.asdict` gave, read from a file."""
+        return cls(
+            fields.number("min_confidence", 0, 1),
+            fields.whole("run", 0),
+            fields.whole("random_state", 0),
+            tuple(Choice.from_fields(one) for one in fields.many_fields("choices")),
+            fields.text("stop_reason"),
+            fields.number("seconds", 0),
+        )
+
+    def by(self, rule: str) -> Choice:
+        """What a rule deploys."""
+        return next(choice for choice in self.choices if choice.rule == rule)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Objectives on average over runs, and their standard deviation; None of a single run."""
+
+    mean: Objectives
+    deviation: Objectives | None
+
+    @classmethod
+    def of(cls, runs: Sequence[Objectives]) -> Spread:
+        """Over runs, at least one.
+
+        Examples
+        --------
+        >>> Spread.of([Objectives(1.0, 0.7, 2.0), Objectives(1.0, 0.7, 4.0)]).mean.cost
+        3.0
+        """
+        table = np.array([[one.coverage, one.accuracy, one.cost] for one in runs])
+        mean = Objectives(*table.mean(axis=0).tolist())
+        if len(table) < 2:
+            return cls(mean, None)
+        return cls(mean, Objectives(*table.std(axis=0, ddof=1).tolist()))
+
+    def cells(self) -> list[str]:
+        """Accuracy and coverage in per cent and cost, each with its deviation, as text."""
+        shown = []
+        for name in OBJECTIVES:
+            scale, form = (1.0, ".4g") if name == "cost" else (100.0, ".1f")
+            text = f"{scale * getattr(self.mean, name):{form}}"
+            if self.deviation is not None:
+                form = ".2g" if name == "cost" else form
+                text += f" ± {scale * getattr(self.deviation, name):{form}}"
+            shown.append(text)
+        return shown
+
+    def to_dict(self) -> dict[str, dict[str, float | None]]:
+        """Mean and deviation by objective."""
+        own = self.deviation
+        return {
+            name: {"mean": getattr(self.mean, name), "deviation": getattr(own, name, None)}
+            for name in OBJECTIVES
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SweepLine:
+    """A line of the table: what runs at one threshold deploy by one rule.
+
+    Attributes
+    ----------
+    min_confidence : float
+    rule : str
+    n_runs : int
+    n_stages : float
+        Stages of the deployed designs, on average.
+    validation, test : Spread
+    """
+
+    min_confidence: float
+    rule: str
+    n_runs: int
+    n_stages: float
+    validation: Spread
+    test: Spread
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            **{name: getattr(self, name) for name in ("min_confidence", "rule", "n_runs")},
+            "n_stages": self.n_stages,
+            **{part: getattr(self, part).to_dict() for part in PARTS},
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThresholdSweep:
+    """Searches at many thresholds on one split of one table, which all share one bank.
+
+    Attributes
+    ----------
+    runs : tuple of SweepRun
+        By threshold and number of the run.
+    prefer : tuple of str
+        Rules that tables and pictures show: "fittest", "balanced", "knee".
+    search : str
+        The search that was run: "paper", "evolution" or "exact".
+    settings : PaperSettings
+    costs : FeatureCosts
+    n_rows : tuple of int
+        Training, validation and test rows.
+    seed : int
+    seconds : float
+        Time that this call took by the clock, results known before not included.
+    complete : bool
+        False where Ctrl-C has ended it.
+    name : str
+        Of the data, for headings.
+    """
+
+    runs: tuple[SweepRun, ...]
+    prefer: tuple[str, ...]
+    search: str
+    settings: PaperSettings
+    costs: FeatureCosts
+    n_rows: tuple[int, int, int]
+    seed: int
+    seconds: float
+    complete: bool
+    name: str = "your data"
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """Thresholds with runs, from the lowest up."""
+        return tuple(sorted({run.min_confidence for run in self.runs}))
+
+    def chosen(self, rule: str, min_confidence: float) -> tuple[Choice, ...]:
+        """What the runs at a threshold deploy by a rule, a run each."""
+        check_choice("rule", rule, tuple(one.rule for one in self.runs[0].choices))
+        return tuple(run.by(rule) for run in self.runs if run.min_confidence == min_confidence)
+
+    def lines(self, rule: str) -> tuple[SweepLine, ...]:
+        """The table of one rule, a line for each threshold."""
+        found = []
+        for threshold in self.thresholds:
+            chosen = self.chosen(rule, threshold)
+            stages = [max(choice.design) + 1 for choice in chosen]
+            spreads = (Spread.of([getattr(one, part) for one in chosen]) for part in PARTS)
+            found.append(SweepLine(threshold, rule, len(chosen), float(np.mean(stages)), *spreads))
+        return tuple(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON: the tables, and every run with the design it deploys."""
+        return {
+            "data": self.name,
+            "search": self.search,
+            "settings": asdict(self.settings),
+            "rows": dict(zip(("train", *PARTS), self.n_rows, strict=True)),
+            "costs": dict(zip(self.costs.names, self.costs.costs.tolist(), strict=True)),
+            "total_cost": self.costs.total,
+            "seed": self.seed,
+            "seconds": round(self.seconds, 1),
+            "complete": self.complete,
+            "tables": {rule: [line.to_dict() for line in self.lines(rule)] for rule in self.prefer},
+            "runs": [self._run_dict(run) for run in self.runs],
+        }
+
+    def _run_dict(self, run: SweepRun) -> dict[str, Any]:
+        values = asdict(run)
+        for choice, one in zip(run.choices, values["choices"], strict=True):
+            del one["design"]
+            design = Design(np.array(choice.design), self.costs.names)
+            one["stages"] = [list(bought) for bought in design.buys]
+        return values
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The tables in one, a row for each rule, threshold and part of the rows."""
+        return to_pandas(self._columns())
+
+    def _columns(self) -> Columns:
+        cells = [
+            (line, part, getattr(line, part))
+            for rule in self.prefer
+            for line in self.lines(rule)
+            for part in PARTS
+        ]
+        columns: dict[str, Any] = {
+            name: [getattr(line, name) for line, _, _ in cells]
+            for name in ("rule", "min_confidence", "n_runs", "n_stages")
+        }
+        columns["rows"] = [part for _, part, _ in cells]
+        for name in OBJECTIVES:
+            columns[name] = [getattr(spread.mean, name) for _, _, spread in cells]
+            columns[f"{name} deviation"] = [
+                np.nan if spread.deviation is None else getattr(spread.deviation, name)
+                for _, _, spread in cells
+            ]
+        return columns
+
+    def to_markdown(self) -> str:
+        """A table for each rule, validation and test rows apart."""
+        return "\n".join(_markdown(self))
+
+
+def _markdown(sweep: ThresholdSweep) -> Iterator[str]:
+    n_train, n_val, n_test = sweep.n_rows
+    most = max(len(sweep.chosen(sweep.prefer[0], p)) for p in sweep.thresholds)
+    yield f"# Thresholds on {sweep.name} (seed {sweep.seed})"
+    yield ""
+    yield (
+        f"Search: {sweep.search}, {'one run' if most == 1 else f'{most} runs'} at each threshold, "
+        f"at most {sweep.settings.max_stages} stages. Fitted on {n_train:,} rows, chosen on "
+        f"{n_val:,} validation rows, tested on {n_test:,}. Buying everything costs "
+        f"{sweep.costs.total:g}. ± is the standard deviation over runs."
+    )
+    for rule in sweep.prefer:
+        yield ""
+        yield f"## Deployed: the {rule} design"
+        yield ""
+        yield (
+            "| min. confidence | runs | stages | validation: accuracy % | coverage % | cost "
+            "| test: accuracy % | coverage % | cost |"
+        )
+        yield "|---|---|---|---|---|---|---|---|---|"
+        for line in sweep.lines(rule):
+            figures = " | ".join([*line.validation.cells(), *line.test.cells()])
+            yield f"| {line.min_confidence:g} | {line.n_runs} | {line.n_stages:.1f} | {figures} |"
+    if not sweep.complete:
+        yield ""
+        yield "Interrupted: some runs are missing."

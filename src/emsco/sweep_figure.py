@@ -1,0 +1,90 @@
+"""The picture of a sweep over thresholds: cost against accuracy, coloured by coverage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from emsco.errors import ParameterError
+from emsco.experiments.sweep_records import PARTS, Spread, SweepLine, ThresholdSweep
+from emsco.plotting import _new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_sweep"]
+
+_COVERAGE: dict[str, Any] = {"cmap": "viridis", "vmin": 0.0, "vmax": 1.0}
+_NAMES = {"validation": "validation rows", "test": "test rows"}
+
+
+def draw_sweep(sweep: ThresholdSweep) -> Figure:
+    """Accuracy against mean cost of what is deployed at each threshold, coverage as colour.
+
+    A line of panels for each rule, validation and test rows side by side. Large markers are means
+    over runs, with their threshold beside them and bars of one standard deviation; small ones
+    are the runs. Where no row gets a label there is no accuracy to draw.
+    """
+    if not sweep.runs:
+        raise ParameterError("sweep must hold at least one run, got none.")
+    figure = _new_figure(7.0, 3.2 * len(sweep.prefer) + 0.2)
+    figure.set_layout_engine("constrained")
+    panels = figure.subplots(len(sweep.prefer), 2, squeeze=False, sharex=True, sharey=True)
+    for rule, line in zip(sweep.prefer, panels, strict=True):
+        for part, panel in zip(PARTS, line, strict=True):
+            _draw_runs(panel, sweep, rule, part)
+            shown = [one for one in sweep.lines(rule) if getattr(one, part).mean.coverage]
+            means = [getattr(one, part).mean for one in shown]
+            path = [one.cost for one in means], [one.accuracy for one in means]
+            panel.plot(*path, color="0.75", linewidth=0.8, zorder=1)
+            for one in shown:
+                _draw_mean(panel, one, getattr(one, part))
+            panel.margins(0.14, 0.1)
+            panel.set_title(f"{rule} design, {_NAMES[part]}", fontsize=9)
+            panel.tick_params(labelsize=7)
+        line[0].set_ylabel("accuracy of the labels given", fontsize=8)
+    for panel in panels[-1]:
+        panel.set_xlabel("mean cost of a row", fontsize=8)
+    _add_scale(figure, panels)
+    return figure
+
+
+def _draw_runs(panel: Any, sweep: ThresholdSweep, rule: str, part: str) -> None:
+    runs = [getattr(run.by(rule), part) for run in sweep.runs]
+    runs = [one for one in runs if one.coverage]
+    panel.scatter(
+        [one.cost for one in runs],
+        [one.accuracy for one in runs],
+        c=[one.coverage for one in runs],
+        s=7,
+        alpha=0.5,
+        linewidths=0,
+        **_COVERAGE,
+    )
+
+
+def _draw_mean(panel: Any, line: SweepLine, spread: Spread) -> None:
+    mean, own = spread.mean, spread.deviation
+    if own is not None:
+        panel.errorbar(
+            mean.cost, mean.accuracy, own.accuracy, own.cost, color="0.6", linewidth=0.8, zorder=2
+        )
+    look: dict[str, Any] = {"s": 46, "edgecolors": "0.1", "linewidths": 0.7, "zorder": 3}
+    panel.scatter(mean.cost, mean.accuracy, c=[mean.coverage], **look, **_COVERAGE)
+    panel.annotate(
+        f"{line.min_confidence:g}",
+        (mean.cost, mean.accuracy),
+        xytext=(-5, 4),
+        textcoords="offset points",
+        horizontalalignment="right",
+        fontsize=7,
+    )
+
+
+def _add_scale(figure: Figure, panels: Any) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    scale = Normalize(_COVERAGE["vmin"], _COVERAGE["vmax"])
+    bar = figure.colorbar(ScalarMappable(scale, _COVERAGE["cmap"]), ax=panels, shrink=0.9)
+    bar.set_label("coverage: share of rows with a label", fontsize=8)
+    bar.ax.tick_params(labelsize=7)
