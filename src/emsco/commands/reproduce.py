@@ -47,8 +47,9 @@ def reproduce_global(
     took three weeks for it) and the exact front is compared with what the paper's search and ours
     know after each generation. The sets are read from the folder that EMSCO_DATA names.
     """
+    from emsco.experiments.drawing import draw_global_optima
     from emsco.experiments.global_optima import reproduce_global as run
-    from emsco.plotting import check_matplotlib, draw_global_optima, save_figure
+    from emsco.plotting import check_matplotlib, save_figure
     from emsco.progress import JobProgress
 
     check_matplotlib()  # before minutes of work, not after them
@@ -99,7 +100,8 @@ def reproduce_comparison(
     from emsco.experiments.comparison import QUICK, Extent
     from emsco.experiments.comparison import reproduce_comparison as run
     from emsco.experiments.comparison_report import comparison_dict, comparison_markdown
-    from emsco.plotting import check_matplotlib, draw_comparison, save_figure
+    from emsco.experiments.drawing import draw_comparison
+    from emsco.plotting import check_matplotlib, save_figure
     from emsco.progress import JobProgress
 
     check_matplotlib()
@@ -138,10 +140,11 @@ def reproduce_tuning(
     balanced score of what is deployed. Every result is kept as soon as it is there: the same
     command goes on. Synthetic50 takes a minute a run, so thin its grid.
     """
+    from emsco.experiments.drawing import draw_tuning
     from emsco.experiments.published import SETS
     from emsco.experiments.tuning import Sweep
     from emsco.experiments.tuning import reproduce_tuning as run
-    from emsco.plotting import check_matplotlib, draw_tuning, save_figure
+    from emsco.plotting import check_matplotlib, save_figure
     from emsco.progress import JobProgress
 
     check_matplotlib()
