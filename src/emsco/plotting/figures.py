@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COLUMN",
     "DARK",
+    "LINE",
     "MARKERS",
     "STYLES",
     "check_matplotlib",
@@ -30,6 +31,7 @@ __all__ = [
 COLUMN = 3.4  # inches: the column of a paper with two of them
 _NARROWEST, _WIDEST = 2.0, 40.0
 DARK = "0.15"
+LINE = 1.18  # height of a line of text, as a multiple of its size
 MARKERS = "os^DvP<X>*hp"
 # Dark to light by the eye's measure, and each with dashes of its own: they differ in grey too.
 STYLES: tuple[dict[str, Any], ...] = (
@@ -83,16 +85,19 @@ def soften(panel: Any, size: float = 7) -> None:
 
 
 def text_size(text: str, size: float, weight: str = "normal") -> tuple[float, float]:
-    """Width and height of text in inches, as it will be drawn."""
+    """Width and height of text in inches, as it will be drawn at any resolution.
+
+    Letters are moved to whole pixels, so that a coarse picture has wider lines than a fine one.
+    """
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.font_manager import FontProperties
 
-    dpi = 288.0  # finer than any picture, so that rounding to pixels does not matter
+    dpi, margin = 200.0, 1.05
     renderer = RendererAgg(1, 1, dpi)
     font = FontProperties(size=size, weight=weight)
     lines = text.split("\n")
     widths = [renderer.get_text_width_height_descent(line, font, ismath=False)[0] for line in lines]
-    return max(widths) / dpi, len(lines) * 1.25 * size / 72
+    return margin * max(widths) / dpi, len(lines) * LINE * size / 72
 
 
 def wrap_items(
