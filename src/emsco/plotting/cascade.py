@@ -211,8 +211,7 @@ def _drop(
     thick = _thick(rows, picture)
     canvas.band(x - thick / 2, y, thick, length, **_GOING)
     if arrow and rows:
-        tip, wing = y + length, max(thick / 2, 0.05)
-        canvas.shape([(x - wing, tip - 0.07), (x + wing, tip - 0.07), (x, tip)], zorder=2, **_ARROW)
+        canvas.arrow(x, y + length, 0, 1)
     return y + length
 
 
@@ -230,8 +229,7 @@ def _go_on(
     thick = _thick(rows, picture)
     canvas.band(x, y - thick / 2, end - x, thick, **_GOING)
     if arrow and rows:
-        wing = max(thick / 2, 0.05)
-        canvas.shape([(end - 0.07, y - wing), (end - 0.07, y + wing), (end, y)], zorder=2, **_ARROW)
+        canvas.arrow(end, y, 1, 0)
 
 
 def _leave_right(

@@ -135,7 +135,7 @@ def _draw_space(picture: FrontPicture, width: float) -> Figure:
     below = _legend_height(picture, width) + 0.1
     figure = new_figure(width, height + below)
     share = height / (height + below)
-    panel = _space(figure, (-0.02, 1 - share, 0.86, share))
+    panel = _space(figure, (0.04, 1 - share, 0.8, share))
     floor = min(one.accuracy.min() for one in picture.series)
     for one in picture.series:
         for cost, coverage, accuracy in zip(one.cost, one.coverage, one.accuracy, strict=True):
@@ -143,7 +143,7 @@ def _draw_space(picture: FrontPicture, width: float) -> Figure:
             panel.plot(*stem, color="0.75", linewidth=0.4, zorder=1)
     _scatter(panel, picture, "cost", "coverage", "accuracy")
     panel.set_zlim(bottom=floor)
-    scale = figure.add_axes((0.84, 1 - 0.8 * share, 0.025, 0.55 * share))
+    scale = figure.add_axes((0.83, 1 - 0.8 * share, 0.025, 0.55 * share))
     _finish(figure, [panel], picture, width, scale)
     return figure
 
@@ -160,6 +160,8 @@ def _space(figure: Figure, place: tuple[float, float, float, float]) -> Any:
     panel.zaxis.set_rotate_label(False)
     panel.set_zlabel("accuracy", fontsize=7, labelpad=-5, rotation=90)
     panel.tick_params(labelsize=6, pad=-3)
+    for name in "xyz":
+        panel.locator_params(name, nbins=5)
     panel.view_init(elev=22, azim=-128)
     return panel
 
