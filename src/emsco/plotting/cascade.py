@@ -118,8 +118,8 @@ def _draw_below(picture: CascadePicture, width: float) -> Figure:
     gates = [max(_DIAMOND[1], _lines_height(len(lines))) for lines in exits]
     ending = wrap_items(picture.rejected(), inner - 0.16, _SIZE, between="; ")
     legend = _legend(picture, inner)
-    height = 0.3 + sum(map(_box_height, boxes)) + sum(gates) + 0.5 * len(stages)
-    height += _lines_height(len(ending)) + 0.12 + _lines_height(len(legend) + 1) + 0.2
+    height = 0.75 + 0.42 * len(stages) + sum(map(_box_height, boxes)) + sum(gates)
+    height += _lines_height(len(ending) + len(legend))
     canvas = Canvas.of(width, height)
     canvas.text(_MARGIN, _MARGIN, picture.start(), _HEAD, weight="bold")
     y = 0.26

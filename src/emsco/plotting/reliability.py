@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from emsco.errors import ParameterError
-from emsco.plotting.figures import new_figure
+from emsco.plotting.figures import COLUMN, DARK, STYLES, check_width, new_figure, soften
 from emsco.reliability import Reliability
+from emsco.risk import RiskCoverage
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_reliability"]
+__all__ = ["draw_reliability", "draw_risk_coverage"]
 
 
 def draw_reliability(records: Sequence[Reliability]) -> Figure:
@@ -54,3 +55,60 @@ def draw_reliability(records: Sequence[Reliability]) -> Figure:
     figure.legend(handles, labels, loc="lower center", ncols=3, frameon=False, fontsize=8)
     figure.tight_layout(rect=(0, 0.07, 1, 1))
     return figure
+
+
+def draw_risk_coverage(
+    records: Sequence[RiskCoverage], at: float | None = None, width: float = COLUMN
+) -> Figure:
+    """Share of wrong labels against the share of rows that get one; below, what that costs.
+
+    Parameters
+    ----------
+    records : sequence of RiskCoverage
+        As `Cascade.risk_coverage` gives them: the cascade, then each stage alone.
+    at : float, optional
+        A threshold to mark, such as the one that is deployed.
+    width : float
+        Inches.
+    """
+    check_width(width)
+    if not records:
+        raise ParameterError("records must be of a cascade or a stage, got none.")
+    figure = new_figure(width, 1.9 + 0.55 * min(width, 7.0))
+    figure.set_layout_engine("constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    alone = [record for record in records if record.stage is not None]
+    for i, record in enumerate(alone):
+        look: dict[str, Any] = STYLES[1 + i % (len(STYLES) - 1)]
+        for panel, values in ((above, record.risk), (below, record.cost)):
+            panel.plot(
+                record.coverage,
+                values,
+                linewidth=1.0,
+                label=f"stage {record.stage} alone",
+                **look,
+            )
+    for record in records:
+        if record.stage is None:
+            for panel, values in ((above, record.risk), (below, record.cost)):
+                panel.plot(record.coverage, values, linewidth=1.8, label="cascade", **STYLES[0])
+                _mark(panel, record, values, at)
+    above.set_ylabel("share of labels\nthat are wrong", fontsize=8)
+    below.set_ylabel("mean cost", fontsize=8)
+    below.set_xlabel("coverage", fontsize=8)
+    for panel in (above, below):
+        panel.set_ylim(bottom=0)
+        soften(panel)
+    handles, labels = above.get_legend_handles_labels()
+    columns = max(2, int(width // 1.15))
+    place = "outside lower center"
+    figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize=7)
+    return figure
+
+
+def _mark(panel: Any, record: RiskCoverage, values: Any, at: float | None) -> None:
+    if at is None:
+        return
+    i = int((record.threshold >= at).argmax()) if (record.threshold >= at).any() else -1
+    look: dict[str, Any] = {"markersize": 6, "markerfacecolor": "white", "color": DARK}
+    panel.plot(record.coverage[i], values[i], "o", label=f"threshold {at:g}", zorder=5, **look)
