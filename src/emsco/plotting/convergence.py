@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["Convergence", "draw_convergence"]
 
 _FEW = 25  # generations up to which each has a marker
+_LEGEND: dict[str, Any] = {
+    "fontsize": 6.5,
+    "frameon": False,
+    "borderpad": 0,
+    "borderaxespad": 0,
+    "handlelength": 2.4,
+    "columnspacing": 1.0,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +79,8 @@ def draw_convergence(record: Convergence, width: float = COLUMN) -> Figure:
     """Draw the fittest design's objectives, the size of the front, and what has been scored."""
     check_width(width)
     figure = new_figure(width, 3.2 + 0.35 * width)
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
     figure.set_layout_engine("constrained")
     shares, costs, sizes, counts = figure.subplots(4, 1, sharex=True, height_ratios=(4, 3, 3, 4))
     lines = (
@@ -85,13 +95,15 @@ def draw_convergence(record: Convergence, width: float = COLUMN) -> Figure:
     few = dots if len(record.generation) <= _FEW else {}
     for panel, values, label, style in lines:
         panel.plot(record.generation, values, label=label, linewidth=1.2, **STYLES[style], **few)
-    counts.set_yscale("log")
     titles = ("fittest design", "its mean cost", "designs on the front", "scored so far")
     for panel, title in zip((shares, costs, sizes, counts), titles, strict=True):
         panel.set_title(title, fontsize=7.5, loc="left", pad=3)
         soften(panel)
         if panel.get_legend_handles_labels()[0]:
-            panel.legend(fontsize=6.5, frameon=False, loc="best")
-    sizes.set_ylim(bottom=0)
+            panel.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 0.97), **_LEGEND)
+        panel.yaxis.set_major_locator(MaxNLocator(4))
+    for panel in (sizes, counts):
+        panel.set_ylim(bottom=0)
+        panel.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     counts.set_xlabel(f"generation ({record.seconds[-1]:.3g} s in all)", fontsize=8)
     return figure

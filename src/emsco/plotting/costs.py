@@ -122,8 +122,7 @@ def draw_cost_classes(record: CostClasses, width: float = COLUMN) -> Figure:
     check_width(width)
     first = max(text_size(text, _SIZE, "bold")[0] for text in (record.corner, *record.lines))
     first += 2 * _PAD
-    shares = _shares(record)
-    widths = [(width - 2 * _MARGIN - first) * share for share in shares]
+    widths = _widths(record, width - 2 * _MARGIN - first)
     head = [
         wrap_items(_words(c), w - _PAD, _SIZE, "bold", "")
         for c, w in zip(record.columns, widths, strict=True)
@@ -159,12 +158,21 @@ def _height(cells: list[list[str]]) -> float:
     return max(1, *map(len, cells)) * LINE * _SIZE / 72 + 2 * _PAD
 
 
-def _shares(record: CostClasses) -> list[float]:
-    """Widths by how much there is to write, none below half an even share."""
-    amount = [
-        sum(len(name) + 2 for cells in record.cells for name in cells[i])
+def _widths(record: CostClasses, room: float) -> list[float]:
+    """Room by how much there is to write; none below its longest word while that is possible."""
+    columns = [
+        [record.columns[i], *(name for cells in record.cells for name in cells[i])]
         for i in range(len(record.columns))
     ]
-    even = 1 / len(amount)
-    written = [0.5 * even + 0.5 * n / max(sum(amount), 1) for n in amount]
-    return [share / sum(written) for share in written]
+    least = [
+        max(text_size(f"{word},", _SIZE, "bold")[0] for name in names for word in _words(name))
+        + _PAD
+        for names in columns
+    ]
+    if sum(least) >= room:
+        return [room * width / sum(least) for width in least]
+    amounts = [sum(len(name) + 2 for name in names) for names in columns]
+    spare = room - sum(least)
+    return [
+        width + spare * amount / sum(amounts) for width, amount in zip(least, amounts, strict=True)
+    ]

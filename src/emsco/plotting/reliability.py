@@ -16,45 +16,59 @@ if TYPE_CHECKING:
 __all__ = ["draw_reliability", "draw_risk_coverage"]
 
 
-def draw_reliability(records: Sequence[Reliability]) -> Figure:
+def draw_reliability(records: Sequence[Reliability], width: float | None = None) -> Figure:
     """How often each stage is right, beside how sure it says it is; below, where its rows are.
 
     A bar that ends below the dotted line belongs to confidences that promise too much.
+
+    Parameters
+    ----------
+    records : sequence of Reliability
+        As `Cascade.reliability` gives them.
+    width : float, optional
+        Inches; by default all stages stand side by side.
     """
     if not records:
         raise ParameterError("records must be of at least one stage, got none.")
-    figure = new_figure(2.3 * len(records) + 0.5, 2.9)
-    panels = figure.subplots(2, len(records), squeeze=False, sharex="col", height_ratios=(4, 1))
-    for number, (record, above, below) in enumerate(zip(records, *panels, strict=True), start=1):
-        middle, width = (
-            (record.edges[1:] + record.edges[:-1]) / 2,
-            record.edges[1] - record.edges[0],
-        )
-        look = {"width": 0.94 * width, "edgecolor": "0.25", "linewidth": 0.6}
-        above.bar(middle, record.right, color="0.78", label="share right", **look)
-        above.plot([0, 1], [0, 1], color="0.35", linestyle=":", linewidth=1.0, label="honest")
-        above.plot(
-            record.confidence,
-            record.right,
-            "o",
-            color="#0072b2",
-            markersize=3,
-            label="mean confidence",
-        )
-        below.bar(middle, record.rows, color="0.55", **look)
-        above.set_xlim(record.edges[0], 1)
-        above.set_ylim(0, 1)
-        title = f"stage {number if record.stage is None else record.stage}"
-        above.set_title(f"{title}, error {record.error:.3f}", fontsize=9)
-        below.set_xlabel("confidence", fontsize=8)
-        for panel in (above, below):
-            panel.tick_params(labelsize=7)
-    panels[0][0].set_ylabel("share right", fontsize=8)
-    panels[1][0].set_ylabel("rows", fontsize=8)
+    width = 2.3 * len(records) + 0.5 if width is None else check_width(width)
+    n_columns = max(1, min(len(records), int((width - 0.4) // 1.45)))
+    n_lines = -(-len(records) // n_columns)
+    figure = new_figure(width, 2.5 * n_lines + 0.4)
+    figure.set_layout_engine("constrained")
+    panels = figure.subplots(2 * n_lines, n_columns, squeeze=False, height_ratios=(4, 1) * n_lines)
+    for panel in panels.ravel():
+        panel.set_axis_off()
+    for i, record in enumerate(records):
+        line, column = divmod(i, n_columns)
+        above, below = panels[2 * line][column], panels[2 * line + 1][column]
+        _draw_stage(above, below, record, i + 1)
+        if not column:
+            above.set_ylabel("share right", fontsize=8)
+            below.set_ylabel("rows", fontsize=8)
     handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=3, frameon=False, fontsize=8)
-    figure.tight_layout(rect=(0, 0.07, 1, 1))
+    place = "outside lower center"
+    figure.legend(handles, labels, loc=place, ncols=3, frameon=False, fontsize=7, columnspacing=1.2)
     return figure
+
+
+def _draw_stage(above: Any, below: Any, record: Reliability, number: int) -> None:
+    """The two panels of one stage."""
+    middle, width = (record.edges[1:] + record.edges[:-1]) / 2, record.edges[1] - record.edges[0]
+    look: dict[str, Any] = {"width": 0.94 * width, "edgecolor": "0.25", "linewidth": 0.6}
+    above.bar(middle, record.right, color="0.78", label="share right", **look)
+    above.plot([0, 1], [0, 1], color="0.35", linestyle=":", linewidth=1.0, label="honest")
+    dots: dict[str, Any] = {"color": "#0072b2", "markersize": 3, "label": "mean confidence"}
+    above.plot(record.confidence, record.right, "o", **dots)
+    below.bar(middle, record.rows, color="0.55", **look)
+    above.set_ylim(0, 1)
+    title = f"stage {number if record.stage is None else record.stage}"
+    above.set_title(f"{title}, error {record.error:.3f}", fontsize=8)
+    below.set_xlabel("confidence", fontsize=8)
+    for panel in (above, below):
+        panel.set_axis_on()
+        panel.set_xlim(record.edges[0], 1)
+        panel.tick_params(labelsize=7, width=0.6, length=2.5)
+    above.tick_params(labelbottom=False)
 
 
 def draw_risk_coverage(
