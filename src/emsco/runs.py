@@ -228,6 +228,12 @@ class Run:
         rows = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
         return Convergence.of(dict(zip(names, rows.T, strict=True)))
 
+    def labelled(self, path: PathLike) -> tuple[pa.Table, AnyArray]:
+        """Rows of another file with the columns of this run, and their labels."""
+        encoding, target = self.cascade.encoding, self.about["files"]["target"]
+        table, y, _ = read_labelled(path, target, encoding.columns, kinds=dict(encoding.kinds))
+        return table, _as_classes(y, self.cascade.classes, str(path))
+
     @property
     def interrupted(self) -> bool:
         """Whether the search was ended by Ctrl-C, and can go on."""

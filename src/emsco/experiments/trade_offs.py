@@ -30,7 +30,8 @@ __all__ = ["Tally", "TradeOffs", "draw_trade_offs", "reproduce_landscape", "tall
 
 _UNSEEN = np.iinfo(np.int64).max
 _PARTS = 64  # parts of the work, whatever the number of threads
-_CELLS = 60  # of the smooth surface, along each axis
+_CELLS = 40  # of the smooth surface, along each axis
+_SIDE_BY_SIDE = 6.0  # inches from which the two panels stand in a line
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,9 +114,9 @@ def tally_of(landscape: Landscape, per_one: int = 1, n_jobs: int = 1) -> Tally:
 
 def _tally_part(landscape: Landscape, firsts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     most = landscape.max_stages - 1
-    rows = np.zeros((most + 2, landscape.accepts.shape[1]), dtype=np.uint64)
+    rows = np.zeros((most + 1, landscape.accepts.shape[1]), dtype=np.uint64)
     rows[0] = _every_row(landscape)
-    counts = np.zeros((most + 2, 4), dtype=np.int64)
+    counts = np.zeros((most + 1, 4), dtype=np.int64)
     counts[0, 0] = landscape.n_rows
     tables = _empty_tables(landscape.n_rows)
     errs, costs = landscape.accepts & ~landscape.hits, landscape.totals(landscape.costs)
@@ -209,13 +210,20 @@ class TradeOffs:
             "this coverage and accuracy:",
             "",
         ]
-        levels, shares = (0.7, 0.75, 0.8, 0.85, 0.9), (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+        levels, shares = (0.7, 0.75, 0.8, 0.85, 0.9), (0.5, 0.8, 0.9, 0.95, 0.98, 1.0)
         lines.append(f"| coverage | {' | '.join(f'accuracy {level:g}' for level in levels)} |")
         lines.append("|---" * (1 + len(levels)) + "|")
         for share in shares:
             cells = (_cheapest(tally, share, level) for level in levels)
             lines.append(f"| {share:g} | {' | '.join(cells)} |")
+        dearest, cheapest = (_pair(tally, find(tally.mean)) for find in (np.argmax, np.argmin))
+        lines += ["", f"Designs are dearest on average at {dearest}, cheapest at {cheapest}."]
         return "\n".join(lines)
+
+
+def _pair(tally: Tally, i: Any) -> str:
+    pair = f"coverage {tally.coverage[i]:.1%} and accuracy {tally.accuracy[i]:.1%}"
+    return f"{pair} (mean cost {tally.mean[i]:.4g})"
 
 
 def _cheapest(tally: Tally, coverage: float, accuracy: float) -> str:
@@ -256,50 +264,56 @@ def reproduce_landscape(
 def draw_trade_offs(result: TradeOffs, width: float = COLUMN) -> Figure:
     """Draw lowest cost over coverage and accuracy: as a smooth surface, and pair by pair.
 
-    Yellow is dear, as in the paper. Rings in the lower panel are the exact front.
+    Yellow is dear, as in the paper. Rings mark pairs on the exact front.
     """
     check_width(width)
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    tally, side = result.tally, min(width, 7.0)
-    figure = new_figure(width, 1.5 * side)
-    scale = Normalize(0, float(tally.lowest.max()))
-    panel = figure.add_axes((0.14, 0.11, 0.68, 0.36))
-    look: dict[str, Any] = {"cmap": "viridis", "norm": scale, "linewidths": 0, "marker": "s"}
-    order = np.argsort(tally.lowest)
-    panel.scatter(
-        tally.coverage[order], tally.accuracy[order], c=tally.lowest[order], s=1.5 * side, **look
-    )
-    ring: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 0.6}
-    best = tally.best
-    label = f"exact front ({int(best.sum())})"
-    panel.scatter(tally.coverage[best], tally.accuracy[best], s=9, label=label, **ring)
-    panel.set_xlabel("coverage", fontsize=8)
-    panel.set_ylabel("accuracy", fontsize=8)
-    panel.legend(fontsize=7, frameon=True, framealpha=0.9, loc="lower right")
-    soften(panel)
-    _draw_surface(figure, tally, scale)
-    bar = figure.colorbar(
-        ScalarMappable(scale, "viridis"), cax=figure.add_axes((0.85, 0.2, 0.03, 0.6))
-    )
+    beside = width >= _SIDE_BY_SIDE
+    figure = new_figure(width, 0.42 * width if beside else 1.6 * width)
+    figure.set_layout_engine("constrained")
+    place: dict[str, Any] = {"width_ratios": (4, 5)} if beside else {"height_ratios": (5, 4)}
+    parts: Any = figure.subfigures(*((1, 2) if beside else (2, 1)), **place)
+    one, other = parts
+    scale = Normalize(0, float(result.tally.lowest.max()))
+    _draw_surface(one, result.tally, scale)
+    panel = other.subplots()
+    _draw_pairs(panel, result.tally, scale, 1.0 if beside else width / COLUMN)
+    bar = other.colorbar(ScalarMappable(scale, "viridis"), ax=panel, pad=0.02)
     bar.set_label("lowest mean cost of a row", fontsize=8)
     bar.ax.tick_params(labelsize=7)
     return figure
 
 
-def _draw_surface(figure: Figure, tally: Tally, scale: Any) -> None:
+def _draw_pairs(panel: Any, tally: Tally, scale: Any, magnified: float) -> None:
+    look: dict[str, Any] = {"cmap": "viridis", "norm": scale, "linewidths": 0, "marker": "s"}
+    size = 5 * magnified**2
+    panel.scatter(tally.coverage, tally.accuracy, c=tally.lowest, s=size, **look)
+    ring: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 0.6}
+    best = tally.best
+    label = f"on the exact front ({int(best.sum())})"
+    panel.scatter(tally.coverage[best], tally.accuracy[best], s=1.8 * size, label=label, **ring)
+    panel.set_xlabel("coverage", fontsize=8)
+    panel.set_ylabel("accuracy", fontsize=8)
+    panel.legend(fontsize=7, frameon=False, loc="lower left")
+    soften(panel)
+
+
+def _draw_surface(figure: Any, tally: Tally, scale: Any) -> None:
     from matplotlib import rc_context
 
     coverage, accuracy, cost = smooth_costs(tally)
     with rc_context({"grid.color": "0.9", "grid.linewidth": 0.5}):
-        panel: Any = figure.add_axes((0.06, 0.5, 0.74, 0.5), projection="3d")
-    look: dict[str, Any] = {"cmap": "viridis", "norm": scale, "linewidth": 0.1, "edgecolor": "0.4"}
+        panel: Any = figure.add_subplot(projection="3d")
+    look: dict[str, Any] = {"cmap": "viridis", "norm": scale, "linewidth": 0.15, "edgecolor": "0.3"}
     panel.plot_surface(coverage, accuracy, cost, rcount=_CELLS, ccount=_CELLS, **look)
-    panel.set_box_aspect((1, 1, 0.75), zoom=0.9)
-    for axis, name in (("x", "coverage"), ("y", "accuracy"), ("z", "cost")):
+    panel.set_box_aspect((1, 1, 0.8), zoom=0.88)
+    for axis, name in (("x", "coverage"), ("y", "accuracy"), ("z", "lowest mean cost")):
         getattr(panel, f"set_{axis}label")(name, fontsize=7, labelpad=-5)
         panel.locator_params(axis, nbins=5)
+    panel.zaxis.set_rotate_label(False)
+    panel.zaxis.label.set_rotation(90)
     panel.tick_params(labelsize=6, pad=-3)
     panel.view_init(elev=28, azim=-125)
 
