@@ -153,6 +153,8 @@ class Cascade:
         weights = check_weights(sample_weight, len(rows))
         confidence, winner = self.stages.opinions(rows)
         right = self.classes[winner] == truth
+        own = self.stages.thresholds
+        own = own[:1] if (own == own[0]).all() else own[:0]
         lowest = 1 / len(self.classes)
         stages: list[slice] = [slice(None), *(slice(j, j + 1) for j in range(self.n_stages))]
         return tuple(
@@ -160,7 +162,7 @@ class Cascade:
                 confidence[which],
                 right[which],
                 self.stage_costs[which],
-                spread_thresholds(confidence[which], lowest),
+                np.append(spread_thresholds(confidence[which], lowest), own),
                 weights,
                 stage,
             )

@@ -20,6 +20,7 @@ __all__ = ["CostClasses", "draw_cost_classes"]
 
 _SIZE = 7.0
 _MARGIN, _PAD = 0.06, 0.07
+_SHORT = 12  # letters of a heading that is not to be broken
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,12 @@ def _words(text: str) -> list[str]:
     return text.split(" ")
 
 
+def _whole(names: list[str]) -> list[str]:
+    """What should stand on one line: every word, and a heading of few letters."""
+    heading = names[:1] if len(names[0]) <= _SHORT else []
+    return [*heading, *(f"{word}," for name in names for word in _words(name))]
+
+
 def _height(cells: list[list[str]]) -> float:
     return max(1, *map(len, cells)) * LINE * _SIZE / 72 + 2 * _PAD
 
@@ -165,9 +172,7 @@ def _widths(record: CostClasses, room: float) -> list[float]:
         for i in range(len(record.columns))
     ]
     least = [
-        max(text_size(f"{word},", _SIZE, "bold")[0] for name in names for word in _words(name))
-        + _PAD
-        for names in columns
+        _PAD + max(text_size(word, _SIZE, "bold")[0] for word in _whole(names)) for names in columns
     ]
     if sum(least) >= room:
         return [room * width / sum(least) for width in least]

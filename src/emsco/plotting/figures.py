@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,8 @@ __all__ = [
 ]
 
 COLUMN = 3.4  # inches: the column of a paper with two of them
-_NARROWEST, _WIDEST = 2.0, 40.0
+_NARROWEST, _WIDEST = 2.6, 40.0
+_DPI, _SAFE = 200.0, 1.05
 DARK = "0.15"
 LINE = 1.18  # height of a line of text, as a multiple of its size
 MARKERS = "os^DvP<X>*hp"
@@ -89,15 +91,26 @@ def text_size(text: str, size: float, weight: str = "normal") -> tuple[float, fl
 
     Letters are moved to whole pixels, so that a coarse picture has wider lines than a fine one.
     """
-    from matplotlib.backends.backend_agg import RendererAgg
+    lines = text.split("\n")
+    width = max(_line_width(line, size, weight) for line in lines)
+    return width, len(lines) * LINE * size / 72
+
+
+@lru_cache(maxsize=4096)
+def _line_width(line: str, size: float, weight: str) -> float:
     from matplotlib.font_manager import FontProperties
 
-    dpi, margin = 200.0, 1.05
-    renderer = RendererAgg(1, 1, dpi)
     font = FontProperties(size=size, weight=weight)
-    lines = text.split("\n")
-    widths = [renderer.get_text_width_height_descent(line, font, ismath=False)[0] for line in lines]
-    return margin * max(widths) / dpi, len(lines) * LINE * size / 72
+    width, _, _ = _renderer().get_text_width_height_descent(line, font, ismath=False)
+    return float(_SAFE * width / _DPI)
+
+
+@lru_cache(maxsize=1)
+def _renderer() -> Any:
+    check_matplotlib()
+    from matplotlib.backends.backend_agg import RendererAgg
+
+    return RendererAgg(1, 1, _DPI)
 
 
 def wrap_items(

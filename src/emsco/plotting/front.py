@@ -25,6 +25,7 @@ _AXES = {
     "coverage": "coverage",
 }
 _SIDE_BY_SIDE = 6.0  # inches from which three panels stand in a line
+_LEAST = 2.0  # inches that a panel is high
 _MANY = 600  # points from which on markers are small
 
 
@@ -110,7 +111,9 @@ def draw_front(picture: FrontPicture, kind: str = "2d", width: float = COLUMN) -
 
 
 def _draw_plane(picture: FrontPicture, width: float) -> Figure:
-    figure = new_figure(width, 0.35 + 0.72 * min(width, 7.0) + _legend_height(picture, width))
+    figure = new_figure(
+        width, 0.35 + max(0.72 * min(width, 7.0), _LEAST) + _legend_height(picture, width)
+    )
     figure.set_layout_engine("constrained")
     panel = figure.subplots()
     _scatter(panel, picture, *_PAIRS[0])
@@ -120,7 +123,7 @@ def _draw_plane(picture: FrontPicture, width: float) -> Figure:
 
 def _draw_pairs(picture: FrontPicture, width: float) -> Figure:
     beside = width >= _SIDE_BY_SIDE
-    height = 0.34 * width if beside else 3 * 0.62 * width
+    height = 0.34 * width if beside else 3 * max(0.62 * width, _LEAST)
     figure = new_figure(width, 0.35 + height + _legend_height(picture, width))
     figure.set_layout_engine("constrained")
     panels = figure.subplots(*((1, 3) if beside else (3, 1)), squeeze=False).ravel()
@@ -137,10 +140,11 @@ def _draw_space(picture: FrontPicture, width: float) -> Figure:
     share = height / (height + below)
     panel = _space(figure, (0.04, 1 - share, 0.8, share))
     floor = min(one.accuracy.min() for one in picture.series)
-    for one in picture.series:
-        for cost, coverage, accuracy in zip(one.cost, one.coverage, one.accuracy, strict=True):
-            stem = [[cost, cost], [coverage, coverage], [floor, accuracy]]
-            panel.plot(*stem, color="0.75", linewidth=0.4, zorder=1)
+    for one in picture.series if len(picture.n_stages) <= _MANY else ():
+        gap, ground = np.full((2, len(one.cost)), [[np.nan], [floor]])
+        ends = (one.cost, one.cost), (one.coverage, one.coverage), (ground, one.accuracy)
+        stems = (np.column_stack([*pair, gap]).ravel() for pair in ends)
+        panel.plot(*stems, color="0.75", linewidth=0.4, zorder=1)
     _scatter(panel, picture, "cost", "coverage", "accuracy")
     panel.set_zlim(bottom=floor)
     scale = figure.add_axes((0.83, 1 - 0.8 * share, 0.025, 0.55 * share))
