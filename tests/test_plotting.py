@@ -163,6 +163,17 @@ def test_a_diagram_that_has_room_puts_stages_side_by_side(front):
     assert "biopsy(40)" in words_of(wide)
 
 
+def test_stages_stand_side_by_side_only_where_their_headings_fit():
+    costs = FeatureCosts.from_array([1, 123456], ["a", "b"])
+    flow = Flow.of_design(Design([0, 1], ["a", "b"]), costs, 10, [5, 5], [5, 5])
+    for width in (5.0, 6.5, 7.0, 8.0):
+        figure = draw_cascade(CascadePicture(flow, {}), width)
+        figure.draw_without_rendering()
+        boxes = [patch for patch in figure.axes[0].patches if hasattr(patch, "get_boxstyle")]
+        box, heading = boxes[1], next(t for t in figure.axes[0].texts if "123456" in t.get_text())
+        assert heading.get_window_extent().x1 <= box.get_window_extent().x1
+
+
 def test_the_diagram_grows_with_what_it_says():
     names = [f"feature {i}" for i in range(40)]
     costs = FeatureCosts.from_array(np.ones(40), names)

@@ -104,7 +104,8 @@ def draw_cascade(picture: CascadePicture, width: float = COLUMN) -> Figure:
     check_width(width)
     lead, tail = _lead(picture), _tail(picture)
     side = (width - 2 * _MARGIN - lead - tail) / len(picture.flow.stages)
-    if side - _BESIDE_BOX >= _LEAST_BOX:
+    headings = (text_size(_heading(stage), _HEAD, "bold")[0] for stage in picture.flow.stages)
+    if side - _BESIDE_BOX >= max(_LEAST_BOX, max(headings) + 0.16):
         return _draw_beside(picture, width, lead, side)
     return _draw_below(picture, width)
 
