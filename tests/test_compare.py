@@ -11,11 +11,11 @@ from emsco import baselines
 from emsco.comparing import compare_files, read_parts
 from emsco.errors import DataError, ParameterError
 from emsco.experiments import methods
+from emsco.experiments.drawing import draw_methods
 from emsco.experiments.methods import MethodResult
 from emsco.experiments.own_data import compare_methods
 from emsco.experiments.records import Objectives
 from emsco.experiments.searching import Parts
-from emsco.plotting import draw_methods
 from emsco.runs import FitFiles
 from emsco.terminal import methods_table
 

@@ -23,11 +23,12 @@ from emsco.experiments.comparison_report import (
     comparison_markdown,
     duels_of,
 )
+from emsco.experiments.drawing import draw_comparison
 from emsco.experiments.equal_cost import equal_cost
 from emsco.experiments.methods import CONTESTANTS, Contestant, new_rival, run_rival
 from emsco.experiments.published import MARGINS, SETS, SETTINGS, TABLE
 from emsco.experiments.searching import SplitBanks, default_stages
-from emsco.plotting import draw_comparison, save_figure
+from emsco.plotting import save_figure
 from emsco.search.paper import PaperSettings
 
 SMALL = Extent(

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from emsco.errors import EMSCOError, ParameterError
+from emsco.experiments.drawing import draw_global_optima
 from emsco.experiments.global_optima import reproduce_global
 from emsco.experiments.published import SETTINGS
-from emsco.plotting import draw_global_optima, save_figure
+from emsco.plotting import save_figure
 
 
 @pytest.fixture(scope="module")

@@ -19,12 +19,12 @@ from emsco.experiments import sweep as sweeping
 from emsco.experiments.records import Objectives
 from emsco.experiments.searching import Parts, SplitBanks
 from emsco.experiments.sweep import SweepJob, reproduce_sweep, sweep_thresholds
+from emsco.experiments.sweep_figure import draw_sweep
 from emsco.experiments.sweep_records import PARTS, Spread
 from emsco.options import parse_range
 from emsco.runs import FitFiles
 from emsco.search.paper import PaperSettings
 from emsco.subsets.engine import LogisticEngine
-from emsco.sweep_figure import draw_sweep
 from emsco.terminal import sweep_table
 
 QUICK = {"generations": 3, "population_size": 12}

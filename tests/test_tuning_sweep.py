@@ -8,8 +8,8 @@ from contests import small_set
 
 from emsco.errors import ParameterError
 from emsco.experiments import tuning
+from emsco.experiments.drawing import draw_tuning
 from emsco.experiments.tuning import GRID, Sweep, papers_setting, reproduce_tuning
-from emsco.plotting import draw_tuning
 
 SMALL = Sweep(("pima", "heart"), splits=2, runs=2, generations=3, thin=300)
 

@@ -28,6 +28,7 @@ from emsco.journal import Journal
 from emsco.parameters import check_choice, check_number, check_whole, memory_bytes
 from emsco.progress import JobProgress, SearchProgress
 from emsco.reliability import Reliability
+from emsco.risk import RiskCoverage
 from emsco.scoring import Evaluator, Limits
 from emsco.search.loop import SearchResult
 from emsco.search.paper import PaperSettings
@@ -320,6 +321,12 @@ class EMSCOClassifier(TableClassifier):
         """How honest each stage's confidence is, on the labelled rows that reach it."""
         rows = self._check_new_rows(X)
         return self._fitted_cascade.reliability(rows, y, sample_weight, n_bins)
+
+    def risk_coverage(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> tuple[RiskCoverage, ...]:
+        """What moving the threshold would do: the deployed cascade, then each stage alone."""
+        return self._fitted_cascade.risk_coverage(self._check_new_rows(X), y, sample_weight)
 
     def predict(self, X: ArrayLike) -> AnyArray:
         """A class for every row: the best guess of the last stage that saw it, even if rejected."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from emsco.constraints import Blocks
 from emsco.design import Design
 from emsco.front import ParetoPoint
+from emsco.plotting.convergence import Convergence
 from emsco.search.loop import SearchResult
 
-__all__ = ["Generation", "history_of"]
+__all__ = ["Generation", "convergence_of", "history_columns", "history_of"]
+
+_COUNTS = ("generation", "n_front", "n_designs", "n_subsets", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +63,16 @@ def history_of(
             )
         )
     return history
+
+
+def history_columns(history: Sequence[Generation]) -> dict[str, list[float]]:
+    """The same as columns by name, the fittest design by its objectives."""
+    columns = {name: [getattr(record, name) for record in history] for name in _COUNTS}
+    for name in ("coverage", "accuracy", "cost"):
+        columns[f"best_{name}"] = [getattr(record.best, name) for record in history]
+    return columns
+
+
+def convergence_of(history: Sequence[Generation]) -> Convergence:
+    """What a picture of a search shows; `emsco.plotting.draw_convergence` draws it."""
+    return Convergence.of(history_columns(history))

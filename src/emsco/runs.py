@@ -23,11 +23,13 @@ from emsco.estimator import EMSCOClassifier
 from emsco.files import UNFINISHED, PathLike, read_document, write_document
 from emsco.frames import Columns
 from emsco.front import ParetoFront, ParetoPoint
+from emsco.history import history_columns
 from emsco.options import of_labels
 from emsco.parameters import check_number
+from emsco.plotting.convergence import Convergence
 from emsco.progress import JobProgress
 from emsco.rows import check_finite, table_rows
-from emsco.tables import joined, read_chunks, read_labelled, write_table
+from emsco.tables import column_names, joined, read_chunks, read_labelled, write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -220,6 +222,19 @@ class Run:
         return self.front.points.index(self.point)
 
     @property
+    def convergence(self) -> Convergence:
+        """How the search went, from its file."""
+        names = column_names(path := self.folder / _HISTORY)
+        rows = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
+        return Convergence.of(dict(zip(names, rows.T, strict=True)))
+
+    def labelled(self, path: PathLike) -> tuple[pa.Table, AnyArray]:
+        """Rows of another file with the columns of this run, and their labels."""
+        encoding, target = self.cascade.encoding, self.about["files"]["target"]
+        table, y, _ = read_labelled(path, target, encoding.columns, kinds=dict(encoding.kinds))
+        return table, _as_classes(y, self.cascade.classes, str(path))
+
+    @property
     def interrupted(self) -> bool:
         """Whether the search was ended by Ctrl-C, and can go on."""
         return (self.folder / _CHECKPOINT).exists()
@@ -384,12 +399,7 @@ def _write(run: Run, classifier: EMSCOClassifier) -> None:
     run.front.save(run.folder / _FRONT)
     run.cascade.save(run.folder / _CASCADE)
     with write_table(run.folder / _HISTORY) as table:
-        history = classifier.history_
-        counts = ("generation", "n_front", "n_designs", "n_subsets", "seconds")
-        columns = {name: [getattr(record, name) for record in history] for name in counts}
-        for name in ("coverage", "accuracy", "cost"):
-            columns[f"best_{name}"] = [getattr(record.best, name) for record in history]
-        table.write(columns)
+        table.write(history_columns(classifier.history_))
     write_document(run.folder / _RUN, "run", _FORMAT, run.about)
 
 

@@ -24,6 +24,7 @@ from emsco.errors import DataError
 from emsco.files import PathLike, read_document, write_document
 from emsco.frames import shell_of
 from emsco.reliability import Reliability, reliability_of
+from emsco.risk import RiskCoverage, risk_coverage_of, spread_thresholds
 from emsco.threads import by_parts
 from emsco.thresholds import MinConfidence, in_words
 from emsco.words import brief
@@ -137,6 +138,36 @@ class Cascade:
             )
             left = left[stage != j]
         return tuple(records)
+
+    def risk_coverage(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> tuple[RiskCoverage, ...]:
+        """What moving the threshold would do on labelled rows: the cascade, then each stage alone.
+
+        At every threshold, the same for all classes, rows go through the stages anew: one that an
+        early stage is no longer sure of is sent on. A stage alone stands for buying all it reads
+        for every row.
+        """
+        rows = self.encoding.rows(X)
+        truth = check_truth(y, self.classes, len(rows))
+        weights = check_weights(sample_weight, len(rows))
+        confidence, winner = self.stages.opinions(rows)
+        right = self.classes[winner] == truth
+        own = self.stages.thresholds
+        own = own[:1] if (own == own[0]).all() else own[:0]
+        lowest = 1 / len(self.classes)
+        stages: list[slice] = [slice(None), *(slice(j, j + 1) for j in range(self.n_stages))]
+        return tuple(
+            risk_coverage_of(
+                confidence[which],
+                right[which],
+                self.stage_costs[which],
+                np.append(spread_thresholds(confidence[which], lowest), own),
+                weights,
+                stage,
+            )
+            for stage, which in zip((None, *range(1, self.n_stages + 1)), stages, strict=True)
+        )
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Class probabilities of the last stage that saw each row, shape (n_rows, n_classes)."""

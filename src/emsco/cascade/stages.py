@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from emsco._typing import AnyArray, BoolArray, FloatArray
+from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.cascade.classifiers import Judgement, StageClassifiers, locked_copy
 from emsco.checkpoint import fingerprint
 from emsco.costs import FeatureCosts
@@ -114,6 +114,21 @@ class Stages:
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities of encoded rows at one stage, shape (n_rows, n_classes)."""
         return self.classifiers.probabilities(self.classifiers.filled(rows), stage)
+
+    def opinions(self, rows: FloatArray) -> tuple[FloatArray, IntArray]:
+        """How sure every stage is of encoded rows, and of which class: two (n_stages, n_rows).
+
+        No row leaves on the way. Where a stage is to be skipped for a row, it is not sure at all.
+        """
+        skips = self._skips(rows) if self.encoding.gaps == "skip" else None
+        filled = rows if self.encoding.gaps == "refuse" else self.classifiers.filled(rows)
+        confidence = np.empty((len(self), len(rows)))
+        winner = np.empty((len(self), len(rows)), dtype=np.int64)
+        for j in range(len(self)):
+            _, winner[j], confidence[j] = self.classifiers.judge(filled, j, j + 1, self.thresholds)
+        if skips is not None:
+            confidence[skips.T] = 0.0
+        return confidence, winner
 
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[bool, int, float]:
         """Whether one row leaves at a stage; the likeliest class there and its probability."""

@@ -17,10 +17,12 @@ __all__ = [
     "Dropped",
     "Jobs",
     "LabelledFile",
+    "RunFolder",
     "Seed",
     "Target",
     "TestFile",
     "TrainFile",
+    "Trusted",
     "ValFile",
     "Weights",
     "interruptible",
@@ -35,6 +37,15 @@ LabelledFile = Annotated[
     Path | None,
     typer.Argument(
         metavar="DATA", help="CSV or Parquet file with features and labels.", show_default=False
+    ),
+]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that emsco fit has made.")]
+Trusted = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust",
+        help="Type that a file with other classifiers may hold, such as sklearn.tree._tree.Tree: "
+        "only where you trust whoever wrote the file; repeatable.",
     ),
 ]
 Target = Annotated[str, typer.Option(help="Column with the labels; all others are features.")]

@@ -89,11 +89,11 @@ def sweep(
 
         emsco sweep --train a.csv --val b.csv --test c.csv --target label --costs costs.txt
     """
+    from emsco.experiments.sweep_figure import draw_sweep
     from emsco.options import parse_range
     from emsco.plotting import check_matplotlib, save_figure
     from emsco.progress import JobProgress
     from emsco.runs import FitFiles
-    from emsco.sweep_figure import draw_sweep
     from emsco.sweeping import sweep_files
 
     check_matplotlib()  # before minutes of work, not after them

@@ -19,10 +19,14 @@ from emsco.errors import FileError, NoSuchDesign, ParameterError
 from emsco.files import PathLike, read_document, write_document
 from emsco.flow import Flow
 from emsco.frames import Columns, to_pandas, to_polars, to_pyarrow
+from emsco.front.pictures import cascade_picture, front_picture
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import check_preference
 from emsco.parameters import check_whole
 from emsco.pareto import TiedDesigns, balanced_length, knee_of
+from emsco.plotting.cascade import draw_cascade
+from emsco.plotting.figures import COLUMN
+from emsco.plotting.front import draw_front
 from emsco.scoring import Scores
 from emsco.thresholds import MinConfidence
 from emsco.words import shorten
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    from matplotlib.figure import Figure
 
 __all__ = ["ParetoFront"]
 
@@ -110,7 +115,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         this is an iterator: ``itertools.islice`` takes some. For a proven front these are all
         there are; else, those that the search has scored.
         """
-        position = self._position(point)
+        position = self.position(point)
         if self.tied is None:  # a front that was put together by hand, or comes from a file
             only = self.points[position]
             if only.n_tied > 1:
@@ -123,7 +128,7 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     def cascade(self, point: ParetoPoint | int) -> Cascade:
         """The fitted stages of a point, ready to decide rows."""
-        position = self._position(point)
+        position = self.position(point)
         if self.models is None:
             raise ParameterError(
                 "a cascade needs fitted stages, got a front without any; take one from "
@@ -140,8 +145,54 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     def flow(self, point: ParetoPoint | int) -> Flow:
         """How the held-out rows went through the stages of a point."""
-        found = self.points[self._position(point)]
+        found = self.points[self.position(point)]
         return Flow.of_design(found.design, self.costs, found.n_rows, found.exits, found.hits)
+
+    def plot(
+        self,
+        kind: str = "2d",
+        *,
+        mark: ParetoPoint | int | None = None,
+        on: str = "held-out",
+        width: float = COLUMN,
+    ) -> Figure:
+        """Draw the front with matplotlib: coverage as colour, stages as markers.
+
+        Parameters
+        ----------
+        kind : str
+            "2d" is cost against accuracy, "3d" adds coverage as an axis, "pairs" has a panel for
+            each pair of objectives.
+        mark : ParetoPoint or int, optional
+            A point to put a ring around, such as the one that is deployed.
+        on : str
+            "held-out", "test" (hollow; see `with_tests`) or "both".
+        width : float
+            Inches; 3.4 is the column of a paper.
+
+        Returns
+        -------
+        Figure
+            ``figure.savefig("front.svg")`` writes it.
+        """
+        return draw_front(
+            front_picture(self, None if mark is None else self.position(mark), on), kind, width
+        )
+
+    def plot_cascade(
+        self, point: ParetoPoint | int, *, on: str = "held-out", width: float = COLUMN
+    ) -> Figure:
+        """Draw the cascade of a point: what each stage buys, and which rows leave where.
+
+        Parameters
+        ----------
+        point : ParetoPoint or int
+        on : str
+            The rows that flow through it: "held-out" or "test".
+        width : float
+            Inches; the height is what the features need.
+        """
+        return draw_cascade(cascade_picture(self, self.position(point), on), width)
 
     def with_tests(
         self,
@@ -217,7 +268,8 @@ class ParetoFront(Sequence[ParetoPoint]):
         ]
         return {**shared.values(), "proven": self.proven, "points": points}
 
-    def _position(self, point: ParetoPoint | int) -> int:
+    def position(self, point: ParetoPoint | int) -> int:
+        """Where a point stands in the front, from 0."""
         if isinstance(point, Integral):
             return check_whole("point", point, 0, len(self) - 1)
         if point not in self.points:

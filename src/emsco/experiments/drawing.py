@@ -1,32 +1,23 @@
-"""Pictures for papers, with matplotlib: `pip install 'emsco[plot]'`."""
+"""Pictures of experiments: the tables of the paper and comparisons, as they are drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from emsco.errors import EMSCOError, ParameterError
+from emsco.errors import ParameterError
 from emsco.experiments.comparison import Comparison
 from emsco.experiments.comparison_report import published
 from emsco.experiments.global_optima import GlobalOptima
 from emsco.experiments.methods import CONTESTANTS
 from emsco.experiments.own_data import OwnComparison, label_of
 from emsco.experiments.tuning import PARAMETERS, Tuning
-from emsco.reliability import Reliability
+from emsco.plotting import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "check_matplotlib",
-    "draw_comparison",
-    "draw_global_optima",
-    "draw_methods",
-    "draw_reliability",
-    "draw_tuning",
-    "save_figure",
-]
+__all__ = ["draw_comparison", "draw_global_optima", "draw_methods", "draw_tuning"]
 
 _STYLES: dict[str, dict[str, Any]] = {
     "paper": {"color": "#d55e00", "linestyle": "--"},
@@ -40,7 +31,7 @@ def draw_global_optima(result: GlobalOptima) -> Figure:
     """Mean number of the true front's objective vectors known after each generation."""
     names = list(dict.fromkeys(landscape.name for landscape in result.landscapes))
     stages = sorted({landscape.max_stages for landscape in result.landscapes})
-    figure = _new_figure(2.4 * len(stages) + 0.6, 2.0 * len(names) + 0.5)
+    figure = new_figure(2.4 * len(stages) + 0.6, 2.0 * len(names) + 0.5)
     axes = figure.subplots(len(names), len(stages), squeeze=False)
     for landscape in result.landscapes:
         panel = axes[names.index(landscape.name)][stages.index(landscape.max_stages)]
@@ -61,47 +52,6 @@ def draw_global_optima(result: GlobalOptima) -> Figure:
     return figure
 
 
-def draw_reliability(records: Sequence[Reliability]) -> Figure:
-    """How often each stage is right, beside how sure it says it is; below, where its rows are.
-
-    A bar that ends below the dotted line belongs to confidences that promise too much.
-    """
-    if not records:
-        raise ParameterError("records must be of at least one stage, got none.")
-    figure = _new_figure(2.3 * len(records) + 0.5, 2.9)
-    panels = figure.subplots(2, len(records), squeeze=False, sharex="col", height_ratios=(4, 1))
-    for number, (record, above, below) in enumerate(zip(records, *panels, strict=True), start=1):
-        middle, width = (
-            (record.edges[1:] + record.edges[:-1]) / 2,
-            record.edges[1] - record.edges[0],
-        )
-        look = {"width": 0.94 * width, "edgecolor": "0.25", "linewidth": 0.6}
-        above.bar(middle, record.right, color="0.78", label="share right", **look)
-        above.plot([0, 1], [0, 1], color="0.35", linestyle=":", linewidth=1.0, label="honest")
-        above.plot(
-            record.confidence,
-            record.right,
-            "o",
-            color="#0072b2",
-            markersize=3,
-            label="mean confidence",
-        )
-        below.bar(middle, record.rows, color="0.55", **look)
-        above.set_xlim(record.edges[0], 1)
-        above.set_ylim(0, 1)
-        title = f"stage {number if record.stage is None else record.stage}"
-        above.set_title(f"{title}, error {record.error:.3f}", fontsize=9)
-        below.set_xlabel("confidence", fontsize=8)
-        for panel in (above, below):
-            panel.tick_params(labelsize=7)
-    panels[0][0].set_ylabel("share right", fontsize=8)
-    panels[1][0].set_ylabel("rows", fontsize=8)
-    handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=3, frameon=False, fontsize=8)
-    figure.tight_layout(rect=(0, 0.07, 1, 1))
-    return figure
-
-
 def draw_comparison(result: Comparison) -> Figure:
     """Accuracy against cost of every contestant on every set, coverage as colour.
 
@@ -110,7 +60,7 @@ def draw_comparison(result: Comparison) -> Figure:
     names = result.sets
     if not names:
         raise ParameterError("result must be of at least one set, got none.")
-    figure = _new_figure(3.1 * len(names) + 1.2, 4.0)
+    figure = new_figure(3.1 * len(names) + 1.2, 4.0)
     figure.set_layout_engine("constrained")
     panels = figure.subplots(1, len(names), squeeze=False)[0]
     markers = dict(zip(CONTESTANTS, _MARKERS, strict=False))
@@ -144,7 +94,7 @@ def draw_methods(result: OwnComparison) -> Figure:
 
     Colour is coverage; the large marker is what the method deploys.
     """
-    figure = _new_figure(6.4, 4.8)
+    figure = new_figure(6.4, 4.8)
     figure.set_layout_engine("constrained")
     panel = figure.subplots()
     for name, marker in zip(result.results, _MARKERS, strict=False):
@@ -169,7 +119,7 @@ def draw_methods(result: OwnComparison) -> Figure:
 
 def draw_tuning(result: Tuning) -> Figure:
     """Mean balanced score at each value of each parameter, a line for each set."""
-    figure = _new_figure(2.3 * len(PARAMETERS) + 0.6, 2.6)
+    figure = new_figure(2.3 * len(PARAMETERS) + 0.6, 2.6)
     panels = figure.subplots(1, len(PARAMETERS), sharey=True)
     for one in result.sets:
         for panel, values in zip(panels, one.effects().values(), strict=True):
@@ -198,26 +148,3 @@ def _finish(figure: Figure, panels: Sequence[Any], columns: int) -> None:
     handles, labels = panels[0].get_legend_handles_labels()
     place = "outside lower center"
     figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize=7)
-
-
-def save_figure(figure: Figure, path: Path) -> tuple[Path, Path]:
-    """Write the figure as PNG and as SVG; `path` is without an ending."""
-    png, svg = path.with_suffix(".png"), path.with_suffix(".svg")
-    figure.savefig(png, dpi=200)
-    figure.savefig(svg)
-    return png, svg
-
-
-def check_matplotlib() -> None:
-    """Say what to install where there is no matplotlib."""
-    try:
-        import matplotlib.figure  # noqa: F401 - only to see whether it is there
-    except ImportError:
-        raise EMSCOError("pictures need matplotlib: pip install 'emsco[plot]'.") from None
-
-
-def _new_figure(width: float, height: float) -> Figure:
-    check_matplotlib()
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height))

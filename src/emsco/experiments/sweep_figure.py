@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from emsco.errors import ParameterError
 from emsco.experiments.sweep_records import PARTS, Spread, SweepLine, ThresholdSweep
-from emsco.plotting import _new_figure
+from emsco.plotting.figures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,7 @@ def draw_sweep(sweep: ThresholdSweep) -> Figure:
     """
     if not sweep.runs:
         raise ParameterError("sweep must hold at least one run, got none.")
-    figure = _new_figure(7.0, 3.2 * len(sweep.prefer) + 0.2)
+    figure = new_figure(7.0, 3.2 * len(sweep.prefer) + 0.2)
     figure.set_layout_engine("constrained")
     panels = figure.subplots(len(sweep.prefer), 2, squeeze=False, sharex=True, sharey=True)
     for rule, line in zip(sweep.prefer, panels, strict=True):

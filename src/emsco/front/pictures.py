@@ -1,0 +1,55 @@
+"""What pictures of a front show, as the plain records that are drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from emsco.cascade import Evaluation
+from emsco.errors import ParameterError
+from emsco.flow import Flow
+from emsco.parameters import check_choice
+from emsco.plotting.cascade import CascadePicture
+from emsco.plotting.front import FrontPicture, FrontSeries
+from emsco.thresholds import in_words
+
+if TYPE_CHECKING:
+    from emsco.front.core import ParetoFront
+
+__all__ = ["cascade_picture", "front_picture"]
+
+_ON = ("held-out", "test", "both")
+
+
+def front_picture(
+    front: ParetoFront, marked: int | None = None, on: str = "held-out"
+) -> FrontPicture:
+    """Every point on held-out rows, on test rows, or on both; one may be marked."""
+    check_choice("on", on, _ON)
+    series = []
+    if on != "test":
+        series.append(FrontSeries.of("held-out", front[0].n_rows, front.points))
+    if on != "held-out":
+        tests = _tests(front, on)
+        series.append(FrontSeries.of("test", tests[0].n_rows, tests))
+    n_stages = np.array([point.n_stages for point in front])
+    return FrontPicture(tuple(series), n_stages, front.costs.total, marked)
+
+
+def cascade_picture(front: ParetoFront, which: int, on: str = "held-out") -> CascadePicture:
+    """The stages of a point, and held-out or test rows on their way through them."""
+    check_choice("on", on, _ON[:2])
+    tested = on == "test"
+    flow = Flow.of_evaluation(_tests(front, on)[which]) if tested else front.flow(which)
+    costs = dict(zip(front.costs.names, front.costs.costs.tolist(), strict=True))
+    sure = f"confidence ≥ {in_words(front.min_confidence)}"
+    return CascadePicture(flow, costs, sure, on, front.costs.total)
+
+
+def _tests(front: ParetoFront, on: str) -> tuple[Evaluation, ...]:
+    if front.tests is None:
+        raise ParameterError(
+            f"on must be 'held-out' for a front without tests, got {on!r}; with_tests adds them."
+        )
+    return front.tests

@@ -1,0 +1,135 @@
+"""Pictures of a run: by kind, from its folder alone or with labelled rows beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from emsco._typing import AnyArray
+from emsco.errors import FileError, ParameterError
+from emsco.files import PathLike
+from emsco.parameters import check_choice
+from emsco.plotting import (
+    COLUMN,
+    CostClasses,
+    check_matplotlib,
+    draw_convergence,
+    draw_cost_classes,
+    draw_reliability,
+    draw_risk_coverage,
+)
+from emsco.runs import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["KINDS", "RunPicture", "draw_run", "save_picture"]
+
+_ENDINGS = (".png", ".svg", ".pdf")
+
+
+@dataclass(frozen=True, slots=True)
+class RunPicture:
+    """What to draw of a run.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`.
+    point : int or None
+        Position of a point of the front; None is the deployed one.
+    on : str
+        "held-out", "test" or, for fronts, "both".
+    data : path or None
+        Labelled rows, for what the folder has no figures of.
+    width : float
+        Inches.
+    """
+
+    kind: str = "front"
+    point: int | None = None
+    on: str = "held-out"
+    data: PathLike | None = None
+    width: float = COLUMN
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        check_choice("kind", self.kind, tuple(KINDS))
+        if (self.kind in _OF_ROWS) != (self.data is not None):
+            rule = "given" if self.data is None else "left out"
+            raise ParameterError(f"--data must be {rule} for --kind {self.kind}.")
+
+
+def draw_run(run: Run, picture: RunPicture) -> Figure:
+    """Draw a picture of a run."""
+    check_matplotlib()
+    return KINDS[picture.kind](run, picture)
+
+
+def save_picture(figure: Figure, path: PathLike) -> Path:
+    """Write a figure to a file whose ending says how: PNG, SVG or PDF."""
+    place = Path(path)
+    if place.suffix.lower() not in _ENDINGS:
+        endings = ", ".join(_ENDINGS)
+        raise ParameterError(f"--out must be a file that ends in {endings}, got {str(path)!r}.")
+    try:
+        figure.savefig(place, dpi=200)
+    except OSError as error:
+        why = error.strerror or error
+        raise FileError(f"--out must be a file, got {str(path)!r} ({why}).") from None
+    return place
+
+
+def _draw_front(run: Run, picture: RunPicture, kind: str) -> Figure:
+    return run.front.plot(kind, mark=_point(run, picture), on=picture.on, width=picture.width)
+
+
+def _draw_cascade(run: Run, picture: RunPicture) -> Figure:
+    return run.front.plot_cascade(_point(run, picture), on=picture.on, width=picture.width)
+
+
+def _draw_costs(run: Run, picture: RunPicture) -> Figure:
+    design = run.front[_point(run, picture)].design
+    return draw_cost_classes(CostClasses.of_costs(run.front.costs, design), picture.width)
+
+
+def _draw_convergence(run: Run, picture: RunPicture) -> Figure:
+    return draw_convergence(run.convergence, picture.width)
+
+
+def _draw_reliability(run: Run, picture: RunPicture) -> Figure:
+    records = run.front.cascade(_point(run, picture)).reliability(*_rows(run, picture))
+    return draw_reliability(records, picture.width)
+
+
+def _draw_risk(run: Run, picture: RunPicture) -> Figure:
+    records = run.front.cascade(_point(run, picture)).risk_coverage(*_rows(run, picture))
+    deployed = run.front.min_confidence
+    at = deployed if isinstance(deployed, float) else None
+    return draw_risk_coverage(records, at, picture.width)
+
+
+KINDS: dict[str, Callable[[Run, RunPicture], Figure]] = {
+    "front": lambda run, picture: _draw_front(run, picture, "2d"),
+    "pairs": lambda run, picture: _draw_front(run, picture, "pairs"),
+    "3d": lambda run, picture: _draw_front(run, picture, "3d"),
+    "cascade": _draw_cascade,
+    "costs": _draw_costs,
+    "convergence": _draw_convergence,
+    "reliability": _draw_reliability,
+    "risk": _draw_risk,
+}
+_OF_ROWS = ("reliability", "risk")
+
+
+def _point(run: Run, picture: RunPicture) -> int:
+    return run.chosen if picture.point is None else run.front.position(picture.point)
+
+
+def _rows(run: Run, picture: RunPicture) -> tuple[Any, AnyArray]:
+    """The labelled rows of --data, read as the run's own."""
+    if picture.data is None:
+        raise AssertionError("checked above")
+    return run.labelled(picture.data)

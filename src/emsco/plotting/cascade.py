@@ -1,0 +1,293 @@
+"""The paper's workflow figure for any cascade: what stages buy, and which rows leave where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from emsco.flow import Flow, FlowStage
+from emsco.plotting.canvas import Canvas
+from emsco.plotting.figures import COLUMN, LINE, check_width, text_size, wrap_items
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["CascadePicture", "draw_cascade"]
+
+_MARGIN = 0.06
+_SIZE, _HEAD = 7.0, 7.5
+_FULL = 0.40  # inches that all rows together are thick
+_THIN = 0.012  # a flow of some rows is never thinner
+_LEAST_BOX = 0.8  # inches that features need beside the diamond; else stages stand in a column
+_DIAMOND = (0.62, 0.46)
+_BESIDE_BOX = _DIAMOND[0] + 0.44  # what a stage takes beside its box, where they stand side by side
+_GOING: dict[str, Any] = {"facecolor": "0.82"}
+_RIGHT: dict[str, Any] = {"facecolor": "#5b9bd0"}
+_WRONG: dict[str, Any] = {"facecolor": "#f2b48a", "hatch": "/////", "edgecolor": "#9c3d00"}
+_BOX: dict[str, Any] = {"facecolor": "#e6eff8"}
+_REJECT: dict[str, Any] = {"facecolor": "0.93", "linestyle": (0, (3, 2))}
+
+
+@dataclass(frozen=True, slots=True)
+class CascadePicture:
+    """What a diagram of a cascade shows.
+
+    Attributes
+    ----------
+    flow : Flow
+    costs : mapping of str to float
+        Cost of each feature; where one is missing, only its name is shown.
+    sure : str
+        When a row leaves, in words.
+    rows : str
+        Which rows flow: "held-out", "test" or another word for them.
+    total_cost : float or None
+        What buying everything costs.
+    """
+
+    flow: Flow
+    costs: Mapping[str, float]
+    sure: str = "sure"
+    rows: str = ""
+    total_cost: float | None = None
+
+    def features(self, stage: FlowStage) -> list[str]:
+        """What a stage buys: names in full, with their costs."""
+        return [
+            f"{name} ({self.costs[name]:g})" if name in self.costs else name
+            for name in stage.features
+        ]
+
+    def start(self) -> str:
+        """How many rows come in."""
+        return f"{_many(self.flow.n_rows, self.rows)}"
+
+    def leaving(self, stage: FlowStage) -> list[str]:
+        """What becomes of the rows that leave at a stage."""
+        lines = [f"{_many(stage.left)} labelled ({self._share(stage.left)})"]
+        if stage.left:
+            lines.append(f"{stage.accuracy:.1%} of them right")
+        return [*lines, f"cost {stage.cost_so_far:.6g} each"]
+
+    def rejected(self) -> list[str]:
+        """What becomes of the others."""
+        paid = self.flow.stages[-1].cost_so_far
+        share = self._share(self.flow.rejected)
+        return [f"{_many(self.flow.rejected)} rejected ({share})", f"cost {paid:.6g} each"]
+
+    def summary(self) -> list[str]:
+        """The three objectives."""
+        everything = "" if self.total_cost is None else f" (everything: {self.total_cost:.6g})"
+        return [
+            f"coverage {self.flow.coverage:.1%}",
+            f"accuracy {self.flow.accuracy:.1%}",
+            f"mean cost {self.flow.cost:.4g}{everything}",
+        ]
+
+    def _share(self, rows: float) -> str:
+        return f"{rows / (self.flow.n_rows or 1):.1%}"
+
+
+def _many(rows: float, which: str = "") -> str:
+    word = "row" if rows == 1 else "rows"
+    return f"{rows:,.10g} {which} {word}" if which else f"{rows:,.10g} {word}"
+
+
+def draw_cascade(picture: CascadePicture, width: float = COLUMN) -> Figure:
+    """Draw the stages of a cascade, and the rows that flow through them.
+
+    Flows are as thick as their rows are many, and split where labels are right and wrong. Stages
+    stand side by side where the width allows, else one below the other; the height is what the
+    names of the features need.
+    """
+    check_width(width)
+    lead, tail = _lead(picture), _tail(picture)
+    side = (width - 2 * _MARGIN - lead - tail) / len(picture.flow.stages)
+    headings = (text_size(_heading(stage), _HEAD, "bold")[0] for stage in picture.flow.stages)
+    if side - _BESIDE_BOX >= max(_LEAST_BOX, max(headings) + 0.16):
+        return _draw_beside(picture, width, lead, side)
+    return _draw_below(picture, width)
+
+
+def _draw_below(picture: CascadePicture, width: float) -> Figure:
+    """Stages one below the other; rows leave to the right."""
+    inner, spine, right = width - 2 * _MARGIN, _MARGIN + 0.36, _MARGIN + 1.1
+    stages = picture.flow.stages
+    boxes = [wrap_items(picture.features(stage), inner - 0.16, _SIZE) for stage in stages]
+    exits = [_wrapped(picture.leaving(stage), width - _MARGIN - right) for stage in stages]
+    gates = [max(_DIAMOND[1], _lines_height(len(lines))) for lines in exits]
+    ending = wrap_items(picture.rejected(), inner - 0.16, _SIZE, between="; ")
+    legend = _legend(picture, inner)
+    height = 0.75 + 0.42 * len(stages) + sum(map(_box_height, boxes)) + sum(gates)
+    height += _lines_height(len(ending) + len(legend))
+    canvas = Canvas.of(width, height)
+    canvas.text(_MARGIN, _MARGIN, picture.start(), _HEAD, weight="bold")
+    y = 0.26
+    for stage, box, lines, gate in zip(stages, boxes, exits, gates, strict=True):
+        y = _drop(canvas, picture, spine, y, 0.16, stage.reached)
+        canvas.box(_MARGIN, y, inner, _box_height(box), **_BOX)
+        _describe(canvas, stage, box, _MARGIN + 0.08, y + 0.05)
+        y += _box_height(box)
+        _drop(canvas, picture, spine, y, 0.1 + gate / 2, stage.reached, arrow=False)
+        y += 0.1
+        middle = y + gate / 2
+        _leave_right(canvas, picture, stage, spine, middle, right)
+        canvas.text(right, middle, lines, _SIZE, va="center")
+        rest = stage.reached - stage.left
+        y = _drop(canvas, picture, spine, middle, gate / 2 + 0.16, rest, arrow=False)
+        canvas.diamond(spine, middle, *_DIAMOND, "sure?")
+        more = "go on" if stage is not stages[-1] else "never sure"
+        canvas.text(spine + 0.28, y - 0.1, f"{_many(rest)} {more}", 6.5, va="center", color="0.35")
+    y = _drop(canvas, picture, spine, y, 0.08, picture.flow.rejected)
+    canvas.box(_MARGIN, y, inner, _lines_height(len(ending)) + 0.12, **_REJECT)
+    canvas.text(_MARGIN + 0.08, y + 0.05, ending, _SIZE)
+    _draw_legend(canvas, legend, y + _lines_height(len(ending)) + 0.2)
+    return canvas.figure
+
+
+def _draw_beside(picture: CascadePicture, width: float, lead: float, side: float) -> Figure:
+    """Stages side by side, as in the paper; rows leave downwards."""
+    stages = picture.flow.stages
+    room = side - _BESIDE_BOX
+    boxes = [wrap_items(picture.features(stage), room - 0.16, _SIZE) for stage in stages]
+    exits = [_wrapped(picture.leaving(stage), side - 0.1) for stage in stages]
+    ending, legend = picture.rejected(), _legend(picture, width - 2 * _MARGIN)
+    tallest = max([*map(_box_height, boxes), _DIAMOND[1]])
+    leave = tallest / 2 + 0.42
+    below = _MARGIN + max(tallest, leave + tallest / 2 + _lines_height(max(map(len, exits))))
+    canvas = Canvas.of(width, below + 0.12 + _lines_height(len(legend) + 1) + 0.14)
+    spine = _MARGIN + tallest / 2
+    canvas.text(_MARGIN, spine, picture.start().split(" ", 1), _HEAD, weight="bold", va="center")
+    for i, (stage, box, lines) in enumerate(zip(stages, boxes, exits, strict=True)):
+        x = _MARGIN + lead + i * side
+        gate = x + room + 0.14 + _DIAMOND[0] / 2
+        _go_on(canvas, picture, x - 0.22, x, spine, stage.reached)
+        _go_on(canvas, picture, x + room, gate, spine, stage.reached, arrow=False)
+        canvas.box(x, spine - _box_height(box) / 2, room, _box_height(box), **_BOX)
+        _describe(canvas, stage, box, x + 0.08, spine - _box_height(box) / 2 + 0.05)
+        rest = stage.reached - stage.left
+        _go_on(canvas, picture, gate, x + side, spine, rest, arrow=False)
+        _leave_down(canvas, picture, stage, gate, spine, spine + leave - 0.06)
+        canvas.diamond(gate, spine, *_DIAMOND, "sure?")
+        shift = min(gate, width - _MARGIN - max(text_size(one, _SIZE)[0] for one in lines) / 2)
+        canvas.text(shift, spine + leave, lines, _SIZE, ha="center")
+    end = _MARGIN + lead + len(stages) * side
+    _go_on(canvas, picture, end - 0.22, end + 0.02, spine, picture.flow.rejected)
+    room, tall = width - _MARGIN - end - 0.02, _lines_height(len(ending)) + 0.12
+    canvas.box(end + 0.02, spine - tall / 2, room, tall, **_REJECT)
+    canvas.text(end + 0.08, spine, ending, _SIZE, va="center")
+    _draw_legend(canvas, legend, below + 0.12)
+    return canvas.figure
+
+
+def _describe(canvas: Canvas, stage: FlowStage, box: list[str], x: float, y: float) -> None:
+    canvas.text(x, y, _heading(stage), _HEAD, weight="bold")
+    canvas.text(x, y + _lines_height(1, _HEAD), box, _SIZE)
+
+
+def _heading(stage: FlowStage) -> str:
+    return f"stage {stage.number}, cost {stage.cost:.6g}"
+
+
+def _box_height(lines: list[str]) -> float:
+    return _lines_height(1, _HEAD) + _lines_height(len(lines)) + 0.1
+
+
+def _wrapped(lines: list[str], width: float) -> list[str]:
+    return [part for line in lines for part in wrap_items(line.split(), width, _SIZE, between="")]
+
+
+def _drop(
+    canvas: Canvas,
+    picture: CascadePicture,
+    x: float,
+    y: float,
+    length: float,
+    rows: float,
+    *,
+    arrow: bool = True,
+) -> float:
+    """Rows on their way down; returns where they arrive."""
+    thick = _thick(rows, picture)
+    canvas.band(x - thick / 2, y, thick, length, **_GOING)
+    if arrow and rows:
+        canvas.arrow(x, y + length, 0, 1)
+    return y + length
+
+
+def _go_on(
+    canvas: Canvas,
+    picture: CascadePicture,
+    x: float,
+    end: float,
+    y: float,
+    rows: float,
+    *,
+    arrow: bool = True,
+) -> None:
+    """Rows on their way to the right."""
+    thick = _thick(rows, picture)
+    canvas.band(x, y - thick / 2, end - x, thick, **_GOING)
+    if arrow and rows:
+        canvas.arrow(end, y, 1, 0)
+
+
+def _leave_right(
+    canvas: Canvas, picture: CascadePicture, stage: FlowStage, x: float, y: float, end: float
+) -> None:
+    right, wrong = _parts(stage, picture)
+    top = y - (right + wrong) / 2
+    canvas.band(x, top, end - 0.08 - x, right, **_RIGHT)
+    canvas.band(x, top + right, end - 0.08 - x, wrong, **_WRONG)
+    if stage.left:
+        canvas.arrow(end - 0.04, y, 1, 0)
+
+
+def _leave_down(
+    canvas: Canvas, picture: CascadePicture, stage: FlowStage, x: float, y: float, end: float
+) -> None:
+    right, wrong = _parts(stage, picture)
+    left = x - (right + wrong) / 2
+    canvas.band(left, y, right, end - y, **_RIGHT)
+    canvas.band(left + right, y, wrong, end - y, **_WRONG)
+    if stage.left:
+        canvas.arrow(x, end + 0.03, 0, 1)
+
+
+def _parts(stage: FlowStage, picture: CascadePicture) -> tuple[float, float]:
+    """How thick the rows with right and with wrong labels are."""
+    return _thick(stage.right, picture), _thick(stage.left - stage.right, picture)
+
+
+def _legend(picture: CascadePicture, width: float) -> list[str]:
+    """The objectives, and what makes a stage sure, on lines of this width."""
+    return wrap_items([*picture.summary(), f"sure: {picture.sure}"], width, _SIZE, between=";")
+
+
+def _draw_legend(canvas: Canvas, lines: list[str], y: float) -> None:
+    """What the colours mean, and the lines below."""
+    x = _MARGIN
+    for word, look in (("not sure yet", _GOING), ("right label", _RIGHT), ("wrong label", _WRONG)):
+        canvas.band(x, y, 0.16, 0.09, **look)
+        canvas.text(x + 0.2, y + 0.045, word, 6.5, va="center")
+        x += 0.3 + text_size(word, 6.5)[0]
+    canvas.text(_MARGIN, y + 0.15, lines, _SIZE)
+
+
+def _thick(rows: float, picture: CascadePicture) -> float:
+    share = rows / (picture.flow.n_rows or 1)
+    return max(_FULL * share, _THIN) if rows > 0 else 0.0
+
+
+def _lines_height(n_lines: int, size: float = _SIZE) -> float:
+    return n_lines * LINE * size / 72
+
+
+def _lead(picture: CascadePicture) -> float:
+    words = picture.start().split(" ", 1)
+    return max(text_size(word, _HEAD, "bold")[0] for word in words) + 0.28
+
+
+def _tail(picture: CascadePicture) -> float:
+    return max(text_size(line, _SIZE)[0] for line in picture.rejected()) + 0.16

@@ -1,0 +1,109 @@
+"""How a search went, generation by generation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from emsco._typing import FloatArray
+from emsco.errors import DataError
+from emsco.plotting.figures import COLUMN, STYLES, check_width, new_figure, soften
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Convergence", "draw_convergence"]
+
+_FEW = 25  # generations up to which each has a marker
+_LEGEND: dict[str, Any] = {
+    "fontsize": 6.5,
+    "frameon": False,
+    "borderpad": 0,
+    "borderaxespad": 0,
+    "handlelength": 2.4,
+    "columnspacing": 1.0,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Convergence:
+    """A search after each generation; all arrays have the shape (n_generations,).
+
+    Attributes
+    ----------
+    generation : ndarray
+    best_coverage, best_accuracy, best_cost : ndarray
+        Objectives of the fittest design.
+    n_front : ndarray
+        Distinct non-dominated designs.
+    n_designs, n_subsets : ndarray
+        Distinct designs scored, and distinct subsets they go through, so far.
+    seconds : ndarray
+        Since the search began.
+    """
+
+    generation: FloatArray
+    best_coverage: FloatArray
+    best_accuracy: FloatArray
+    best_cost: FloatArray
+    n_front: FloatArray
+    n_designs: FloatArray
+    n_subsets: FloatArray
+    seconds: FloatArray
+
+    def __post_init__(self) -> None:
+        """Copy and lock the arrays."""
+        for field in fields(self):
+            owned = np.array(getattr(self, field.name), dtype=np.float64)
+            owned.setflags(write=False)
+            object.__setattr__(self, field.name, owned)
+        shapes = {getattr(self, field.name).shape for field in fields(self)}
+        if len(shapes) > 1 or shapes == {(0,)}:
+            raise DataError(
+                f"columns of a history must have a value a generation, got shapes {shapes}."
+            )
+
+    @classmethod
+    def of(cls, columns: Mapping[str, ArrayLike]) -> Self:
+        """From columns by these names, such as those of history.csv."""
+        if missing := [field.name for field in fields(cls) if field.name not in columns]:
+            raise DataError(f"a history must have the column {missing[0]!r}, got {list(columns)}.")
+        return cls(**{field.name: np.asarray(columns[field.name]) for field in fields(cls)})
+
+
+def draw_convergence(record: Convergence, width: float = COLUMN) -> Figure:
+    """Draw the fittest design's objectives, the size of the front, and what has been scored."""
+    check_width(width)
+    figure = new_figure(width, 3.2 + 0.35 * width)
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+    figure.set_layout_engine("constrained")
+    shares, costs, sizes, counts = figure.subplots(4, 1, sharex=True, height_ratios=(4, 3, 3, 4))
+    lines = (
+        (shares, record.best_coverage, "coverage", 0),
+        (shares, record.best_accuracy, "accuracy", 1),
+        (costs, record.best_cost, None, 0),
+        (sizes, record.n_front, None, 0),
+        (counts, record.n_designs, "designs", 0),
+        (counts, record.n_subsets, "subsets", 1),
+    )
+    dots: dict[str, Any] = {"marker": "o", "markersize": 2.5}
+    few = dots if len(record.generation) <= _FEW else {}
+    for panel, values, label, style in lines:
+        panel.plot(record.generation, values, label=label, linewidth=1.2, **STYLES[style], **few)
+    titles = ("fittest design", "its mean cost", "designs on the front", "scored so far")
+    for panel, title in zip((shares, costs, sizes, counts), titles, strict=True):
+        panel.set_title(title, fontsize=7.5, loc="left", pad=3)
+        soften(panel)
+        if panel.get_legend_handles_labels()[0]:
+            panel.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 0.97), **_LEGEND)
+        panel.yaxis.set_major_locator(MaxNLocator(4))
+    for panel in (sizes, counts):
+        panel.set_ylim(bottom=0)
+        panel.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    counts.set_xlabel(f"generation ({record.seconds[-1]:.3g} s in all)", fontsize=8)
+    return figure

@@ -1,0 +1,152 @@
+"""What all pictures share: sizes, looks that hold in grey, text that is never cut, files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from emsco.errors import EMSCOError
+from emsco.files import PathLike
+from emsco.parameters import check_number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "COLUMN",
+    "DARK",
+    "LINE",
+    "MARKERS",
+    "STYLES",
+    "check_matplotlib",
+    "check_width",
+    "new_figure",
+    "save_figure",
+    "soften",
+    "text_size",
+    "wrap_items",
+]
+
+COLUMN = 3.4  # inches: the column of a paper with two of them
+_NARROWEST, _WIDEST = 2.6, 40.0
+_DPI, _SAFE = 200.0, 1.05
+DARK = "0.15"
+LINE = 1.18  # height of a line of text, as a multiple of its size
+MARKERS = "os^DvP<X>*hp"
+# Dark to light by the eye's measure, and each with dashes of its own: they differ in grey too.
+STYLES: tuple[dict[str, Any], ...] = (
+    {"color": "#0b3c6f", "linestyle": "-"},
+    {"color": "#d55e00", "linestyle": "--"},
+    {"color": "#009e73", "linestyle": "-."},
+    {"color": "#7a7a7a", "linestyle": ":"},
+    {"color": "#cc79a7", "linestyle": (0, (5, 1, 1, 1, 1, 1))},
+    {"color": "#56b4e9", "linestyle": (0, (8, 2))},
+)
+
+
+def check_matplotlib() -> None:
+    """Say what to install where there is no matplotlib."""
+    try:
+        import matplotlib.figure  # noqa: F401 - only to see whether it is there
+    except ImportError:
+        raise EMSCOError("pictures need matplotlib: pip install 'emsco[plot]'.") from None
+
+
+def check_width(width: float) -> float:
+    """The width of a picture, in inches."""
+    return check_number("width", width, _NARROWEST, _WIDEST)
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty picture, in inches, that no window and no state of pyplot knows."""
+    check_matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height))
+
+
+def save_figure(figure: Figure, path: PathLike) -> tuple[Path, Path]:
+    """Write the figure as PNG and as SVG; `path` is without an ending."""
+    png, svg = Path(path).with_suffix(".png"), Path(path).with_suffix(".svg")
+    figure.savefig(png, dpi=200)
+    figure.savefig(svg)
+    return png, svg
+
+
+def soften(panel: Any, size: float = 7) -> None:
+    """Small ticks, a light grid below the data, and no frame where nothing ends."""
+    panel.tick_params(labelsize=size, width=0.6, length=2.5)
+    panel.grid(visible=True, color="0.9", linewidth=0.5)
+    panel.set_axisbelow(True)
+    for side in ("top", "right"):
+        panel.spines[side].set_visible(False)
+    for side in ("bottom", "left"):
+        panel.spines[side].set_linewidth(0.6)
+
+
+def text_size(text: str, size: float, weight: str = "normal") -> tuple[float, float]:
+    """Width and height of text in inches, as it will be drawn at any resolution.
+
+    Letters are moved to whole pixels, so that a coarse picture has wider lines than a fine one.
+    """
+    lines = text.split("\n")
+    width = max(_line_width(line, size, weight) for line in lines)
+    return width, len(lines) * LINE * size / 72
+
+
+@lru_cache(maxsize=4096)
+def _line_width(line: str, size: float, weight: str) -> float:
+    from matplotlib.font_manager import FontProperties
+
+    font = FontProperties(size=size, weight=weight)
+    width, _, _ = _renderer().get_text_width_height_descent(line, font, ismath=False)
+    return float(_SAFE * width / _DPI)
+
+
+@lru_cache(maxsize=1)
+def _renderer() -> Any:
+    check_matplotlib()
+    from matplotlib.backends.backend_agg import RendererAgg
+
+    return RendererAgg(1, 1, _DPI)
+
+
+def wrap_items(
+    items: Iterable[str], width: float, size: float, weight: str = "normal", between: str = ", "
+) -> list[str]:
+    """Items side by side on lines of at most `width` inches; only one wider than that is cut.
+
+    Such an item goes on in the next line: nothing is ever left out.
+    """
+    lines: list[str] = []
+    line = ""
+    for item in _ended(list(items), between.rstrip()):
+        together = f"{line} {item}" if line else item
+        if text_size(together, size, weight)[0] <= width:
+            line = together
+            continue
+        if line:
+            lines.append(line)
+        *whole, line = _broken(item, width, size, weight)
+        lines += whole
+    return [*lines, line] if line else lines
+
+
+def _ended(items: Sequence[str], mark: str) -> list[str]:
+    return [f"{item}{mark}" for item in items[:-1]] + list(items[-1:])
+
+
+def _broken(item: str, width: float, size: float, weight: str) -> list[str]:
+    """One item on as many lines as it needs: at blanks and underscores, else anywhere."""
+    lines = []
+    while item and text_size(item, size, weight)[0] > width:
+        fits = 1
+        while fits < len(item) and text_size(item[: fits + 1], size, weight)[0] <= width:
+            fits += 1
+        breaks = [i + 1 for i, letter in enumerate(item[:fits]) if letter in " _-/.,"]
+        end = breaks[-1] if breaks and breaks[-1] > fits // 3 else fits
+        lines.append(item[:end].rstrip())
+        item = item[end:].lstrip()
+    return [*lines, item] if item else lines

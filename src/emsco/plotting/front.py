@@ -1,0 +1,280 @@
+"""Pictures of a front: cost against accuracy, in three dimensions, and by pairs of objectives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from emsco._typing import FloatArray, IntArray
+from emsco.parameters import check_choice
+from emsco.plotting.figures import COLUMN, DARK, MARKERS, check_width, new_figure, soften
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["KINDS", "FrontPicture", "FrontSeries", "draw_front"]
+
+_PAIRS = (("cost", "accuracy"), ("cost", "coverage"), ("coverage", "accuracy"))
+_AXES = {
+    "cost": "mean cost of a row",
+    "accuracy": "accuracy of the labels given",
+    "coverage": "coverage",
+}
+_SIDE_BY_SIDE = 6.0  # inches from which three panels stand in a line
+_LEAST = 2.0  # inches that a panel is high
+_MANY = 600  # points from which on markers are small
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrontSeries:
+    """The objectives of every point of a front, on some rows.
+
+    Attributes
+    ----------
+    name : str
+        Which rows: "held-out" or "test".
+    n_rows : float
+    coverage, accuracy, cost : ndarray of shape (n_points,)
+    """
+
+    name: str
+    n_rows: float
+    coverage: FloatArray
+    accuracy: FloatArray
+    cost: FloatArray
+
+    @property
+    def title(self) -> str:
+        """How many rows of which kind."""
+        return f"{self.n_rows:,.10g} {self.name} rows"
+
+    @classmethod
+    def of(cls, name: str, n_rows: float, points: Sequence[Any]) -> Self:
+        """From whatever has the three objectives as attributes."""
+        columns = ([getattr(point, one) for point in points] for one in _AXES)
+        cost, accuracy, coverage = (_locked(column) for column in columns)
+        return cls(name, n_rows, coverage, accuracy, cost)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrontPicture:
+    """What a picture of a front shows.
+
+    Attributes
+    ----------
+    series : tuple of FrontSeries
+        The same points on held-out rows, on test rows, or on both.
+    n_stages : ndarray of shape (n_points,)
+    total_cost : float
+        What buying everything costs.
+    marked : int or None
+        Position of the point to mark.
+    """
+
+    series: tuple[FrontSeries, ...]
+    n_stages: IntArray
+    total_cost: float
+    marked: int | None = None
+
+    def __post_init__(self) -> None:
+        """Lock the stages."""
+        object.__setattr__(self, "n_stages", _locked(self.n_stages, np.int64))
+
+    @property
+    def coverage_range(self) -> tuple[float, float]:
+        """Least and largest coverage of all series, a little apart where they are the same."""
+        every = np.concatenate([one.coverage for one in self.series])
+        least, most = float(every.min()), float(every.max())
+        return (least, most) if most > least else (least - 0.01, most + 0.01)
+
+
+def draw_front(picture: FrontPicture, kind: str = "2d", width: float = COLUMN) -> Figure:
+    """Draw a front; colour is coverage, the marker tells the number of stages.
+
+    Points on test rows are hollow.
+
+    Parameters
+    ----------
+    picture : FrontPicture
+    kind : str
+        "2d" is cost against accuracy, "3d" adds coverage as an axis, "pairs" has a panel for each
+        pair of objectives.
+    width : float
+        Inches.
+    """
+    check_width(width)
+    return KINDS[check_choice("kind", kind, tuple(KINDS))](picture, width)
+
+
+def _draw_plane(picture: FrontPicture, width: float) -> Figure:
+    figure = new_figure(
+        width, 0.35 + max(0.72 * min(width, 7.0), _LEAST) + _legend_height(picture, width)
+    )
+    figure.set_layout_engine("constrained")
+    panel = figure.subplots()
+    _scatter(panel, picture, *_PAIRS[0])
+    _finish(figure, [panel], picture, width)
+    return figure
+
+
+def _draw_pairs(picture: FrontPicture, width: float) -> Figure:
+    beside = width >= _SIDE_BY_SIDE
+    height = 0.34 * width if beside else 3 * max(0.62 * width, _LEAST)
+    figure = new_figure(width, 0.35 + height + _legend_height(picture, width))
+    figure.set_layout_engine("constrained")
+    panels = figure.subplots(*((1, 3) if beside else (3, 1)), squeeze=False).ravel()
+    for panel, (across, up) in zip(panels, _PAIRS, strict=True):
+        _scatter(panel, picture, across, up)
+    _finish(figure, panels, picture, width)
+    return figure
+
+
+def _draw_space(picture: FrontPicture, width: float) -> Figure:
+    height = 0.8 * min(width, 7.0)
+    below = _legend_height(picture, width) + 0.1
+    figure = new_figure(width, height + below)
+    share = height / (height + below)
+    panel = _space(figure, (0.04, 1 - share, 0.8, share))
+    floor = min(one.accuracy.min() for one in picture.series)
+    for one in picture.series if len(picture.n_stages) <= _MANY else ():
+        gap, ground = np.full((2, len(one.cost)), [[np.nan], [floor]])
+        ends = (one.cost, one.cost), (one.coverage, one.coverage), (ground, one.accuracy)
+        stems = (np.column_stack([*pair, gap]).ravel() for pair in ends)
+        panel.plot(*stems, color="0.75", linewidth=0.4, zorder=1)
+    _scatter(panel, picture, "cost", "coverage", "accuracy")
+    panel.set_zlim(bottom=floor)
+    scale = figure.add_axes((0.83, 1 - 0.8 * share, 0.025, 0.55 * share))
+    _finish(figure, [panel], picture, width, scale)
+    return figure
+
+
+def _space(figure: Figure, place: tuple[float, float, float, float]) -> Any:
+    """Empty axes of cost, coverage and accuracy."""
+    from matplotlib import rc_context
+
+    with rc_context({"grid.color": "0.9", "grid.linewidth": 0.5}):
+        panel: Any = figure.add_axes(place, projection="3d", computed_zorder=False)
+    panel.set_box_aspect((1, 1, 0.8), zoom=0.94)
+    panel.set_xlabel(_AXES["cost"], fontsize=7, labelpad=-6)
+    panel.set_ylabel(_AXES["coverage"], fontsize=7, labelpad=-6)
+    panel.zaxis.set_rotate_label(False)
+    panel.set_zlabel("accuracy", fontsize=7, labelpad=-5, rotation=90)
+    panel.tick_params(labelsize=6, pad=-3)
+    for name in "xyz":
+        panel.locator_params(name, nbins=5)
+    panel.view_init(elev=22, azim=-128)
+    return panel
+
+
+KINDS: dict[str, Callable[[FrontPicture, float], Figure]] = {
+    "2d": _draw_plane,
+    "3d": _draw_space,
+    "pairs": _draw_pairs,
+}
+
+
+def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
+    """All points of all series in one panel, over two objectives or three."""
+    least, most = picture.coverage_range
+    size = 9 if len(picture.n_stages) > _MANY else 20
+    for one in picture.series:
+        colours = _colours(one.coverage, least, most)
+        places = [getattr(one, name) for name in objectives]
+        for k in np.unique(picture.n_stages):
+            which = picture.n_stages == k
+            here, colour = [column[which] for column in places], colours[which]
+            look: dict[str, Any] = {"s": size, "marker": _marker(k), "linewidths": 0.4, "zorder": 3}
+            look |= {"color": colour, "edgecolors": DARK}
+            if one.name == "test":
+                look |= {"facecolors": "none", "edgecolors": colour, "linewidths": 0.9}
+            if len(objectives) == 3:
+                look |= {"depthshade": False}
+            panel.scatter(*here, **look)
+        if picture.marked is not None:
+            at = [[column[picture.marked]] for column in places]
+            ring = {"s": 110, "facecolors": "none", "edgecolors": "black", "linewidths": 1.1}
+            panel.scatter(*at, marker="o", zorder=4, **ring)
+    if len(objectives) == 2:
+        panel.set_xlabel(_AXES[objectives[0]], fontsize=8)
+        panel.set_ylabel(_AXES[objectives[1]], fontsize=8)
+        soften(panel)
+        panel.margins(0.06)
+
+
+def _finish(
+    figure: Figure, panels: Any, picture: FrontPicture, width: float, scale: Any = None
+) -> None:
+    """A scale for coverage at the right, and what the markers mean below."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    colours = ScalarMappable(Normalize(*picture.coverage_range), "viridis")
+    if scale is None:
+        bar = figure.colorbar(colours, ax=panels, pad=0.02, aspect=30)
+    else:
+        bar = figure.colorbar(colours, cax=scale)
+    bar.set_label("coverage", fontsize=8)
+    bar.ax.tick_params(labelsize=7, width=0.6, length=2.5)
+    bar.outline.set_linewidth(0.6)
+    place = "outside lower center" if scale is None else "lower center"
+    columns = _legend_columns(width)
+    title = picture.series[0].title if len(picture.series) == 1 else None
+    figure.legend(
+        handles=_keys(picture),
+        title=title and f"on {title}",
+        loc=place,
+        ncols=columns,
+        frameon=False,
+        fontsize=7,
+        title_fontsize=7,
+        handletextpad=0.3,
+        columnspacing=1.2,
+    )
+
+
+def _keys(picture: FrontPicture) -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    def key(marker: str, label: str, **look: Any) -> Any:
+        return Line2D([], [], linestyle="none", marker=marker, label=label, **look)
+
+    grey: dict[str, Any] = {"color": "0.45", "markeredgecolor": DARK, "markeredgewidth": 0.4}
+    keys = [
+        key(_marker(k), f"{k} stage{'s' if k > 1 else ''}", markersize=4.5, **grey)
+        for k in np.unique(picture.n_stages)
+    ]
+    for one in picture.series if len(picture.series) > 1 else ():
+        hollow = {"markerfacecolor": "none"} if one.name == "test" else {}
+        keys.append(key("o", one.title, markersize=4.5, **(grey | hollow)))
+    if picture.marked is not None:
+        ring = {"markerfacecolor": "none", "markeredgecolor": "black", "markeredgewidth": 1.1}
+        keys.append(key("o", "chosen", markersize=9, **ring))
+    return keys
+
+
+def _legend_columns(width: float) -> int:
+    return max(2, int(width // 1.12))
+
+
+def _legend_height(picture: FrontPicture, width: float) -> float:
+    return 0.16 * (1 + -(-len(_keys(picture)) // _legend_columns(width)))
+
+
+def _colours(coverage: FloatArray, least: float, most: float) -> Any:
+    from matplotlib import colormaps
+
+    return colormaps["viridis"]((coverage - least) / (most - least))
+
+
+def _marker(n_stages: int) -> str:
+    return MARKERS[(n_stages - 1) % len(MARKERS)]
+
+
+def _locked(values: ArrayLike, dtype: Any = np.float64) -> Any:
+    owned = np.array(values, dtype=dtype)
+    owned.setflags(write=False)
+    return owned
