@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from emsco.flow import Flow
+from emsco.notebook import listed
 from emsco.thresholds import MinConfidence, in_words
 
 __all__ = ["CascadeBoxes", "StageBox", "cascade_boxes"]
@@ -55,8 +56,7 @@ def cascade_boxes(flow: Flow, min_confidence: MinConfidence) -> CascadeBoxes:
                 f"cost {stage.cost:g}, so far {stage.cost_so_far:g}\n"
                 f"{stage.reached:,.10g} held-out rows get here\n"
                 f"{stage.left:,.10g} leave, with confidence of at least {sure}{right}",
-                f"{len(stage.features)} {'feature' if len(stage.features) == 1 else 'features'}; "
-                f"{flow.share(stage.left):.1%} leave{right}",
+                f"{listed(stage.features, 3)}; {flow.share(stage.left):.1%} leave{right}",
             )
         )
     last = flow.stages[-1].cost_so_far

@@ -20,11 +20,12 @@ _STYLE = """
 .emsco-repr th,.emsco-repr td{padding:2px 8px;text-align:right;vertical-align:top;
 border:0;border-bottom:1px solid rgba(128,128,128,.3);background:none;white-space:nowrap}
 .emsco-repr th{font-weight:600}
-.emsco-repr .emsco-text{text-align:left;white-space:normal;max-width:44em}
-.emsco-repr .emsco-boxes{display:flex;flex-wrap:wrap;gap:6px;align-items:stretch;margin:4px 0}
+.emsco-repr th.emsco-text,.emsco-repr td.emsco-text{text-align:left;
+white-space:normal;max-width:44em}
+.emsco-repr .emsco-boxes{display:flex;flex-wrap:wrap;gap:6px;align-items:flex-start;margin:4px 0}
 .emsco-repr .emsco-box{border:1px solid rgba(128,128,128,.6);border-radius:5px;padding:4px 9px;
 background:rgba(128,128,128,.1);max-width:20em}
-.emsco-repr .emsco-arrow{align-self:center}
+.emsco-repr .emsco-arrow{padding-top:5px}
 .emsco-repr svg{color:inherit;overflow:visible}
 """
 _SHADES = ("#440154", "#3b528b", "#21918c", "#5ec962", "#fde725")  # in order in grey, too
@@ -115,7 +116,7 @@ def scatter(dots: Sequence[Dot], x: str, y: str, shade: str) -> str:
     says = escape(f"{y} against {x} of {len(dots):,} points, coloured by {shade}", quote=True)
     some = "" if len(shown) == len(dots) else note(f"{len(shown)} of {len(dots):,} points drawn.")
     return (
-        f'<div><svg width="{_WIDTH}" height="{_HEIGHT + 24}" role="img" aria-label="{says}">'
+        f'<div><svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{says}">'
         f"{_axes((f'{x_low:.4g}', f'{x_high:.4g}'), (f'{y_low:.1%}', f'{y_high:.1%}'), x, y)}"
         f'<g stroke="currentColor" stroke-opacity=".5" stroke-width=".7">{"".join(marks)}</g>'
         f"{_legend(f'{shade} {low:.1%}', f'{high:.1%}')}</svg>{some}</div>"
@@ -143,7 +144,7 @@ def _axes(x_ends: tuple[str, str], y_ends: tuple[str, str], x: str, y: str) -> s
 
 
 def _legend(low: str, high: str) -> str:
-    start, level = (_LEFT + _WIDTH) // 2 - 30, _HEIGHT + 6
+    start, level = (_LEFT + _WIDTH) // 2 - 30, _HEIGHT - 12
     swatches = "".join(
         f'<rect x="{start + 13 * i}" y="{level}" width="12" height="9" fill="{colour}"/>'
         for i, colour in enumerate(_SHADES)

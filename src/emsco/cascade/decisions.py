@@ -128,8 +128,8 @@ class Decisions:
         return fragment(
             title,
             table(("left at", "rows", "share"), counts, ("left at",)),
-            table(tuple(shown), rows, ("id", "label", "reason")),
-            note(f"{more:,} more rows; to_frame() has all.") if more else "",
+            f"<div>{table(tuple(shown), rows, ('id', 'label', 'reason'))}"
+            f"{note(f'{more:,} more rows; to_frame() has all.') if more else ''}</div>",
         )
 
     def to_pandas(self) -> pd.DataFrame:
