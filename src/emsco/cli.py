@@ -13,27 +13,21 @@ from emsco.commands import (
     INTERRUPTED,
     AsJSON,
     LabelledFile,
+    RunFolder,
     Target,
+    Trusted,
     interruptible,
     print_json,
 )
 from emsco.commands.compare import compare
 from emsco.commands.reproduce import reproduce
+from emsco.commands.show import show
 
 if TYPE_CHECKING:
     from emsco.runs import Run
 
 __all__ = ["main"]
 
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that emsco fit has made.")]
-Trusted = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--trust",
-        help="Type that a file with other classifiers may hold, such as sklearn.tree._tree.Tree: "
-        "only where you trust whoever wrote the file; repeatable.",
-    ),
-]
 MaxCost = Annotated[float | None, typer.Option(help="Largest mean cost of a row.")]
 MinAccuracy = Annotated[
     float | None, typer.Option(help="Least share of right labels among those given, as in 0.9.")
@@ -69,14 +63,19 @@ def _options(
     pass
 
 
-def _show_run(run: Run, within: list[int] | None = None, most: int = 20) -> None:
+def _show_run(
+    run: Run,
+    within: list[int] | None = None,
+    most: int = 20,
+    see_all: str = "emsco front --all",
+) -> None:
     from rich.console import Console
 
     from emsco.terminal import front_table
 
     console = Console()
     console.print(f"Search ended: {run.about['stop_reason']}.\n", highlight=False)
-    console.print(front_table(run.front, run.point, console.width, most, within))
+    console.print(front_table(run.front, run.point, console.width, most, within, see_all))
 
 
 @app.command()
@@ -108,7 +107,8 @@ def demo(
     console.print(f"Search ended: {classifier.stop_reason_}.\n")
     console.print(front_table(classifier.front_, classifier.point_, console.width))
     console.print()
-    console.print(cascade_drawing(classifier.cascade_, result.test))
+    number = classifier.front_.points.index(classifier.point_)
+    console.print(cascade_drawing(classifier.front_, number, result.test))
     console.print()
     console.print(comparison_table(result.test, result.everything))
     saved = 1 - result.test.cost / result.everything.cost
@@ -293,13 +293,14 @@ def front(
     min_accuracy: MinAccuracy = None,
     min_coverage: MinCoverage = None,
     most: Annotated[int, typer.Option("--rows", min=1, help="Most lines to show.")] = 20,
+    every: Annotated[bool, typer.Option("--all", help="Show every line, however many.")] = False,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
     """What there is to choose from: the designs of a run that no other design beats.
 
     Figures are of the rows held out to score designs, and beside them of the test rows where the
-    run has some. Limits apply to the former.
+    run has some. Limits apply to the former. `emsco show RUN N` draws one of them.
     """
     from emsco.runs import Run
 
@@ -311,7 +312,7 @@ def front(
     if as_json:
         print_json({"run": str(run), "chosen": found.chosen, "front": found.figures(within)})
     else:
-        _show_run(found, within, most)
+        _show_run(found, within, len(within) if every else most, "--all")
 
 
 @app.command()
@@ -382,6 +383,7 @@ def decide(
     typer.echo(f"Written to {out}.")
 
 
+app.command()(show)
 app.add_typer(reproduce, name="reproduce")
 app.command()(compare)
 
