@@ -1,3 +1,4 @@
+import io
 import json
 import re
 import subprocess
@@ -362,6 +363,17 @@ def test_show_draws_the_deployed_design_or_another(emsco, run):
         assert f"{stage.left} of the {stage.reached} here" in other
     assert json.loads(emsco("show", run, 1, "--json").out)["number"] == 1
     refuses(emsco("show", run, 99), f"N must be a whole number from 0 to {len(found) - 1}, got 99.")
+
+
+def test_a_log_that_knows_ascii_alone_gets_the_same_words(run, monkeypatch):
+    log = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(log, "ascii", write_through=True))
+    monkeypatch.setattr("sys.argv", ["emsco", "show", str(run)])
+    with pytest.raises(SystemExit, match="0"):
+        cli.main()
+    text = log.getvalue().decode("ascii")
+    assert "stage 1, cost so far" in text
+    assert re.search(r"held out \?+ +[\d.]+% leave", text)
 
 
 def test_front_and_choose_say_how_near_the_front_comes_to_limits(emsco, run):

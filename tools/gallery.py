@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ TIERS = {"quickstart": "Quickstart", "in_depth": "In depth", "paper": "The paper
 STYLE = """
 :root{color-scheme:light dark}
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
-pre{overflow-x:auto;padding:.7rem;border-radius:6px;background:rgba(128,128,128,.12);font-size:13px}
+pre{white-space:pre-wrap;padding:.7rem;border-radius:6px;background:rgba(128,128,128,.12);font-size:13px}
 img{max-width:100%;background:white;border-radius:6px;margin:.3rem}
 """
 
@@ -41,8 +42,9 @@ class Shown:
 
 
 def all_scripts() -> list[Path]:
-    """Every example, tier by tier."""
-    return [path for tier in TIERS for path in sorted((ROOT / "examples" / tier).glob("*.py"))]
+    """Every example, in the order of the list that people read."""
+    listed = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    return [ROOT / "examples" / name for name in re.findall(r"\((\w+/\w+\.py)\)", listed)]
 
 
 def show(script: Path, out: Path) -> Shown:

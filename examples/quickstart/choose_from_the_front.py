@@ -20,7 +20,7 @@ clf = EMSCOClassifier(costs=costs, min_confidence=0.85, max_stages=3, random_sta
 clf.fit(X_train, y_train)
 print(f"{len(clf.front_)} designs; {clf.stop_reason_}\n")
 
-for rule in ("balanced", "knee", {"max_cost": 10}, {"min_coverage": 0.9}):
+for rule in ("balanced", "knee", {"min_accuracy": 0.98}, {"max_cost": 8, "min_coverage": 0.93}):
     print(f"{rule}: {clf.choose(rule).point_}")
     print(clf.evaluate(X_test, y_test), "\n")
 

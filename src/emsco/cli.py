@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -397,6 +399,9 @@ def main() -> None:
     from emsco.errors import EMSCOError
 
     warnings.showwarning = _show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a log in ASCII gets ? for a bar, not an error
     try:
         app()
     except (EMSCOError, OSError) as error:
