@@ -12,7 +12,9 @@ from rich.console import Console
 
 from emsco import Design, EMSCOClassifier
 from emsco.flow import Flow
+from emsco.progress import SearchProgress
 from emsco.runs import DecisionCounts
+from emsco.search.exact import ExactProgress
 from emsco.terminal import cascade_drawing, counts_table, front_table
 
 NAMES = ("speed [m/s]", "[/b]", ":smile:", "x3", "x4")
@@ -189,3 +191,12 @@ def test_a_drawing_tells_what_is_never_bought():
     point = replace(front[0], design=design)
     text = drawn(cascade_drawing(replace(front, points=(point,), models=None), 0))
     assert "never bought: biopsy" in text
+
+
+def test_progress_is_never_cut_in_the_middle_of_a_word(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    with SearchProgress(shown=True) as progress:
+        progress.begin("exact", 12)
+        progress.exact(ExactProgress(12.0, 12, 28_091_567_595, 834_542))
+    text = " ".join(capsys.readouterr().err.split())
+    assert "28,091,567,595 designs settled, 834,542 kinds of chains" in text
