@@ -1,3 +1,4 @@
+import io
 import json
 import re
 import subprocess
@@ -345,6 +346,42 @@ def test_front_lists_the_designs_within_limits(emsco, run):
     assert sum(bool(re.match(r"\W+\d+ +\d+\.\d%", line)) for line in shown.splitlines()) == 1
 
 
+def test_front_says_how_many_lines_it_leaves_out_and_shows_all_on_request(emsco, run):
+    def lines(text):
+        return [line for line in text.splitlines() if re.match(r"\W+\d+ +\d+\.\d%", line)]
+
+    found = ParetoFront.load(run / "front.json")
+    n_different = len({(p.coverage, p.accuracy, p.cost) for p in found})
+    few, every = emsco("front", run, "--rows", 2).out, emsco("front", run, "--all").out
+    n_hidden = n_different - len(lines(few))
+    assert f"{n_hidden} more are not shown (--all shows all)" in " ".join(few.split())
+    assert len(lines(every)) == n_different
+    assert "not shown" not in every
+
+
+def test_show_draws_the_deployed_design_or_another(emsco, run):
+    found = ParetoFront.load(run / "front.json")
+    chosen = json.loads(emsco("front", run, "--json").out)["chosen"]
+    assert f"Cascade of design {chosen}:" in emsco("show", run).out
+    other = emsco("show", run, 1).out
+    assert "Cascade of design 1:" in other
+    for stage in found.flow(1).stages:
+        assert f"{stage.left} of the {stage.reached} here" in other
+    assert json.loads(emsco("show", run, 1, "--json").out)["number"] == 1
+    refuses(emsco("show", run, 99), f"N must be a whole number from 0 to {len(found) - 1}, got 99.")
+
+
+def test_a_log_that_knows_ascii_alone_gets_the_same_words(run, monkeypatch):
+    log = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(log, "ascii", write_through=True))
+    monkeypatch.setattr("sys.argv", ["emsco", "show", str(run)])
+    with pytest.raises(SystemExit, match="0"):
+        cli.main()
+    text = log.getvalue().decode("ascii")
+    assert "stage 1, cost so far" in text
+    assert re.search(r"held out \?+ +[\d.]+% leave", text)
+
+
 def test_front_and_choose_say_how_near_the_front_comes_to_limits(emsco, run):
     found = ParetoFront.load(run / "front.json")
     cheapest, best = min(p.cost for p in found), max(p.accuracy for p in found)
@@ -390,6 +427,7 @@ def test_a_folder_that_is_no_run_is_refused(emsco, data, tmp_path):
         words = f"RUN must be a folder with run.json, got '{data / name}', without one."
         refuses(emsco("front", data / name), words)
         refuses(emsco("choose", data / name, 0), words)
+        refuses(emsco("show", data / name), words)
     missing = f"got '{data}/cascade.json' (No such file or directory)."
     result = emsco("decide", data, data / "data.csv", "--out", tmp_path / "out.csv")
     refuses(result, f"path must be a file that can be read, {missing}")

@@ -1,7 +1,10 @@
 """The examples run as they are, and what they print is so."""
 
+import ast
+import importlib.util
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +13,24 @@ import pytest
 
 from emsco.datasets import load
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+SCRIPTS = sorted(path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.py"))
+BY_THEMSELVES = ("in_depth/sqlite_source.py", "in_depth/triage_service.py")  # below
+TELLS = {
+    "quickstart/first_cascade.py": r"Buying everything costs 90 a row, the cascade \d\d\.\d\.",
+    "quickstart/choose_from_the_front.py": r"None of the \d+ designs has cost at most 3",
+    "quickstart/save_and_decide.py": r"(?s)needs .*needs .*: sure at stage 2, at cost",
+    "in_depth/groups_and_categories.py": r"colour = dark",
+    "in_depth/any_estimator.py": r"sure at 0.8: ParetoPoint",
+    "in_depth/calibration.py": r"stage 2: \d+ rows leave, [\d.]+% sure, [\d.]+% right",
+    "in_depth/constraints.py": r"(?s)with rules: .*a row costs at most (20|1\d)",
+    "in_depth/polars_frames.py": r"species +┆ label",
+    "in_depth/thresholds_per_class.py": r"tumours missed: \d+; false alarms: \d+",
+    "paper/exact_front_of_heart.py": r"all 15,199,275 designs are settled",
+    "paper/paper_against_exact.py": r"(?m)^ +60 +\d+ +73$",
+    "paper/compare_with_rivals.py": r"Which of the others is best depends on what counts",
+}
 COSTS = load("breast_cancer").costs
 
 
@@ -28,6 +48,60 @@ def run(script: str, folder: Path) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
+@pytest.mark.parametrize("script", sorted(set(SCRIPTS) - set(BY_THEMSELVES)))
+def test_a_script_runs_without_warnings_and_draws_what_it_says(
+    script, tmp_path, monkeypatch, capsys
+):
+    source = (EXAMPLES / script).read_text()
+    if script.startswith("paper/") and "EMSCO_DATA" not in os.environ:
+        pytest.skip("EMSCO_DATA names no folder with the paper's data sets")
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(EXAMPLES / script), run_name="__main__")
+    assert re.search(TELLS[script], capsys.readouterr().out)
+    written = sorted(tmp_path.iterdir())
+    assert len(written) >= source.count(".savefig(")
+    assert all(path.suffix == ".png" and path.stat().st_size > 1000 for path in written)
+
+
+@pytest.mark.parametrize("script", [name for name in SCRIPTS if name.startswith("paper/")])
+def test_without_the_papers_data_a_script_says_so(script, monkeypatch, capsys):
+    monkeypatch.delenv("EMSCO_DATA", raising=False)
+    with pytest.raises(SystemExit, match=r"^$"):
+        runpy.run_path(str(EXAMPLES / script), run_name="__main__")
+    name = re.search(r"reads (\w+\.csv)", (EXAMPLES / script).read_text()).group(1)
+    said = f"Skipped: EMSCO_DATA must name the folder that holds {name}.\n"
+    assert capsys.readouterr().out == said
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_says_on_top_what_is_learnt_and_how_to_run_it(script):
+    lines = (EXAMPLES / script).read_text()
+    about = ast.get_docstring(ast.parse(lines))
+    assert about.endswith(f"Run it with: python examples/{script}")
+    assert f"({script})" in (EXAMPLES / "README.md").read_text()
+    assert script in BY_THEMSELVES or ("You learn " in about and lines.count("\n") <= 60)
+
+
+def test_the_gallery_has_source_output_and_pictures(tmp_path, monkeypatch, capsys):
+    spec = importlib.util.spec_from_file_location("gallery", ROOT / "tools" / "gallery.py")
+    gallery = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "gallery", gallery)
+    spec.loader.exec_module(gallery)
+    assert sorted(gallery.all_scripts()) == [EXAMPLES / name for name in SCRIPTS]
+    assert {path.parent.name for path in gallery.all_scripts()} == set(gallery.TIERS)
+    (tmp_path / "quickstart").mkdir()
+    good, bad = tmp_path / "quickstart" / "good.py", tmp_path / "quickstart" / "bad.py"
+    draw = 'open("drawn.png", "w").write("x")\nprint("<2 & 3>")\n'
+    good.write_text(f'"""A title.\n\nWhat is learnt.\n"""\n{draw}')
+    bad.write_text('"""No luck."""\nraise SystemExit("it broke")\n')
+    assert gallery.main(["--out", str(tmp_path / "out"), str(good), str(bad)]) == 1
+    text = (tmp_path / "out" / "index.html").read_text()
+    assert '<img src="quickstart/good/drawn.png" alt="drawn">' in text
+    assert "<h3>A title.</h3><p>What is learnt.</p>" in text
+    assert "<pre>&lt;2 &amp; 3&gt;\n</pre>" in text
+    assert capsys.readouterr().err == "quickstart/bad.py failed:\nit broke\n\n"
+
+
 def numbers(pattern: str, text: str) -> list[int]:
     found = re.search(pattern, text, flags=re.MULTILINE)
     assert found, f"{pattern} is not in:\n{text}"
@@ -36,14 +110,14 @@ def numbers(pattern: str, text: str) -> list[int]:
 
 @pytest.fixture(scope="module")
 def triage(tmp_path_factory: pytest.TempPathFactory) -> str:
-    printed, warned = run("triage_service.py", tmp_path_factory.mktemp("triage"))
+    printed, warned = run("in_depth/triage_service.py", tmp_path_factory.mktemp("triage"))
     assert warned == ""
     return printed
 
 
 @pytest.fixture(scope="module")
 def queries(tmp_path_factory: pytest.TempPathFactory) -> str:
-    printed, warned = run("sqlite_source.py", tmp_path_factory.mktemp("queries"))
+    printed, warned = run("in_depth/sqlite_source.py", tmp_path_factory.mktemp("queries"))
     assert warned.count("Warning: ") == 1
     assert "could not be acquired" in warned
     return printed

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from handmade import make_front
 from rich.console import Console
 
-from emsco import EMSCOClassifier
+from emsco import Design, EMSCOClassifier
+from emsco.flow import Flow
+from emsco.progress import SearchProgress
 from emsco.runs import DecisionCounts
-from emsco.terminal import counts_table, front_table
+from emsco.search.exact import ExactProgress
+from emsco.terminal import cascade_drawing, counts_table, front_table
 
 NAMES = ("speed [m/s]", "[/b]", ":smile:", "x3", "x4")
 
@@ -65,7 +72,9 @@ def test_no_more_lines_than_asked_for_and_the_chosen_one_is_among_them(fitted, m
     assert 1 <= len(lines) <= most
     assert sum("▶" in line for line in lines) == 1
     n_different = len({(p.coverage, p.accuracy, p.cost) for p in fitted.front_})
-    assert f"{n_different - len(lines)} more are not shown" in text
+    assert f"{n_different - len(lines)} more are not shown." in text
+    text = drawn(front_table(fitted.front_, chosen, most=most, see_all="--all"))
+    assert f"{n_different - len(lines)} more are not shown (--all shows all)." in text
 
 
 def test_without_the_chosen_one_lines_are_spread_over_all_that_are_within(fitted):
@@ -121,3 +130,73 @@ def test_counts_tell_who_left_where_and_what_was_saved(fitted):
 def test_counts_of_no_rows_are_shown_without_an_error(fitted):
     counts = DecisionCounts.of(fitted.cascade_, 0, np.zeros(fitted.cascade_.n_stages, np.int64))
     assert "0 rows: 0.0% with a label" in drawn(counts_table(fitted.cascade_, counts))
+
+
+def test_names_in_the_table_are_whole_and_those_without_room_are_counted(fitted):
+    for width in range(56, 100, 4):
+        text = drawn(front_table(fitted.front_, fitted.point_, width=width, most=99), width=width)
+        for line in lines_of(text):
+            number = int(line.replace("▶", "").split()[0])
+            names = fitted.front_[number].design.features(0)
+            tail = re.sub(r"^.*%\s+[\d.]+\s+\d+\s+", "", line.replace("▶", "").rstrip())
+            ends = [f" and {len(names) - k} more" for k in range(1, len(names))]
+            wholes = [", ".join(names[:k]) + end for k, end in enumerate(ends, start=1)]
+            n_features = f"{len(names)} feature{'s' if len(names) > 1 else ''}"
+            assert tail in [", ".join(names), *wholes, n_features]
+
+
+@pytest.fixture(scope="module")
+def tested(fitted):
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(40, 5)), rng.integers(0, 2, size=40)
+    return fitted.front_.with_tests(X, y)
+
+
+def test_a_drawing_has_the_facts_of_the_flow_for_held_out_and_test_rows(tested):
+    text = " ".join(re.sub("[│├└─█]", " ", drawn(cascade_drawing(tested, 2))).split())
+    for rows, flow in {
+        "held out": tested.flow(2),
+        "test": Flow.of_evaluation(tested.tests[2]),
+    }.items():
+        for stage in flow.stages:
+            right = f", {stage.accuracy:.1%} right" if stage.left else ""
+            leave = f"{flow.share(stage.left):.1%} leave: {stage.left} of the {stage.reached} here"
+            assert f"{rows} {leave}{right}" in text
+            assert f"stage {stage.number}, cost so far {stage.cost_so_far:g}" in text
+        assert f"{rows} {flow.share(flow.rejected):.1%}: {flow.rejected} rows" in text
+        assert f"{rows} {flow.n_rows} rows: coverage {flow.coverage:.1%}" in text
+
+
+@pytest.mark.parametrize("width", [50, 80])
+def test_a_drawing_names_every_feature_in_full_however_narrow(tested, width):
+    for i, point in enumerate(tested):
+        lines = drawn(cascade_drawing(tested, i), width=width).splitlines()
+        assert all(len(line) <= width for line in lines)
+        text = " ".join(re.sub("[│├└─]", " ", " ".join(lines)).split())
+        for stage, bought in zip(tested.flow(i).stages, point.design.buys, strict=True):
+            priced = ", ".join(f"{name} ({tested.costs.cost_of([name]):g})" for name in bought)
+            assert f"buys {priced}: cost {stage.cost:g}" in text
+
+
+def test_without_tests_a_drawing_has_held_out_rows_alone(fitted):
+    text = drawn(cascade_drawing(fitted.front_, 0))
+    assert "held out" in text
+    assert "test" not in text
+    assert "\x1b" not in text
+
+
+def test_a_drawing_tells_what_is_never_bought():
+    front = make_front()
+    design = Design((0, 1, 2, -1), front.costs.names)
+    point = replace(front[0], design=design)
+    text = drawn(cascade_drawing(replace(front, points=(point,), models=None), 0))
+    assert "never bought: biopsy" in text
+
+
+def test_progress_is_never_cut_in_the_middle_of_a_word(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    with SearchProgress(shown=True) as progress:
+        progress.begin("exact", 12)
+        progress.exact(ExactProgress(12.0, 12, 28_091_567_595, 834_542))
+    text = " ".join(capsys.readouterr().err.split())
+    assert "28,091,567,595 designs settled, 834,542 kinds of chains" in text

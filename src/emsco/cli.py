@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +25,7 @@ from emsco.commands import (
 from emsco.commands.compare import compare
 from emsco.commands.plot import plot
 from emsco.commands.reproduce import reproduce
+from emsco.commands.show import show
 from emsco.commands.sweep import sweep
 
 if TYPE_CHECKING:
@@ -65,14 +68,19 @@ def _options(
     pass
 
 
-def _show_run(run: Run, within: list[int] | None = None, most: int = 20) -> None:
+def _show_run(
+    run: Run,
+    within: list[int] | None = None,
+    most: int = 20,
+    see_all: str = "emsco front --all",
+) -> None:
     from rich.console import Console
 
     from emsco.terminal import front_table
 
     console = Console()
     console.print(f"Search ended: {run.about['stop_reason']}.\n", highlight=False)
-    console.print(front_table(run.front, run.point, console.width, most, within))
+    console.print(front_table(run.front, run.point, console.width, most, within, see_all))
 
 
 @app.command()
@@ -104,7 +112,8 @@ def demo(
     console.print(f"Search ended: {classifier.stop_reason_}.\n")
     console.print(front_table(classifier.front_, classifier.point_, console.width))
     console.print()
-    console.print(cascade_drawing(classifier.cascade_, result.test))
+    number = classifier.front_.points.index(classifier.point_)
+    console.print(cascade_drawing(classifier.front_, number, result.test))
     console.print()
     console.print(comparison_table(result.test, result.everything))
     saved = 1 - result.test.cost / result.everything.cost
@@ -287,13 +296,14 @@ def front(
     min_accuracy: MinAccuracy = None,
     min_coverage: MinCoverage = None,
     most: Annotated[int, typer.Option("--rows", min=1, help="Most lines to show.")] = 20,
+    every: Annotated[bool, typer.Option("--all", help="Show every line, however many.")] = False,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
     """What there is to choose from: the designs of a run that no other design beats.
 
     Figures are of the rows held out to score designs, and beside them of the test rows where the
-    run has some. Limits apply to the former.
+    run has some. Limits apply to the former. `emsco show RUN N` draws one of them.
     """
     from emsco.runs import Run
 
@@ -305,7 +315,7 @@ def front(
     if as_json:
         print_json({"run": str(run), "chosen": found.chosen, "front": found.figures(within)})
     else:
-        _show_run(found, within, most)
+        _show_run(found, within, len(within) if every else most, "--all")
 
 
 @app.command()
@@ -376,6 +386,7 @@ def decide(
     typer.echo(f"Written to {out}.")
 
 
+app.command()(show)
 app.add_typer(reproduce, name="reproduce")
 app.command()(compare)
 app.command()(sweep)
@@ -391,6 +402,9 @@ def main() -> None:
     from emsco.errors import EMSCOError
 
     warnings.showwarning = _show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a log in ASCII gets ? for a bar, not an error
     try:
         app()
     except (EMSCOError, OSError) as error:

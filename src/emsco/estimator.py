@@ -13,6 +13,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.random import Generator
 from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from emsco._typing import AnyArray, FloatArray
@@ -20,6 +21,7 @@ from emsco.cascade import Cascade, Decisions, Evaluation, StageModels
 from emsco.checkpoint import fingerprint, stored_seed
 from emsco.constraints import Blocks, Constraints
 from emsco.costs import CostsLike, FeatureCosts
+from emsco.diagram import cascade_boxes
 from emsco.encoding import GAPS
 from emsco.errors import ParameterError
 from emsco.front import ParetoFront, ParetoPoint
@@ -341,6 +343,11 @@ class EMSCOClassifier(TableClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.gaps != "refuse"
         return tags
+
+    @available_if(lambda self: hasattr(self, "cascade_"))  # type: ignore[untyped-decorator]
+    def _sk_visual_block_(self) -> Any:
+        """The deployed stages in scikit-learn's diagram, which is as always before a fit."""
+        return cascade_boxes(self.front_.flow(self.point_), self.front_.min_confidence)
 
     def _point(self, which: object) -> ParetoPoint:
         if isinstance(which, (str, dict)):

@@ -4,13 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-from emsco.cascade import Evaluation
 from emsco.costs import FeatureCosts
 from emsco.design import Design
+from emsco.notebook import fragment, listed, table
 
 __all__ = ["Flow", "FlowStage"]
+
+_MOST_NAMES = 30  # of a stage, in a notebook
+
+
+class _Exit(Protocol):
+    """Rows that left in one place, as `ExitReport` has them."""
+
+    @property
+    def stage(self) -> int | None: ...
+    @property
+    def features(self) -> tuple[str, ...]: ...
+    @property
+    def cost(self) -> float: ...
+    @property
+    def n_rows(self) -> float: ...
+    @property
+    def n_correct(self) -> float: ...
+
+
+class _Evaluated(Protocol):
+    """Where labelled rows left a cascade, as `Evaluation` has it, which shows a flow itself."""
+
+    @property
+    def n_rows(self) -> float: ...
+    @property
+    def exits(self) -> Sequence[_Exit]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +103,7 @@ class Flow:
         return cls._of(design.buys, paid.tolist(), n_rows, zip(exits, hits, strict=True))
 
     @classmethod
-    def of_evaluation(cls, evaluation: Evaluation) -> Self:
+    def of_evaluation(cls, evaluation: _Evaluated) -> Self:
         """On labelled rows that a cascade has decided."""
         stages = [leave for leave in evaluation.exits if leave.stage is not None]
         counts = ((leave.n_rows, leave.n_correct) for leave in stages)
@@ -133,3 +159,32 @@ class Flow:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, nested as the attributes are."""
         return asdict(self)
+
+    def share(self, rows: float) -> float:
+        """Rows as a share of all."""
+        return rows / (self.n_rows or 1)
+
+    def _repr_html_(self) -> str:
+        """A line per stage, and one for the rejected, for notebooks."""
+        lines = [
+            (
+                f"stage {stage.number}",
+                listed(stage.features, _MOST_NAMES),
+                f"{stage.cost:g}",
+                f"{stage.cost_so_far:g}",
+                f"{stage.reached:,.10g}",
+                f"{stage.left:,.10g}",
+                f"{self.share(stage.left):.1%}",
+                f"{stage.accuracy:.1%}" if stage.left else "",
+            )
+            for stage in self.stages
+        ]
+        paid, rejected = f"{self.stages[-1].cost_so_far:g}", f"{self.rejected:,.10g}"
+        share = f"{self.share(self.rejected):.1%}"
+        lines.append(("rejected", "", "", paid, rejected, rejected, share, ""))
+        headings = ("", "buys", "cost", "cost so far", "reach it", "leave", "of all", "right")
+        title = (
+            f"Flow of {self.n_rows:,.10g} rows: coverage {self.coverage:.1%}, "
+            f"accuracy {self.accuracy:.1%}, cost {self.cost:.6g}"
+        )
+        return fragment(title, table(headings, lines, ("", "buys")))

@@ -171,6 +171,7 @@ def _bar(step: str, width: int) -> Any:
         BarColumn(bar_width=width),
         MofNCompleteColumn(table_column=Column(no_wrap=True, min_width=7)),
         TimeRemainingColumn(),
-        TextColumn("{task.description}"),
+        # A narrow terminal gets a second line rather than half a word.
+        TextColumn("{task.description}", table_column=Column(no_wrap=False)),
         console=Console(stderr=True),
     )

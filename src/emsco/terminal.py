@@ -12,10 +12,10 @@ from rich.tree import Tree
 from emsco.cascade import Cascade, Evaluation
 from emsco.experiments.own_data import OwnComparison, label_of
 from emsco.experiments.sweep_records import ThresholdSweep
+from emsco.flow import Flow
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.runs import DecisionCounts
 from emsco.thresholds import in_words
-from emsco.words import shorten
 
 __all__ = [
     "cascade_drawing",
@@ -26,7 +26,7 @@ __all__ = [
     "sweep_table",
 ]
 
-_BAR = 24
+_BAR = 12
 _NUMBERS = 46  # characters that the columns of numbers take
 _WIDEST = {"cost": 6}
 _LEAST_ROOM = 10
@@ -38,14 +38,19 @@ def front_table(
     width: int = 80,
     most: int = 12,
     within: list[int] | None = None,
+    see_all: str = "",
 ) -> Table:
     """Different trade-offs of a front from cheap to dear, at most `most`, the chosen one marked.
 
-    One line each; what a design buys first is cut to fit into `width`. `within` are positions to
-    show alone; figures on test rows, where there are some, have columns of their own.
+    One line each; of what a design buys first, as many names as fit into `width`. `within` are
+    positions to show alone; figures on test rows, where there are some, have columns of their own.
+    Where lines are left out, the caption says how many, and by `see_all` how to have them.
     """
     shown, n_different = _shown(front, chosen, most, within)
-    more = f"; {n_different - len(shown)} more are not shown" if len(shown) < n_different else ""
+    n_more, more = n_different - len(shown), ""
+    if n_more:
+        are = "1 more is" if n_more == 1 else f"{n_more} more are"
+        more = f"; {are} not shown" + (f" ({see_all} shows all)" if see_all else "")
     tested = f", tests on {front.tests[0].n_rows:.10g}" if front.tests else ""
     table = Table(
         title=f"Front: held-out figures on {chosen.n_rows:.10g} rows{tested}",
@@ -65,7 +70,7 @@ def front_table(
         table.add_column("buys first", no_wrap=True)
     for i in shown:
         point = front[i]
-        first = shorten(", ".join(point.design.features(0)), max(room, 1))
+        first = _fitting(point.design.features(0), room)
         table.add_row(
             "▶" if point is chosen else "",
             str(i),
@@ -112,22 +117,66 @@ def than_everything(saved: float) -> str:
     return f"{abs(saved):.0%} {'less' if saved >= 0 else 'more'} than buying everything"
 
 
-def cascade_drawing(cascade: Cascade, evaluation: Evaluation) -> RenderableType:
-    """The stages from top to bottom: what each buys, what a row has cost by then, who leaves."""
-    threshold = f"sure means confidence ≥ {in_words(cascade.min_confidence)}"
-    drawing = Tree(Text(f"Cascade, on {evaluation.n_rows:.10g} test rows; {threshold}", "italic"))
-    for leave in evaluation.exits:
-        share = leave.n_rows / (evaluation.n_rows or 1)
-        rows = f"{'█' * round(share * _BAR)} {share:.1%} of rows"
-        if leave.stage is None:
-            drawing.add(Text(f"rejected {rows}, each at cost {leave.cost:g}"))
-            continue
-        stage = drawing.add(Text(f"stage {leave.stage}, cost so far {leave.cost:g}", "bold"))
-        stage.add(Text(f"buys {', '.join(leave.features)}"))
-        right = f", {leave.accuracy:.1%} right at mean confidence {leave.confidence:.1%}"
-        right = right if leave.n_rows else ""
-        stage.add(Text(f"sure {rows} leave{right}"))
+def cascade_drawing(
+    front: ParetoFront, number: int, test: Evaluation | None = None
+) -> RenderableType:
+    """The stages of a design from top to bottom: what each buys and costs, and who leaves there.
+
+    Held-out and test rows have lines of their own, the latter with their mean confidence. Tests
+    are `test`, by default the front's.
+    """
+    flow, point = front.flow(number), front[number]
+    test = front.tests[number] if test is None and front.tests else test
+    flows = {"held out": flow, **({} if test is None else {"test": Flow.of_evaluation(test)})}
+    threshold = f"a row leaves once confidence is at least {in_words(front.min_confidence)}"
+    drawing = Tree(Text(f"Cascade of design {number}: {threshold}", "italic"))
+    for j, stage in enumerate(flow.stages):
+        branch = drawing.add(
+            Text(f"stage {stage.number}, cost so far {stage.cost_so_far:g}", "bold")
+        )
+        priced = [f"{name} ({front.costs.cost_of([name]):g})" for name in stage.features]
+        branch.add(Text(f"buys {', '.join(priced)}: cost {stage.cost:g}"))
+        for rows, one in flows.items():
+            sure = "" if rows == "held out" or test is None else _sureness(test, j)
+            branch.add(Text(f"{rows:<8} {_leaving(one, j)}{sure}"))
+    branch = drawing.add(Text(f"rejected, cost {flow.stages[-1].cost_so_far:g}", "bold"))
+    for rows, one in flows.items():
+        share = one.share(one.rejected)
+        branch.add(Text(f"{rows:<8} {_bar(share)} {share:6.1%}: {one.rejected:,.10g} rows"))
+    branch = drawing.add(Text(f"altogether; everything costs {front.costs.total:g}", "bold"))
+    for rows, one in flows.items():
+        figures = f"coverage {one.coverage:.1%}, accuracy {one.accuracy:.1%}, cost {one.cost:.4g}"
+        branch.add(Text(f"{rows:<8} {one.n_rows:,.10g} rows: {figures}"))
+    if point.design.left_out:
+        drawing.add(Text(f"never bought: {', '.join(point.design.left_out)}"))
     return drawing
+
+
+def _leaving(flow: Flow, j: int) -> str:
+    """Who leaves at a stage, as a bar and in words."""
+    stage = flow.stages[j]
+    share = flow.share(stage.left)
+    of = f"{stage.left:,.10g} of the {stage.reached:,.10g} here"
+    right = f", {stage.accuracy:.1%} right" if stage.left else ""
+    return f"{_bar(share)} {share:6.1%} leave: {of}{right}"
+
+
+def _sureness(test: Evaluation, j: int) -> str:
+    leave = test.exits[j]
+    return f", {leave.confidence:.1%} sure" if leave.n_rows else ""
+
+
+def _bar(share: float) -> str:
+    return f"{'█' * round(share * _BAR):<{_BAR}}"
+
+
+def _fitting(names: tuple[str, ...], room: int) -> str:
+    """As many whole names as there is room for, and how many more there are."""
+    for n_shown in range(len(names), 0, -1):
+        rest = f" and {len(names) - n_shown} more" if n_shown < len(names) else ""
+        if len(text := ", ".join(names[:n_shown]) + rest) <= room:
+            return text
+    return f"{len(names)} feature{'s' if len(names) > 1 else ''}"
 
 
 def comparison_table(cascade: Evaluation, everything: Evaluation) -> Table:

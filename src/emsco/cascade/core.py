@@ -23,6 +23,7 @@ from emsco.encoding import Encoding
 from emsco.errors import DataError
 from emsco.files import PathLike, read_document, write_document
 from emsco.frames import shell_of
+from emsco.notebook import boxes, fragment, listed, note
 from emsco.reliability import Reliability, reliability_of
 from emsco.risk import RiskCoverage, risk_coverage_of, spread_thresholds
 from emsco.threads import by_parts
@@ -30,6 +31,8 @@ from emsco.thresholds import MinConfidence, in_words
 from emsco.words import brief
 
 __all__ = ["Cascade"]
+
+_MOST_NAMES = 30  # of a stage, in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,6 +333,22 @@ class Cascade:
             for bought, cost in zip(self.design.buys, self.stages.costs, strict=True)
         )
         return f"Cascade({steps}; accept at {in_words(self.min_confidence)})"
+
+    def _repr_html_(self) -> str:
+        """Stages from left to right: what each buys, what that costs, who leaves; for notebooks."""
+        steps, before = [], 0.0
+        for j, (bought, paid) in enumerate(zip(self.design.buys, self.stages.costs, strict=True)):
+            priced = [f"{name} ({self.costs.cost_of([name]):g})" for name in bought]
+            cost = f"cost {paid - before:g}, so far {paid:g}"
+            steps.append((f"stage {j + 1}", [f"buys {listed(priced, _MOST_NAMES)}", cost]))
+            before = paid
+        steps.append(("rejected", ["rows that no stage is sure of", f"cost {before:g}"]))
+        never = self.design.left_out
+        return fragment(
+            f"Cascade: a row leaves once confidence is at least {in_words(self.min_confidence)}",
+            boxes(steps),
+            note(f"never bought: {listed(never, _MOST_NAMES)}") if never else "",
+        )
 
     def decide_rows(self, rows: FloatArray) -> Decisions:
         """Decide rows that `encoding` has made: float64, checked, gaps as NaN."""

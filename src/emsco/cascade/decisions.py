@@ -11,7 +11,9 @@ import numpy as np
 
 from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.files import Fields
+from emsco.flow import Flow
 from emsco.frames import Columns, like, to_pandas, to_polars, to_pyarrow
+from emsco.notebook import fragment, listed, note, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Decisions", "Evaluation", "ExitReport"]
+
+_FIRST_ROWS, _MOST_NAMES = 5, 30  # in a notebook
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +108,28 @@ class Decisions:
         return (
             f"Decisions({len(self)} rows: {self.accepted.sum()} accepted, "
             f"{(~self.accepted).sum()} rejected; mean cost {self.cost.mean():.6g})"
+        )
+
+    def _repr_html_(self) -> str:
+        """How many left where, and the first rows, for notebooks."""
+        n_rows, mean = len(self) or 1, self.cost.mean() if len(self) else 0.0
+        title = f"Decisions on {len(self):,} rows: mean cost {mean:.6g}"
+        places = [
+            (f"stage {j}", self.accepted & (self.stage == j))
+            for j in np.unique(self.stage[self.accepted]).tolist()
+        ]
+        counts = [
+            (place, f"{here.sum():,}", f"{here.sum() / n_rows:.1%}")
+            for place, here in [*places, ("rejected", ~self.accepted)]
+        ]
+        shown = {name: column[:_FIRST_ROWS].tolist() for name, column in self.columns().items()}
+        rows = [tuple(map(_cell, line)) for line in zip(*shown.values(), strict=True)]
+        more = len(self) - len(rows)
+        return fragment(
+            title,
+            table(("left at", "rows", "share"), counts, ("left at",)),
+            f"<div>{table(tuple(shown), rows, ('id', 'label', 'reason'))}"
+            f"{note(f'{more:,} more rows; to_frame() has all.') if more else ''}</div>",
         )
 
     def to_pandas(self) -> pd.DataFrame:
@@ -244,6 +270,31 @@ class Evaluation:
             ),
         )
 
+    def _repr_html_(self) -> str:
+        """A line per exit, for notebooks."""
+        flow, lines = Flow.of_evaluation(self), []
+        reached = [*(stage.reached for stage in flow.stages), flow.rejected]
+        for leave, here in zip(self.exits, reached, strict=True):
+            judged = leave.stage is not None and leave.n_rows > 0
+            lines.append(
+                (
+                    "rejected" if leave.stage is None else f"stage {leave.stage}",
+                    listed(leave.features, _MOST_NAMES),
+                    f"{leave.cost:.6g}",
+                    f"{here:,.10g}",
+                    f"{leave.n_rows:,.10g}",
+                    f"{flow.share(leave.n_rows):.1%}",
+                    f"{leave.accuracy:.1%}" if judged else "",
+                    f"{leave.confidence:.1%}" if judged else "",
+                )
+            )
+        headings = ("", "buys", "cost so far", "reach it", "leave", "of all", "right", "confidence")
+        title = (
+            f"Evaluation on {self.n_rows:,.10g} rows: coverage {self.coverage:.1%}, "
+            f"accuracy {self.accuracy:.1%}, cost {self.cost:.6g}"
+        )
+        return fragment(title, table(headings, lines, ("", "buys")))
+
     def __repr__(self) -> str:
         """The objectives, then a line per exit."""
         lines = [
@@ -278,6 +329,13 @@ def _exits(
         spent = paid if cost is None else cost
         reports.append(ExitReport(stage, bought, spent, n_rows, n_correct, min(1.0, sure)))
     return tuple(reports)
+
+
+def _cell(value: Any) -> str:
+    """A value of a table of decisions; a masked label is an empty one."""
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def amount(fields: Fields, name: str, most: float = math.inf) -> float:

@@ -22,6 +22,7 @@ from emsco.frames import Columns, to_pandas, to_polars, to_pyarrow
 from emsco.front.pictures import cascade_picture, front_picture
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import check_preference
+from emsco.front.showing import front_html
 from emsco.parameters import check_whole
 from emsco.pareto import TiedDesigns, balanced_length, knee_of
 from emsco.plotting.cascade import draw_cascade
@@ -307,6 +308,10 @@ class ParetoFront(Sequence[ParetoPoint]):
         if len(self) > shown:
             lines.append(f"     … and {len(self) - shown} more; to_pandas() has all")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The first points as a table, and all of them as a picture, for notebooks."""
+        return front_html(self.points, self.tests, self.proven)
 
     def balanced_scores(self) -> FloatArray:
         """√(coverage² + accuracy² + (1 - cost / cost of everything)²) of each point."""

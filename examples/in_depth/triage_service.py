@@ -9,7 +9,7 @@ as text from one stage to the next.
 The data are the breast-cancer samples that come with scikit-learn. In truth all their features
 are taken from one picture; here each of the three kinds has a department of its own.
 
-Run it with: python examples/triage_service.py
+Run it with: python examples/in_depth/triage_service.py
 """
 
 import asyncio

@@ -6,7 +6,7 @@ database, within a budget for each. Every query is logged, and at the end what w
 beside all there is. Some patients have no row in one of the tables: those who need it are rejected
 with the reason, and emsco warns that there are some.
 
-Run it with: python examples/sqlite_source.py
+Run it with: python examples/in_depth/sqlite_source.py
 """
 
 import logging

@@ -1,0 +1,26 @@
+"""EMSCO beside its rivals on the paper's Pima data, in a small extent.
+
+You learn to tune and test every method on the same rows, and to read the result: which methods are
+beaten in everything, and which are better in one thing and worse in another. It tries two settings
+of each rival; `emsco reproduce comparison` is the real thing, with many splits and runs.
+
+It reads pima.csv from the folder that the environment variable EMSCO_DATA names.
+
+Run it with: python examples/paper/compare_with_rivals.py
+"""
+
+import os
+
+from emsco.datasets import load, paper_split
+from emsco.experiments.own_data import compare_methods
+from emsco.experiments.searching import Parts
+
+if "EMSCO_DATA" not in os.environ:
+    print("Skipped: EMSCO_DATA must name the folder that holds pima.csv.")
+    raise SystemExit
+
+data = load("pima")
+parts = Parts(data.X, data.y, data.costs, *paper_split(len(data.X), seed=0))
+methods = ("emsco", "greedy_miser", "cact_lasso", "cost_ordered")
+result = compare_methods(parts, data.min_confidence, methods, most=2, n_jobs=1)
+print(result.to_markdown())

@@ -1,0 +1,45 @@
+"""`emsco show`: one design of a run as a drawing."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from emsco.commands import AsJSON, RunFolder, Trusted, print_json
+
+__all__ = ["show"]
+
+
+def show(
+    run: RunFolder,
+    number: Annotated[
+        int | None,
+        typer.Argument(
+            metavar="N",
+            help="Number of a design, as `emsco front` shows it; the deployed one by default.",
+            show_default=False,
+        ),
+    ] = None,
+    trusted: Trusted = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Draw the cascade of a design: what each stage buys, what it costs, and who leaves there.
+
+    Rows held out to score designs and test rows, where the run has some, have lines of their own:
+    how many get to a stage, how many leave there with a label, and how many of those are right.
+    """
+    from emsco.parameters import check_whole
+    from emsco.runs import Run
+
+    found = Run.open(run, trusted or ())
+    chosen = found.chosen if number is None else number
+    chosen = check_whole("N", chosen, 0, len(found.front) - 1)
+    if as_json:
+        print_json({"run": str(run), **found.figures([chosen])[0]})
+        return
+    from rich.console import Console
+
+    from emsco.terminal import cascade_drawing
+
+    Console().print(cascade_drawing(found.front, chosen))
