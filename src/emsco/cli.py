@@ -13,11 +13,14 @@ from emsco.commands import (
     INTERRUPTED,
     AsJSON,
     LabelledFile,
+    RunFolder,
     Target,
+    Trusted,
     interruptible,
     print_json,
 )
 from emsco.commands.compare import compare
+from emsco.commands.explore import explore
 from emsco.commands.reproduce import reproduce
 
 if TYPE_CHECKING:
@@ -25,15 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that emsco fit has made.")]
-Trusted = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--trust",
-        help="Type that a file with other classifiers may hold, such as sklearn.tree._tree.Tree: "
-        "only where you trust whoever wrote the file; repeatable.",
-    ),
-]
 MaxCost = Annotated[float | None, typer.Option(help="Largest mean cost of a row.")]
 MinAccuracy = Annotated[
     float | None, typer.Option(help="Least share of right labels among those given, as in 0.9.")
@@ -384,6 +378,7 @@ def decide(
 
 app.add_typer(reproduce, name="reproduce")
 app.command()(compare)
+app.command()(explore)
 
 
 def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:

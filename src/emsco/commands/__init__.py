@@ -14,7 +14,9 @@ __all__ = [
     "INTERRUPTED",
     "AsJSON",
     "LabelledFile",
+    "RunFolder",
     "Target",
+    "Trusted",
     "interruptible",
     "make_folder",
     "print_json",
@@ -27,6 +29,15 @@ LabelledFile = Annotated[
     Path | None,
     typer.Argument(
         metavar="DATA", help="CSV or Parquet file with features and labels.", show_default=False
+    ),
+]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that emsco fit has made.")]
+Trusted = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust",
+        help="Type that a file with other classifiers may hold, such as sklearn.tree._tree.Tree: "
+        "only where you trust whoever wrote the file; repeatable.",
     ),
 ]
 Target = Annotated[str, typer.Option(help="Column with the labels; all others are features.")]

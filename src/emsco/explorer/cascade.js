@@ -3,6 +3,8 @@
 const SVG = "http://www.w3.org/2000/svg";
 const THICK = 84; // pixels that all rows together are wide
 const ROOM = 168; // pixels that a stage needs to stand beside the next
+const SHOWN = 9; // features of a stage that are listed before the reader asks for all
+const KEY = [["onward", "rows that go on"], ["right", "leave with the right label"], ["wrong", "leave with a wrong label"], ["rejected", "rejected"]];
 
 function shape(tag, attributes) {
   const made = document.createElementNS(SVG, tag);
@@ -27,26 +29,39 @@ function buysCard(stage, index) {
     { className: "buys" },
     element("h4", {}, `Stage ${index + 1}`),
     element("p", { className: "note" }, `buys for ${number(stage.cost)}${extra}`),
-    element("ul", {}, ...stage.features.map(featureItem)),
+    ...featureLists(stage.features.map(featureItem)),
   );
+}
+
+/** The first of many features, and the others behind a line that opens. */
+function featureLists(items) {
+  if (items.length <= SHOWN + 1) return [element("ul", {}, ...items)];
+  const more = element("details", {}, element("summary", {}, `and ${items.length - SHOWN} more`), element("ul", {}, ...items.slice(SHOWN)));
+  more.addEventListener("toggle", () => dispatchEvent(new Event("resize")));
+  return [element("ul", {}, ...items.slice(0, SHOWN)), more];
 }
 
 /** Who leaves at a stage. */
 function leavesCard(stage, rows) {
-  const card = element("div", { className: "leaves" }, element("p", {}, element("strong", {}, number(stage.left)), ` of ${rowsOf(stage.reached)} ${stage.left === 1 ? "leaves" : "leave"}`));
+  if (!stage.reached) return element("div", { className: "leaves" }, element("p", { className: "note" }, "no row gets here"));
+  const lines = [element("p", {}, element("strong", {}, number(stage.left)), ` of ${rowsOf(stage.reached)} ${stage.left === 1 ? "leaves" : "leave"}`)];
   if (stage.left) {
     const wrong = stage.left - stage.right;
-    card.append(element("p", {}, `${percent(stage.right / stage.left)} right`, wrong ? `, ${number(wrong)} wrong` : ""));
+    lines.push(element("p", {}, `${percent(stage.right / stage.left)} right${wrong > 0 ? `, ${number(wrong)} wrong` : ""}`));
+    lines.push(element("p", { className: "note" }, `${percent(stage.left / rows, 0)} of all rows, for ${number(stage.costSoFar)} each`));
   }
-  card.append(element("p", { className: "note" }, `each has cost ${number(stage.costSoFar)}; ${percent(stage.left / (rows || 1), 0)} of all rows`));
-  return card;
+  return element("div", { className: "leaves" }, ...lines);
 }
 
-function rejectedCard(flow) {
-  const card = element("div", { className: "leaves rejected" }, element("p", {}, element("strong", {}, number(flow.rejected)), ` ${flow.rejected === 1 ? "row is" : "rows are"} rejected`));
-  card.append(element("p", {}, "no stage was sure enough"));
-  card.append(element("p", { className: "note" }, `each has cost ${number(flow.stages.at(-1).costSoFar)}; ${percent(flow.rejected / (flow.rows || 1), 0)} of all rows`));
-  return card;
+function rejectedCard({ rejected, rows, stages }) {
+  if (!rejected) return element("div", { className: "leaves" }, element("p", {}, "No row is rejected"));
+  return element(
+    "div",
+    { className: "leaves" },
+    element("p", {}, element("strong", {}, number(rejected)), ` ${rejected === 1 ? "row is" : "rows are"} rejected`),
+    element("p", {}, "no stage was sure enough"),
+    element("p", { className: "note" }, `${percent(rejected / rows, 0)} of all rows, for ${number(stages.at(-1).costSoFar)} each`),
+  );
 }
 
 /** Put the cards of a design into the container, and the bands behind them. */
@@ -56,7 +71,13 @@ function drawCascade(container, flow) {
     grid.append(element("li", { className: "stage" }, buysCard(stage, index), element("div", { className: "way", "aria-hidden": "true" }), leavesCard(stage, flow.rows)));
   });
   grid.append(element("li", { className: "stage end" }, element("div", { className: "buys none" }), element("div", { className: "way", "aria-hidden": "true" }), rejectedCard(flow)));
-  container.replaceChildren(grid);
+  const key = element("p", { className: "key note", "aria-hidden": "true" });
+  for (const [kind, text] of KEY) {
+    const sample = shape("svg", { width: 18, height: 10 });
+    sample.append(shape("rect", { width: 18, height: 10, rx: 2, class: `band ${kind}` }));
+    key.append(element("span", {}, sample, text));
+  }
+  container.replaceChildren(grid, key);
   drawBands(container, flow);
 }
 

@@ -6,7 +6,6 @@ const LIMITS = [
   { name: "coverage", title: "Least coverage", per: 100, unit: "%" },
 ];
 const ALL = Array.from({ length: N }, (_, i) => i);
-const BY_COST = [...ALL].sort((a, b) => FIGURES.cost[a] - FIGURES.cost[b] || a - b);
 const SLACK = 1e-9; // what a figure may have been rounded by
 
 const state = { limits: { cost: Infinity, accuracy: 0, coverage: 0 }, all: ALL, within: ALL, best: DATA.best_first[0], chosen: DATA.deployed ?? DATA.best_first[0], followsBest: true, which: "held_out" };
@@ -95,6 +94,8 @@ function draw() {
   const now = `${state.chosen} ${state.which} ${state.best === state.chosen}`;
   if (now !== described) drawDesign();
   described = now;
+  byId("previous").disabled = beside("cost", -1) === state.chosen;
+  byId("next").disabled = beside("cost", 1) === state.chosen;
   say();
 }
 
@@ -108,7 +109,7 @@ function drawBest() {
     return;
   }
   const rows = OBJECTIVES.map((name) => element("div", {}, element("dt", {}, TITLES[name]), element("dd", {}, figure(name, FIGURES[name][state.best]))));
-  byId("best").replaceChildren(element("p", {}, "Best balanced: ", element("strong", {}, `design ${state.best}`)), element("dl", {}, ...rows), element("p", { className: "arrows" }, arrows(state.best)));
+  byId("best").replaceChildren(element("p", {}, "Best balanced: ", element("strong", {}, `design ${state.best}`)), element("dl", {}, ...rows), element("p", { className: "note" }, `Buys first, for every row: ${listed(DATA.stages[state.best][0].map((f) => DATA.features[f]))}.`));
 }
 
 let saying = 0;
@@ -140,8 +141,6 @@ function drawDesign() {
   const place = DATA.deploy.lastIndexOf("{number}");
   byId("deploy").textContent = DATA.deploy.slice(0, place) + chosen + DATA.deploy.slice(place + "{number}".length);
   byId("copy").textContent = "Copy";
-  byId("previous").disabled = BY_COST[0] === chosen;
-  byId("next").disabled = BY_COST.at(-1) === chosen;
 }
 
 function drawSpending(flow, mean) {
@@ -180,13 +179,14 @@ function drawAbout(design) {
 }
 
 /** The next design within the limits along an objective; any design where none is within. */
-function step(objective, by) {
+function beside(objective, by) {
   const among = state.within.length ? state.within : ALL;
   const value = (i) => FIGURES[objective][i];
   const order = [...new Set([...among, state.chosen])].sort((a, b) => value(a) - value(b) || a - b);
-  const place = Math.min(order.length - 1, Math.max(0, order.indexOf(state.chosen) + by));
-  choose(order[place]);
+  return order[Math.min(order.length - 1, Math.max(0, order.indexOf(state.chosen) + by))];
 }
+
+const step = (objective, by) => choose(beside(objective, by));
 
 const KEYS = {
   ArrowRight: () => step(scatter.fields.x, 1),
@@ -294,14 +294,18 @@ makeRowsSwitch();
 byId("copy").addEventListener("click", copy);
 byId("show-best").addEventListener("click", () => choose(state.best, true));
 byId("reset").addEventListener("click", () => LIMITS.forEach((one) => one.reset()));
-byId("previous").addEventListener("click", () => choose(BY_COST[BY_COST.indexOf(state.chosen) - 1]));
-byId("next").addEventListener("click", () => choose(BY_COST[BY_COST.indexOf(state.chosen) + 1]));
+byId("previous").addEventListener("click", () => step("cost", -1));
+byId("next").addEventListener("click", () => step("cost", 1));
 byId("theme").addEventListener("click", () => repaint(!isDark()));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (wish) => repaint(wish.matches));
 await repaint(isDark());
 draw();
-new ResizeObserver(() => {
+
+function fit() {
   scatter.resize();
   spending.resize();
   drawBands(byId("cascade"), flowOf(state.chosen, state.which));
-}).observe(document.querySelector("main"));
+}
+
+addEventListener("resize", fit);
+document.fonts.ready.then(fit);

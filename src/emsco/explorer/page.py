@@ -72,7 +72,7 @@ def _text(name: str) -> str:
 
 
 def _closed(script: str) -> str:
-    """A script that does not end the element it stands in; `\\/` is `/` to JavaScript."""
+    """A script that does not end the element it stands in; JavaScript reads both alike."""
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 

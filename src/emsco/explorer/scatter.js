@@ -23,9 +23,11 @@ function look() {
     view: { stroke: null },
     range: { ramp: colour("ramp").split(" ") },
     style: {
+      design: { stroke: ink, strokeWidth: 0.6, strokeOpacity: 0.75 },
       limit: { stroke: colour("limit"), strokeDash: [5, 4], strokeWidth: 1.5 },
       best: { stroke: colour("limit"), strokeWidth: 3 },
       chosen: { stroke: ink, strokeWidth: 2 },
+      halo: { ...names, fill: "transparent", stroke: colour("card"), strokeWidth: 4, strokeJoin: "round" },
       name: { ...names, fill: colour("limit") },
       spent: { fill: colour("right") },
       everything: { stroke: colour("limit"), strokeWidth: 2, strokeDash: [5, 4] },

@@ -25,7 +25,7 @@ const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
 const number = (value) => Number(Number(value).toPrecision(6)).toLocaleString("en-GB", { maximumFractionDigits: 6 });
 
 /** Mean costs all have as many decimals as tell them apart, whatever the currency. */
-const DECIMALS = Math.min(9, Math.max(0, 3 - Math.floor(Math.log10(DATA.total))));
+const DECIMALS = Math.min(9, Math.max(0, 3 - Math.floor(Math.log10(FIGURES.cost.reduce((a, b) => Math.max(a, b)) || 1))));
 const meanCost = (value) => value.toLocaleString("en-GB", { minimumFractionDigits: DECIMALS, maximumFractionDigits: DECIMALS });
 
 const figure = (objective, value) => (objective === "cost" ? meanCost(value) : percent(value));
