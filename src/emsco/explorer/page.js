@@ -5,10 +5,9 @@ const LIMITS = [
   { name: "accuracy", title: "Least accuracy", per: 100, unit: "%" },
   { name: "coverage", title: "Least coverage", per: 100, unit: "%" },
 ];
-const ALL = Array.from({ length: N }, (_, i) => i);
 const SLACK = 1e-9; // what a figure may have been rounded by
 
-const state = { limits: { cost: Infinity, accuracy: 0, coverage: 0 }, all: ALL, within: ALL, best: DATA.best_first[0], chosen: DATA.deployed ?? DATA.best_first[0], followsBest: true, which: "held_out" };
+const state = { limits: { cost: Infinity, accuracy: 0, coverage: 0 }, within: ALL, best: DATA.best_first[0], chosen: DATA.deployed ?? DATA.best_first[0], followsBest: true, which: "held_out" };
 
 function isWithin(i, limits) {
   return (
@@ -18,8 +17,7 @@ function isWithin(i, limits) {
 
 /** A range of round numbers about all values of an objective: from, to, and the step between. */
 function rangeOf({ name, per }) {
-  const values = FIGURES[name].map((value) => value * per);
-  const [low, high] = [values.reduce((a, b) => Math.min(a, b)), values.reduce((a, b) => Math.max(a, b))];
+  const [low, high] = extremes(name).map((value) => value * per);
   const digits = Math.min(12, Math.max(0, -Math.floor(Math.log10((high - low || Math.abs(high) || 1) / 100))));
   const step = Math.max(10 ** -digits, 10 ** Math.floor(Math.log10((high - low || 1) / 100)));
   const round = (value) => Number(value.toFixed(digits));
@@ -104,7 +102,7 @@ function drawBest() {
   byId("best").classList.toggle("none", none);
   byId("show-best").disabled = none || state.best === state.chosen;
   if (none) {
-    const reach = LIMITS.map(({ name }) => `${name === "cost" ? "the cheapest costs" : `the best ${name} is`} ${figure(name, FIGURES[name].reduce((a, b) => (name === "cost" ? Math.min(a, b) : Math.max(a, b))))}`);
+    const reach = LIMITS.map(({ name }) => `${name === "cost" ? "the cheapest costs" : `the best ${name} is`} ${figure(name, extremes(name)[name === "cost" ? 0 : 1])}`);
     byId("best").replaceChildren(element("strong", {}, "No design is left."), element("p", {}, `Loosen a limit: over all designs, ${listed(reach)}.`));
     return;
   }
@@ -178,12 +176,18 @@ function drawAbout(design) {
   byId("about").replaceChildren(...facts.flatMap(([what, how]) => [element("dt", {}, what), element("dd", {}, how)]));
 }
 
-/** The next design within the limits along an objective; any design where none is within. */
+/** The design so many places along an objective, of those within the limits; any where none is. */
 function beside(objective, by) {
-  const among = state.within.length ? state.within : ALL;
-  const value = (i) => FIGURES[objective][i];
-  const order = [...new Set([...among, state.chosen])].sort((a, b) => value(a) - value(b) || a - b);
-  return order[Math.min(order.length - 1, Math.max(0, order.indexOf(state.chosen) + by))];
+  const order = SORTED[objective];
+  const counts = (i) => !state.within.length || isWithin(i, state.limits);
+  let found = state.chosen;
+  let left = Math.abs(by);
+  for (let place = order.indexOf(found) + Math.sign(by); left && place >= 0 && place < N; place += Math.sign(by)) {
+    if (!counts(order[place])) continue;
+    found = order[place];
+    left -= 1;
+  }
+  return found;
 }
 
 const step = (objective, by) => choose(beside(objective, by));

@@ -1,11 +1,51 @@
 // Vega draws; here it is told what, and asked which design is where.
 
-const SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"];
-const STAR = "M0,-1L0.25,-0.3L1,-0.3L0.4,0.15L0.6,0.9L0,0.45L-0.6,0.9L-0.4,0.15L-1,-0.3L-0.25,-0.3Z";
+// One for each number of stages, within -1 to 1; the last is for all larger ones.
+const SHAPES = [
+  "M0.9,0A0.9,0.9,0,1,1,-0.9,0A0.9,0.9,0,1,1,0.9,0Z",
+  "M-0.8,-0.8H0.8V0.8H-0.8Z",
+  "M0,-0.9L1,0.8H-1Z",
+  "M0,-1L0.8,0L0,1L-0.8,0Z",
+  "M-0.3,-0.9H0.3V-0.3H0.9V0.3H0.3V0.9H-0.3V0.3H-0.9V-0.3H-0.3Z",
+  "M0,0.9L1,-0.8H-1Z",
+  "M0,-1L0.28,-0.35L1,-0.3L0.45,0.15L0.62,0.85L0,0.45L-0.62,0.85L-0.45,0.15L-1,-0.3L-0.28,-0.35Z",
+];
+const SHADES = 48; // more than the eye tells apart in marks of this size
 const NEAR = 30; // pixels, about the width of a fingertip
 
 /** How a number of stages is called beside its shape. */
-const stageName = (count) => (count > SHAPES.length ? `${SHAPES.length + 1} or more` : `${count}`);
+const stageName = (kind) => (kind < SHAPES.length ? `${kind}` : `${SHAPES.length} or more`);
+
+/** Which shape a design has, from 1. */
+const kindOf = (design) => Math.min(DATA.stages[design].length, SHAPES.length);
+
+/** A mark, drawn once: ten thousand copies of small pictures are put on a canvas in a few milliseconds. */
+function drawMark(kind, fill, size) {
+  const sharp = (N > 2000 ? 1 : 2) * Math.ceil(devicePixelRatio || 1); // many are not looked at so closely
+  const canvas = element("canvas", { width: size * sharp, height: size * sharp });
+  const context = canvas.getContext("2d");
+  context.scale((size * sharp) / 2.3, (size * sharp) / 2.3);
+  context.translate(1.15, 1.15);
+  const path = new Path2D(SHAPES[kind - 1]);
+  context.fillStyle = fill;
+  context.fill(path);
+  context.strokeStyle = colour("ink");
+  context.globalAlpha = 0.8;
+  context.lineWidth = 1.4 / size;
+  context.stroke(path);
+  return canvas;
+}
+
+/** A colour for each shade of the ramp. */
+function shades(ramp) {
+  const context = element("canvas", { width: SHADES, height: 1 }).getContext("2d", { willReadFrequently: true });
+  const gradient = context.createLinearGradient(0, 0, SHADES, 0);
+  ramp.forEach((one, i) => gradient.addColorStop(i / (ramp.length - 1), one));
+  context.fillStyle = gradient;
+  context.fillRect(0, 0, SHADES, 1);
+  const { data } = context.getImageData(0, 0, SHADES, 1);
+  return Array.from({ length: SHADES }, (_, i) => `rgb(${data[4 * i]} ${data[4 * i + 1]} ${data[4 * i + 2]})`);
+}
 
 /** The look that both pictures share, from the style sheet. */
 function look() {
@@ -23,7 +63,6 @@ function look() {
     view: { stroke: null },
     range: { ramp: colour("ramp").split(" ") },
     style: {
-      design: { stroke: ink, strokeWidth: 0.6, strokeOpacity: 0.75 },
       limit: { stroke: colour("limit"), strokeDash: [5, 4], strokeWidth: 1.5 },
       best: { stroke: colour("limit"), strokeWidth: 3 },
       chosen: { stroke: ink, strokeWidth: 2 },
@@ -78,32 +117,48 @@ class Scatter extends Picture {
   constructor(container) {
     super(container, (width) => Math.round(Math.min(460, Math.max(340, 0.62 * width))));
     this.fields = { x: "cost", y: "accuracy", c: "coverage" };
-    this.designs = Array.from({ length: N }, (_, i) => ({
-      number: i,
-      cost: FIGURES.cost[i],
-      accuracy: FIGURES.accuracy[i],
-      coverage: FIGURES.coverage[i],
-      shape: stageName(DATA.stages[i].length),
-    }));
     this.state = null;
   }
 
   /** Anew, as when colours have changed. */
   async build() {
-    const counts = [...new Set(DATA.stages.map((stages) => Math.min(stages.length, SHAPES.length + 1)))].sort((a, b) => a - b);
+    const kinds = [...new Set(ALL.map(kindOf))].sort((a, b) => a - b);
     const narrow = this.container.clientWidth < 520;
+    const size = N > 2000 ? 8 : N > 400 ? 10 : 12;
     const spec = started(DATA.specs.scatter, {
-      stageNames: counts.map(stageName),
-      stageShapes: counts.map((count) => SHAPES[count - 1] || STAR),
-      markArea: N > 2000 ? 24 : N > 400 ? 46 : 80,
+      stageNames: kinds.map(stageName),
+      stageShapes: kinds.map((kind) => SHAPES[kind - 1]),
+      markSize: size,
       titles: { cost: narrow ? "Mean cost" : "Mean cost of a row", accuracy: "Accuracy", coverage: "Coverage" },
     });
     spec.legends[0].gradientLength = narrow ? 110 : 160;
-    spec.data[0].values = structuredClone(this.designs);
+    this.designs = this.marked(size);
+    spec.data[0].values = this.designs;
     await this.show(spec);
     this.setFields();
     if (this.state) this.set(this.state);
     this.view.run();
+  }
+
+  /** The designs with their figures, and the mark that each has where an objective is the colour. */
+  marked(size) {
+    const colours = shades(colour("ramp").split(" "));
+    const marks = new Map();
+    const markOf = (kind, shade) => {
+      const key = kind * SHADES + shade;
+      if (!marks.has(key)) marks.set(key, drawMark(kind, colours[shade], size));
+      return marks.get(key);
+    };
+    const ranges = OBJECTIVES.map((name) => [name, ...extremes(name)]);
+    return ALL.map((i) => {
+      const design = { number: i };
+      for (const [name, low, high] of ranges) {
+        design[name] = FIGURES[name][i];
+        const shade = Math.floor((SHADES * (design[name] - low)) / (high - low || 1));
+        design[`${name} mark`] = markOf(kindOf(i), Math.min(SHADES - 1, shade));
+      }
+      return design;
+    });
   }
 
   setFields() {
@@ -120,7 +175,7 @@ class Scatter extends Picture {
 
   set(state) {
     this.state = state;
-    const one = (number) => (number === null ? [] : [{ ...this.designs[number] }]);
+    const one = (number) => (number === null ? [] : [{ number, cost: FIGURES.cost[number], accuracy: FIGURES.accuracy[number], coverage: FIGURES.coverage[number] }]);
     this.view
       .signal("maxCost", state.limits.cost)
       .signal("minAccuracy", state.limits.accuracy)

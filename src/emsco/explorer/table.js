@@ -38,11 +38,18 @@ class DesignTable {
     byId("table").querySelector(`[data-key="${key}"]`).focus();
   }
 
+  /** All designs in the order of the column; sorted once, not at every step of a limit. */
+  order() {
+    const { key, up } = this.sort;
+    if (this.ordered?.key !== key) {
+      const { value } = this.columns.find((column) => column.key === key);
+      this.ordered = { key, numbers: [...ALL].sort((a, b) => value(a) - value(b) || a - b) };
+    }
+    return up ? this.ordered.numbers : [...this.ordered.numbers].reverse();
+  }
+
   numbers() {
-    const { value } = this.columns.find((column) => column.key === this.sort.key);
-    const within = byId("only-within").checked ? this.state.within : this.state.all;
-    const sign = this.sort.up ? 1 : -1;
-    return [...within].sort((a, b) => sign * (value(a) - value(b)) || a - b);
+    return byId("only-within").checked ? this.order().filter((i) => isWithin(i, this.state.limits)) : this.order();
   }
 
   draw(state) {

@@ -6,6 +6,12 @@ const OBJECTIVES = ["cost", "accuracy", "coverage"];
 const TITLES = { cost: "Cost", accuracy: "Accuracy", coverage: "Coverage" };
 const FIGURES = DATA.held_out;
 
+const ALL = Array.from({ length: N }, (_, i) => i);
+const SORTED = Object.fromEntries(OBJECTIVES.map((name) => [name, [...ALL].sort((a, b) => FIGURES[name][a] - FIGURES[name][b] || a - b)]));
+
+/** The lowest and the highest value of an objective. */
+const extremes = (name) => [FIGURES[name][SORTED[name][0]], FIGURES[name][SORTED[name].at(-1)]];
+
 const byId = (id) => document.getElementById(id);
 
 /** An element with properties and children; text is text, whatever stands in it. */
@@ -25,7 +31,7 @@ const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
 const number = (value) => Number(Number(value).toPrecision(6)).toLocaleString("en-GB", { maximumFractionDigits: 6 });
 
 /** Mean costs all have as many decimals as tell them apart, whatever the currency. */
-const DECIMALS = Math.min(9, Math.max(0, 3 - Math.floor(Math.log10(FIGURES.cost.reduce((a, b) => Math.max(a, b)) || 1))));
+const DECIMALS = Math.min(9, Math.max(0, 3 - Math.floor(Math.log10(extremes("cost")[1] || 1))));
 const meanCost = (value) => value.toLocaleString("en-GB", { minimumFractionDigits: DECIMALS, maximumFractionDigits: DECIMALS });
 
 const figure = (objective, value) => (objective === "cost" ? meanCost(value) : percent(value));
