@@ -1,10 +1,12 @@
 """The explorer's page in a real browser, without network."""
 
 import browser as chromium
+import numpy as np
 import pandas as pd
 import pytest
 
-from emsco import EMSCOClassifier, FeatureCosts
+from emsco import EMSCOClassifier, FeatureCosts, ParetoFront
+from emsco.scoring import Scores
 
 pytest.importorskip("selenium", reason="pages are tested with Selenium: pip install 'emsco[test]'")
 if chromium.find() is None:
@@ -54,9 +56,9 @@ def driver(tmp_path_factory):
 
 @pytest.fixture
 def see(driver, page):
-    """Open the page as a screen of some width, in light or dark, and wait until it is drawn."""
+    """Open a page on a screen of some width, in light or dark, and wait until it is drawn."""
 
-    def look(width=1280, colours="light"):
+    def look(width=1280, colours="light", page=page):
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         wish = {"features": [{"name": "prefers-color-scheme", "value": colours}]}
@@ -97,6 +99,20 @@ def test_the_page_opens_on_any_screen_without_scrolling_sideways(see, front, wid
     assert f"{len(front)} designs" in text_of(driver, "lead")
     assert design_shown(driver) == 1
     assert driver.find_elements(By.CSS_SELECTOR, "#scatter canvas, #spending canvas, .bands")
+
+
+def test_a_front_of_one_free_design_with_many_stages_is_a_page_too(see, tmp_path):
+    names = [f"feature {i}" for i in range(9)]
+    costs = FeatureCosts.from_array([0] * 8 + [1], names)
+    exits = np.array([[30, 0, 0, 0, 0, 0, 0, 0, 0]])
+    scores = Scores(30, exits, exits, np.array([0]))
+    front = ParetoFront.of(np.arange(9, dtype=np.int16)[None], scores, costs, {"a": 0.9, "b": 0.5})
+    front.to_html(tmp_path / "one.html")
+    driver = see(page=(tmp_path / "one.html").as_uri())
+    assert "30 of 30 rows leave" in text_of(driver, "cascade")
+    assert "No row is rejected" in text_of(driver, "cascade")
+    assert "There are no test rows" in text_of(driver, "figures-words")
+    assert "a: 90.0 %; b: 50.0 %" in text_of(driver, "about")
 
 
 def test_names_are_text_whatever_stands_in_them(see):

@@ -5,23 +5,38 @@ const LIMITS = [
   { name: "accuracy", title: "Least accuracy", per: 100, unit: "%" },
   { name: "coverage", title: "Least coverage", per: 100, unit: "%" },
 ];
-const SLACK = 1e-9; // what a figure may have been rounded by
 
-const state = { limits: { cost: Infinity, accuracy: 0, coverage: 0 }, within: ALL, best: DATA.best_first[0], chosen: DATA.deployed ?? DATA.best_first[0], followsBest: true, which: "held_out" };
+const state = {
+  limits: { cost: Infinity, accuracy: 0, coverage: 0 },
+  within: ALL,
+  best: DATA.best_first[0],
+  chosen: DATA.deployed ?? DATA.best_first[0],
+  followsBest: true,
+  which: "held_out",
+};
 
 function isWithin(i, limits) {
   return (
-    FIGURES.cost[i] <= limits.cost * (1 + SLACK) && FIGURES.accuracy[i] >= limits.accuracy - SLACK && FIGURES.coverage[i] >= limits.coverage - SLACK
+    FIGURES.cost[i] <= limits.cost &&
+    FIGURES.accuracy[i] >= limits.accuracy &&
+    FIGURES.coverage[i] >= limits.coverage
   );
 }
 
 /** A range of round numbers about all values of an objective: from, to, and the step between. */
 function rangeOf({ name, per }) {
   const [low, high] = extremes(name).map((value) => value * per);
-  const digits = Math.min(12, Math.max(0, -Math.floor(Math.log10((high - low || Math.abs(high) || 1) / 100))));
+  const digits = Math.min(
+    12,
+    Math.max(0, -Math.floor(Math.log10((high - low || Math.abs(high) || 1) / 100))),
+  );
   const step = Math.max(10 ** -digits, 10 ** Math.floor(Math.log10((high - low || 1) / 100)));
   const round = (value) => Number(value.toFixed(digits));
-  return { low: round(Math.floor(low / step) * step), high: round(Math.ceil(high / step) * step), step: round(step) };
+  return {
+    low: round(Math.floor(low / step) * step),
+    high: round(Math.ceil(high / step) * step),
+    step: round(step),
+  };
 }
 
 /** A slider with a box for numbers, which say the same. */
@@ -30,12 +45,21 @@ function makeLimit(limit) {
   const open = limit.name === "cost" ? high : low;
   const about = { min: low, max: high, step, value: open };
   const slider = element("input", { type: "range", id: `limit-${limit.name}`, ...about });
-  const box = element("input", { type: "number", inputMode: "decimal", id: `box-${limit.name}`, ...about, "aria-label": `${limit.title}${limit.unit ? ", in percent" : ""}` });
-  const say = () => slider.setAttribute("aria-valuetext", `${slider.value}${limit.unit ? " percent" : ""}`);
+  const box = element("input", {
+    type: "number",
+    inputMode: "decimal",
+    id: `box-${limit.name}`,
+    ...about,
+    "aria-label": `${limit.title}${limit.unit ? ", in percent" : ""}`,
+  });
+  const say = () =>
+    slider.setAttribute("aria-valuetext", `${slider.value}${limit.unit ? " percent" : ""}`);
   const set = (value) => {
     const loose = limit.name === "cost" ? value >= high : value <= low;
     const outermost = limit.name === "cost" ? Infinity : 0;
-    state.limits = { ...state.limits, [limit.name]: loose ? outermost : value / limit.per };
+    // As round as the reader has typed it: 93.1 / 100 is not 0.931 to a computer.
+    const exact = Number((value / limit.per).toPrecision(12));
+    state.limits = { ...state.limits, [limit.name]: loose ? outermost : exact };
     say();
     schedule();
   };
@@ -54,7 +78,13 @@ function makeLimit(limit) {
     set(open);
   };
   const unit = element("span", { className: "unit" }, box, limit.unit ? ` ${limit.unit}` : "");
-  return element("div", { className: "limit" }, element("label", { for: slider.id }, limit.title), unit, slider);
+  return element(
+    "div",
+    { className: "limit" },
+    element("label", { for: slider.id }, limit.title),
+    unit,
+    slider,
+  );
 }
 
 let scheduled = 0;
@@ -87,7 +117,10 @@ function draw() {
   scatter.draw(state);
   table.draw(state);
   const left = state.within.length;
-  byId("count").textContent = left === N ? `All ${number(N)} designs are within these limits.` : `${number(left)} of ${number(N)} designs ${left === 1 ? "is" : "are"} within these limits.`;
+  byId("count").textContent =
+    left === N && N > 1
+      ? `All ${number(N)} designs are within these limits.`
+      : `${number(left)} of ${designsOf(N)} ${left === 1 ? "is" : "are"} within these limits.`;
   drawBest();
   const now = `${state.chosen} ${state.which} ${state.best === state.chosen}`;
   if (now !== described) drawDesign();
@@ -102,12 +135,28 @@ function drawBest() {
   byId("best").classList.toggle("none", none);
   byId("show-best").disabled = none || state.best === state.chosen;
   if (none) {
-    const reach = LIMITS.map(({ name }) => `${name === "cost" ? "the cheapest costs" : `the best ${name} is`} ${figure(name, extremes(name)[name === "cost" ? 0 : 1])}`);
-    byId("best").replaceChildren(element("strong", {}, "No design is left."), element("p", {}, `Loosen a limit: over all designs, ${listed(reach)}.`));
+    const best = OBJECTIVES.map((name) => figure(name, extremes(name)[name === "cost" ? 0 : 1]));
+    const reach = `the lowest cost is ${best[0]}, the best accuracy ${best[1]}, the best coverage ${best[2]}`;
+    byId("best").replaceChildren(
+      element("strong", {}, "No design is left."),
+      element("p", {}, `Loosen a limit: over all designs, ${reach}.`),
+    );
     return;
   }
-  const rows = OBJECTIVES.map((name) => element("div", {}, element("dt", {}, TITLES[name]), element("dd", {}, figure(name, FIGURES[name][state.best]))));
-  byId("best").replaceChildren(element("p", {}, "Best balanced: ", element("strong", {}, `design ${state.best}`)), element("dl", {}, ...rows), element("p", { className: "note" }, `Buys first, for every row: ${listed(DATA.stages[state.best][0].map((f) => DATA.features[f]))}.`));
+  const rows = OBJECTIVES.map((name) =>
+    element(
+      "div",
+      {},
+      element("dt", {}, TITLES[name]),
+      element("dd", {}, figure(name, FIGURES[name][state.best])),
+    ),
+  );
+  const first = DATA.stages[state.best][0].map((feature) => DATA.features[feature]);
+  byId("best").replaceChildren(
+    element("p", {}, "Best balanced: ", element("strong", {}, `design ${state.best}`)),
+    element("dl", {}, ...rows),
+    element("p", { className: "note" }, `Buys first, for every row: ${listed(first)}.`),
+  );
 }
 
 let saying = 0;
@@ -116,8 +165,9 @@ let saying = 0;
 function say() {
   clearTimeout(saying);
   saying = setTimeout(() => {
-    const left = state.best === null ? "No design is within the limits. " : "";
-    byId("live").textContent = `${left}Design ${state.chosen} is shown: ${inShort(state.chosen)}. ${number(state.within.length)} of ${number(N)} designs are within the limits.`;
+    byId("live").textContent =
+      `Design ${state.chosen} is shown: ${inShort(state.chosen)}. ` +
+      `Within the limits: ${number(state.within.length)} of ${designsOf(N)}.`;
   }, 300);
 }
 
@@ -129,7 +179,9 @@ function drawDesign() {
     chosen === state.best && "best within the limits",
     `${DATA.stages[chosen].length} ${DATA.stages[chosen].length === 1 ? "stage" : "stages"}`,
   ];
-  byId("badges").replaceChildren(...badges.filter(Boolean).map((text) => element("span", { className: "badge" }, text)));
+  byId("badges").replaceChildren(
+    ...badges.filter(Boolean).map((text) => element("span", { className: "badge" }, text)),
+  );
   byId("in-words").textContent = inWords(chosen, which);
   const flow = flowOf(chosen, which);
   drawCascade(byId("cascade"), flow);
@@ -137,7 +189,8 @@ function drawDesign() {
   drawFigures(chosen);
   drawAbout(chosen);
   const place = DATA.deploy.lastIndexOf("{number}");
-  byId("deploy").textContent = DATA.deploy.slice(0, place) + chosen + DATA.deploy.slice(place + "{number}".length);
+  byId("deploy").textContent =
+    DATA.deploy.slice(0, place) + chosen + DATA.deploy.slice(place + "{number}".length);
   byId("copy").textContent = "Copy";
 }
 
@@ -145,35 +198,65 @@ function drawSpending(flow, mean) {
   const bars = spendingOf(flow);
   spending.draw(bars, mean);
   const words = bars.map((bar) => `${rowsOf(bar.rows)} cost ${number(bar.cost)}`);
-  byId("spending-words").textContent = `${listed(words)}. Buying everything costs ${number(DATA.total)} for each.`;
-  byId("spending").setAttribute("aria-label", `Histogram of the cost of a row. ${byId("spending-words").textContent}`);
+  byId("spending-words").textContent =
+    `${listed(words)}. Buying everything costs ${number(DATA.total)} for each.`;
+  byId("spending").setAttribute(
+    "aria-label",
+    `Histogram of the cost of a row. ${byId("spending-words").textContent}`,
+  );
 }
 
 function drawFigures(design) {
-  const cell = (which, name) => element("td", {}, name === "rows" ? number(DATA[which].rows[design]) : figure(name, DATA[which][name][design]));
+  const cell = (which, name) =>
+    element(
+      "td",
+      {},
+      name === "rows" ? number(DATA[which].rows[design]) : figure(name, DATA[which][name][design]),
+    );
   const kinds = DATA.test ? ["held_out", "test"] : ["held_out"];
-  const heads = kinds.map((which) => element("th", { scope: "col" }, which === "test" ? "Test" : "Held out"));
-  const lines = ["coverage", "accuracy", "cost", "rows"].map((name) =>
-    element("tr", {}, element("th", { scope: "row" }, name === "rows" ? "Rows" : TITLES[name]), ...kinds.map((which) => cell(which, name))),
+  const heads = kinds.map((which) =>
+    element("th", { scope: "col" }, which === "test" ? "Test" : "Held out"),
   );
-  byId("figures").replaceChildren(element("thead", {}, element("tr", {}, element("td"), ...heads)), element("tbody", {}, ...lines));
+  const lines = ["coverage", "accuracy", "cost", "rows"].map((name) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, name === "rows" ? "Rows" : TITLES[name]),
+      ...kinds.map((which) => cell(which, name)),
+    ),
+  );
+  byId("figures").replaceChildren(
+    element("thead", {}, element("tr", {}, element("td"), ...heads)),
+    element("tbody", {}, ...lines),
+  );
   byId("figures-words").textContent =
     "Held-out rows have chosen these designs, so expect a little less on new rows. " +
-    (DATA.test ? "Test rows were kept aside from the search and from the fits." : "There are no test rows: nothing here says how the design does on rows that the search has not seen.");
+    (DATA.test
+      ? "Test rows were kept aside from the search and from the fits."
+      : "There are no test rows: nothing here says how it does on rows that the search has not seen.");
 }
 
 function drawAbout(design) {
   const out = leftOut(design);
   const single = typeof DATA.thresholds === "number";
-  const threshold = single ? `${percent(DATA.thresholds)} sure` : DATA.thresholds.map(([label, least]) => `${label}: ${percent(least)}`).join("; ");
+  const threshold = single
+    ? `${percent(DATA.thresholds)} sure`
+    : DATA.thresholds.map(([label, least]) => `${label}: ${percent(least)}`).join("; ");
   const alike = DATA.tied[design] - 1;
   const facts = [
-    [single ? "A row leaves with a label when a stage is" : "A row leaves when a stage is this sure of a class", threshold],
+    [
+      single
+        ? "A row leaves with a label when a stage is"
+        : "A row leaves when a stage is this sure of a class",
+      threshold,
+    ],
     ["Other designs with the same figures", alike ? number(alike) : "none"],
     ["Features never bought", out.length ? out.join(", ") : "none"],
     ...DATA.facts,
   ];
-  byId("about").replaceChildren(...facts.flatMap(([what, how]) => [element("dt", {}, what), element("dd", {}, how)]));
+  byId("about").replaceChildren(
+    ...facts.flatMap(([what, how]) => [element("dt", {}, what), element("dd", {}, how)]),
+  );
 }
 
 /** The design so many places along an objective, of those within the limits; any where none is. */
@@ -182,7 +265,11 @@ function beside(objective, by) {
   const counts = (i) => !state.within.length || isWithin(i, state.limits);
   let found = state.chosen;
   let left = Math.abs(by);
-  for (let place = order.indexOf(found) + Math.sign(by); left && place >= 0 && place < N; place += Math.sign(by)) {
+  for (
+    let place = order.indexOf(found) + Math.sign(by);
+    left && place >= 0 && place < N;
+    place += Math.sign(by)
+  ) {
     if (!counts(order[place])) continue;
     found = order[place];
     left -= 1;
@@ -220,7 +307,9 @@ function listenToScatter() {
     hint.style.left = `${Math.max(8, left)}px`;
     hint.style.top = `${event.clientY - box.top + 18}px`;
   });
-  picture.addEventListener("pointerleave", () => { hint.hidden = true; });
+  picture.addEventListener("pointerleave", () => {
+    hint.hidden = true;
+  });
   picture.addEventListener("keydown", (event) => {
     if (!KEYS[event.key] || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
@@ -233,10 +322,15 @@ function listenToAxes() {
   const show = () => {
     for (const place of places) byId(`axis-${place}`).value = scatter.fields[place];
     const { x, y, c } = scatter.fields;
-    byId("scatter").setAttribute("aria-label", `${number(N)} designs: ${x} across, ${y} up, ${c} as colour, the number of stages as shape.`);
+    byId("scatter").setAttribute(
+      "aria-label",
+      `${number(N)} designs: ${x} across, ${y} up, ${c} as colour, the number of stages as shape.`,
+    );
   };
   for (const place of places) {
-    byId(`axis-${place}`).append(...OBJECTIVES.map((name) => element("option", { value: name }, TITLES[name])));
+    byId(`axis-${place}`).append(
+      ...OBJECTIVES.map((name) => element("option", { value: name }, TITLES[name])),
+    );
     byId(`axis-${place}`).addEventListener("change", (event) => {
       scatter.swap(place, event.target.value);
       show();
@@ -269,8 +363,15 @@ async function repaint(dark) {
 
 function makeRowsSwitch() {
   if (!DATA.test) return;
-  const buttons = [["held_out", "Held-out rows"], ["test", "Test rows"]].map(([which, text]) => {
-    const button = element("button", { type: "button", className: "quiet", "aria-pressed": `${which === state.which}` }, text);
+  const buttons = [
+    ["held_out", "Held-out rows"],
+    ["test", "Test rows"],
+  ].map(([which, text]) => {
+    const button = element(
+      "button",
+      { type: "button", className: "quiet", "aria-pressed": `${which === state.which}` },
+      text,
+    );
     button.addEventListener("click", () => {
       state.which = which;
       for (const other of buttons) other.setAttribute("aria-pressed", `${other === button}`);
@@ -283,27 +384,14 @@ function makeRowsSwitch() {
 
 function lead() {
   const rows = `${number(FIGURES.rows[0])} held-out rows`;
-  const proof = DATA.proven ? "An exact search has proven that there are no better ones." : "Found by a search, which may have missed better ones.";
-  return N === 1 ? `One design, scored on ${rows}. ${proof}` : `${number(N)} designs, scored on ${rows}. None of them beats another in cost, accuracy and coverage at once. ${proof}`;
+  const proof = DATA.proven
+    ? "An exact search has proven that there are no better ones."
+    : "Found by a search, which may have missed better ones.";
+  return N === 1
+    ? `One design, scored on ${rows}. ${proof}`
+    : `${designsOf(N)}, scored on ${rows}. None of them beats another in cost, accuracy and ` +
+        `coverage at once. ${proof}`;
 }
-
-byId("lead").textContent = lead();
-byId("limits").append(...LIMITS.map(makeLimit));
-const scatter = new Scatter(byId("scatter"));
-const spending = new Spending(byId("spending"));
-const table = new DesignTable(choose);
-listenToScatter();
-listenToAxes();
-makeRowsSwitch();
-byId("copy").addEventListener("click", copy);
-byId("show-best").addEventListener("click", () => choose(state.best, true));
-byId("reset").addEventListener("click", () => LIMITS.forEach((one) => one.reset()));
-byId("previous").addEventListener("click", () => step("cost", -1));
-byId("next").addEventListener("click", () => step("cost", 1));
-byId("theme").addEventListener("click", () => repaint(!isDark()));
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (wish) => repaint(wish.matches));
-await repaint(isDark());
-draw();
 
 function fit() {
   scatter.resize();
@@ -311,5 +399,25 @@ function fit() {
   drawBands(byId("cascade"), flowOf(state.chosen, state.which));
 }
 
+byId("lead").textContent = lead();
+const scatter = new Scatter(byId("scatter"));
+const spending = new Spending(byId("spending"));
+const table = new DesignTable(choose);
+await repaint(isDark());
+
+// Listened to once there is something to draw on.
+byId("limits").append(...LIMITS.map(makeLimit));
+makeRowsSwitch();
+listenToScatter();
+listenToAxes();
+draw();
+byId("copy").addEventListener("click", copy);
+byId("show-best").addEventListener("click", () => choose(state.best, true));
+byId("reset").addEventListener("click", () => LIMITS.forEach((one) => one.reset()));
+byId("previous").addEventListener("click", () => step("cost", -1));
+byId("next").addEventListener("click", () => step("cost", 1));
+byId("theme").addEventListener("click", () => repaint(!isDark()));
+const wish = matchMedia("(prefers-color-scheme: dark)");
+wish.addEventListener("change", () => repaint(wish.matches));
 addEventListener("resize", fit);
 document.fonts.ready.then(fit);

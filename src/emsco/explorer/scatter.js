@@ -38,35 +38,70 @@ function drawMark(kind, fill, size) {
 
 /** A colour for each shade of the ramp. */
 function shades(ramp) {
-  const context = element("canvas", { width: SHADES, height: 1 }).getContext("2d", { willReadFrequently: true });
+  const context = element("canvas", { width: SHADES, height: 1 }).getContext("2d", {
+    willReadFrequently: true,
+  });
   const gradient = context.createLinearGradient(0, 0, SHADES, 0);
   ramp.forEach((one, i) => gradient.addColorStop(i / (ramp.length - 1), one));
   context.fillStyle = gradient;
   context.fillRect(0, 0, SHADES, 1);
   const { data } = context.getImageData(0, 0, SHADES, 1);
-  return Array.from({ length: SHADES }, (_, i) => `rgb(${data[4 * i]} ${data[4 * i + 1]} ${data[4 * i + 2]})`);
+  return Array.from(
+    { length: SHADES },
+    (_, i) => `rgb(${data[4 * i]} ${data[4 * i + 1]} ${data[4 * i + 2]})`,
+  );
 }
 
 /** The look that both pictures share, from the style sheet. */
 function look() {
   const ink = colour("ink");
-  const text = { labelColor: colour("ink-soft"), titleColor: ink, labelFont: "inherit", titleFont: "inherit" };
-  const axis = { ...text, labelFontSize: 12, titleFontSize: 12, titleFontWeight: 600, titlePadding: 8 };
-  const line = { domainColor: colour("line-strong"), tickColor: colour("line-strong"), gridColor: colour("line") };
+  const text = {
+    labelColor: colour("ink-soft"),
+    titleColor: ink,
+    labelFont: "inherit",
+    titleFont: "inherit",
+  };
+  const axis = {
+    ...text,
+    labelFontSize: 12,
+    titleFontSize: 12,
+    titleFontWeight: 600,
+    titlePadding: 8,
+  };
+  const line = {
+    domainColor: colour("line-strong"),
+    tickColor: colour("line-strong"),
+    gridColor: colour("line"),
+  };
   const font = getComputedStyle(document.body).fontFamily;
   const names = { fontSize: 12, fontWeight: 600, font };
   return {
     background: "transparent",
     axis: { ...axis, ...line, labelFont: font, titleFont: font },
-    legend: { ...text, labelFont: font, titleFont: font, labelFontSize: 12, titleFontSize: 12, symbolFillColor: "transparent",
-      symbolStrokeColor: ink, symbolStrokeWidth: 1.5, layout: { top: { anchor: "start", direction: "horizontal", margin: 32 } } },
+    legend: {
+      ...text,
+      labelFont: font,
+      titleFont: font,
+      labelFontSize: 12,
+      titleFontSize: 12,
+      symbolFillColor: "transparent",
+      symbolStrokeColor: ink,
+      symbolStrokeWidth: 1.5,
+      layout: { top: { anchor: "start", direction: "horizontal", margin: 32 } },
+    },
     view: { stroke: null },
     range: { ramp: colour("ramp").split(" ") },
     style: {
       limit: { stroke: colour("limit"), strokeDash: [5, 4], strokeWidth: 1.5 },
       best: { stroke: colour("limit"), strokeWidth: 3 },
       chosen: { stroke: ink, strokeWidth: 2 },
-      halo: { ...names, fill: "transparent", stroke: colour("card"), strokeWidth: 4, strokeJoin: "round" },
+      halo: {
+        ...names,
+        fill: "transparent",
+        stroke: colour("card"),
+        strokeWidth: 4,
+        strokeJoin: "round",
+      },
       name: { ...names, fill: colour("limit") },
       spent: { fill: colour("right") },
       everything: { stroke: colour("limit"), strokeWidth: 2, strokeDash: [5, 4] },
@@ -77,7 +112,14 @@ function look() {
   };
 }
 
-const EMBEDDING = { mode: "vega", renderer: "canvas", actions: false, defaultStyle: false, hover: false, tooltip: false };
+const EMBEDDING = {
+  mode: "vega",
+  renderer: "canvas",
+  actions: false,
+  defaultStyle: false,
+  hover: false,
+  tooltip: false,
+};
 
 /** A copy of a spec with other values of its signals. */
 function started(spec, values) {
@@ -96,7 +138,9 @@ class Picture {
   async show(spec) {
     this.view?.finalize();
     this.size = this.room();
-    this.view = (await vegaEmbed(this.container, { ...spec, ...this.size }, { ...EMBEDDING, config: look() })).view;
+    this.view = (
+      await vegaEmbed(this.container, { ...spec, ...this.size }, { ...EMBEDDING, config: look() })
+    ).view;
   }
 
   room() {
@@ -129,7 +173,11 @@ class Scatter extends Picture {
       stageNames: kinds.map(stageName),
       stageShapes: kinds.map((kind) => SHAPES[kind - 1]),
       markSize: size,
-      titles: { cost: narrow ? "Mean cost" : "Mean cost of a row", accuracy: "Accuracy", coverage: "Coverage" },
+      titles: {
+        cost: narrow ? "Mean cost" : "Mean cost of a row",
+        accuracy: "Accuracy",
+        coverage: "Coverage",
+      },
     });
     spec.legends[0].gradientLength = narrow ? 110 : 160;
     this.designs = this.marked(size);
@@ -162,7 +210,10 @@ class Scatter extends Picture {
   }
 
   setFields() {
-    this.view.signal("xField", this.fields.x).signal("yField", this.fields.y).signal("colourField", this.fields.c);
+    this.view
+      .signal("xField", this.fields.x)
+      .signal("yField", this.fields.y)
+      .signal("colourField", this.fields.c);
   }
 
   /** Put an objective on an axis; whichever was there goes where that one was. */
@@ -175,7 +226,17 @@ class Scatter extends Picture {
 
   set(state) {
     this.state = state;
-    const one = (number) => (number === null ? [] : [{ number, cost: FIGURES.cost[number], accuracy: FIGURES.accuracy[number], coverage: FIGURES.coverage[number] }]);
+    const one = (number) =>
+      number === null
+        ? []
+        : [
+            {
+              number,
+              cost: FIGURES.cost[number],
+              accuracy: FIGURES.accuracy[number],
+              coverage: FIGURES.coverage[number],
+            },
+          ];
     this.view
       .signal("maxCost", state.limits.cost)
       .signal("minAccuracy", state.limits.accuracy)

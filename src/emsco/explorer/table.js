@@ -19,8 +19,18 @@ class DesignTable {
       { key: "number", title: "Design", value: (i) => i },
       ...figures("held_out", ""),
       ...(DATA.test ? figures("test", "test ") : []),
-      { key: "stages", title: "stages", value: (i) => DATA.stages[i].length, text: (i) => `${DATA.stages[i].length}` },
-      { key: "tied", title: "designs alike", value: (i) => DATA.tied[i], text: (i) => number(DATA.tied[i]) },
+      {
+        key: "stages",
+        title: "stages",
+        value: (i) => DATA.stages[i].length,
+        text: (i) => `${DATA.stages[i].length}`,
+      },
+      {
+        key: "tied",
+        title: "designs alike",
+        value: (i) => DATA.tied[i],
+        text: (i) => number(DATA.tied[i]),
+      },
     ];
     byId("only-within").addEventListener("change", () => this.turn(0));
     byId("page-back").addEventListener("click", () => this.turn(this.first - PAGE));
@@ -49,7 +59,9 @@ class DesignTable {
   }
 
   numbers() {
-    return byId("only-within").checked ? this.order().filter((i) => isWithin(i, this.state.limits)) : this.order();
+    return byId("only-within").checked
+      ? this.order().filter((i) => isWithin(i, this.state.limits))
+      : this.order();
   }
 
   draw(state) {
@@ -58,7 +70,10 @@ class DesignTable {
     if (this.first >= numbers.length) this.first = 0;
     const shown = numbers.slice(this.first, this.first + PAGE);
     const focused = document.activeElement?.dataset?.design;
-    byId("table").replaceChildren(this.head(), element("tbody", {}, ...shown.map((i) => this.line(i))));
+    byId("table").replaceChildren(
+      this.head(),
+      element("tbody", {}, ...shown.map((i) => this.line(i))),
+    );
     if (focused !== undefined) byId("table").querySelector(`[data-design="${focused}"]`)?.focus();
     byId("page-words").textContent = numbers.length
       ? `${number(this.first + 1)} to ${number(this.first + shown.length)} of ${number(numbers.length)}`
@@ -70,18 +85,46 @@ class DesignTable {
   head() {
     const cells = this.columns.map(({ key, title }) => {
       const sorted = key === this.sort.key;
-      const button = element("button", { type: "button", "data-key": key }, title, element("span", { "aria-hidden": "true" }, sorted ? (this.sort.up ? " ▲" : " ▼") : ""));
+      const button = element(
+        "button",
+        { type: "button", "data-key": key },
+        title,
+        element("span", { "aria-hidden": "true" }, sorted ? (this.sort.up ? " ▲" : " ▼") : ""),
+      );
       button.addEventListener("click", () => this.sortBy(key));
-      return element("th", { scope: "col", ...(sorted && { "aria-sort": this.sort.up ? "ascending" : "descending" }) }, button);
+      return element(
+        "th",
+        { scope: "col", ...(sorted && { "aria-sort": this.sort.up ? "ascending" : "descending" }) },
+        button,
+      );
     });
-    return element("thead", {}, element("tr", {}, ...cells, element("th", { scope: "col" }, "buys, stage by stage")));
+    return element(
+      "thead",
+      {},
+      element("tr", {}, ...cells, element("th", { scope: "col" }, "buys, stage by stage")),
+    );
   }
 
   line(i) {
-    const button = element("button", { type: "button", "data-design": `${i}`, "aria-pressed": `${i === this.state.chosen}`, "aria-label": `Show design ${i}` }, `${i}`);
+    const button = element(
+      "button",
+      {
+        type: "button",
+        "data-design": `${i}`,
+        "aria-pressed": `${i === this.state.chosen}`,
+        "aria-label": `Show design ${i}`,
+      },
+      `${i}`,
+    );
     button.addEventListener("click", () => this.onPick(i));
     const cells = this.columns.slice(1).map(({ text }) => element("td", {}, text(i)));
-    const line = element("tr", {}, element("th", { scope: "row" }, button), ...cells, element("td", { className: "arrows" }, arrows(i)));
+    const line = element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, button),
+      ...cells,
+      element("td", { className: "arrows" }, arrows(i)),
+    );
     line.classList.toggle("chosen", i === this.state.chosen);
     line.classList.toggle("outside", !isWithin(i, this.state.limits));
     return line;

@@ -7,7 +7,12 @@ const TITLES = { cost: "Cost", accuracy: "Accuracy", coverage: "Coverage" };
 const FIGURES = DATA.held_out;
 
 const ALL = Array.from({ length: N }, (_, i) => i);
-const SORTED = Object.fromEntries(OBJECTIVES.map((name) => [name, [...ALL].sort((a, b) => FIGURES[name][a] - FIGURES[name][b] || a - b)]));
+const SORTED = Object.fromEntries(
+  OBJECTIVES.map((name) => [
+    name,
+    [...ALL].sort((a, b) => FIGURES[name][a] - FIGURES[name][b] || a - b),
+  ]),
+);
 
 /** The lowest and the highest value of an objective. */
 const extremes = (name) => [FIGURES[name][SORTED[name][0]], FIGURES[name][SORTED[name].at(-1)]];
@@ -25,23 +30,38 @@ function element(tag, properties = {}, ...children) {
   return made;
 }
 
-const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
+/** A share of rows; what is nearly all or nearly nothing is not called all or nothing. */
+function percent(share, digits = 1) {
+  const least = 10 ** -digits;
+  if (share > 0 && 100 * share < least / 2) return `< ${least} %`;
+  if (share < 1 && 100 - 100 * share < least / 2) return `> ${(100 - least).toFixed(digits)} %`;
+  return `${(100 * share).toFixed(digits)} %`;
+}
 
 /** A cost or a count with six digits at most, thousands apart. */
-const number = (value) => Number(Number(value).toPrecision(6)).toLocaleString("en-GB", { maximumFractionDigits: 6 });
+const number = (value) =>
+  Number(Number(value).toPrecision(6)).toLocaleString("en-GB", { maximumFractionDigits: 6 });
 
 /** Mean costs all have as many decimals as tell them apart, whatever the currency. */
 const DECIMALS = Math.min(9, Math.max(0, 3 - Math.floor(Math.log10(extremes("cost")[1] || 1))));
-const meanCost = (value) => value.toLocaleString("en-GB", { minimumFractionDigits: DECIMALS, maximumFractionDigits: DECIMALS });
+const meanCost = (value) =>
+  value.toLocaleString("en-GB", {
+    minimumFractionDigits: DECIMALS,
+    maximumFractionDigits: DECIMALS,
+  });
 
 const figure = (objective, value) => (objective === "cost" ? meanCost(value) : percent(value));
 
 const rowsOf = (count) => `${number(count)} ${count === 1 ? "row" : "rows"}`;
 
-const listed = (names) => (names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`);
+const designsOf = (count) => `${number(count)} ${count === 1 ? "design" : "designs"}`;
+
+const listed = (names) =>
+  names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 
 /** The stages of a design, as in "age, pulse → scan". */
-const arrows = (design) => DATA.stages[design].map((stage) => stage.map((f) => DATA.features[f]).join(", ")).join(" → ");
+const arrows = (design) =>
+  DATA.stages[design].map((stage) => stage.map((f) => DATA.features[f]).join(", ")).join(" → ");
 
 /** Features that no stage of a design buys. */
 function leftOut(design) {
@@ -75,7 +95,8 @@ function flowOf(design, which) {
 /** Every cost that a row can have, and how many rows have it. */
 function spendingOf(flow) {
   const rows = new Map();
-  for (const stage of flow.stages) rows.set(stage.costSoFar, (rows.get(stage.costSoFar) || 0) + stage.left);
+  for (const stage of flow.stages)
+    rows.set(stage.costSoFar, (rows.get(stage.costSoFar) || 0) + stage.left);
   const last = flow.stages.at(-1).costSoFar;
   rows.set(last, rows.get(last) + flow.rejected);
   return [...rows].map(([cost, count]) => ({ cost, rows: count, share: count / (flow.rows || 1) }));
@@ -103,7 +124,9 @@ function inWords(design, which) {
 }
 
 /** The three objectives of a design on one line. */
-const inShort = (design) => OBJECTIVES.map((name) => `${name} ${figure(name, FIGURES[name][design])}`).join(", ");
+const inShort = (design) =>
+  OBJECTIVES.map((name) => `${name} ${figure(name, FIGURES[name][design])}`).join(", ");
 
 /** A colour of the style sheet as it is now, light or dark. */
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const colour = (name) =>
+  getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
