@@ -31,6 +31,7 @@ def main() -> int:
     if "--fix" in sys.argv[1:]:
         for fix in FIXES:
             run(*fix)
+    subprocess.run([sys.executable, ROOT / "tools" / "browser.py"], cwd=ROOT, check=False)
     failed = []
     for name, command in CHECKS:
         print(f"== {name}: {' '.join(command)}", flush=True)

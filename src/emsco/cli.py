@@ -23,6 +23,7 @@ from emsco.commands import (
     print_json,
 )
 from emsco.commands.compare import compare
+from emsco.commands.explore import explore
 from emsco.commands.plot import plot
 from emsco.commands.reproduce import reproduce
 from emsco.commands.show import show
@@ -391,6 +392,7 @@ app.add_typer(reproduce, name="reproduce")
 app.command()(compare)
 app.command()(sweep)
 app.command()(plot)
+app.command()(explore)
 
 
 def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:

@@ -28,6 +28,7 @@ __all__ = [
     "parse_document",
     "read_document",
     "write_document",
+    "write_text",
     "writing_atomically",
 ]
 
@@ -64,7 +65,11 @@ def writing_atomically(path: PathLike) -> Iterator[IO[bytes]]:
 
 def write_document(path: PathLike, kind: str, form: int, body: Mapping[str, Any]) -> None:
     """Write a versioned JSON document of some kind, with a checksum of its body."""
-    text = document_text(kind, form, body, indent=1)
+    write_text(path, document_text(kind, form, body, indent=1))
+
+
+def write_text(path: PathLike, text: str) -> None:
+    """Write a file of text, all of it or nothing."""
     try:
         with writing_atomically(path) as file:
             file.write(text.encode(errors="surrogatepass"))

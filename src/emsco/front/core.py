@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
@@ -16,7 +16,8 @@ from emsco.cascade.formats import FORMAT, Shared, read_stages
 from emsco.costs import FeatureCosts
 from emsco.design import Design
 from emsco.errors import FileError, NoSuchDesign, ParameterError
-from emsco.files import PathLike, read_document, write_document
+from emsco.explorer import Explored, ExploredDesign, page_of
+from emsco.files import PathLike, read_document, write_document, write_text
 from emsco.flow import Flow
 from emsco.frames import Columns, to_pandas, to_polars, to_pyarrow
 from emsco.front.pictures import cascade_picture, front_picture
@@ -399,6 +400,67 @@ class ParetoFront(Sequence[ParetoPoint]):
     def to_dicts(self) -> list[dict[str, Any]]:
         """A plain record per point, with the features and counts of each stage."""
         return [point.to_dict() for point in self.points]
+
+    def to_html(
+        self,
+        path: PathLike | None = None,
+        *,
+        title: str = "Designs to choose from",
+        deploy: str = "clf.choose(clf.front_[{number}])",
+        deployed: ParetoPoint | int | None = None,
+        facts: Mapping[str, str] | None = None,
+    ) -> str:
+        """The front as a web page: one file that needs no network, to look at and to choose from.
+
+        Needs vl-convert: ``pip install 'emsco[explore]'``.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write the page, too.
+        title : str
+        deploy : str
+            What the page's button copies; the last ``{number}`` in it is replaced by that of the
+            design shown.
+        deployed : ParetoPoint or int, optional
+            The point that is deployed now, which the page shows first.
+        facts : mapping, optional
+            More that its readers should know, such as where the rows come from: what → how it is.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        explored = Explored(
+            designs=self._explored(),
+            best_first=np.argsort(-self.balanced_scores(), kind="stable").tolist(),
+            costs=self.costs,
+            min_confidence=self.min_confidence,
+            proven=self.proven,
+            title=title,
+            deploy=deploy,
+            deployed=None if deployed is None else self._position(deployed),
+            facts=tuple((facts or {}).items()),
+        )
+        page = page_of(explored)
+        if path is not None:
+            write_text(path, page)
+        return page
+
+    def _explored(self) -> list[ExploredDesign]:
+        tests = self.tests or (None,) * len(self)
+        return [
+            ExploredDesign(
+                coverage=point.coverage,
+                accuracy=point.accuracy,
+                cost=point.cost,
+                n_tied=point.n_tied,
+                flow=self.flow(i),
+                test=None if test is None else Flow.of_evaluation(test),
+            )
+            for i, (point, test) in enumerate(zip(self.points, tests, strict=True))
+        ]
 
     def _columns(self) -> Columns:
         columns: dict[str, Any] = {

@@ -1,0 +1,95 @@
+"""How large the explorer's page is, and how fast it draws while a limit is dragged.
+
+python benchmarks/explorer.py [--designs 10000] [--features 30]
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import platform
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from timing import CORES, SEED
+
+from emsco import FeatureCosts, ParetoFront
+from emsco.design import compress
+from emsco.scoring import Scores
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+from browser import open_browser
+
+N_ROWS, MAX_STAGES = 2000, 5
+DRAG = """
+const done = arguments[0];
+const slider = document.getElementById("limit-cost");
+const [low, high] = [Number(slider.min), Number(slider.max)];
+const times = [];
+let step = 0;
+function drag() {
+  slider.value = high - (high - low) * (0.1 + 0.8 * ((step * 7) % 40) / 40);
+  const started = performance.now();
+  slider.dispatchEvent(new Event("input"));
+  requestAnimationFrame(() => {
+    // The page's own frame has run before this one; the message comes once it is painted.
+    const channel = new MessageChannel();
+    channel.port1.onmessage = () => {
+      times.push(performance.now() - started);
+      step += 1;
+      if (step < 40) drag(); else done(times);
+    };
+    channel.port2.postMessage(null);
+  });
+}
+drag();
+"""
+
+
+def make_front(n_designs: int, n_features: int) -> ParetoFront:
+    """Random designs with plausible counts; whether they beat each other is all the same here."""
+    rng = np.random.default_rng(SEED)
+    designs = np.array(
+        [compress(rng.integers(0, MAX_STAGES, n_features)) for _ in range(n_designs)],
+        dtype=np.int16,
+    )
+    exits = rng.multinomial(N_ROWS, rng.dirichlet(np.ones(MAX_STAGES + 1), n_designs))
+    exits = np.where(np.arange(MAX_STAGES) <= designs.max(axis=1, keepdims=True), exits[:, :-1], 0)
+    hits = rng.binomial(exits, rng.uniform(0.7, 1, n_designs)[:, None])
+    costs = FeatureCosts.from_array(rng.integers(1, 100, n_features))
+    spent = rng.uniform(0.1, 1, n_designs) * costs.total * N_ROWS
+    ties = np.ones(n_designs, dtype=np.int64)
+    return ParetoFront.of(designs, Scores(N_ROWS, exits, hits, spent), costs, 0.8, ties)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--designs", type=int, default=10_000)
+    parser.add_argument("--features", type=int, default=30)
+    options = parser.parse_args()
+    front = make_front(options.designs, options.features)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "page.html"
+        started = time.perf_counter()
+        page = front.to_html(path)
+        made = time.perf_counter() - started
+        browser = open_browser(Path(folder) / "profile")
+        try:
+            browser.set_script_timeout(120)
+            started = time.perf_counter()
+            browser.get(path.as_uri())
+            opened = time.perf_counter() - started
+            times = np.array(browser.execute_async_script(DRAG))
+        finally:
+            browser.quit()
+    print(f"{datetime.date.today()}, {CORES} cores ({platform.machine()}), seed {SEED}")
+    print(f"{options.designs:,} designs of {options.features} features: {len(page) / 1e6:.1f} MB")
+    print(f"made in {made:.1f} s, opened in {opened:.1f} s")
+    print(f"a limit dragged: {np.median(times):.0f} ms a step, at most {times.max():.0f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,270 @@
+// The cascade of a design: cards say what a stage buys and who leaves; bands behind them carry the rows.
+
+const SVG = "http://www.w3.org/2000/svg";
+const THICK = 84; // pixels that all rows together are wide
+const ROOM = 168; // pixels that a stage needs to stand beside the next
+const SHOWN = 9; // features of a stage that are listed before the reader asks for all
+const KEY = [
+  ["onward", "rows that go on"],
+  ["right", "leave with the right label"],
+  ["wrong", "leave with a wrong label"],
+  ["rejected", "rejected"],
+];
+
+function shape(tag, attributes) {
+  const made = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+
+/** A feature with what it costs, and the columns it stands for. */
+function featureItem(feature) {
+  const name = DATA.features[feature];
+  const columns = DATA.columns[feature];
+  const item = element(
+    "li",
+    {},
+    element("span", { className: "name" }, name),
+    element("span", { className: "cost" }, number(DATA.costs[feature])),
+  );
+  if (columns.length > 1 || columns[0] !== name)
+    item.append(element("span", { className: "members" }, columns.join(", ")));
+  return item;
+}
+
+/** What a stage buys. */
+function buysCard(stage, index) {
+  const extra = DATA.evaluation ? ` (${number(DATA.evaluation)} of it for running the stage)` : "";
+  return element(
+    "div",
+    { className: "buys" },
+    element("h3", {}, `Stage ${index + 1}`),
+    element("p", { className: "note" }, `buys for ${number(stage.cost)}${extra}`),
+    ...featureLists(stage.features.map(featureItem)),
+  );
+}
+
+/** The first of many features, and the others behind a line that opens. */
+function featureLists(items) {
+  if (items.length <= SHOWN + 1) return [element("ul", {}, ...items)];
+  const more = element(
+    "details",
+    {},
+    element("summary", {}, `and ${items.length - SHOWN} more`),
+    element("ul", {}, ...items.slice(SHOWN)),
+  );
+  more.addEventListener("toggle", () => dispatchEvent(new Event("resize")));
+  return [element("ul", {}, ...items.slice(0, SHOWN)), more];
+}
+
+/** Who leaves at a stage. */
+function leavesCard(stage, rows) {
+  if (!stage.reached)
+    return element(
+      "div",
+      { className: "leaves" },
+      element("p", { className: "note" }, "no row gets here"),
+    );
+  const lines = [
+    element(
+      "p",
+      {},
+      element("strong", {}, number(stage.left)),
+      ` of ${rowsOf(stage.reached)} ${stage.left === 1 ? "leaves" : "leave"}`,
+    ),
+  ];
+  if (stage.left) {
+    const wrong = stage.left - stage.right;
+    lines.push(
+      element(
+        "p",
+        {},
+        `${percent(stage.right / stage.left)} right${wrong > 0 ? `, ${number(wrong)} wrong` : ""}`,
+      ),
+    );
+    lines.push(
+      element(
+        "p",
+        { className: "note" },
+        `${percent(stage.left / rows, 0)} of all rows, for ${number(stage.costSoFar)} each`,
+      ),
+    );
+  }
+  return element("div", { className: "leaves" }, ...lines);
+}
+
+function rejectedCard({ rejected, rows, stages }) {
+  if (!rejected)
+    return element("div", { className: "leaves" }, element("p", {}, "No row is rejected"));
+  return element(
+    "div",
+    { className: "leaves" },
+    element(
+      "p",
+      {},
+      element("strong", {}, number(rejected)),
+      ` ${rejected === 1 ? "row is" : "rows are"} rejected`,
+    ),
+    element("p", {}, "no stage was sure enough"),
+    element(
+      "p",
+      { className: "note" },
+      `${percent(rejected / rows, 0)} of all rows, for ${number(stages.at(-1).costSoFar)} each`,
+    ),
+  );
+}
+
+/** Put the cards of a design into the container, and the bands behind them. */
+function drawCascade(container, flow) {
+  const grid = element("ol", { className: "cascade", "aria-label": "Stages, in order" });
+  flow.stages.forEach((stage, index) => {
+    grid.append(
+      element(
+        "li",
+        { className: "stage" },
+        buysCard(stage, index),
+        element("div", { className: "way", "aria-hidden": "true" }),
+        leavesCard(stage, flow.rows),
+      ),
+    );
+  });
+  grid.append(
+    element(
+      "li",
+      { className: "stage end" },
+      element("div", { className: "buys none" }),
+      element("div", { className: "way", "aria-hidden": "true" }),
+      rejectedCard(flow),
+    ),
+  );
+  const key = element("p", { className: "key note", "aria-hidden": "true" });
+  for (const [kind, text] of KEY) {
+    const sample = shape("svg", { width: 18, height: 10 });
+    sample.append(shape("rect", { width: 18, height: 10, rx: 2, class: `band ${kind}` }));
+    key.append(element("span", {}, sample, text));
+  }
+  container.replaceChildren(grid, key);
+  drawBands(container, flow);
+}
+
+/** Bands over the places that the cards leave free; to be drawn again where the page changes its width. */
+function drawBands(container, flow) {
+  const grid = container.querySelector(".cascade");
+  if (!grid) return;
+  grid.querySelector("svg")?.remove();
+  const columns = flow.stages.length + 1;
+  const upright = container.clientWidth < columns * ROOM;
+  grid.classList.toggle("upright", upright);
+  grid.style.setProperty("--columns", columns);
+  const frame = grid.getBoundingClientRect();
+  const svg = shape("svg", {
+    class: "bands",
+    width: frame.width,
+    height: frame.height,
+    "aria-hidden": "true",
+    focusable: "false",
+  });
+  const hatch = shape("pattern", {
+    id: "hatch",
+    width: 6,
+    height: 6,
+    patternUnits: "userSpaceOnUse",
+    patternTransform: "rotate(45)",
+  });
+  hatch.append(
+    shape("rect", { width: 6, height: 6, class: "hatch-ground" }),
+    shape("rect", { width: 2.5, height: 6, class: "hatch-line" }),
+  );
+  const defs = shape("defs", {});
+  defs.append(hatch);
+  svg.append(defs);
+  const places = [...grid.querySelectorAll(".stage")].map((stage) => {
+    const way = stage.querySelector(".way").getBoundingClientRect();
+    const exit = stage.querySelector(".leaves").getBoundingClientRect();
+    return upright
+      ? {
+          start: way.top - frame.top,
+          end: way.bottom - frame.top,
+          side: way.left - frame.left,
+          exit: exit.left - frame.left,
+          turn: exit.top - frame.top + exit.height / 2,
+        }
+      : {
+          start: way.left - frame.left,
+          end: way.right - frame.left,
+          side: way.top - frame.top,
+          exit: way.bottom - frame.top,
+          turn: way.left - frame.left + way.width / 2,
+        };
+  });
+  const thick = upright ? Math.min(THICK, 56) : THICK;
+  for (const [kind, points] of bandsOf(flow, places, thick))
+    svg.append(
+      shape("path", { class: `band ${kind}`, d: upright ? turned(points) : straight(points) }),
+    );
+  grid.prepend(svg);
+}
+
+/**
+ * Bands as kind and curve, for rows that go on (along) and rows that leave (across).
+ * Along is to the right and across is down; an upright cascade swaps them.
+ */
+function bandsOf(flow, places, thick) {
+  const scale = thick / (flow.rows || 1);
+  const wide = (rows) => (rows ? Math.max(1, rows * scale) : 0);
+  const bands = [];
+  flow.stages.forEach((stage, index) => {
+    const { start, end, side, exit, turn } = places[index];
+    const onward = wide(stage.reached - stage.left);
+    const last = index === flow.stages.length - 1;
+    if (onward) bands.push([last ? "rejected" : "onward", along(start, end, side, side + onward)]);
+    let from = side + stage.reached * scale;
+    const whole = wide(stage.left);
+    let at = turn - whole / 2;
+    for (const [kind, rows] of [
+      ["right", stage.right],
+      ["wrong", stage.left - stage.right],
+    ]) {
+      if (!(rows > 0)) continue;
+      const width = wide(rows);
+      bands.push([kind, leaving(start, from - width, from, at, at + width, exit)]);
+      from -= width;
+      at += width;
+    }
+  });
+  const { start, side, exit, turn } = places.at(-1);
+  const width = wide(flow.rejected);
+  if (width)
+    bands.push([
+      "rejected",
+      leaving(start, side, side + width, turn - width / 2, turn + width / 2, exit),
+    ]);
+  return bands;
+}
+
+/** A straight band; a little too long, so that no gap shows where two meet. */
+const along = (start, end, near, far) => [
+  ["M", start, near],
+  ["L", end + 0.6, near],
+  ["L", end + 0.6, far],
+  ["L", start, far],
+  ["Z"],
+];
+
+/** A band that starts between near and far, and turns to end between first and second at exit. */
+function leaving(start, near, far, first, second, exit) {
+  return [
+    ["M", start, near],
+    ["C", (start + second) / 2 + 8, near, second, near + 4, second, exit],
+    ["L", first, exit],
+    ["C", first, far + 4, (start + first) / 2 + 4, far, start, far],
+    ["Z"],
+  ];
+}
+
+const straight = (points) =>
+  points.map(([step, ...at]) => step + at.map((value) => value.toFixed(1)).join(" ")).join("");
+
+/** The same with along and across swapped. */
+const turned = (points) =>
+  straight(points.map(([step, ...at]) => [step, ...at.map((_, i) => at[i % 2 ? i - 1 : i + 1])]));

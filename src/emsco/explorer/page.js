@@ -1,0 +1,423 @@
+// The page: limits, what they leave, the design that is shown, and what the reader presses.
+
+const LIMITS = [
+  { name: "cost", title: "Largest cost", per: 1, unit: "" },
+  { name: "accuracy", title: "Least accuracy", per: 100, unit: "%" },
+  { name: "coverage", title: "Least coverage", per: 100, unit: "%" },
+];
+
+const state = {
+  limits: { cost: Infinity, accuracy: 0, coverage: 0 },
+  within: ALL,
+  best: DATA.best_first[0],
+  chosen: DATA.deployed ?? DATA.best_first[0],
+  followsBest: true,
+  which: "held_out",
+};
+
+function isWithin(i, limits) {
+  return (
+    FIGURES.cost[i] <= limits.cost &&
+    FIGURES.accuracy[i] >= limits.accuracy &&
+    FIGURES.coverage[i] >= limits.coverage
+  );
+}
+
+/** A range of round numbers about all values of an objective: from, to, and the step between. */
+function rangeOf({ name, per }) {
+  const [low, high] = extremes(name).map((value) => value * per);
+  const digits = Math.min(
+    12,
+    Math.max(0, -Math.floor(Math.log10((high - low || Math.abs(high) || 1) / 100))),
+  );
+  const step = Math.max(10 ** -digits, 10 ** Math.floor(Math.log10((high - low || 1) / 100)));
+  const round = (value) => Number(value.toFixed(digits));
+  return {
+    low: round(Math.floor(low / step) * step),
+    high: round(Math.ceil(high / step) * step),
+    step: round(step),
+  };
+}
+
+/** A slider with a box for numbers, which say the same. */
+function makeLimit(limit) {
+  const { low, high, step } = rangeOf(limit);
+  const open = limit.name === "cost" ? high : low;
+  const about = { min: low, max: high, step, value: open };
+  const slider = element("input", { type: "range", id: `limit-${limit.name}`, ...about });
+  const box = element("input", {
+    type: "number",
+    inputMode: "decimal",
+    id: `box-${limit.name}`,
+    ...about,
+    "aria-label": `${limit.title}${limit.unit ? ", in percent" : ""}`,
+  });
+  const say = () =>
+    slider.setAttribute("aria-valuetext", `${slider.value}${limit.unit ? " percent" : ""}`);
+  const set = (value) => {
+    const loose = limit.name === "cost" ? value >= high : value <= low;
+    const outermost = limit.name === "cost" ? Infinity : 0;
+    // As round as the reader has typed it: 93.1 / 100 is not 0.931 to a computer.
+    const exact = Number((value / limit.per).toPrecision(12));
+    state.limits = { ...state.limits, [limit.name]: loose ? outermost : exact };
+    say();
+    schedule();
+  };
+  slider.addEventListener("input", () => {
+    box.value = slider.value;
+    set(Number(slider.value));
+  });
+  box.addEventListener("input", () => {
+    if (box.value === "" || !Number.isFinite(Number(box.value))) return;
+    slider.value = box.value;
+    set(Number(box.value));
+  });
+  say();
+  limit.reset = () => {
+    slider.value = box.value = open;
+    set(open);
+  };
+  const unit = element("span", { className: "unit" }, box, limit.unit ? ` ${limit.unit}` : "");
+  return element(
+    "div",
+    { className: "limit" },
+    element("label", { for: slider.id }, limit.title),
+    unit,
+    slider,
+  );
+}
+
+let scheduled = 0;
+
+/** Once a frame at most, however fast a limit is dragged. */
+function schedule() {
+  scheduled ||= requestAnimationFrame(() => {
+    scheduled = 0;
+    limit();
+    draw();
+  });
+}
+
+/** What the limits leave. */
+function limit() {
+  state.within = ALL.filter((i) => isWithin(i, state.limits));
+  state.best = state.within.length ? DATA.best_first.find((i) => isWithin(i, state.limits)) : null;
+  if (state.followsBest && state.best !== null) state.chosen = state.best;
+}
+
+function choose(design, follow = false) {
+  state.chosen = design;
+  state.followsBest = follow;
+  draw();
+}
+
+let described = "";
+
+function draw() {
+  scatter.draw(state);
+  table.draw(state);
+  const left = state.within.length;
+  byId("count").textContent =
+    left === N && N > 1
+      ? `All ${number(N)} designs are within these limits.`
+      : `${number(left)} of ${designsOf(N)} ${left === 1 ? "is" : "are"} within these limits.`;
+  drawBest();
+  const now = `${state.chosen} ${state.which} ${state.best === state.chosen}`;
+  if (now !== described) drawDesign();
+  described = now;
+  byId("previous").disabled = beside("cost", -1) === state.chosen;
+  byId("next").disabled = beside("cost", 1) === state.chosen;
+  say();
+}
+
+function drawBest() {
+  const none = state.best === null;
+  byId("best").classList.toggle("none", none);
+  byId("show-best").disabled = none || state.best === state.chosen;
+  if (none) {
+    const best = OBJECTIVES.map((name) => figure(name, extremes(name)[name === "cost" ? 0 : 1]));
+    const reach = `the lowest cost is ${best[0]}, the best accuracy ${best[1]}, the best coverage ${best[2]}`;
+    byId("best").replaceChildren(
+      element("strong", {}, "No design is left."),
+      element("p", {}, `Loosen a limit: over all designs, ${reach}.`),
+    );
+    return;
+  }
+  const rows = OBJECTIVES.map((name) =>
+    element(
+      "div",
+      {},
+      element("dt", {}, TITLES[name]),
+      element("dd", {}, figure(name, FIGURES[name][state.best])),
+    ),
+  );
+  const first = DATA.stages[state.best][0].map((feature) => DATA.features[feature]);
+  byId("best").replaceChildren(
+    element("p", {}, "Best balanced: ", element("strong", {}, `design ${state.best}`)),
+    element("dl", {}, ...rows),
+    element("p", { className: "note" }, `Buys first, for every row: ${listed(first)}.`),
+  );
+}
+
+let saying = 0;
+
+/** For screen readers, once the reader has stopped dragging. */
+function say() {
+  clearTimeout(saying);
+  saying = setTimeout(() => {
+    byId("live").textContent =
+      `Design ${state.chosen} is shown: ${inShort(state.chosen)}. ` +
+      `Within the limits: ${number(state.within.length)} of ${designsOf(N)}.`;
+  }, 300);
+}
+
+function drawDesign() {
+  const { chosen, which } = state;
+  byId("design-heading").textContent = `Design ${chosen}`;
+  const badges = [
+    chosen === DATA.deployed && "deployed now",
+    chosen === state.best && "best within the limits",
+    `${DATA.stages[chosen].length} ${DATA.stages[chosen].length === 1 ? "stage" : "stages"}`,
+  ];
+  byId("badges").replaceChildren(
+    ...badges.filter(Boolean).map((text) => element("span", { className: "badge" }, text)),
+  );
+  byId("in-words").textContent = inWords(chosen, which);
+  const flow = flowOf(chosen, which);
+  drawCascade(byId("cascade"), flow);
+  drawSpending(flow, DATA[which].cost[chosen]);
+  drawFigures(chosen);
+  drawAbout(chosen);
+  const place = DATA.deploy.lastIndexOf("{number}");
+  byId("deploy").textContent =
+    DATA.deploy.slice(0, place) + chosen + DATA.deploy.slice(place + "{number}".length);
+  byId("copy").textContent = "Copy";
+}
+
+function drawSpending(flow, mean) {
+  const bars = spendingOf(flow);
+  spending.draw(bars, mean);
+  const words = bars.map((bar) => `${rowsOf(bar.rows)} cost ${number(bar.cost)}`);
+  byId("spending-words").textContent =
+    `${listed(words)}. Buying everything costs ${number(DATA.total)} for each.`;
+  byId("spending").setAttribute(
+    "aria-label",
+    `Histogram of the cost of a row. ${byId("spending-words").textContent}`,
+  );
+}
+
+function drawFigures(design) {
+  const cell = (which, name) =>
+    element(
+      "td",
+      {},
+      name === "rows" ? number(DATA[which].rows[design]) : figure(name, DATA[which][name][design]),
+    );
+  const kinds = DATA.test ? ["held_out", "test"] : ["held_out"];
+  const heads = kinds.map((which) =>
+    element("th", { scope: "col" }, which === "test" ? "Test" : "Held out"),
+  );
+  const lines = ["coverage", "accuracy", "cost", "rows"].map((name) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, name === "rows" ? "Rows" : TITLES[name]),
+      ...kinds.map((which) => cell(which, name)),
+    ),
+  );
+  byId("figures").replaceChildren(
+    element("thead", {}, element("tr", {}, element("td"), ...heads)),
+    element("tbody", {}, ...lines),
+  );
+  byId("figures-words").textContent =
+    "Held-out rows have chosen these designs, so expect a little less on new rows. " +
+    (DATA.test
+      ? "Test rows were kept aside from the search and from the fits."
+      : "There are no test rows: nothing here says how it does on rows that the search has not seen.");
+}
+
+function drawAbout(design) {
+  const out = leftOut(design);
+  const single = typeof DATA.thresholds === "number";
+  const threshold = single
+    ? `${percent(DATA.thresholds)} sure`
+    : DATA.thresholds.map(([label, least]) => `${label}: ${percent(least)}`).join("; ");
+  const alike = DATA.tied[design] - 1;
+  const facts = [
+    [
+      single
+        ? "A row leaves with a label when a stage is"
+        : "A row leaves when a stage is this sure of a class",
+      threshold,
+    ],
+    ["Other designs with the same figures", alike ? number(alike) : "none"],
+    ["Features never bought", out.length ? out.join(", ") : "none"],
+    ...DATA.facts,
+  ];
+  byId("about").replaceChildren(
+    ...facts.flatMap(([what, how]) => [element("dt", {}, what), element("dd", {}, how)]),
+  );
+}
+
+/** The design so many places along an objective, of those within the limits; any where none is. */
+function beside(objective, by) {
+  const order = SORTED[objective];
+  const counts = (i) => !state.within.length || isWithin(i, state.limits);
+  let found = state.chosen;
+  let left = Math.abs(by);
+  for (
+    let place = order.indexOf(found) + Math.sign(by);
+    left && place >= 0 && place < N;
+    place += Math.sign(by)
+  ) {
+    if (!counts(order[place])) continue;
+    found = order[place];
+    left -= 1;
+  }
+  return found;
+}
+
+const step = (objective, by) => choose(beside(objective, by));
+
+const KEYS = {
+  ArrowRight: () => step(scatter.fields.x, 1),
+  ArrowLeft: () => step(scatter.fields.x, -1),
+  ArrowUp: () => step(scatter.fields.y, 1),
+  ArrowDown: () => step(scatter.fields.y, -1),
+  Home: () => step(scatter.fields.x, -N),
+  End: () => step(scatter.fields.x, N),
+  Escape: () => state.best !== null && choose(state.best, true),
+};
+
+function listenToScatter() {
+  const picture = byId("scatter");
+  const hint = byId("hint");
+  picture.addEventListener("click", (event) => {
+    const found = scatter.at(event);
+    if (found !== null) choose(found);
+  });
+  picture.addEventListener("pointermove", (event) => {
+    const found = event.pointerType === "touch" ? null : scatter.at(event);
+    hint.hidden = found === null;
+    picture.classList.toggle("over", found !== null);
+    if (found === null) return;
+    hint.replaceChildren(element("strong", {}, `Design ${found}`), element("br"), inShort(found));
+    const box = hint.parentElement.getBoundingClientRect();
+    const left = Math.min(event.clientX - box.left + 14, box.width - hint.offsetWidth - 8);
+    hint.style.left = `${Math.max(8, left)}px`;
+    hint.style.top = `${event.clientY - box.top + 18}px`;
+  });
+  picture.addEventListener("pointerleave", () => {
+    hint.hidden = true;
+  });
+  picture.addEventListener("keydown", (event) => {
+    if (!KEYS[event.key] || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    KEYS[event.key]();
+  });
+}
+
+function listenToAxes() {
+  const places = ["x", "y", "c"];
+  const show = () => {
+    for (const place of places) byId(`axis-${place}`).value = scatter.fields[place];
+    const { x, y, c } = scatter.fields;
+    byId("scatter").setAttribute(
+      "aria-label",
+      `${number(N)} designs: ${x} across, ${y} up, ${c} as colour, the number of stages as shape.`,
+    );
+  };
+  for (const place of places) {
+    byId(`axis-${place}`).append(
+      ...OBJECTIVES.map((name) => element("option", { value: name }, TITLES[name])),
+    );
+    byId(`axis-${place}`).addEventListener("change", (event) => {
+      scatter.swap(place, event.target.value);
+      show();
+    });
+  }
+  show();
+}
+
+async function copy() {
+  const text = byId("deploy").textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    getSelection().selectAllChildren(byId("deploy")); // some browsers keep the clipboard from files
+    document.execCommand("copy");
+  }
+  byId("copy").textContent = "Copied";
+  byId("live").textContent = `Copied: ${text}`;
+}
+
+const isDark = () => document.documentElement.dataset.theme === "dark";
+
+async function repaint(dark) {
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  byId("theme").textContent = dark ? "Light" : "Dark";
+  byId("theme").setAttribute("aria-label", `Change to ${dark ? "light" : "dark"} colours`);
+  await scatter.build();
+  await spending.build();
+}
+
+function makeRowsSwitch() {
+  if (!DATA.test) return;
+  const buttons = [
+    ["held_out", "Held-out rows"],
+    ["test", "Test rows"],
+  ].map(([which, text]) => {
+    const button = element(
+      "button",
+      { type: "button", className: "quiet", "aria-pressed": `${which === state.which}` },
+      text,
+    );
+    button.addEventListener("click", () => {
+      state.which = which;
+      for (const other of buttons) other.setAttribute("aria-pressed", `${other === button}`);
+      draw();
+    });
+    return button;
+  });
+  byId("rows-switch").append(...buttons);
+}
+
+function lead() {
+  const rows = `${number(FIGURES.rows[0])} held-out rows`;
+  const proof = DATA.proven
+    ? "An exact search has proven that there are no better ones."
+    : "Found by a search, which may have missed better ones.";
+  return N === 1
+    ? `One design, scored on ${rows}. ${proof}`
+    : `${designsOf(N)}, scored on ${rows}. None of them beats another in cost, accuracy and ` +
+        `coverage at once. ${proof}`;
+}
+
+function fit() {
+  scatter.resize();
+  spending.resize();
+  drawBands(byId("cascade"), flowOf(state.chosen, state.which));
+}
+
+byId("lead").textContent = lead();
+const scatter = new Scatter(byId("scatter"));
+const spending = new Spending(byId("spending"));
+const table = new DesignTable(choose);
+await repaint(isDark());
+
+// Listened to once there is something to draw on.
+byId("limits").append(...LIMITS.map(makeLimit));
+makeRowsSwitch();
+listenToScatter();
+listenToAxes();
+draw();
+byId("copy").addEventListener("click", copy);
+byId("show-best").addEventListener("click", () => choose(state.best, true));
+byId("reset").addEventListener("click", () => LIMITS.forEach((one) => one.reset()));
+byId("previous").addEventListener("click", () => step("cost", -1));
+byId("next").addEventListener("click", () => step("cost", 1));
+byId("theme").addEventListener("click", () => repaint(!isDark()));
+const wish = matchMedia("(prefers-color-scheme: dark)");
+wish.addEventListener("change", () => repaint(wish.matches));
+addEventListener("resize", fit);
+document.fonts.ready.then(fit);

@@ -1,0 +1,132 @@
+// The same designs as a table: a page of it at a time, in the order of any column.
+
+const PAGE = 10;
+
+class DesignTable {
+  constructor(onPick) {
+    this.onPick = onPick;
+    this.sort = { key: "number", up: true };
+    this.first = 0;
+    this.state = null;
+    const figures = (which, words) =>
+      ["coverage", "accuracy", "cost"].map((name) => ({
+        key: `${which} ${name}`,
+        title: `${words}${name}`,
+        value: (i) => DATA[which][name][i],
+        text: (i) => figure(name, DATA[which][name][i]),
+      }));
+    this.columns = [
+      { key: "number", title: "Design", value: (i) => i },
+      ...figures("held_out", ""),
+      ...(DATA.test ? figures("test", "test ") : []),
+      {
+        key: "stages",
+        title: "stages",
+        value: (i) => DATA.stages[i].length,
+        text: (i) => `${DATA.stages[i].length}`,
+      },
+      {
+        key: "tied",
+        title: "designs alike",
+        value: (i) => DATA.tied[i],
+        text: (i) => number(DATA.tied[i]),
+      },
+    ];
+    byId("only-within").addEventListener("change", () => this.turn(0));
+    byId("page-back").addEventListener("click", () => this.turn(this.first - PAGE));
+    byId("page-on").addEventListener("click", () => this.turn(this.first + PAGE));
+  }
+
+  turn(first) {
+    this.first = Math.max(0, first);
+    this.draw(this.state);
+  }
+
+  sortBy(key) {
+    this.sort = { key, up: this.sort.key === key ? !this.sort.up : true };
+    this.turn(0);
+    byId("table").querySelector(`[data-key="${key}"]`).focus();
+  }
+
+  /** All designs in the order of the column; sorted once, not at every step of a limit. */
+  order() {
+    const { key, up } = this.sort;
+    if (this.ordered?.key !== key) {
+      const { value } = this.columns.find((column) => column.key === key);
+      this.ordered = { key, numbers: [...ALL].sort((a, b) => value(a) - value(b) || a - b) };
+    }
+    return up ? this.ordered.numbers : [...this.ordered.numbers].reverse();
+  }
+
+  numbers() {
+    return byId("only-within").checked
+      ? this.order().filter((i) => isWithin(i, this.state.limits))
+      : this.order();
+  }
+
+  draw(state) {
+    this.state = state;
+    const numbers = this.numbers();
+    if (this.first >= numbers.length) this.first = 0;
+    const shown = numbers.slice(this.first, this.first + PAGE);
+    const focused = document.activeElement?.dataset?.design;
+    byId("table").replaceChildren(
+      this.head(),
+      element("tbody", {}, ...shown.map((i) => this.line(i))),
+    );
+    if (focused !== undefined) byId("table").querySelector(`[data-design="${focused}"]`)?.focus();
+    byId("page-words").textContent = numbers.length
+      ? `${number(this.first + 1)} to ${number(this.first + shown.length)} of ${number(numbers.length)}`
+      : "no design";
+    byId("page-back").disabled = this.first === 0;
+    byId("page-on").disabled = this.first + PAGE >= numbers.length;
+  }
+
+  head() {
+    const cells = this.columns.map(({ key, title }) => {
+      const sorted = key === this.sort.key;
+      const button = element(
+        "button",
+        { type: "button", "data-key": key },
+        title,
+        element("span", { "aria-hidden": "true" }, sorted ? (this.sort.up ? " ▲" : " ▼") : ""),
+      );
+      button.addEventListener("click", () => this.sortBy(key));
+      return element(
+        "th",
+        { scope: "col", ...(sorted && { "aria-sort": this.sort.up ? "ascending" : "descending" }) },
+        button,
+      );
+    });
+    return element(
+      "thead",
+      {},
+      element("tr", {}, ...cells, element("th", { scope: "col" }, "buys, stage by stage")),
+    );
+  }
+
+  line(i) {
+    const button = element(
+      "button",
+      {
+        type: "button",
+        "data-design": `${i}`,
+        "aria-pressed": `${i === this.state.chosen}`,
+        "aria-label": `Show design ${i}`,
+      },
+      `${i}`,
+    );
+    button.addEventListener("click", () => this.onPick(i));
+    const cells = this.columns.slice(1).map(({ text }) => element("td", {}, text(i)));
+    const line = element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, button),
+      ...cells,
+      element("td", { className: "arrows" }, arrows(i)),
+    );
+    line.classList.toggle("chosen", i === this.state.chosen);
+    line.classList.toggle("outside", !isWithin(i, this.state.limits));
+    return line;
+  }
+}

@@ -1,0 +1,132 @@
+// What there is to show, and how numbers and names are put into words.
+
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const N = DATA.stages.length;
+const OBJECTIVES = ["cost", "accuracy", "coverage"];
+const TITLES = { cost: "Cost", accuracy: "Accuracy", coverage: "Coverage" };
+const FIGURES = DATA.held_out;
+
+const ALL = Array.from({ length: N }, (_, i) => i);
+const SORTED = Object.fromEntries(
+  OBJECTIVES.map((name) => [
+    name,
+    [...ALL].sort((a, b) => FIGURES[name][a] - FIGURES[name][b] || a - b),
+  ]),
+);
+
+/** The lowest and the highest value of an objective. */
+const extremes = (name) => [FIGURES[name][SORTED[name][0]], FIGURES[name][SORTED[name].at(-1)]];
+
+const byId = (id) => document.getElementById(id);
+
+/** An element with properties and children; text is text, whatever stands in it. */
+function element(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name.includes("-") || name === "role" || name === "for") made.setAttribute(name, value);
+    else made[name] = value;
+  }
+  made.append(...children);
+  return made;
+}
+
+/** A share of rows; what is nearly all or nearly nothing is not called all or nothing. */
+function percent(share, digits = 1) {
+  const least = 10 ** -digits;
+  if (share > 0 && 100 * share < least / 2) return `< ${least} %`;
+  if (share < 1 && 100 - 100 * share < least / 2) return `> ${(100 - least).toFixed(digits)} %`;
+  return `${(100 * share).toFixed(digits)} %`;
+}
+
+/** A cost or a count with six digits at most, thousands apart. */
+const number = (value) =>
+  Number(Number(value).toPrecision(6)).toLocaleString("en-GB", { maximumFractionDigits: 6 });
+
+/** Mean costs all have as many decimals as tell them apart, whatever the currency. */
+const DECIMALS = Math.min(9, Math.max(0, 3 - Math.floor(Math.log10(extremes("cost")[1] || 1))));
+const meanCost = (value) =>
+  value.toLocaleString("en-GB", {
+    minimumFractionDigits: DECIMALS,
+    maximumFractionDigits: DECIMALS,
+  });
+
+const figure = (objective, value) => (objective === "cost" ? meanCost(value) : percent(value));
+
+const rowsOf = (count) => `${number(count)} ${count === 1 ? "row" : "rows"}`;
+
+const designsOf = (count) => `${number(count)} ${count === 1 ? "design" : "designs"}`;
+
+const listed = (names) =>
+  names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+
+/** The stages of a design, as in "age, pulse → scan". */
+const arrows = (design) =>
+  DATA.stages[design].map((stage) => stage.map((f) => DATA.features[f]).join(", ")).join(" → ");
+
+/** Features that no stage of a design buys. */
+function leftOut(design) {
+  const bought = new Set(DATA.stages[design].flat());
+  return DATA.features.filter((_, feature) => !bought.has(feature));
+}
+
+/**
+ * Rows on their way through the stages of a design: `which` is "held_out" or "test".
+ * The file holds who leaves where; who gets there, and is rejected, follows.
+ */
+function flowOf(design, which) {
+  const figures = DATA[which];
+  const paid = DATA.paid[design];
+  let reached = figures.rows[design];
+  const stages = DATA.stages[design].map((features, stage) => {
+    const found = {
+      features,
+      cost: paid[stage] - (stage ? paid[stage - 1] : 0),
+      costSoFar: paid[stage],
+      reached,
+      left: figures.left[design][stage],
+      right: figures.right[design][stage],
+    };
+    reached = Math.max(0, reached - found.left);
+    return found;
+  });
+  return { stages, rows: figures.rows[design], rejected: reached };
+}
+
+/** Every cost that a row can have, and how many rows have it. */
+function spendingOf(flow) {
+  const rows = new Map();
+  for (const stage of flow.stages)
+    rows.set(stage.costSoFar, (rows.get(stage.costSoFar) || 0) + stage.left);
+  const last = flow.stages.at(-1).costSoFar;
+  rows.set(last, rows.get(last) + flow.rejected);
+  return [...rows].map(([cost, count]) => ({ cost, rows: count, share: count / (flow.rows || 1) }));
+}
+
+/** How a cost compares with that of everything. */
+function thanEverything(cost) {
+  const saved = 1 - cost / DATA.total;
+  if (Math.abs(saved) < 0.005) return "as much as buying everything";
+  return `${percent(Math.abs(saved), 0)} ${saved > 0 ? "less" : "more"} than buying everything`;
+}
+
+/** What a design does, in a sentence or two. */
+function inWords(design, which) {
+  const flow = flowOf(design, which);
+  const left = flow.rows - flow.rejected;
+  const right = flow.stages.reduce((sum, stage) => sum + stage.right, 0);
+  const rows = which === "test" ? "test rows" : "held-out rows";
+  return (
+    `Of ${number(flow.rows)} ${rows}, ${number(left)} get a label: ${number(right)} of them the right one, ` +
+    `${number(left - right)} a wrong one. ${flow.rejected ? number(flow.rejected) : "None"} ` +
+    `${flow.rejected === 1 ? "is" : "are"} rejected. A row costs ${meanCost(DATA[which].cost[design])} on average, ` +
+    `${thanEverything(DATA[which].cost[design])} (${number(DATA.total)}).`
+  );
+}
+
+/** The three objectives of a design on one line. */
+const inShort = (design) =>
+  OBJECTIVES.map((name) => `${name} ${figure(name, FIGURES[name][design])}`).join(", ");
+
+/** A colour of the style sheet as it is now, light or dark. */
+const colour = (name) =>
+  getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

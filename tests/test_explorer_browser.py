@@ -1,0 +1,230 @@
+"""The explorer's page in a real browser, without network."""
+
+import browser as chromium
+import numpy as np
+import pandas as pd
+import pytest
+
+from emsco import EMSCOClassifier, FeatureCosts, ParetoFront
+from emsco.scoring import Scores
+
+pytest.importorskip("selenium", reason="pages are tested with Selenium: pip install 'emsco[test]'")
+if chromium.find() is None:
+    pytest.skip("no Chromium with its driver; see tools/browser.py", allow_module_level=True)
+
+from selenium.webdriver import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+NASTY = "</script><script>document.title = 'taken over'</script><b onclick=1>"
+FIND_ANOTHER = """
+const picture = document.getElementById("scatter"), box = picture.getBoundingClientRect();
+const shown = document.getElementById("design-heading").textContent;
+for (let y = 60; y < box.height; y += 6) for (let x = 40; x < box.width; x += 6) {
+  const at = {clientX: box.left + x, clientY: box.top + y};
+  picture.dispatchEvent(new PointerEvent("pointermove", at));
+  const hint = document.getElementById("hint");
+  const name = hint.hidden ? shown : hint.querySelector("strong").textContent;
+  if (name !== shown) return [x - box.width / 2, y - box.height / 2, name];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def front(small_problem):
+    X, y = small_problem
+    table = pd.DataFrame(X, columns=["age", "pulse", "blood pressure", NASTY, "scan", "biopsy"])
+    costs = FeatureCosts.resolve([1, 2, 5, 10, 40, 100], list(table))
+    model = EMSCOClassifier(costs=costs, max_stages=3, min_confidence=0.8, random_state=0)
+    return model.fit(table, y).front_.with_tests(table[:50], y[:50])
+
+
+@pytest.fixture(scope="module")
+def page(front, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "front.html"
+    front.to_html(path, deploy="emsco choose 'my run' {number}", deployed=1)
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    opened = chromium.open_browser(tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.quit()
+
+
+@pytest.fixture
+def see(driver, page):
+    """Open a page on a screen of some width, in light or dark, and wait until it is drawn."""
+
+    def look(width=1280, colours="light", page=page):
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        wish = {"features": [{"name": "prefers-color-scheme", "value": colours}]}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", wish)
+        driver.get(page)
+        wait(driver, lambda: text_of(driver, "deploy"))
+        return driver
+
+    yield look
+    assert [entry["message"] for entry in driver.get_log("browser")] == []
+
+
+def wait(driver, condition):
+    return WebDriverWait(driver, 10, 0.05).until(lambda _: condition())
+
+
+def text_of(driver, name):
+    return driver.find_element(By.ID, name).get_attribute("textContent")
+
+
+def design_shown(driver):
+    return int(text_of(driver, "design-heading").removeprefix("Design "))
+
+
+def set_limit(driver, name, value):
+    box = driver.find_element(By.ID, f"box-{name}")
+    box.send_keys(Keys.CONTROL, "a")
+    box.send_keys(str(value))
+    draw = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))"
+    driver.execute_async_script(draw)
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_the_page_opens_on_any_screen_without_scrolling_sideways(see, front, width, colours):
+    driver = see(width, colours)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    assert f"{len(front)} designs" in text_of(driver, "lead")
+    assert design_shown(driver) == 1
+    assert driver.find_elements(By.CSS_SELECTOR, "#scatter canvas, #spending canvas, .bands")
+
+
+def test_a_front_of_one_free_design_with_many_stages_is_a_page_too(see, tmp_path):
+    names = [f"feature {i}" for i in range(9)]
+    costs = FeatureCosts.from_array([0] * 8 + [1], names)
+    exits = np.array([[30, 0, 0, 0, 0, 0, 0, 0, 0]])
+    scores = Scores(30, exits, exits, np.array([0]))
+    front = ParetoFront.of(np.arange(9, dtype=np.int16)[None], scores, costs, {"a": 0.9, "b": 0.5})
+    front.to_html(tmp_path / "one.html")
+    driver = see(page=(tmp_path / "one.html").as_uri())
+    assert "30 of 30 rows leave" in text_of(driver, "cascade")
+    assert "No row is rejected" in text_of(driver, "cascade")
+    assert "There are no test rows" in text_of(driver, "figures-words")
+    assert "a: 90.0 %; b: 50.0 %" in text_of(driver, "about")
+
+
+def test_names_are_text_whatever_stands_in_them(see):
+    driver = see()
+    assert driver.title == "Designs to choose from"
+    assert NASTY in text_of(driver, "cascade") + text_of(driver, "about")
+
+
+def test_a_dragged_limit_leaves_what_the_front_selects(see, front):
+    driver = see()
+    slider = driver.find_element(By.ID, "limit-cost")
+    width = slider.size["width"]
+    grab = ActionChains(driver).move_to_element_with_offset(slider, width / 2 - 8, 0)
+    grab.click_and_hold().move_by_offset(-width // 2, 0).release().perform()
+    wait(driver, lambda: "All" not in text_of(driver, "count"))
+    most = float(slider.get_attribute("value"))
+    within = front.within(max_cost=most)
+    assert text_of(driver, "count").startswith(f"{len(within)} of {len(front)} designs")
+    best = front.points.index(front.select(max_cost=most))
+    assert f"design {best}" in text_of(driver, "best")
+    assert design_shown(driver) == best
+
+
+def test_limits_that_leave_nothing_say_so(see, front):
+    driver = see()
+    set_limit(driver, "accuracy", 100)
+    set_limit(driver, "cost", min(point.cost for point in front) / 2)
+    assert "No design is left" in text_of(driver, "best")
+    driver.find_element(By.ID, "reset").click()
+    wait(driver, lambda: f"All {len(front)} designs" in text_of(driver, "count"))
+
+
+def test_a_click_on_a_mark_shows_its_cascade(see):
+    driver = see()
+    before = text_of(driver, "cascade")
+    x, y, name = driver.execute_script(FIND_ANOTHER)
+    picture = driver.find_element(By.ID, "scatter")
+    ActionChains(driver).move_to_element_with_offset(picture, int(x), int(y)).click().perform()
+    assert text_of(driver, "design-heading") == name
+    assert text_of(driver, "cascade") != before
+
+
+def test_arrow_keys_walk_through_designs_and_are_announced(see, front):
+    driver = see()
+    driver.find_element(By.ID, "scatter").send_keys(Keys.HOME)
+    cheapest = min(range(len(front)), key=lambda i: front[i].cost)
+    assert design_shown(driver) == cheapest
+    driver.find_element(By.ID, "scatter").send_keys(Keys.ARROW_RIGHT)
+    second = sorted(range(len(front)), key=lambda i: front[i].cost)[1]
+    assert design_shown(driver) == second
+    wait(driver, lambda: f"Design {second} is shown" in text_of(driver, "live"))
+
+
+def test_the_cascade_has_the_facts_of_the_flow(see, front):
+    driver = see()
+    for i in range(min(4, len(front))):
+        driver.find_element(By.CSS_SELECTOR, f'#table [data-design="{i}"]').click()
+        flow, shown = front.flow(i), text_of(driver, "cascade")
+        for stage in flow.stages:
+            if stage.reached:
+                assert f"{stage.left} of {stage.reached} row" in shown
+            if stage.left:
+                assert f"{100 * stage.accuracy:.1f} % right" in shown
+        assert f"{flow.rejected} rows are rejected" in shown or flow.rejected < 2
+        for cost, rows in flow.cost_histogram():
+            assert f"{rows} row{'' if rows == 1 else 's'} cost {cost:g}" in text_of(
+                driver, "spending-words"
+            )
+
+
+def test_test_rows_are_shown_apart(see, front):
+    driver = see()
+    assert "Of 40 held-out rows" in text_of(driver, "in-words")
+    driver.find_element(By.XPATH, "//button[text()='Test rows']").click()
+    assert "Of 50 test rows" in text_of(driver, "in-words")
+    assert f"{100 * front.tests[1].accuracy:.1f} %" in text_of(driver, "figures")
+
+
+def test_the_button_copies_the_command_that_deploys_the_design(see, page):
+    driver = see()
+    grant = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    driver.execute_cdp_cmd("Browser.grantPermissions", grant)
+    driver.find_element(By.ID, "copy").click()
+    wait(driver, lambda: text_of(driver, "copy") == "Copied")
+    read = "navigator.clipboard.readText().then(arguments[0])"
+    assert driver.execute_async_script(read) == "emsco choose 'my run' 1"
+
+
+def test_objectives_change_places_on_the_axes(see):
+    driver = see()
+    Select(driver.find_element(By.ID, "axis-x")).select_by_value("coverage")
+    shown = [driver.find_element(By.ID, f"axis-{a}").get_attribute("value") for a in "xyc"]
+    assert shown == ["coverage", "accuracy", "cost"]
+    assert "coverage across" in driver.find_element(By.ID, "scatter").get_attribute("aria-label")
+
+
+def test_the_table_sorts_and_hides_what_is_outside_the_limits(see, front):
+    driver = see()
+    driver.find_element(By.CSS_SELECTOR, '[data-key="held_out cost"]').click()
+    cheapest = min(range(len(front)), key=lambda i: front[i].cost)
+    first = driver.find_element(By.CSS_SELECTOR, "#table tbody button")
+    assert first.text == str(cheapest)
+    set_limit(driver, "cost", front[cheapest].cost + 1e-9)
+    driver.find_element(By.ID, "only-within").click()
+    within = front.within(max_cost=front[cheapest].cost)
+    assert len(driver.find_elements(By.CSS_SELECTOR, "#table tbody tr")) == len(within)
+
+
+def test_colours_change_when_asked_to(see):
+    driver = see()
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    light = driver.execute_script(ground)
+    driver.find_element(By.ID, "theme").click()
+    assert driver.execute_script(ground) != light
+    assert text_of(driver, "theme") == "Light"

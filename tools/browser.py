@@ -1,0 +1,90 @@
+"""A browser for the tests of pages: headless Chromium, driven by Selenium.
+
+python tools/browser.py         install it where that can be done without asking; else say how
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
+PACKAGES = ("chromium", "chromium-driver")
+NAMES = (("chromium", "chromium-browser", "google-chrome"), ("chromedriver",))
+SWITCHES = (
+    "--headless=new",
+    "--no-sandbox",  # Chromium refuses root without it; the only pages opened are our own
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--host-resolver-rules=MAP * ~NOTFOUND",  # no network
+)
+
+
+def find() -> tuple[str, str] | None:
+    """Where the browser and its driver are, if both are there."""
+    browser, driver = (next(filter(None, map(shutil.which, names)), None) for names in NAMES)
+    return (browser, driver) if browser and driver else None
+
+
+def install() -> bool:
+    """Install both, as root on Debian and its kin; False where that cannot be done or fails."""
+    apt = shutil.which("apt-get")
+    if apt is None or os.geteuid() != 0 or not Path("/etc/debian_version").exists():
+        return False
+    wanted = [apt, "install", "-y", "-qq", "--no-install-recommends", *PACKAGES]
+    if _quietly(wanted):
+        return True
+    return _quietly([apt, "update", "-qq"]) and _quietly(wanted)
+
+
+def _quietly(command: list[str]) -> bool:
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    nowhere = subprocess.DEVNULL
+    done = subprocess.run(
+        command, env=environment, stdout=nowhere, stderr=nowhere, timeout=240, check=False
+    )
+    return done.returncode == 0
+
+
+def open_browser(folder: Path) -> Chrome:
+    """A browser without network whose profile is in `folder`; quit() ends it."""
+    from selenium.webdriver import Chrome, ChromeOptions
+    from selenium.webdriver.chrome.service import Service
+
+    found = find()
+    if found is None:
+        raise FileNotFoundError("no Chromium with its driver; see tools/browser.py")
+    options = ChromeOptions()
+    options.binary_location = found[0]
+    for switch in (*SWITCHES, f"--user-data-dir={folder}"):
+        options.add_argument(switch)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return Chrome(options=options, service=Service(found[1]))
+
+
+def main() -> int:
+    """Install where it can be done; never a failure, as tests skip what they cannot do."""
+    if find() is None:
+        print("installing", *PACKAGES, flush=True)
+        try:
+            installed = install()
+        except (OSError, subprocess.SubprocessError):
+            installed = False
+        if not installed:
+            print("pages are not tested: install", " and ".join(PACKAGES), "to have them tested")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
