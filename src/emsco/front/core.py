@@ -440,7 +440,7 @@ class ParetoFront(Sequence[ParetoPoint]):
             proven=self.proven,
             title=title,
             deploy=deploy,
-            deployed=None if deployed is None else self._position(deployed),
+            deployed=None if deployed is None else self.position(deployed),
             facts=tuple((facts or {}).items()),
         )
         page = page_of(explored)
