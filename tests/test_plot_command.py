@@ -1,6 +1,7 @@
 """`emsco plot`, and the figures of `emsco reproduce` that take no time."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,6 +75,21 @@ def test_convergence_of_a_run_is_that_of_its_search(run):
     best = record.best_coverage[-1], record.best_accuracy[-1], record.best_cost[-1]
     fittest = run.front[0]
     assert best == (fittest.coverage, fittest.accuracy, fittest.cost)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("generation,seconds\n0,1\n", "must have a column 'best_coverage'"),
+        ("", "must have a value for every generation, got shapes"),
+    ],
+)
+def test_a_history_that_is_damaged_is_refused(run, tmp_path, text, sentence):
+    path = run.folder / "history.csv"
+    head = path.read_text().splitlines()[0]
+    (tmp_path / "history.csv").write_text(text or head + "\n")
+    with pytest.raises(DataError, match=sentence):
+        _ = replace(run, folder=tmp_path).convergence
 
 
 def test_labels_that_the_run_does_not_know_are_refused(run, tmp_path):

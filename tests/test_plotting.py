@@ -272,7 +272,7 @@ def test_convergence_draws_its_columns():
 def test_a_history_that_lacks_something_is_refused():
     with pytest.raises(DataError, match="a history must have the column 'seconds', got"):
         Convergence.of({name: HISTORY[name] for name in list(HISTORY)[:-1]})
-    with pytest.raises(DataError, match="must have a value a generation, got shapes"):
+    with pytest.raises(DataError, match="must have a value for every generation, got shapes"):
         Convergence.of(HISTORY | {"seconds": [1]})
 
 

@@ -6,7 +6,7 @@ import platform
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ from emsco.parameters import check_number
 from emsco.plotting.convergence import Convergence
 from emsco.progress import JobProgress
 from emsco.rows import check_finite, table_rows
-from emsco.tables import column_names, joined, read_chunks, read_labelled, write_table
+from emsco.tables import joined, read_chunks, read_labelled, write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -224,9 +224,9 @@ class Run:
     @property
     def convergence(self) -> Convergence:
         """How the search went, from its file."""
-        names = column_names(path := self.folder / _HISTORY)
-        rows = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
-        return Convergence.of(dict(zip(names, rows.T, strict=True)))
+        path, names = self.folder / _HISTORY, tuple(field.name for field in fields(Convergence))
+        chunks = [table_rows(chunk.table, names, str(path)) for chunk in read_chunks(path, names)]
+        return Convergence.of(dict(zip(names, np.concatenate(chunks).T, strict=True)))
 
     def labelled(self, path: PathLike) -> tuple[pa.Table, AnyArray]:
         """Rows of another file with the columns of this run, and their labels."""

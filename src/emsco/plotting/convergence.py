@@ -64,7 +64,7 @@ class Convergence:
         shapes = {getattr(self, field.name).shape for field in fields(self)}
         if len(shapes) > 1 or shapes == {(0,)}:
             raise DataError(
-                f"columns of a history must have a value a generation, got shapes {shapes}."
+                f"columns of a history must have a value for every generation, got shapes {shapes}."
             )
 
     @classmethod
