@@ -11,6 +11,7 @@ const SHAPES = [
   "M0,-1L0.28,-0.35L1,-0.3L0.45,0.15L0.62,0.85L0,0.45L-0.62,0.85L-0.45,0.15L-1,-0.3L-0.28,-0.35Z",
 ];
 const SHADES = 48; // more than the eye tells apart in marks of this size
+const FADED = 0.16;
 const NEAR = 30; // pixels, about the width of a fingertip
 
 /** How a number of stages is called beside its shape. */
@@ -18,23 +19,6 @@ const stageName = (kind) => (kind < SHAPES.length ? `${kind}` : `${SHAPES.length
 
 /** Which shape a design has, from 1. */
 const kindOf = (design) => Math.min(DATA.stages[design].length, SHAPES.length);
-
-/** A mark, drawn once: ten thousand copies of small pictures are put on a canvas in a few milliseconds. */
-function drawMark(kind, fill, size) {
-  const sharp = (N > 2000 ? 1 : 2) * Math.ceil(devicePixelRatio || 1); // many are not looked at so closely
-  const canvas = element("canvas", { width: size * sharp, height: size * sharp });
-  const context = canvas.getContext("2d");
-  context.scale((size * sharp) / 2.3, (size * sharp) / 2.3);
-  context.translate(1.15, 1.15);
-  const path = new Path2D(SHAPES[kind - 1]);
-  context.fillStyle = fill;
-  context.fill(path);
-  context.strokeStyle = colour("ink");
-  context.globalAlpha = 0.8;
-  context.lineWidth = 1.4 / size;
-  context.stroke(path);
-  return canvas;
-}
 
 /** A colour for each shade of the ramp. */
 function shades(ramp) {
@@ -50,6 +34,87 @@ function shades(ramp) {
     { length: SHADES },
     (_, i) => `rgb(${data[4 * i]} ${data[4 * i + 1]} ${data[4 * i + 2]})`,
   );
+}
+
+/**
+ * All marks on one canvas, pixel by pixel: a library's ten thousand calls a frame would make a dragged
+ * limit stutter. Each kind and shade is drawn once and then copied; edges are mixed with the ground.
+ */
+class Marks {
+  constructor(size) {
+    this.size = size;
+    this.ratio = Math.ceil(devicePixelRatio || 1);
+    this.side = size * this.ratio;
+    this.canvas = element("canvas");
+    this.colours = shades(colour("ramp").split(" "));
+    this.stamps = new Map();
+  }
+
+  /** Where each design is, in pixels of a plot; x and y say where its values are. */
+  place(width, height, x, y) {
+    this.canvas.width = Math.max(this.side, Math.round(width * this.ratio));
+    this.canvas.height = Math.max(this.side, Math.round(height * this.ratio));
+    this.context = this.canvas.getContext("2d");
+    this.image = this.context.createImageData(this.canvas.width, this.canvas.height);
+    this.pixels = new Uint32Array(this.image.data.buffer);
+    [this.x, this.y] = [x, y];
+    const start = (middle, room) =>
+      Math.min(room - this.side, Math.max(0, Math.round(middle * this.ratio - this.side / 2)));
+    this.left = Int32Array.from(ALL, (i) => start(x(i), this.canvas.width));
+    this.top = Int32Array.from(ALL, (i) => start(y(i), this.canvas.height));
+  }
+
+  /** Designs outside the limits first, faded, so that they cover none of the others. */
+  paint(limits, shadeOf) {
+    this.pixels.fill(0);
+    const inside = ALL.map((i) => isWithin(i, limits));
+    for (const now of [false, true]) {
+      for (let i = N - 1; i >= 0; i -= 1) if (inside[i] === now) this.put(i, shadeOf(i), now);
+    }
+    this.context.putImageData(this.image, 0, 0);
+  }
+
+  put(i, shade, bright) {
+    const { side, pixels, left, top } = this;
+    const { width } = this.canvas;
+    const stamp = this.stamp(kindOf(i), shade, bright);
+    for (let row = 0, from = 0, to = top[i] * width + left[i]; row < side; row += 1, to += width) {
+      for (let column = 0; column < side; column += 1, from += 1) {
+        if (stamp[from]) pixels[to + column] = stamp[from];
+      }
+    }
+  }
+
+  stamp(kind, shade, bright) {
+    const key = (kind * SHADES + shade) * 2 + bright;
+    if (!this.stamps.has(key)) this.stamps.set(key, this.makeStamp(kind, this.colours[shade], bright));
+    return this.stamps.get(key);
+  }
+
+  /** Pixels of a mark, 0 where the ground shows. */
+  makeStamp(kind, fill, bright) {
+    const { side } = this;
+    const mark = element("canvas", { width: side, height: side });
+    const context = mark.getContext("2d", { willReadFrequently: true });
+    context.scale(side / 2.3, side / 2.3);
+    context.translate(1.15, 1.15);
+    context.globalAlpha = bright ? 1 : FADED;
+    const path = new Path2D(SHAPES[kind - 1]);
+    context.fillStyle = fill;
+    context.fill(path);
+    context.strokeStyle = colour("ink");
+    context.lineWidth = 1.4 / this.size;
+    context.globalAlpha *= 0.8;
+    context.stroke(path);
+    const covered = context.getImageData(0, 0, side, side).data;
+    context.globalCompositeOperation = "destination-over";
+    context.globalAlpha = 1;
+    context.fillStyle = colour("card");
+    context.fillRect(-2, -2, 4, 4);
+    const mixed = new Uint32Array(context.getImageData(0, 0, side, side).data.buffer);
+    const least = 40 * (bright ? 1 : FADED);
+    return mixed.map((pixel, at) => (covered[4 * at + 3] > least ? pixel : 0));
+  }
 }
 
 /** The look that both pictures share, from the style sheet. */
@@ -149,10 +214,16 @@ class Picture {
   }
 
   resize() {
+    if (this.refit()) this.view.run();
+  }
+
+  /** Take the room that there is now; whether it has changed. */
+  refit() {
     const room = this.room();
-    if (room.width === this.size.width && room.height === this.size.height) return;
+    if (room.width === this.size.width && room.height === this.size.height) return false;
     this.size = room;
-    this.view.width(room.width).height(room.height).resize().run();
+    this.view.width(room.width).height(room.height).resize();
+    return true;
   }
 }
 
@@ -173,6 +244,7 @@ class Scatter extends Picture {
       stageNames: kinds.map(stageName),
       stageShapes: kinds.map((kind) => SHAPES[kind - 1]),
       markSize: size,
+      domains: Object.fromEntries(OBJECTIVES.map((name) => [name, extremes(name)])),
       titles: {
         cost: narrow ? "Mean cost" : "Mean cost of a row",
         accuracy: "Accuracy",
@@ -180,89 +252,65 @@ class Scatter extends Picture {
       },
     });
     spec.legends[0].gradientLength = narrow ? 110 : 160;
-    this.designs = this.marked(size);
-    spec.data[0].values = this.designs;
+    this.marks = new Marks(size);
     await this.show(spec);
-    this.setFields();
-    if (this.state) this.set(this.state);
-    this.view.run();
+    await this.layOut();
   }
 
-  /** The designs with their figures, and the mark that each has where an objective is the colour. */
-  marked(size) {
-    const colours = shades(colour("ramp").split(" "));
-    const marks = new Map();
-    const markOf = (kind, shade) => {
-      const key = kind * SHADES + shade;
-      if (!marks.has(key)) marks.set(key, drawMark(kind, colours[shade], size));
-      return marks.get(key);
-    };
-    const ranges = OBJECTIVES.map((name) => [name, ...extremes(name)]);
-    return ALL.map((i) => {
-      const design = { number: i };
-      for (const [name, low, high] of ranges) {
-        design[name] = FIGURES[name][i];
-        const shade = Math.floor((SHADES * (design[name] - low)) / (high - low || 1));
-        design[`${name} mark`] = markOf(kindOf(i), Math.min(SHADES - 1, shade));
-      }
-      return design;
-    });
-  }
-
-  setFields() {
-    this.view
-      .signal("xField", this.fields.x)
-      .signal("yField", this.fields.y)
-      .signal("colourField", this.fields.c);
+  /** Let Vega find room for axes and legends, then put the marks into what is left. */
+  async layOut() {
+    const { x, y, c } = this.fields;
+    this.view.signal("xField", x).signal("yField", y).signal("colourField", c).resize();
+    await this.view.runAsync();
+    const [across, up] = [this.view.scale("x"), this.view.scale("y")];
+    const [low, high] = extremes(c);
+    this.shades = Uint8Array.from(FIGURES[c], (value) =>
+      Math.min(SHADES - 1, Math.floor((SHADES * (value - low)) / (high - low || 1))),
+    );
+    this.marks.place(
+      this.view.signal("width"),
+      this.view.signal("height"),
+      (i) => across(FIGURES[x][i]),
+      (i) => up(FIGURES[y][i]),
+    );
+    if (this.state) this.draw(this.state);
   }
 
   /** Put an objective on an axis; whichever was there goes where that one was. */
   swap(place, objective) {
     const other = Object.keys(this.fields).find((key) => this.fields[key] === objective);
     this.fields = { ...this.fields, [other]: this.fields[place], [place]: objective };
-    this.setFields();
-    this.view.resize().run();
-  }
-
-  set(state) {
-    this.state = state;
-    const one = (number) =>
-      number === null
-        ? []
-        : [
-            {
-              number,
-              cost: FIGURES.cost[number],
-              accuracy: FIGURES.accuracy[number],
-              coverage: FIGURES.coverage[number],
-            },
-          ];
-    this.view
-      .signal("maxCost", state.limits.cost)
-      .signal("minAccuracy", state.limits.accuracy)
-      .signal("minCoverage", state.limits.coverage)
-      .data("best", one(state.best))
-      .data("chosen", one(state.chosen));
+    this.layOut();
   }
 
   draw(state) {
-    this.set(state);
-    this.view.run();
+    this.state = state;
+    this.marks.paint(state.limits, (i) => this.shades[i]);
+    const one = (number) => (number === null ? [] : [{ number, ...figuresOf(number) }]);
+    this.view
+      .signal("limits", state.limits)
+      .data("marks", [{ image: this.marks.canvas }])
+      .data("best", one(state.best))
+      .data("chosen", one(state.chosen))
+      .run();
   }
 
-  /** The design nearest to a place on the page, those within the limits first; null where none is near. */
+  resize() {
+    if (this.refit()) this.layOut();
+  }
+
+  /** The design nearest to a place on the page, rather one within the limits; null where none is near. */
   at(event) {
     const box = this.container.querySelector("canvas").getBoundingClientRect();
     const [left, top] = this.view.origin();
     const px = event.clientX - box.left - left;
     const py = event.clientY - box.top - top;
-    const [x, y] = [this.view.scale("x"), this.view.scale("y")];
     let found = null;
     let least = NEAR ** 2;
-    for (const design of this.designs) {
-      const away = (x(design[this.fields.x]) - px) ** 2 + (y(design[this.fields.y]) - py) ** 2;
-      const distance = isWithin(design.number, this.state.limits) ? away : away + NEAR ** 2 / 2;
-      if (distance < least) [found, least] = [design.number, distance];
+    for (const i of ALL) {
+      const away = (this.marks.x(i) - px) ** 2 + (this.marks.y(i) - py) ** 2;
+      const distance = isWithin(i, this.state.limits) ? away : away + NEAR ** 2 / 2;
+      if (distance < least) [found, least] = [i, distance];
     }
     return found;
   }

@@ -17,6 +17,8 @@ const SORTED = Object.fromEntries(
 /** The lowest and the highest value of an objective. */
 const extremes = (name) => [FIGURES[name][SORTED[name][0]], FIGURES[name][SORTED[name].at(-1)]];
 
+const figuresOf = (i) => Object.fromEntries(OBJECTIVES.map((name) => [name, FIGURES[name][i]]));
+
 const byId = (id) => document.getElementById(id);
 
 /** An element with properties and children; text is text, whatever stands in it. */
@@ -117,7 +119,7 @@ function inWords(design, which) {
   const rows = which === "test" ? "test rows" : "held-out rows";
   return (
     `Of ${number(flow.rows)} ${rows}, ${number(left)} get a label: ${number(right)} of them the right one, ` +
-    `${number(left - right)} a wrong one. ${flow.rejected ? number(flow.rejected) : "None"} ` +
+    `${left - right > 0 ? number(left - right) : "none"} a wrong one. ${flow.rejected ? number(flow.rejected) : "None"} ` +
     `${flow.rejected === 1 ? "is" : "are"} rejected. A row costs ${meanCost(DATA[which].cost[design])} on average, ` +
     `${thanEverything(DATA[which].cost[design])} (${number(DATA.total)}).`
   );
