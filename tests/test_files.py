@@ -773,7 +773,7 @@ class TestAnyFile:
             return
         rows = make_rows(5, len(cascade.design.names))
         assert len(cascade.decide(rows)) == 5
-        assert cascade.open().needs == cascade.design.features(0)
+        assert cascade.open().needs == cascade.stages.columns[0]
         assert repr(cascade).startswith("Cascade(")
         assert_same_cascade(saved(cascade, tmp_path), cascade)
 
