@@ -105,7 +105,7 @@ def test_ctrl_c_while_comparing_is_exit_code_130(emsco, own, tmp_path, monkeypat
     def press(*_args, **_settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("emsco.comparing.compare_methods", press)
+    monkeypatch.setattr("emsco.tasks.compare.compare_methods", press)
     result = emsco("compare", own, "--target", "ill", "--out", tmp_path / "new")
     assert result.exit_code == 130
     assert "interrupted; nothing is written" in result.stderr

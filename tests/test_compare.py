@@ -8,7 +8,6 @@ import pytest
 from contests import FirstColumns, small_set
 
 from emsco import baselines
-from emsco.comparing import compare_files, read_parts
 from emsco.errors import DataError, ParameterError
 from emsco.experiments import methods
 from emsco.experiments.drawing import draw_methods
@@ -17,6 +16,8 @@ from emsco.experiments.own_data import compare_methods
 from emsco.experiments.records import Objectives
 from emsco.experiments.searching import Parts
 from emsco.runs import FitFiles
+from emsco.tasks.compare import compare_files
+from emsco.tasks.parts import read_parts
 from emsco.terminal import methods_table
 
 METHODS = ("emsco", "cstc", "cact_lasso", "cost_ordered")

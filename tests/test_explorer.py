@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from emsco import FeatureCosts, ParameterError, ParetoFront, cli
 from emsco.errors import EMSCOError, FileError
 from emsco.explorer import page
-from emsco.exploring import explore_run
 from emsco.runs import FitFiles, fit_files
 from emsco.scoring import Scores
+from emsco.tasks.explore import explore_run
 
 LIBRARY = page._library
 NASTY = ("</script><script>alert(1)</script>", "<!--", "{{data}}", "α & \u2028 'β'\ud800")

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from emsco import cli
 from emsco.errors import DataError, EMSCOError, FileError, ParameterError
 from emsco.experiments.cost_table import cost_table, draw_cost_table
-from emsco.pictures import KINDS, RunPicture, draw_run, save_picture
 from emsco.runs import FitFiles, Run, fit_files
+from emsco.tasks.plot import KINDS, RunPicture, draw_run, save_picture
 
 NAMES = ("age", "pulse", "panel", "scan")
 

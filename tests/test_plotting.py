@@ -10,7 +10,7 @@ from looks import words_of
 from emsco import Design, FeatureCosts, ParameterError
 from emsco.errors import DataError
 from emsco.flow import Flow
-from emsco.front.pictures import cascade_picture, front_picture
+from emsco.front.records import cascade_picture, front_picture
 from emsco.plotting import (
     CascadePicture,
     Convergence,

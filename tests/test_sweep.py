@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from emsco import EMSCOClassifier, cli
-from emsco.comparing import read_parts
 from emsco.costs import FeatureCosts
 from emsco.errors import ParameterError
 from emsco.experiments import sweep as sweeping
@@ -25,6 +24,7 @@ from emsco.options import parse_range
 from emsco.runs import FitFiles
 from emsco.search.paper import PaperSettings
 from emsco.subsets.engine import LogisticEngine
+from emsco.tasks.parts import read_parts
 from emsco.terminal import sweep_table
 
 QUICK = {"generations": 3, "population_size": 12}

@@ -21,9 +21,9 @@ from emsco.cascade import Cascade, Decisions, Evaluation, StageModels
 from emsco.checkpoint import fingerprint, stored_seed
 from emsco.constraints import Blocks, Constraints
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.diagram import cascade_boxes
 from emsco.encoding import GAPS
 from emsco.errors import ParameterError
+from emsco.estimator_diagram import cascade_boxes
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.history import Generation, history_of
 from emsco.journal import Journal

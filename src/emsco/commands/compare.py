@@ -68,13 +68,13 @@ def compare(
 
         emsco compare heart.csv --target disease --costs costs.csv
     """
-    from emsco.comparing import compare_files
     from emsco.experiments.drawing import draw_methods
     from emsco.experiments.methods import EVERY
     from emsco.experiments.own_data import METHODS
     from emsco.plotting import check_matplotlib, save_figure
     from emsco.progress import JobProgress
     from emsco.runs import FitFiles
+    from emsco.tasks.compare import compare_files
 
     check_matplotlib()  # before minutes of work, not after them
     make_folder(out)

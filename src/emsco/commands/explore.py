@@ -43,8 +43,8 @@ def explore(
         emsco explore heart-run --out heart.html
     """
     from emsco.explorer import check_vega
-    from emsco.exploring import explore_run
     from emsco.runs import Run
+    from emsco.tasks.explore import explore_run
 
     check_vega()
     found = Run.open(run, trusted or ())

@@ -51,8 +51,8 @@ def plot(
 
         emsco plot heart-run --kind cascade --out cascade.pdf --width 7
     """
-    from emsco.pictures import RunPicture, draw_run, save_picture
     from emsco.runs import Run
+    from emsco.tasks.plot import RunPicture, draw_run, save_picture
 
     picture = RunPicture(kind, point, on, data, width)
     figure = draw_run(Run.open(run, trusted or ()), picture)

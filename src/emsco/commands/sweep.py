@@ -94,7 +94,7 @@ def sweep(
     from emsco.plotting import check_matplotlib, save_figure
     from emsco.progress import JobProgress
     from emsco.runs import FitFiles
-    from emsco.sweeping import sweep_files
+    from emsco.tasks.sweep import sweep_files
 
     check_matplotlib()  # before minutes of work, not after them
     thresholds = parse_range("--min-confidence", min_confidence)

@@ -20,10 +20,10 @@ from emsco.explorer import Explored, ExploredDesign, page_of
 from emsco.files import PathLike, read_document, write_document, write_text
 from emsco.flow import Flow
 from emsco.frames import Columns, to_pandas, to_polars, to_pyarrow
-from emsco.front.pictures import cascade_picture, front_picture
+from emsco.front.notebook import front_html
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import check_preference
-from emsco.front.showing import front_html
+from emsco.front.records import cascade_picture, front_picture
 from emsco.parameters import check_whole
 from emsco.pareto import TiedDesigns, balanced_length, knee_of
 from emsco.plotting.cascade import draw_cascade

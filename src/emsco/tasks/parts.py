@@ -1,8 +1,6 @@
-"""Comparisons of methods on files."""
+"""Rows of files to fit on, to choose on and to test on."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -10,25 +8,19 @@ from sklearn.model_selection import train_test_split
 from emsco._typing import AnyArray, FloatArray, IntArray
 from emsco.cascade import check_weights
 from emsco.errors import DataError, ParameterError
-from emsco.experiments.own_data import OwnComparison, compare_methods
 from emsco.experiments.searching import Parts
 from emsco.runs import FitFiles
 from emsco.tables import joined
 
-__all__ = ["compare_files", "read_parts"]
+__all__ = ["read_parts"]
 
 
-def compare_files(files: FitFiles, *, seed: int = 0, **settings: Any) -> OwnComparison:
-    """Compare all methods on files; see `compare_methods` about the settings.
+def read_parts(files: FitFiles, seed: int = 0) -> Parts:
+    """Rows of files, and which of them to fit on, to choose on and to test on.
 
     Rows that have no files of their own are split off at random, class by class: a quarter of all
     to test on, a third of the others to choose on.
     """
-    return compare_methods(read_parts(files, seed), seed=seed, **settings)
-
-
-def read_parts(files: FitFiles, seed: int = 0) -> Parts:
-    """Rows of files, and which of them to fit on, to choose on and to test on."""
     if files.train is not None and files.test is None:
         raise ParameterError("--test must be given beside --train and --val, got none.")
     read = files.read(held_out=0.5)

@@ -1,0 +1,1 @@
+"""What commands do, without a terminal: files and runs in, results out. A module for each."""
