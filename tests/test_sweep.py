@@ -190,7 +190,7 @@ def test_an_exact_search_is_run_once_at_each_threshold(parts):
     assert sweep.search == "exact"
     assert [run.run for run in sweep.runs] == [0, 0, 0]
     assert sweep.lines("fittest")[0].test.deviation is None
-    assert "one run at each threshold" in sweep.to_markdown()
+    assert "1 run at each threshold" in sweep.to_markdown()
 
 
 def test_more_than_two_classes_are_swept_from_above_a_third():

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from emsco.flow import Flow
-from emsco.notebook import listed
 from emsco.thresholds import MinConfidence, in_words
+from emsco.words import listed
 
 __all__ = ["CascadeBoxes", "StageBox", "cascade_boxes"]
 

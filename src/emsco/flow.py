@@ -8,7 +8,8 @@ from typing import Any, Protocol, Self
 
 from emsco.costs import FeatureCosts
 from emsco.design import Design
-from emsco.notebook import fragment, listed, table
+from emsco.notebook import fragment, table
+from emsco.words import counted, in_short, listed
 
 __all__ = ["Flow", "FlowStage"]
 
@@ -134,7 +135,7 @@ class Flow:
     @property
     def coverage(self) -> float:
         """Share of rows that get a label."""
-        return self.accepted / (self.n_rows or 1)
+        return self.share(self.accepted)
 
     @property
     def accuracy(self) -> float:
@@ -183,8 +184,5 @@ class Flow:
         share = f"{self.share(self.rejected):.1%}"
         lines.append(("rejected", "", "", paid, rejected, rejected, share, ""))
         headings = ("", "buys", "cost", "cost so far", "reach it", "leave", "of all", "right")
-        title = (
-            f"Flow of {self.n_rows:,.10g} rows: coverage {self.coverage:.1%}, "
-            f"accuracy {self.accuracy:.1%}, cost {self.cost:.6g}"
-        )
+        title = f"Flow of {counted(self.n_rows, 'row')}: {in_short(self)}"
         return fragment(title, table(headings, lines, ("", "buys")))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Dot", "boxes", "fragment", "listed", "note", "scatter", "table"]
+__all__ = ["Dot", "boxes", "fragment", "note", "scatter", "table"]
 
 _STYLE = """
 .emsco-repr{font-size:13px;line-height:1.4;margin:4px 0}
@@ -79,18 +79,6 @@ def boxes(steps: Sequence[tuple[str, Sequence[str]]]) -> str:
         shown.append(f'<div class="emsco-box"><strong>{escape(title)}</strong>{inside}</div>')
     arrow = '<span class="emsco-arrow" aria-hidden="true">→</span>'
     return f'<div class="emsco-boxes">{arrow.join(shown)}</div>'
-
-
-def listed(names: Sequence[str], most: int) -> str:
-    """The first few of many names, each in full, and how many more there are.
-
-    Examples
-    --------
-    >>> listed(["age", "pulse", "scan"], most=2)
-    'age, pulse and 1 more'
-    """
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
 def scatter(dots: Sequence[Dot], x: str, y: str, shade: str) -> str:

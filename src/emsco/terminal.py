@@ -16,6 +16,7 @@ from emsco.flow import Flow
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.runs import DecisionCounts
 from emsco.thresholds import in_words
+from emsco.words import counted, in_short, listed, objective_words
 
 __all__ = [
     "cascade_drawing",
@@ -24,6 +25,7 @@ __all__ = [
     "front_table",
     "methods_table",
     "sweep_table",
+    "than_everything",
 ]
 
 _BAR = 12
@@ -74,17 +76,13 @@ def front_table(
         table.add_row(
             "▶" if point is chosen else "",
             str(i),
-            *_figures(point),
+            *objective_words(point),
             str(point.n_tied),
-            *(_figures(front.tests[i]) if front.tests else ()),
+            *(objective_words(front.tests[i]) if front.tests else ()),
             *([Text(first)] if room >= _LEAST_ROOM else []),
             style="bold" if point is chosen else "",
         )
     return table
-
-
-def _figures(result: ParetoPoint | Evaluation) -> tuple[str, str, str]:
-    return f"{result.coverage:.1%}", f"{result.accuracy:.1%}", f"{result.cost:.4g}"
 
 
 def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
@@ -92,7 +90,7 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
     n_rows = max(counts.n_rows, 1)
     saved = 1 - counts.cost / counts.cost_of_everything if counts.cost_of_everything else 0.0
     table = Table(
-        title=f"{counts.n_rows:,} rows: {counts.n_accepted / n_rows:.1%} with a label",
+        title=f"{counted(counts.n_rows, 'row')}: {counts.n_accepted / n_rows:.1%} with a label",
         caption=f"Mean cost {counts.cost / n_rows:.4g}, {than_everything(saved)}.",
         title_justify="left",
         caption_justify="left",
@@ -134,19 +132,18 @@ def cascade_drawing(
         branch = drawing.add(
             Text(f"stage {stage.number}, cost so far {stage.cost_so_far:g}", "bold")
         )
-        priced = [f"{name} ({front.costs.cost_of([name]):g})" for name in stage.features]
-        branch.add(Text(f"buys {', '.join(priced)}: cost {stage.cost:g}"))
+        buys = ", ".join(front.costs.labels(stage.features))
+        branch.add(Text(f"buys {buys}: cost {stage.cost:g}"))
         for rows, one in flows.items():
             sure = "" if rows == "held out" or test is None else _sureness(test, j)
             branch.add(Text(f"{rows:<8} {_leaving(one, j)}{sure}"))
     branch = drawing.add(Text(f"rejected, cost {flow.stages[-1].cost_so_far:g}", "bold"))
     for rows, one in flows.items():
         share = one.share(one.rejected)
-        branch.add(Text(f"{rows:<8} {_bar(share)} {share:6.1%}: {one.rejected:,.10g} rows"))
+        branch.add(Text(f"{rows:<8} {_bar(share)} {share:6.1%}: {counted(one.rejected, 'row')}"))
     branch = drawing.add(Text(f"altogether; everything costs {front.costs.total:g}", "bold"))
     for rows, one in flows.items():
-        figures = f"coverage {one.coverage:.1%}, accuracy {one.accuracy:.1%}, cost {one.cost:.4g}"
-        branch.add(Text(f"{rows:<8} {one.n_rows:,.10g} rows: {figures}"))
+        branch.add(Text(f"{rows:<8} {counted(one.n_rows, 'row')}: {in_short(one)}"))
     if point.design.left_out:
         drawing.add(Text(f"never bought: {', '.join(point.design.left_out)}"))
     return drawing
@@ -172,11 +169,10 @@ def _bar(share: float) -> str:
 
 def _fitting(names: tuple[str, ...], room: int) -> str:
     """As many whole names as there is room for, and how many more there are."""
-    for n_shown in range(len(names), 0, -1):
-        rest = f" and {len(names) - n_shown} more" if n_shown < len(names) else ""
-        if len(text := ", ".join(names[:n_shown]) + rest) <= room:
+    for most in range(len(names), 0, -1):
+        if len(text := listed(names, most)) <= room:
             return text
-    return f"{len(names)} feature{'s' if len(names) > 1 else ''}"
+    return counted(len(names), "feature")
 
 
 def comparison_table(cascade: Evaluation, everything: Evaluation) -> Table:
@@ -185,9 +181,7 @@ def comparison_table(cascade: Evaluation, everything: Evaluation) -> Table:
     for heading in ("", "coverage", "accuracy", "mean cost"):
         table.add_column(heading, justify="left" if not heading else "right")
     for name, result in (("this cascade", cascade), ("buying everything", everything)):
-        table.add_row(
-            name, f"{result.coverage:.1%}", f"{result.accuracy:.1%}", f"{result.cost:.4g}"
-        )
+        table.add_row(name, *objective_words(result))
     return table
 
 
@@ -198,12 +192,12 @@ def methods_table(result: OwnComparison) -> Table:
     for heading in ("", "accuracy", "coverage", "mean cost", "seconds"):
         table.add_column(heading, justify="left" if not heading else "right")
     for name, outcome in result.deployed.items():
-        test = outcome.test
+        coverage, accuracy, cost = objective_words(outcome.test)
         table.add_row(
             label_of(name),
-            f"{test.accuracy:.1%}",
-            f"{test.coverage:.1%}",
-            f"{test.cost:.4g}",
+            accuracy,
+            coverage,
+            cost,
             f"{result.results[name].seconds:.1f}",
         )
     return table
@@ -213,9 +207,8 @@ def sweep_table(sweep: ThresholdSweep, rule: str) -> Table:
     """What a rule deploys at each threshold, on validation and on test rows."""
     (_, n_val, n_test), lines = sweep.n_rows, sweep.lines(rule)
     n_runs = max(line.n_runs for line in lines)
-    how = f"{sweep.search}, {n_runs} {'run' if n_runs == 1 else 'runs'} each"
     table = Table(
-        title=f"The {rule} design at each threshold: {how}",
+        title=f"The {rule} design at each threshold: {sweep.search}, {counted(n_runs, 'run')} each",
         caption=f"val: {n_val:,} rows that chose it; test: {n_test:,} others. Accuracy and "
         f"coverage in %, ± deviation over runs. Buying everything costs {sweep.costs.total:g}.",
         title_justify="left",

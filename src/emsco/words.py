@@ -1,10 +1,20 @@
-"""Values and lists as they stand in messages: on one line, and cut where they are long."""
+"""Values, counts and lists as messages, tables and pictures have them; long ones are cut."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
-__all__ = ["brief", "first_line", "shorten", "some"]
+__all__ = [
+    "brief",
+    "counted",
+    "first_line",
+    "in_short",
+    "listed",
+    "objective_words",
+    "shorten",
+    "some",
+]
 
 
 def shorten(text: str, width: int) -> str:
@@ -30,13 +40,57 @@ def first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
+def counted(number: float, noun: str) -> str:
+    """How many of something there are.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(12345, "row")
+    ('1 row', '12,345 rows')
+    """
+    return f"{number:,.10g} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """The first few of many names, each in full, and how many more there are.
+
+    Examples
+    --------
+    >>> listed(["age", "pulse", "scan"], most=2)
+    'age, pulse and 1 more'
+    """
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
 def some(names: Sequence[object], most: int = 5) -> str:
-    """The first few of many names, and how many more there are.
+    """The same of values as they are written in Python, for messages.
 
     Examples
     --------
     >>> some(["a", "b", "c"], most=2)
     "'a', 'b' and 1 more"
     """
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+    return listed([repr(name) for name in names], most)
+
+
+class _Scored(Protocol):
+    """Whatever has the three objectives."""
+
+    @property
+    def coverage(self) -> float: ...
+    @property
+    def accuracy(self) -> float: ...
+    @property
+    def cost(self) -> float: ...
+
+
+def objective_words(found: _Scored) -> tuple[str, str, str]:
+    """Coverage, accuracy and mean cost, as tables and sentences show them."""
+    return f"{found.coverage:.1%}", f"{found.accuracy:.1%}", f"{found.cost:.4g}"
+
+
+def in_short(found: _Scored) -> str:
+    """The same on one line."""
+    coverage, accuracy, cost = objective_words(found)
+    return f"coverage {coverage}, accuracy {accuracy}, cost {cost}"

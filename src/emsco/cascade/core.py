@@ -23,12 +23,12 @@ from emsco.encoding import Encoding
 from emsco.errors import DataError
 from emsco.files import PathLike, read_document, write_document
 from emsco.frames import shell_of
-from emsco.notebook import boxes, fragment, listed, note
+from emsco.notebook import boxes, fragment, note
 from emsco.reliability import Reliability, reliability_of
 from emsco.risk import RiskCoverage, risk_coverage_of, spread_thresholds
 from emsco.threads import by_parts
 from emsco.thresholds import MinConfidence, in_words
-from emsco.words import brief
+from emsco.words import brief, listed
 
 __all__ = ["Cascade"]
 
@@ -338,9 +338,9 @@ class Cascade:
         """Stages from left to right: what each buys, what that costs, who leaves; for notebooks."""
         steps, before = [], 0.0
         for j, (bought, paid) in enumerate(zip(self.design.buys, self.stages.costs, strict=True)):
-            priced = [f"{name} ({self.costs.cost_of([name]):g})" for name in bought]
             cost = f"cost {paid - before:g}, so far {paid:g}"
-            steps.append((f"stage {j + 1}", [f"buys {listed(priced, _MOST_NAMES)}", cost]))
+            buys = f"buys {listed(self.costs.labels(bought), _MOST_NAMES)}"
+            steps.append((f"stage {j + 1}", [buys, cost]))
             before = paid
         steps.append(("rejected", ["rows that no stage is sure of", f"cost {before:g}"]))
         never = self.design.left_out

@@ -13,7 +13,8 @@ from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.files import Fields
 from emsco.flow import Flow
 from emsco.frames import Columns, like, to_pandas, to_polars, to_pyarrow
-from emsco.notebook import fragment, listed, note, table
+from emsco.notebook import fragment, note, table
+from emsco.words import counted, in_short, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +114,7 @@ class Decisions:
     def _repr_html_(self) -> str:
         """How many left where, and the first rows, for notebooks."""
         n_rows, mean = len(self) or 1, self.cost.mean() if len(self) else 0.0
-        title = f"Decisions on {len(self):,} rows: mean cost {mean:.6g}"
+        title = f"Decisions on {counted(len(self), 'row')}: mean cost {mean:.6g}"
         places = [
             (f"stage {j}", self.accepted & (self.stage == j))
             for j in np.unique(self.stage[self.accepted]).tolist()
@@ -129,7 +130,7 @@ class Decisions:
             title,
             table(("left at", "rows", "share"), counts, ("left at",)),
             f"<div>{table(tuple(shown), rows, ('id', 'label', 'reason'))}"
-            f"{note(f'{more:,} more rows; to_frame() has all.') if more else ''}</div>",
+            f"{note(f'{more:,} more; to_frame() has all.') if more else ''}</div>",
         )
 
     def to_pandas(self) -> pd.DataFrame:
@@ -289,10 +290,7 @@ class Evaluation:
                 )
             )
         headings = ("", "buys", "cost so far", "reach it", "leave", "of all", "right", "confidence")
-        title = (
-            f"Evaluation on {self.n_rows:,.10g} rows: coverage {self.coverage:.1%}, "
-            f"accuracy {self.accuracy:.1%}, cost {self.cost:.6g}"
-        )
+        title = f"Evaluation on {counted(self.n_rows, 'row')}: {in_short(self)}"
         return fragment(title, table(headings, lines, ("", "buys")))
 
     def __repr__(self) -> str:

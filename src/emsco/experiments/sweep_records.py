@@ -16,6 +16,7 @@ from emsco.files import Fields
 from emsco.frames import Columns, to_pandas
 from emsco.parameters import check_choice
 from emsco.search.paper import PaperSettings
+from emsco.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -256,7 +257,7 @@ def _markdown(sweep: ThresholdSweep) -> Iterator[str]:
     yield f"# Thresholds on {sweep.name} (seed {sweep.seed})"
     yield ""
     yield (
-        f"Search: {sweep.search}, {'one run' if most == 1 else f'{most} runs'} at each threshold, "
+        f"Search: {sweep.search}, {counted(most, 'run')} at each threshold, "
         f"at most {sweep.settings.max_stages} stages. Fitted on {n_train:,} rows, chosen on "
         f"{n_val:,} validation rows, tested on {n_test:,}. Buying everything costs "
         f"{sweep.costs.total:g}. ± is the standard deviation over runs."

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from emsco.cascade import Evaluation
 from emsco.front.point import ParetoPoint
-from emsco.notebook import Dot, fragment, listed, note, scatter, table
+from emsco.notebook import Dot, fragment, note, scatter, table
+from emsco.words import counted, in_short, listed, objective_words
 
 __all__ = ["front_html"]
 
@@ -21,8 +22,8 @@ def front_html(
     lines = [
         (
             str(i),
-            *_figures(point),
-            *(_figures(tests[i]) if tests else ()),
+            *objective_words(point),
+            *(objective_words(tests[i]) if tests else ()),
             listed(point.design.features(0), _MOST_NAMES),
             str(point.n_stages),
         )
@@ -32,21 +33,16 @@ def front_html(
     headings = ("#", "coverage", "accuracy", "cost", *tested, "buys first", "stages")
     more = len(points) - len(lines)
     rest = note(f"{more:,} more; to_pandas() has all.") if more > 0 else ""
-    dots = [Dot(p.cost, p.accuracy, p.coverage, _says(i, p)) for i, p in enumerate(points)]
+    dots = [
+        Dot(point.cost, point.accuracy, point.coverage, f"{i}: {in_short(point)}")
+        for i, point in enumerate(points)
+    ]
     on_tests = f", tests on {tests[0].n_rows:,.10g}" if tests else ""
     proof = "; proven" if proven else ""
     return fragment(
-        f"Front of {len(points):,} designs: held-out figures on {points[0].n_rows:,.10g} rows"
+        f"Front of {counted(len(points), 'design')}: "
+        f"held-out figures on {counted(points[0].n_rows, 'row')}"
         f"{on_tests}{proof}",
         f"<div>{table(headings, lines, ('buys first',))}{rest}</div>",
         scatter(dots, "cost", "accuracy", "coverage"),
     )
-
-
-def _figures(result: ParetoPoint | Evaluation) -> tuple[str, str, str]:
-    return f"{result.coverage:.1%}", f"{result.accuracy:.1%}", f"{result.cost:.4g}"
-
-
-def _says(i: int, point: ParetoPoint) -> str:
-    coverage, accuracy, cost = _figures(point)
-    return f"{i}: cost {cost}, accuracy {accuracy}, coverage {coverage}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from emsco.flow import Flow, FlowStage
 from emsco.plotting.canvas import Canvas
 from emsco.plotting.figures import COLUMN, LINE, check_width, text_size, wrap_items
+from emsco.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,11 +62,11 @@ class CascadePicture:
 
     def start(self) -> str:
         """How many rows come in."""
-        return f"{_many(self.flow.n_rows, self.rows)}"
+        return counted(self.flow.n_rows, f"{self.rows} row".strip())
 
     def leaving(self, stage: FlowStage) -> list[str]:
         """What becomes of the rows that leave at a stage."""
-        lines = [f"{_many(stage.left)} labelled ({self._share(stage.left)})"]
+        lines = [f"{counted(stage.left, 'row')} labelled ({self._share(stage.left)})"]
         if stage.left:
             lines.append(f"{stage.accuracy:.1%} of them right")
         return [*lines, f"cost {stage.cost_so_far:.6g} each"]
@@ -74,7 +75,7 @@ class CascadePicture:
         """What becomes of the others."""
         paid = self.flow.stages[-1].cost_so_far
         share = self._share(self.flow.rejected)
-        return [f"{_many(self.flow.rejected)} rejected ({share})", f"cost {paid:.6g} each"]
+        return [f"{counted(self.flow.rejected, 'row')} rejected ({share})", f"cost {paid:.6g} each"]
 
     def summary(self) -> list[str]:
         """The three objectives."""
@@ -86,12 +87,7 @@ class CascadePicture:
         ]
 
     def _share(self, rows: float) -> str:
-        return f"{rows / (self.flow.n_rows or 1):.1%}"
-
-
-def _many(rows: float, which: str = "") -> str:
-    word = "row" if rows == 1 else "rows"
-    return f"{rows:,.10g} {which} {word}" if which else f"{rows:,.10g} {word}"
+        return f"{self.flow.share(rows):.1%}"
 
 
 def draw_cascade(picture: CascadePicture, width: float = COLUMN) -> Figure:
@@ -137,8 +133,8 @@ def _draw_below(picture: CascadePicture, width: float) -> Figure:
         rest = stage.reached - stage.left
         y = _drop(canvas, picture, spine, middle, gate / 2 + 0.16, rest, arrow=False)
         canvas.diamond(spine, middle, *_DIAMOND, "sure?")
-        more = "go on" if stage is not stages[-1] else "never sure"
-        canvas.text(spine + 0.28, y - 0.1, f"{_many(rest)} {more}", 6.5, va="center", color="0.35")
+        more = f"{counted(rest, 'row')} {'go on' if stage is not stages[-1] else 'never sure'}"
+        canvas.text(spine + 0.28, y - 0.1, more, 6.5, va="center", color="0.35")
     y = _drop(canvas, picture, spine, y, 0.08, picture.flow.rejected)
     canvas.box(_MARGIN, y, inner, _lines_height(len(ending)) + 0.12, **_REJECT)
     canvas.text(_MARGIN + 0.08, y + 0.05, ending, _SIZE)
@@ -276,8 +272,7 @@ def _draw_legend(canvas: Canvas, lines: list[str], y: float) -> None:
 
 
 def _thick(rows: float, picture: CascadePicture) -> float:
-    share = rows / (picture.flow.n_rows or 1)
-    return max(_FULL * share, _THIN) if rows > 0 else 0.0
+    return max(_FULL * picture.flow.share(rows), _THIN) if rows > 0 else 0.0
 
 
 def _lines_height(n_lines: int, size: float = _SIZE) -> float:

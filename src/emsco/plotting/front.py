@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from emsco._typing import FloatArray, IntArray
 from emsco.parameters import check_choice
 from emsco.plotting.figures import COLUMN, DARK, MARKERS, check_width, new_figure, soften
+from emsco.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,7 +51,7 @@ class FrontSeries:
     @property
     def title(self) -> str:
         """How many rows of which kind."""
-        return f"{self.n_rows:,.10g} {self.name} rows"
+        return counted(self.n_rows, f"{self.name} row")
 
     @classmethod
     def of(cls, name: str, n_rows: float, points: Sequence[Any]) -> Self:
@@ -244,7 +245,7 @@ def _keys(picture: FrontPicture) -> list[Any]:
 
     grey: dict[str, Any] = {"color": "0.45", "markeredgecolor": DARK, "markeredgewidth": 0.4}
     keys = [
-        key(_marker(k), f"{k} stage{'s' if k > 1 else ''}", markersize=4.5, **grey)
+        key(_marker(k), counted(k, "stage"), markersize=4.5, **grey)
         for k in np.unique(picture.n_stages)
     ]
     for one in picture.series if len(picture.series) > 1 else ():
