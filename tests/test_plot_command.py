@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 from emsco import cli
 from emsco.errors import DataError, EMSCOError, FileError, ParameterError
 from emsco.experiments.cost_table import cost_table, draw_cost_table
+from emsco.plotting import write_figure
 from emsco.runs import FitFiles, Run, fit_files
-from emsco.tasks.plot import KINDS, RunPicture, draw_run, save_picture
+from emsco.tasks.plot import KINDS, RunPicture, draw_run
 
 NAMES = ("age", "pulse", "panel", "scan")
 
@@ -111,9 +112,9 @@ def test_rows_are_asked_for_where_they_are_needed_and_nowhere_else():
 def test_a_file_that_cannot_be_written_is_refused(run, tmp_path):
     figure = draw_run(run, RunPicture())
     with pytest.raises(ParameterError, match=r"--out must be a file that ends in \.png, \.svg, "):
-        save_picture(figure, tmp_path / "front.gif")
+        write_figure(figure, tmp_path / "front.gif")
     with pytest.raises(FileError, match=r"--out must be a file, got .* \(No such file"):
-        save_picture(figure, tmp_path / "nowhere" / "front.png")
+        write_figure(figure, tmp_path / "nowhere" / "front.png")
 
 
 def test_without_matplotlib_the_sentence_says_what_to_install(run, monkeypatch):

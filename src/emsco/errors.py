@@ -19,6 +19,7 @@ __all__ = [
     "MemoryLimitError",
     "NoSuchDesign",
     "ParameterError",
+    "not_installed",
 ]
 
 
@@ -52,3 +53,8 @@ class ParameterError(EMSCOError, ValueError):
 
 class NoSuchDesign(EMSCOError, LookupError):  # noqa: N818 - the name users were promised
     """No point of a front is within the limits asked for."""
+
+
+def not_installed(package: str, install: str | None = None) -> EMSCOError:
+    """The error to raise where an optional package is missing, and how to get it."""
+    return EMSCOError(f"{package} must be installed for this: pip install {install or package}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from emsco.errors import DataError, EMSCOError
+from emsco.errors import DataError, not_installed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +105,7 @@ def _build(columns: Columns, backend: Literal["pandas", "polars"]) -> Any:
     try:
         return nw.from_dict(plain, backend=backend).to_native()
     except ModuleNotFoundError:
-        raise EMSCOError(f"{backend} must be installed for this: pip install {backend}") from None
+        raise not_installed(backend) from None
 
 
 def _plain(column: Any) -> Any:

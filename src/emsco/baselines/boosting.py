@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from emsco._typing import BoolArray, FloatArray, LabelArray
 from emsco.baselines.base import CostedClassifier
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.errors import EMSCOError
+from emsco.errors import not_installed
 from emsco.parameters import check_choice, check_number, check_whole
 
 __all__ = ["CostAwareBoosting"]
@@ -175,5 +175,5 @@ def _lightgbm() -> Any:
     try:
         import lightgbm
     except ImportError:
-        raise EMSCOError("lightgbm must be installed for this: pip install lightgbm") from None
+        raise not_installed("lightgbm") from None
     return lightgbm

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from emsco.calibration import Calibrator
-from emsco.errors import EMSCOError, FileError, ParameterError
+from emsco.errors import FileError, ParameterError, not_installed
 from emsco.files import Fields
 from emsco.rows import LARGEST
 from emsco.subsets.fitted import StageEstimator
@@ -187,7 +187,7 @@ def _skops() -> Any:
     try:
         import skops.io
     except ModuleNotFoundError:
-        raise EMSCOError("skops must be installed for this: pip install skops") from None
+        raise not_installed("skops") from None
     return skops.io
 
 

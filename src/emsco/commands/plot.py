@@ -51,12 +51,13 @@ def plot(
 
         emsco plot heart-run --kind cascade --out cascade.pdf --width 7
     """
+    from emsco.plotting import write_figure
     from emsco.runs import Run
-    from emsco.tasks.plot import RunPicture, draw_run, save_picture
+    from emsco.tasks.plot import RunPicture, draw_run
 
     picture = RunPicture(kind, point, on, data, width)
     figure = draw_run(Run.open(run, trusted or ()), picture)
-    path = save_picture(figure, out or Path(f"{kind}.svg"))
+    path = write_figure(figure, out or Path(f"{kind}.svg"))
     if as_json:
         print_json({"run": str(run), "kind": kind, "out": str(path)})
     else:

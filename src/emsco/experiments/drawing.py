@@ -12,19 +12,16 @@ from emsco.experiments.global_optima import GlobalOptima
 from emsco.experiments.methods import CONTESTANTS
 from emsco.experiments.own_data import OwnComparison, label_of
 from emsco.experiments.tuning import PARAMETERS, Tuning
-from emsco.plotting import new_figure
+from emsco.plotting.figures import COLOURS, MARKERS, STYLES, add_scale, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["draw_comparison", "draw_global_optima", "draw_methods", "draw_tuning"]
 
-_STYLES: dict[str, dict[str, Any]] = {
-    "paper": {"color": "#d55e00", "linestyle": "--"},
-    "evolution": {"color": "#0072b2", "linestyle": "-"},
-}
-_MARKERS = "osD^v<>PXhpd*8"
-_COVERAGE: dict[str, Any] = {"cmap": "viridis", "vmin": 0.5, "vmax": 1.0}
+_STYLES = {"evolution": STYLES[0], "paper": STYLES[1]}
+_ENDS = (0.5, 1.0)
+_COVERAGE: dict[str, Any] = {"cmap": COLOURS, "vmin": _ENDS[0], "vmax": _ENDS[1]}
 
 
 def draw_global_optima(result: GlobalOptima) -> Figure:
@@ -63,7 +60,7 @@ def draw_comparison(result: Comparison) -> Figure:
     figure = new_figure(3.1 * len(names) + 1.2, 4.0)
     figure.set_layout_engine("constrained")
     panels = figure.subplots(1, len(names), squeeze=False)[0]
-    markers = dict(zip(CONTESTANTS, _MARKERS, strict=False))
+    markers = dict(zip(CONTESTANTS, MARKERS, strict=True))
     for name, panel in zip(names, panels, strict=True):
         for contestant in result.contestants(name):
             standing = result.standings[name, contestant]
@@ -97,7 +94,7 @@ def draw_methods(result: OwnComparison) -> Figure:
     figure = new_figure(6.4, 4.8)
     figure.set_layout_engine("constrained")
     panel = figure.subplots()
-    for name, marker in zip(result.results, _MARKERS, strict=False):
+    for name, marker in zip(result.results, MARKERS, strict=False):
         found = result.results[name]
         tests = [attempt.test for attempt in found.curve]
         if not found.outcomes:
@@ -137,14 +134,7 @@ def draw_tuning(result: Tuning) -> Figure:
 
 def _finish(figure: Figure, panels: Sequence[Any], columns: int) -> None:
     """A scale for coverage at the right, and names of markers below."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
-    scale = Normalize(_COVERAGE["vmin"], _COVERAGE["vmax"])
-    colours = ScalarMappable(scale, _COVERAGE["cmap"])
-    bar = figure.colorbar(colours, ax=panels, extend="min", shrink=0.9)
-    bar.set_label("coverage", fontsize=8)
-    bar.ax.tick_params(labelsize=7)
+    add_scale(figure, panels, "coverage", _ENDS, extend="min", shrink=0.9)
     handles, labels = panels[0].get_legend_handles_labels()
     place = "outside lower center"
     figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize=7)

@@ -12,7 +12,7 @@ import numpy as np
 from emsco._typing import FloatArray, StageArray
 from emsco.design import DesignSpace, stage_counts
 from emsco.parameters import check_whole
-from emsco.plotting.figures import COLUMN, DARK, STYLES, check_width, new_figure, soften
+from emsco.plotting.figures import COLUMN, DARK, MARKERS, STYLES, check_width, new_figure, soften
 from emsco.search.operators import growth_probability, mutate
 
 if TYPE_CHECKING:
@@ -201,11 +201,11 @@ def draw_mutation(result: MutationFigure, width: float = COLUMN) -> Figure:
     figure = new_figure(width, 0.3 + 0.72 * min(width, 7.0))
     figure.set_layout_engine("constrained")
     panel = figure.subplots()
-    for curve, style, marker in zip(result.curves, STYLES, "os^", strict=False):
+    look: dict[str, Any] = {"markersize": 3.5, "color": DARK, "markerfacecolor": "white"}
+    for curve, style, marker in zip(result.curves, STYLES, MARKERS, strict=False):
         label = f"$|Q| = {curve.n_stages}$"
         panel.plot(result.biases, curve.formula, linewidth=1.5, label=label, **style)
         margins = [result.margin(share) for share in curve.simulated.tolist()]
-        look: dict[str, Any] = {"markersize": 3.5, "color": DARK, "markerfacecolor": "white"}
         panel.errorbar(
             result.checked, curve.simulated, margins, fmt=marker, linewidth=0.8, zorder=4, **look
         )

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from emsco.errors import ParameterError
 from emsco.experiments.sweep_records import PARTS, Spread, SweepLine, ThresholdSweep
-from emsco.plotting.figures import new_figure
+from emsco.plotting.figures import COLOURS, add_scale, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["draw_sweep"]
 
-_COVERAGE: dict[str, Any] = {"cmap": "viridis", "vmin": 0.0, "vmax": 1.0}
-_NAMES = {"validation": "validation rows", "test": "test rows"}
+_ENDS = (0.0, 1.0)
+_COVERAGE: dict[str, Any] = {"cmap": COLOURS, "vmin": _ENDS[0], "vmax": _ENDS[1]}
 
 
 def draw_sweep(sweep: ThresholdSweep) -> Figure:
@@ -39,12 +39,12 @@ def draw_sweep(sweep: ThresholdSweep) -> Figure:
             for one in shown:
                 _draw_mean(panel, one, getattr(one, part))
             panel.margins(0.14, 0.1)
-            panel.set_title(f"{rule} design, {_NAMES[part]}", fontsize=9)
+            panel.set_title(f"{rule} design, {part} rows", fontsize=9)
             panel.tick_params(labelsize=7)
         line[0].set_ylabel("accuracy of the labels given", fontsize=8)
     for panel in panels[-1]:
         panel.set_xlabel("mean cost of a row", fontsize=8)
-    _add_scale(figure, panels)
+    add_scale(figure, panels, "coverage", _ENDS, shrink=0.9)
     return figure
 
 
@@ -78,13 +78,3 @@ def _draw_mean(panel: Any, line: SweepLine, spread: Spread) -> None:
         horizontalalignment="right",
         fontsize=7,
     )
-
-
-def _add_scale(figure: Figure, panels: Any) -> None:
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
-    scale = Normalize(_COVERAGE["vmin"], _COVERAGE["vmax"])
-    bar = figure.colorbar(ScalarMappable(scale, _COVERAGE["cmap"]), ax=panels, shrink=0.9)
-    bar.set_label("coverage: share of rows with a label", fontsize=8)
-    bar.ax.tick_params(labelsize=7)

@@ -17,7 +17,7 @@ from emsco.experiments.global_optima import SETS
 from emsco.kernels import load as load_kernels
 from emsco.parameters import check_choice, check_whole
 from emsco.pareto import front_mask
-from emsco.plotting.figures import COLUMN, check_width, new_figure, soften
+from emsco.plotting.figures import COLOURS, COLUMN, add_scale, check_width, new_figure, soften
 from emsco.scoring import Evaluator, Scores
 from emsco.search.landscape import Landscape
 from emsco.subsets.bank import logistic_bank
@@ -267,27 +267,22 @@ def draw_trade_offs(result: TradeOffs, width: float = COLUMN) -> Figure:
     Yellow is dear, as in the paper. Rings mark pairs on the exact front.
     """
     check_width(width)
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
     beside = width >= _SIDE_BY_SIDE
     figure = new_figure(width, 0.42 * width if beside else 1.6 * width)
     figure.set_layout_engine("constrained")
     place: dict[str, Any] = {"width_ratios": (4, 5)} if beside else {"height_ratios": (5, 4)}
     parts: Any = figure.subfigures(*((1, 2) if beside else (2, 1)), **place)
     one, other = parts
-    scale = Normalize(0, float(result.tally.lowest.max()))
-    _draw_surface(one, result.tally, scale)
     panel = other.subplots()
+    ends = 0.0, float(result.tally.lowest.max())
+    scale = add_scale(other, panel, "lowest mean cost of a row", ends).norm
+    _draw_surface(one, result.tally, scale)
     _draw_pairs(panel, result.tally, scale, 1.0 if beside else width / COLUMN)
-    bar = other.colorbar(ScalarMappable(scale, "viridis"), ax=panel, pad=0.02)
-    bar.set_label("lowest mean cost of a row", fontsize=8)
-    bar.ax.tick_params(labelsize=7)
     return figure
 
 
 def _draw_pairs(panel: Any, tally: Tally, scale: Any, magnified: float) -> None:
-    look: dict[str, Any] = {"cmap": "viridis", "norm": scale, "linewidths": 0, "marker": "s"}
+    look: dict[str, Any] = {"cmap": COLOURS, "norm": scale, "linewidths": 0, "marker": "s"}
     size = 5 * magnified**2
     panel.scatter(tally.coverage, tally.accuracy, c=tally.lowest, s=size, **look)
     ring: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 0.6}
@@ -306,7 +301,7 @@ def _draw_surface(figure: Any, tally: Tally, scale: Any) -> None:
     coverage, accuracy, cost = smooth_costs(tally)
     with rc_context({"grid.color": "0.9", "grid.linewidth": 0.5}):
         panel: Any = figure.add_subplot(projection="3d")
-    look: dict[str, Any] = {"cmap": "viridis", "norm": scale, "linewidth": 0.15, "edgecolor": "0.3"}
+    look: dict[str, Any] = {"cmap": COLOURS, "norm": scale, "linewidth": 0.15, "edgecolor": "0.3"}
     panel.plot_surface(coverage, accuracy, cost, rcount=_CELLS, ccount=_CELLS, **look)
     panel.set_box_aspect((1, 1, 0.8), zoom=0.88)
     for axis, name in (("x", "coverage"), ("y", "accuracy"), ("z", "lowest mean cost")):

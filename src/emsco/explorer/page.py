@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from emsco.errors import EMSCOError
+from emsco.errors import not_installed
 from emsco.explorer.records import Explored
 
 __all__ = ["check_vega", "page_of"]
@@ -46,9 +46,7 @@ def check_vega() -> None:
     try:
         import vl_convert  # noqa: F401
     except ImportError:
-        raise EMSCOError(
-            "the page must have vl-convert to draw with, got none; pip install 'emsco[explore]'."
-        ) from None
+        raise not_installed("vl-convert", "'emsco[explore]'") from None
 
 
 @cache
@@ -94,6 +92,8 @@ def _policy(*scripts: str, style: str) -> str:
             f"script-src {' '.join(map(_digest, scripts))} 'unsafe-eval'",  # Vega's expressions
             f"style-src {_digest(style)}",
             "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
         ]
     )
 

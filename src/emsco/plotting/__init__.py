@@ -7,7 +7,7 @@ front, a history or an experiment stands beside those.
 from emsco.plotting.cascade import CascadePicture, draw_cascade
 from emsco.plotting.convergence import Convergence, draw_convergence
 from emsco.plotting.costs import CostClasses, draw_cost_classes
-from emsco.plotting.figures import COLUMN, check_matplotlib, new_figure, save_figure
+from emsco.plotting.figures import COLUMN, check_matplotlib, new_figure, save_figure, write_figure
 from emsco.plotting.front import FrontPicture, FrontSeries, draw_front
 from emsco.plotting.reliability import draw_reliability, draw_risk_coverage
 
@@ -27,4 +27,5 @@ __all__ = [
     "draw_risk_coverage",
     "new_figure",
     "save_figure",
+    "write_figure",
 ]

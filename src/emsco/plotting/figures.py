@@ -7,19 +7,22 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from emsco.errors import EMSCOError
+from emsco.errors import FileError, ParameterError, not_installed
 from emsco.files import PathLike
 from emsco.parameters import check_number
 
 if TYPE_CHECKING:
+    from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
 
 __all__ = [
+    "COLOURS",
     "COLUMN",
     "DARK",
     "LINE",
     "MARKERS",
     "STYLES",
+    "add_scale",
     "check_matplotlib",
     "check_width",
     "new_figure",
@@ -27,14 +30,17 @@ __all__ = [
     "soften",
     "text_size",
     "wrap_items",
+    "write_figure",
 ]
 
 COLUMN = 3.4  # inches: the column of a paper with two of them
 _NARROWEST, _WIDEST = 2.6, 40.0
 _DPI, _SAFE = 200.0, 1.05
+_ENDINGS = (".png", ".svg", ".pdf")
+COLOURS = "viridis"  # from dark to light, for the colour-blind, too
 DARK = "0.15"
 LINE = 1.18  # height of a line of text, as a multiple of its size
-MARKERS = "os^DvP<X>*hp"
+MARKERS = "os^DvP<X>*hpd8"
 # Dark to light by the eye's measure, and each with dashes of its own: they differ in grey too.
 STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#0b3c6f", "linestyle": "-"},
@@ -51,7 +57,7 @@ def check_matplotlib() -> None:
     try:
         import matplotlib.figure  # noqa: F401 - only to see whether it is there
     except ImportError:
-        raise EMSCOError("pictures need matplotlib: pip install 'emsco[plot]'.") from None
+        raise not_installed("matplotlib", "'emsco[plot]'") from None
 
 
 def check_width(width: float) -> float:
@@ -67,12 +73,43 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height))
 
 
+def write_figure(figure: Figure, path: PathLike) -> Path:
+    """Write the figure to a file whose ending says how: PNG, SVG or PDF."""
+    place = Path(path)
+    if place.suffix.lower() not in _ENDINGS:
+        endings = ", ".join(_ENDINGS)
+        raise ParameterError(f"--out must be a file that ends in {endings}, got {str(path)!r}.")
+    try:
+        figure.savefig(place, dpi=_DPI)
+    except OSError as error:
+        why = error.strerror or error
+        raise FileError(f"--out must be a file, got {str(path)!r} ({why}).") from None
+    return place
+
+
 def save_figure(figure: Figure, path: PathLike) -> tuple[Path, Path]:
     """Write the figure as PNG and as SVG; `path` is without an ending."""
-    png, svg = Path(path).with_suffix(".png"), Path(path).with_suffix(".svg")
-    figure.savefig(png, dpi=200)
-    figure.savefig(svg)
+    png, svg = (write_figure(figure, Path(path).with_suffix(end)) for end in (".png", ".svg"))
     return png, svg
+
+
+def add_scale(
+    figure: Any, panels: Any, label: str, ends: tuple[float, float], **look: Any
+) -> ScalarMappable:
+    """A bar beside the panels that says which colour of `COLOURS` means how much.
+
+    Returns what maps values to colours; `look` is passed on to matplotlib's `colorbar`.
+    """
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    colours = ScalarMappable(Normalize(*ends), COLOURS)
+    place = {} if "cax" in look else {"ax": panels, "pad": 0.02}
+    bar = figure.colorbar(colours, **place, **look)
+    bar.set_label(label, fontsize=8)
+    bar.ax.tick_params(labelsize=7, width=0.6, length=2.5)
+    bar.outline.set_linewidth(0.6)
+    return colours
 
 
 def soften(panel: Any, size: float = 7) -> None:

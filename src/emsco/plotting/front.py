@@ -11,7 +11,16 @@ from numpy.typing import ArrayLike
 
 from emsco._typing import FloatArray, IntArray
 from emsco.parameters import check_choice
-from emsco.plotting.figures import COLUMN, DARK, MARKERS, check_width, new_figure, soften
+from emsco.plotting.figures import (
+    COLOURS,
+    COLUMN,
+    DARK,
+    MARKERS,
+    add_scale,
+    check_width,
+    new_figure,
+    soften,
+)
 from emsco.words import counted
 
 if TYPE_CHECKING:
@@ -210,17 +219,8 @@ def _finish(
     figure: Figure, panels: Any, picture: FrontPicture, width: float, scale: Any = None
 ) -> None:
     """A scale for coverage at the right, and what the markers mean below."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-
-    colours = ScalarMappable(Normalize(*picture.coverage_range), "viridis")
-    if scale is None:
-        bar = figure.colorbar(colours, ax=panels, pad=0.02, aspect=30)
-    else:
-        bar = figure.colorbar(colours, cax=scale)
-    bar.set_label("coverage", fontsize=8)
-    bar.ax.tick_params(labelsize=7, width=0.6, length=2.5)
-    bar.outline.set_linewidth(0.6)
+    look = {"aspect": 30} if scale is None else {"cax": scale}
+    add_scale(figure, panels, "coverage", picture.coverage_range, **look)
     place = "outside lower center" if scale is None else "lower center"
     columns = _legend_columns(width)
     title = picture.series[0].title if len(picture.series) == 1 else None
@@ -268,7 +268,7 @@ def _legend_height(picture: FrontPicture, width: float) -> float:
 def _colours(coverage: FloatArray, least: float, most: float) -> Any:
     from matplotlib import colormaps
 
-    return colormaps["viridis"]((coverage - least) / (most - least))
+    return colormaps[COLOURS]((coverage - least) / (most - least))
 
 
 def _marker(n_stages: int) -> str:

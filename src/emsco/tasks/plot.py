@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from emsco._typing import AnyArray
-from emsco.errors import FileError, ParameterError
+from emsco.errors import ParameterError
 from emsco.files import PathLike
 from emsco.parameters import check_choice
 from emsco.plotting import (
@@ -25,9 +24,7 @@ from emsco.runs import Run
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["KINDS", "RunPicture", "draw_run", "save_picture"]
-
-_ENDINGS = (".png", ".svg", ".pdf")
+__all__ = ["KINDS", "RunPicture", "draw_run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +63,6 @@ def draw_run(run: Run, picture: RunPicture) -> Figure:
     """Draw a picture of a run."""
     check_matplotlib()
     return KINDS[picture.kind](run, picture)
-
-
-def save_picture(figure: Figure, path: PathLike) -> Path:
-    """Write a figure to a file whose ending says how: PNG, SVG or PDF."""
-    place = Path(path)
-    if place.suffix.lower() not in _ENDINGS:
-        endings = ", ".join(_ENDINGS)
-        raise ParameterError(f"--out must be a file that ends in {endings}, got {str(path)!r}.")
-    try:
-        figure.savefig(place, dpi=200)
-    except OSError as error:
-        why = error.strerror or error
-        raise FileError(f"--out must be a file, got {str(path)!r} ({why}).") from None
-    return place
 
 
 def _draw_front(run: Run, picture: RunPicture, kind: str) -> Figure:
