@@ -6,9 +6,12 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "INTERRUPTED",
@@ -25,9 +28,11 @@ __all__ = [
     "Trusted",
     "ValFile",
     "Weights",
+    "end",
     "interruptible",
     "make_folder",
     "print_json",
+    "write_results",
 ]
 
 INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C has ended
@@ -87,11 +92,38 @@ def print_json(values: Any) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make the folder of --out before any work, or say why it cannot be."""
-    from emsco.errors import ParameterError
+    """Make the folder of --out, or say why it cannot be, and whether pictures can be drawn.
 
+    Before minutes of work, not after them.
+    """
+    from emsco.errors import ParameterError
+    from emsco.plotting import check_matplotlib
+
+    check_matplotlib()
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = error.strerror or "it cannot be made"
         raise ParameterError(f"--out must be a folder, got {str(path)!r}: {reason}.") from None
+
+
+def write_results(
+    out: Path, name: str, figure: Figure, values: dict[str, Any], markdown: str
+) -> str:
+    """Table and picture of an experiment, into the folder of --out; returns the JSON."""
+    from emsco.plotting import save_figure
+
+    text = json.dumps(values, indent=2)
+    (out / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    (out / f"{name}.md").write_text(markdown + "\n", encoding="utf-8")
+    save_figure(figure, out / name)
+    return text
+
+
+def end(out: Path, name: str, seconds: float | None = None, complete: bool = True) -> None:
+    """Say where results are; where Ctrl-C has come before the last one, exit as shells expect."""
+    took = "" if seconds is None else f" after {seconds:.0f} s"
+    typer.echo(f"Written to {out}{took}: {name}.md, .json, .png, .svg", err=True)
+    if not complete:
+        typer.echo("emsco: interrupted; what is complete is kept.", err=True)
+        raise typer.Exit(INTERRUPTED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -20,8 +19,10 @@ from emsco.commands import (
     TrainFile,
     ValFile,
     Weights,
+    end,
     interruptible,
     make_folder,
+    write_results,
 )
 
 __all__ = ["compare"]
@@ -71,12 +72,10 @@ def compare(
     from emsco.experiments.drawing import draw_methods
     from emsco.experiments.methods import EVERY
     from emsco.experiments.own_data import METHODS
-    from emsco.plotting import check_matplotlib, save_figure
     from emsco.progress import JobProgress
     from emsco.runs import FitFiles
     from emsco.tasks.compare import compare_files
 
-    check_matplotlib()  # before minutes of work, not after them
     make_folder(out)
     files = FitFiles(target, data, train, val, test, costs, tuple(drop or ()), weights)
     with interruptible("nothing is written"), JobProgress("methods") as progress:
@@ -89,19 +88,17 @@ def compare(
             n_jobs=jobs,
             report=progress.job,
         )
-    text = json.dumps(result.to_dict(), indent=2)
-    (out / "comparison.json").write_text(text + "\n", encoding="utf-8")
-    (out / "comparison.md").write_text(result.to_markdown() + "\n", encoding="utf-8")
-    save_figure(draw_methods(result), out / "comparison")
+    figure = draw_methods(result)
+    text = write_results(out, "comparison", figure, result.to_dict(), result.to_markdown())
     if as_json:
         typer.echo(text)
-        return
-    from rich.console import Console
+    else:
+        from rich.console import Console
 
-    from emsco.terminal import methods_table
+        from emsco.terminal import methods_table
 
-    console = Console()
-    console.print(methods_table(result))
-    for line in result.summary():
-        console.print(f"- {line}", highlight=False, markup=False)
-    typer.echo(f"Written to {out}: comparison.md, .json, .png, .svg", err=True)
+        console = Console()
+        console.print(methods_table(result))
+        for line in result.summary():
+            console.print(f"- {line}", highlight=False, markup=False)
+    end(out, "comparison")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from emsco.commands import INTERRUPTED, Jobs, interruptible, make_folder
+from emsco.commands import Jobs, end, interruptible, make_folder, write_results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["reproduce"]
 
@@ -50,16 +52,13 @@ def reproduce_global(
     """
     from emsco.experiments.drawing import draw_global_optima
     from emsco.experiments.global_optima import reproduce_global as run
-    from emsco.plotting import check_matplotlib, save_figure
     from emsco.progress import JobProgress
 
-    check_matplotlib()  # before minutes of work, not after them
     make_folder(out)
     with JobProgress() as progress:
         result = run(runs=runs, seed=seed, n_jobs=jobs, report=progress.job)
-    save_figure(draw_global_optima(result), out / "global")
-    _write(out, "global", result.to_dict(), result.to_markdown(), as_json)
-    _end(out, "global", result.seconds, result.complete)
+    _write(out, "global", result, draw_global_optima(result), as_json)
+    end(out, "global", result.seconds, result.complete)
 
 
 @reproduce.command("comparison")
@@ -103,10 +102,8 @@ def reproduce_comparison(
     from emsco.experiments.comparison import reproduce_comparison as run
     from emsco.experiments.comparison_report import comparison_dict, comparison_markdown
     from emsco.experiments.drawing import draw_comparison
-    from emsco.plotting import check_matplotlib, save_figure
     from emsco.progress import JobProgress
 
-    check_matplotlib()
     make_folder(out)
     extent = QUICK if quick else Extent(splits=splits, runs=runs)
     extent = replace(
@@ -116,9 +113,10 @@ def reproduce_comparison(
     )
     with JobProgress() as progress:
         result = run(out / "results", extent, seed, jobs, progress.job)
-    save_figure(draw_comparison(result), out / "comparison")
-    _write(out, "comparison", comparison_dict(result), comparison_markdown(result), as_json)
-    _end(out, "comparison", result.seconds, result.complete)
+    figure, markdown = draw_comparison(result), comparison_markdown(result)
+    text = write_results(out, "comparison", figure, comparison_dict(result), markdown)
+    typer.echo(text if as_json else markdown)
+    end(out, "comparison", result.seconds, result.complete)
 
 
 @reproduce.command("tuning")
@@ -146,17 +144,14 @@ def reproduce_tuning(
     from emsco.experiments.published import SETS
     from emsco.experiments.tuning import Sweep
     from emsco.experiments.tuning import reproduce_tuning as run
-    from emsco.plotting import check_matplotlib, save_figure
     from emsco.progress import JobProgress
 
-    check_matplotlib()
     make_folder(out)
     sweep = Sweep(tuple(sets or SETS), splits, runs, thin=thin)
     with JobProgress() as progress:
         result = run(out / "results", sweep, seed, jobs, progress.job)
-    save_figure(draw_tuning(result), out / "tuning")
-    _write(out, "tuning", result.to_dict(), result.to_markdown(), as_json)
-    _end(out, "tuning", result.seconds, result.complete)
+    _write(out, "tuning", result, draw_tuning(result), as_json)
+    end(out, "tuning", result.seconds, result.complete)
 
 
 @reproduce.command("sweep")
@@ -180,16 +175,13 @@ def reproduce_sweep(
     """
     from emsco.experiments.sweep import reproduce_sweep as run
     from emsco.experiments.sweep_figure import draw_sweep
-    from emsco.plotting import check_matplotlib, save_figure
     from emsco.progress import JobProgress
 
-    check_matplotlib()
     make_folder(out)
     with interruptible("no run was complete"), JobProgress("runs") as progress:
         result = run(out / "results", name, runs, seed, jobs, progress.job)
-    save_figure(draw_sweep(result), out / "sweep")
-    _write(out, "sweep", result.to_dict(), result.to_markdown(), as_json)
-    _end(out, "sweep", result.seconds, result.complete)
+    _write(out, "sweep", result, draw_sweep(result), as_json)
+    end(out, "sweep", result.seconds, result.complete)
 
 
 @reproduce.command("mutation")
@@ -208,14 +200,11 @@ def reproduce_mutation(
     """
     from emsco.experiments.mutation import draw_mutation
     from emsco.experiments.mutation import reproduce_mutation as run
-    from emsco.plotting import check_matplotlib, save_figure
 
-    check_matplotlib()
     make_folder(out)
     result = run(mutants, seed)
-    save_figure(draw_mutation(result), out / "mutation")
-    _write(out, "mutation", result.to_dict(), result.to_markdown(), as_json)
-    _end(out, "mutation")
+    _write(out, "mutation", result, draw_mutation(result), as_json)
+    end(out, "mutation")
 
 
 @reproduce.command("landscape")
@@ -234,16 +223,13 @@ def reproduce_landscape(
     """
     from emsco.experiments.trade_offs import draw_trade_offs
     from emsco.experiments.trade_offs import reproduce_landscape as run
-    from emsco.plotting import check_matplotlib, save_figure
 
-    check_matplotlib()
     make_folder(out)
     typer.echo("scoring every design; a few seconds on an idle machine", err=True)
     with interruptible("nothing is written"):
         result = run(name, max_stages, seed, jobs)
-    save_figure(draw_trade_offs(result), out / "landscape")
-    _write(out, "landscape", result.to_dict(), result.to_markdown(), as_json)
-    _end(out, "landscape", result.seconds)
+    _write(out, "landscape", result, draw_trade_offs(result), as_json)
+    end(out, "landscape", result.seconds)
 
 
 @reproduce.command("costs")
@@ -254,28 +240,22 @@ def reproduce_costs(out: Out = Path("reproduce-costs"), as_json: PrintJSON = Fal
     Credit's chosen by the paper's rules. Synthetic15 has no classes.
     """
     from emsco.experiments.cost_table import cost_table, draw_cost_table
-    from emsco.plotting import check_matplotlib, save_figure
 
-    check_matplotlib()
     make_folder(out)
     result = cost_table()
-    save_figure(draw_cost_table(result), out / "costs")
-    _write(out, "costs", result.to_dict(), result.to_markdown(), as_json)
-    _end(out, "costs")
+    _write(out, "costs", result, draw_cost_table(result), as_json)
+    end(out, "costs")
 
 
-def _write(out: Path, name: str, values: dict[str, Any], markdown: str, as_json: bool) -> None:
+class _Result(Protocol):
+    """What an experiment has found."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+    def to_markdown(self) -> str: ...
+
+
+def _write(out: Path, name: str, result: _Result, figure: Figure, as_json: bool) -> None:
     """Write what was found, and print it."""
-    text = json.dumps(values, indent=2)
-    (out / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-    (out / f"{name}.md").write_text(markdown + "\n", encoding="utf-8")
+    markdown = result.to_markdown()
+    text = write_results(out, name, figure, result.to_dict(), markdown)
     typer.echo(text if as_json else markdown)
-
-
-def _end(out: Path, name: str, seconds: float | None = None, complete: bool = True) -> None:
-    """Say where it is, and whether it is all."""
-    took = "" if seconds is None else f"{seconds:.0f} s; "
-    typer.echo(f"{took}written to {out}: {name}.md, .json, .png, .svg", err=True)
-    if not complete:
-        typer.echo("emsco: interrupted; the runs that were complete are kept.", err=True)
-        raise typer.Exit(INTERRUPTED)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from emsco.commands import (
-    INTERRUPTED,
     AsJSON,
     CostsFile,
     Dropped,
@@ -21,8 +19,10 @@ from emsco.commands import (
     TrainFile,
     ValFile,
     Weights,
+    end,
     interruptible,
     make_folder,
+    write_results,
 )
 
 __all__ = ["sweep"]
@@ -91,12 +91,10 @@ def sweep(
     """
     from emsco.experiments.sweep_figure import draw_sweep
     from emsco.options import parse_range
-    from emsco.plotting import check_matplotlib, save_figure
     from emsco.progress import JobProgress
     from emsco.runs import FitFiles
     from emsco.tasks.sweep import sweep_files
 
-    check_matplotlib()  # before minutes of work, not after them
     thresholds = parse_range("--min-confidence", min_confidence)
     files = FitFiles(target, data, train, val, test, costs, tuple(drop or ()), weights)
     make_folder(out)
@@ -115,10 +113,7 @@ def sweep(
             n_jobs=jobs,
             report=progress.job,
         )
-    text = json.dumps(result.to_dict(), indent=2)
-    (out / "sweep.json").write_text(text + "\n", encoding="utf-8")
-    (out / "sweep.md").write_text(result.to_markdown() + "\n", encoding="utf-8")
-    save_figure(draw_sweep(result), out / "sweep")
+    text = write_results(out, "sweep", draw_sweep(result), result.to_dict(), result.to_markdown())
     if as_json:
         typer.echo(text)
     else:
@@ -128,7 +123,4 @@ def sweep(
 
         for rule in result.prefer:
             Console().print(sweep_table(result, rule))
-    typer.echo(f"Written to {out}: sweep.md, .json, .png, .svg", err=True)
-    if not result.complete:
-        typer.echo("emsco: interrupted; the same command goes on.", err=True)
-        raise typer.Exit(INTERRUPTED)
+    end(out, "sweep", result.seconds, result.complete)
