@@ -101,12 +101,14 @@ def test_labels_that_the_run_does_not_know_are_refused(run, tmp_path):
 
 
 def test_rows_are_asked_for_where_they_are_needed_and_nowhere_else():
-    with pytest.raises(ParameterError, match="--data must be given for --kind risk"):
+    with pytest.raises(ParameterError, match="--data must be given for --kind risk, got none"):
         RunPicture("risk")
-    with pytest.raises(ParameterError, match="--data must be left out for --kind front"):
+    with pytest.raises(ParameterError, match="--data must be left out for --kind front, got 'rows"):
         RunPicture("front", data="rows.csv")
     with pytest.raises(ParameterError, match=r"kind must be one of .*, got 'none'"):
         RunPicture("none")
+    with pytest.raises(ParameterError, match=r"on must be one of .*, got 'train'"):
+        RunPicture("costs", on="train")
 
 
 def test_a_file_that_cannot_be_written_is_refused(run, tmp_path):

@@ -12,9 +12,9 @@ from emsco.flow import Flow
 from emsco.parameters import check_whole
 from emsco.thresholds import MinConfidence
 
-__all__ = ["NUMBER", "Explored", "ExploredDesign"]
+__all__ = ["Explored", "ExploredDesign"]
 
-NUMBER = "{number}"
+_NUMBER = "{number}"
 _DIGITS = 10  # finer than any limit that a reader sets, and half as long as all of them
 
 
@@ -78,8 +78,8 @@ class Explored:
 
     def __post_init__(self) -> None:
         """Refuse what the page could not show."""
-        if NUMBER not in self.deploy:
-            raise ParameterError(f"deploy must have {NUMBER} in it, got {self.deploy!r}.")
+        if _NUMBER not in self.deploy:
+            raise ParameterError(f"deploy must have {_NUMBER} in it, got {self.deploy!r}.")
         if self.deployed is not None:
             check_whole("deployed", self.deployed, 0, len(self.designs) - 1)
 

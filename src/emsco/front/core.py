@@ -16,14 +16,14 @@ from emsco.cascade.formats import FORMAT, Shared, read_stages
 from emsco.costs import FeatureCosts
 from emsco.design import Design
 from emsco.errors import FileError, NoSuchDesign, ParameterError
-from emsco.explorer import Explored, ExploredDesign, page_of
+from emsco.explorer import Explored, page_of
 from emsco.files import PathLike, read_document, write_document, write_text
 from emsco.flow import Flow
 from emsco.frames import Columns, to_pandas, to_polars, to_pyarrow
 from emsco.front.notebook import front_html
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import check_preference
-from emsco.front.records import cascade_picture, front_picture
+from emsco.front.records import cascade_picture, explored_designs, front_picture
 from emsco.parameters import check_whole
 from emsco.pareto import TiedDesigns, balanced_length, knee_of
 from emsco.plotting.cascade import draw_cascade
@@ -433,7 +433,7 @@ class ParetoFront(Sequence[ParetoPoint]):
             The page.
         """
         explored = Explored(
-            designs=self._explored(),
+            designs=explored_designs(self),
             best_first=np.argsort(-self.balanced_scores(), kind="stable").tolist(),
             costs=self.costs,
             min_confidence=self.min_confidence,
@@ -447,20 +447,6 @@ class ParetoFront(Sequence[ParetoPoint]):
         if path is not None:
             write_text(path, page)
         return page
-
-    def _explored(self) -> list[ExploredDesign]:
-        tests = self.tests or (None,) * len(self)
-        return [
-            ExploredDesign(
-                coverage=point.coverage,
-                accuracy=point.accuracy,
-                cost=point.cost,
-                n_tied=point.n_tied,
-                flow=self.flow(i),
-                test=None if test is None else Flow.of_evaluation(test),
-            )
-            for i, (point, test) in enumerate(zip(self.points, tests, strict=True))
-        ]
 
     def _columns(self) -> Columns:
         columns: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What pictures of a front show, as the plain records that are drawn."""
+"""What pictures and pages of a front show, as the plain records that are drawn."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from emsco.cascade import Evaluation
 from emsco.errors import ParameterError
+from emsco.explorer import ExploredDesign
 from emsco.flow import Flow
 from emsco.parameters import check_choice
 from emsco.plotting.cascade import CascadePicture
@@ -17,16 +18,16 @@ from emsco.thresholds import in_words
 if TYPE_CHECKING:
     from emsco.front.core import ParetoFront
 
-__all__ = ["cascade_picture", "front_picture"]
+__all__ = ["ON", "cascade_picture", "explored_designs", "front_picture"]
 
-_ON = ("held-out", "test", "both")
+ON = ("held-out", "test", "both")
 
 
 def front_picture(
     front: ParetoFront, marked: int | None = None, on: str = "held-out"
 ) -> FrontPicture:
     """Every point on held-out rows, on test rows, or on both; one may be marked."""
-    check_choice("on", on, _ON)
+    check_choice("on", on, ON)
     series = []
     if on != "test":
         series.append(FrontSeries.of("held-out", front[0].n_rows, front.points))
@@ -39,12 +40,28 @@ def front_picture(
 
 def cascade_picture(front: ParetoFront, which: int, on: str = "held-out") -> CascadePicture:
     """The stages of a point, and held-out or test rows on their way through them."""
-    check_choice("on", on, _ON[:2])
+    check_choice("on", on, ON[:2])
     tested = on == "test"
     flow = Flow.of_evaluation(_tests(front, on)[which]) if tested else front.flow(which)
     costs = dict(zip(front.costs.names, front.costs.costs.tolist(), strict=True))
     sure = f"confidence ≥ {in_words(front.min_confidence)}"
     return CascadePicture(flow, costs, sure, on, front.costs.total)
+
+
+def explored_designs(front: ParetoFront) -> list[ExploredDesign]:
+    """Every point with its flows, held-out and test rows apart."""
+    tests = front.tests or (None,) * len(front)
+    return [
+        ExploredDesign(
+            coverage=point.coverage,
+            accuracy=point.accuracy,
+            cost=point.cost,
+            n_tied=point.n_tied,
+            flow=front.flow(i),
+            test=None if test is None else Flow.of_evaluation(test),
+        )
+        for i, (point, test) in enumerate(zip(front.points, tests, strict=True))
+    ]
 
 
 def _tests(front: ParetoFront, on: str) -> tuple[Evaluation, ...]:

@@ -8,8 +8,11 @@ from typing import Any
 
 from emsco.files import PathLike
 from emsco.runs import Run
+from emsco.words import shorten
 
 __all__ = ["explore_run"]
+
+_DIGITS = 16  # of a fingerprint, enough to tell two apart
 
 
 def explore_run(run: Run, path: PathLike | None = None, folder: PathLike | None = None) -> str:
@@ -49,7 +52,8 @@ def _facts(about: dict[str, Any]) -> dict[str, str]:
     if "target" in files:
         facts["Column with the labels"] = files["target"]
     facts["Search ended"] = about["stop_reason"]
-    for name, what in (("seed", "Seed"), ("data", "Fingerprint of the rows")):
-        if name in about:
-            facts[what] = str(about[name])[:16]
+    if "seed" in about:
+        facts["Seed"] = str(about["seed"])
+    if "data" in about:
+        facts["Fingerprint of the rows"] = shorten(str(about["data"]), _DIGITS)
     return facts

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from emsco._typing import AnyArray
 from emsco.errors import ParameterError
 from emsco.files import PathLike
+from emsco.front.records import ON
 from emsco.parameters import check_choice
 from emsco.plotting import (
     COLUMN,
@@ -54,9 +55,13 @@ class RunPicture:
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
         check_choice("kind", self.kind, tuple(KINDS))
-        if (self.kind in _OF_ROWS) != (self.data is not None):
-            rule = "given" if self.data is None else "left out"
-            raise ParameterError(f"--data must be {rule} for --kind {self.kind}.")
+        check_choice("on", self.on, ON)
+        if self.kind in _OF_ROWS and self.data is None:
+            raise ParameterError(f"--data must be given for --kind {self.kind}, got none.")
+        if self.kind not in _OF_ROWS and self.data is not None:
+            raise ParameterError(
+                f"--data must be left out for --kind {self.kind}, got {str(self.data)!r}."
+            )
 
 
 def draw_run(run: Run, picture: RunPicture) -> Figure:
@@ -90,7 +95,7 @@ def _draw_reliability(run: Run, picture: RunPicture) -> Figure:
 def _draw_risk(run: Run, picture: RunPicture) -> Figure:
     records = run.front.cascade(_point(run, picture)).risk_coverage(*_rows(run, picture))
     deployed = run.front.min_confidence
-    at = deployed if isinstance(deployed, float) else None
+    at = None if isinstance(deployed, Mapping) else deployed  # no one place on the curve
     return draw_risk_coverage(records, at, picture.width)
 
 
@@ -113,6 +118,5 @@ def _point(run: Run, picture: RunPicture) -> int:
 
 def _rows(run: Run, picture: RunPicture) -> tuple[Any, AnyArray]:
     """The labelled rows of --data, read as the run's own."""
-    if picture.data is None:
-        raise AssertionError("checked above")
+    assert picture.data is not None  # a RunPicture of such a kind has it
     return run.labelled(picture.data)
