@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco._typing import BoolArray, FloatArray, IntArray
 from emsco.datasets import load, paper_split
 from emsco.design import DesignSpace
 from emsco.experiments.global_optima import SETS
@@ -22,6 +22,7 @@ from emsco.scoring import Evaluator, Scores
 from emsco.search.landscape import Landscape
 from emsco.subsets.bank import logistic_bank
 from emsco.subsets.engine import SplitRows
+from emsco.subsets.layout import pack
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,7 +116,7 @@ def tally_of(landscape: Landscape, per_one: int = 1, n_jobs: int = 1) -> Tally:
 def _tally_part(landscape: Landscape, firsts: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     most = landscape.max_stages - 1
     rows = np.zeros((most + 1, landscape.accepts.shape[1]), dtype=np.uint64)
-    rows[0] = _every_row(landscape)
+    rows[0] = pack(np.ones(landscape.n_rows, dtype=np.bool_))
     counts = np.zeros((most + 1, 4), dtype=np.int64)
     counts[0, 0] = landscape.n_rows
     tables = _empty_tables(landscape.n_rows)
@@ -143,12 +144,6 @@ def _empty_tables(n_rows: int) -> tuple[IntArray, IntArray, IntArray]:
     shape = (n_rows + 1, n_rows + 1)
     designs, total = np.zeros((2, *shape), dtype=np.int64)
     return designs, np.full(shape, _UNSEEN), total
-
-
-def _every_row(landscape: Landscape) -> AnyArray:
-    bits = np.zeros(64 * landscape.accepts.shape[1], dtype=np.uint8)
-    bits[: landscape.n_rows] = 1
-    return np.packbits(bits, bitorder="little").view(np.uint64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
