@@ -98,7 +98,8 @@ def test_the_page_opens_on_any_screen_without_scrolling_sideways(see, front, wid
     assert driver.execute_script("return document.documentElement.scrollWidth") <= width
     assert f"{len(front)} designs" in text_of(driver, "lead")
     assert design_shown(driver) == 1
-    assert driver.find_elements(By.CSS_SELECTOR, "#scatter canvas, #spending canvas, .bands")
+    for drawn in ("#scatter canvas", "#spending canvas", "#cascade .bands"):
+        assert driver.find_elements(By.CSS_SELECTOR, drawn), drawn
 
 
 def test_a_front_of_one_free_design_with_many_stages_is_a_page_too(see, tmp_path):

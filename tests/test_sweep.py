@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+import statistics
 from dataclasses import replace
 from functools import partial
 
@@ -19,7 +21,7 @@ from emsco.experiments.records import Objectives
 from emsco.experiments.searching import Parts, SplitBanks
 from emsco.experiments.sweep import SweepJob, reproduce_sweep, sweep_thresholds
 from emsco.experiments.sweep_figure import draw_sweep
-from emsco.experiments.sweep_records import PARTS, Spread
+from emsco.experiments.sweep_records import OBJECTIVES, PARTS, Spread
 from emsco.options import parse_range
 from emsco.runs import FitFiles
 from emsco.search.paper import PaperSettings
@@ -121,8 +123,16 @@ def test_fits_made_in_advance_change_nothing(parts, result, monkeypatch):
     assert figures(without) == figures(result)
 
 
-def test_results_do_not_depend_on_the_processes(parts, result):
-    again = sweep_thresholds(parts, THRESHOLDS, runs=3, n_jobs=2, **QUICK)
+def test_results_do_not_depend_on_the_processes(parts, result, monkeypatch):
+    run = sweeping._run
+
+    def elsewhere(bench, job):
+        """As another process has it: from bytes, without what this one has fitted."""
+        sweeping._banks.cache_clear()
+        return run(*pickle.loads(pickle.dumps((bench, job))))
+
+    monkeypatch.setattr(sweeping, "_run", elsewhere)
+    again = sweep_thresholds(parts, THRESHOLDS, runs=3, n_jobs=1, **QUICK)
     assert figures(again) == figures(result)
 
 
@@ -157,7 +167,7 @@ def test_other_rows_costs_or_settings_are_other_jobs(parts, tmp_path):
     dear = FeatureCosts.from_array([5.0, 2.0, 1.0, 1.0, 4.0], list("abcde"))
     for other in (replace(parts, costs=dear), replace(parts, train=parts.train[1:])):
         sweep_thresholds(other, [0.6], runs=1, folder=tmp_path, n_jobs=1, **QUICK)
-    sweep_thresholds(parts, [0.6], runs=1, folder=tmp_path, n_jobs=1, generations=4)
+    sweep_thresholds(parts, [0.6], runs=1, folder=tmp_path, n_jobs=1, **{**QUICK, "generations": 4})
     assert len(list(tmp_path.iterdir())) == 4
 
 
@@ -209,10 +219,13 @@ def test_lines_hold_means_and_deviations_over_runs(result):
 
 
 @given(st.lists(st.builds(Objectives, *3 * [st.floats(0, 1)]), min_size=2, max_size=6))
-def test_equal_runs_have_no_deviation_and_others_some(runs):
-    costs = [one.cost for one in runs]
-    deviation = Spread.of(runs).deviation.cost
-    assert deviation == pytest.approx(np.std(costs, ddof=1))
+def test_a_spread_is_the_mean_and_the_deviation_of_each_objective(runs):
+    spread = Spread.of(runs)
+    for name in OBJECTIVES:
+        values = [getattr(one, name) for one in runs]
+        assert getattr(spread.mean, name) == pytest.approx(statistics.fmean(values))
+        plain = pytest.approx(statistics.stdev(values), abs=1e-12)
+        assert getattr(spread.deviation, name) == plain
     assert Spread.of(runs[:1]).deviation is None
 
 

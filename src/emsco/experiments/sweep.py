@@ -21,7 +21,7 @@ from emsco.errors import ParameterError
 from emsco.estimator import EMSCOClassifier
 from emsco.experiments.comparison import split_parts
 from emsco.experiments.published import SETS, SETTINGS
-from emsco.experiments.records import Report, ResultStore, run_jobs
+from emsco.experiments.records import Report, ResultStore, finish_jobs
 from emsco.experiments.searching import EVERY_RULE, Parts, SplitBanks, SplitData
 from emsco.experiments.sweep_records import SweepRun, ThresholdSweep
 from emsco.files import PathLike
@@ -159,26 +159,16 @@ def sweep_thresholds(
     numbers = range(1 if search == "exact" else runs)
     digest = split.digest()
     jobs = [SweepJob(digest, search, own, p, run, seed) for p in thresholds for run in numbers]
-    found: list[SweepRun] = []
-    complete = False
     with ExitStack() as stack:
         stack.callback(_banks.cache_clear)
         place = stack.enter_context(TemporaryDirectory()) if folder is None else folder
         store = ResultStore(Path(place))
-        try:
-            bench = _Bench(digest, split, _fits(banks, jobs, store, report))
-            for _, fields in run_jobs(jobs, partial(_run, bench), store, n_jobs, report):
-                found.append(SweepRun.from_fields(fields))
-            complete = True
-        except KeyboardInterrupt:
-            if not found:
-                raise
-    found.sort(key=lambda one: (one.min_confidence, one.run))
+        bench = _Bench(digest, split, _fits(banks, jobs, store, report))
+        found, complete = finish_jobs(jobs, partial(_run, bench), store, n_jobs, report)
+    done = tuple(SweepRun.from_fields(found[job]) for job in jobs if job in found)
     sizes = (len(parts.train), len(parts.val), len(parts.test))
     seconds = perf_counter() - started
-    return ThresholdSweep(
-        tuple(found), rules, search, own, parts.costs, sizes, seed, seconds, complete
-    )
+    return ThresholdSweep(done, rules, search, own, parts.costs, sizes, seed, seconds, complete)
 
 
 def reproduce_sweep(

@@ -57,6 +57,11 @@ class FrontSeries:
     accuracy: FloatArray
     cost: FloatArray
 
+    def __post_init__(self) -> None:
+        """Copy and lock the objectives."""
+        for name in _AXES:
+            object.__setattr__(self, name, _locked(getattr(self, name)))
+
     @property
     def title(self) -> str:
         """How many rows of which kind."""
@@ -65,9 +70,8 @@ class FrontSeries:
     @classmethod
     def of(cls, name: str, n_rows: float, points: Sequence[Any]) -> Self:
         """From whatever has the three objectives as attributes."""
-        columns = ([getattr(point, one) for point in points] for one in _AXES)
-        cost, accuracy, coverage = (_locked(column) for column in columns)
-        return cls(name, n_rows, coverage, accuracy, cost)
+        columns = {one: np.array([getattr(point, one) for point in points]) for one in _AXES}
+        return cls(name, n_rows, **columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
