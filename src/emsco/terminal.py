@@ -54,14 +54,9 @@ def front_table(
         are = "1 more is" if n_more == 1 else f"{n_more} more are"
         more = f"; {are} not shown" + (f" ({see_all} shows all)" if see_all else "")
     tested = f", tests on {front.tests[0].n_rows:.10g}" if front.tests else ""
-    table = Table(
+    table = _table(
         title=f"Front: held-out figures on {chosen.n_rows:.10g} rows{tested}",
         caption=f"By cost; # is the place in the front, designs that tie share a line{more}.",
-        title_justify="left",
-        caption_justify="left",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
     )
     tests = ("test cov.", "test acc.", "test cost") if front.tests else ()
     for heading in ("", "#", "coverage", "accuracy", "cost", "ties", *tests):
@@ -85,17 +80,26 @@ def front_table(
     return table
 
 
-def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
-    """Where the rows of a file left, and what that cost."""
-    n_rows = max(counts.n_rows, 1)
-    saved = 1 - counts.cost / counts.cost_of_everything if counts.cost_of_everything else 0.0
-    table = Table(
-        title=f"{counted(counts.n_rows, 'row')}: {counts.n_accepted / n_rows:.1%} with a label",
-        caption=f"Mean cost {counts.cost / n_rows:.4g}, {than_everything(saved)}.",
+def _table(title: str, caption: str) -> Table:
+    """An empty table without a frame, what it shows above it and how to read it below."""
+    return Table(
+        title=title,
+        caption=caption,
         title_justify="left",
         caption_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+
+
+def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
+    """Where the rows of a file left, and what that cost."""
+    n_rows = max(counts.n_rows, 1)
+    saved = 1 - counts.cost / counts.cost_of_everything if counts.cost_of_everything else 0.0
+    table = _table(
+        title=f"{counted(counts.n_rows, 'row')}: {counts.n_accepted / n_rows:.1%} with a label",
+        caption=f"Mean cost {counts.cost / n_rows:.4g}, {than_everything(saved)}.",
     )
     for heading in ("left at", "rows", "share", "cost each"):
         table.add_column(heading, justify="left" if heading == "left at" else "right")
@@ -207,15 +211,10 @@ def sweep_table(sweep: ThresholdSweep, rule: str) -> Table:
     """What a rule deploys at each threshold, on validation and on test rows."""
     (_, n_val, n_test), lines = sweep.n_rows, sweep.lines(rule)
     n_runs = max(line.n_runs for line in lines)
-    table = Table(
+    table = _table(
         title=f"The {rule} design at each threshold: {sweep.search}, {counted(n_runs, 'run')} each",
         caption=f"val: {n_val:,} rows that chose it; test: {n_test:,} others. Accuracy and "
         f"coverage in %, ± deviation over runs. Buying everything costs {sweep.costs.total:g}.",
-        title_justify="left",
-        caption_justify="left",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
     )
     parts = [f"{part} {name}" for part in ("val", "test") for name in ("acc.", "cov.", "cost")]
     for heading in ("threshold", *parts):

@@ -120,35 +120,26 @@ class Marks {
 /** The look that both pictures share, from the style sheet. */
 function look() {
   const ink = colour("ink");
+  const font = getComputedStyle(document.body).fontFamily;
   const text = {
     labelColor: colour("ink-soft"),
     titleColor: ink,
-    labelFont: "inherit",
-    titleFont: "inherit",
-  };
-  const axis = {
-    ...text,
+    labelFont: font,
+    titleFont: font,
     labelFontSize: 12,
     titleFontSize: 12,
-    titleFontWeight: 600,
-    titlePadding: 8,
   };
   const line = {
     domainColor: colour("line-strong"),
     tickColor: colour("line-strong"),
     gridColor: colour("line"),
   };
-  const font = getComputedStyle(document.body).fontFamily;
   const names = { fontSize: 12, fontWeight: 600, font };
   return {
     background: "transparent",
-    axis: { ...axis, ...line, labelFont: font, titleFont: font },
+    axis: { ...text, ...line, titleFontWeight: 600, titlePadding: 8 },
     legend: {
       ...text,
-      labelFont: font,
-      titleFont: font,
-      labelFontSize: 12,
-      titleFontSize: 12,
       symbolFillColor: "transparent",
       symbolStrokeColor: ink,
       symbolStrokeWidth: 1.5,

@@ -57,18 +57,15 @@ class CostClasses:
         | 1 | age | pulse |
         | 9 |  | scan |
         """
-        stages = np.zeros(len(costs.names), dtype=np.int64)
-        columns = ["features"]
+        columns = {"features": np.ones(len(costs.names), dtype=np.bool_)}
         if design is not None:
             stages = np.asarray(design.stages)
-            columns = [f"stage {j + 1}" for j in range(design.n_stages)]
-            columns += ["never bought"] if (stages == NEVER).any() else []
-        wanted = [*range(len(columns))]
-        if columns[-1] == "never bought":
-            wanted[-1] = NEVER
+            columns = {f"stage {j + 1}": stages == j for j in range(design.n_stages)}
+            if (never := stages == NEVER).any():
+                columns["never bought"] = never
         values = np.unique(costs.costs)
         cells = tuple(
-            tuple(_names(costs, (costs.costs == value) & (stages == j)) for j in wanted)
+            tuple(_names(costs, (costs.costs == value) & here) for here in columns.values())
             for value in values
         )
         return cls("cost", tuple(f"{value:g}" for value in values), tuple(columns), cells)
@@ -93,12 +90,13 @@ class CostClasses:
 
     def to_markdown(self) -> str:
         """The same as a table of text."""
-        lines = [(self.corner, *self.columns), ("---",) * (1 + len(self.columns))]
-        for heading, cells in zip(self.lines, self.cells, strict=True):
-            lines.append((heading, *(", ".join(names) for names in cells)))
-        head, rule, *rest = lines
-        texts = [f"| {' | '.join(map(_escaped, line))} |" for line in (head, *rest)]
-        return "\n".join([texts[0], f"|{'|'.join(rule)}|", *texts[1:]])
+        head = (self.corner, *self.columns)
+        body = [
+            (heading, *(", ".join(names) for names in cells))
+            for heading, cells in zip(self.lines, self.cells, strict=True)
+        ]
+        first, *others = (f"| {' | '.join(map(_escaped, line))} |" for line in (head, *body))
+        return "\n".join([first, "|---" * len(head) + "|", *others])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: features by line and column."""
