@@ -91,8 +91,7 @@ def set_limit(driver, name, value):
     driver.execute_async_script(draw)
 
 
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize(("width", "colours"), [(1280, "light"), (360, "dark")])
 def test_the_page_opens_on_any_screen_without_scrolling_sideways(see, front, width, colours):
     driver = see(width, colours)
     assert driver.execute_script("return document.documentElement.scrollWidth") <= width

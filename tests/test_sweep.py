@@ -247,9 +247,9 @@ def test_runs_name_the_features_of_every_stage(result):
 
 
 def test_the_picture_has_validation_and_test_rows_for_each_rule(result):
-    figure = draw_sweep(result)
-    titles = [panel.get_title() for panel in figure.axes[:6]]
-    rules = ("fittest", "balanced", "knee")
+    rules = ("fittest", "knee")
+    figure = draw_sweep(replace(result, prefer=rules))
+    titles = [panel.get_title() for panel in figure.axes[:4]]
     assert titles == [f"{rule} design, {part} rows" for rule in rules for part in PARTS]
     assert [text.get_text() for text in figure.axes[0].texts] == ["0.6", "0.75", "0.9"]
     with pytest.raises(ParameterError, match="sweep must hold at least one run, got none"):
@@ -349,11 +349,13 @@ def options(folder, costs="commas.txt", **more):
 
 @pytest.mark.usefixtures("_undrawn")
 def test_the_authors_files_are_taken_as_they_are(emsco, authors, tmp_path, result):
-    done = emsco("sweep", *options(authors), "--out", tmp_path, "--json")
+    rules = ["--prefer", "fittest", "--prefer", "knee"]
+    done = emsco("sweep", *options(authors), *rules, "--out", tmp_path, "--json")
     assert done.exit_code == 0
     found = json.loads(done.stdout)
     assert found["costs"] == {"f0": 5.0, "f1": 2.0, "f2": 1.0, "f3": 1.0, "f4": 3.0}
-    assert found["tables"]["fittest"] == result.to_dict()["tables"]["fittest"]
+    shown = replace(result, prefer=("fittest", "knee")).to_dict()
+    assert found["tables"] == shown["tables"]
     assert found == json.loads((tmp_path / "sweep.json").read_text())
 
 
@@ -363,7 +365,7 @@ def test_costs_may_stand_with_blanks_between(authors):
 
 
 def test_the_command_shows_tables_draws_and_goes_on(emsco, authors, tmp_path, monkeypatch):
-    words = [*options(authors), "--out", tmp_path, "--prefer", "fittest", "--prefer", "knee"]
+    words = [*options(authors), "--out", tmp_path, "--prefer", "knee"]
     first = emsco("sweep", *words)
     assert first.exit_code == 0
     assert "The knee design at each threshold: paper, 3 runs each" in first.stdout
@@ -377,8 +379,9 @@ def test_the_command_shows_tables_draws_and_goes_on(emsco, authors, tmp_path, mo
 
 @pytest.mark.usefixtures("_undrawn")
 def test_one_file_is_split_into_rows_to_fit_to_choose_and_to_test(emsco, authors, tmp_path):
-    words = ["--target", "label", "--runs", 1, "--jobs", 1, "--generations", 1]
-    done = emsco("sweep", authors / "example_train.csv", *words, "--out", tmp_path, "--json")
+    words = ["--target", "label", "--runs", 1, "--jobs", 1, "--generations", 1, "--out", tmp_path]
+    few = ["--population-size", 12, "--min-confidence", 0.6]
+    done = emsco("sweep", authors / "example_train.csv", *words, *few, "--json")
     assert json.loads(done.stdout)["rows"] == {"train": 40, "validation": 20, "test": 20}
 
 
@@ -401,10 +404,10 @@ def test_a_threshold_at_chance_is_one_line(emsco, authors, tmp_path):
 @pytest.mark.usefixtures("_undrawn")
 def test_the_authors_sweep_has_nine_thresholds_at_the_papers_settings(emsco, tmp_path, monkeypatch):
     monkeypatch.setattr(sweeping, "load", small_set)
-    found = reproduce_sweep(tmp_path, "pima", runs=2, n_jobs=1, generations=2)
+    found = reproduce_sweep(tmp_path, "pima", runs=1, n_jobs=1, generations=1)
     assert found.thresholds == sweeping.THRESHOLDS
     assert (found.settings.mutation_rate, found.settings.population_size) == (0.075, 300)
-    monkeypatch.setattr(sweeping, "sweep_thresholds", partial(sweep_thresholds, generations=2))
+    monkeypatch.setattr(sweeping, "sweep_thresholds", partial(sweep_thresholds, generations=1))
     done = emsco(
         "reproduce", "sweep", "--set", "heart", "--runs", 1, "--jobs", 1, "--out", tmp_path
     )
