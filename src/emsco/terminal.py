@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
@@ -80,7 +82,7 @@ def front_table(
     return table
 
 
-def _table(title: str, caption: str) -> Table:
+def _table(title: str, caption: str, **look: Any) -> Table:
     """An empty table without a frame, what it shows above it and how to read it below."""
     return Table(
         title=title,
@@ -89,7 +91,7 @@ def _table(title: str, caption: str) -> Table:
         caption_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,
-        padding=(0, 1, 0, 0),
+        **{"padding": (0, 1, 0, 0), **look},
     )
 
 
@@ -100,6 +102,7 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
     table = _table(
         title=f"{counted(counts.n_rows, 'row')}: {counts.n_accepted / n_rows:.1%} with a label",
         caption=f"Mean cost {counts.cost / n_rows:.4g}, {than_everything(saved)}.",
+        padding=(0, 1),
     )
     for heading in ("left at", "rows", "share", "cost each"):
         table.add_column(heading, justify="left" if heading == "left at" else "right")
