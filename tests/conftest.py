@@ -9,8 +9,15 @@ from urllib.error import URLError
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from emsco import datasets
+
+# The same examples every time, so that a change that has nothing to do with a test never fails it;
+# `pytest --hypothesis-profile=explore` draws new ones, and many.
+settings.register_profile("gate", derandomize=True, deadline=None)
+settings.register_profile("explore", max_examples=1000, deadline=None)
+settings.load_profile("gate")
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ def fitted(problem: Setting, **more: Any) -> EMSCOClassifier | None:
 any_combination = settings(
     deadline=None,
     derandomize=True,
-    max_examples=25,
+    max_examples=15,
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.data_too_large,

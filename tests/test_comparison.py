@@ -8,11 +8,12 @@ import pytest
 from contests import FirstColumns, small_set
 
 from emsco import EMSCOClassifier, baselines
-from emsco.errors import ParameterError
+from emsco.errors import FileError, ParameterError
 from emsco.experiments import comparison, methods
 from emsco.experiments.comparison import (
     ComparisonJob,
     Extent,
+    known_comparison,
     reproduce_comparison,
     split_parts,
 )
@@ -27,6 +28,7 @@ from emsco.experiments.drawing import draw_comparison
 from emsco.experiments.equal_cost import equal_cost
 from emsco.experiments.methods import CONTESTANTS, Contestant, new_rival, run_rival
 from emsco.experiments.published import MARGINS, SETS, SETTINGS, TABLE
+from emsco.experiments.records import ResultStore
 from emsco.experiments.searching import SplitBanks, default_stages
 from emsco.plotting import save_figure
 from emsco.search.paper import PaperSettings
@@ -70,6 +72,24 @@ def test_every_contestant_stands_on_every_set(small):
     assert result.contestants("heart") == ran
     assert all(one.splits == (0, 1, 2) for one in result.standings.values())
     assert result.standings["heart", PAPERS].n_runs == 2
+
+
+def test_what_is_known_is_reported_without_a_run(small, monkeypatch):
+    result, folder = small
+    monkeypatch.setattr(comparison, "_run", None)
+    known = known_comparison(folder)
+    assert known.results == result.results
+    assert list(known.results) == list(result.results)
+    with pytest.raises(FileError, match="results of a comparison of seed 1, got none"):
+        known_comparison(folder, seed=1)
+
+
+def test_of_two_results_that_are_known_the_one_with_more_runs_counts(small, tmp_path):
+    result, _ = small
+    job = next(job for job in result.results if job.method == "paper")
+    for runs in (3, 1):
+        ResultStore(tmp_path).keep(replace(job, runs=runs), result.results[job].to_dict())
+    assert [one.runs for one in known_comparison(tmp_path).results] == [3]
 
 
 def test_a_rerun_computes_nothing_and_finds_the_same(small, monkeypatch):

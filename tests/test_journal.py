@@ -663,7 +663,7 @@ with open(FOLDER + ".front") as file:
 def test_a_search_that_is_killed_at_random_moments_ends_with_the_same_front(tmp_path, search):
     script = tmp_path / "killed.py"
     script.write_text(KILLED)
-    command = [sys.executable, script, search, tmp_path / "checkpoint", "12"]
+    command = [sys.executable, script, search, tmp_path / "checkpoint", "7"]
     ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     n_kills, wanted, found = json.loads(ended.stdout)

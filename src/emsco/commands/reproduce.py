@@ -86,6 +86,10 @@ def reproduce_comparison(
             "--quick", help="A minute or two: two sets and splits, few runs and settings."
         ),
     ] = False,
+    known: Annotated[
+        bool,
+        typer.Option("--known", help="Run nothing: report all results of this seed in the folder."),
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of sets, splits and runs.")] = 0,
     jobs: Jobs = -1,
     as_json: PrintJSON = False,
@@ -98,7 +102,7 @@ def reproduce_comparison(
     """
     from dataclasses import replace
 
-    from emsco.experiments.comparison import QUICK, Extent
+    from emsco.experiments.comparison import QUICK, Extent, known_comparison
     from emsco.experiments.comparison import reproduce_comparison as run
     from emsco.experiments.comparison_report import comparison_dict, comparison_markdown
     from emsco.experiments.drawing import draw_comparison
@@ -111,8 +115,11 @@ def reproduce_comparison(
         sets=tuple(sets or extent.sets),
         methods=tuple(methods or extent.methods),
     )
-    with JobProgress() as progress:
-        result = run(out / "results", extent, seed, jobs, progress.job)
+    if known:
+        result = known_comparison(out / "results", seed)
+    else:
+        with JobProgress() as progress:
+            result = run(out / "results", extent, seed, jobs, progress.job)
     figure, markdown = draw_comparison(result), comparison_markdown(result)
     text = write_results(out, "comparison", figure, comparison_dict(result), markdown)
     typer.echo(text if as_json else markdown)

@@ -10,6 +10,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from emsco.datasets import Dataset, load, paper_split
+from emsco.errors import FileError
 from emsco.experiments.methods import (
     CONTESTANTS,
     EVERY,
@@ -25,11 +26,19 @@ from emsco.experiments.published import SETS, SETTINGS
 from emsco.experiments.records import Report, ResultStore, finish_jobs
 from emsco.experiments.searching import Parts, SplitBanks, default_stages
 from emsco.experiments.standings import Standing
-from emsco.files import PathLike
+from emsco.files import Fields, PathLike
 from emsco.parameters import check_choice, check_whole
 from emsco.search.paper import PaperSettings
 
-__all__ = ["QUICK", "Comparison", "ComparisonJob", "Extent", "reproduce_comparison", "split_parts"]
+__all__ = [
+    "QUICK",
+    "Comparison",
+    "ComparisonJob",
+    "Extent",
+    "known_comparison",
+    "reproduce_comparison",
+    "split_parts",
+]
 
 _SPLITS_PER_SEED = 1000
 _EXACT_SECONDS = 1800.0  # after which an exact search of a split is given up
@@ -123,6 +132,11 @@ class ComparisonJob:
         """A few words."""
         return f"{self.name} split {self.split} {self.method}"
 
+    @property
+    def effort(self) -> tuple[int, int, int]:
+        """How much is done, to tell the better of two results."""
+        return self.runs, self.generations, self.most
+
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -206,6 +220,23 @@ def reproduce_comparison(
     found, complete = finish_jobs(jobs, _run, ResultStore(Path(folder)), n_jobs, report)
     results = {job: MethodResult.from_fields(fields) for job, fields in found.items()}
     return Comparison(results, seed, perf_counter() - started, complete)
+
+
+def known_comparison(folder: PathLike, seed: int = 0) -> Comparison:
+    """What a folder has of the comparison, however many commands it took; nothing is run.
+
+    Of several results of a method on a split, the one with the most runs and settings counts.
+    """
+    best: dict[tuple[int, int, int], tuple[ComparisonJob, Fields]] = {}
+    for job, fields in ResultStore(Path(folder)).every(ComparisonJob):
+        place = job.split, SETS.index(job.name), METHODS.index(job.method)
+        if job.seed == seed and (place not in best or job.effort > best[place][0].effort):
+            best[place] = job, fields
+    if not best:
+        raise FileError(f"{folder} must hold results of a comparison of seed {seed}, got none.")
+    found = [best[place] for place in sorted(best)]
+    results = {job: MethodResult.from_fields(fields) for job, fields in found}
+    return Comparison(results, seed, 0.0, complete=True)
 
 
 def split_parts(data: Dataset, split: int, seed: int) -> Parts:

@@ -111,6 +111,17 @@ class ResultStore:
             return None  # to be done again
         return fields.fields("result") if fields.get("job") == _plain(job) else None
 
+    def every(self, kind: type[JobT]) -> Iterator[tuple[JobT, Fields]]:
+        """All whole results of one kind of job, by name of file."""
+        for path in sorted(self.folder.glob("*.json")):
+            try:
+                fields = read_document(path, _KIND, _FORMAT)
+                job = kind(**fields.fields("job").values)
+            except (FileError, TypeError):
+                continue  # damaged, or of another experiment
+            if path == self.path(job):
+                yield job, fields.fields("result")
+
     def keep(self, job: Any, result: Mapping[str, Any]) -> Fields:
         """Write the result of a job, and return it as it will be read."""
         self.folder.mkdir(parents=True, exist_ok=True)
