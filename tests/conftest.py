@@ -10,8 +10,9 @@ from urllib.error import URLError
 import numpy as np
 import pytest
 from hypothesis import settings
+from typer.testing import CliRunner
 
-from emsco import datasets
+from emsco import cli, datasets
 
 # The same examples every time, so that a change that has nothing to do with a test never fails it;
 # `pytest --hypothesis-profile=explore` draws new ones, and many.
@@ -80,6 +81,17 @@ def mutation_figure() -> np.ndarray:
     places = [folder / "mutation_figure.csv", folder.parent / "paper" / "mutation_figure.csv"]
     path = next((place for place in places if place.exists()), places[0])
     return np.loadtxt(path, delimiter=",", skiprows=1)
+
+
+@pytest.fixture
+def emsco(monkeypatch):
+    """Runs a command; a mistake of emsco's own is raised."""
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def call(*words):
+        return CliRunner().invoke(cli.app, list(map(str, words)), catch_exceptions=False)
+
+    return call
 
 
 @pytest.fixture(scope="session")

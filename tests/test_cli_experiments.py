@@ -5,9 +5,7 @@ import json
 import numpy as np
 import pytest
 from contests import small_set
-from typer.testing import CliRunner
 
-from emsco import cli
 from emsco.experiments import comparison, tuning
 
 COMPARISON = ["reproduce", "comparison", "--quick", "--jobs", "1", "--set", "pima"]
@@ -23,17 +21,6 @@ def _small_sets(monkeypatch):
     comparison._data.cache_clear()
     for module in (comparison, tuning):
         module._banks.cache_clear()
-
-
-@pytest.fixture
-def emsco(monkeypatch):
-    """Runs a command; a mistake of emsco's own is raised."""
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def call(*words):
-        return CliRunner().invoke(cli.app, list(map(str, words)), catch_exceptions=False)
-
-    return call
 
 
 def test_reproduce_comparison_writes_tables_and_a_figure(emsco, tmp_path):

@@ -51,6 +51,8 @@ def run(script: str, folder: Path) -> tuple[str, list[str]]:
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
+        for quiet in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):
+            warnings.simplefilter("ignore", quiet)  # as Python itself has it
         runpy.run_path(str(EXAMPLES / script), run_name="__main__")
     assert not list(folder.iterdir())  # what it wrote is gone
     return printed.getvalue(), [str(warning.message) for warning in caught]

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -100,7 +101,8 @@ def test_no_name_is_taken_for_markup(front):
 
 def test_the_page_reaches_no_network(front):
     text = front.to_html()
-    assert "default-src 'none'" in text
+    for part in ("default-src", "base-uri", "form-action"):
+        assert f"{part} 'none'" in text
     assert not re.search(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=.(?!data:)", text)
 
 
@@ -171,6 +173,8 @@ def test_the_command_writes_elsewhere_and_opens_what_it_wrote(run, tmp_path, mon
     assert opened == [out.as_uri()]
 
 
-def test_pages_of_runs_name_no_folders_of_their_rows(run):
-    facts = data_of(explore_run(run, folder="a run"))["facts"]
-    assert not [how for _, how in facts if "/" in how]
+def test_pages_of_runs_name_no_folders_of_their_rows_and_their_seeds_whole(run):
+    known = replace(run, about={**run.about, "seed": 10**20})
+    facts = dict(data_of(explore_run(known, folder="a run"))["facts"])
+    assert not [how for how in facts.values() if "/" in how]
+    assert facts["Seed"] == "1" + 20 * "0"

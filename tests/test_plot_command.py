@@ -5,9 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from emsco import cli
 from emsco.errors import DataError, EMSCOError, FileError, ParameterError
 from emsco.experiments.cost_table import cost_table, draw_cost_table
 from emsco.plotting import new_figure, write_figure
@@ -37,17 +35,9 @@ def run(tmp_path_factory):
     return fit_files(files, folder / "run", max_stages=2, search="paper", generations=4)
 
 
-@pytest.fixture
-def emsco():
-    def call(*words):
-        return CliRunner().invoke(cli.app, ["plot", *map(str, words)], catch_exceptions=False)
-
-    return call
-
-
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("reliability", "risk")])
 def test_every_kind_is_drawn_from_the_folder(run, kind, emsco, tmp_path):
-    result = emsco(run.folder, "--kind", kind, "--out", tmp_path / "picture.svg", "--json")
+    result = emsco("plot", run.folder, "--kind", kind, "--out", tmp_path / "picture.svg", "--json")
     assert json.loads(result.stdout)["kind"] == kind
     assert "<svg" in (tmp_path / "picture.svg").read_text()
 
@@ -55,7 +45,7 @@ def test_every_kind_is_drawn_from_the_folder(run, kind, emsco, tmp_path):
 @pytest.mark.parametrize("kind", ["reliability", "risk"])
 def test_honesty_is_drawn_on_rows_of_a_file(run, kind, emsco, tmp_path):
     data, out = run.folder.parent / "b.csv", tmp_path / "picture.png"
-    result = emsco(run.folder, "--kind", kind, "--data", data, "--out", out)
+    result = emsco("plot", run.folder, "--kind", kind, "--data", data, "--out", out)
     assert result.stdout == f"Written to {out}.\n"
     assert out.read_bytes()[:4] == b"\x89PNG"
 
@@ -125,27 +115,23 @@ def test_without_matplotlib_the_sentence_says_what_to_install(run, monkeypatch):
         draw_run(run, RunPicture())
 
 
-def reproduce(*words):
-    return CliRunner().invoke(cli.app, ["reproduce", *map(str, words)], catch_exceptions=False)
-
-
-def test_reproduce_mutation_writes_tables_and_figures(tmp_path):
-    result = reproduce("mutation", "--mutants", 500, "--out", tmp_path, "--json")
+def test_reproduce_mutation_writes_tables_and_figures(emsco, tmp_path):
+    result = emsco("reproduce", "mutation", "--mutants", 500, "--out", tmp_path, "--json")
     assert json.loads(result.stdout) == json.loads((tmp_path / "mutation.json").read_text())
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md", ".png", ".svg"]
 
 
-def test_reproduce_landscape_writes_tables_and_figures(paper_set, tmp_path):
+def test_reproduce_landscape_writes_tables_and_figures(emsco, paper_set, tmp_path):
     paper_set("pima")
     words = ["--set", "pima", "--max-stages", 2, "--jobs", 1, "--out", tmp_path]
-    result = reproduce("landscape", *words)
+    result = emsco("reproduce", "landscape", *words)
     assert "Trade-offs of all 255 designs of pima" in result.stdout
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md", ".png", ".svg"]
 
 
-def test_reproduce_costs_writes_the_classes_and_how_they_are_known(paper_set, tmp_path):
+def test_reproduce_costs_writes_the_classes_and_how_they_are_known(emsco, paper_set, tmp_path):
     paper_set("heart")
-    result = reproduce("costs", "--out", tmp_path)
+    result = emsco("reproduce", "costs", "--out", tmp_path)
     assert "| 2 | anaemia, creatinine_phosphokinase," in result.stdout
     assert "- heart: recovered from the authors' log" in result.stdout
     assert (tmp_path / "costs.svg").exists()

@@ -11,9 +11,8 @@ import pytest
 from contests import small_set
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from emsco import EMSCOClassifier, cli
+from emsco import EMSCOClassifier
 from emsco.costs import FeatureCosts
 from emsco.errors import ParameterError
 from emsco.experiments import sweep as sweeping
@@ -305,17 +304,6 @@ def test_a_range_has_its_last_number_however_it_is_written(first, step, n_steps)
 def test_what_is_no_range_is_one_sentence(text):
     with pytest.raises(ParameterError, match="p must be numbers with commas between, or a range"):
         parse_range("p", text)
-
-
-@pytest.fixture
-def emsco(monkeypatch):
-    """Runs a command; a mistake of emsco's own is raised."""
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def call(*words):
-        return CliRunner().invoke(cli.app, list(map(str, words)), catch_exceptions=False)
-
-    return call
 
 
 @pytest.fixture
