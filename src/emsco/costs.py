@@ -263,12 +263,12 @@ class FeatureCosts:
             raise CostsError(f"features must be out of {some(self.names)}, got {some(unknown)}.")
         return float(sum(by_name[name] for name in wanted))
 
-    def labels(self, features: Iterable[str]) -> list[str]:
+    def in_words(self, features: Iterable[str]) -> list[str]:
         """The named features with their costs, as tables and drawings show them.
 
         Examples
         --------
-        >>> FeatureCosts.from_mapping({"age": 1, "scan": 9.5}).labels(["scan"])
+        >>> FeatureCosts.from_mapping({"age": 1, "scan": 9.5}).in_words(["scan"])
         ['scan (9.5)']
         """
         return [f"{name} ({self.cost_of([name]):g})" for name in features]

@@ -139,7 +139,7 @@ def cascade_drawing(
         branch = drawing.add(
             Text(f"stage {stage.number}, cost so far {stage.cost_so_far:g}", "bold")
         )
-        buys = ", ".join(front.costs.labels(stage.features))
+        buys = ", ".join(front.costs.in_words(stage.features))
         branch.add(Text(f"buys {buys}: cost {stage.cost:g}"))
         for rows, one in flows.items():
             sure = "" if rows == "held out" or test is None else _sureness(test, j)

@@ -339,7 +339,7 @@ class Cascade:
         steps, before = [], 0.0
         for j, (bought, paid) in enumerate(zip(self.design.buys, self.stages.costs, strict=True)):
             cost = f"cost {paid - before:g}, so far {paid:g}"
-            buys = f"buys {listed(self.costs.labels(bought), _MOST_NAMES)}"
+            buys = f"buys {listed(self.costs.in_words(bought), _MOST_NAMES)}"
             steps.append((f"stage {j + 1}", [buys, cost]))
             before = paid
         steps.append(("rejected", ["rows that no stage is sure of", f"cost {before:g}"]))
