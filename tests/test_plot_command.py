@@ -50,6 +50,19 @@ def test_honesty_is_drawn_on_rows_of_a_file(run, kind, emsco, tmp_path):
     assert out.read_bytes()[:4] == b"\x89PNG"
 
 
+def test_rows_of_a_weighted_run_keep_their_weights(tmp_path):
+    data = write_rows(tmp_path / "rows.csv", 120, 0)
+    head, *lines = data.read_text().splitlines()
+    weighted = [f"{head},counts", *(f"{line},{1 + i % 3}" for i, line in enumerate(lines))]
+    data.write_text("\n".join(weighted) + "\n")
+    files = FitFiles("ill", data, weights="counts")
+    run = fit_files(files, tmp_path / "run", max_stages=2, search="paper", generations=2)
+    table, y, weights = run.labelled(data)
+    assert "counts" not in table.column_names
+    assert len(y) == 120
+    assert weights.tolist() == [1.0 + i % 3 for i in range(120)]
+
+
 def test_a_point_other_than_the_deployed_one_can_be_drawn(run):
     other = next(i for i in range(len(run.front)) if i != run.chosen)
     figure = draw_run(run, RunPicture("cascade", point=other, on="test", width=7.0))

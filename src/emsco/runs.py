@@ -104,16 +104,17 @@ class FitFiles:
         rows = [encoding.rows(table, 1, str(path))]
         cv: Any = held_out
         if self.val is not None:
-            more = self._read_more(self.val, encoding, classes)
+            more = self.read_more(self.val, encoding, classes)
             rows.append(encoding.rows(more.table, 1, str(self.val)))
             cv = [(np.arange(len(y)), np.arange(len(y), len(y) + len(more.y)))]
             table, y = joined(table, more.table), np.concatenate([y, more.y])
             weights = None if weights is None else np.concatenate([weights, more.weights])
-        test = None if self.test is None else self._read_more(self.test, encoding, classes)
+        test = None if self.test is None else self.read_more(self.test, encoding, classes)
         data = fingerprint(*rows, y)
         return _Rows(_Labelled(table, y, weights), cv, test, costs, data)
 
-    def _read_more(self, path: PathLike, encoding: Encoding, classes: AnyArray) -> _Labelled:
+    def read_more(self, path: PathLike, encoding: Encoding, classes: AnyArray) -> _Labelled:
+        """Rows of another file with the same columns."""
         names = [*encoding.columns, *([] if self.weights is None else [self.weights])]
         kinds = dict(encoding.kinds)
         if self.weights is not None:
@@ -228,11 +229,12 @@ class Run:
         chunks = [table_rows(chunk.table, names, str(path)) for chunk in read_chunks(path, names)]
         return Convergence.of(dict(zip(names, np.concatenate(chunks).T, strict=True)))
 
-    def labelled(self, path: PathLike) -> tuple[pa.Table, AnyArray]:
-        """Rows of another file with the columns of this run, and their labels."""
-        encoding, target = self.cascade.encoding, self.about["files"]["target"]
-        table, y, _ = read_labelled(path, target, encoding.columns, kinds=dict(encoding.kinds))
-        return table, _as_classes(y, self.cascade.classes, str(path))
+    def labelled(self, path: PathLike) -> tuple[pa.Table, AnyArray, FloatArray | None]:
+        """Rows of another file with the columns of this run, their labels, and weights if any."""
+        own = self.about["files"]
+        files = FitFiles(own["target"], path, weights=own.get("weights"))
+        more = files.read_more(path, self.cascade.encoding, self.cascade.classes)
+        return more.table, more.y, more.weights
 
     @property
     def interrupted(self) -> bool:

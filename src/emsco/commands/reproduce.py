@@ -55,7 +55,7 @@ def reproduce_global(
     from emsco.progress import JobProgress
 
     make_folder(out)
-    with JobProgress() as progress:
+    with interruptible("no result was complete"), JobProgress() as progress:
         result = run(runs=runs, seed=seed, n_jobs=jobs, report=progress.job)
     _write(out, "global", result, draw_global_optima(result), as_json)
     end(out, "global", result.seconds, result.complete)
@@ -118,7 +118,7 @@ def reproduce_comparison(
     if known:
         result = known_comparison(out / "results", seed)
     else:
-        with JobProgress() as progress:
+        with interruptible("no result was complete"), JobProgress() as progress:
             result = run(out / "results", extent, seed, jobs, progress.job)
     figure, markdown = draw_comparison(result), comparison_markdown(result)
     text = write_results(out, "comparison", figure, comparison_dict(result), markdown)
@@ -155,7 +155,7 @@ def reproduce_tuning(
 
     make_folder(out)
     sweep = Sweep(tuple(sets or SETS), splits, runs, thin=thin)
-    with JobProgress() as progress:
+    with interruptible("no result was complete"), JobProgress() as progress:
         result = run(out / "results", sweep, seed, jobs, progress.job)
     _write(out, "tuning", result, draw_tuning(result), as_json)
     end(out, "tuning", result.seconds, result.complete)

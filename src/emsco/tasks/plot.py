@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from emsco._typing import AnyArray
+from emsco._typing import AnyArray, FloatArray
 from emsco.errors import ParameterError
 from emsco.files import PathLike
 from emsco.front.records import ON
@@ -116,7 +116,7 @@ def _point(run: Run, picture: RunPicture) -> int:
     return run.chosen if picture.point is None else run.front.position(picture.point)
 
 
-def _rows(run: Run, picture: RunPicture) -> tuple[Any, AnyArray]:
+def _rows(run: Run, picture: RunPicture) -> tuple[Any, AnyArray, FloatArray | None]:
     """The labelled rows of --data, read as the run's own."""
     assert picture.data is not None  # a RunPicture of such a kind has it
     return run.labelled(picture.data)
