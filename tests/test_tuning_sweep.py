@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -103,3 +104,12 @@ def test_the_figure_has_a_panel_for_each_parameter(small):
 def test_an_unknown_set_is_refused():
     with pytest.raises(ParameterError, match=r"sets must be one of .*got 'iris'"):
         Sweep(("iris",))
+
+
+def test_a_thinned_grid_ties_no_parameter_to_another():
+    settings = Sweep(thin=20).grid("heart")
+    assert 48 <= len(settings) <= 49
+    for i, j in combinations(range(len(GRID)), 2):
+        values = list(GRID.values())
+        pairs = {(one[i], one[j]) for one in settings}
+        assert len(pairs) > max(len(values[i]), len(values[j]))

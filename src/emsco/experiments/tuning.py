@@ -88,10 +88,14 @@ class Sweep:
             check_whole(field, getattr(self, field), 1)
 
     def grid(self, name: str) -> list[Setting]:
-        """Settings to try on a set: every `thin`-th, and always the paper's own."""
+        """Settings to try on a set: one in `thin`, drawn once for all, and the paper's own.
+
+        Every `thin`-th in order would tie values of one parameter to values of another.
+        """
         every = list(product(*GRID.values()))
-        own = papers_setting(name)
-        return [setting for i, setting in enumerate(every) if i % self.thin == 0 or setting == own]
+        drawn = np.random.default_rng(0).permutation(len(every))[: -(-len(every) // self.thin)]
+        tried = {every[i] for i in drawn} | {papers_setting(name)}
+        return [setting for setting in every if setting in tried]
 
     def jobs(self, seed: int) -> list[TuningJob]:
         """All jobs, a set and split after the other."""
@@ -157,11 +161,12 @@ class SetTuning:
     def effects(self, rule: str = "fittest") -> dict[str, list[tuple[float | None, float]]]:
         """Mean score at each value of each parameter, over all others."""
         means, found = self.means(rule), {}
-        for i, parameter in enumerate(GRID):
+        for i, (parameter, values) in enumerate(GRID.items()):
             column = [setting[i] for setting in self.settings]
             found[parameter] = [
                 (value, float(means[[one == value for one in column]].mean()))
-                for value in dict.fromkeys(column)
+                for value in values
+                if value in column
             ]
         return found
 
