@@ -246,6 +246,26 @@ def test_the_table_of_costs_has_every_name_in_full(width):
         assert name.replace(" ", "") in words
 
 
+@pytest.mark.parametrize("width", [2.6, 3.4, 7.0])
+def test_words_of_the_table_of_costs_are_never_broken(width):
+    names = [f"{kind} {what}" for kind in ("a", "worst") for what in ("perimeter", "concavity")]
+    costs = FeatureCosts.from_array([1, 2, 3, 4] * 2, [*names, *(f"{n} error" for n in names)])
+    record = CostClasses.of_costs(costs, Design([0, 1, 2, 3, 4, 5, 0, 0], costs.names))
+    figure = draw_cost_classes(record, width)
+    lines = {line for text in figure.axes[0].texts for line in text.get_text().split("\n")}
+    assert {word.rstrip(",") for line in lines for word in line.split()} <= {
+        *(word for name in (*costs.names, *record.columns) for word in name.split()),
+        *(record.corner, *record.lines),
+    }
+    assert {"stage 3", "stage 6"} <= lines
+    assert figure.get_figwidth() >= width
+
+
+def test_an_item_is_broken_at_its_blanks_before_anything_else():
+    width = text_size("perimeter_of", 7)[0]
+    assert wrap_items(["a perimeter_of"], width, 7) == ["a", "perimeter_of"]
+
+
 # convergence
 
 

@@ -13,7 +13,9 @@ from emsco import EMSCOClassifier
 try:
     import polars as pl
 except ImportError:
-    print("Skipped: Polars must be installed: pip install 'emsco[frames]' ('.[frames]' in a clone).")
+    print(
+        "Skipped: Polars must be installed: pip install 'emsco[frames]' ('.[frames]' in a clone)."
+    )
     raise SystemExit from None
 
 iris = load_iris()

@@ -176,14 +176,15 @@ def _ended(items: Sequence[str], mark: str) -> list[str]:
 
 
 def _broken(item: str, width: float, size: float, weight: str) -> list[str]:
-    """One item on as many lines as it needs: at blanks and underscores, else anywhere."""
+    """One item on as many lines as it needs: at blanks; a word at its marks, else anywhere."""
     lines = []
     while item and text_size(item, size, weight)[0] > width:
         fits = 1
         while fits < len(item) and text_size(item[: fits + 1], size, weight)[0] <= width:
             fits += 1
-        breaks = [i + 1 for i, letter in enumerate(item[:fits]) if letter in " _-/.,"]
-        end = breaks[-1] if breaks and breaks[-1] > fits // 3 else fits
+        blank = item.rfind(" ", 1, fits + 1)  # one after the last letter that fits is as good
+        marks = [i + 1 for i, letter in enumerate(item[:fits]) if letter in "_-/.,"]
+        end = blank if blank > 0 else marks[-1] if marks and marks[-1] > fits // 3 else fits
         lines.append(item[:end].rstrip())
         item = item[end:].lstrip()
     return [*lines, item] if item else lines
