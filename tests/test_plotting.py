@@ -289,6 +289,21 @@ def test_convergence_draws_its_columns():
     assert "generation(0.4sinall)" in words_of(figure)
 
 
+def test_legends_of_convergence_stand_above_what_is_drawn():
+    figure = draw_convergence(Convergence.of(HISTORY | {"best_coverage": [0.7, 0.95, 1.0]}))
+    figure.draw_without_rendering()
+    legends = [(panel, panel.get_legend()) for panel in figure.axes if panel.get_legend()]
+    assert len(legends) == 2
+    for panel, legend in legends:
+        assert legend.get_window_extent().y0 >= panel.get_window_extent().y1
+
+
+def test_a_search_without_generations_has_no_convergence_to_draw():
+    proof = Convergence.of({name: values[:2] for name, values in HISTORY.items()})
+    with pytest.raises(DataError, match=r"got 2; a search that proves its front has no genera"):
+        draw_convergence(proof)
+
+
 def test_a_history_that_lacks_something_is_refused():
     with pytest.raises(DataError, match="a history must have the column 'seconds', got"):
         Convergence.of({name: HISTORY[name] for name in list(HISTORY)[:-1]})
