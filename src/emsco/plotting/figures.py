@@ -94,22 +94,27 @@ def save_figure(figure: Figure, path: PathLike) -> tuple[Path, Path]:
 
 
 def add_scale(
-    figure: Any, panels: Any, label: str, ends: tuple[float, float], **look: Any
+    figure: Any,
+    panels: Any,
+    label: str,
+    ends: tuple[float, float],
+    colours: str = COLOURS,
+    **look: Any,
 ) -> ScalarMappable:
-    """A bar beside the panels that says which colour of `COLOURS` means how much.
+    """A bar beside the panels that says which of the colours means how much.
 
     Returns what maps values to colours; `look` is passed on to matplotlib's `colorbar`.
     """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    colours = ScalarMappable(Normalize(*ends), COLOURS)
+    scale = ScalarMappable(Normalize(*ends), colours)
     place = {} if "cax" in look else {"ax": panels, "pad": 0.02}
-    bar = figure.colorbar(colours, **place, **look)
+    bar = figure.colorbar(scale, **place, **look)
     bar.set_label(label, fontsize=8)
     bar.ax.tick_params(labelsize=7, width=0.6, length=2.5)
     bar.outline.set_linewidth(0.6)
-    return colours
+    return scale
 
 
 def soften(panel: Any, size: float = 7) -> None:
