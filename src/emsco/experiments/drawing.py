@@ -104,7 +104,7 @@ def draw_methods(result: OwnComparison) -> Figure:
     ran = {name: found for name, found in result.results.items() if found.outcomes}
     for name, marker, style in zip(ran, MARKERS, cycle(_CURVES), strict=False):
         _draw_method(panel, name, ran[name], marker, style)
-    note = "Large marks: what each method deploys; small ones: its other settings."
+    note = "Large marks: what each method deploys; small ones: its other settings; fill: coverage."
     points = [one.test for found in ran.values() for one in (*found.curve, *found.outcomes[:1])]
     if outside := _show_what_costs(panel, points):
         note += f"\nNot shown: {outside}, without buying anything."
