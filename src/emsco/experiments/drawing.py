@@ -105,7 +105,8 @@ def draw_methods(result: OwnComparison) -> Figure:
     for name, marker, style in zip(ran, MARKERS, cycle(_CURVES), strict=False):
         _draw_method(panel, name, ran[name], marker, style)
     note = "Large marks: what each method deploys; small ones: its other settings; fill: coverage."
-    points = [one.test for found in ran.values() for one in (*found.curve, *found.outcomes[:1])]
+    points = [attempt.test for found in ran.values() for attempt in found.curve]
+    points += [found.outcomes[0].test for found in ran.values()]
     if outside := _show_what_costs(panel, points):
         note += f"\nNot shown: {outside}, without buying anything."
     panel.set_xlabel(f"mean cost of a test row\n{note}", fontsize=8)
