@@ -142,6 +142,23 @@ def test_record_table_and_picture_hold_the_same_methods(result):
     assert names == ["EMSCO", "CSTC", "CaCT LASSO", "CO-T"]
 
 
+def test_every_method_has_a_colour_and_dashes_of_its_own_in_the_picture(result):
+    figure = draw_methods(result)
+    handles = figure.legends[0].legend_handles
+    assert len({line.get_color() for line in handles}) == len(METHODS)
+    assert len({line.get_linestyle() for line in handles}) > 1
+    assert "Large marks: what each method deploys" in figure.axes[0].get_xlabel()
+
+
+def test_a_point_that_buys_nothing_does_not_stretch_the_picture(result):
+    free = replace(result.results["cstc"].curve[0], test=Objectives(1.0, 0.1, 0.0))
+    cstc = replace(result.results["cstc"], curve=(free, *result.results["cstc"].curve))
+    panel = draw_methods(replace(result, results=result.results | {"cstc": cstc})).axes[0]
+    assert panel.get_ylim()[0] > 0.1
+    assert "Not shown: accuracy 10.0%, without buying anything." in panel.get_xlabel()
+    assert "Not shown" not in draw_methods(result).axes[0].get_xlabel()
+
+
 def test_train_and_val_without_test_are_refused(file):
     with pytest.raises(ParameterError, match="--test must be given beside --train and --val"):
         read_parts(FitFiles("health", train=file, val=file))

@@ -73,6 +73,13 @@ def test_a_script_runs_without_warnings_and_draws_what_it_says(
     assert all(path.suffix == ".png" and path.stat().st_size > 1000 for path in written)
 
 
+def test_without_polars_its_example_says_so(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(SystemExit, match=r"^$"):
+        runpy.run_path(str(EXAMPLES / "in_depth/polars_frames.py"), run_name="__main__")
+    assert capsys.readouterr().out.startswith("Skipped: Polars must be installed: pip install")
+
+
 @pytest.mark.parametrize("script", [name for name in SCRIPTS if name.startswith("paper/")])
 def test_without_the_papers_data_a_script_says_so(script, monkeypatch, capsys):
     monkeypatch.delenv("EMSCO_DATA", raising=False)

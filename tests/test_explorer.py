@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from dataclasses import replace
+from datetime import date
 from html.parser import HTMLParser
 
 import numpy as np
@@ -178,3 +179,9 @@ def test_pages_of_runs_name_no_folders_of_their_rows_and_their_seeds_whole(run):
     facts = dict(data_of(explore_run(known, folder="a run"))["facts"])
     assert not [how for how in facts.values() if "/" in how]
     assert facts["Seed"] == "1" + 20 * "0"
+
+
+def test_a_page_of_a_run_has_its_date_and_one_of_a_front_is_the_same_on_any_day(run, data):
+    facts = dict(data_of(explore_run(run))["facts"])
+    assert facts["Date of this page"] == date.today().isoformat()
+    assert "Date of this page" not in dict(data["facts"])

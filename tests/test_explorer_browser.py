@@ -141,8 +141,39 @@ def test_limits_that_leave_nothing_say_so(see, front):
     set_limit(driver, "accuracy", 100)
     set_limit(driver, "cost", min(point.cost for point in front) / 2)
     assert "No design is left" in text_of(driver, "best")
+    assert "outside your limits" in text_of(driver, "badges")
+    wait(driver, lambda: "is shown, outside your limits" in text_of(driver, "live"))
     driver.find_element(By.ID, "reset").click()
     wait(driver, lambda: f"All {len(front)} designs" in text_of(driver, "count"))
+
+
+def test_a_design_picked_outside_the_limits_says_so(see, front):
+    driver = see()
+    cheapest, dearest = (
+        pick(range(len(front)), key=lambda i: front[i].cost) for pick in (min, max)
+    )
+    set_limit(driver, "cost", front[cheapest].cost + 1e-9)
+    assert "outside your limits" not in text_of(driver, "badges")
+    driver.find_element(By.CSS_SELECTOR, f'#table [data-design="{dearest}"]').click()
+    assert "outside your limits" in text_of(driver, "badges")
+    driver.find_element(By.ID, "reset").click()
+    wait(driver, lambda: "outside your limits" not in text_of(driver, "badges"))
+
+
+def test_a_share_typed_as_a_number_up_to_one_is_asked_about(see, front):
+    driver = see()
+    meant = driver.find_element(By.CSS_SELECTOR, "#box-accuracy").find_element(
+        By.XPATH, "../..//button"
+    )
+    assert not meant.is_displayed()
+    set_limit(driver, "accuracy", 0.9)
+    assert meant.text == "Per cent: 90?"
+    assert f"All {len(front)} designs" in text_of(driver, "count")
+    meant.click()
+    assert driver.find_element(By.ID, "box-accuracy").get_attribute("value") == "90"
+    within = front.within(min_accuracy=0.9)
+    wait(driver, lambda: text_of(driver, "count").startswith(f"{len(within)} of"))
+    assert not meant.is_displayed()
 
 
 def test_a_click_on_a_mark_shows_its_cascade(see):

@@ -81,6 +81,14 @@ def test_convergence_of_a_run_is_that_of_its_search(run):
     assert best == (fittest.coverage, fittest.accuracy, fittest.cost)
 
 
+def test_a_run_that_is_proven_has_no_convergence_to_draw(run, emsco, tmp_path):
+    out = tmp_path / "run"
+    fit_files(FitFiles("ill", run.folder.parent / "a.csv"), out, max_stages=2, search="exact")
+    with pytest.raises(DataError, match="a search that proves its front has no generations"):
+        emsco("plot", out, "--kind", "convergence", "--out", tmp_path / "none.svg")
+    assert not (tmp_path / "none.svg").exists()
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

@@ -246,6 +246,26 @@ def test_the_table_of_costs_has_every_name_in_full(width):
         assert name.replace(" ", "") in words
 
 
+@pytest.mark.parametrize("width", [2.6, 3.4, 7.0])
+def test_words_of_the_table_of_costs_are_never_broken(width):
+    names = [f"{kind} {what}" for kind in ("a", "worst") for what in ("perimeter", "concavity")]
+    costs = FeatureCosts.from_array([1, 2, 3, 4] * 2, [*names, *(f"{n} error" for n in names)])
+    record = CostClasses.of_costs(costs, Design([0, 1, 2, 3, 4, 5, 0, 0], costs.names))
+    figure = draw_cost_classes(record, width)
+    lines = {line for text in figure.axes[0].texts for line in text.get_text().split("\n")}
+    assert {word.rstrip(",") for line in lines for word in line.split()} <= {
+        *(word for name in (*costs.names, *record.columns) for word in name.split()),
+        *(record.corner, *record.lines),
+    }
+    assert {"stage 3", "stage 6"} <= lines
+    assert figure.get_figwidth() >= width
+
+
+def test_an_item_is_broken_at_its_blanks_before_anything_else():
+    width = text_size("perimeter_of", 7)[0]
+    assert wrap_items(["a perimeter_of"], width, 7) == ["a", "perimeter_of"]
+
+
 # convergence
 
 
@@ -267,6 +287,21 @@ def test_convergence_draws_its_columns():
     names = ("best_coverage", "best_accuracy", "best_cost", "n_front", "n_designs", "n_subsets")
     assert drawn == [HISTORY[name] for name in names]
     assert "generation(0.4sinall)" in words_of(figure)
+
+
+def test_legends_of_convergence_stand_above_what_is_drawn():
+    figure = draw_convergence(Convergence.of(HISTORY | {"best_coverage": [0.7, 0.95, 1.0]}))
+    figure.draw_without_rendering()
+    legends = [(panel, panel.get_legend()) for panel in figure.axes if panel.get_legend()]
+    assert len(legends) == 2
+    for panel, legend in legends:
+        assert legend.get_window_extent().y0 >= panel.get_window_extent().y1
+
+
+def test_a_search_without_generations_has_no_convergence_to_draw():
+    proof = Convergence.of({name: values[:2] for name, values in HISTORY.items()})
+    with pytest.raises(DataError, match=r"got 2; a search that proves its front has no genera"):
+        draw_convergence(proof)
 
 
 def test_a_history_that_lacks_something_is_refused():

@@ -255,6 +255,22 @@ def test_the_picture_has_validation_and_test_rows_for_each_rule(result):
         draw_sweep(replace(result, runs=()))
 
 
+def test_the_scale_of_coverage_has_the_range_of_the_runs(result):
+    figure = draw_sweep(result)
+    drawn = np.concatenate(
+        [
+            dots.get_array()
+            for panel in figure.axes[:2]
+            for dots in panel.collections
+            if dots.get_array() is not None
+        ]
+    )
+    low, high = figure.axes[-1].get_ylim()
+    assert low <= drawn.min() < low + 0.05
+    assert high - 0.05 < drawn.max() <= high
+    assert "small dots: runs" in figure.get_supxlabel()
+
+
 def test_a_threshold_that_no_row_reaches_is_in_the_table_and_not_in_the_picture(parts):
     sweep = sweep_thresholds(parts, [0.6, 1.0], runs=1, n_jobs=1, **QUICK)
     assert sweep.lines("fittest")[1].test.mean == Objectives(0.0, 0.0, parts.costs.total)

@@ -6,10 +6,17 @@ kind that went in: decisions to join to your table, the front to filter like any
 Run it with: python examples/in_depth/polars_frames.py
 """
 
-import polars as pl
 from sklearn.datasets import load_iris
 
 from emsco import EMSCOClassifier
+
+try:
+    import polars as pl
+except ImportError:
+    print(
+        "Skipped: Polars must be installed: pip install 'emsco[frames]' ('.[frames]' in a clone)."
+    )
+    raise SystemExit from None
 
 iris = load_iris()
 table = pl.DataFrame(iris.data, schema=iris.feature_names).with_columns(

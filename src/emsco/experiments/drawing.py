@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from emsco.errors import ParameterError
 from emsco.experiments.comparison import Comparison
 from emsco.experiments.comparison_report import published
 from emsco.experiments.global_optima import GlobalOptima
-from emsco.experiments.methods import CONTESTANTS
+from emsco.experiments.methods import CONTESTANTS, MethodResult
 from emsco.experiments.own_data import OwnComparison, label_of
+from emsco.experiments.records import Objectives
 from emsco.experiments.tuning import PARAMETERS, Tuning
-from emsco.plotting.figures import COLOURS, MARKERS, STYLES, add_scale, new_figure
+from emsco.plotting.figures import COLOURS, MARKERS, STYLES, add_scale, new_figure, soften
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,6 +23,9 @@ __all__ = ["draw_comparison", "draw_global_optima", "draw_methods", "draw_tuning
 
 _STYLES = {"evolution": STYLES[0], "paper": STYLES[1]}
 _ENDS = (0.5, 1.0)
+_FILLS = "gray"  # from black to white: colours are taken, and it is the same on any printer
+_CURVES = (*STYLES, {"color": "#6b1f1f", "linestyle": (0, (3, 1, 1, 1))})  # as many as methods
+_THIN: dict[str, Any] = {"linewidth": 1.1, "zorder": 2}
 _COVERAGE: dict[str, Any] = {"cmap": COLOURS, "vmin": _ENDS[0], "vmax": _ENDS[1]}
 
 
@@ -89,29 +94,60 @@ def draw_comparison(result: Comparison) -> Figure:
 def draw_methods(result: OwnComparison) -> Figure:
     """Accuracy against cost on the test rows, every method a curve over its own knob.
 
-    Colour is coverage; the large marker is what the method deploys.
+    Colour, dashes and shape are the method's; fill is coverage, lighter where it is higher; the
+    large marker is what the method deploys. Accuracies are those of points that buy something:
+    one that buys nothing may lie far off, and is then named below.
     """
-    figure = new_figure(6.4, 4.8)
+    figure = new_figure(6.4, 5.0)
     figure.set_layout_engine("constrained")
     panel = figure.subplots()
-    for name, marker in zip(result.results, MARKERS, strict=False):
-        found = result.results[name]
-        tests = [attempt.test for attempt in found.curve]
-        if not found.outcomes:
-            continue
-        costs, accuracies = [one.cost for one in tests], [one.accuracy for one in tests]
-        panel.plot(costs, accuracies, color="0.8", linewidth=0.8, zorder=1)
-        coverage = [one.coverage for one in tests]
-        panel.scatter(costs, accuracies, c=coverage, marker=marker, s=14, **_COVERAGE)
-        chosen = found.outcomes[0].test
-        own = {"c": [chosen.coverage], "s": 110, "edgecolors": "0.1", "zorder": 3, **_COVERAGE}
-        panel.scatter(chosen.cost, chosen.accuracy, marker=marker, **own)
-        panel.plot([], [], marker, color="0.4", markersize=5, label=label_of(name))
-    panel.set_xlabel("mean cost of a test row", fontsize=9)
-    panel.set_ylabel("accuracy of the labels given", fontsize=9)
-    panel.tick_params(labelsize=8)
-    _finish(figure, [panel], columns=4)
+    ran = {name: found for name, found in result.results.items() if found.outcomes}
+    for name, marker, style in zip(ran, MARKERS, cycle(_CURVES), strict=False):
+        _draw_method(panel, name, ran[name], marker, style)
+    note = "Large marks: what each method deploys; small ones: its other settings; fill: coverage."
+    points = [attempt.test for found in ran.values() for attempt in found.curve]
+    points += [found.outcomes[0].test for found in ran.values()]
+    if outside := _show_what_costs(panel, points):
+        note += f"\nNot shown: {outside}, without buying anything."
+    panel.set_xlabel(f"mean cost of a test row\n{note}", fontsize=8)
+    panel.set_ylabel("accuracy of the labels given", fontsize=8)
+    soften(panel, 8)
+    _finish(figure, [panel], columns=4, colours=_FILLS)
     return figure
+
+
+def _draw_method(
+    panel: Any, name: str, found: MethodResult, marker: str, style: dict[str, Any]
+) -> None:
+    """A curve, its settings, and the one that is deployed."""
+    tests, chosen = [attempt.test for attempt in found.curve], found.outcomes[0].test
+    panel.plot([one.cost for one in tests], [one.accuracy for one in tests], **style, **_THIN)
+    for points, size, height in ((tests, 24, 3), ([chosen], 120, 4)):
+        panel.scatter(
+            [one.cost for one in points],
+            [one.accuracy for one in points],
+            c=[one.coverage for one in points],
+            marker=marker,
+            s=size,
+            edgecolors=style["color"],
+            linewidths=1.3,
+            zorder=height,
+            **_COVERAGE | {"cmap": _FILLS},
+        )
+    look: dict[str, Any] = {"marker": marker, "markersize": 5, "markerfacecolor": "white"}
+    panel.plot([], [], label=label_of(name), **look, **style, **_THIN)
+
+
+def _show_what_costs(panel: Any, points: Sequence[Objectives]) -> str:
+    """Stretch the axis over points that buy something; the accuracies that lie outside of it."""
+    bought = [one.accuracy for one in points if one.cost > 0]
+    if not bought:
+        return ""
+    low, high = min(bought), max(bought)
+    room = 0.08 * (high - low) or 0.01
+    panel.set_ylim(low - room, high + room)
+    free = sorted({one.accuracy for one in points if not low - room <= one.accuracy <= high + room})
+    return f"accuracy {', '.join(f'{value:.1%}' for value in free)}" if free else ""
 
 
 def draw_tuning(result: Tuning) -> Figure:
@@ -132,9 +168,9 @@ def draw_tuning(result: Tuning) -> Figure:
     return figure
 
 
-def _finish(figure: Figure, panels: Sequence[Any], columns: int) -> None:
+def _finish(figure: Figure, panels: Sequence[Any], columns: int, colours: str = COLOURS) -> None:
     """A scale for coverage at the right, and names of markers below."""
-    add_scale(figure, panels, "coverage", _ENDS, extend="min", shrink=0.9)
+    add_scale(figure, panels, "coverage", _ENDS, colours, extend="min", shrink=0.9)
     handles, labels = panels[0].get_legend_handles_labels()
     place = "outside lower center"
     figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize=7)

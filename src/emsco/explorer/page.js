@@ -6,6 +6,8 @@ const LIMITS = [
   { name: "coverage", title: "Least coverage", per: 100, unit: "%" },
 ];
 
+const OUTSIDE = "outside your limits";
+
 const state = {
   limits: { cost: Infinity, accuracy: 0, coverage: 0 },
   within: ALL,
@@ -52,6 +54,14 @@ function makeLimit(limit) {
     ...about,
     "aria-label": `${limit.title}${limit.unit ? ", in percent" : ""}`,
   });
+  const meant = element("button", { type: "button", className: "quiet", hidden: true });
+  // Shares are per cent here and numbers up to 1 elsewhere: ask, since half a per cent is a limit, too.
+  const ask = (ended) => {
+    const value = Number(box.value);
+    meant.hidden = !limit.unit || value <= 0 || (ended ? value > 1 : value >= 1);
+    meant.value = Number((100 * value).toPrecision(12));
+    meant.textContent = `Per cent: ${meant.value}?`;
+  };
   const say = () =>
     slider.setAttribute("aria-valuetext", `${slider.value}${limit.unit ? " percent" : ""}`);
   const set = (value) => {
@@ -65,16 +75,26 @@ function makeLimit(limit) {
   };
   slider.addEventListener("input", () => {
     box.value = slider.value;
+    meant.hidden = true;
     set(Number(slider.value));
   });
-  box.addEventListener("input", () => {
+  const read = () => {
+    ask(false);
     if (box.value === "" || !Number.isFinite(Number(box.value))) return;
     slider.value = box.value;
     set(Number(box.value));
+  };
+  box.addEventListener("input", read);
+  box.addEventListener("change", () => ask(true)); // a 1 may be the beginning of 100
+  meant.addEventListener("click", () => {
+    box.value = meant.value;
+    read();
+    box.focus();
   });
   say();
   limit.reset = () => {
     slider.value = box.value = open;
+    meant.hidden = true;
     set(open);
   };
   const unit = element("span", { className: "unit" }, box, limit.unit ? ` ${limit.unit}` : "");
@@ -83,6 +103,7 @@ function makeLimit(limit) {
     { className: "limit" },
     element("label", { for: slider.id }, limit.title),
     unit,
+    element("div", { className: "meant", role: "status" }, meant),
     slider,
   );
 }
@@ -122,7 +143,8 @@ function draw() {
       ? `All ${number(N)} designs are within these limits.`
       : `${number(left)} of ${designsOf(N)} ${left === 1 ? "is" : "are"} within these limits.`;
   drawBest();
-  const now = `${state.chosen} ${state.which} ${state.best === state.chosen}`;
+  const place = [state.best === state.chosen, isWithin(state.chosen, state.limits)];
+  const now = `${state.chosen} ${state.which} ${place}`;
   if (now !== described) drawDesign();
   described = now;
   byId("previous").disabled = beside("cost", -1) === state.chosen;
@@ -165,8 +187,9 @@ let saying = 0;
 function say() {
   clearTimeout(saying);
   saying = setTimeout(() => {
+    const outside = isWithin(state.chosen, state.limits) ? "" : `, ${OUTSIDE}`;
     byId("live").textContent =
-      `Design ${state.chosen} is shown: ${inShort(state.chosen)}. ` +
+      `Design ${state.chosen} is shown${outside}: ${inShort(state.chosen)}. ` +
       `Within the limits: ${number(state.within.length)} of ${designsOf(N)}.`;
   }, 300);
 }
@@ -177,10 +200,13 @@ function drawDesign() {
   const badges = [
     chosen === DATA.deployed && "deployed now",
     chosen === state.best && "best within the limits",
+    !isWithin(chosen, state.limits) && OUTSIDE,
     `${DATA.stages[chosen].length} ${DATA.stages[chosen].length === 1 ? "stage" : "stages"}`,
   ];
   byId("badges").replaceChildren(
-    ...badges.filter(Boolean).map((text) => element("span", { className: "badge" }, text)),
+    ...badges.filter(Boolean).map((text) =>
+      element("span", { className: text === OUTSIDE ? "badge outside" : "badge" }, text),
+    ),
   );
   byId("in-words").textContent = inWords(chosen, which);
   const flow = flowOf(chosen, which);

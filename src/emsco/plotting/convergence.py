@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Convergence", "draw_convergence"]
 
+_LEAST = 3  # generations that make a curve: a proof has a beginning and an end
 _FEW = 25  # generations up to which each has a marker
 _LEGEND: dict[str, Any] = {
     "fontsize": 6.5,
@@ -76,8 +77,16 @@ class Convergence:
 
 
 def draw_convergence(record: Convergence, width: float = COLUMN) -> Figure:
-    """Draw the fittest design's objectives, the size of the front, and what has been scored."""
+    """Draw the fittest design's objectives, the size of the front, and what has been scored.
+
+    A search that proves its front has no generations, so that there is nothing to draw.
+    """
     check_width(width)
+    if (found := len(record.generation)) < _LEAST:
+        raise DataError(
+            f"a history must have at least {_LEAST} generations to draw how its search converged, "
+            f"got {found}; a search that proves its front has no generations."
+        )
     figure = new_figure(width, 3.2 + 0.35 * width)
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
@@ -100,7 +109,7 @@ def draw_convergence(record: Convergence, width: float = COLUMN) -> Figure:
         panel.set_title(title, fontsize=7.5, loc="left", pad=3)
         soften(panel)
         if panel.get_legend_handles_labels()[0]:
-            panel.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 0.97), **_LEGEND)
+            panel.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 1.03), **_LEGEND)
         panel.yaxis.set_major_locator(MaxNLocator(4))
     for panel in (sizes, counts):
         panel.set_ylim(bottom=0)

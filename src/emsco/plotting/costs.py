@@ -21,6 +21,7 @@ __all__ = ["CostClasses", "draw_cost_classes"]
 _SIZE = 7.0
 _MARGIN, _PAD = 0.06, 0.07
 _SHORT = 12  # letters of a heading that is not to be broken
+_LONGEST = COLUMN  # inches of a word that is not to be broken
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +118,15 @@ def _escaped(text: str) -> str:
 
 
 def draw_cost_classes(record: CostClasses, width: float = COLUMN) -> Figure:
-    """Draw the table; names are wrapped, and lines are as high as they need."""
+    """Draw the table; names are wrapped at blanks, and lines are as high as they need.
+
+    Where the longest words would not stand side by side in `width`, the picture is wider.
+    """
     check_width(width)
     first = max(text_size(text, _SIZE, "bold")[0] for text in (record.corner, *record.lines))
     first += 2 * _PAD
     widths = _widths(record, width - 2 * _MARGIN - first)
+    width = sum(widths) + 2 * _MARGIN + first
     head = [
         wrap_items(_words(c), w - _PAD, _SIZE, "bold", "")
         for c, w in zip(record.columns, widths, strict=True)
@@ -164,18 +169,15 @@ def _height(cells: list[list[str]]) -> float:
 
 
 def _widths(record: CostClasses, room: float) -> list[float]:
-    """Room by how much there is to write; none below its longest word while that is possible."""
+    """Room by how much there is to write, though never less than the longest word needs."""
     columns = [
         [record.columns[i], *(name for cells in record.cells for name in cells[i])]
         for i in range(len(record.columns))
     ]
-    least = [
-        _PAD + max(text_size(word, _SIZE, "bold")[0] for word in _whole(names)) for names in columns
-    ]
-    if sum(least) >= room:
-        return [room * width / sum(least) for width in least]
+    words = [max(text_size(word, _SIZE, "bold")[0] for word in _whole(names)) for names in columns]
+    least = [_PAD + min(width, _LONGEST) for width in words]
     amounts = [sum(len(name) + 2 for name in names) for names in columns]
-    spare = room - sum(least)
+    spare = max(0.0, room - sum(least))
     return [
         width + spare * amount / sum(amounts) for width, amount in zip(least, amounts, strict=True)
     ]

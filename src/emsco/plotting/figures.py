@@ -94,22 +94,27 @@ def save_figure(figure: Figure, path: PathLike) -> tuple[Path, Path]:
 
 
 def add_scale(
-    figure: Any, panels: Any, label: str, ends: tuple[float, float], **look: Any
+    figure: Any,
+    panels: Any,
+    label: str,
+    ends: tuple[float, float],
+    colours: str = COLOURS,
+    **look: Any,
 ) -> ScalarMappable:
-    """A bar beside the panels that says which colour of `COLOURS` means how much.
+    """A bar beside the panels that says which of the colours means how much.
 
     Returns what maps values to colours; `look` is passed on to matplotlib's `colorbar`.
     """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    colours = ScalarMappable(Normalize(*ends), COLOURS)
+    scale = ScalarMappable(Normalize(*ends), colours)
     place = {} if "cax" in look else {"ax": panels, "pad": 0.02}
-    bar = figure.colorbar(colours, **place, **look)
+    bar = figure.colorbar(scale, **place, **look)
     bar.set_label(label, fontsize=8)
     bar.ax.tick_params(labelsize=7, width=0.6, length=2.5)
     bar.outline.set_linewidth(0.6)
-    return colours
+    return scale
 
 
 def soften(panel: Any, size: float = 7) -> None:
@@ -176,14 +181,15 @@ def _ended(items: Sequence[str], mark: str) -> list[str]:
 
 
 def _broken(item: str, width: float, size: float, weight: str) -> list[str]:
-    """One item on as many lines as it needs: at blanks and underscores, else anywhere."""
+    """One item on as many lines as it needs: at blanks; a word at its marks, else anywhere."""
     lines = []
     while item and text_size(item, size, weight)[0] > width:
         fits = 1
         while fits < len(item) and text_size(item[: fits + 1], size, weight)[0] <= width:
             fits += 1
-        breaks = [i + 1 for i, letter in enumerate(item[:fits]) if letter in " _-/.,"]
-        end = breaks[-1] if breaks and breaks[-1] > fits // 3 else fits
+        blank = item.rfind(" ", 1, fits + 1)  # one after the last letter that fits is as good
+        marks = [i + 1 for i, letter in enumerate(item[:fits]) if letter in "_-/.,"]
+        end = blank if blank > 0 else marks[-1] if marks and marks[-1] > fits // 3 else fits
         lines.append(item[:end].rstrip())
         item = item[end:].lstrip()
     return [*lines, item] if item else lines

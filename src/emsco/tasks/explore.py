@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def explore_run(run: Run, path: PathLike | None = None, folder: PathLike | None 
         title=f"Designs of {Path(called).resolve().name}",
         deploy=f"emsco choose {shlex.quote(called)}{trust} {{number}}",
         deployed=run.chosen,
-        facts=_facts(run.about),
+        facts=_facts(run.about) | {"Date of this page": date.today().isoformat()},
     )
 
 
