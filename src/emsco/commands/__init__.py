@@ -100,6 +100,10 @@ def make_folder(path: Path) -> None:
     from emsco.plotting import check_matplotlib
 
     check_matplotlib()
+    if (path / "run.json").exists():
+        raise ParameterError(
+            f"--out must be a folder without a run of emsco fit, got {str(path)!r}; name another."
+        )
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
