@@ -4,17 +4,19 @@ import re
 import subprocess
 import sys
 import warnings
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from emsco import EMSCOClassifier, cli
 from emsco.cascade import Cascade
 from emsco.errors import EMSCOError
 from emsco.front import ParetoFront
-from emsco.progress import RowProgress, SearchProgress
+from emsco.progress import JobProgress, RowProgress, SearchProgress
 
 NAMES = ("age", "pulse", "panel", "scan")
 
@@ -215,7 +217,42 @@ def test_fit_shows_progress_on_one_stream_and_the_front_on_the_other(fit, tmp_pa
     assert "▶" in result.out
     run = tmp_path / "run"
     assert result.out.endswith(
-        f"Written to {run}. Next: emsco front {run}, emsco decide {run} NEW.csv\n"
+        f"Written to {run}. Next: emsco show {run}, emsco explore {run}, "
+        f"emsco decide {run} NEW.csv\n"
+    )
+
+
+def test_a_log_of_fit_has_no_line_for_each_design_that_is_tested(fit, data):
+    result = fit("--test", data / "data.csv")
+    assert result.code == 0
+    assert not re.search(r"\d+ of \d+", result.err)
+
+
+@pytest.mark.parametrize("command", ["compare", "sweep"])
+def test_what_is_refused_before_the_first_job_is_a_sentence_alone(emsco, data, command, tmp_path):
+    words = ["--target", "ill", "--out", tmp_path / "new"]
+    result = emsco(command, data / "data.csv", *words)
+    assert re.fullmatch(r"emsco: .* must have a column 'ill', got .*\n", result.err)
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1])
+def test_a_bar_on_a_terminal_is_erased_where_no_job_was_done(monkeypatch, n_jobs):
+    drawn = io.StringIO()
+    terminal = partial(Console, file=drawn, force_terminal=True)
+    monkeypatch.setattr("rich.console.Console", lambda **_: terminal())
+    with pytest.raises(EMSCOError, match="refused"), JobProgress("runs") as progress:
+        for _ in range(n_jobs):
+            progress.job(1, 2, "a run")
+        raise EMSCOError("refused")
+    last = drawn.getvalue().rpartition("\x1b[2K")[2]
+    assert ("runs" in last) == bool(n_jobs)
+
+
+@pytest.mark.parametrize("command", ["compare", "sweep"])
+def test_experiments_write_into_no_run(emsco, data, run, command):
+    refuses(
+        emsco(command, data / "data.csv", "--target", "sick", "--out", run),
+        f"--out must be a folder without a run of emsco fit, got '{run}'; name another.",
     )
 
 

@@ -283,7 +283,8 @@ def fit(
     else:
         _show_run(run)
         trust = "".join(f" --trust {name}" for name in run.cascade.untrusted_types)
-        next_steps = f"emsco front {out}{trust}, emsco decide {out} NEW.csv{trust}"
+        steps = (f"{name} {out}{trust}" for name in ("emsco show", "emsco explore"))
+        next_steps = f"{', '.join(steps)}, emsco decide {out} NEW.csv{trust}"
         typer.echo(f"Written to {out}. Next: {next_steps}")
     if run.interrupted:
         typer.echo(f"emsco: interrupted; --resume goes on with {out}.", err=True)
