@@ -531,7 +531,11 @@ def test_decide_writes_to_decisions_csv_unless_told(emsco, run, data, tmp_path, 
 def test_decide_refuses_files_by_name_and_writes_nothing(emsco, run, data, tmp_path):
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("age,pulse,panel,scan\n1,2,3,4\n1,,3,4\n")
-    words = f"{new} must be finite, got NaN in column 'pulse', row 2."
+    words = (
+        f"{new} must have no missing value (empty cell or NaN), got one in column "
+        "'pulse', row 2; emsco fit with --gaps impute or --gaps skip (in Python gaps=) makes a "
+        "cascade that takes it."
+    )
     refuses(emsco("decide", run, new, "--out", out, "--json"), words)
     words = "must end in .csv, .csv.gz, .parquet, .pq, got '.xls'."
     refuses(

@@ -259,7 +259,11 @@ def test_an_empty_cell_is_refused_by_file_column_and_row(clinic, tmp_path, part)
     files = (
         {"data": bad} if part == "data" else {"train": clinic.train, "val": clinic.val, part: bad}
     )
-    words = f"{bad} must be finite, got NaN in column 'panel', row 17."
+    words = (
+        f"{bad} must have no missing value (empty cell or NaN), got one in column "
+        "'panel', row 17; emsco fit with --gaps impute or --gaps skip (in Python gaps=) makes a "
+        "cascade that takes it."
+    )
     refuse_fit(words, FitFiles("sick", **files), tmp_path / "run")
 
 
@@ -656,7 +660,7 @@ def test_an_empty_cell_far_down_is_refused_by_column_and_row(
     new = write_rows(tmp_path / f"new.{ending}", X)
     monkeypatch.setattr(tables, "_BLOCK", 512)
     monkeypatch.setattr(tables, "_ROWS", 10)
-    words = rf"new\.{ending} must be finite, got NaN in column 'scan', row 132\.$"
+    words = rf"new\.{ending} must have no missing value .* in column 'scan', row 132; emsco fit"
     with pytest.raises(DataError, match=words):
         decide_file(fitted.cascade, new, tmp_path / f"out.{ending}")
     assert [path.name for path in tmp_path.iterdir()] == [new.name]

@@ -137,11 +137,12 @@ def check_finite(
     first_row: int = 0,
     *,
     gaps: bool = False,
+    way_out: str = "",
 ) -> None:
     """Refuse NaN, infinity and absurd sizes, naming the first column and row that has one.
 
     `table` is what the message calls X, and `first_row` the number of its first row. Where `gaps`
-    is true, NaN is a gap and passes.
+    is true, NaN is a gap and passes; else `way_out` is what to do about one.
     """
     count = load("deciding").count_unusable
     flat = np.ascontiguousarray(X).reshape(-1)
@@ -154,8 +155,14 @@ def check_finite(
             usable |= np.isnan(block)
         if not usable.all():
             row, column = (int(i) for i in np.argwhere(~usable)[0])
-            rule, got = what_is_wrong(float(block[row, column]))
+            value = float(block[row, column])
+            rule, got = what_is_wrong(value)
             where = f"in column {names[column]!r}, row {first_row + start + row}"
+            if way_out and math.isnan(value):
+                raise DataError(
+                    f"{table} must have no missing value (empty cell or NaN), got one {where}"
+                    f"{way_out}."
+                )
             raise DataError(f"{table} must be {rule}, got {got} {where}.")
 
 
