@@ -286,7 +286,6 @@ def test_fit_takes_files_of_ones_own_and_tests_on_the_last(emsco, data, rows, tm
     split = [(np.arange(120), np.arange(120, 200))]
     by_hand = EMSCOClassifier(random_state=0, cv=split).fit(X[:200], y[:200])
     points = json.loads(result.out)["front"]
-    assert re.search(rf"tests of designs .* {len(points)}/{len(points)}", result.err)
     assert [point["validation"] for point in points] == [p.figures() for p in by_hand.front_]
     tests = [by_hand.front_.cascade(i).evaluate(X[200:], y[200:]) for i in range(len(points))]
     assert [point["test"]["accuracy"] for point in points] == [test.accuracy for test in tests]
@@ -340,6 +339,36 @@ def test_ctrl_c_before_there_is_anything_to_keep_is_exit_code_130_too(fit, monke
     result = fit()
     assert (result.code, result.out) == (130, "")
     assert result.err == f"emsco: interrupted; --resume goes on with {tmp_path / 'run'}.\n"
+
+
+@pytest.fixture
+def numbered(data, tmp_path):
+    """The data with an id before it, and a text of its own for each row."""
+    heading, *lines = (data / "data.csv").read_text().splitlines()
+    rows = [f"{1000 + i},p{i},{line}" for i, line in enumerate(lines)]
+    path = tmp_path / "numbered.csv"
+    path.write_text("\n".join([f"patient id,note,{heading}", *rows[:80], ""]))
+    return path
+
+
+def test_fit_warns_of_what_may_be_an_id_where_nobody_named_the_features(emsco, numbered, tmp_path):
+    words = ["--target", "sick", "--time-limit", 1, "--max-stages", 2, "--drop", "note"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        result = emsco("fit", numbered, *words, "--out", tmp_path / "run")
+    assert result.err.startswith(
+        "emsco: column 'patient id' has another value in every row; if it is an id, leave it out "
+        "with --drop 'patient id'.\n"
+    )
+
+
+def test_an_id_without_a_cost_is_refused_with_the_way_out(emsco, numbered, data, tmp_path):
+    words = ["--target", "sick", "--costs", data / "costs.csv", "--out", tmp_path / "run"]
+    refuses(
+        emsco("fit", numbered, *words),
+        "costs must have a cost for every feature, got none for 'patient id', 'note'; leave out a "
+        "column that is no feature, such as an id (emsco fit --drop).",
+    )
 
 
 def test_fit_warns_in_one_line(fit):

@@ -73,14 +73,14 @@ def test_names_that_are_no_features_are_refused():
 
 
 def test_features_without_a_cost_are_refused():
-    words = r"costs must have a cost for every feature, got none for 'scan', 'sex'\."
+    words = r"costs must have a cost for every feature, got none for 'scan', 'sex'; leave out a"
     with pytest.raises(CostsError, match=words):
         FeatureCosts.from_mapping({"age": 1}, names=["age", "scan", "sex"])
 
 
 def test_a_long_list_of_names_is_cut_short():
     names = [f"x{i}" for i in range(9)]
-    with pytest.raises(CostsError, match=r"none for 'x1', 'x2', 'x3', 'x4', 'x5' and 3 more\."):
+    with pytest.raises(CostsError, match=r"none for 'x1', 'x2', 'x3', 'x4', 'x5' and 3 more;"):
         FeatureCosts.from_mapping({"x0": 1}, names)
 
 

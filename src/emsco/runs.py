@@ -28,7 +28,7 @@ from emsco.options import of_labels
 from emsco.parameters import check_number
 from emsco.plotting.convergence import Convergence
 from emsco.progress import JobProgress
-from emsco.rows import check_finite, table_rows
+from emsco.rows import check_finite, table_rows, warn_of_ids
 from emsco.tables import joined, read_chunks, read_labelled, write_table
 
 if TYPE_CHECKING:
@@ -105,6 +105,8 @@ class FitFiles:
                 f"{path} must have labels of two classes or more in column {self.target!r}, got "
                 f"{len(classes)} ({', '.join(map(repr, classes.tolist()))})."
             )
+        if self.costs is None:
+            warn_of_ids(table)
         costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names)
         costs = FeatureCosts.resolve(costs, names)
         encoding = Encoding.learn(table, costs, gaps, str(path))
