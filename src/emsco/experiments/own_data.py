@@ -166,7 +166,8 @@ class OwnComparison:
             winners = [b for a, b in self.beaten if a == loser]
             accuracy = own[loser].test.accuracy
             near = [b for b in winners if own[b].test.accuracy - accuracy < self._margin]
-            caveat = f"; {_and(near)} may be the more accurate by chance" if near else ""
+            are = "is" if len(near) == 1 else "are"
+            caveat = f"; that {_and(near)} {are} no less accurate may be chance" if near else ""
             lines.append(
                 f"{label_of(loser)} is beaten by {_and(winners)}, as good or better in "
                 f"everything{caveat}."
