@@ -4,17 +4,20 @@ import re
 import subprocess
 import sys
 import warnings
+from contextlib import suppress
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from emsco import EMSCOClassifier, cli
 from emsco.cascade import Cascade
 from emsco.errors import EMSCOError
 from emsco.front import ParetoFront
-from emsco.progress import RowProgress, SearchProgress
+from emsco.progress import JobProgress, RowProgress, SearchProgress
 
 NAMES = ("age", "pulse", "panel", "scan")
 
@@ -215,7 +218,42 @@ def test_fit_shows_progress_on_one_stream_and_the_front_on_the_other(fit, tmp_pa
     assert "▶" in result.out
     run = tmp_path / "run"
     assert result.out.endswith(
-        f"Written to {run}. Next: emsco front {run}, emsco decide {run} NEW.csv\n"
+        f"Written to {run}. Next: emsco show {run}, emsco explore {run}, "
+        f"emsco decide {run} NEW.csv\n"
+    )
+
+
+def test_a_log_of_fit_has_no_line_for_each_design_that_is_tested(fit, data):
+    result = fit("--test", data / "data.csv")
+    assert result.code == 0
+    assert not re.search(r"\d+ of \d+", result.err)
+
+
+@pytest.mark.parametrize("command", ["compare", "sweep"])
+def test_what_is_refused_before_the_first_job_is_a_sentence_alone(emsco, data, command, tmp_path):
+    words = ["--target", "ill", "--out", tmp_path / "new"]
+    result = emsco(command, data / "data.csv", *words)
+    assert re.fullmatch(r"emsco: .* must have a column 'ill', got .*\n", result.err)
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1])
+def test_a_bar_on_a_terminal_is_erased_where_no_job_was_done(monkeypatch, n_jobs):
+    drawn = io.StringIO()
+    terminal = partial(Console, file=drawn, force_terminal=True)
+    monkeypatch.setattr("rich.console.Console", lambda **_: terminal())
+    with suppress(EMSCOError), JobProgress("runs") as progress:
+        for _ in range(n_jobs):
+            progress.job(1, 2, "a run")
+        raise EMSCOError("refused")
+    last = drawn.getvalue().rpartition("\x1b[2K")[2]
+    assert ("runs" in last) == bool(n_jobs)
+
+
+@pytest.mark.parametrize("command", ["compare", "sweep"])
+def test_experiments_write_into_no_run(emsco, data, run, command):
+    refuses(
+        emsco(command, data / "data.csv", "--target", "sick", "--out", run),
+        f"--out must be a folder without a run of emsco fit, got '{run}'; name another.",
     )
 
 
@@ -248,7 +286,6 @@ def test_fit_takes_files_of_ones_own_and_tests_on_the_last(emsco, data, rows, tm
     split = [(np.arange(120), np.arange(120, 200))]
     by_hand = EMSCOClassifier(random_state=0, cv=split).fit(X[:200], y[:200])
     points = json.loads(result.out)["front"]
-    assert re.search(rf"tests of designs .* {len(points)}/{len(points)}", result.err)
     assert [point["validation"] for point in points] == [p.figures() for p in by_hand.front_]
     tests = [by_hand.front_.cascade(i).evaluate(X[200:], y[200:]) for i in range(len(points))]
     assert [point["test"]["accuracy"] for point in points] == [test.accuracy for test in tests]
@@ -302,6 +339,36 @@ def test_ctrl_c_before_there_is_anything_to_keep_is_exit_code_130_too(fit, monke
     result = fit()
     assert (result.code, result.out) == (130, "")
     assert result.err == f"emsco: interrupted; --resume goes on with {tmp_path / 'run'}.\n"
+
+
+@pytest.fixture
+def numbered(data, tmp_path):
+    """The data with an id before it, and a text of its own for each row."""
+    heading, *lines = (data / "data.csv").read_text().splitlines()
+    rows = [f"{1000 + i},p{i},{line}" for i, line in enumerate(lines)]
+    path = tmp_path / "numbered.csv"
+    path.write_text("\n".join([f"patient id,note,{heading}", *rows[:80], ""]))
+    return path
+
+
+def test_fit_warns_of_what_may_be_an_id_where_nobody_named_the_features(emsco, numbered, tmp_path):
+    words = ["--target", "sick", "--time-limit", 1, "--max-stages", 2, "--drop", "note"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        result = emsco("fit", numbered, *words, "--out", tmp_path / "run")
+    assert result.err.startswith(
+        "emsco: column 'patient id' has another value in every row; if it is an id, leave it out "
+        "with --drop 'patient id'.\n"
+    )
+
+
+def test_an_id_without_a_cost_is_refused_with_the_way_out(emsco, numbered, data, tmp_path):
+    words = ["--target", "sick", "--costs", data / "costs.csv", "--out", tmp_path / "run"]
+    refuses(
+        emsco("fit", numbered, *words),
+        "costs must have a cost for every feature, got none for 'patient id', 'note'; leave out a "
+        "column that is no feature, such as an id (emsco fit --drop).",
+    )
 
 
 def test_fit_warns_in_one_line(fit):
@@ -412,9 +479,14 @@ def test_choose_deploys_by_number_or_by_limits(emsco, run):
 def test_choose_refuses_what_is_no_choice_and_leaves_the_cascade(emsco, run):
     before = (run / "cascade.json").read_bytes()
     n_points = len(ParetoFront.load(run / "front.json"))
-    either = "either a number N or a limit must be given, and not both."
-    refuses(emsco("choose", run), either)
-    refuses(emsco("choose", run, 0, "--max-cost", 9), either)
+    refuses(
+        emsco("choose", run),
+        f"a number N or a limit must be given, got none; emsco front {run} shows the numbers.",
+    )
+    refuses(
+        emsco("choose", run, 0, "--max-cost", 9),
+        "either a number N or a limit must be given, got both.",
+    )
     refuses(
         emsco("choose", run, 99), f"point must be a whole number from 0 to {n_points - 1}, got 99."
     )
@@ -423,14 +495,17 @@ def test_choose_refuses_what_is_no_choice_and_leaves_the_cascade(emsco, run):
 
 
 def test_a_folder_that_is_no_run_is_refused(emsco, data, tmp_path):
-    for name in ("none", "data.csv", "."):
-        words = f"RUN must be a folder with run.json, got '{data / name}', without one."
+    whys = {"none": "does not exist", "data.csv": "is a file", ".": "has no run.json"}
+    for name, why in whys.items():
+        rule = "RUN must be a folder that emsco fit has made"
+        words = f"{rule}, got '{data / name}', which {why}."
         refuses(emsco("front", data / name), words)
         refuses(emsco("choose", data / name, 0), words)
         refuses(emsco("show", data / name), words)
-    missing = f"got '{data}/cascade.json' (No such file or directory)."
-    result = emsco("decide", data, data / "data.csv", "--out", tmp_path / "out.csv")
-    refuses(result, f"path must be a file that can be read, {missing}")
+    rule = f"{rule}, or a cascade file"
+    for folder, why in {data: "has no cascade.json", data / "none": "does not exist"}.items():
+        result = emsco("decide", folder, data / "data.csv", "--out", tmp_path / "out.csv")
+        refuses(result, f"{rule}, got '{folder}', which {why}.")
     whole = "must be whole JSON, got a damaged file (Expecting value: line 1 column 1 (char 0))."
     refuses(emsco("decide", data / "data.csv", data / "data.csv"), f"'{data}/data.csv' {whole}")
 
@@ -485,7 +560,11 @@ def test_decide_writes_to_decisions_csv_unless_told(emsco, run, data, tmp_path, 
 def test_decide_refuses_files_by_name_and_writes_nothing(emsco, run, data, tmp_path):
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("age,pulse,panel,scan\n1,2,3,4\n1,,3,4\n")
-    words = f"{new} must be finite, got NaN in column 'pulse', row 2."
+    words = (
+        f"{new} must have no missing value (empty cell or NaN), got one in column "
+        "'pulse', row 2; emsco fit with --gaps impute or --gaps skip (in Python gaps=) makes a "
+        "cascade that takes it."
+    )
     refuses(emsco("decide", run, new, "--out", out, "--json"), words)
     words = "must end in .csv, .csv.gz, .parquet, .pq, got '.xls'."
     refuses(

@@ -90,8 +90,51 @@ def test_accuracies_by_chance_apart_are_those_of_two_binomials(result):
     points = 196 * np.sqrt(2 * accuracy * (1 - accuracy) / n_labelled)
     tested = Objectives(1.0, accuracy, 3.0)
     outcome = replace(result.results["cstc"].outcomes[0], test=tested)
-    only = replace(result, results={"cstc": MethodResult((outcome,))})
-    assert f"less than about {points:.0f} points" in only.summary()[-1]
+    two = replace(result, results=dict.fromkeys(("cstc", "emsco"), MethodResult((outcome,))))
+    assert f"less than about {points:.0f} points" in two.summary()[-1]
+
+
+@pytest.fixture
+def made(result):
+    """A comparison with these objectives by method: coverage, accuracy and cost."""
+    outcome = result.results["cstc"].outcomes[0]
+
+    def make(**tests):
+        outcomes = {name: replace(outcome, test=Objectives(*test)) for name, test in tests.items()}
+        return replace(
+            result, results={name: MethodResult((one,)) for name, one in outcomes.items()}
+        )
+
+    return make
+
+
+def test_the_summary_names_all_who_are_level(made):
+    text = "\n".join(made(cstc=(1, 0.9, 3), astc=(1, 0.9, 4), emsco=(0.9, 0.9, 3)).summary())
+    assert "at a mean cost of 3), level with ASTC and EMSCO.\n" in text
+    assert "at a mean cost of 3), level with EMSCO; buying everything costs 12.\n" in text
+    assert "right label from CSTC: 90.0% of all, level with ASTC.\n" in text
+    assert "the others" not in text
+
+
+@pytest.mark.parametrize(("accuracy", "caveat"), [(0.95, True), (0.9, True), (0.5, False)])
+def test_who_is_beaten_by_what_may_be_chance_is_said_so(made, accuracy, caveat):
+    text = "\n".join(made(cstc=(1, 0.95, 3), emsco=(1, accuracy, 4)).summary())
+    assert "EMSCO is beaten by CSTC, as good or better in everything" in text
+    assert ("; that CSTC is no less accurate may be chance." in text) == caveat
+
+
+def test_one_method_alone_is_compared_with_none(made):
+    assert made(cstc=(0.5, 0.9, 3)).summary() == [
+        "Deployed is CSTC (90.0% right of the 50.0% of rows that it labels, at a mean cost of 3); "
+        "buying everything costs 12.",
+        "It gives 45.0% of all rows the right label.",
+    ]
+
+
+def test_the_table_names_the_file_and_lists_the_sentences(result):
+    lines = result.to_markdown().splitlines()
+    assert lines[0] == "# Methods on own.csv, 40 test rows"
+    assert [line[2:] for line in lines if line.startswith("- ")] == result.summary()
 
 
 def test_the_summary_says_who_is_best_at_what_and_who_is_beaten(result):

@@ -340,7 +340,10 @@ def with_value(value):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"X": with_value(np.nan)}, r"X must be finite, got NaN in column 'c', row 7\."),
+        (
+            {"X": with_value(np.nan)},
+            r"no missing value \(empty cell or NaN\), got one in column 'c', row 7;",
+        ),
         (
             {"X": with_value(-np.inf)},
             r"X must be finite, got infinity \(-inf\) in column 'c', row 7",
@@ -446,7 +449,9 @@ def test_mismatched_columns_at_decision_time_are_refused(table):
 def test_nan_at_decision_time_names_the_column(table):
     X, y = table
     clf = quick().fit(X, y)
-    with pytest.raises(ValueError, match="X must be finite, got NaN in column 'scan', row 3"):
+    with pytest.raises(
+        ValueError, match=r"X must have no missing value .* in column 'scan', row 3"
+    ):
         clf.decide(X.assign(scan=X["scan"].where(X.index != 3)))
 
 

@@ -73,7 +73,9 @@ def test_records_are_locked(front):
 
 
 def test_a_front_without_tests_says_how_to_get_them():
-    with pytest.raises(ParameterError, match=r"for a front without tests, got 'test'; with_tests"):
+    with pytest.raises(
+        ParameterError, match=r"for a front without tests, got 'test'; with_tests adds them, as"
+    ):
         make_front().plot(on="test")
     with pytest.raises(ParameterError, match=r"on must be one of .*, got 'both'"):
         make_front().plot_cascade(0, on="both")

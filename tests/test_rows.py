@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from emsco.errors import DataError
-from emsco.rows import check_finite, table_rows
+from emsco.rows import check_finite, table_rows, warn_of_ids
 
 NAMES = ("age", "sex", "scan")
 VALUES = np.array([[63.0, 1.0, 0.25], [41.0, 0.0, -7.5]])
@@ -191,3 +193,22 @@ class TestFinite:
         rows[7, 1] = np.inf
         with pytest.raises(DataError, match=r"got infinity .* in column 'sex', row 7"):
             check_finite(rows, NAMES, gaps=True)
+
+
+@pytest.mark.parametrize(
+    ("ids", "others"),
+    [
+        ({"a": np.arange(50)}, {}),
+        ({"a": np.arange(50.0), "b": [f"p{i}" for i in range(50)]}, {"c": np.arange(50) // 2}),
+        ({}, {"c": np.arange(50) + 0.5, "d": [None, *range(49)], "e": [True, False] * 25}),
+    ],
+)
+def test_whole_numbers_and_texts_that_all_differ_may_be_ids(ids, others):
+    table = pa.table({**others, **ids})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_ids(table)
+        warn_of_ids(table.slice(0, 49))
+    drops = " ".join(f"--drop {name}" for name in ids)
+    assert len(caught) == bool(ids)
+    assert all(str(one.message).endswith(f"out with {drops}.") for one in caught)

@@ -204,8 +204,8 @@ def refuse_fit(words, files, folder, **settings):
     [
         ({}, "either DATA or --train must be given, and not both."),
         ({"data": "a", "train": "b"}, "either DATA or --train must be given, and not both."),
-        ({"train": "b"}, "--train and --val must be given together."),
-        ({"data": "a", "val": "b"}, "--train and --val must be given together."),
+        ({"train": "b"}, "--val must be given beside --train, got none; a file given as DATA is"),
+        ({"data": "a", "val": "b"}, "beside --train, got DATA; give --train a, or --test b for"),
     ],
 )
 def test_files_that_contradict_each_other_are_refused(given, words):
@@ -259,7 +259,11 @@ def test_an_empty_cell_is_refused_by_file_column_and_row(clinic, tmp_path, part)
     files = (
         {"data": bad} if part == "data" else {"train": clinic.train, "val": clinic.val, part: bad}
     )
-    words = f"{bad} must be finite, got NaN in column 'panel', row 17."
+    words = (
+        f"{bad} must have no missing value (empty cell or NaN), got one in column "
+        "'panel', row 17; emsco fit with --gaps impute or --gaps skip (in Python gaps=) makes a "
+        "cascade that takes it."
+    )
     refuse_fit(words, FitFiles("sick", **files), tmp_path / "run")
 
 
@@ -463,7 +467,7 @@ def test_an_interrupted_run_can_be_chosen_from_decided_by_and_resumed(
 def test_a_run_killed_while_it_was_written_can_be_resumed(clinic, interrupted, undisturbed):
     (interrupted / "run.json").unlink()
     (interrupted / "front.json.123.tmp").write_text("half a fro")
-    with pytest.raises(FileError, match=r"RUN must be a folder with run\.json, got '.*', without"):
+    with pytest.raises(FileError, match=r"got '.*', which has no run\.json; emsco fit --resume"):
         Run.open(interrupted)
     long_fit(clinic, interrupted, resume=True)
     assert sorted(path.name for path in interrupted.iterdir()) == FILES
@@ -656,7 +660,7 @@ def test_an_empty_cell_far_down_is_refused_by_column_and_row(
     new = write_rows(tmp_path / f"new.{ending}", X)
     monkeypatch.setattr(tables, "_BLOCK", 512)
     monkeypatch.setattr(tables, "_ROWS", 10)
-    words = rf"new\.{ending} must be finite, got NaN in column 'scan', row 132\.$"
+    words = rf"new\.{ending} must have no missing value .* in column 'scan', row 132; emsco fit"
     with pytest.raises(DataError, match=words):
         decide_file(fitted.cascade, new, tmp_path / f"out.{ending}")
     assert [path.name for path in tmp_path.iterdir()] == [new.name]

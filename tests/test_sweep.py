@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import pickle
 import statistics
@@ -11,6 +12,7 @@ import pytest
 from contests import small_set
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from emsco import EMSCOClassifier
 from emsco.costs import FeatureCosts
@@ -179,7 +181,11 @@ def test_ctrl_c_keeps_the_runs_that_are_complete(parts, tmp_path):
     early = sweep_thresholds(parts, THRESHOLDS, report=report, **settings)
     assert not early.complete
     assert [line.n_runs for line in early.lines("fittest")] == [2, 1]
-    assert early.to_markdown().endswith("Interrupted: some runs are missing.")
+    assert early.to_markdown().endswith("some runs are missing; the same command goes on.")
+    assert "Search: paper, interrupted after 3 runs, at most" in early.to_markdown()
+    table = sweep_table(early, "fittest")
+    assert table.title == "The fittest design at each threshold: paper, interrupted after 3 runs"
+    assert [column.header for column in table.columns][1] == "runs"
     assert len(list(tmp_path.iterdir())) == 4
     assert sweep_thresholds(parts, THRESHOLDS, **settings).complete
 
@@ -192,6 +198,27 @@ def test_ctrl_c_within_a_search_leaves_no_half_result(parts, tmp_path, monkeypat
     with pytest.raises(KeyboardInterrupt):
         sweep_thresholds(parts, [0.6], runs=1, folder=tmp_path, n_jobs=1, **QUICK)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("width", [60, 79, 80, 120])
+def test_no_figure_of_the_table_is_cut_however_narrow_the_terminal(result, width):
+    dear = replace(result, runs=tuple(map(with_cost_of_thousands, result.runs)))
+    console = Console(width=width, file=io.StringIO())
+    console.print(sweep_table(dear, "fittest", width))
+    shown = console.file.getvalue()
+    assert "…" not in shown
+    for line in dear.lines("fittest"):
+        for text in line.test.cells():
+            mean, deviation = text.split(" ± ")
+            assert mean in shown
+            assert f"±{deviation}" in shown
+
+
+def with_cost_of_thousands(run):
+    def dear(test):
+        return replace(test, cost=1234.5 + 1e-3 * run.run + 100 * test.cost)
+
+    return replace(run, choices=tuple(replace(c, test=dear(c.test)) for c in run.choices))
 
 
 def test_an_exact_search_is_run_once_at_each_threshold(parts):
@@ -314,8 +341,14 @@ def test_a_range_has_its_last_number_however_it_is_written(first, step, n_steps)
     assert found == tuple((first + i * step) / 1000 for i in range(n_steps + 1))
 
 
+def test_a_range_that_goes_down_is_refused_with_the_reason():
+    words = "p must be a range first:last:step that goes up, got '.9:.6:.1', whose first is above"
+    with pytest.raises(ParameterError, match=words):
+        parse_range("p", ".9:.6:.1")
+
+
 @pytest.mark.parametrize(
-    "text", ["", "a", "0.5:0.9", "0.9:0.5:0.1", "0.5:0.9:0", "nan", "1:inf:1", "0:1:1e-9", "1,,2"]
+    "text", ["", "a", "0.5:0.9", "0.5:0.9:0", "nan", "1:inf:1", "0:1:1e-9", "1,,2"]
 )
 def test_what_is_no_range_is_one_sentence(text):
     with pytest.raises(ParameterError, match="p must be numbers with commas between, or a range"):

@@ -167,8 +167,10 @@ def fit(
         list[str] | None,
         typer.Option(help="Column that is no feature, such as an id; repeatable."),
     ] = None,
-    held_out: Annotated[float, typer.Option(help="Share of DATA held out to score designs on.")] = 1
-    / 3,
+    held_out: Annotated[
+        float,
+        typer.Option(help="Share of DATA held out to score designs on.", show_default="a third"),
+    ] = 1 / 3,
     generations: Annotated[int, typer.Option(help="Generations of an evolution.")] = 150,
     population_size: Annotated[int, typer.Option(help="Designs in a generation.")] = 300,
     time_limit: Annotated[
@@ -283,7 +285,8 @@ def fit(
     else:
         _show_run(run)
         trust = "".join(f" --trust {name}" for name in run.cascade.untrusted_types)
-        next_steps = f"emsco front {out}{trust}, emsco decide {out} NEW.csv{trust}"
+        steps = (f"{name} {out}{trust}" for name in ("emsco show", "emsco explore"))
+        next_steps = f"{', '.join(steps)}, emsco decide {out} NEW.csv{trust}"
         typer.echo(f"Written to {out}. Next: {next_steps}")
     if run.interrupted:
         typer.echo(f"emsco: interrupted; --resume goes on with {out}.", err=True)
@@ -339,13 +342,31 @@ def choose(
     found = Run.open(run, trusted or ())
     limits = {"max_cost": max_cost, "min_accuracy": min_accuracy, "min_coverage": min_coverage}
     limited = any(limit is not None for limit in limits.values())
-    if limited == (number is not None):
-        raise ParameterError("either a number N or a limit must be given, and not both.")
+    if limited and number is not None:
+        raise ParameterError("either a number N or a limit must be given, got both.")
+    if not limited and number is None:
+        raise ParameterError(
+            f"a number N or a limit must be given, got none; emsco front {run} shows the numbers."
+        )
     chosen = found.choose(number if number is not None else found.front.select(**limits))
     if as_json:
         print_json({"run": str(run), "chosen": chosen.chosen, **chosen.figures([chosen.chosen])[0]})
     else:
         typer.echo(f"{run} now deploys design {chosen.chosen}: {chosen.cascade}")
+
+
+def _cascade_file(run: Path) -> Path:
+    """What `decide` is given, which may be a folder."""
+    from emsco.errors import FileError
+
+    path = run / "cascade.json" if run.is_dir() else run
+    if not path.exists():
+        why = "which has no cascade.json" if run.is_dir() else "which does not exist"
+        raise FileError(
+            f"RUN must be a folder that emsco fit has made, or a cascade file, got {str(run)!r}, "
+            f"{why}."
+        )
+    return path
 
 
 @app.command()
@@ -373,7 +394,7 @@ def decide(
     from emsco.progress import RowProgress
     from emsco.runs import decide_file
 
-    cascade = Cascade.load(run / "cascade.json" if run.is_dir() else run, trusted or ())
+    cascade = Cascade.load(_cascade_file(run), trusted or ())
     with interruptible(f"{out} is as it was"), RowProgress() as progress:
         counts = decide_file(cascade, new, out, tuple(keep or ()), progress.rows)
     if as_json:

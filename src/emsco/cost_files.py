@@ -31,7 +31,10 @@ def parse_costs(text: str, is_json: bool) -> Parsed:
         return _parse_table(lines[1:], heading)
     if len(lines) > 1:
         first = brief(lines[0])
-        raise ValueError(f"its first line is {first}, neither 'feature,cost' nor all it has")
+        raise ValueError(
+            f"it must have the columns feature and cost, or be one line of numbers, got {first} "
+            "in its first line"
+        )
     return [_number(part, lines[0]) for part in lines[0].replace(",", " ").split()], {}
 
 

@@ -137,8 +137,10 @@ class FeatureCosts:
         _check_fit(given, names, group_of)
         features = dict.fromkeys(group_of.get(column, column) for column in names)
         if missing := [name for name in features if name not in given]:
+            hint = "; leave out a column that is no feature, such as an id (emsco fit --drop)"
             raise CostsError(
-                f"costs must have a cost for every feature, got none for {some(missing)}."
+                f"costs must have a cost for every feature, got none for {some(missing)}"
+                f"{hint if set(missing) & set(names) else ''}."
             )
         place = {column: i for i, column in enumerate(names)}
         columns = tuple(

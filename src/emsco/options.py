@@ -50,6 +50,11 @@ def parse_range(name: str, text: str) -> tuple[float, ...]:
     """
     try:
         found = [number for part in text.split(",") for number in _steps(part)]
+    except IndexError:
+        raise ParameterError(
+            f"{name} must be a range first:last:step that goes up, got {text!r}, whose first is "
+            "above its last."
+        ) from None
     except (InvalidOperation, ValueError):
         raise ParameterError(
             f"{name} must be numbers with commas between, or a range first:last:step such as "
@@ -66,7 +71,9 @@ def _steps(text: str) -> list[Decimal]:
     if len(numbers) == 1:
         return numbers
     first, last, step = numbers
-    if step <= 0 or last < first or (last - first) / step >= _MOST_STEPS:
+    if last < first:
+        raise IndexError("empty")
+    if step <= 0 or (last - first) / step >= _MOST_STEPS:
         raise ValueError("no range")
     return [first + i * step for i in range(int((last - first) / step) + 1)]
 

@@ -99,10 +99,12 @@ class JobProgress:
     def __init__(self, what: str = "jobs") -> None:
         self._bar = _bar(what, width=24)
         self._task = self._bar.add_task("starting", total=None)
+        self._begun = False
 
     def __enter__(self) -> Self:
-        """Start drawing."""
-        self._bar.start()
+        """Start drawing, where there is a terminal to draw on."""
+        if self._bar.console.is_terminal:
+            self._bar.start()
         return self
 
     def __exit__(
@@ -111,13 +113,16 @@ class JobProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop drawing."""
-        self._bar.stop()
+        """Stop drawing; of work that is refused before it begins, the message alone is left."""
+        if self._bar.live.is_started:
+            self._bar.live.transient = error is not None and not self._begun
+            self._bar.stop()
 
     def job(self, done: int, total: int, what: str) -> None:
-        """A job is done; where there is no terminal to draw on, a line says so."""
+        """A job is done; where there is no terminal to draw on, a line says which it was."""
+        self._begun = True
         self._bar.update(self._task, completed=done, total=total, description=what)
-        if not self._bar.console.is_terminal:
+        if what and not self._bar.console.is_terminal:
             self._bar.console.print(f"{done} of {total}: {what}", highlight=False, markup=False)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import shlex
+import warnings
 from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Real
@@ -14,6 +16,7 @@ from emsco._typing import AnyArray, FloatArray, Kind
 from emsco.errors import DataError
 from emsco.kernels import load
 from emsco.threads import by_parts
+from emsco.words import some
 
 __all__ = [
     "LARGEST",
@@ -29,11 +32,13 @@ __all__ = [
     "named_columns",
     "not_numbers",
     "table_rows",
+    "warn_of_ids",
     "what_is_wrong",
 ]
 
 NUMBERS = (float, Real, np.bool_, Decimal)  # what a single value may be
 _BLOCK = 65_536
+_MANY = 50  # rows, of which a column that is no id will hardly have another value each
 _NOT_NUMBERS = {"U": "text", "S": "bytes", "c": "complex numbers", "M": "dates", "m": "durations"}
 LARGEST = 1e100  # so that squares can be summed
 
@@ -137,11 +142,12 @@ def check_finite(
     first_row: int = 0,
     *,
     gaps: bool = False,
+    way_out: str = "",
 ) -> None:
     """Refuse NaN, infinity and absurd sizes, naming the first column and row that has one.
 
     `table` is what the message calls X, and `first_row` the number of its first row. Where `gaps`
-    is true, NaN is a gap and passes.
+    is true, NaN is a gap and passes; else `way_out` is what to do about one.
     """
     count = load("deciding").count_unusable
     flat = np.ascontiguousarray(X).reshape(-1)
@@ -154,9 +160,44 @@ def check_finite(
             usable |= np.isnan(block)
         if not usable.all():
             row, column = (int(i) for i in np.argwhere(~usable)[0])
-            rule, got = what_is_wrong(float(block[row, column]))
+            value = float(block[row, column])
+            rule, got = what_is_wrong(value)
             where = f"in column {names[column]!r}, row {first_row + start + row}"
+            if way_out and math.isnan(value):
+                raise DataError(
+                    f"{table} must have no missing value (empty cell or NaN), got one {where}"
+                    f"{way_out}."
+                )
             raise DataError(f"{table} must be {rule}, got {got} {where}.")
+
+
+def warn_of_ids(table: Any) -> None:
+    """Warn of columns of a PyArrow table that may number its rows, from which nothing is learnt."""
+    found = [name for name in table.column_names if _may_be_id(table.column(name))]
+    if not found:
+        return
+    which = f"column {found[0]!r} has" if len(found) == 1 else f"columns {some(found)} have"
+    an_id, them = ("it is an id", "it") if len(found) == 1 else ("they are ids", "them")
+    drops = " ".join(f"--drop {shlex.quote(name)}" for name in found[:5])
+    warnings.warn(
+        f"{which} another value in every row; if {an_id}, leave {them} out with {drops}.",
+        stacklevel=4,
+    )
+
+
+def _may_be_id(column: Any) -> bool:
+    """Whether each of many rows has a text or whole number of its own."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    kind = column.type
+    if len(column) < _MANY or column.null_count:
+        return False
+    if kind in (pa.float32(), pa.float64()):
+        whole = compute.all(compute.equal(column, compute.floor(column))).as_py()
+    else:
+        whole = pa.types.is_integer(kind) or arrow_kind(column) == "category"
+    return bool(whole) and len(column.unique()) == len(column)
 
 
 def arrow_kind(column: Any) -> Kind | None:

@@ -28,7 +28,7 @@ from emsco.options import of_labels
 from emsco.parameters import check_number
 from emsco.plotting.convergence import Convergence
 from emsco.progress import JobProgress
-from emsco.rows import check_finite, table_rows
+from emsco.rows import check_finite, table_rows, warn_of_ids
 from emsco.tables import joined, read_chunks, read_labelled, write_table
 
 if TYPE_CHECKING:
@@ -77,8 +77,15 @@ class FitFiles:
         """Refuse files that contradict each other."""
         if (self.data is None) == (self.train is None):
             raise ParameterError("either DATA or --train must be given, and not both.")
-        if (self.train is None) != (self.val is None):
-            raise ParameterError("--train and --val must be given together.")
+        if self.train is not None and self.val is None:
+            raise ParameterError(
+                "--val must be given beside --train, got none; a file given as DATA is split."
+            )
+        if self.train is None and self.val is not None:
+            raise ParameterError(
+                f"--val must be given beside --train, got DATA; give --train {self.data}, or "
+                f"--test {self.val} for rows to test on."
+            )
         if self.weights is not None and self.weights in (self.target, *self.drop):
             raise ParameterError(
                 "--weights must be another column than those of --target and --drop, got "
@@ -98,6 +105,8 @@ class FitFiles:
                 f"{path} must have labels of two classes or more in column {self.target!r}, got "
                 f"{len(classes)} ({', '.join(map(repr, classes.tolist()))})."
             )
+        if self.costs is None:
+            warn_of_ids(table)
         costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names)
         costs = FeatureCosts.resolve(costs, names)
         encoding = Encoding.learn(table, costs, gaps, str(path))
@@ -196,9 +205,11 @@ class Run:
         """Read a folder that `fit_files` has written; `trusted` is as for `Cascade.load`."""
         path = Path(folder)
         if not (path / _RUN).exists():
+            why = f"which has no {_RUN}" if path.is_dir() else "which is a file"
+            why = why if path.exists() else "which does not exist"
             hint = "; emsco fit --resume goes on with it" if (path / _CHECKPOINT).exists() else ""
             raise FileError(
-                f"RUN must be a folder with {_RUN}, got {str(folder)!r}, without one{hint}."
+                f"RUN must be a folder that emsco fit has made, got {str(folder)!r}, {why}{hint}."
             )
         fields = read_document(path / _RUN, "run", _FORMAT)
         fields.text("stop_reason")

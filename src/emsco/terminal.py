@@ -210,21 +210,33 @@ def methods_table(result: OwnComparison) -> Table:
     return table
 
 
-def sweep_table(sweep: ThresholdSweep, rule: str) -> Table:
-    """What a rule deploys at each threshold, on validation and on test rows."""
+def sweep_table(sweep: ThresholdSweep, rule: str, width: int = 80) -> Table:
+    """What a rule deploys at each threshold, on validation and on test rows.
+
+    Where that is too wide, deviations stand below their means.
+    """
     (_, n_val, n_test), lines = sweep.n_rows, sweep.lines(rule)
-    n_runs = max(line.n_runs for line in lines)
+    differ = len({line.n_runs for line in lines}) > 1
     table = _table(
-        title=f"The {rule} design at each threshold: {sweep.search}, {counted(n_runs, 'run')} each",
+        title=f"The {rule} design at each threshold: {sweep.search}, {sweep.counted_runs('each')}",
         caption=f"val: {n_val:,} rows that chose it; test: {n_test:,} others. Accuracy and "
         f"coverage in %, ± deviation over runs. Buying everything costs {sweep.costs.total:g}.",
     )
     parts = [f"{part} {name}" for part in ("val", "test") for name in ("acc.", "cov.", "cost")]
-    for heading in ("threshold", *parts):
-        table.add_column(heading, justify="right", no_wrap=True)
+    shown = [("threshold", *(["runs"] if differ else []), *parts)]
     for line in lines:
-        figures = [text.replace(" ", "") for text in (*line.validation.cells(), *line.test.cells())]
-        table.add_row(f"{line.min_confidence:g}", *figures)
+        cells = (*line.validation.cells(), *line.test.cells())
+        runs = [str(line.n_runs)] if differ else []
+        shown.append((f"{line.min_confidence:g}", *runs, *cells))
+    room = sum(
+        2 + max(len(text.replace(" ± ", "±")) for text in column)
+        for column in zip(*shown, strict=True)
+    )
+    below = "\n" if room > width else ""
+    for heading in shown[0]:
+        table.add_column(heading.replace(" ", below or " "), justify="right", no_wrap=True)
+    for row in shown[1:]:
+        table.add_row(*(text.replace(" ± ", f"{below}±") for text in row))
     return table
 
 

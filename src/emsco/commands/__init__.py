@@ -100,6 +100,10 @@ def make_folder(path: Path) -> None:
     from emsco.plotting import check_matplotlib
 
     check_matplotlib()
+    if (path / "run.json").exists():
+        raise ParameterError(
+            f"--out must be a folder without a run of emsco fit, got {str(path)!r}; name another."
+        )
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -120,10 +124,20 @@ def write_results(
     return text
 
 
-def end(out: Path, name: str, seconds: float | None = None, complete: bool = True) -> None:
-    """Say where results are; where Ctrl-C has come before the last one, exit as shells expect."""
+def end(
+    out: Path,
+    name: str,
+    seconds: float | None = None,
+    complete: bool = True,
+    goes_on: bool = True,
+) -> None:
+    """Say where results are; where Ctrl-C has come before the last one, exit as shells expect.
+
+    `goes_on` is whether the same command takes up what is there.
+    """
     took = "" if seconds is None else f" after {seconds:.0f} s"
     typer.echo(f"Written to {out}{took}: {name}.md, .json, .png, .svg", err=True)
     if not complete:
-        typer.echo("emsco: interrupted; what is complete is kept.", err=True)
+        more = ", and the same command goes on" if goes_on else ""
+        typer.echo(f"emsco: interrupted; what is complete is kept{more}.", err=True)
         raise typer.Exit(INTERRUPTED)

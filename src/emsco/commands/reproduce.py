@@ -58,7 +58,7 @@ def reproduce_global(
     with interruptible("no result was complete"), JobProgress() as progress:
         result = run(runs=runs, seed=seed, n_jobs=jobs, report=progress.job)
     _write(out, "global", result, draw_global_optima(result), as_json)
-    end(out, "global", result.seconds, result.complete)
+    end(out, "global", result.seconds, result.complete, goes_on=False)
 
 
 @reproduce.command("comparison")

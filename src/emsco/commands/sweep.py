@@ -121,6 +121,7 @@ def sweep(
 
         from emsco.terminal import sweep_table
 
+        console = Console()
         for rule in result.prefer:
-            Console().print(sweep_table(result, rule))
+            console.print(sweep_table(result, rule, console.width))
     end(out, "sweep", result.seconds, result.complete)

@@ -22,6 +22,9 @@ from emsco.words import brief
 __all__ = ["GAPS", "Encoding"]
 
 GAPS = ("refuse", "impute", "skip")
+_WAY_OUT = (
+    "; emsco fit with --gaps impute or --gaps skip (in Python gaps=) makes a cascade that takes it"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,6 +315,14 @@ class Encoding:
                     if missing.any():
                         row = first_row + int(np.argmax(missing))
                         raise DataError(
-                            f"{what} must have no gaps, got one in column {code.name!r}, row {row}."
+                            f"{what} must have no missing value (empty cell or NaN), got one in "
+                            f"column {code.name!r}, row {row}{_WAY_OUT}."
                         )
-        check_finite(rows, self.input_columns, what, first_row, gaps=self.gaps != "refuse")
+        check_finite(
+            rows,
+            self.input_columns,
+            what,
+            first_row,
+            gaps=self.gaps != "refuse",
+            way_out=_WAY_OUT,
+        )

@@ -53,6 +53,8 @@ class OwnComparison:
         Training, validation and test rows.
     n_alike : float
         Test rows of one weight that would leave as much to chance; without weights, all of them.
+    name : str
+        Of the data, for headings.
     """
 
     results: dict[str, MethodResult]
@@ -60,6 +62,7 @@ class OwnComparison:
     total_cost: float
     n_rows: tuple[int, int, int]
     n_alike: float
+    name: str = "your data"
 
     @property
     def deployed(self) -> dict[str, Outcome]:
@@ -82,6 +85,7 @@ class OwnComparison:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
+            "data": self.name,
             "min_confidence": self.min_confidence,
             "total_cost": self.total_cost,
             "rows": dict(zip(("train", "validation", "test"), self.n_rows, strict=True)),
@@ -93,7 +97,7 @@ class OwnComparison:
     def to_markdown(self) -> str:
         """One table, and what it says."""
         lines = [
-            f"# Methods on {self.n_rows[2]} test rows",
+            f"# Methods on {self.name}, {self.n_rows[2]:,} test rows",
             "",
             "| method | accuracy % | coverage % | cost | of the cost of everything % | setting |",
             "|---|---|---|---|---|---|",
@@ -106,35 +110,69 @@ class OwnComparison:
                 f"| {100 * test.coverage:.1f} | {test.cost:.4g} "
                 f"| {100 * test.cost / self.total_cost:.1f} | {shown} |"
             )
-        return "\n".join([*lines, "", *self.summary()])
+        return "\n".join([*lines, "", *(f"- {sentence}" for sentence in self.summary())])
 
     def summary(self) -> list[str]:
         """What was found, in sentences."""
         if not (own := self.deployed):
             return ["No method could be run.", *self._left_out()]
-        names = list(own)
-        cheapest = min(names, key=lambda name: own[name].test.cost)
-        widest = max(names, key=lambda name: own[name].test.coverage)
-        rights = {name: own[name].test.coverage * own[name].test.accuracy for name in names}
-        most = max(names, key=rights.__getitem__)
-        lines = [
-            f"Most accurate is {_told(names[0], own)}.",
-            f"Cheapest is {_told(cheapest, own)}; buying everything costs {self.total_cost:g}.",
-            f"Most rows get a label from {_told(widest, own)}.",
-            f"Most rows get the right label from {label_of(most)}: {rights[most]:.1%} of all.",
-        ]
-        losers = dict.fromkeys(a for a, _ in self.beaten)
-        for loser in losers:
-            by = " and ".join(label_of(b) for a, b in self.beaten if a == loser)
-            lines.append(f"{label_of(loser)} is beaten by {by}, as good or better in everything.")
-        free = [label_of(name) for name in names if name not in losers]
-        lines.append(f"Which of the others is best depends on what counts: {', '.join(free)}.")
-        chance = max(self.chance(name) for name in names)
+        if len(own) == 1:
+            return [*self._alone(*own), *self._left_out()]
+        lines = [*self._leaders(), *self._losers()]
+        losers = {a for a, _ in self.beaten}
+        free = [label_of(name) for name in own if name not in losers]
+        if len(free) > 1:
+            which = "the others" if losers else "them"
+            lines.append(f"Which of {which} is best depends on what counts: {', '.join(free)}.")
         lines.append(
             f"With {self.n_rows[2]} test rows, accuracies that differ by less than about "
-            f"{100 * math.sqrt(2) * chance:.0f} points may differ by chance."
+            f"{100 * self._margin:.0f} points may differ by chance."
         )
         return lines + self._left_out()
+
+    @property
+    def _margin(self) -> float:
+        """Accuracies that are nearer to each other than this may differ by chance."""
+        return math.sqrt(2) * max(self.chance(name) for name in self.deployed)
+
+    def _alone(self, name: str) -> list[str]:
+        """Sentences on the only method."""
+        own = self.deployed
+        return [
+            f"Deployed is {_told(name, own)}; buying everything costs {self.total_cost:g}.",
+            f"It gives {_right(own[name]):.1%} of all rows the right label.",
+        ]
+
+    def _leaders(self) -> list[str]:
+        """Sentences on who is best at what."""
+        own = self.deployed
+        accurate = _best({name: one.test.accuracy for name, one in own.items()})
+        cheap = _best({name: -one.test.cost for name, one in own.items()})
+        wide = _best({name: one.test.coverage for name, one in own.items()})
+        right = _best({name: _right(one) for name, one in own.items()})
+        everything = f"buying everything costs {self.total_cost:g}"
+        share = f"{_right(own[right[0]]):.1%} of all"
+        return [
+            f"Most accurate is {_told(accurate[0], own)}{_level(accurate)}.",
+            f"Cheapest is {_told(cheap[0], own)}{_level(cheap)}; {everything}.",
+            f"Most rows get a label from {_told(wide[0], own)}{_level(wide)}.",
+            f"Most rows get the right label from {label_of(right[0])}: {share}{_level(right)}.",
+        ]
+
+    def _losers(self) -> list[str]:
+        """Sentences on methods that are beaten, and whether that may be chance."""
+        own, lines = self.deployed, []
+        for loser in dict.fromkeys(a for a, _ in self.beaten):
+            winners = [b for a, b in self.beaten if a == loser]
+            accuracy = own[loser].test.accuracy
+            near = [b for b in winners if own[b].test.accuracy - accuracy < self._margin]
+            are = "is" if len(near) == 1 else "are"
+            caveat = f"; that {_and(near)} {are} no less accurate may be chance" if near else ""
+            lines.append(
+                f"{label_of(loser)} is beaten by {_and(winners)}, as good or better in "
+                f"everything{caveat}."
+            )
+        return lines
 
     def _left_out(self) -> list[str]:
         return [
@@ -261,6 +299,27 @@ def _told(name: str, own: dict[str, Outcome]) -> str:
         f"{label_of(name)} ({test.accuracy:.1%} right of the {test.coverage:.1%} of rows that it "
         f"labels, at a mean cost of {test.cost:.4g})"
     )
+
+
+def _best(values: dict[str, float]) -> list[str]:
+    """Names with the largest value, the same but for rounding."""
+    largest = max(values.values())
+    return [name for name, value in values.items() if math.isclose(value, largest, rel_tol=1e-9)]
+
+
+def _right(outcome: Outcome) -> float:
+    """Share of all rows that get the right label."""
+    return outcome.test.coverage * outcome.test.accuracy
+
+
+def _level(names: list[str]) -> str:
+    """Who is as good as the first."""
+    return f", level with {_and(names[1:])}" if len(names) > 1 else ""
+
+
+def _and(names: list[str]) -> str:
+    labels = [label_of(name) for name in names]
+    return " and ".join([", ".join(labels[:-1]), labels[-1]] if len(labels) > 1 else labels)
 
 
 def _short(value: Any) -> str:

@@ -198,6 +198,12 @@ class ThresholdSweep:
             found.append(SweepLine(threshold, rule, len(chosen), float(np.mean(stages)), *spreads))
         return tuple(found)
 
+    def counted_runs(self, where: str) -> str:
+        """How many runs there are `where`, or altogether where Ctrl-C has come between them."""
+        if not self.complete:
+            return f"interrupted after {counted(len(self.runs), 'run')}"
+        return f"{counted(len(self.runs) // len(self.thresholds), 'run')} {where}"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: the tables, and every run with the design it deploys."""
         return {
@@ -253,11 +259,10 @@ class ThresholdSweep:
 
 def _markdown(sweep: ThresholdSweep) -> Iterator[str]:
     n_train, n_val, n_test = sweep.n_rows
-    most = max(len(sweep.chosen(sweep.prefer[0], p)) for p in sweep.thresholds)
     yield f"# Thresholds on {sweep.name} (seed {sweep.seed})"
     yield ""
     yield (
-        f"Search: {sweep.search}, {counted(most, 'run')} at each threshold, "
+        f"Search: {sweep.search}, {sweep.counted_runs('at each threshold')}, "
         f"at most {sweep.settings.max_stages} stages. Fitted on {n_train:,} rows, chosen on "
         f"{n_val:,} validation rows, tested on {n_test:,}. Buying everything costs "
         f"{sweep.costs.total:g}. ± is the standard deviation over runs."
@@ -276,4 +281,4 @@ def _markdown(sweep: ThresholdSweep) -> Iterator[str]:
             yield f"| {line.min_confidence:g} | {line.n_runs} | {line.n_stages:.1f} | {figures} |"
     if not sweep.complete:
         yield ""
-        yield "Interrupted: some runs are missing."
+        yield "Interrupted, so some runs are missing; the same command goes on."

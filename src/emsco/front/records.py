@@ -67,6 +67,7 @@ def explored_designs(front: ParetoFront) -> list[ExploredDesign]:
 def _tests(front: ParetoFront, on: str) -> tuple[Evaluation, ...]:
     if front.tests is None:
         raise ParameterError(
-            f"on must be 'held-out' for a front without tests, got {on!r}; with_tests adds them."
+            f"on must be 'held-out' for a front without tests, got {on!r}; with_tests adds them, "
+            "as does emsco fit --test."
         )
     return front.tests

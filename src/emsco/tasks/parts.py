@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from sklearn.model_selection import train_test_split
 
@@ -12,7 +14,12 @@ from emsco.experiments.searching import Parts
 from emsco.runs import FitFiles
 from emsco.tables import joined
 
-__all__ = ["read_parts"]
+__all__ = ["name_of", "read_parts"]
+
+
+def name_of(files: FitFiles) -> str:
+    """Name of the file to fit on, without its folder."""
+    return Path(str(files.train if files.data is None else files.data)).name
 
 
 def read_parts(files: FitFiles, seed: int = 0) -> Parts:

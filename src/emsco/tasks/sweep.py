@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from emsco.experiments.sweep import sweep_thresholds
 from emsco.experiments.sweep_records import ThresholdSweep
 from emsco.runs import FitFiles
-from emsco.tasks.parts import read_parts
+from emsco.tasks.parts import name_of, read_parts
 
 __all__ = ["sweep_files"]
 
@@ -17,5 +16,4 @@ __all__ = ["sweep_files"]
 def sweep_files(files: FitFiles, *, seed: int = 0, **settings: Any) -> ThresholdSweep:
     """Sweep over the rows of `read_parts`; see `sweep_thresholds` about the settings."""
     found = sweep_thresholds(read_parts(files, seed), seed=seed, **settings)
-    path = files.train if files.data is None else files.data
-    return replace(found, name=Path(str(path)).name)
+    return replace(found, name=name_of(files))
