@@ -46,7 +46,7 @@ def test_reproduce_tuning_names_the_papers_settings(emsco, tmp_path):
     words = ["--thin", 500, "--runs", 1, "--set", "heart", "--jobs", 1, "--out", tmp_path]
     result = emsco("reproduce", "tuning", *words)
     assert result.exit_code == 0
-    assert "|G| 300, m̂ 0.075, r̂ 0.75, β 2, b 0.2" in result.stdout
+    assert r"\|G\| 300, m̂ 0.075, r̂ 0.75, β 2, b 0.2" in result.stdout
     assert (tmp_path / "tuning.png").exists()
 
 

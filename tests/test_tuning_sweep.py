@@ -82,7 +82,7 @@ def test_an_interrupt_keeps_what_all_splits_have(tmp_path):
 
 def test_tables_name_the_best_and_the_papers_settings(small):
     text = small.to_markdown()
-    assert "|G| 300, m̂ 0.075, r̂ 0.8, β 2, b 0.2" in text
+    assert r"\|G\| 300, m̂ 0.075, r̂ 0.8, β 2, b 0.2" in text
     plain = json.loads(json.dumps(small.to_dict()))
     assert plain["sets"][1]["paper"] == [300, 0.075, 0.75, 2.0, 0.2]
 

@@ -314,8 +314,10 @@ def _tuning_lines(tuning: Tuning) -> Iterator[str]:
 
 
 def _words(setting: Sequence[float | None]) -> str:
+    """For a cell of a Markdown table, which a plain | would end."""
     named = zip(PARAMETERS.values(), setting, strict=True)
-    return ", ".join(f"{symbol} {_value(value)}" for symbol, value in named)
+    words = ", ".join(f"{symbol} {_value(value)}" for symbol, value in named)
+    return words.replace("|", r"\|")
 
 
 def _value(value: float | None) -> str:
