@@ -25,6 +25,7 @@ __all__ = ["OBJECTIVES", "PARTS", "Spread", "SweepLine", "SweepRun", "ThresholdS
 
 OBJECTIVES = ("accuracy", "coverage", "cost")
 PARTS = ("validation", "test")
+_ROUNDING = 1e-12  # of a mean: runs that all deploy the same deviate by no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +97,13 @@ class Spread:
         shown = []
         for name in OBJECTIVES:
             scale, form = (1.0, ".4g") if name == "cost" else (100.0, ".1f")
-            text = f"{scale * getattr(self.mean, name):{form}}"
+            mean = getattr(self.mean, name)
+            text = f"{scale * mean:{form}}"
             if self.deviation is not None:
                 form = ".2g" if name == "cost" else form
-                text += f" ± {scale * getattr(self.deviation, name):{form}}"
+                deviation = getattr(self.deviation, name)
+                shown_as = 0.0 if deviation <= _ROUNDING * abs(mean) else deviation
+                text += f" ± {scale * shown_as:{form}}"
             shown.append(text)
         return shown
 
