@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from emsco.experiments import standings
 from emsco.experiments.records import Objectives
 from emsco.experiments.standings import Standing, duels, holm, margin
 
@@ -97,3 +98,13 @@ def test_holms_correction_keeps_order_and_lies_between_none_and_bonferronis(p_va
     assert (corrected >= raw).all()
     assert (corrected <= np.minimum(1, raw * len(raw)) + 1e-12).all()
     assert (np.diff(corrected[np.argsort(raw, kind="stable")]) >= 0).all()
+
+
+@pytest.mark.filterwarnings("ignore")  # scipy's, that few or tied differences are approximate
+@pytest.mark.parametrize("seed", range(12))
+def test_p_values_of_few_splits_are_scipys(seed):
+    rng = np.random.default_rng(seed)
+    tied = rng.integers(-3, 4, size=2 + seed % 6).astype(float)
+    for differences in (tied, rng.normal(0.5, 1, size=8)):
+        if (some := differences[differences != 0]).size:
+            assert standings._p_value(differences) == pytest.approx(stats.wilcoxon(some).pvalue)
