@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, make_classification
@@ -13,7 +14,7 @@ from emsco.costs import FeatureCosts
 from emsco.datasets.public import PUBLIC_TABLES, table_of
 from emsco.parameters import check_choice
 
-__all__ = ["NAMES", "Dataset", "breast_cancer_costs", "load", "paper_split"]
+__all__ = ["MADE", "NAMES", "THRESHOLDS", "Dataset", "breast_cancer_costs", "load", "paper_split"]
 
 # Cost classes by column: recovered from a published run log for heart, chosen for the others.
 _CLASSES = {
@@ -21,7 +22,25 @@ _CLASSES = {
     "pima": (1, 3, 1, 2, 3, 1, 2, 1),
     "credit": (1, 1, 2, 1, 1, 1, 2, 3, 1, 2, 1, 1, 1, 2),
 }
-_THRESHOLDS = {"heart": 0.75, "pima": 0.65, "credit": 0.75}
+THRESHOLDS = {
+    "heart": 0.75,
+    "pima": 0.65,
+    "credit": 0.75,
+    "synthetic15": 0.85,
+    "synthetic50": 0.55,
+    "breast_cancer": 0.95,
+}
+# What `make_classification` is told; all that is not named is its default.
+MADE: dict[str, dict[str, Any]] = {
+    "synthetic15": {
+        "n_samples": 8000,
+        "n_features": 15,
+        "n_informative": 12,
+        "class_sep": 0.85,
+        "flip_y": 0.02,
+    },
+    "synthetic50": {"n_samples": 4000, "n_features": 50, "n_informative": 25},
+}
 _MINUTES = {"mean": 1, "error": 3, "worst": 5}
 _TRACED = ("compactness", "concavity", "concave points", "symmetry", "fractal dimension")
 
@@ -110,7 +129,7 @@ def _from_archive(name: str, _seed: int) -> Dataset:
         np.ascontiguousarray(table[:, :-1]),
         table[:, -1].astype(np.uint8),
         FeatureCosts.from_array(costs, public.columns),
-        _THRESHOLDS[name],
+        THRESHOLDS[name],
         "recovered from the authors' log" if name == "heart" else "chosen by the paper's rules",
         public.source,
         public.licence,
@@ -120,22 +139,20 @@ def _from_archive(name: str, _seed: int) -> Dataset:
 def _synthetic15(name: str, seed: int) -> Dataset:
     from sklearn.ensemble import RandomForestClassifier
 
-    X, y = make_classification(
-        8000, 15, n_informative=12, class_sep=0.85, flip_y=0.02, random_state=seed
-    )
+    X, y = make_classification(**MADE[name], random_state=seed)
     gini = RandomForestClassifier(random_state=seed, n_jobs=-1).fit(X, y).feature_importances_
     signs = np.random.default_rng(seed).choice([-1, 1], size=15)
     costs = np.maximum(1, np.floor(100 * gini + signs + 0.5))
     made = FeatureCosts.from_array(costs)
     how = "computed from Gini importance"
-    return Dataset(name, X, y.astype(np.uint8), made, 0.85, how, *_made(seed))
+    return Dataset(name, X, y.astype(np.uint8), made, THRESHOLDS[name], how, *_made(seed))
 
 
 def _synthetic50(name: str, seed: int) -> Dataset:
-    X, y = make_classification(4000, 50, n_informative=25, random_state=seed)
+    X, y = make_classification(**MADE[name], random_state=seed)
     printed = FeatureCosts.from_array(np.full(50, 10.0))
     how = "printed in the paper"
-    return Dataset(name, X, y.astype(np.uint8), printed, 0.55, how, *_made(seed))
+    return Dataset(name, X, y.astype(np.uint8), printed, THRESHOLDS[name], how, *_made(seed))
 
 
 def _made(seed: int) -> tuple[str, str]:
@@ -146,7 +163,9 @@ def _breast_cancer(name: str, _seed: int) -> Dataset:
     data = load_breast_cancer()
     declared = breast_cancer_costs(data.feature_names.tolist())
     labels, about = data.target.astype(np.uint8), "UCI Breast Cancer Wisconsin (Diagnostic)"
-    return Dataset(name, data.data, labels, declared, 0.95, "declared", about, "CC BY 4.0")
+    return Dataset(
+        name, data.data, labels, declared, THRESHOLDS[name], "declared", about, "CC BY 4.0"
+    )
 
 
 _LOADERS: dict[str, Callable[[str, int], Dataset]] = {
