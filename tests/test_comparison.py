@@ -282,11 +282,22 @@ def test_the_record_is_plain_and_whole(small):
     assert "EMSCO exact, balanced" in plain["claims"]
 
 
-def test_the_figure_has_a_panel_for_each_set(small, tmp_path):
+def test_the_figure_has_a_line_for_each_contestant_of_each_set(small, tmp_path):
     figure = draw_comparison(small[0])
-    assert [axes.get_title() for axes in figure.axes[:2]] == ["pima", "heart"]
+    first = [figure.axes[3 * place] for place in range(2)]
+    assert [axes.get_title("left") for axes in first] == ["pima", "heart"]
+    named = [[label.get_text() for label in axes.get_yticklabels()] for axes in first]
+    assert named[0] == [contestant.label for contestant in small[0].contestants("pima")]
     png, _ = save_figure(figure, tmp_path / "comparison")
     assert png.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_figure_shows_costs_as_they_stand_and_as_the_paper_prints_them(small):
+    costs = draw_comparison(small[0]).axes[2]
+    shown = {float(line.get_xdata()[0]) for line in costs.lines if len(line.get_xdata())}
+    names = small[0].contestants("pima")
+    assert {small[0].standings["pima", one].mean.cost for one in names} <= shown
+    assert {TABLE["pima"][one][2] for one in ("emsco", "greedy_miser", "cstc")} <= shown
 
 
 def test_an_interrupt_keeps_what_is_complete(monkeypatch, tmp_path):

@@ -10,9 +10,10 @@ from emsco.errors import ParameterError
 from emsco.experiments.comparison import Comparison
 from emsco.experiments.comparison_report import published
 from emsco.experiments.global_optima import GlobalOptima
-from emsco.experiments.methods import CONTESTANTS, MethodResult
+from emsco.experiments.methods import Contestant, MethodResult
 from emsco.experiments.own_data import OwnComparison, label_of
 from emsco.experiments.records import Objectives
+from emsco.experiments.standings import Standing
 from emsco.experiments.tuning import PARAMETERS, Tuning
 from emsco.plotting.figures import COLOURS, MARKERS, STYLES, add_scale, new_figure, soften
 
@@ -26,6 +27,9 @@ _ENDS = (0.5, 1.0)
 _FILLS = "gray"  # from black to white: colours are taken, and it is the same on any printer
 _CURVES = (*STYLES, {"color": "#6b1f1f", "linestyle": (0, (3, 1, 1, 1))})  # as many as methods
 _THIN: dict[str, Any] = {"linewidth": 1.1, "zorder": 2}
+_OURS: dict[str, Any] = {"marker": "o", "color": "#0b3c6f", "markersize": 4}
+_RIVALS: dict[str, Any] = {"marker": "s", "color": "#d55e00", "markersize": 4}
+_PRINTED: dict[str, Any] = {"marker": "D", "color": "0.4", "markersize": 5, "fillstyle": "none"}
 _COVERAGE: dict[str, Any] = {"cmap": COLOURS, "vmin": _ENDS[0], "vmax": _ENDS[1]}
 
 
@@ -55,40 +59,60 @@ def draw_global_optima(result: GlobalOptima) -> Figure:
 
 
 def draw_comparison(result: Comparison) -> Figure:
-    """Accuracy against cost of every contestant on every set, coverage as colour.
+    """Accuracy, coverage and cost of every contestant on every set, a line each.
 
-    Bars are 95 % margins of error over splits; an empty marker is what the paper prints.
+    Bars are 95 % margins of error over splits; an empty diamond is what the paper prints.
     """
     names = result.sets
     if not names:
         raise ParameterError("result must be of at least one set, got none.")
-    figure = new_figure(3.1 * len(names) + 1.2, 4.0)
+    heights = [len(result.contestants(name)) + 2 for name in names]
+    figure = new_figure(7.2, 0.17 * sum(heights) + 0.5)
     figure.set_layout_engine("constrained")
-    panels = figure.subplots(1, len(names), squeeze=False)[0]
-    markers = dict(zip(CONTESTANTS, MARKERS, strict=True))
-    for name, panel in zip(names, panels, strict=True):
-        for contestant in result.contestants(name):
-            standing = result.standings[name, contestant]
-            mean, margin = standing.mean, standing.margin
-            look: dict[str, Any] = {"marker": markers[contestant], "s": 34, "zorder": 3}
-            panel.errorbar(
-                mean.cost, mean.accuracy, margin.accuracy, margin.cost, color="0.75", linewidth=0.8
+    grid = figure.subplots(len(names), 3, squeeze=False, height_ratios=heights)
+    for name, panels in zip(names, grid, strict=True):
+        for place, contestant in enumerate(result.contestants(name)):
+            _draw_contestant(panels, place, contestant, result.standings[name, contestant])
+            _draw_printed(panels, place, published(name, contestant))
+        labels = [contestant.label for contestant in result.contestants(name)]
+        for panel in panels:
+            soften(panel, 6.5)
+            panel.set_yticks(
+                range(len(labels)), labels if panel is panels[0] else [""] * len(labels)
             )
-            panel.scatter(mean.cost, mean.accuracy, c=[mean.coverage], **look, **_COVERAGE)
-            if printed := published(name, contestant):
-                accuracy, _, cost = printed
-                panel.scatter(cost, accuracy, facecolors="none", edgecolors="0.5", **look)
-        panel.set_title(name, fontsize=9)
-        panel.set_xlabel("mean cost", fontsize=8)
-        panel.set_ylim(0.5, 1.0)
-        panel.set_xlim(left=min(0, -0.03 * panel.get_xlim()[1]))  # bars may reach below 0
-        panel.tick_params(labelsize=7)
-    panels[0].set_ylabel("accuracy", fontsize=8)
-    for contestant, marker in markers.items():
-        if any((name, contestant) in result.standings for name in names):
-            panels[0].plot([], [], marker, color="0.4", markersize=5, label=contestant.label)
-    _finish(figure, panels, columns=2 * len(names))
+            panel.set_ylim(len(labels) - 0.4, -0.6)
+        panels[0].set_title(name, fontsize=9, loc="left", fontweight="bold")
+        panels[2].set_xlim(left=min(0, -0.03 * panels[2].get_xlim()[1]))  # bars may reach below 0
+    for panel, objective in zip(grid[-1], ("accuracy, %", "coverage, %", "mean cost"), strict=True):
+        panel.set_xlabel(objective, fontsize=8)
+    for label, look in {
+        "EMSCO": _OURS,
+        "rivals": _RIVALS,
+        "printed in the paper": _PRINTED,
+    }.items():
+        grid[0][0].plot([], [], linestyle="none", label=label, **look)
+    _name_marks(figure, grid[0], columns=3)
     return figure
+
+
+def _draw_contestant(
+    panels: Sequence[Any], place: int, contestant: Contestant, standing: Standing
+) -> None:
+    """A line of the three panels."""
+    mean, margin, look = standing.mean, standing.margin, _OURS if contestant.is_emsco else _RIVALS
+    values = 100 * mean.accuracy, 100 * mean.coverage, mean.cost
+    margins = 100 * margin.accuracy, 100 * margin.coverage, margin.cost
+    for panel, value, spread in zip(panels, values, margins, strict=True):
+        panel.errorbar(value, place, xerr=spread, ecolor="0.6", elinewidth=1.0, zorder=2, **look)
+
+
+def _draw_printed(
+    panels: Sequence[Any], place: int, printed: tuple[float, float, float] | None
+) -> None:
+    if printed:
+        accuracy, coverage, cost = printed
+        for panel, value in zip(panels, (100 * accuracy, 100 * coverage, cost), strict=True):
+            panel.plot(value, place, zorder=1, **_PRINTED)
 
 
 def draw_methods(result: OwnComparison) -> Figure:
@@ -171,6 +195,10 @@ def draw_tuning(result: Tuning) -> Figure:
 def _finish(figure: Figure, panels: Sequence[Any], columns: int, colours: str = COLOURS) -> None:
     """A scale for coverage at the right, and names of markers below."""
     add_scale(figure, panels, "coverage", _ENDS, colours, extend="min", shrink=0.9)
+    _name_marks(figure, panels, columns)
+
+
+def _name_marks(figure: Figure, panels: Sequence[Any], columns: int) -> None:
     handles, labels = panels[0].get_legend_handles_labels()
     place = "outside lower center"
     figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize=7)
