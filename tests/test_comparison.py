@@ -17,13 +17,7 @@ from emsco.experiments.comparison import (
     reproduce_comparison,
     split_parts,
 )
-from emsco.experiments.comparison_report import (
-    Claim,
-    claims,
-    comparison_dict,
-    comparison_markdown,
-    duels_of,
-)
+from emsco.experiments.comparison_report import Claim, ComparisonReport
 from emsco.experiments.drawing import draw_comparison
 from emsco.experiments.equal_cost import equal_cost
 from emsco.experiments.methods import CONTESTANTS, Contestant, new_rival, run_rival
@@ -152,7 +146,7 @@ def test_an_exact_search_out_of_reach_is_left_out_with_the_reason(small, monkeyp
     left = methods.run_searches(banks, "exact", settings, 0.75, [[0]])
     assert "fit 31 subsets of 5 features" in left.note
     noted = replace(result, results={**result.results, job: left})
-    assert f"- {job.name}, exact: search must be" in comparison_markdown(noted)
+    assert f"- {job.name}, exact: search must be" in ComparisonReport(noted).to_markdown()
 
 
 def test_a_rival_is_tuned_on_validation_rows_and_its_curve_is_a_front():
@@ -234,7 +228,7 @@ def test_at_equal_cost_a_rival_spends_no_more_on_validation_rows(small):
 
 def test_duels_are_against_rivals_and_know_who_is_cheaper(small):
     result, _ = small
-    found = duels_of(result, "heart", PAPERS)
+    found = ComparisonReport(result).duels["heart", PAPERS]
     assert [one.method for one in found] == ["greedy_miser", "cstc", "cact_lasso", "cost_ordered"]
     standings = result.standings
     gain = found[Contestant("cost_ordered", "tuned")].gains[2]
@@ -243,13 +237,13 @@ def test_duels_are_against_rivals_and_know_who_is_cheaper(small):
 
 
 def test_claims_hold_where_the_means_say_so(small):
-    result, _ = small
-    cheaper = next(one for one in claims(result) if one.text.startswith("cheaper"))
+    report = ComparisonReport(small[0])
+    cheaper = next(one for one in report.claims[PAPERS] if one.text.startswith("cheaper"))
     assert set(cheaper.holds_on) | set(cheaper.fails_on) == {"pima", "heart"}
     assert cheaper.needed == 2
     trees = ("greedy_miser", "cstc")
     for name in ("pima", "heart"):
-        gains = [duels_of(result, name, PAPERS)[Contestant(m, "tuned")].gains[2] for m in trees]
+        gains = [report.duels[name, PAPERS][Contestant(m, "tuned")].gains[2] for m in trees]
         assert (name in cheaper.holds_on) == (min(gains) > 0)
 
 
@@ -261,7 +255,7 @@ def test_a_claim_that_fails_names_the_sets_and_how_many_it_needs():
 
 def test_the_table_stands_beside_the_papers(small):
     result, _ = small
-    lines = comparison_markdown(result).splitlines()
+    lines = ComparisonReport(result).to_markdown().splitlines()
     own = next(line for line in lines if line.startswith("| EMSCO paper, fittest"))
     assert own.endswith("| 71.1 ± 0.5 | 99.0 ± 0.3 | 242.4 ± 8.2 |")
     lasso = next(line for line in lines if line.startswith("| CaCT LASSO"))
@@ -269,7 +263,7 @@ def test_the_table_stands_beside_the_papers(small):
 
 
 def test_the_record_is_plain_and_whole(small):
-    plain = json.loads(json.dumps(comparison_dict(small[0]), allow_nan=False))
+    plain = json.loads(json.dumps(ComparisonReport(small[0]).to_dict(), allow_nan=False))
     assert len(plain["standings"]) == 2 * 8
     assert {one["verdict"] for one in plain["duels"]} <= {
         "dominates",

@@ -104,7 +104,7 @@ def reproduce_comparison(
 
     from emsco.experiments.comparison import QUICK, Extent, known_comparison
     from emsco.experiments.comparison import reproduce_comparison as run
-    from emsco.experiments.comparison_report import comparison_dict, comparison_markdown
+    from emsco.experiments.comparison_report import ComparisonReport
     from emsco.experiments.drawing import draw_comparison
     from emsco.progress import JobProgress
 
@@ -120,9 +120,7 @@ def reproduce_comparison(
     else:
         with interruptible("no result was complete"), JobProgress() as progress:
             result = run(out / "results", extent, seed, jobs, progress.job)
-    figure, markdown = draw_comparison(result), comparison_markdown(result)
-    text = write_results(out, "comparison", figure, comparison_dict(result), markdown)
-    typer.echo(text if as_json else markdown)
+    _write(out, "comparison", ComparisonReport(result), draw_comparison(result), as_json)
     end(out, "comparison", result.seconds, result.complete)
 
 

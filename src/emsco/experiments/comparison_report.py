@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from emsco.experiments.comparison import Comparison
@@ -12,9 +13,10 @@ from emsco.experiments.methods import CONTESTANTS, Contestant
 from emsco.experiments.published import MARGINS, TABLE
 from emsco.experiments.standings import ALPHA, Duel, Standing, duels
 
-__all__ = ["Claim", "claims", "comparison_dict", "comparison_markdown", "duels_of", "published"]
+__all__ = ["Claim", "ComparisonReport", "published"]
 
 Gains: TypeAlias = dict[str, tuple[float, float, float]]  # coverage, accuracy, cost, by rival
+Duels: TypeAlias = dict[Contestant, Duel]  # of one contestant on one set, by rival
 
 PAPERS = Contestant("paper", "fittest")  # what the paper deploys
 _PAPER_RIVALS = ("greedy_miser", "cstc", "cact_lasso", "cost_ordered")
@@ -52,37 +54,128 @@ class Claim:
         return f"{self.text}: {word} ({on}; {self.needed} needed)"
 
 
-def duels_of(comparison: Comparison, name: str, first: Contestant) -> dict[Contestant, Duel]:
-    """A contestant against every rival on a set; all these tests are corrected together."""
+@dataclass(frozen=True, eq=False)
+class ComparisonReport:
+    """A comparison in words and tables; each test is made once, wherever it is shown."""
+
+    comparison: Comparison
+
+    @cached_property
+    def duels(self) -> dict[tuple[str, Contestant], Duels]:
+        """Every contestant against its rivals on every set that it has been run on.
+
+        All tests of a contestant on a set are corrected together.
+        """
+        return {
+            (name, first): _duels_of(self.comparison, name, first)
+            for name in self.comparison.sets
+            for first in self.comparison.contestants(name)
+        }
+
+    @cached_property
+    def at_equal_cost(
+        self,
+    ) -> dict[tuple[str, Contestant], dict[Contestant, tuple[Standing, Duel]]]:
+        """The same of EMSCO alone, against rivals that may spend as much as it does."""
+        return {
+            (name, first): equal_cost(self.comparison, name, first)
+            for name, first in self.duels
+            if first.is_emsco
+        }
+
+    @cached_property
+    def claims(self) -> dict[Contestant, list[Claim]]:
+        """What the paper claims, checked for each of EMSCO's contestants.
+
+        Only sets count that all rivals of the paper ran on, too.
+        """
+        found = {first: self._claims_of(first) for first in CONTESTANTS if first.is_emsco}
+        return {first: some for first, some in found.items() if some}
+
+    def _claims_of(self, first: Contestant) -> list[Claim]:
+        needed = [first, *(Contestant(method, "tuned") for method in _PAPER_RIVALS)]
+        ran = self.comparison.standings
+        sets = [name for name in self.comparison.sets if all((name, one) in ran for one in needed)]
+        if not sets:
+            return []
+        gains: dict[str, Gains] = {
+            name: {rival.method: duel.gains for rival, duel in self.duels[name, first].items()}
+            for name in sets
+        }
+        n_sets = {"all": len(sets), "three": min(3, len(sets)), "majority": len(sets) // 2 + 1}
+        return [
+            Claim(
+                text,
+                tuple(name for name in sets if holds(gains[name])),
+                tuple(name for name in sets if not holds(gains[name])),
+                n_sets[on],
+            )
+            for text, on, holds in _CLAIMS
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        found = self.comparison
+        return {
+            "experiment": "comparison",
+            "seed": found.seed,
+            "seconds": round(found.seconds, 1),
+            "complete": found.complete,
+            "standings": [
+                {"set": name, **asdict(contestant), **_standing_dict(name, contestant, standing)}
+                for (name, contestant), standing in found.standings.items()
+            ],
+            "duels": [
+                _duel_dict(name, first, second, duel)
+                for (name, first), fought in self.duels.items()
+                for second, duel in fought.items()
+            ],
+            "at_equal_cost": [
+                {**_duel_dict(name, first, second, duel), "rival": asdict(standing.mean)}
+                for (name, first), fought in self.at_equal_cost.items()
+                for second, (standing, duel) in fought.items()
+            ],
+            "claims": {
+                first.label: [{**asdict(claim), "holds": claim.holds} for claim in some]
+                for first, some in self.claims.items()
+            },
+            "seconds_by_method": _seconds(found),
+            "notes": {f"{name} {method}": why for (name, method), why in found.notes.items()},
+        }
+
+    def to_markdown(self) -> str:
+        """The table of every set, who dominates whom, and the paper's claims."""
+        found = self.comparison
+        n_splits = max((len(one.splits) for one in found.standings.values()), default=0)
+        lines = [
+            f"# Comparison over {n_splits} random splits (seed {found.seed})",
+            "",
+            "Means over splits on test rows, ± 95 % margins of error over splits; tuning and "
+            "choice saw validation rows only. The paper's splits are not published, so its "
+            "numbers, in the last columns, are of other rows.",
+        ]
+        for name in found.sets:
+            lines += ["", f"## {name}", "", *_set_table(found, name)]
+        at_equal_cost = {
+            place: {rival: duel for rival, (_, duel) in fought.items()}
+            for place, fought in self.at_equal_cost.items()
+        }
+        lines += ["", "## Who dominates whom", "", _ABOUT_DUELS]
+        lines += _duel_lines(found, self.duels)
+        lines += ["", "## Rivals at EMSCO's cost", "", _ABOUT_EQUAL_COST]
+        lines += _duel_lines(found, at_equal_cost)
+        lines += ["", "## What the paper claims", "", *_claim_lines(self.claims)]
+        if notes := found.notes:
+            lines += ["", "## Notes", ""]
+            lines += [f"- {name}, {method}: {why}" for (name, method), why in notes.items()]
+        return "\n".join(lines)
+
+
+def _duels_of(comparison: Comparison, name: str, first: Contestant) -> Duels:
     standings = comparison.standings
-    if (name, first) not in standings:
-        return {}
     others = [one for one in comparison.contestants(name) if not one.is_emsco and one != first]
     found = duels(standings[name, first], [standings[name, other] for other in others])
     return dict(zip(others, found, strict=True))
-
-
-def claims(comparison: Comparison, first: Contestant = PAPERS) -> list[Claim]:
-    """What the paper claims, checked for one contestant on the sets that all its rivals ran on."""
-    standings = comparison.standings
-    needed = [first, *(Contestant(method, "tuned") for method in _PAPER_RIVALS)]
-    sets = [name for name in comparison.sets if all((name, one) in standings for one in needed)]
-    gains = {name: _gains(comparison, name, first) for name in sets}
-    n_sets = {"all": len(sets), "three": min(3, len(sets)), "majority": len(sets) // 2 + 1}
-    return [
-        Claim(
-            text,
-            tuple(name for name in sets if holds(gains[name])),
-            tuple(name for name in sets if not holds(gains[name])),
-            n_sets[on],
-        )
-        for text, on, holds in _CLAIMS
-    ]
-
-
-def _gains(comparison: Comparison, name: str, first: Contestant) -> Gains:
-    found = duels_of(comparison, name, first)
-    return {rival.method: duel.gains for rival, duel in found.items()}
 
 
 def _undominated(gains: Gains, rivals: Iterable[str]) -> bool:
@@ -114,40 +207,6 @@ _CLAIMS: tuple[tuple[str, str, Callable[[Gains], bool]], ...] = (
 )
 
 
-def comparison_dict(comparison: Comparison) -> dict[str, Any]:
-    """Plain values, for JSON."""
-    return {
-        "experiment": "comparison",
-        "seed": comparison.seed,
-        "seconds": round(comparison.seconds, 1),
-        "complete": comparison.complete,
-        "standings": [
-            {"set": name, **asdict(contestant), **_standing_dict(name, contestant, standing)}
-            for (name, contestant), standing in comparison.standings.items()
-        ],
-        "duels": [
-            _duel_dict(name, first, second, duel)
-            for name in comparison.sets
-            for first in CONTESTANTS
-            for second, duel in duels_of(comparison, name, first).items()
-        ],
-        "at_equal_cost": [
-            {**_duel_dict(name, first, second, duel), "rival": asdict(standing.mean)}
-            for name in comparison.sets
-            for first in CONTESTANTS
-            if first.is_emsco
-            for second, (standing, duel) in equal_cost(comparison, name, first).items()
-        ],
-        "claims": {
-            first.label: [{**asdict(claim), "holds": claim.holds} for claim in found]
-            for first in CONTESTANTS
-            if first.is_emsco and _known(found := claims(comparison, first))
-        },
-        "seconds_by_method": _seconds(comparison),
-        "notes": {f"{name} {method}": why for (name, method), why in comparison.notes.items()},
-    }
-
-
 def _standing_dict(name: str, contestant: Contestant, standing: Standing) -> dict[str, Any]:
     return {
         "splits": list(standing.splits),
@@ -168,27 +227,6 @@ def _duel_dict(name: str, first: Contestant, second: Contestant, duel: Duel) -> 
         **asdict(duel),
         "verdict": duel.verdict,
     }
-
-
-def comparison_markdown(comparison: Comparison) -> str:
-    """The table of every set, who dominates whom, and the paper's claims."""
-    n_splits = max((len(one.splits) for one in comparison.standings.values()), default=0)
-    lines = [
-        f"# Comparison over {n_splits} random splits (seed {comparison.seed})",
-        "",
-        "Means over splits on test rows, ± 95 % margins of error over splits; tuning and choice "
-        "saw validation rows only. The paper's splits are not published, so its numbers, in the "
-        "last columns, are of other rows.",
-    ]
-    for name in comparison.sets:
-        lines += ["", f"## {name}", "", *_set_table(comparison, name)]
-    lines += ["", "## Who dominates whom", "", *_duel_table(comparison)]
-    lines += ["", "## Rivals at EMSCO's cost", "", *_equal_table(comparison)]
-    lines += ["", "## What the paper claims", "", *_claim_lines(comparison)]
-    if notes := comparison.notes:
-        lines += ["", "## Notes", ""]
-        lines += [f"- {name}, {method}: {why}" for (name, method), why in notes.items()]
-    return "\n".join(lines)
 
 
 def _set_table(comparison: Comparison, name: str) -> Iterator[str]:
@@ -235,40 +273,29 @@ def published(name: str, contestant: Contestant) -> tuple[float, float, float] |
     return TABLE[name].get(contestant.method)
 
 
-def _duel_table(comparison: Comparison) -> Iterator[str]:
-    yield (
-        "Gains in accuracy and coverage (points) and in cost, on average over splits; in bold what "
-        "Wilcoxon's signed-rank test over splits, corrected by Holm's method within each line's "
-        "set and contestant, finds beyond chance (5 %). *Dominates*: as good on average in all "
-        "three, and better beyond chance in one."
-    )
-    yield from _duel_lines(comparison, duels_of)
-
-
-def _equal_table(comparison: Comparison) -> Iterator[str]:
-    yield (
-        "Here a rival deploys, of its settings that cost no more than EMSCO on the validation rows "
-        "of a split, the one with the largest coverage² + accuracy² there: tuned for a budget, not "
-        "by the balanced score, which also rewards those that buy next to nothing. Gains and tests "
-        "as above."
-    )
-    yield from _duel_lines(comparison, _equal_duels)
-
-
-def _equal_duels(comparison: Comparison, name: str, first: Contestant) -> dict[Contestant, Duel]:
-    return {rival: duel for rival, (_, duel) in equal_cost(comparison, name, first).items()}
+_ABOUT_DUELS = (
+    "Gains in accuracy and coverage (points) and in cost, on average over splits; in bold what "
+    "Wilcoxon's signed-rank test over splits, corrected by Holm's method within each line's "
+    "set and contestant, finds beyond chance (5 %). *Dominates*: as good on average in all "
+    "three, and better beyond chance in one."
+)
+_ABOUT_EQUAL_COST = (
+    "Here a rival deploys, of its settings that cost no more than EMSCO on the validation rows "
+    "of a split, the one with the largest coverage² + accuracy² there: tuned for a budget, not "
+    "by the balanced score, which also rewards those that buy next to nothing. Gains and tests "
+    "as above."
+)
 
 
 def _duel_lines(
-    comparison: Comparison,
-    fought: Callable[[Comparison, str, Contestant], dict[Contestant, Duel]],
+    comparison: Comparison, fought: Mapping[tuple[str, Contestant], Duels]
 ) -> Iterator[str]:
     yield ""
     yield "| set | contestant | rival | accuracy | coverage | cost | verdict | splits won : lost |"
     yield "|---|---|---|---|---|---|---|---|"
     for name in comparison.sets:
         for first in _shown(comparison, name):
-            for second, duel in fought(comparison, name, first).items():
+            for second, duel in fought[name, first].items():
                 yield _duel_line(name, first, second, duel)
 
 
@@ -293,19 +320,12 @@ def _duel_line(name: str, first: Contestant, second: Contestant, duel: Duel) -> 
     )
 
 
-def _claim_lines(comparison: Comparison) -> Iterator[str]:
-    for first in CONTESTANTS:
-        found = claims(comparison, first) if first.is_emsco else []
-        if not _known(found):
-            continue
+def _claim_lines(claims: Mapping[Contestant, list[Claim]]) -> Iterator[str]:
+    for first, found in claims.items():
         yield f"**{first.label}**"
         yield ""
         yield from (f"- {claim.sentence()}" for claim in found)
         yield ""
-
-
-def _known(found: list[Claim]) -> bool:
-    return bool(found) and bool(found[0].holds_on or found[0].fails_on)
 
 
 def _seconds(comparison: Comparison) -> dict[str, float]:
