@@ -275,9 +275,9 @@ def published(name: str, contestant: Contestant) -> tuple[float, float, float] |
 
 _ABOUT_DUELS = (
     "Gains in accuracy and coverage (points) and in cost, on average over splits; in bold what "
-    "Wilcoxon's signed-rank test over splits, corrected by Holm's method within each line's "
-    "set and contestant, finds beyond chance (5 %). *Dominates*: as good on average in all "
-    "three, and better beyond chance in one."
+    "a paired t-test over splits (Nadeau and Bengio's, since splits share rows), corrected by "
+    "Holm's method within each line's set and contestant, finds beyond chance (5 %). *Dominates*: "
+    "as good on average in all three, and better beyond chance in one."
 )
 _ABOUT_EQUAL_COST = (
     "Here a rival deploys, of its settings that cost no more than EMSCO on the validation rows "
