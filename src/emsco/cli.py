@@ -152,7 +152,7 @@ def fit(
         str, typer.Option(help="auto, exact, evolution or paper; see docs/search.md.")
     ] = "auto",
     prefer: Annotated[
-        str, typer.Option(help="Which point to deploy: balanced, knee or fittest.")
+        str, typer.Option(help="Which point to deploy: balanced, knee or fittest (the paper's).")
     ] = "balanced",
     train: Annotated[
         Path | None, typer.Option(help="Rows to fit on, instead of DATA; with --val.")
