@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["ParetoFront"]
@@ -160,6 +161,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         mark: ParetoPoint | int | None = None,
         on: str = "held-out",
         width: float = COLUMN,
+        ax: Axes | None = None,
     ) -> Figure:
         """Draw the front with matplotlib: coverage as colour, stages as markers.
 
@@ -173,19 +175,25 @@ class ParetoFront(Sequence[ParetoPoint]):
         on : str
             "held-out", "test" (hollow; see `with_tests`) or "both".
         width : float
-            Inches; 3.4 is the column of a paper.
+            Inches of a new figure; 3.4 is the column of a paper.
+        ax : Axes, optional
+            Axes to draw into instead; none for "pairs".
 
         Returns
         -------
         Figure
             ``figure.savefig("front.svg")`` writes it.
         """
-        return draw_front(
-            front_picture(self, None if mark is None else self.position(mark), on), kind, width
-        )
+        marked = None if mark is None else self.position(mark)
+        return draw_front(front_picture(self, marked, on), kind, width, ax)
 
     def plot_cascade(
-        self, point: ParetoPoint | int, *, on: str = "held-out", width: float = COLUMN
+        self,
+        point: ParetoPoint | int,
+        *,
+        on: str = "held-out",
+        width: float = COLUMN,
+        ax: Axes | None = None,
     ) -> Figure:
         """Draw the cascade of a point: what each stage buys, and which rows leave where.
 
@@ -195,9 +203,11 @@ class ParetoFront(Sequence[ParetoPoint]):
         on : str
             The rows that flow through it: "held-out" or "test".
         width : float
-            Inches; the height is what the features need.
+            Inches of a new figure, whose height is what the features need.
+        ax : Axes, optional
+            Axes to draw into instead, where text is as small as it must be to have room.
         """
-        return draw_cascade(cascade_picture(self, self.position(point), on), width)
+        return draw_cascade(cascade_picture(self, self.position(point), on), width, ax)
 
     def with_tests(
         self,
