@@ -25,6 +25,7 @@ from emsco.commands import (
     print_json,
 )
 from emsco.commands.compare import compare
+from emsco.commands.evaluate import evaluate
 from emsco.commands.explore import explore
 from emsco.commands.plot import plot
 from emsco.commands.reproduce import reproduce
@@ -411,6 +412,7 @@ def decide(
     typer.echo(f"Written to {out}.")
 
 
+app.command()(evaluate)
 app.command()(show)
 app.add_typer(reproduce, name="reproduce")
 app.command()(compare)
