@@ -50,6 +50,20 @@ def test_help_teaches_and_wrong_usage_is_exit_code_2():
     assert CliRunner().invoke(cli.app, ["nothing"]).exit_code == 2
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        [],
+        *([name] for name in ("fit", "front", "decide", "compare", "sweep", "reproduce")),
+        ["reproduce", "comparison"],
+    ],
+)
+def test_help_shows_flags_without_a_type_and_what_repeats_with_a_word(command):
+    shown = CliRunner().invoke(cli.app, [*command, "--help"]).output
+    assert "--help" in shown
+    assert not re.search(r"<bool>|<list|BOOLEAN", shown)
+
+
 def test_version_is_that_of_the_package():
     assert re.fullmatch(r"emsco \d+\.\d+\.\d+\n", CliRunner().invoke(cli.app, ["--version"]).output)
 

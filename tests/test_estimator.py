@@ -187,8 +187,19 @@ def test_history_tells_of_every_generation(table):
 
 @pytest.mark.parametrize("search", SEARCHES)
 def test_the_best_of_the_last_generation_leads_the_front(table, search):
-    clf = quick(prefer="fittest", search=search).fit(*table)
+    prefer = "fittest" if search == "paper" else "balanced"
+    clf = quick(prefer=prefer, search=search).fit(*table)
     assert clf.design_ == clf.front_[0].design == clf.history_[-1].best.design
+
+
+@pytest.mark.parametrize("search", ["exact", "evolution"])
+def test_the_fittest_is_the_papers_for_every_search(table, search):
+    costs = [1, 2, 30, 4, 50, 6]
+    clf = quick(prefer="fittest", search=search, costs=costs).fit(*table)
+    points, cheapest = clf.front_.points, min(point.cost for point in clf.front_)
+    lengths = [np.hypot(np.hypot(p.coverage, p.accuracy), cheapest / p.cost) for p in points]
+    assert clf.point_ is points[int(np.argmax(lengths))]
+    assert clf.point_ is not clf.front_.balanced()
 
 
 @pytest.mark.parametrize(

@@ -190,10 +190,18 @@ class TestFronts:
         loaded = saved(front, tmp_path)
         assert loaded.points == front.points
         assert loaded.tests == front.tests
-        assert (loaded.proven, loaded.min_confidence) == (True, 0.8)
+        assert (loaded.proven, loaded.min_confidence, loaded.by_fitness) == (True, 0.8, False)
         for i in range(2):
             assert_same_cascade(loaded.cascade(i), front.cascade(i))
             assert_same_bits(loaded.cascade(i).decide(ROWS), front.cascade(i).decide(ROWS))
+
+    def test_of_the_papers_search_keep_their_fittest(self, tmp_path):
+        front = replace(make_front(), by_fitness=True)
+        assert saved(front, tmp_path).fittest() == front[0]
+
+    def test_without_a_word_on_their_order_are_read_as_ours(self, tmp_path):
+        body = {name: value for name, value in FRONT_BODY.items() if name != "by_fitness"}
+        assert not load_body(tmp_path, ParetoFront, body).by_fitness
 
     @pytest.mark.parametrize("names", ODD_NAMES.values(), ids=ODD_NAMES)
     def test_come_back_with_features_of_every_name(self, tmp_path, names):
@@ -619,6 +627,7 @@ WRONG_FRONTS = [
     (("points", 1, "test"), None, "'points' must be tested all or none, got '1 tests'"),
     (("points", 1, "test"), [], "'points' 1, 'test' must be an object, got []"),
     (("proven",), 1, "'proven' must be true or false, got 1"),
+    (("by_fitness",), 1, "'by_fitness' must be true or false, got 1"),
     ((*P, "coverage"), 1.5, f"'points' 0, 'validation', 'coverage' {SHARE} 1.5"),
     ((*P, "accuracy"), -0.1, f"'points' 0, 'validation', 'accuracy' {SHARE} -0.1"),
     ((*P, "cost"), -1, f"'points' 0, 'validation', 'cost' {UP} -1"),
@@ -681,13 +690,14 @@ class TestLies:
     @pytest.mark.parametrize("kind", KINDS)
     def test_no_value_may_be_an_object_of_another_make_or_be_left_out(self, tmp_path, kind):
         body = CASCADE_BODY if kind is Cascade else FRONT_BODY
-        optional = {("points", 0), ("points", 1), ("stages", 2)}
+        # One point will do, features may be left out, and older files say nothing of their order.
+        optional = {("points", 0), ("points", 1), ("stages", 2), ("by_fitness",)}
         for path in paths_of(body):
             with pytest.raises(FileError, match=r"body\.json'"):
                 load_body(tmp_path, kind, changed(body, path, {"some": "thing"}))
             lacking = copy.deepcopy(body)
             del at(lacking, path[:-1])[path[-1]]
-            if path not in optional:  # one point will do, and features may be left out
+            if path not in optional:
                 with pytest.raises(FileError, match=r"body\.json'"):
                     load_body(tmp_path, kind, lacking)
 

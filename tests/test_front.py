@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -41,6 +42,25 @@ def test_knee_is_nearest_to_the_ideal_after_scaling(front):
 
 def test_knee_of_a_single_point_is_that_point(front):
     assert ParetoFront(front.points[:1], COSTS, 0.8).knee() is front[0]
+
+
+def test_fittest_is_the_longest_with_cost_relative_to_the_cheapest_of_the_front(front):
+    lengths = [np.hypot(np.hypot(p.coverage, p.accuracy), 3 / p.cost) for p in front]
+    assert front.fittest() is front.prefer("fittest") is front[2]
+    assert np.argmax(lengths) == 2  # the one that ties comes after it, as the same design
+
+
+def test_fittest_counts_the_smallest_cost_where_a_design_is_free():
+    designs = np.array([[0, 0], [0, 1]], dtype=np.int16)
+    exits = np.array([[0, 0], [0, 60]])
+    scores = Scores(100, exits, exits, np.array([0, 100]))
+    free = FeatureCosts.from_mapping({"age": 0, "scan": 4})
+    front = ParetoFront.of(designs, scores, free, 0.8)
+    assert front.fittest() is front[1]  # √(.36 + 1 + .64) beside 1; without a shift √1.36
+
+
+def test_a_front_that_the_papers_search_has_listed_keeps_its_fittest_first(front):
+    assert replace(front, by_fitness=True).prefer("fittest") is front[0]
 
 
 @pytest.mark.parametrize(

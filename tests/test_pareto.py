@@ -16,6 +16,7 @@ from emsco.pareto import (
     balanced_scores,
     best_balanced_first,
     exact_objectives,
+    fittest_of,
     front_mask,
     pareto_levels,
     simplest_first,
@@ -267,6 +268,17 @@ def test_hundreds_of_levels_do_not_overflow():
     assert ranking.order.tolist() == list(range(n_levels))
     assert (np.diff(ranking.log_fitness) < 0).all()
     assert np.isfinite(ranking.selection_probabilities).all()
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(st.lists(st.tuples(counts, st.permutations([0, 1, 2])), min_size=1, max_size=25))
+def test_the_fittest_of_a_front_is_the_first_of_its_ranking(drawn):
+    scores = scores_of([rows for rows, _ in drawn])
+    designs = np.array([design for _, design in drawn], dtype=np.int16)
+    front = np.flatnonzero(front_mask(scores))
+    order = Ranking.of(designs[front], scores[front], 1.0).order
+    objectives = (getattr(scores, name)[front] for name in ("coverage", "accuracy", "cost"))
+    assert fittest_of(designs[front], *objectives, 1.0) == order[0]
 
 
 # Inverse cost

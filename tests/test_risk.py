@@ -7,6 +7,7 @@ import pytest
 from handmade import cascades_and_rows, make_cascade, make_rich_cascade, make_rich_rows, make_rows
 from hypothesis import given, settings
 from looks import words_of
+from matplotlib.figure import Figure
 
 from emsco.errors import DataError, ParameterError
 from emsco.plotting import draw_reliability, draw_risk_coverage
@@ -131,3 +132,15 @@ def test_reliability_has_as_many_lines_as_a_column_needs():
     figure = draw_reliability(records, width=3.4)
     assert "stage3,error" in words_of(figure)
     assert figure.get_figheight() > draw_reliability(records).get_figheight()
+
+
+def test_risk_and_the_reliability_of_a_stage_are_drawn_into_axes_of_ones_own(labelled):
+    figure = Figure(layout="constrained")
+    left, right = figure.subplots(1, 2)
+    records, stages = make_cascade().risk_coverage(*labelled), make_cascade().reliability(*labelled)
+    assert draw_risk_coverage(records, 0.8, ax=left) is figure
+    assert draw_reliability(stages[1:2], ax=right) is figure
+    words = words_of(figure)
+    assert all(word in words for word in ("threshold0.8", "stage2,error", "shareright", "honest"))
+    with pytest.raises(ParameterError, match="ax must be left out for several stages, got 3 recor"):
+        draw_reliability(stages, ax=right)

@@ -14,6 +14,8 @@ import typer
 from emsco.commands import (
     INTERRUPTED,
     AsJSON,
+    Commands,
+    Dropped,
     LabelledFile,
     RunFolder,
     Target,
@@ -23,6 +25,7 @@ from emsco.commands import (
     print_json,
 )
 from emsco.commands.compare import compare
+from emsco.commands.evaluate import evaluate
 from emsco.commands.explore import explore
 from emsco.commands.plot import plot
 from emsco.commands.reproduce import reproduce
@@ -40,9 +43,7 @@ MinAccuracy = Annotated[
 ]
 MinCoverage = Annotated[float | None, typer.Option(help="Least share of rows with a label.")]
 
-app = typer.Typer(
-    rich_markup_mode="markdown",
-    no_args_is_help=True,
+app = Commands(
     add_completion=False,
     pretty_exceptions_enable=False,
     help=(
@@ -152,7 +153,7 @@ def fit(
         str, typer.Option(help="auto, exact, evolution or paper; see docs/search.md.")
     ] = "auto",
     prefer: Annotated[
-        str, typer.Option(help="Which point to deploy: balanced, knee or fittest.")
+        str, typer.Option(help="Which point to deploy: balanced, knee or fittest (the paper's).")
     ] = "balanced",
     train: Annotated[
         Path | None, typer.Option(help="Rows to fit on, instead of DATA; with --val.")
@@ -163,10 +164,7 @@ def fit(
     test: Annotated[
         Path | None, typer.Option(help="Rows kept aside, to test every design of the front on.")
     ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="Column that is no feature, such as an id; repeatable."),
-    ] = None,
+    drop: Dropped = None,
     held_out: Annotated[
         float,
         typer.Option(help="Share of DATA held out to score designs on.", show_default="a third"),
@@ -210,11 +208,14 @@ def fit(
         float, typer.Option(help="Cost of running a stage, beside what its features cost.")
     ] = 0.0,
     first: Annotated[
-        list[str] | None, typer.Option(help="Feature that the first stage must buy; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="FEATURE", help="Feature that the first stage must buy; repeatable."),
     ] = None,
     together: Annotated[
         list[str] | None,
-        typer.Option(help="Features that one stage must buy, as in a,b; repeatable."),
+        typer.Option(
+            metavar="FEATURES", help="Features that one stage must buy, as in a,b; repeatable."
+        ),
     ] = None,
     max_mean_cost: Annotated[
         float | None, typer.Option(help="Only designs that cost a row this much on average.")
@@ -380,7 +381,10 @@ def decide(
     ] = Path("decisions.csv"),
     keep: Annotated[
         list[str] | None,
-        typer.Option(help="Column of NEW to put before the decisions, such as an id; repeatable."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of NEW to put before the decisions, such as an id; repeatable.",
+        ),
     ] = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,
@@ -408,6 +412,7 @@ def decide(
     typer.echo(f"Written to {out}.")
 
 
+app.command()(evaluate)
 app.command()(show)
 app.add_typer(reproduce, name="reproduce")
 app.command()(compare)

@@ -257,6 +257,11 @@ class FeatureCosts:
         """Cost of buying every feature for one row, in one stage."""
         return float(self.costs.sum()) + self.evaluation
 
+    @property
+    def smallest(self) -> float:
+        """The smallest feature cost above 0."""
+        return float(self.costs[self.costs > 0].min())
+
     def cost_of(self, features: Iterable[str]) -> float:
         """Cost of buying the named features for one row."""
         by_name = dict(zip(self.names, self.costs.tolist(), strict=True))

@@ -67,8 +67,9 @@ class EMSCOClassifier(TableClassifier):
         generations designs, "paper" is the loop of Hamilton & Fulp (2022). "auto" is "exact"
         where that takes seconds, else "evolution"; `stop_reason_` says which, and why.
     prefer : {"balanced", "fittest", "knee"} or dict
-        Which point of the front is deployed; a dict holds limits for `ParetoFront.select`,
-        such as ``{"max_cost": 300}``.
+        Which point of the front is deployed, by the method of `ParetoFront` of that name:
+        "fittest" is the paper's choice, whatever the search. A dict holds limits for
+        `ParetoFront.select`, such as ``{"max_cost": 300}``.
     cv : float, int, splitter or list of splits
         Rows held out to score designs: a fraction (stratified), a number of folds, or any
         splitter, `PredefinedSplit` included.
@@ -285,7 +286,8 @@ class EMSCOClassifier(TableClassifier):
         if self.refit or len(splits) > 1:
             everything = np.arange(len(data.rows))
             bank = recipe.open_bank(data, [(everything, everything[:0])])
-        self.front_ = replace(front, models=self._collect_models(recipe, bank, front, data))
+        models = self._collect_models(recipe, bank, front, data)
+        self.front_ = replace(front, models=models, by_fitness=self.search == "paper")
         self.history_ = history_of(result, blocks, names, data.per_row)
         self.stop_reason_ = result.stop_reason
         return self.choose(self.prefer)

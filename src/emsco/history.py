@@ -24,7 +24,7 @@ class Generation:
     ----------
     generation : int
     best : ParetoPoint
-        The fittest design.
+        The first design of the front: the fittest for the paper's search, else the best balanced.
     n_front : int
         Distinct non-dominated designs.
     n_designs, n_subsets : int
@@ -45,7 +45,7 @@ def history_of(
     result: SearchResult, blocks: Blocks, names: tuple[str, ...], per_row: float
 ) -> list[Generation]:
     """The generations of a search, with designs over features."""
-    points: dict[bytes, ParetoPoint] = {}  # the fittest design often stays the same
+    points: dict[bytes, ParetoPoint] = {}  # the best design often stays the same
     history = []
     for record in result.records:
         key = record.best.tobytes()
@@ -66,7 +66,7 @@ def history_of(
 
 
 def history_columns(history: Sequence[Generation]) -> dict[str, list[float]]:
-    """The same as columns by name, the fittest design by its objectives."""
+    """The same as columns by name, the best design by its objectives."""
     columns = {name: [getattr(record, name) for record in history] for name in _COUNTS}
     for name in ("coverage", "accuracy", "cost"):
         columns[f"best_{name}"] = [getattr(record.best, name) for record in history]

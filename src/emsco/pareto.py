@@ -22,6 +22,7 @@ __all__ = [
     "balanced_scores",
     "best_balanced_first",
     "exact_objectives",
+    "fittest_of",
     "front_mask",
     "knee_of",
     "pareto_levels",
@@ -29,7 +30,7 @@ __all__ = [
     "tie_groups",
 ]
 
-_AGGREGATE_DECIMALS = 12
+_LENGTH_DECIMALS = 12
 SAME_COST = 1e-9  # relative; costs closer than this are equal where they are not whole numbers
 
 
@@ -133,15 +134,13 @@ class Ranking:
     ) -> Self:
         """Rank a population; `smallest_cost` is the smallest feature cost above 0."""
         level = pareto_levels(scores)
-        aggregate = _aggregate(scores, smallest_cost)
+        aggregate = _aggregate(scores.coverage, scores.accuracy, scores.cost, smallest_cost)
         base = aggregate.max() / aggregate.min() + epsilon
         log_fitness = (level.max() - level) * np.log(base) + np.log(aggregate)
-        chromosome = chromosome_numbers(designs)
-        # Aggregates that differ by rounding alone are equal, and leave the order to simplicity.
-        rounded = np.round(aggregate, _AGGREGATE_DECIMALS)
         # Levels first: a better level has the higher fitness whatever the aggregate, and
         # integers settle it where the logarithm of a large power would round.
-        order = np.lexsort((chromosome, stage_counts(designs), -rounded, level))
+        chromosome, n_stages, length = _longest_first(designs, aggregate)
+        order = np.lexsort((chromosome, n_stages, length, level))
         return cls(level, aggregate, log_fitness, order, chromosome)
 
     @property
@@ -160,13 +159,38 @@ class Ranking:
         return shares
 
 
-def _aggregate(scores: Scores, smallest_cost: float) -> FloatArray:
+def fittest_of(
+    designs: StageArray,
+    coverage: FloatArray,
+    accuracy: FloatArray,
+    cost: FloatArray,
+    smallest_cost: float,
+) -> int:
+    """Position of the paper's fittest among designs of which none dominates another.
+
+    It is the first of their `Ranking`: they share a level, so that the aggregate decides.
+    """
+    aggregate = _aggregate(coverage, accuracy, cost, smallest_cost)
+    return int(np.lexsort(_longest_first(designs, aggregate))[0])
+
+
+def _longest_first(
+    designs: StageArray, lengths: FloatArray
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Keys that sort designs by length, the longest first; equal ones by simplicity."""
+    # Lengths that differ by rounding alone are equal, and leave the order to simplicity.
+    rounded = np.round(lengths, _LENGTH_DECIMALS)
+    return chromosome_numbers(designs), stage_counts(designs), -rounded
+
+
+def _aggregate(
+    coverage: FloatArray, accuracy: FloatArray, cost: FloatArray, smallest_cost: float
+) -> FloatArray:
     """Length of (coverage, accuracy, inverse cost), the last relative to this population."""
-    cost = scores.cost
     lowest = cost.min()
     shift = smallest_cost if lowest == 0 else 0.0
     inverse_cost = (lowest + shift) / (cost + shift)
-    length: FloatArray = np.sqrt(scores.coverage**2 + scores.accuracy**2 + inverse_cost**2)
+    length: FloatArray = np.sqrt(coverage**2 + accuracy**2 + inverse_cost**2)
     return length
 
 
@@ -212,8 +236,7 @@ def simplest_first(designs: StageArray) -> IntArray:
 
 def best_balanced_first(designs: StageArray, scores: Scores, total_cost: float) -> IntArray:
     """Order of designs by their balanced score; equal ones by simplicity."""
-    balanced = np.round(balanced_scores(scores, total_cost), _AGGREGATE_DECIMALS)
-    order: IntArray = np.lexsort((chromosome_numbers(designs), stage_counts(designs), -balanced))
+    order: IntArray = np.lexsort(_longest_first(designs, balanced_scores(scores, total_cost)))
     return order
 
 

@@ -24,6 +24,7 @@ from emsco.files import UNFINISHED, PathLike, read_document, write_document
 from emsco.frames import Columns
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.history import history_columns
+from emsco.labels import as_classes
 from emsco.options import of_labels
 from emsco.parameters import check_number
 from emsco.plotting.convergence import Convergence
@@ -131,7 +132,7 @@ class FitFiles:
         table, y, _ = read_labelled(path, self.target, names, kinds=kinds)
         table, weights = self._take_weights(table, path)
         encoding.rows(table, 1, str(path))  # for its checks, which name the file
-        return _Labelled(table, _as_classes(y, classes, str(path)), weights)
+        return _Labelled(table, as_classes(y, classes, path), weights)
 
     def _take_weights(self, table: pa.Table, path: PathLike) -> tuple[pa.Table, FloatArray | None]:
         """The table without its column of weights, and that."""
@@ -149,25 +150,6 @@ class _Labelled:
     table: pa.Table
     y: AnyArray
     weights: FloatArray | None
-
-
-def _as_classes(labels: AnyArray, classes: AnyArray, path: str) -> AnyArray:
-    """The same labels in the type of `classes`; where only one of them is text, both are read so.
-
-    Files are apart: one may have written 1 where the other has 1.0, or been read as text because
-    of a single cell.
-    """
-    common = np.result_type(labels, classes)
-    here, known = labels.astype(common), classes.astype(common)
-    unknown = ~np.isin(here, known)
-    if unknown.any():
-        row = int(np.argmax(unknown))
-        raise DataError(
-            f"{path} must have labels out of {classes.tolist()}, got {labels[row].item()!r} in row "
-            f"{row + 1}."
-        )
-    same: AnyArray = classes[np.searchsorted(known, here)]
-    return same
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,6 +18,7 @@ import numpy as np
 from emsco._typing import AnyArray, Kind
 from emsco.errors import DataError, FileError
 from emsco.files import PathLike, writing_atomically
+from emsco.labels import labels_of
 from emsco.words import first_line
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ _ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parq
 _BLOCK = 2**22  # bytes of CSV at a time, and so of the longest row
 _ROWS = 2**17  # rows of Parquet at a time
 _BUFFER = 2**16  # bytes of a Parquet column at a time, however large its groups of rows are
-_PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?")
 _NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _BAD_VALUE = re.compile(r"In CSV column #(\d+): .*invalid value '(.*)'", re.DOTALL)
 _RAGGED = re.compile(r"Expected (\d+) columns, got (\d+)")
@@ -59,11 +59,14 @@ class Chunk:
         What `Encoding.rows` takes.
     kept : mapping
         Columns to hand through.
+    labels : ndarray or None
+        Those of the rows, where they are asked for.
     """
 
     first: int
     table: pa.Table
     kept: Values
+    labels: AnyArray | None = None
 
 
 def column_names(path: PathLike) -> list[str]:
@@ -113,7 +116,7 @@ def read_labelled(
         features = table.select(names)
         if kind == "csv" and kinds is None:
             _check_texts(path, features)
-        return features, _labels(path, table.column(target)), names
+        return features, labels_of(table.column(target), path), names
 
 
 def read_chunks(
@@ -121,6 +124,7 @@ def read_chunks(
     columns: Sequence[str],
     keep: Sequence[str] = (),
     kinds: Kinds | None = None,
+    target: str | None = None,
 ) -> Iterator[Chunk]:
     """The columns to decide by, in that order, and columns to keep, some rows at a time.
 
@@ -133,11 +137,14 @@ def read_chunks(
     kinds : mapping, optional
         What the columns hold: name → "number", "truth" or "category"; by default all are numbers
         or truth values. A category of CSV is read as text even where it looks like a number.
+    target : str, optional
+        A column with labels, which every row must have.
     """
     kinds = kinds or {}
-    wanted = list(dict.fromkeys([*columns, *keep]))
+    labelled = [] if target is None else [target]
+    wanted = list(dict.fromkeys([*columns, *keep, *labelled]))
     _check_names(path, column_names(path), wanted)
-    texts = [name for name in columns if kinds.get(name) == "category"]
+    texts = [name for name in columns if kinds.get(name) == "category"] + labelled
     first = 0
     with _readable(path) as kind:
         is_csv = kind != "parquet"
@@ -149,7 +156,8 @@ def read_chunks(
         for batch in batches:
             table = _with_gaps(batch, texts) if is_csv else batch
             kept = {name: batch.column(name) for name in keep}
-            yield Chunk(first, table.select(list(columns)), kept)
+            labels = None if target is None else labels_of(table.column(target), path, first + 1)
+            yield Chunk(first, table.select(list(columns)), kept, labels)
             first += batch.num_rows
 
 
@@ -405,35 +413,6 @@ def _check_names(path: PathLike, there: Sequence[str], wanted: Sequence[str]) ->
         raise DataError(f"{path} must have a column {missing[0]!r}, got {listed}.")
     if twice := [name for name in wanted if list(there).count(name) > 1]:
         raise DataError(f"{path} must have one column {twice[0]!r}, got several.")
-
-
-def _labels(path: PathLike, column: Any) -> AnyArray:
-    """Labels as numbers, truth values or text; none may be missing."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    missing = column.is_null(nan_is_null=True).to_numpy()
-    if missing.any():
-        row = int(np.argmax(missing)) + 1
-        raise DataError(f"{path} must have a label in every row, got none in row {row}.")
-    kind = column.type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-        values: AnyArray = column.to_numpy()
-        return values
-    return _text_labels(np.asarray(column.cast(pa.string()).to_pylist(), dtype=np.str_))
-
-
-def _text_labels(labels: AnyArray) -> AnyArray:
-    """Numbers or truth values where the text is one plainly: "01" stays text, lest it become 1."""
-    different, places = np.unique(labels, return_inverse=True)
-    texts = different.tolist()
-    if set(texts) <= {"true", "false"}:
-        return np.array([text == "true" for text in texts])[places]
-    if not all(_PLAIN_NUMBER.fullmatch(text) for text in texts):
-        return labels
-    values = [float(text) if any("." in one for one in texts) else int(text) for text in texts]
-    return np.array(values)[places] if len(set(values)) == len(values) else labels
 
 
 def _is_text(kind: Any) -> bool:

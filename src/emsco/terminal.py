@@ -123,16 +123,20 @@ def than_everything(saved: float) -> str:
 
 
 def cascade_drawing(
-    front: ParetoFront, number: int, test: Evaluation | None = None
+    front: ParetoFront,
+    number: int,
+    test: Evaluation | None = None,
+    new: Evaluation | None = None,
 ) -> RenderableType:
     """The stages of a design from top to bottom: what each buys and costs, and who leaves there.
 
-    Held-out and test rows have lines of their own, the latter with their mean confidence. Tests
-    are `test`, by default the front's.
+    Held-out, test and new rows have lines of their own, all but the first with their mean
+    confidence. Tests are `test`, by default the front's.
     """
     flow, point = front.flow(number), front[number]
     test = front.tests[number] if test is None and front.tests else test
-    flows = {"held out": flow, **({} if test is None else {"test": Flow.of_evaluation(test)})}
+    found = {rows: one for rows, one in (("test", test), ("new", new)) if one is not None}
+    flows = {"held out": flow} | {rows: Flow.of_evaluation(one) for rows, one in found.items()}
     threshold = f"a row leaves once confidence is at least {in_words(front.min_confidence)}"
     drawing = Tree(Text(f"Cascade of design {number}: {threshold}", "italic"))
     for j, stage in enumerate(flow.stages):
@@ -142,7 +146,7 @@ def cascade_drawing(
         buys = ", ".join(front.costs.in_words(stage.features))
         branch.add(Text(f"buys {buys}: cost {stage.cost:g}"))
         for rows, one in flows.items():
-            sure = "" if rows == "held out" or test is None else _sureness(test, j)
+            sure = _sureness(found[rows], j) if rows in found else ""
             branch.add(Text(f"{rows:<8} {_leaving(one, j)}{sure}"))
     branch = drawing.add(Text(f"rejected, cost {flow.stages[-1].cost_so_far:g}", "bold"))
     for rows, one in flows.items():

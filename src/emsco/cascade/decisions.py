@@ -189,6 +189,14 @@ class ExitReport:
         confidence = fields.number("confidence", 0, 1)
         return cls(stage, features, fields.number("cost", 0), n_rows, n_correct, confidence)
 
+    @classmethod
+    def joined(cls, parts: Sequence[ExitReport]) -> Self:
+        """One of the rows of several, which left the same cascade in the same place."""
+        first, n_rows = parts[0], sum(part.n_rows for part in parts)
+        sure = sum(part.confidence * part.n_rows for part in parts) / (n_rows or 1)
+        n_correct = min(n_rows, sum(part.n_correct for part in parts))
+        return cls(first.stage, first.features, first.cost, n_rows, n_correct, min(1.0, sure))
+
     @property
     def accuracy(self) -> float:
         """Share of these rows with the right label; 0 where there are none."""
@@ -247,6 +255,22 @@ class Evaluation:
             accuracy=min(1.0, counts[right].sum().item() / (accepted or 1)),
             cost=(decisions.cost @ counts).item() / (total or 1),
             exits=_exits(decisions, right, counts, buys, costs),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """One of the rows of several, such as chunks of a file, for the same cascade."""
+        if len(parts) == 1:
+            return parts[0]
+        exits = tuple(map(ExitReport.joined, zip(*(part.exits for part in parts), strict=True)))
+        total = sum(part.n_rows for part in parts)
+        accepted = sum(leave.n_rows for leave in exits if leave.stage is not None)
+        return cls(
+            n_rows=total,
+            coverage=min(1.0, accepted / (total or 1)),
+            accuracy=min(1.0, sum(leave.n_correct for leave in exits) / (accepted or 1)),
+            cost=sum(part.cost * part.n_rows for part in parts) / (total or 1),
+            exits=exits,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "INTERRUPTED",
     "AsJSON",
+    "Commands",
     "CostsFile",
     "Dropped",
     "Jobs",
@@ -35,6 +37,8 @@ __all__ = [
     "write_results",
 ]
 
+_Body = TypeVar("_Body", bound=Callable[..., Any])
+
 INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C has ended
 
 AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
@@ -49,6 +53,7 @@ Trusted = Annotated[
     list[str] | None,
     typer.Option(
         "--trust",
+        metavar="TYPE",
         help="Type that a file with other classifiers may hold, such as sklearn.tree._tree.Tree: "
         "only where you trust whoever wrote the file; repeatable.",
     ),
@@ -70,10 +75,40 @@ TestFile = Annotated[
     Path | None, typer.Option(help="Rows to test on, instead of a quarter of DATA.")
 ]
 Dropped = Annotated[
-    list[str] | None, typer.Option(help="Column that is no feature, such as an id; repeatable.")
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Column that is no feature, such as an id; repeatable."),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed; the same gives the same.")]
 Jobs = Annotated[int, typer.Option(help="Processes; -1 is one for each core.")]
+
+
+class _Command(TyperCommand):
+    def get_params(self, ctx: Any) -> Any:
+        return _bare_flags(super().get_params(ctx))
+
+
+class _Group(TyperGroup):
+    def get_params(self, ctx: Any) -> Any:
+        return _bare_flags(super().get_params(ctx))
+
+
+def _bare_flags(parameters: Any) -> Any:
+    """The same parameters; help shows no type behind those that take no value, --help included."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters
+
+
+class Commands(typer.Typer):
+    """Commands whose help shows flags as they are typed."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(cls=_Group, rich_markup_mode="markdown", no_args_is_help=True, **settings)
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[_Body], _Body]:
+        """Add a command, as for `typer.Typer`."""
+        return super().command(name, cls=_Command, **settings)
 
 
 @contextmanager

@@ -44,8 +44,9 @@ def compare(
     method: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="METHOD",
             help="emsco, greedy_miser, cstc, astc, cact_lasso, cost_ordered or "
-            "cost_aware_boosting; repeatable, by default all."
+            "cost_aware_boosting; repeatable, by default all.",
         ),
     ] = None,
     train: TrainFile = None,

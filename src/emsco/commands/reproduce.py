@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from emsco.commands import Jobs, end, interruptible, make_folder, write_results
+from emsco.commands import Commands, Jobs, end, interruptible, make_folder, write_results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,6 +19,7 @@ Sets = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
+        metavar="SET",
         help="pima, credit, heart, synthetic50 or synthetic15; repeatable, by default all.",
     ),
 ]
@@ -27,11 +28,7 @@ Out = Annotated[
     Path, typer.Option(help="Folder for the table (Markdown, JSON) and the figure (PNG, SVG).")
 ]
 
-reproduce = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help="The figures and tables of the paper, computed anew.",
-)
+reproduce = Commands(help="The figures and tables of the paper, computed anew.")
 
 
 @reproduce.command("global")
@@ -75,6 +72,7 @@ def reproduce_comparison(
         list[str] | None,
         typer.Option(
             "--method",
+            metavar="METHOD",
             help="paper, evolution, exact, excluding (evolution that may leave features out), "
             "greedy_miser, cstc, astc, cact_lasso, cost_ordered or cost_aware_boosting; "
             "repeatable, by default all.",

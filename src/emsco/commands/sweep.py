@@ -56,8 +56,9 @@ def sweep(
     prefer: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="RULE",
             help="Which design of a run is deployed: fittest (by default, as in the paper), "
-            "balanced or knee; repeatable, a table each."
+            "balanced or knee; repeatable, a table each.",
         ),
     ] = None,
     max_stages: Annotated[

@@ -17,7 +17,7 @@ from emsco.design import subsets_of_words
 from emsco.experiments.records import Objectives
 from emsco.files import Fields
 from emsco.parameters import check_choice
-from emsco.pareto import Ranking, best_balanced_first, knee_of
+from emsco.pareto import best_balanced_first, fittest_of, knee_of
 from emsco.progress import SearchProgress
 from emsco.scoring import Evaluator
 from emsco.search.loop import SearchResult
@@ -200,15 +200,12 @@ class SplitBanks:
 
     def _position(self, result: SearchResult, rule: str) -> int:
         scores = result.scores
-        if rule == "knee":
-            return knee_of(scores.coverage, scores.accuracy, scores.cost)
         if rule == "balanced":
-            order = best_balanced_first(result.designs, scores, self._costs.total)
-        else:  # our searches list the best balanced first, so the fittest has to be looked for
-            costs = self._costs.costs
-            smallest = float(costs[costs > 0].min())
-            order = Ranking.of(result.designs, scores, smallest).order
-        return int(order[0])
+            return int(best_balanced_first(result.designs, scores, self._costs.total)[0])
+        objectives = scores.coverage, scores.accuracy, scores.cost
+        if rule == "knee":
+            return knee_of(*objectives)
+        return fittest_of(result.designs, *objectives, self._costs.smallest)
 
     def _problem(self, search: str, settings: PaperSettings, min_confidence: float) -> Problem:
         may_prove = search in ("auto", "exact")

@@ -22,10 +22,10 @@ from emsco.flow import Flow
 from emsco.frames import Columns, to_pandas, to_polars, to_pyarrow
 from emsco.front.notebook import front_html
 from emsco.front.point import ParetoPoint
-from emsco.front.preferences import check_preference
+from emsco.front.preferences import check_preference, why_none
 from emsco.front.records import cascade_picture, explored_designs, front_picture
 from emsco.parameters import check_whole
-from emsco.pareto import TiedDesigns, balanced_length, knee_of
+from emsco.pareto import TiedDesigns, balanced_length, fittest_of, knee_of
 from emsco.plotting.cascade import draw_cascade
 from emsco.plotting.figures import COLUMN
 from emsco.plotting.front import draw_front
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["ParetoFront"]
@@ -60,6 +61,8 @@ class ParetoFront(Sequence[ParetoPoint]):
     proven : bool
         Whether an exact search has shown that no design at all is better than any of these, and
         that these are all.
+    by_fitness : bool
+        Whether the paper's search has listed the points, the fittest of its population first.
     models : StageModels or None
         Fitted stages of every point; None for a front that was put together by hand.
     tests : tuple of Evaluation or None
@@ -83,6 +86,7 @@ class ParetoFront(Sequence[ParetoPoint]):
     tied: TieSource | None = field(default=None, repr=False)
     models: StageModels | None = field(default=None, repr=False)
     tests: tuple[Evaluation, ...] | None = field(default=None, repr=False)
+    by_fitness: bool = field(default=False, repr=False)
 
     @classmethod
     def of(
@@ -157,6 +161,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         mark: ParetoPoint | int | None = None,
         on: str = "held-out",
         width: float = COLUMN,
+        ax: Axes | None = None,
     ) -> Figure:
         """Draw the front with matplotlib: coverage as colour, stages as markers.
 
@@ -170,19 +175,25 @@ class ParetoFront(Sequence[ParetoPoint]):
         on : str
             "held-out", "test" (hollow; see `with_tests`) or "both".
         width : float
-            Inches; 3.4 is the column of a paper.
+            Inches of a new figure; 3.4 is the column of a paper.
+        ax : Axes, optional
+            Axes to draw into instead; none for "pairs".
 
         Returns
         -------
         Figure
             ``figure.savefig("front.svg")`` writes it.
         """
-        return draw_front(
-            front_picture(self, None if mark is None else self.position(mark), on), kind, width
-        )
+        marked = None if mark is None else self.position(mark)
+        return draw_front(front_picture(self, marked, on), kind, width, ax)
 
     def plot_cascade(
-        self, point: ParetoPoint | int, *, on: str = "held-out", width: float = COLUMN
+        self,
+        point: ParetoPoint | int,
+        *,
+        on: str = "held-out",
+        width: float = COLUMN,
+        ax: Axes | None = None,
     ) -> Figure:
         """Draw the cascade of a point: what each stage buys, and which rows leave where.
 
@@ -192,9 +203,11 @@ class ParetoFront(Sequence[ParetoPoint]):
         on : str
             The rows that flow through it: "held-out" or "test".
         width : float
-            Inches; the height is what the features need.
+            Inches of a new figure, whose height is what the features need.
+        ax : Axes, optional
+            Axes to draw into instead, where text is as small as it must be to have room.
         """
-        return draw_cascade(cascade_picture(self, self.position(point), on), width)
+        return draw_cascade(cascade_picture(self, self.position(point), on), width, ax)
 
     def with_tests(
         self,
@@ -249,6 +262,7 @@ class ParetoFront(Sequence[ParetoPoint]):
             costs=shared.costs,
             min_confidence=shared.min_confidence,
             proven=fields.flag("proven"),
+            by_fitness="by_fitness" in fields.values and fields.flag("by_fitness"),
             models=StageModels(shared.classes, shared.encoding, tuple(classifiers)),
             tests=tuple(tests) or None,
         )
@@ -268,7 +282,8 @@ class ParetoFront(Sequence[ParetoPoint]):
             }
             for point, classifiers, test in zip(self.points, models.classifiers, tests, strict=True)
         ]
-        return {**shared.values(), "proven": self.proven, "points": points}
+        facts = {"proven": self.proven, "by_fitness": self.by_fitness}
+        return {**shared.values(), **facts, "points": points}
 
     def position(self, point: ParetoPoint | int) -> int:
         """Where a point stands in the front, from 0."""
@@ -316,9 +331,7 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     def balanced_scores(self) -> FloatArray:
         """√(coverage² + accuracy² + (1 - cost / cost of everything)²) of each point."""
-        coverage, accuracy = self._column(lambda p: p.coverage), self._column(lambda p: p.accuracy)
-        cost = self._column(lambda p: p.cost)
-        found: FloatArray = balanced_length(coverage, accuracy, cost, self.costs.total)
+        found: FloatArray = balanced_length(*self._objectives(), self.costs.total)
         return found
 
     def balanced(self) -> ParetoPoint:
@@ -327,12 +340,19 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     def knee(self) -> ParetoPoint:
         """The point nearest to the best of each objective, each scaled to 0..1 over the front."""
-        columns = (
-            self._column(lambda p: p.coverage),
-            self._column(lambda p: p.accuracy),
-            self._column(lambda p: p.cost),
-        )
-        return self.points[knee_of(*columns)]
+        return self.points[knee_of(*self._objectives())]
+
+    def fittest(self) -> ParetoPoint:
+        """The point that the paper would deploy, whatever search has found the front.
+
+        It has the largest √(coverage² + accuracy² + (lowest cost / cost)²), where the lowest is
+        that of the front (of the population for the paper's search, which lists it first); where
+        that is 0, the smallest feature cost above 0 is added to both. Ties go to fewer stages.
+        """
+        if self.by_fitness:
+            return self.points[0]
+        designs = np.array([point.design.stages for point in self.points])
+        return self.points[fittest_of(designs, *self._objectives(), self.costs.smallest)]
 
     def select(
         self,
@@ -349,7 +369,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         """
         within = self.within(max_cost, min_accuracy, min_coverage)
         if not within:
-            raise NoSuchDesign(self._why_none(max_cost, min_accuracy, min_coverage))
+            raise NoSuchDesign(why_none(self.points, max_cost, min_accuracy, min_coverage))
         return self.points[max(within, key=self.balanced_scores().__getitem__)]
 
     def within(
@@ -374,13 +394,13 @@ class ParetoFront(Sequence[ParetoPoint]):
         ]
 
     def prefer(self, rule: str | dict[str, float]) -> ParetoPoint:
-        """The point by rule: "balanced", "fittest" (the first), "knee", or limits for `select`."""
+        """The point by rule: "balanced", "fittest", "knee", or limits for `select`."""
         check_preference(rule)
         if isinstance(rule, dict):
             return self.select(**rule)
         rules: dict[str, Callable[[], ParetoPoint]] = {
             "balanced": self.balanced,
-            "fittest": lambda: self.points[0],
+            "fittest": self.fittest,
             "knee": self.knee,
         }
         return rules[rule]()
@@ -460,21 +480,6 @@ class ParetoFront(Sequence[ParetoPoint]):
             columns[f"stage of {name}"] = [int(point.design.stages[i]) + 1 for point in self.points]
         return columns
 
-    def _column(self, value: Callable[[ParetoPoint], float]) -> FloatArray:
-        return np.array([value(point) for point in self.points])
-
-    def _why_none(
-        self, max_cost: float | None, min_accuracy: float | None, min_coverage: float | None
-    ) -> str:
-        limits = []
-        if max_cost is not None:
-            limits.append(
-                f"cost at most {max_cost:g} (the cheapest: {min(p.cost for p in self):g})"
-            )
-        if min_accuracy is not None:
-            best = max(p.accuracy for p in self)
-            limits.append(f"accuracy at least {min_accuracy:g} (the best: {best:.4g})")
-        if min_coverage is not None:
-            best = max(p.coverage for p in self)
-            limits.append(f"coverage at least {min_coverage:g} (the best: {best:.4g})")
-        return f"None of the {len(self)} designs has {' and '.join(limits)}; loosen a limit."
+    def _objectives(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        columns = np.array([(p.coverage, p.accuracy, p.cost) for p in self.points]).T.copy()
+        return columns[0], columns[1], columns[2]

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from emsco.flow import Flow, FlowStage
-from emsco.plotting.canvas import Canvas
-from emsco.plotting.figures import COLUMN, LINE, check_width, text_size, wrap_items
+from emsco.plotting.canvas import Canvas, draw_canvas
+from emsco.plotting.figures import COLUMN, LINE, check_matplotlib, text_size, wrap_items
 from emsco.words import counted
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["CascadePicture", "draw_cascade"]
@@ -90,23 +91,35 @@ class CascadePicture:
         return f"{self.flow.share(rows):.1%}"
 
 
-def draw_cascade(picture: CascadePicture, width: float = COLUMN) -> Figure:
+def draw_cascade(picture: CascadePicture, width: float = COLUMN, ax: Axes | None = None) -> Figure:
     """Draw the stages of a cascade, and the rows that flow through them.
 
     Flows are as thick as their rows are many, and split where labels are right and wrong. Stages
     stand side by side where the width allows, else one below the other; the height is what the
     names of the features need.
+
+    Parameters
+    ----------
+    picture : CascadePicture
+    width : float
+        Inches of a new figure.
+    ax : Axes, optional
+        Axes to draw into instead, where text is as small as it must be for all to have room.
     """
-    check_width(width)
+    check_matplotlib()
+    return draw_canvas(lambda inches: _lay_out(picture, inches), width, ax)
+
+
+def _lay_out(picture: CascadePicture, width: float) -> Canvas:
     lead, tail = _lead(picture), _tail(picture)
     side = (width - 2 * _MARGIN - lead - tail) / len(picture.flow.stages)
     headings = (text_size(_heading(stage), _HEAD, "bold")[0] for stage in picture.flow.stages)
     if side - _BESIDE_BOX >= max(_LEAST_BOX, max(headings) + 0.16):
-        return _draw_beside(picture, width, lead, side)
-    return _draw_below(picture, width)
+        return _lay_beside(picture, width, lead, side)
+    return _lay_below(picture, width)
 
 
-def _draw_below(picture: CascadePicture, width: float) -> Figure:
+def _lay_below(picture: CascadePicture, width: float) -> Canvas:
     """Stages one below the other; rows leave to the right."""
     inner, spine, right = width - 2 * _MARGIN, _MARGIN + 0.36, _MARGIN + 1.1
     stages = picture.flow.stages
@@ -117,7 +130,7 @@ def _draw_below(picture: CascadePicture, width: float) -> Figure:
     legend = _legend(picture, inner)
     height = 0.75 + 0.42 * len(stages) + sum(map(_box_height, boxes)) + sum(gates)
     height += _lines_height(len(ending) + len(legend))
-    canvas = Canvas.of(width, height)
+    canvas = Canvas(width, height)
     canvas.text(_MARGIN, _MARGIN, picture.start(), _HEAD, weight="bold")
     y = 0.26
     for stage, box, lines, gate in zip(stages, boxes, exits, gates, strict=True):
@@ -139,10 +152,10 @@ def _draw_below(picture: CascadePicture, width: float) -> Figure:
     canvas.box(_MARGIN, y, inner, _lines_height(len(ending)) + 0.12, **_REJECT)
     canvas.text(_MARGIN + 0.08, y + 0.05, ending, _SIZE)
     _draw_legend(canvas, legend, y + _lines_height(len(ending)) + 0.2)
-    return canvas.figure
+    return canvas
 
 
-def _draw_beside(picture: CascadePicture, width: float, lead: float, side: float) -> Figure:
+def _lay_beside(picture: CascadePicture, width: float, lead: float, side: float) -> Canvas:
     """Stages side by side, as in the paper; rows leave downwards."""
     stages = picture.flow.stages
     room = side - _BESIDE_BOX
@@ -152,7 +165,7 @@ def _draw_beside(picture: CascadePicture, width: float, lead: float, side: float
     tallest = max([*map(_box_height, boxes), _DIAMOND[1]])
     leave = tallest / 2 + 0.42
     below = _MARGIN + max(tallest, leave + tallest / 2 + _lines_height(max(map(len, exits))))
-    canvas = Canvas.of(width, below + 0.12 + _lines_height(len(legend) + 1) + 0.14)
+    canvas = Canvas(width, below + 0.12 + _lines_height(len(legend) + 1) + 0.14)
     spine = _MARGIN + tallest / 2
     canvas.text(_MARGIN, spine, picture.start().split(" ", 1), _HEAD, weight="bold", va="center")
     for i, (stage, box, lines) in enumerate(zip(stages, boxes, exits, strict=True)):
@@ -174,7 +187,7 @@ def _draw_beside(picture: CascadePicture, width: float, lead: float, side: float
     canvas.box(end + 0.02, spine - tall / 2, room, tall, **_REJECT)
     canvas.text(end + 0.08, spine, ending, _SIZE, va="center")
     _draw_legend(canvas, legend, below + 0.12)
-    return canvas.figure
+    return canvas
 
 
 def _describe(canvas: Canvas, stage: FlowStage, box: list[str], x: float, y: float) -> None:

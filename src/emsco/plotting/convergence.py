@@ -11,9 +11,18 @@ from numpy.typing import ArrayLike
 
 from emsco._typing import FloatArray
 from emsco.errors import DataError
-from emsco.plotting.figures import COLUMN, STYLES, check_width, new_figure, soften
+from emsco.plotting.figures import (
+    COLUMN,
+    STYLES,
+    check_axes,
+    check_width,
+    figure_of,
+    new_figure,
+    soften,
+)
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["Convergence", "draw_convergence"]
@@ -38,7 +47,7 @@ class Convergence:
     ----------
     generation : ndarray
     best_coverage, best_accuracy, best_cost : ndarray
-        Objectives of the fittest design.
+        Objectives of the best design.
     n_front : ndarray
         Distinct non-dominated designs.
     n_designs, n_subsets : ndarray
@@ -76,10 +85,18 @@ class Convergence:
         return cls(**{field.name: np.asarray(columns[field.name]) for field in fields(cls)})
 
 
-def draw_convergence(record: Convergence, width: float = COLUMN) -> Figure:
-    """Draw the fittest design's objectives, the size of the front, and what has been scored.
+def draw_convergence(record: Convergence, width: float = COLUMN, ax: Axes | None = None) -> Figure:
+    """Draw the best design's objectives, the size of the front, and what has been scored.
 
     A search that proves its front has no generations, so that there is nothing to draw.
+
+    Parameters
+    ----------
+    record : Convergence
+    width : float
+        Inches of a new figure.
+    ax : Axes, optional
+        Axes to draw into instead: the first panel alone, coverage and accuracy.
     """
     check_width(width)
     if (found := len(record.generation)) < _LEAST:
@@ -87,32 +104,44 @@ def draw_convergence(record: Convergence, width: float = COLUMN) -> Figure:
             f"a history must have at least {_LEAST} generations to draw how its search converged, "
             f"got {found}; a search that proves its front has no generations."
         )
+    shares = {"coverage": record.best_coverage, "accuracy": record.best_accuracy}
+    if ax is not None:
+        panel = check_axes(ax)
+        _draw_panel(panel, record, "best design", shares)
+        _name_generations(panel, record)
+        return figure_of(panel)
     figure = new_figure(width, 3.2 + 0.35 * width)
-    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
-
     figure.set_layout_engine("constrained")
-    shares, costs, sizes, counts = figure.subplots(4, 1, sharex=True, height_ratios=(4, 3, 3, 4))
-    lines = (
-        (shares, record.best_coverage, "coverage", 0),
-        (shares, record.best_accuracy, "accuracy", 1),
-        (costs, record.best_cost, None, 0),
-        (sizes, record.n_front, None, 0),
-        (counts, record.n_designs, "designs", 0),
-        (counts, record.n_subsets, "subsets", 1),
-    )
-    dots: dict[str, Any] = {"marker": "o", "markersize": 2.5}
-    few = dots if len(record.generation) <= _FEW else {}
-    for panel, values, label, style in lines:
-        panel.plot(record.generation, values, label=label, linewidth=1.2, **STYLES[style], **few)
-    titles = ("fittest design", "its mean cost", "designs on the front", "scored so far")
-    for panel, title in zip((shares, costs, sizes, counts), titles, strict=True):
-        panel.set_title(title, fontsize=7.5, loc="left", pad=3)
-        soften(panel)
-        if panel.get_legend_handles_labels()[0]:
-            panel.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 1.03), **_LEGEND)
-        panel.yaxis.set_major_locator(MaxNLocator(4))
+    first, costs, sizes, counts = figure.subplots(4, 1, sharex=True, height_ratios=(4, 3, 3, 4))
+    _draw_panel(first, record, "best design", shares)
+    _draw_panel(costs, record, "its mean cost", {"": record.best_cost})
+    _draw_panel(sizes, record, "designs on the front", {"": record.n_front})
+    scored = {"designs": record.n_designs, "subsets": record.n_subsets}
+    _draw_panel(counts, record, "scored so far", scored)
     for panel in (sizes, counts):
         panel.set_ylim(bottom=0)
-        panel.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    counts.set_xlabel(f"generation ({record.seconds[-1]:.3g} s in all)", fontsize=8)
+        panel.yaxis.set_major_formatter("{x:,.0f}")
+    _name_generations(counts, record)
     return figure
+
+
+def _draw_panel(
+    panel: Any, record: Convergence, title: str, lines: Mapping[str, FloatArray]
+) -> None:
+    """Lines by name over the generations."""
+    from matplotlib.ticker import MaxNLocator
+
+    dots: dict[str, Any] = {"marker": "o", "markersize": 2.5}
+    few = dots if len(record.generation) <= _FEW else {}
+    for (name, values), style in zip(lines.items(), STYLES, strict=False):
+        label = name or None
+        panel.plot(record.generation, values, label=label, linewidth=1.2, **style, **few)
+    panel.set_title(title, fontsize=7.5, loc="left", pad=3)
+    soften(panel)
+    if len(lines) > 1:
+        panel.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 1.03), **_LEGEND)
+    panel.yaxis.set_major_locator(MaxNLocator(4))
+
+
+def _name_generations(panel: Any, record: Convergence) -> None:
+    panel.set_xlabel(f"generation ({record.seconds[-1]:.3g} s in all)", fontsize=8)

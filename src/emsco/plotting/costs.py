@@ -10,10 +10,11 @@ import numpy as np
 
 from emsco.costs import FeatureCosts
 from emsco.design import NEVER, Design
-from emsco.plotting.canvas import Canvas
-from emsco.plotting.figures import COLUMN, LINE, check_width, text_size, wrap_items
+from emsco.plotting.canvas import Canvas, draw_canvas
+from emsco.plotting.figures import COLUMN, LINE, check_matplotlib, text_size, wrap_items
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["CostClasses", "draw_cost_classes"]
@@ -117,12 +118,24 @@ def _escaped(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def draw_cost_classes(record: CostClasses, width: float = COLUMN) -> Figure:
+def draw_cost_classes(record: CostClasses, width: float = COLUMN, ax: Axes | None = None) -> Figure:
     """Draw the table; names are wrapped at blanks, and lines are as high as they need.
 
     Where the longest words would not stand side by side in `width`, the picture is wider.
+
+    Parameters
+    ----------
+    record : CostClasses
+    width : float
+        Inches of a new figure.
+    ax : Axes, optional
+        Axes to draw into instead, where text is as small as it must be for all to have room.
     """
-    check_width(width)
+    check_matplotlib()
+    return draw_canvas(lambda inches: _lay_out(record, inches), width, ax)
+
+
+def _lay_out(record: CostClasses, width: float) -> Canvas:
     first = max(text_size(text, _SIZE, "bold")[0] for text in (record.corner, *record.lines))
     first += 2 * _PAD
     widths = _widths(record, width - 2 * _MARGIN - first)
@@ -136,7 +149,7 @@ def draw_cost_classes(record: CostClasses, width: float = COLUMN) -> Figure:
         for cells in record.cells
     ]
     heights = [_height(head), *map(_height, body)]
-    canvas = Canvas.of(width, sum(heights) + 2 * _MARGIN)
+    canvas = Canvas(width, sum(heights) + 2 * _MARGIN)
     edges = [_MARGIN + first + sum(widths[:i]) for i in range(len(widths))]
     y = _MARGIN
     for i, (heading, cells) in enumerate(
@@ -151,7 +164,7 @@ def draw_cost_classes(record: CostClasses, width: float = COLUMN) -> Figure:
             canvas.text(x, y + _PAD, lines, _SIZE, weight="normal" if i else "bold")
         y += heights[i]
     canvas.band(_MARGIN, y, width - 2 * _MARGIN, 0.01, facecolor="0.3")
-    return canvas.figure
+    return canvas
 
 
 def _words(text: str) -> list[str]:

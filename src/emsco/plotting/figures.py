@@ -21,10 +21,13 @@ __all__ = [
     "DARK",
     "LINE",
     "MARKERS",
+    "NARROWEST",
     "STYLES",
     "add_scale",
+    "check_axes",
     "check_matplotlib",
     "check_width",
+    "figure_of",
     "new_figure",
     "save_figure",
     "soften",
@@ -34,7 +37,7 @@ __all__ = [
 ]
 
 COLUMN = 3.4  # inches: the column of a paper with two of them
-_NARROWEST, _WIDEST = 2.6, 40.0
+NARROWEST, _WIDEST = 2.6, 40.0
 _DPI, _SAFE = 200.0, 1.05
 _ENDINGS = (".png", ".svg", ".pdf")
 COLOURS = "viridis"  # from dark to light, for the colour-blind, too
@@ -62,7 +65,7 @@ def check_matplotlib() -> None:
 
 def check_width(width: float) -> float:
     """The width of a picture, in inches."""
-    return check_number("width", width, _NARROWEST, _WIDEST)
+    return check_number("width", width, NARROWEST, _WIDEST)
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -71,6 +74,26 @@ def new_figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height))
+
+
+def check_axes(ax: Any, name: str = "rectilinear") -> Any:
+    """Axes of one's own to draw into: plain ones, or those of matplotlib's "3d"."""
+    check_matplotlib()
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise ParameterError(
+            f"ax must be axes of matplotlib, as plt.subplots() gives them one by one, got {ax!r}."
+        )
+    if ax.name != name:
+        raise ParameterError(f"ax must have the projection {name!r}, got {ax.name!r}.")
+    return ax
+
+
+def figure_of(ax: Any) -> Figure:
+    """The figure, or part of one, that axes belong to."""
+    figure: Figure = ax.figure
+    return figure
 
 
 def write_figure(figure: Figure, path: PathLike) -> Path:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._typing import FloatArray, IntArray
+from emsco.errors import ParameterError
 from emsco.parameters import check_choice
 from emsco.plotting.figures import (
     COLOURS,
@@ -17,13 +18,16 @@ from emsco.plotting.figures import (
     DARK,
     MARKERS,
     add_scale,
+    check_axes,
     check_width,
+    figure_of,
     new_figure,
     soften,
 )
 from emsco.words import counted
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["KINDS", "FrontPicture", "FrontSeries", "draw_front"]
@@ -37,6 +41,12 @@ _AXES = {
 _SIDE_BY_SIDE = 6.0  # inches from which three panels stand in a line
 _LEAST = 2.0  # inches that a panel is high
 _MANY = 600  # points from which on markers are small
+_LEGEND: dict[str, Any] = {
+    "fontsize": 7,
+    "title_fontsize": 7,
+    "handletextpad": 0.3,
+    "columnspacing": 1.2,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +116,9 @@ class FrontPicture:
         return (least, most) if most > least else (least - 0.01, most + 0.01)
 
 
-def draw_front(picture: FrontPicture, kind: str = "2d", width: float = COLUMN) -> Figure:
+def draw_front(
+    picture: FrontPicture, kind: str = "2d", width: float = COLUMN, ax: Axes | None = None
+) -> Figure:
     """Draw a front; colour is coverage, the marker tells the number of stages.
 
     Points on test rows are hollow.
@@ -118,10 +130,27 @@ def draw_front(picture: FrontPicture, kind: str = "2d", width: float = COLUMN) -
         "2d" is cost against accuracy, "3d" adds coverage as an axis, "pairs" has a panel for each
         pair of objectives.
     width : float
-        Inches.
+        Inches of a new figure.
+    ax : Axes, optional
+        Axes to draw into instead, for "3d" those of a 3-D projection; none for "pairs".
     """
-    check_width(width)
-    return KINDS[check_choice("kind", kind, tuple(KINDS))](picture, width)
+    check_choice("kind", kind, tuple(KINDS))
+    if ax is None:
+        return KINDS[kind](picture, check_width(width))
+    if kind == "pairs":
+        raise ParameterError('ax must be left out for kind "pairs", which has three panels.')
+    return _draw_into(check_axes(ax, "3d" if kind == "3d" else "rectilinear"), picture)
+
+
+def _draw_into(ax: Any, picture: FrontPicture) -> Figure:
+    """Cost against accuracy, or all three objectives, with scale and legend beside the points."""
+    if ax.name == "3d":
+        _fill_space(ax, picture)
+    else:
+        _scatter(ax, picture, *_PAIRS[0])
+    add_scale(ax.figure, ax, "coverage", picture.coverage_range, aspect=30)
+    ax.legend(handles=_keys(picture), title=_title(picture), framealpha=0.85, **_LEGEND)
+    return figure_of(ax)
 
 
 def _draw_plane(picture: FrontPicture, width: float) -> Figure:
@@ -151,8 +180,20 @@ def _draw_space(picture: FrontPicture, width: float) -> Figure:
     height = 0.8 * min(width, 7.0)
     below = _legend_height(picture, width) + 0.1
     figure = new_figure(width, height + below)
+    from matplotlib import rc_context
+
     share = height / (height + below)
-    panel = _space(figure, (0.04, 1 - share, 0.8, share))
+    with rc_context({"grid.color": "0.9", "grid.linewidth": 0.5}):
+        panel: Any = figure.add_axes((0.04, 1 - share, 0.8, share), projection="3d")
+    _fill_space(panel, picture)
+    scale = figure.add_axes((0.83, 1 - 0.8 * share, 0.025, 0.55 * share))
+    _finish(figure, [panel], picture, width, scale)
+    return figure
+
+
+def _fill_space(panel: Any, picture: FrontPicture) -> None:
+    """The points over three objectives, each on a stem."""
+    _name_objectives(panel)
     floor = min(one.accuracy.min() for one in picture.series)
     for one in picture.series if len(picture.n_stages) <= _MANY else ():
         gap, ground = np.full((2, len(one.cost)), [[np.nan], [floor]])
@@ -161,17 +202,11 @@ def _draw_space(picture: FrontPicture, width: float) -> Figure:
         panel.plot(*stems, color="0.75", linewidth=0.4, zorder=1)
     _scatter(panel, picture, "cost", "coverage", "accuracy")
     panel.set_zlim(bottom=floor)
-    scale = figure.add_axes((0.83, 1 - 0.8 * share, 0.025, 0.55 * share))
-    _finish(figure, [panel], picture, width, scale)
-    return figure
 
 
-def _space(figure: Figure, place: tuple[float, float, float, float]) -> Any:
-    """Empty axes of cost, coverage and accuracy."""
-    from matplotlib import rc_context
-
-    with rc_context({"grid.color": "0.9", "grid.linewidth": 0.5}):
-        panel: Any = figure.add_axes(place, projection="3d", computed_zorder=False)
+def _name_objectives(panel: Any) -> None:
+    """Axes of cost, coverage and accuracy."""
+    panel.computed_zorder = False  # stems stand behind the points
     panel.set_box_aspect((1, 1, 0.8), zoom=0.94)
     panel.set_xlabel(_AXES["cost"], fontsize=7, labelpad=-6)
     panel.set_ylabel(_AXES["coverage"], fontsize=7, labelpad=-6)
@@ -181,7 +216,6 @@ def _space(figure: Figure, place: tuple[float, float, float, float]) -> Any:
     for name in "xyz":
         panel.locator_params(name, nbins=5)
     panel.view_init(elev=22, azim=-128)
-    return panel
 
 
 KINDS: dict[str, Callable[[FrontPicture, float], Figure]] = {
@@ -227,18 +261,13 @@ def _finish(
     add_scale(figure, panels, "coverage", picture.coverage_range, **look)
     place = "outside lower center" if scale is None else "lower center"
     columns = _legend_columns(width)
-    title = picture.series[0].title if len(picture.series) == 1 else None
-    figure.legend(
-        handles=_keys(picture),
-        title=title and f"on {title}",
-        loc=place,
-        ncols=columns,
-        frameon=False,
-        fontsize=7,
-        title_fontsize=7,
-        handletextpad=0.3,
-        columnspacing=1.2,
-    )
+    look = {"title": _title(picture), "loc": place, "ncols": columns, "frameon": False}
+    figure.legend(handles=_keys(picture), **_LEGEND, **look)
+
+
+def _title(picture: FrontPicture) -> str | None:
+    """Which rows the points are of, where all are of the same."""
+    return f"on {picture.series[0].title}" if len(picture.series) == 1 else None
 
 
 def _keys(picture: FrontPicture) -> list[Any]:

@@ -6,17 +6,32 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from emsco.errors import ParameterError
-from emsco.plotting.figures import COLUMN, DARK, STYLES, check_width, new_figure, soften
+from emsco.plotting.figures import (
+    COLUMN,
+    DARK,
+    STYLES,
+    check_axes,
+    check_width,
+    figure_of,
+    new_figure,
+    soften,
+)
 from emsco.reliability import Reliability
 from emsco.risk import RiskCoverage
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["draw_reliability", "draw_risk_coverage"]
 
+_RIGHT, _SURE = "share right", "confidence"
+_CURVES = {"risk": "share of labels\nthat are wrong", "cost": "mean cost"}
 
-def draw_reliability(records: Sequence[Reliability], width: float | None = None) -> Figure:
+
+def draw_reliability(
+    records: Sequence[Reliability], width: float | None = None, ax: Axes | None = None
+) -> Figure:
     """How often each stage is right, beside how sure it says it is; below, where its rows are.
 
     A bar that ends below the dotted line belongs to confidences that promise too much.
@@ -26,10 +41,14 @@ def draw_reliability(records: Sequence[Reliability], width: float | None = None)
     records : sequence of Reliability
         As `Cascade.reliability` gives them.
     width : float, optional
-        Inches; by default all stages stand side by side.
+        Inches of a new figure; by default all stages stand side by side.
+    ax : Axes, optional
+        Axes to draw one stage into instead, without where its rows are.
     """
     if not records:
         raise ParameterError("records must be of at least one stage, got none.")
+    if ax is not None:
+        return _draw_one(check_axes(ax), records)
     width = 2.3 * len(records) + 0.5 if width is None else check_width(width)
     n_columns = max(1, min(len(records), int((width - 0.4) // 1.45)))
     n_lines = -(-len(records) // n_columns)
@@ -43,7 +62,7 @@ def draw_reliability(records: Sequence[Reliability], width: float | None = None)
         above, below = panels[2 * line][column], panels[2 * line + 1][column]
         _draw_stage(above, below, record, i + 1)
         if not column:
-            above.set_ylabel("share right", fontsize=8)
+            above.set_ylabel(_RIGHT, fontsize=8)
             below.set_ylabel("rows", fontsize=8)
     handles, labels = panels[0][0].get_legend_handles_labels()
     place = "outside lower center"
@@ -51,28 +70,53 @@ def draw_reliability(records: Sequence[Reliability], width: float | None = None)
     return figure
 
 
+def _draw_one(ax: Any, records: Sequence[Reliability]) -> Figure:
+    """One stage in axes of its own."""
+    if len(records) > 1:
+        raise ParameterError(
+            f"ax must be left out for several stages, got {len(records)} records beside it; draw "
+            "them one by one, as in records[:1]."
+        )
+    _draw_right(ax, records[0], 1)
+    ax.set_xlabel(_SURE, fontsize=8)
+    ax.set_ylabel(_RIGHT, fontsize=8)
+    ax.legend(loc="upper left", fontsize=7, framealpha=0.85)
+    return figure_of(ax)
+
+
 def _draw_stage(above: Any, below: Any, record: Reliability, number: int) -> None:
     """The two panels of one stage."""
-    middle, width = (record.edges[1:] + record.edges[:-1]) / 2, record.edges[1] - record.edges[0]
-    look: dict[str, Any] = {"width": 0.94 * width, "edgecolor": "0.25", "linewidth": 0.6}
-    above.bar(middle, record.right, color="0.78", label="share right", **look)
-    above.plot([0, 1], [0, 1], color="0.35", linestyle=":", linewidth=1.0, label="honest")
-    dots: dict[str, Any] = {"color": "#0072b2", "markersize": 3, "label": "mean confidence"}
-    above.plot(record.confidence, record.right, "o", **dots)
-    below.bar(middle, record.rows, color="0.55", **look)
-    above.set_ylim(0, 1)
-    title = f"stage {number if record.stage is None else record.stage}"
-    above.set_title(f"{title}, error {record.error:.3f}", fontsize=8)
-    below.set_xlabel("confidence", fontsize=8)
-    for panel in (above, below):
-        panel.set_axis_on()
-        panel.set_xlim(record.edges[0], 1)
-        panel.tick_params(labelsize=7, width=0.6, length=2.5)
+    _draw_right(above, record, number)
+    _draw_bars(below, record, record.rows, color="0.55")
+    below.set_xlabel(_SURE, fontsize=8)
     above.tick_params(labelbottom=False)
 
 
+def _draw_right(panel: Any, record: Reliability, number: int) -> None:
+    """How often a stage is right, by how sure it is."""
+    _draw_bars(panel, record, record.right, color="0.78", label=_RIGHT)
+    panel.plot([0, 1], [0, 1], color="0.35", linestyle=":", linewidth=1.0, label="honest")
+    dots: dict[str, Any] = {"color": "#0072b2", "markersize": 3, "label": "mean confidence"}
+    panel.plot(record.confidence, record.right, "o", **dots)
+    panel.set_xlim(record.edges[0], 1)
+    panel.set_ylim(0, 1)
+    title = f"stage {number if record.stage is None else record.stage}"
+    panel.set_title(f"{title}, error {record.error:.3f}", fontsize=8)
+
+
+def _draw_bars(panel: Any, record: Reliability, heights: Any, **look: Any) -> None:
+    middle, width = (record.edges[1:] + record.edges[:-1]) / 2, record.edges[1] - record.edges[0]
+    panel.bar(middle, heights, width=0.94 * width, edgecolor="0.25", linewidth=0.6, **look)
+    panel.set_axis_on()
+    panel.set_xlim(record.edges[0], 1)
+    panel.tick_params(labelsize=7, width=0.6, length=2.5)
+
+
 def draw_risk_coverage(
-    records: Sequence[RiskCoverage], at: float | None = None, width: float = COLUMN
+    records: Sequence[RiskCoverage],
+    at: float | None = None,
+    width: float = COLUMN,
+    ax: Axes | None = None,
 ) -> Figure:
     """Share of wrong labels against the share of rows that get one; below, what that costs.
 
@@ -83,41 +127,47 @@ def draw_risk_coverage(
     at : float, optional
         A threshold to mark, such as the one that is deployed.
     width : float
-        Inches.
+        Inches of a new figure.
+    ax : Axes, optional
+        Axes to draw into instead: the upper panel alone, without what labels cost.
     """
     check_width(width)
     if not records:
         raise ParameterError("records must be of a cascade or a stage, got none.")
+    if ax is not None:
+        panel = check_axes(ax)
+        _draw_curves(panel, records, "risk", at)
+        panel.set_xlabel("coverage", fontsize=8)
+        panel.legend(loc="upper left", fontsize=7, framealpha=0.85)
+        return figure_of(panel)
     figure = new_figure(width, 1.9 + 0.55 * min(width, 7.0))
     figure.set_layout_engine("constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-    alone = [record for record in records if record.stage is not None]
-    for i, record in enumerate(alone):
-        look: dict[str, Any] = STYLES[1 + i % (len(STYLES) - 1)]
-        for panel, values in ((above, record.risk), (below, record.cost)):
-            panel.plot(
-                record.coverage,
-                values,
-                linewidth=1.0,
-                label=f"stage {record.stage} alone",
-                **look,
-            )
-    for record in records:
-        if record.stage is None:
-            for panel, values in ((above, record.risk), (below, record.cost)):
-                panel.plot(record.coverage, values, linewidth=1.8, label="cascade", **STYLES[0])
-                _mark(panel, record, values, at)
-    above.set_ylabel("share of labels\nthat are wrong", fontsize=8)
-    below.set_ylabel("mean cost", fontsize=8)
+    _draw_curves(above, records, "risk", at)
+    _draw_curves(below, records, "cost", at)
     below.set_xlabel("coverage", fontsize=8)
-    for panel in (above, below):
-        panel.set_ylim(bottom=0)
-        soften(panel)
     handles, labels = above.get_legend_handles_labels()
     columns = max(2, int(width // 1.15))
     place = "outside lower center"
     figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize=7)
     return figure
+
+
+def _draw_curves(panel: Any, records: Sequence[RiskCoverage], name: str, at: float | None) -> None:
+    """Risk or cost against coverage: of each stage alone, then of the cascade."""
+    alone = [record for record in records if record.stage is not None]
+    for i, record in enumerate(alone):
+        look: dict[str, Any] = STYLES[1 + i % (len(STYLES) - 1)] | {"linewidth": 1.0}
+        label = f"stage {record.stage} alone"
+        panel.plot(record.coverage, getattr(record, name), label=label, **look)
+    for record in records:
+        if record.stage is None:
+            values = getattr(record, name)
+            panel.plot(record.coverage, values, linewidth=1.8, label="cascade", **STYLES[0])
+            _mark(panel, record, values, at)
+    panel.set_ylabel(_CURVES[name], fontsize=8)
+    panel.set_ylim(bottom=0)
+    soften(panel)
 
 
 def _mark(panel: Any, record: RiskCoverage, values: Any, at: float | None) -> None:

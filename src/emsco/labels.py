@@ -1,0 +1,66 @@
+"""Labels of files: what a column of them means, and as classes that are known."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from emsco._typing import AnyArray
+from emsco.errors import DataError
+
+__all__ = ["as_classes", "labels_of"]
+
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?")
+
+
+def labels_of(column: Any, path: object, first_row: int = 1) -> AnyArray:
+    """Labels as numbers, truth values or text; none may be missing.
+
+    `path` is what messages call the file, and `first_row` the number of its first row here.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    missing = column.is_null(nan_is_null=True).to_numpy()
+    if missing.any():
+        row = int(np.argmax(missing)) + first_row
+        raise DataError(f"{path} must have a label in every row, got none in row {row}.")
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        values: AnyArray = column.to_numpy()
+        return values
+    return _text_labels(np.asarray(column.cast(pa.string()).to_pylist(), dtype=np.str_))
+
+
+def _text_labels(labels: AnyArray) -> AnyArray:
+    """Numbers or truth values where the text is one plainly: "01" stays text, lest it become 1."""
+    different, places = np.unique(labels, return_inverse=True)
+    texts = different.tolist()
+    if set(texts) <= {"true", "false"}:
+        return np.array([text == "true" for text in texts])[places]
+    if not all(_PLAIN_NUMBER.fullmatch(text) for text in texts):
+        return labels
+    values = [float(text) if any("." in one for one in texts) else int(text) for text in texts]
+    return np.array(values)[places] if len(set(values)) == len(values) else labels
+
+
+def as_classes(labels: AnyArray, classes: AnyArray, path: object, first_row: int = 1) -> AnyArray:
+    """The same labels in the type of `classes`; where only one of them is text, both are read so.
+
+    Files are apart: one may have written 1 where the other has 1.0, or been read as text because
+    of a single cell.
+    """
+    common = np.result_type(labels, classes)
+    here, known = labels.astype(common), classes.astype(common)
+    unknown = ~np.isin(here, known)
+    if unknown.any():
+        row = int(np.argmax(unknown))
+        raise DataError(
+            f"{path} must have labels out of {classes.tolist()}, got {labels[row].item()!r} in row "
+            f"{row + first_row}."
+        )
+    same: AnyArray = classes[np.searchsorted(known, here)]
+    return same
