@@ -274,7 +274,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         """Where a point stands in the front, from 0."""
         if isinstance(point, Integral):
             return check_whole("point", point, 0, len(self) - 1)
-        if point not in self.points:
+        if not isinstance(point, ParetoPoint) or point not in self.points:
             raise ParameterError(
                 f"point must be one of this front, or its position, got {point!r}."
             )
