@@ -15,7 +15,7 @@ from emsco.experiments.methods import MethodResult
 from emsco.experiments.own_data import compare_methods
 from emsco.experiments.records import Objectives
 from emsco.experiments.searching import Parts
-from emsco.runs import FitFiles
+from emsco.sources import FitFiles
 from emsco.tasks.compare import compare_files
 from emsco.tasks.parts import read_parts
 from emsco.terminal import methods_table

@@ -24,8 +24,8 @@ from emsco.experiments.sweep import SweepJob, reproduce_sweep, sweep_thresholds
 from emsco.experiments.sweep_figure import draw_sweep
 from emsco.experiments.sweep_records import OBJECTIVES, PARTS, Spread
 from emsco.options import parse_range
-from emsco.runs import FitFiles
 from emsco.search.paper import PaperSettings
+from emsco.sources import FitFiles
 from emsco.subsets.engine import LogisticEngine
 from emsco.tasks.parts import read_parts
 from emsco.terminal import sweep_table

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
@@ -52,11 +54,10 @@ def reproduce_global(
     """
     from emsco.experiments.drawing import draw_global_optima
     from emsco.experiments.global_optima import reproduce_global as run
-    from emsco.progress import JobProgress
 
     make_folder(out)
-    with interruptible("no result was complete"), JobProgress() as progress:
-        result = run(runs=runs, seed=seed, n_jobs=jobs, report=progress.job)
+    with _at_work() as report:
+        result = run(runs=runs, seed=seed, n_jobs=jobs, report=report)
     _write(out, "global", result, draw_global_optima(result), as_json)
     end(out, "global", result.seconds, result.complete, goes_on=False)
 
@@ -106,7 +107,6 @@ def reproduce_comparison(
     from emsco.experiments.comparison import reproduce_comparison as run
     from emsco.experiments.comparison_report import ComparisonReport
     from emsco.experiments.drawing import draw_comparison
-    from emsco.progress import JobProgress
 
     make_folder(out)
     extent = QUICK if quick else Extent(splits=splits, runs=runs)
@@ -118,8 +118,8 @@ def reproduce_comparison(
     if known:
         result = known_comparison(out / "results", seed)
     else:
-        with interruptible("no result was complete"), JobProgress() as progress:
-            result = run(out / "results", extent, seed, jobs, progress.job)
+        with _at_work() as report:
+            result = run(out / "results", extent, seed, jobs, report)
     _write(out, "comparison", ComparisonReport(result), draw_comparison(result), as_json)
     end(out, "comparison", result.seconds, result.complete)
 
@@ -149,12 +149,11 @@ def reproduce_tuning(
     from emsco.experiments.published import SETS
     from emsco.experiments.tuning import Sweep
     from emsco.experiments.tuning import reproduce_tuning as run
-    from emsco.progress import JobProgress
 
     make_folder(out)
     sweep = Sweep(tuple(sets or SETS), splits, runs, thin=thin)
-    with interruptible("no result was complete"), JobProgress() as progress:
-        result = run(out / "results", sweep, seed, jobs, progress.job)
+    with _at_work() as report:
+        result = run(out / "results", sweep, seed, jobs, report)
     _write(out, "tuning", result, draw_tuning(result), as_json)
     end(out, "tuning", result.seconds, result.complete)
 
@@ -180,11 +179,10 @@ def reproduce_sweep(
     """
     from emsco.experiments.sweep import reproduce_sweep as run
     from emsco.experiments.sweep_figure import draw_sweep
-    from emsco.progress import JobProgress
 
     make_folder(out)
-    with interruptible("no run was complete"), JobProgress("runs") as progress:
-        result = run(out / "results", name, runs, seed, jobs, progress.job)
+    with _at_work("runs", "no run was complete") as report:
+        result = run(out / "results", name, runs, seed, jobs, report)
     _write(out, "sweep", result, draw_sweep(result), as_json)
     end(out, "sweep", result.seconds, result.complete)
 
@@ -250,6 +248,17 @@ def reproduce_costs(out: Out = Path("reproduce-costs"), as_json: PrintJSON = Fal
     result = cost_table()
     _write(out, "costs", result, draw_cost_table(result), as_json)
     end(out, "costs")
+
+
+@contextmanager
+def _at_work(
+    what: str = "jobs", left: str = "no result was complete"
+) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar, to be told of every job that is done; what Ctrl-C leaves is said in words."""
+    from emsco.progress import JobProgress
+
+    with interruptible(left), JobProgress(what) as progress:
+        yield progress.job
 
 
 class _Result(Protocol):

@@ -12,17 +12,18 @@ from numpy.typing import ArrayLike
 
 from emsco._typing import FloatArray, IntArray, StageArray
 from emsco.cascade import Cascade, Evaluation, StageModels
-from emsco.cascade.formats import FORMAT, Shared, read_stages
+from emsco.cascade.formats import FORMAT
 from emsco.costs import FeatureCosts
 from emsco.design import Design
-from emsco.errors import FileError, NoSuchDesign, ParameterError
+from emsco.errors import NoSuchDesign, ParameterError
 from emsco.explorer import Explored, page_of
 from emsco.files import PathLike, read_document, write_document, write_text
 from emsco.flow import Flow
 from emsco.frames import Columns, to_pandas, to_polars, to_pyarrow
+from emsco.front.formats import front_body, read_front
 from emsco.front.notebook import front_html
 from emsco.front.point import ParetoPoint
-from emsco.front.preferences import check_preference
+from emsco.front.preferences import check_preference, why_none
 from emsco.front.records import cascade_picture, explored_designs, front_picture
 from emsco.parameters import check_whole
 from emsco.pareto import TiedDesigns, balanced_length, knee_of
@@ -216,7 +217,7 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     def save(self, path: PathLike) -> None:
         """Write the front, fitted stages included, as a JSON file, all of it or nothing."""
-        write_document(path, "front", FORMAT, self._body())
+        write_document(path, "front", FORMAT, front_body(self))
 
     @classmethod
     def load(cls, path: PathLike, trusted: Sequence[str] = ()) -> ParetoFront:
@@ -233,42 +234,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         FileError
             Where the file is missing, damaged, changed, too new or something else.
         """
-        fields = read_document(path, "front", FORMAT, FORMAT)
-        shared = Shared.read(fields, trusted)
-        points, classifiers, tests = [], [], []
-        for one in fields.many_fields("points"):
-            design, stages = read_stages(one, shared)
-            points.append(ParetoPoint.from_fields(one.fields("validation"), design))
-            classifiers.append(stages)
-            if one.get("test") is not None:
-                tests.append(Evaluation.from_fields(one.fields("test"), design.buys))
-        if tests and len(tests) < len(points):
-            fields.refuse("points", "tested all or none", f"{len(tests)} tests")
-        return cls(
-            points=tuple(points),
-            costs=shared.costs,
-            min_confidence=shared.min_confidence,
-            proven=fields.flag("proven"),
-            models=StageModels(shared.classes, shared.encoding, tuple(classifiers)),
-            tests=tuple(tests) or None,
-        )
-
-    def _body(self) -> dict[str, Any]:
-        if self.models is None:
-            raise FileError("a front must have fitted stages to be saved, got one without any.")
-        models, tests = self.models, self.tests or (None,) * len(self)
-        shared = Shared.of(
-            self.costs, models.classes, self.min_confidence, models.encoding, models.classifiers
-        )
-        points = [
-            {
-                "stages": shared.stages_values(point.design, classifiers),
-                "validation": point.figures(),
-                "test": test and test.to_dict(),
-            }
-            for point, classifiers, test in zip(self.points, models.classifiers, tests, strict=True)
-        ]
-        return {**shared.values(), "proven": self.proven, "points": points}
+        return cls(**read_front(read_document(path, "front", FORMAT, FORMAT), trusted))
 
     def position(self, point: ParetoPoint | int) -> int:
         """Where a point stands in the front, from 0."""
@@ -349,7 +315,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         """
         within = self.within(max_cost, min_accuracy, min_coverage)
         if not within:
-            raise NoSuchDesign(self._why_none(max_cost, min_accuracy, min_coverage))
+            raise NoSuchDesign(why_none(self, max_cost, min_accuracy, min_coverage))
         return self.points[max(within, key=self.balanced_scores().__getitem__)]
 
     def within(
@@ -462,19 +428,3 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     def _column(self, value: Callable[[ParetoPoint], float]) -> FloatArray:
         return np.array([value(point) for point in self.points])
-
-    def _why_none(
-        self, max_cost: float | None, min_accuracy: float | None, min_coverage: float | None
-    ) -> str:
-        limits = []
-        if max_cost is not None:
-            limits.append(
-                f"cost at most {max_cost:g} (the cheapest: {min(p.cost for p in self):g})"
-            )
-        if min_accuracy is not None:
-            best = max(p.accuracy for p in self)
-            limits.append(f"accuracy at least {min_accuracy:g} (the best: {best:.4g})")
-        if min_coverage is not None:
-            best = max(p.coverage for p in self)
-            limits.append(f"coverage at least {min_coverage:g} (the best: {best:.4g})")
-        return f"None of the {len(self)} designs has {' and '.join(limits)}; loosen a limit."

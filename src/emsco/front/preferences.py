@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from emsco.errors import ParameterError
+from emsco.front.point import ParetoPoint
 from emsco.parameters import check_number
 
-__all__ = ["check_preference"]
+__all__ = ["check_preference", "why_none"]
 
 _RULES = ("balanced", "fittest", "knee")
 _LIMITS = ("max_cost", "min_accuracy", "min_coverage")
@@ -26,3 +28,23 @@ def check_preference(rule: object) -> None:
     elif not isinstance(rule, str) or rule not in _RULES:
         listed = ", ".join(f'"{name}"' for name in _RULES)
         raise ParameterError(f"prefer must be {listed} or a dict of limits, got {rule!r}.")
+
+
+def why_none(
+    points: Sequence[ParetoPoint],
+    max_cost: float | None,
+    min_accuracy: float | None,
+    min_coverage: float | None,
+) -> str:
+    """How near points come to each limit, none of them being within all."""
+    limits = []
+    if max_cost is not None:
+        cheapest = min(point.cost for point in points)
+        limits.append(f"cost at most {max_cost:g} (the cheapest: {cheapest:g})")
+    if min_accuracy is not None:
+        best = max(point.accuracy for point in points)
+        limits.append(f"accuracy at least {min_accuracy:g} (the best: {best:.4g})")
+    if min_coverage is not None:
+        best = max(point.coverage for point in points)
+        limits.append(f"coverage at least {min_coverage:g} (the best: {best:.4g})")
+    return f"None of the {len(points)} designs has {' and '.join(limits)}; loosen a limit."
