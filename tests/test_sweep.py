@@ -216,6 +216,7 @@ def test_no_figure_of_the_table_is_cut_however_narrow_the_terminal(result, width
 
 def test_runs_that_deploy_the_same_deviate_by_0_however_means_are_rounded():
     same = Spread.of([Objectives(1.0, 0.86, 1.12)] * 30)
+    assert same.deviation == Objectives(0, 0, 0)
     assert same.cells() == ["86.0 ± 0.0", "100.0 ± 0.0", "1.12 ± 0"]
 
 
