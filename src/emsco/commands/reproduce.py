@@ -50,7 +50,8 @@ def reproduce_global(
 
     For Heart, Credit and Pima with at most 2, 3 and 4 stages, all designs are settled (the paper
     took three weeks for it) and the exact front is compared with what the paper's search and ours
-    know after each generation. The sets are read from the folder that EMSCO_DATA names.
+    know after each generation. The sets come from the folder that EMSCO_DATA names, else from
+    their archives.
     """
     from emsco.experiments.drawing import draw_global_optima
     from emsco.experiments.global_optima import reproduce_global as run
@@ -121,7 +122,7 @@ def reproduce_comparison(
         with _at_work() as report:
             result = run(out / "results", extent, seed, jobs, report)
     _write(out, "comparison", ComparisonReport(result), draw_comparison(result), as_json)
-    end(out, "comparison", result.seconds, result.complete)
+    end(out, "comparison", None if known else result.seconds, result.complete)
 
 
 @reproduce.command("tuning")
@@ -222,7 +223,7 @@ def reproduce_landscape(
     """Coverage, accuracy and cost of every design of a set: the paper's trade-off figure.
 
     The paper draws Credit with at most 4 stages: 254,152,083 designs, all of which are scored. The
-    sets are read from the folder that EMSCO_DATA names.
+    sets come from the folder that EMSCO_DATA names, else from their archives.
     """
     from emsco.experiments.trade_offs import draw_trade_offs
     from emsco.experiments.trade_offs import reproduce_landscape as run
