@@ -70,7 +70,7 @@ class FlowStage:
 
     @property
     def staying(self) -> float:
-        """Rows that leave here without a label: to the next stage, or rejected."""
+        """Rows that get no label here: they go on to the next stage, or are rejected."""
         rest = self.reached - self.left
         return rest if rest > _ROUNDING * self.reached else 0
 
