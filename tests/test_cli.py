@@ -349,7 +349,7 @@ def test_ctrl_c_before_there_is_anything_to_keep_is_exit_code_130_too(fit, monke
     def press(path, target, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("emsco.runs.read_labelled", press)
+    monkeypatch.setattr("emsco.sources.read_labelled", press)
     result = fit()
     assert (result.code, result.out) == (130, "")
     assert result.err == f"emsco: interrupted; --resume goes on with {tmp_path / 'run'}.\n"

@@ -12,10 +12,10 @@ from emsco.errors import DataError, ParameterError
 from emsco.experiments import methods
 from emsco.experiments.drawing import draw_methods
 from emsco.experiments.methods import MethodResult
-from emsco.experiments.own_data import compare_methods
+from emsco.experiments.own_data import compare_methods, label_of
 from emsco.experiments.records import Objectives
 from emsco.experiments.searching import Parts
-from emsco.runs import FitFiles
+from emsco.sources import FitFiles
 from emsco.tasks.compare import compare_files
 from emsco.tasks.parts import read_parts
 from emsco.terminal import methods_table
@@ -142,8 +142,9 @@ def test_the_summary_says_who_is_best_at_what_and_who_is_beaten(result):
     assert "Most accurate is " in text
     assert "buying everything costs 12." in text
     assert "With 40 test rows" in text
+    assert result.beaten
     for loser, _ in result.beaten:
-        assert "is beaten by" in text, loser
+        assert f"{label_of(loser)} is beaten by" in text
 
 
 def test_a_method_that_cannot_do_it_is_left_out_with_the_reason():

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import zipfile
 from dataclasses import dataclass, replace
+from http.client import IncompleteRead
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +144,22 @@ def test_a_folder_comes_before_the_cache_and_is_checked_too(tiny, monkeypatch):
 def test_an_answer_that_is_no_archive_is_one_sentence(tiny, content):
     tiny.content = content
     with pytest.raises(DataError, match=r"archive.example cannot be reached \(.*\), got none"):
+        public.table_of(tiny.table)
+
+
+def test_an_answer_that_breaks_off_is_one_sentence(tiny, monkeypatch):
+    def broken(_url, timeout):
+        raise IncompleteRead(b"PK", 100)
+
+    monkeypatch.setattr(public, "urlopen", broken)
+    with pytest.raises(DataError, match=r"archive.example cannot be reached \(IncompleteRead"):
+        public.table_of(tiny.table)
+
+
+def test_a_file_that_is_no_text_is_refused_as_one_with_other_values(tiny, monkeypatch):
+    monkeypatch.setenv("EMSCO_DATA", str(tiny.folder))
+    (tiny.folder / "tiny.csv").write_bytes(b"\xff\xfe1,2.5,1")
+    with pytest.raises(DataError, match=r"tiny.csv must hold the 2 rows"):
         public.table_of(tiny.table)
 
 

@@ -1,9 +1,11 @@
 """The flow of rows through a design."""
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
 from emsco import EMSCOClassifier, FeatureCosts
+from emsco.cascade import Decisions, Evaluation
 from emsco.flow import Flow
 
 
@@ -29,6 +31,22 @@ def test_a_flow_has_the_figures_of_its_evaluation(fitted):
     flow = Flow.of_evaluation(report)
     found = (flow.coverage, flow.accuracy, flow.cost)
     assert found == pytest.approx((report.coverage, report.accuracy, report.cost))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_weights_that_do_not_add_up_to_the_last_bit_leave_no_rows_behind(seed):
+    rng = np.random.default_rng(seed)
+    stage = rng.integers(1, 4, size=50)
+    decisions = Decisions(
+        guesses=np.zeros(50),
+        accepted=np.ones(50, dtype=bool),
+        confidence=np.ones(50),
+        stage=stage,
+        cost=stage.astype(float),
+    )
+    weights = rng.integers(1, 9, size=50) / 10
+    flow = Flow.of_evaluation(Evaluation.of(decisions, np.zeros(50), weights, [("a",)] * 3))
+    assert (flow.rejected, flow.stages[-1].staying) == (0, 0)
 
 
 def test_rows_that_reach_a_stage_are_those_that_did_not_leave_before(fitted):

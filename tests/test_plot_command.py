@@ -9,7 +9,8 @@ import pytest
 from emsco.errors import DataError, EMSCOError, FileError, ParameterError
 from emsco.experiments.cost_table import cost_table, draw_cost_table
 from emsco.plotting import new_figure, write_figure
-from emsco.runs import FitFiles, Run, fit_files
+from emsco.runs import Run, fit_files
+from emsco.sources import FitFiles
 from emsco.tasks.plot import KINDS, RunPicture, draw_run
 
 NAMES = ("age", "pulse", "panel", "scan")

@@ -320,6 +320,12 @@ def test_pictures_are_written_as_png_and_svg(front, tmp_path):
     assert "<svg" in svg.read_text()
 
 
+def test_a_dot_in_the_name_of_a_picture_begins_no_ending(front, tmp_path):
+    png, svg = save_figure(front.plot_cascade(0), tmp_path / "at 0.75")
+    assert (png.name, svg.name) == ("at 0.75.png", "at 0.75.svg")
+    assert png.stat().st_size
+
+
 # axes of one's own
 
 

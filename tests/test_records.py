@@ -46,6 +46,12 @@ def test_results_are_kept_and_not_computed_again(tmp_path):
     assert done(tmp_path, [2, 3], refuse) == {2: 4, 3: 9}
 
 
+def test_a_job_that_is_named_twice_is_done_once(tmp_path):
+    asked = []
+    assert done(tmp_path, [2, 2], lambda job: asked.append(job) or square(job)) == {2: 4}
+    assert asked == [Square(2)]
+
+
 def test_what_was_done_before_an_interruption_is_there_afterwards(tmp_path):
     def pressed(job):
         if job.number == 4:

@@ -21,7 +21,8 @@ from emsco.costs import FeatureCosts
 from emsco.errors import CheckpointError, DataError, FileError, ParameterError
 from emsco.journal import Journal
 from emsco.progress import SearchProgress
-from emsco.runs import FitFiles, Run, decide_file, fit_files
+from emsco.runs import Run, decide_file, fit_files
+from emsco.sources import FitFiles
 
 NAMES = ("age", "pulse", "panel", "scan", "sex")
 COSTS = dict(zip(NAMES, (1, 2, 10, 40, 0.5), strict=True))

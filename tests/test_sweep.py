@@ -24,8 +24,8 @@ from emsco.experiments.sweep import SweepJob, reproduce_sweep, sweep_thresholds
 from emsco.experiments.sweep_figure import draw_sweep
 from emsco.experiments.sweep_records import OBJECTIVES, PARTS, Spread
 from emsco.options import parse_range
-from emsco.runs import FitFiles
 from emsco.search.paper import PaperSettings
+from emsco.sources import FitFiles
 from emsco.subsets.engine import LogisticEngine
 from emsco.tasks.parts import read_parts
 from emsco.terminal import sweep_table
@@ -216,6 +216,7 @@ def test_no_figure_of_the_table_is_cut_however_narrow_the_terminal(result, width
 
 def test_runs_that_deploy_the_same_deviate_by_0_however_means_are_rounded():
     same = Spread.of([Objectives(1.0, 0.86, 1.12)] * 30)
+    assert same.deviation == Objectives(0, 0, 0)
     assert same.cells() == ["86.0 ± 0.0", "100.0 ± 0.0", "1.12 ± 0"]
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco.arrays import locked_copy
 from emsco.errors import DataError, ParameterError
 from emsco.files import Fields
 from emsco.parameters import check_choice, check_number
@@ -88,7 +89,7 @@ class IsotonicMap:
 
         fitted = IsotonicRegression().fit(probability, hit.astype(np.float64), weights)
         outputs = np.clip(fitted.y_thresholds_, 0.0, 1.0)  # means of 0 and 1, but rounded
-        return cls(_locked(fitted.X_thresholds_), _locked(outputs))
+        return cls(locked_copy(fitted.X_thresholds_, np.float64), locked_copy(outputs))
 
     def apply(self, probability: FloatArray) -> FloatArray:
         """Each value for itself: none depends on those beside it."""
@@ -364,9 +365,3 @@ def _descend(
 
 def _cross_entropy(odds: FloatArray, targets: FloatArray, weights: FloatArray) -> float:
     return float((weights * (np.logaddexp(0, odds) - targets * odds)).sum())
-
-
-def _locked(array: AnyArray) -> FloatArray:
-    owned = np.array(array, dtype=np.float64)
-    owned.setflags(write=False)
-    return owned

@@ -85,6 +85,12 @@ def _show_run(
     console.print(front_table(run.front, run.point, console.width, most, within, see_all))
 
 
+def _next_steps(run: Run) -> str:
+    trust = "".join(f" --trust {name}" for name in run.cascade.untrusted_types)
+    steps = [f"{name} {run.folder}{trust}" for name in ("emsco show", "emsco explore")]
+    return ", ".join([*steps, f"emsco decide {run.folder} NEW.csv{trust}"])
+
+
 @app.command()
 def demo(
     seed: Annotated[
@@ -243,15 +249,10 @@ def fit(
 
         emsco fit --train a.csv --val b.csv --test c.csv --target disease --out heart-run
     """
-    from emsco.options import parse_by_class, parse_estimator
-    from emsco.runs import FitFiles, fit_files
+    from emsco import options
+    from emsco.runs import fit_files
+    from emsco.sources import FitFiles
 
-    constraints = {
-        "first": first,
-        "together": [part.split(",") for part in together or ()],
-        "max_mean_cost": max_mean_cost,
-        "max_worst_cost": max_worst_cost,
-    }
     with interruptible(f"--resume goes on with {out}"):
         run = fit_files(
             FitFiles(target, data, train, val, test, costs, tuple(drop or ()), weights),
@@ -260,18 +261,16 @@ def fit(
             held_out=held_out,
             resume=resume,
             verbose=1,
-            min_confidence=parse_by_class("--min-confidence", min_confidence),
+            min_confidence=options.parse_by_class("--min-confidence", min_confidence),
             max_stages=max_stages,
             gaps=gaps,
-            estimator=parse_estimator(estimator) if estimator else None,
+            estimator=options.parse_estimator(estimator) if estimator else None,
             cache=cache,
             calibration=calibration,
-            class_weight=class_weight
-            if class_weight in (None, "balanced")
-            else parse_by_class("--class-weight", str(class_weight)),
+            class_weight=options.parse_class_weight(class_weight),
             allow_exclusion=allow_exclusion,
             evaluation_cost=evaluation_cost,
-            constraints={name: r for name, r in constraints.items() if r not in (None, [])} or None,
+            constraints=options.rules_of_designs(first, together, max_mean_cost, max_worst_cost),
             search=search,
             prefer=prefer,
             generations=generations,
@@ -285,10 +284,7 @@ def fit(
         print_json({"run": str(out), **run.about, "chosen": run.chosen, "front": run.figures()})
     else:
         _show_run(run)
-        trust = "".join(f" --trust {name}" for name in run.cascade.untrusted_types)
-        steps = (f"{name} {out}{trust}" for name in ("emsco show", "emsco explore"))
-        next_steps = f"{', '.join(steps)}, emsco decide {out} NEW.csv{trust}"
-        typer.echo(f"Written to {out}. Next: {next_steps}")
+        typer.echo(f"Written to {out}. Next: {_next_steps(run)}")
     if run.interrupted:
         typer.echo(f"emsco: interrupted; --resume goes on with {out}.", err=True)
         raise typer.Exit(INTERRUPTED)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._typing import BoolArray, FloatArray, IntArray
+from emsco.arrays import whole_units
 from emsco.cost_files import parse_costs
 from emsco.errors import CostsError
 from emsco.parameters import check_number
@@ -24,7 +25,6 @@ _HINT = (
     '; columns without names are x0, x1, …, and in a Pipeline set_output(transform="pandas") '
     "keeps their names"
 )
-_FINEST_DECIMALS = 6
 _LARGEST_COST = 1e100  # so that no sum over rows and features can overflow
 
 
@@ -299,16 +299,16 @@ class FeatureCosts:
         the largest power of ten from 1 down to 10⁻⁶ that divides all costs; none fits where
         `n_rows` rows could cost 2⁵³ units or more, past which float64 skips whole numbers.
         """
-        every = np.append(self.costs, self.evaluation)
-        for decimals in range(_FINEST_DECIMALS + 1):
-            per_one = 10**decimals
-            whole = np.rint(every * per_one)
-            most = whole[:-1].sum() + len(self.names) * whole[-1]  # with a stage for each feature
-            if max(1, n_rows) * most >= 2.0**53:
-                break
-            if (whole / per_one == every).all():
-                return CostUnits(whole[:-1].astype(np.int64), int(whole[-1]), per_one)
-        return CostUnits(self.costs, float(self.evaluation), 1)
+
+        def exact(units: FloatArray, _: int) -> bool:
+            most = units[:-1].sum() + len(self.names) * units[-1]  # with a stage for each feature
+            return bool(max(1, n_rows) * most < 2.0**53)
+
+        found = whole_units(np.append(self.costs, self.evaluation), exact)
+        if found is None:
+            return CostUnits(self.costs, float(self.evaluation), 1)
+        units, per_one = found
+        return CostUnits(units[:-1], int(units[-1]), per_one)
 
 
 CostsLike: TypeAlias = FeatureCosts | Mapping[str, Any] | ArrayLike | None

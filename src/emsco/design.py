@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray, StageArray, WordArray
+from emsco.arrays import locked_copy
 from emsco.errors import ParameterError
 from emsco.kernels import load
 from emsco.parameters import check_whole
@@ -67,9 +68,7 @@ class Design:
             )
         if not used.size:
             raise ParameterError(f"stages must buy a feature or more, got {given.tolist()}.")
-        owned = given.astype(np.int16)
-        owned.setflags(write=False)
-        object.__setattr__(self, "stages", owned)
+        object.__setattr__(self, "stages", locked_copy(given, np.int16))
 
     @property
     def n_stages(self) -> int:

@@ -254,15 +254,7 @@ class EMSCOClassifier(TableClassifier):
         min_confidence = check_min_confidence(self.min_confidence, data.classes)
         seed = self._draw_seed()
         split_seed, search_seed, stage_seed = seeds_of_fit(seed)
-        splits = make_splits(
-            self.cv,
-            data.rows,
-            data.labels,
-            data.classes.tolist(),
-            groups,
-            int(split_seed.generate_state(1)[0]),
-            data.weights,
-        )
+        splits = self._make_splits(data, groups, int(split_seed.generate_state(1)[0]))
         recipe = self._recipe(data.classes, int(stage_seed.generate_state(1)[0]))
         bank = recipe.open_bank(data, splits, blocks.members())
         rng = np.random.default_rng(search_seed)
@@ -382,6 +374,10 @@ class EMSCOClassifier(TableClassifier):
         data = TrainingData.of(table, targets, sample_weight, costs, self.gaps)
         self.classes_ = data.classes
         return data
+
+    def _make_splits(self, data: TrainingData, groups: ArrayLike | None, seed: int) -> list[Split]:
+        classes = data.classes.tolist()
+        return make_splits(self.cv, data.rows, data.labels, classes, groups, seed, data.weights)
 
     def _recipe(self, classes: AnyArray, seed: int) -> StageRecipe:
         return StageRecipe.of(

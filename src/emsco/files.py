@@ -17,6 +17,7 @@ from typing import IO, Any, NoReturn, TypeAlias
 import numpy as np
 
 from emsco._typing import FloatArray
+from emsco.arrays import locked_copy
 from emsco.errors import FileError
 from emsco.words import brief
 
@@ -196,9 +197,7 @@ class Fields:
         values = self._of(name, list)
         if len(values) != n or not all(_is_number(v) and low <= v <= high for v in values):
             self.refuse(name, f"{n} finite numbers{_bounds(low, high)}", values)
-        array = np.array(values, dtype=np.float64)
-        array.setflags(write=False)
-        return array
+        return locked_copy(values, np.float64)
 
     def wholes(self, name: str, n: int, low: int = 0, high: int = _LARGEST_WHOLE) -> list[int]:
         """`n` whole numbers within bounds, ends included."""

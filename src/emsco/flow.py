@@ -14,6 +14,7 @@ from emsco.words import counted, in_short, listed
 __all__ = ["Flow", "FlowStage"]
 
 _MOST_NAMES = 30  # of a stage, in a notebook
+_ROUNDING = 1e-9  # of sums of weights: a share of rows below this is none
 
 
 class _Exit(Protocol):
@@ -66,6 +67,12 @@ class FlowStage:
     reached: float
     left: float
     right: float
+
+    @property
+    def staying(self) -> float:
+        """Rows that get no label here: they go on to the next stage, or are rejected."""
+        rest = self.reached - self.left
+        return rest if rest > _ROUNDING * self.reached else 0
 
     @property
     def accuracy(self) -> float:
@@ -124,7 +131,7 @@ class Flow:
             zip(buys, paid, counts, strict=True), start=1
         ):
             stages.append(FlowStage(number, features, cost - before, cost, reached, left, right))
-            before, reached = cost, max(reached - left, 0)  # sums of weights are rounded
+            before, reached = cost, stages[-1].staying
         return cls(tuple(stages), n_rows, reached)
 
     @property

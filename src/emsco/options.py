@@ -9,7 +9,14 @@ from typing import Any
 
 from emsco.errors import ParameterError
 
-__all__ = ["of_labels", "parse_by_class", "parse_estimator", "parse_range"]
+__all__ = [
+    "of_labels",
+    "parse_by_class",
+    "parse_class_weight",
+    "parse_estimator",
+    "parse_range",
+    "rules_of_designs",
+]
 
 _MOST_STEPS = 1000
 
@@ -36,6 +43,35 @@ def parse_by_class(name: str, text: str) -> float | dict[str, float]:
     if "" in labels or len(set(labels)) < len(labels):
         raise ParameterError(rule)
     return dict(zip(labels, numbers, strict=True))
+
+
+def parse_class_weight(text: str | None) -> float | str | dict[str, float] | None:
+    """None or "balanced" as they are, else a number for each label."""
+    if text is None or text == "balanced":
+        return text
+    return parse_by_class("--class-weight", text)
+
+
+def rules_of_designs(
+    first: Sequence[str] | None,
+    together: Sequence[str] | None,
+    max_mean_cost: float | None,
+    max_worst_cost: float | None,
+) -> dict[str, Any] | None:
+    """What every design must obey, of what was asked for; None where nothing was.
+
+    Examples
+    --------
+    >>> rules_of_designs(["age"], ["iron,zinc"], None, 40.0)
+    {'first': ['age'], 'together': [['iron', 'zinc']], 'max_worst_cost': 40.0}
+    """
+    every = {
+        "first": first,
+        "together": [part.split(",") for part in together or ()],
+        "max_mean_cost": max_mean_cost,
+        "max_worst_cost": max_worst_cost,
+    }
+    return {name: rule for name, rule in every.items() if rule not in (None, [])} or None
 
 
 def parse_range(name: str, text: str) -> tuple[float, ...]:

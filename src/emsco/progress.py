@@ -43,12 +43,7 @@ class SearchProgress:
                 self._bar.console.print(self._note, highlight=False)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Stop drawing and leave the last line standing."""
         if self._bar:
             self._bar.stop()
@@ -142,12 +137,7 @@ class RowProgress:
         """Draw nothing yet: a file that is refused leaves the message alone."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Stop drawing."""
         if self._bar.live.is_started:
             self._bar.stop()

@@ -15,152 +15,29 @@ import numpy as np
 
 from emsco._typing import AnyArray, FloatArray, IntArray
 from emsco.cascade import Cascade
-from emsco.checkpoint import fingerprint
-from emsco.costs import FeatureCosts
-from emsco.encoding import Encoding
-from emsco.errors import DataError, EMSCOError, FileError, ParameterError
+from emsco.errors import EMSCOError, FileError, ParameterError
 from emsco.estimator import EMSCOClassifier
 from emsco.files import UNFINISHED, PathLike, read_document, write_document
 from emsco.frames import Columns
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.history import history_columns
-from emsco.labels import as_classes
 from emsco.options import of_labels
 from emsco.parameters import check_number
 from emsco.plotting.convergence import Convergence
 from emsco.progress import JobProgress
-from emsco.rows import check_finite, table_rows, warn_of_ids
-from emsco.tables import joined, read_chunks, read_labelled, write_table
+from emsco.rows import table_rows
+from emsco.sources import FitFiles, RowsOfFiles
+from emsco.tables import read_chunks, write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DecisionCounts", "FitFiles", "Run", "decide_file", "fit_files"]
+__all__ = ["DecisionCounts", "Run", "decide_file", "fit_files"]
 
 _FORMAT = 1
 _RUN, _FRONT, _CASCADE, _HISTORY = "run.json", "front.json", "cascade.json", "history.csv"
 _CHECKPOINT = "checkpoint"
 _LIBRARIES = ("emsco", "numpy", "numba", "scikit-learn", "scipy")
-
-
-@dataclass(frozen=True, slots=True)
-class FitFiles:
-    """Where rows and costs come from: one file that is split, or files of one's own.
-
-    Attributes
-    ----------
-    target : str
-        The column with the labels.
-    data : path or None
-        Rows to fit on and to score designs on.
-    train, val : path or None
-        The same from two files.
-    test : path or None
-        Rows that neither sees, on which the designs found are tested.
-    costs : path or None
-        See `FeatureCosts.from_file`; None means 1 each.
-    drop : tuple of str
-        Columns that are no features, such as an id.
-    weights : str or None
-        Column that says how much each row counts; no feature.
-    """
-
-    target: str
-    data: PathLike | None = None
-    train: PathLike | None = None
-    val: PathLike | None = None
-    test: PathLike | None = None
-    costs: PathLike | None = None
-    drop: tuple[str, ...] = ()
-    weights: str | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse files that contradict each other."""
-        if (self.data is None) == (self.train is None):
-            raise ParameterError("either DATA or --train must be given, and not both.")
-        if self.train is not None and self.val is None:
-            raise ParameterError(
-                "--val must be given beside --train, got none; a file given as DATA is split."
-            )
-        if self.train is None and self.val is not None:
-            raise ParameterError(
-                f"--val must be given beside --train, got DATA; give --train {self.data}, or "
-                f"--test {self.val} for rows to test on."
-            )
-        if self.weights is not None and self.weights in (self.target, *self.drop):
-            raise ParameterError(
-                "--weights must be another column than those of --target and --drop, got "
-                f"{self.weights!r}."
-            )
-
-    def read(self, held_out: float, gaps: str = "refuse") -> _Rows:
-        """All rows, and how they are split; every value is checked."""
-        path = self.data if self.train is None else self.train
-        if path is None:
-            raise AssertionError("checked above")
-        table, y, names = read_labelled(path, self.target, drop=self.drop)
-        table, weights = self._take_weights(table, path)
-        names = tuple(name for name in names if name != self.weights)
-        if len(classes := np.unique(y)) < 2:
-            raise DataError(
-                f"{path} must have labels of two classes or more in column {self.target!r}, got "
-                f"{len(classes)} ({', '.join(map(repr, classes.tolist()))})."
-            )
-        if self.costs is None:
-            warn_of_ids(table)
-        costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names)
-        costs = FeatureCosts.resolve(costs, names)
-        encoding = Encoding.learn(table, costs, gaps, str(path))
-        rows = [encoding.rows(table, 1, str(path))]
-        cv: Any = held_out
-        if self.val is not None:
-            more = self.read_more(self.val, encoding, classes)
-            rows.append(encoding.rows(more.table, 1, str(self.val)))
-            cv = [(np.arange(len(y)), np.arange(len(y), len(y) + len(more.y)))]
-            table, y = joined(table, more.table), np.concatenate([y, more.y])
-            weights = None if weights is None else np.concatenate([weights, more.weights])
-        test = None if self.test is None else self.read_more(self.test, encoding, classes)
-        data = fingerprint(*rows, y)
-        return _Rows(_Labelled(table, y, weights), cv, test, costs, data)
-
-    def read_more(self, path: PathLike, encoding: Encoding, classes: AnyArray) -> _Labelled:
-        """Rows of another file with the same columns."""
-        names = [*encoding.columns, *([] if self.weights is None else [self.weights])]
-        kinds = dict(encoding.kinds)
-        if self.weights is not None:
-            kinds[self.weights] = "number"
-        table, y, _ = read_labelled(path, self.target, names, kinds=kinds)
-        table, weights = self._take_weights(table, path)
-        encoding.rows(table, 1, str(path))  # for its checks, which name the file
-        return _Labelled(table, as_classes(y, classes, path), weights)
-
-    def _take_weights(self, table: pa.Table, path: PathLike) -> tuple[pa.Table, FloatArray | None]:
-        """The table without its column of weights, and that."""
-        if self.weights is None:
-            return table, None
-        rows = table_rows(table, (self.weights,), str(path))
-        check_finite(rows, (self.weights,), str(path), first_row=1)
-        return table.drop_columns([self.weights]), rows[:, 0]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Labelled:
-    """Rows of a file, with their labels and perhaps weights."""
-
-    table: pa.Table
-    y: AnyArray
-    weights: FloatArray | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """All that files hold, how it is split, and a digest of it."""
-
-    rows: _Labelled
-    cv: Any
-    test: _Labelled | None
-    costs: FeatureCosts
-    data: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -359,7 +236,7 @@ def _remove_checkpoint(folder: Path) -> None:
 
 
 def _about(
-    files: FitFiles, rows: _Rows, classifier: EMSCOClassifier, seed: int, held_out: float
+    files: FitFiles, rows: RowsOfFiles, classifier: EMSCOClassifier, seed: int, held_out: float
 ) -> dict[str, Any]:
     settings = classifier.get_params(deep=False)
     for name in ("costs", "cv", "checkpoint", "random_state", "verbose", "n_jobs"):

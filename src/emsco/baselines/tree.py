@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 
 from emsco._typing import BoolArray, FloatArray, IntArray
+from emsco.arrays import locked_copy
 
 __all__ = ["ClassifierTree", "on_path", "ridge", "weighted_median"]
 
@@ -48,9 +49,7 @@ class ClassifierTree:
     def __post_init__(self) -> None:
         """Copy and lock the arrays."""
         for name in self.__slots__:
-            owned = getattr(self, name).copy()
-            owned.setflags(write=False)
-            object.__setattr__(self, name, owned)
+            object.__setattr__(self, name, locked_copy(getattr(self, name)))
 
     @classmethod
     def of(cls, weights: FloatArray, intercepts: FloatArray, thresholds: FloatArray) -> Self:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from emsco._typing import AnyArray, BoolArray, FloatArray
-from emsco.cascade.case import NEVER_SURE, budget_reason
+from emsco.cascade.case import why_no_more
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
 from emsco.encoding import Encoding, answer_rows
@@ -111,15 +111,9 @@ class Batch:
 
     def _check_next(self) -> None:
         """End all rows where no stage is left, or the next one would pass the budget."""
-        stages, passed, budget = self._stages, self._passed, self._budget
-        if passed == len(stages):
-            reason = NEVER_SURE
-        elif budget is not None and stages.costs[passed] > budget:
-            reason = budget_reason(stages, passed, budget)
-        else:
-            return
-        self._end(self._undecided, reason)
-        self._undecided = self._undecided[:0]
+        if reason := why_no_more(self._stages, self._passed, self._budget):
+            self._end(self._undecided, reason)
+            self._undecided = self._undecided[:0]
 
     def _end(self, rows: AnyArray, reason: str) -> None:
         self._reasons[rows] = reason

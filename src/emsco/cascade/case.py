@@ -14,9 +14,8 @@ from emsco.files import document_text, parse_document
 from emsco.parameters import check_number
 from emsco.rows import NUMBERS
 
-__all__ = ["NEVER_SURE", "Case", "CaseDecision", "budget_reason", "check_budget"]
+__all__ = ["Case", "CaseDecision", "check_budget", "why_no_more"]
 
-NEVER_SURE = "never sure"
 _FORMAT = 1
 
 
@@ -194,11 +193,7 @@ class Case:
 
     def _check_next(self) -> None:
         """End the case where no stage is left, or the next one would pass the budget."""
-        stages, passed = self._stages, self._passed
-        if passed == len(stages):
-            self._reason = NEVER_SURE
-        elif self._budget is not None and stages.costs[passed] > self._budget:
-            self._reason = budget_reason(stages, passed, self._budget)
+        self._reason = why_no_more(self._stages, self._passed, self._budget)
 
 
 def check_budget(budget: float | None) -> float | None:
@@ -207,9 +202,14 @@ def check_budget(budget: float | None) -> float | None:
     return limit if math.isfinite(limit) else None
 
 
-def budget_reason(stages: Stages, passed: int, budget: float) -> str:
-    """Why a stage is not bought."""
-    return f"stage {passed + 1} would cost {stages.costs[passed]:g}, past the budget of {budget:g}"
+def why_no_more(stages: Stages, passed: int, budget: float | None) -> str | None:
+    """Why no stage is bought after so many: none is left, or its cost; None where one is bought."""
+    if passed == len(stages):
+        return "never sure"
+    cost = stages.costs[passed]
+    if budget is not None and cost > budget:
+        return f"stage {passed + 1} would cost {cost:g}, past the budget of {budget:g}"
+    return None
 
 
 def plain_value(value: Any) -> Any:

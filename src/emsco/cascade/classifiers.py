@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco.arrays import locked_copy
 from emsco.calibration import Calibrator
 from emsco.kernels import load
 from emsco.subsets.models import Models
@@ -18,7 +19,7 @@ from emsco.subsets.scaling import Scaling
 if TYPE_CHECKING:
     from emsco.subsets.fitted import StageEstimator
 
-__all__ = ["EstimatorClassifiers", "LinearClassifiers", "StageClassifiers", "locked_copy"]
+__all__ = ["EstimatorClassifiers", "LinearClassifiers", "StageClassifiers"]
 
 Judgement = tuple[IntArray, IntArray, FloatArray]
 
@@ -78,7 +79,7 @@ class LinearClassifiers:
 
     def __post_init__(self) -> None:
         """Copy and lock the arrays."""
-        object.__setattr__(self, "coefs", locked_copy(np.asarray(self.coefs, dtype=np.float64)))
+        object.__setattr__(self, "coefs", locked_copy(self.coefs, np.float64))
         object.__setattr__(self, "reads", locked_copy(self.reads))
 
     def __len__(self) -> int:
@@ -221,10 +222,3 @@ def judge_by_probabilities(
         stage[left[sure]] = j
         left = left[~sure]
     return stage, winner, confidence
-
-
-def locked_copy(array: AnyArray) -> AnyArray:
-    """A copy that nobody can change."""
-    owned = np.array(array)
-    owned.setflags(write=False)
-    return owned

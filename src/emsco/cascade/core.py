@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._typing import AnyArray, FloatArray
+from emsco.arrays import locked_copy
 from emsco.cascade import acquiring, formats
 from emsco.cascade.acquiring import Acquire, AsyncAcquire, Retries
 from emsco.cascade.case import Case
-from emsco.cascade.classifiers import StageClassifiers, locked_copy
+from emsco.cascade.classifiers import StageClassifiers
 from emsco.cascade.decisions import Decisions, Evaluation
 from emsco.cascade.stages import Stages
 from emsco.costs import FeatureCosts
@@ -84,7 +85,7 @@ class Cascade:
     @cached_property
     def stage_costs(self) -> FloatArray:
         """What a row has cost after each stage."""
-        return locked_copy(np.array(self.stages.costs))
+        return locked_copy(self.stages.costs)
 
     def decide(self, X: ArrayLike) -> Decisions:
         """Decide every row of a table: an array in column order, or a data frame by column names.

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
-from emsco.cascade.classifiers import Judgement, StageClassifiers, locked_copy
+from emsco.arrays import locked_copy
+from emsco.cascade.classifiers import Judgement, StageClassifiers
 from emsco.checkpoint import fingerprint
 from emsco.costs import FeatureCosts
 from emsco.design import Design

@@ -74,7 +74,7 @@ def compare(
     from emsco.experiments.methods import EVERY
     from emsco.experiments.own_data import METHODS
     from emsco.progress import JobProgress
-    from emsco.runs import FitFiles
+    from emsco.sources import FitFiles
     from emsco.tasks.compare import compare_files
 
     make_folder(out)

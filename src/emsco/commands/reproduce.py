@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
@@ -45,15 +47,15 @@ def reproduce_global(
 
     For Heart, Credit and Pima with at most 2, 3 and 4 stages, all designs are settled (the paper
     took three weeks for it) and the exact front is compared with what the paper's search and ours
-    know after each generation. The sets are read from the folder that EMSCO_DATA names.
+    know after each generation. The sets come from the folder that EMSCO_DATA names, else from
+    their archives.
     """
     from emsco.experiments.drawing import draw_global_optima
     from emsco.experiments.global_optima import reproduce_global as run
-    from emsco.progress import JobProgress
 
     make_folder(out)
-    with interruptible("no result was complete"), JobProgress() as progress:
-        result = run(runs=runs, seed=seed, n_jobs=jobs, report=progress.job)
+    with _at_work() as report:
+        result = run(runs=runs, seed=seed, n_jobs=jobs, report=report)
     _write(out, "global", result, draw_global_optima(result), as_json)
     end(out, "global", result.seconds, result.complete, goes_on=False)
 
@@ -104,7 +106,6 @@ def reproduce_comparison(
     from emsco.experiments.comparison import reproduce_comparison as run
     from emsco.experiments.comparison_report import ComparisonReport
     from emsco.experiments.drawing import draw_comparison
-    from emsco.progress import JobProgress
 
     make_folder(out)
     extent = QUICK if quick else Extent(splits=splits, runs=runs)
@@ -116,10 +117,10 @@ def reproduce_comparison(
     if known:
         result = known_comparison(out / "results", seed)
     else:
-        with interruptible("no result was complete"), JobProgress() as progress:
-            result = run(out / "results", extent, seed, jobs, progress.job)
+        with _at_work() as report:
+            result = run(out / "results", extent, seed, jobs, report)
     _write(out, "comparison", ComparisonReport(result), draw_comparison(result), as_json)
-    end(out, "comparison", result.seconds, result.complete)
+    end(out, "comparison", None if known else result.seconds, result.complete)
 
 
 @reproduce.command("tuning")
@@ -147,12 +148,11 @@ def reproduce_tuning(
     from emsco.experiments.published import SETS
     from emsco.experiments.tuning import Sweep
     from emsco.experiments.tuning import reproduce_tuning as run
-    from emsco.progress import JobProgress
 
     make_folder(out)
     sweep = Sweep(tuple(sets or SETS), splits, runs, thin=thin)
-    with interruptible("no result was complete"), JobProgress() as progress:
-        result = run(out / "results", sweep, seed, jobs, progress.job)
+    with _at_work() as report:
+        result = run(out / "results", sweep, seed, jobs, report)
     _write(out, "tuning", result, draw_tuning(result), as_json)
     end(out, "tuning", result.seconds, result.complete)
 
@@ -178,11 +178,10 @@ def reproduce_sweep(
     """
     from emsco.experiments.sweep import reproduce_sweep as run
     from emsco.experiments.sweep_figure import draw_sweep
-    from emsco.progress import JobProgress
 
     make_folder(out)
-    with interruptible("no run was complete"), JobProgress("runs") as progress:
-        result = run(out / "results", name, runs, seed, jobs, progress.job)
+    with _at_work("runs", "no run was complete") as report:
+        result = run(out / "results", name, runs, seed, jobs, report)
     _write(out, "sweep", result, draw_sweep(result), as_json)
     end(out, "sweep", result.seconds, result.complete)
 
@@ -222,7 +221,7 @@ def reproduce_landscape(
     """Coverage, accuracy and cost of every design of a set: the paper's trade-off figure.
 
     The paper draws Credit with at most 4 stages: 254,152,083 designs, all of which are scored. The
-    sets are read from the folder that EMSCO_DATA names.
+    sets come from the folder that EMSCO_DATA names, else from their archives.
     """
     from emsco.experiments.trade_offs import draw_trade_offs
     from emsco.experiments.trade_offs import reproduce_landscape as run
@@ -248,6 +247,17 @@ def reproduce_costs(out: Out = Path("reproduce-costs"), as_json: PrintJSON = Fal
     result = cost_table()
     _write(out, "costs", result, draw_cost_table(result), as_json)
     end(out, "costs")
+
+
+@contextmanager
+def _at_work(
+    what: str = "jobs", left: str = "no result was complete"
+) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar, to be told of every job that is done; what Ctrl-C leaves is said in words."""
+    from emsco.progress import JobProgress
+
+    with interruptible(left), JobProgress(what) as progress:
+        yield progress.job
 
 
 class _Result(Protocol):

@@ -93,7 +93,7 @@ def sweep(
     from emsco.experiments.sweep_figure import draw_sweep
     from emsco.options import parse_range
     from emsco.progress import JobProgress
-    from emsco.runs import FitFiles
+    from emsco.sources import FitFiles
     from emsco.tasks.sweep import sweep_files
 
     thresholds = parse_range("--min-confidence", min_confidence)

@@ -7,8 +7,10 @@ import io
 import os
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from urllib.error import URLError
 from urllib.parse import urlsplit
@@ -109,16 +111,21 @@ def table_of(public: PublicTable) -> FloatArray:
     """
     named = os.environ.get("EMSCO_DATA")
     if named and (path := Path(named) / f"{public.name}.csv").is_file():
-        return _checked(public, public.parse(path.read_text(encoding="utf-8")), str(path))
+        return _checked(public, public.parse(_text_of(path)), str(path))
     kept = cache_folder() / f"{public.name}.csv"
     if kept.is_file():
-        table = public.parse(kept.read_text(encoding="utf-8", errors="replace"))
+        table = public.parse(_text_of(kept))
         if public.holds(table):  # a damaged one is downloaded anew
             return table
     text = _downloaded(public, f"got {named!r}, which has no such file" if named else "got none")
     table = _checked(public, public.parse(text), public.url)
     _keep(public, table, kept)
     return table
+
+
+def _text_of(path: Path) -> str:
+    """A file as text; what is no UTF-8 is left to the check of the values."""
+    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def _checked(public: PublicTable, table: FloatArray, where: str) -> FloatArray:
@@ -140,7 +147,7 @@ def _downloaded(public: PublicTable, instead: str) -> str:
             with zipfile.ZipFile(io.BytesIO(content)) as packed:
                 content = packed.read(public.member)
         return content.decode("utf-8", errors="replace")
-    except (OSError, zipfile.BadZipFile, KeyError) as error:
+    except (OSError, HTTPException, zipfile.BadZipFile, zlib.error, KeyError) as error:
         why = error.reason if isinstance(error, URLError) else error
         host = urlsplit(public.url).hostname
         raise DataError(

@@ -229,6 +229,8 @@ def known_comparison(folder: PathLike, seed: int = 0) -> Comparison:
     """
     best: dict[tuple[int, int, int], tuple[ComparisonJob, Fields]] = {}
     for job, fields in ResultStore(Path(folder)).every(ComparisonJob):
+        if job.name not in SETS or job.method not in METHODS:
+            continue  # of another version
         place = job.split, SETS.index(job.name), METHODS.index(job.method)
         if job.seed == seed and (place not in best or job.effort > best[place][0].effort):
             best[place] = job, fields

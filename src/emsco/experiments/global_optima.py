@@ -209,6 +209,7 @@ def reproduce_global(
     Ctrl-C ends it early: the runs that are complete are kept, and `complete` is False.
     """
     check_whole("runs", runs, 1)
+    check_whole("seed", seed, 0)
     for name in sets or ():
         check_choice("sets", name, SETS)
     for k in stages or ():

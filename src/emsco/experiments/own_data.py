@@ -209,6 +209,7 @@ def compare_methods(
         Called with the number of methods done, of all, and the name of the last one.
     """
     check_min_confidence(min_confidence, np.unique(parts.y))
+    methods = tuple(dict.fromkeys(methods))
     for method in methods:
         check_choice("methods", method, METHODS)
     workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)

@@ -141,6 +141,7 @@ def run_jobs(
     Parameters
     ----------
     jobs : sequence of Job
+        May repeat; each is done once.
     run : callable
         Does one job and returns plain values; must be importable by other processes.
     store : ResultStore
@@ -150,6 +151,7 @@ def run_jobs(
     report : callable, optional
         Called with the number of jobs done, of all jobs, and a word on the last one.
     """
+    jobs = list(dict.fromkeys(jobs))
     todo, n_done = [], 0
     for job in jobs:
         known = store.find(job)

@@ -90,20 +90,19 @@ class Spread:
         mean = Objectives(*table.mean(axis=0).tolist())
         if len(table) < 2:
             return cls(mean, None)
-        return cls(mean, Objectives(*table.std(axis=0, ddof=1).tolist()))
+        deviation = table.std(axis=0, ddof=1)
+        deviation[deviation <= _ROUNDING * np.abs(table.mean(axis=0))] = 0.0
+        return cls(mean, Objectives(*deviation.tolist()))
 
     def cells(self) -> list[str]:
         """Accuracy and coverage in per cent and cost, each with its deviation, as text."""
         shown = []
         for name in OBJECTIVES:
             scale, form = (1.0, ".4g") if name == "cost" else (100.0, ".1f")
-            mean = getattr(self.mean, name)
-            text = f"{scale * mean:{form}}"
+            text = f"{scale * getattr(self.mean, name):{form}}"
             if self.deviation is not None:
                 form = ".2g" if name == "cost" else form
-                deviation = getattr(self.deviation, name)
-                shown_as = 0.0 if deviation <= _ROUNDING * abs(mean) else deviation
-                text += f" ± {scale * shown_as:{form}}"
+                text += f" ± {scale * getattr(self.deviation, name):{form}}"
             shown.append(text)
         return shown
 

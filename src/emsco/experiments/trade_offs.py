@@ -11,6 +11,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from emsco._typing import BoolArray, FloatArray, IntArray
+from emsco.arrays import locked_copy
 from emsco.datasets import load, paper_split
 from emsco.design import DesignSpace
 from emsco.experiments.global_optima import SETS
@@ -60,10 +61,10 @@ class Tally:
     best: BoolArray
 
     def __post_init__(self) -> None:
-        """Lock the arrays."""
+        """Copy and lock the arrays."""
         for field in fields(self):
             if isinstance(array := getattr(self, field.name), np.ndarray):
-                array.setflags(write=False)
+                object.__setattr__(self, field.name, locked_copy(array))
 
     @property
     def coverage(self) -> FloatArray:
@@ -243,6 +244,7 @@ def reproduce_landscape(
     """
     check_choice("name", name, SETS)
     check_whole("max_stages", max_stages, 1, 4)
+    check_whole("seed", seed, 0)
     data = load(name)
     train, held_out, _ = paper_split(len(data.X), seed)
     split = SplitRows.cut(data.X, data.y, train, held_out)

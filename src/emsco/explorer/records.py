@@ -95,13 +95,13 @@ class Explored:
             "thresholds": _thresholds(self.min_confidence),
             "features": list(self.costs.names),
             "columns": [list(members) for members in self.costs.columns],
-            "costs": _short(self.costs.costs.tolist()),
+            "costs": _rounded(self.costs.costs.tolist()),
             "evaluation": self.costs.evaluation,
             "total": self.costs.total,
             "best_first": list(self.best_first),
             "tied": [design.n_tied for design in self.designs],
             "stages": self._stages(),
-            "paid": [_short(s.cost_so_far for s in d.flow.stages) for d in self.designs],
+            "paid": [_rounded(s.cost_so_far for s in d.flow.stages) for d in self.designs],
             "held_out": _figures(self.designs) | _counts(d.flow for d in self.designs),
             "test": _figures(tests) | _counts(tests) if len(tests) == len(self.designs) else None,
         }
@@ -118,20 +118,20 @@ class Explored:
 def _figures(found: Sequence[ExploredDesign] | Sequence[Flow]) -> dict[str, list[float]]:
     """The objectives, a list each."""
     names = ("coverage", "accuracy", "cost")
-    return {name: _short(getattr(one, name) for one in found) for name in names}
+    return {name: _rounded(getattr(one, name) for one in found) for name in names}
 
 
 def _counts(flows: Iterable[Flow]) -> dict[str, Any]:
     """Rows, those that leave at each stage, and those that leave there with the right label."""
     found = list(flows)
     return {
-        "rows": _short(flow.n_rows for flow in found),
-        "left": [_short(stage.left for stage in flow.stages) for flow in found],
-        "right": [_short(stage.right for stage in flow.stages) for flow in found],
+        "rows": _rounded(flow.n_rows for flow in found),
+        "left": [_rounded(stage.left for stage in flow.stages) for flow in found],
+        "right": [_rounded(stage.right for stage in flow.stages) for flow in found],
     }
 
 
-def _short(numbers: Iterable[float]) -> list[float]:
+def _rounded(numbers: Iterable[float]) -> list[float]:
     """Whole numbers as such, others with as many digits as can be told apart on a page."""
     rounded = (float(f"{number:.{_DIGITS}g}") for number in numbers)
     return [int(number) if number.is_integer() else number for number in rounded]

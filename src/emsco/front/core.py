@@ -12,14 +12,15 @@ from numpy.typing import ArrayLike
 
 from emsco._typing import FloatArray, IntArray, StageArray
 from emsco.cascade import Cascade, Evaluation, StageModels
-from emsco.cascade.formats import FORMAT, Shared, read_stages
+from emsco.cascade.formats import FORMAT
 from emsco.costs import FeatureCosts
 from emsco.design import Design
-from emsco.errors import FileError, NoSuchDesign, ParameterError
+from emsco.errors import NoSuchDesign, ParameterError
 from emsco.explorer import Explored, page_of
 from emsco.files import PathLike, read_document, write_document, write_text
 from emsco.flow import Flow
 from emsco.frames import Columns, to_pandas, to_polars, to_pyarrow
+from emsco.front.formats import front_body, read_front
 from emsco.front.notebook import front_html
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import check_preference, why_none
@@ -229,7 +230,7 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     def save(self, path: PathLike) -> None:
         """Write the front, fitted stages included, as a JSON file, all of it or nothing."""
-        write_document(path, "front", FORMAT, self._body())
+        write_document(path, "front", FORMAT, front_body(self))
 
     @classmethod
     def load(cls, path: PathLike, trusted: Sequence[str] = ()) -> ParetoFront:
@@ -246,50 +247,13 @@ class ParetoFront(Sequence[ParetoPoint]):
         FileError
             Where the file is missing, damaged, changed, too new or something else.
         """
-        fields = read_document(path, "front", FORMAT, FORMAT)
-        shared = Shared.read(fields, trusted)
-        points, classifiers, tests = [], [], []
-        for one in fields.many_fields("points"):
-            design, stages = read_stages(one, shared)
-            points.append(ParetoPoint.from_fields(one.fields("validation"), design))
-            classifiers.append(stages)
-            if one.get("test") is not None:
-                tests.append(Evaluation.from_fields(one.fields("test"), design.buys))
-        if tests and len(tests) < len(points):
-            fields.refuse("points", "tested all or none", f"{len(tests)} tests")
-        return cls(
-            points=tuple(points),
-            costs=shared.costs,
-            min_confidence=shared.min_confidence,
-            proven=fields.flag("proven"),
-            by_fitness="by_fitness" in fields.values and fields.flag("by_fitness"),
-            models=StageModels(shared.classes, shared.encoding, tuple(classifiers)),
-            tests=tuple(tests) or None,
-        )
-
-    def _body(self) -> dict[str, Any]:
-        if self.models is None:
-            raise FileError("a front must have fitted stages to be saved, got one without any.")
-        models, tests = self.models, self.tests or (None,) * len(self)
-        shared = Shared.of(
-            self.costs, models.classes, self.min_confidence, models.encoding, models.classifiers
-        )
-        points = [
-            {
-                "stages": shared.stages_values(point.design, classifiers),
-                "validation": point.figures(),
-                "test": test and test.to_dict(),
-            }
-            for point, classifiers, test in zip(self.points, models.classifiers, tests, strict=True)
-        ]
-        facts = {"proven": self.proven, "by_fitness": self.by_fitness}
-        return {**shared.values(), **facts, "points": points}
+        return cls(**read_front(read_document(path, "front", FORMAT, FORMAT), trusted))
 
     def position(self, point: ParetoPoint | int) -> int:
         """Where a point stands in the front, from 0."""
         if isinstance(point, Integral):
             return check_whole("point", point, 0, len(self) - 1)
-        if point not in self.points:
+        if not isinstance(point, ParetoPoint) or point not in self.points:
             raise ParameterError(
                 f"point must be one of this front, or its position, got {point!r}."
             )
@@ -369,7 +333,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         """
         within = self.within(max_cost, min_accuracy, min_coverage)
         if not within:
-            raise NoSuchDesign(why_none(self.points, max_cost, min_accuracy, min_coverage))
+            raise NoSuchDesign(why_none(self, max_cost, min_accuracy, min_coverage))
         return self.points[max(within, key=self.balanced_scores().__getitem__)]
 
     def within(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from emsco.flow import Flow, FlowStage
 from emsco.plotting.canvas import Canvas, draw_canvas
@@ -29,6 +29,7 @@ _RIGHT: dict[str, Any] = {"facecolor": "#5b9bd0"}
 _WRONG: dict[str, Any] = {"facecolor": "#f2b48a", "hatch": "/////", "edgecolor": "#9c3d00"}
 _BOX: dict[str, Any] = {"facecolor": "#e6eff8"}
 _REJECT: dict[str, Any] = {"facecolor": "0.93", "linestyle": (0, (3, 2))}
+_Bands: TypeAlias = tuple[tuple[float, dict[str, Any]], ...]  # how thick, and how they look
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,21 +135,24 @@ def _lay_below(picture: CascadePicture, width: float) -> Canvas:
     canvas.text(_MARGIN, _MARGIN, picture.start(), _HEAD, weight="bold")
     y = 0.26
     for stage, box, lines, gate in zip(stages, boxes, exits, gates, strict=True):
-        y = _drop(canvas, picture, spine, y, 0.16, stage.reached)
+        y = _stream(canvas, (spine, y), 0.16, _going(stage.reached, picture))
         canvas.box(_MARGIN, y, inner, _box_height(box), **_BOX)
         _describe(canvas, stage, box, _MARGIN + 0.08, y + 0.05)
         y += _box_height(box)
-        _drop(canvas, picture, spine, y, 0.1 + gate / 2, stage.reached, arrow=False)
+        _stream(canvas, (spine, y), 0.1 + gate / 2, _going(stage.reached, picture), tip=None)
         y += 0.1
         middle = y + gate / 2
-        _leave_right(canvas, picture, stage, spine, middle, right)
+        leaving = _leaving(stage, picture)
+        _stream(canvas, (spine, middle), right - 0.08 - spine, leaving, down=False, tip=0.04)
         canvas.text(right, middle, lines, _SIZE, va="center")
-        rest = stage.reached - stage.left
-        y = _drop(canvas, picture, spine, middle, gate / 2 + 0.16, rest, arrow=False)
+        going = _going(stage.staying, picture)
+        y = _stream(canvas, (spine, middle), gate / 2 + 0.16, going, tip=None)
         canvas.diamond(spine, middle, *_DIAMOND, "sure?")
-        more = f"{counted(rest, 'row')} {'go on' if stage is not stages[-1] else 'never sure'}"
+        word = "goes on" if stage.staying == 1 else "go on"
+        word = "never sure" if stage is stages[-1] else word
+        more = f"{counted(stage.staying, 'row')} {word}"
         canvas.text(spine + 0.28, y - 0.1, more, 6.5, va="center", color="0.35")
-    y = _drop(canvas, picture, spine, y, 0.08, picture.flow.rejected)
+    y = _stream(canvas, (spine, y), 0.08, _going(picture.flow.rejected, picture))
     canvas.box(_MARGIN, y, inner, _lines_height(len(ending)) + 0.12, **_REJECT)
     canvas.text(_MARGIN + 0.08, y + 0.05, ending, _SIZE)
     _draw_legend(canvas, legend, y + _lines_height(len(ending)) + 0.2)
@@ -171,18 +175,19 @@ def _lay_beside(picture: CascadePicture, width: float, lead: float, side: float)
     for i, (stage, box, lines) in enumerate(zip(stages, boxes, exits, strict=True)):
         x = _MARGIN + lead + i * side
         gate = x + room + 0.14 + _DIAMOND[0] / 2
-        _go_on(canvas, picture, x - 0.22, x, spine, stage.reached)
-        _go_on(canvas, picture, x + room, gate, spine, stage.reached, arrow=False)
+        coming, going = _going(stage.reached, picture), _going(stage.staying, picture)
+        _stream(canvas, (x - 0.22, spine), 0.22, coming, down=False)
+        _stream(canvas, (x + room, spine), gate - x - room, coming, down=False, tip=None)
         canvas.box(x, spine - _box_height(box) / 2, room, _box_height(box), **_BOX)
         _describe(canvas, stage, box, x + 0.08, spine - _box_height(box) / 2 + 0.05)
-        rest = stage.reached - stage.left
-        _go_on(canvas, picture, gate, x + side, spine, rest, arrow=False)
-        _leave_down(canvas, picture, stage, gate, spine, spine + leave - 0.06)
+        _stream(canvas, (gate, spine), x + side - gate, going, down=False, tip=None)
+        _stream(canvas, (gate, spine), leave - 0.06, _leaving(stage, picture), tip=0.03)
         canvas.diamond(gate, spine, *_DIAMOND, "sure?")
         shift = min(gate, width - _MARGIN - max(text_size(one, _SIZE)[0] for one in lines) / 2)
         canvas.text(shift, spine + leave, lines, _SIZE, ha="center")
     end = _MARGIN + lead + len(stages) * side
-    _go_on(canvas, picture, end - 0.22, end + 0.02, spine, picture.flow.rejected)
+    never_sure = _going(picture.flow.rejected, picture)
+    _stream(canvas, (end - 0.22, spine), 0.24, never_sure, down=False)
     room, tall = width - _MARGIN - end - 0.02, _lines_height(len(ending)) + 0.12
     canvas.box(end + 0.02, spine - tall / 2, room, tall, **_REJECT)
     canvas.text(end + 0.08, spine, ending, _SIZE, va="center")
@@ -207,66 +212,44 @@ def _wrapped(lines: list[str], width: float) -> list[str]:
     return [part for line in lines for part in wrap_items(line.split(), width, _SIZE, between="")]
 
 
-def _drop(
+def _going(rows: float, picture: CascadePicture) -> _Bands:
+    """Rows that go on, as a band."""
+    return ((_thick(rows, picture), _GOING),)
+
+
+def _leaving(stage: FlowStage, picture: CascadePicture) -> _Bands:
+    """Rows that leave, with right and with wrong labels, as bands."""
+    wrong = stage.left - stage.right
+    return (_thick(stage.right, picture), _RIGHT), (_thick(wrong, picture), _WRONG)
+
+
+def _stream(
     canvas: Canvas,
-    picture: CascadePicture,
-    x: float,
-    y: float,
+    start: tuple[float, float],
     length: float,
-    rows: float,
+    bands: _Bands,
     *,
-    arrow: bool = True,
+    down: bool = True,
+    tip: float | None = 0.0,
 ) -> float:
-    """Rows on their way down; returns where they arrive."""
-    thick = _thick(rows, picture)
-    canvas.band(x - thick / 2, y, thick, length, **_GOING)
-    if arrow and rows:
-        canvas.arrow(x, y + length, 0, 1)
-    return y + length
+    """Bands side by side from a place on, down or to the right; returns how far they come.
 
-
-def _go_on(
-    canvas: Canvas,
-    picture: CascadePicture,
-    x: float,
-    end: float,
-    y: float,
-    rows: float,
-    *,
-    arrow: bool = True,
-) -> None:
-    """Rows on their way to the right."""
-    thick = _thick(rows, picture)
-    canvas.band(x, y - thick / 2, end - x, thick, **_GOING)
-    if arrow and rows:
-        canvas.arrow(end, y, 1, 0)
-
-
-def _leave_right(
-    canvas: Canvas, picture: CascadePicture, stage: FlowStage, x: float, y: float, end: float
-) -> None:
-    right, wrong = _parts(stage, picture)
-    top = y - (right + wrong) / 2
-    canvas.band(x, top, end - 0.08 - x, right, **_RIGHT)
-    canvas.band(x, top + right, end - 0.08 - x, wrong, **_WRONG)
-    if stage.left:
-        canvas.arrow(end - 0.04, y, 1, 0)
-
-
-def _leave_down(
-    canvas: Canvas, picture: CascadePicture, stage: FlowStage, x: float, y: float, end: float
-) -> None:
-    right, wrong = _parts(stage, picture)
-    left = x - (right + wrong) / 2
-    canvas.band(left, y, right, end - y, **_RIGHT)
-    canvas.band(left + right, y, wrong, end - y, **_WRONG)
-    if stage.left:
-        canvas.arrow(x, end + 0.03, 0, 1)
-
-
-def _parts(stage: FlowStage, picture: CascadePicture) -> tuple[float, float]:
-    """How thick the rows with right and with wrong labels are."""
-    return _thick(stage.right, picture), _thick(stage.left - stage.right, picture)
+    The tip of an arrow is so far behind their end, where any rows flow; None is no arrow.
+    """
+    x, y = start
+    thick = sum(one for one, _ in bands)
+    across = (x if down else y) - thick / 2
+    for one, look in bands:
+        if down:
+            canvas.band(across, y, one, length, **look)
+        else:
+            canvas.band(x, across, length, one, **look)
+        across += one
+    end = (y if down else x) + length
+    if tip is not None and thick:
+        place = (x, end + tip) if down else (end + tip, y)
+        canvas.arrow(*place, right=not down, down=down)
+    return end
 
 
 def _legend(picture: CascadePicture, width: float) -> list[str]:

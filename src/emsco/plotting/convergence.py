@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._typing import FloatArray
+from emsco.arrays import locked_copy
 from emsco.errors import DataError
 from emsco.plotting.figures import (
     COLUMN,
@@ -68,8 +69,7 @@ class Convergence:
     def __post_init__(self) -> None:
         """Copy and lock the arrays."""
         for field in fields(self):
-            owned = np.array(getattr(self, field.name), dtype=np.float64)
-            owned.setflags(write=False)
+            owned = locked_copy(getattr(self, field.name), np.float64)
             object.__setattr__(self, field.name, owned)
         shapes = {getattr(self, field.name).shape for field in fields(self)}
         if len(shapes) > 1 or shapes == {(0,)}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -112,7 +113,7 @@ def write_figure(figure: Figure, path: PathLike) -> Path:
 
 def save_figure(figure: Figure, path: PathLike) -> tuple[Path, Path]:
     """Write the figure as PNG and as SVG; `path` is without an ending."""
-    png, svg = (write_figure(figure, Path(path).with_suffix(end)) for end in (".png", ".svg"))
+    png, svg = (write_figure(figure, f"{os.fspath(path)}{end}") for end in (".png", ".svg"))
     return png, svg
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from emsco._typing import FloatArray, IntArray
+from emsco.arrays import locked_copy
 from emsco.errors import ParameterError
 from emsco.parameters import check_choice
 from emsco.plotting.figures import (
@@ -70,7 +70,7 @@ class FrontSeries:
     def __post_init__(self) -> None:
         """Copy and lock the objectives."""
         for name in _AXES:
-            object.__setattr__(self, name, _locked(getattr(self, name)))
+            object.__setattr__(self, name, locked_copy(getattr(self, name), np.float64))
 
     @property
     def title(self) -> str:
@@ -105,8 +105,8 @@ class FrontPicture:
     marked: int | None = None
 
     def __post_init__(self) -> None:
-        """Lock the stages."""
-        object.__setattr__(self, "n_stages", _locked(self.n_stages, np.int64))
+        """Copy and lock the stages."""
+        object.__setattr__(self, "n_stages", locked_copy(self.n_stages, np.int64))
 
     @property
     def coverage_range(self) -> tuple[float, float]:
@@ -306,9 +306,3 @@ def _colours(coverage: FloatArray, least: float, most: float) -> Any:
 
 def _marker(n_stages: int) -> str:
     return MARKERS[(n_stages - 1) % len(MARKERS)]
-
-
-def _locked(values: ArrayLike, dtype: Any = np.float64) -> Any:
-    owned = np.array(values, dtype=dtype)
-    owned.setflags(write=False)
-    return owned

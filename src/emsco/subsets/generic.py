@@ -28,6 +28,7 @@ from emsco.subsets.prototypes import (
     seeded_clone,
     weight_name,
 )
+from emsco.subsets.scaling import mean_of_known
 
 __all__ = ["EstimatorFits", "StageEstimator"]
 
@@ -185,7 +186,8 @@ class EstimatorFits:
         if weights is not None:
             train = train[weights[train] > 0]
         counts = None if weights is None else weights[train]
-        table = _Table(X, labels, weights, fill=_means(X[train], counts))
+        means = mean_of_known(X[train], counts, block=max(len(train), 1))
+        table = _Table(X, labels, weights, fill=np.where(np.isnan(means), 0.0, means))
         calibrating = None
         if calibration is not None:
             train, rest = calibration_split(train, labels, calibration_share, seed, classes)
@@ -305,16 +307,6 @@ def _distinct(subsets: BoolArray, n_inputs: int) -> tuple[BoolArray, Sequence[in
     places = [numbers.setdefault(subset.tobytes(), len(numbers)) for subset in subsets]
     first = np.unique(np.array(places, dtype=np.int64), return_index=True)[1]
     return subsets[first], places
-
-
-def _means(X: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """Mean of the known values of each column, 0 where none is known."""
-    known = ~np.isnan(X)
-    counts = known if weights is None else known * weights[:, None]
-    total = np.where(known, X, 0.0)
-    sums = (total if weights is None else total * weights[:, None]).sum(axis=0)
-    means: FloatArray = sums / np.maximum(counts.sum(axis=0), np.finfo(np.float64).tiny)
-    return means
 
 
 @cache

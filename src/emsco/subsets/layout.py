@@ -12,11 +12,11 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from emsco._typing import BoolArray, FloatArray, IntArray, WordArray
+from emsco.arrays import whole_units
 
 __all__ = ["Layout", "WholeWeights", "whole_weights"]
 
 WORD = 64
-_FINEST_DECIMALS = 6
 _LARGEST = 2**20  # of a rounded weight, in units: as many binary digits as a row may have bits
 _MOST = 2**30  # units of all rounded weights together; of whole ones, twice that
 
@@ -40,13 +40,8 @@ def whole_weights(weights: FloatArray) -> WholeWeights:
     WholeWeights(units=array([10, 25,  0]), per_one=10.0)
     """
     total = float(weights.sum())
-    for decimals in range(_FINEST_DECIMALS + 1):
-        per_one = 10.0**decimals
-        whole = np.rint(weights * per_one)
-        if total * per_one >= 2 * _MOST:
-            break
-        if (whole / per_one == weights).all():
-            return WholeWeights(whole.astype(np.int64), per_one)
+    if found := whole_units(weights, lambda _, per_one: total * per_one < 2 * _MOST):
+        return WholeWeights(found[0], float(found[1]))
     per_one = min(_LARGEST / float(weights.max()), _MOST / total)
     units = np.rint(weights * per_one).astype(np.int64)
     return WholeWeights(np.maximum(units, (weights > 0).astype(np.int64)), per_one)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -80,12 +79,7 @@ class OutcomeCache:
         """Write what is not yet written when the block ends, however it ends."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Write what is not yet written."""
         self.flush()
 

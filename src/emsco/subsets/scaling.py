@@ -9,7 +9,7 @@ import numpy as np
 
 from emsco._typing import FloatArray
 
-__all__ = ["Scaling"]
+__all__ = ["Scaling", "mean_of_known"]
 
 _BLOCK = 65_536  # rows centred at a time, so that no centred copy of all rows is ever made
 
@@ -35,7 +35,7 @@ class Scaling:
             X, weights = X[weights > 0], weights[weights > 0]
         lowest, highest = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
         has_gaps = bool(np.isnan(X.min(axis=0)).any())
-        mean = _mean_of_known(X, weights) if has_gaps or weights is not None else X.mean(axis=0)
+        mean = mean_of_known(X, weights) if has_gaps or weights is not None else X.mean(axis=0)
         mean = np.clip(mean, lowest, highest)  # a constant column is centred to exactly 0
         mean[np.isnan(lowest)] = 0.0
         squares = np.zeros(X.shape[1])
@@ -84,12 +84,17 @@ class Scaling:
         return out
 
 
-def _mean_of_known(X: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """Weighted mean of each column's known values; NaN where there is none."""
+def mean_of_known(
+    X: FloatArray, weights: FloatArray | None = None, block: int = _BLOCK
+) -> FloatArray:
+    """Weighted mean of each column's known values; NaN where there is none.
+
+    Rows are added up by blocks, which the last bit of the mean depends on.
+    """
     totals, known = np.zeros((2, X.shape[1]))
-    for start in range(0, len(X), _BLOCK):
-        rows = X[start : start + _BLOCK]
-        weight = np.ones(len(rows)) if weights is None else weights[start : start + _BLOCK]
+    for start in range(0, len(X), block):
+        rows = X[start : start + block]
+        weight = np.ones(len(rows)) if weights is None else weights[start : start + block]
         totals += _fill_gaps(rows * weight[:, None]).sum(axis=0)
         known += (~np.isnan(rows) * weight[:, None]).sum(axis=0)
     means = np.full(X.shape[1], np.nan)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from emsco.experiments.own_data import OwnComparison, compare_methods
-from emsco.runs import FitFiles
+from emsco.sources import FitFiles
 from emsco.tasks.parts import name_of, read_parts
 
 __all__ = ["compare_files"]

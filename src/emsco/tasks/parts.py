@@ -11,7 +11,7 @@ from emsco._typing import AnyArray, FloatArray, IntArray
 from emsco.cascade import check_weights
 from emsco.errors import DataError, ParameterError
 from emsco.experiments.searching import Parts
-from emsco.runs import FitFiles
+from emsco.sources import FitFiles
 from emsco.tables import joined
 
 __all__ = ["name_of", "read_parts"]

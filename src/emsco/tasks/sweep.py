@@ -7,7 +7,7 @@ from typing import Any
 
 from emsco.experiments.sweep import sweep_thresholds
 from emsco.experiments.sweep_records import ThresholdSweep
-from emsco.runs import FitFiles
+from emsco.sources import FitFiles
 from emsco.tasks.parts import name_of, read_parts
 
 __all__ = ["sweep_files"]
