@@ -59,6 +59,8 @@ function makeLimit(limit) {
   const ask = (ended) => {
     const value = Number(box.value);
     meant.hidden = !limit.unit || value <= 0 || (ended ? value > 1 : value >= 1);
+    if (meant.value === `${Number((100 * value).toPrecision(12))}`) return;
+    // To WebKit, a button whose text changes while it is being pressed has not been pressed.
     meant.value = Number((100 * value).toPrecision(12));
     meant.textContent = `Per cent: ${meant.value}?`;
   };
