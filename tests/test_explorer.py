@@ -138,6 +138,53 @@ def test_without_vl_convert_one_sentence_says_what_to_install(front, monkeypatch
         front.to_html()
 
 
+SIGHTS = {  # of eyes without a kind of cone (Machado et al. 2009), and of those without any
+    "no long": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+    "no middle": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    "no short": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
+    "grey": [[0.2126, 0.7152, 0.0722]] * 3,
+}
+
+
+def linear(colour):
+    share = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+    return np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(first, second, sight="grey"):
+    """The contrast of the Web's guidelines (WCAG), from 1 to 21, to eyes of some kind."""
+    seen = (
+        np.clip(SIGHTS[sight] @ linear(one), 0, 1) @ SIGHTS["grey"][0] for one in (first, second)
+    )
+    dark, light = sorted(seen)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.fixture(scope="module", params=[0, 1], ids=["light", "dark"])
+def colours(request):
+    block = page._text("page.css").split("}")[request.param]
+    return dict(re.findall(r"--([\w-]+): (#[^;]+);", block))
+
+
+@pytest.mark.parametrize("ground", ["card", "ground", "accent-soft"])
+def test_text_and_controls_stand_out_from_their_ground(colours, ground):
+    text = ["ink", "ink-soft", "accent", *(["limit"] if ground != "accent-soft" else [])]
+    assert [ink for ink in text if contrast(colours[ink], colours[ground]) < 7] == []
+    assert contrast(colours["line-strong"], colours[ground]) >= 3
+
+
+@pytest.mark.parametrize("sight", SIGHTS)
+def test_rows_with_right_and_wrong_labels_differ_to_any_eyes(colours, sight):
+    assert contrast(colours["right"], colours["wrong"], sight) > 1.5
+
+
+@pytest.mark.parametrize("sight", SIGHTS)
+def test_more_is_lighter_to_any_eyes(colours, sight):
+    ramp = colours["ramp"].split()
+    lightness = [contrast("#000000", shade, sight) for shade in ramp]
+    assert lightness == sorted(lightness)
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, small_problem):
     folder = tmp_path_factory.mktemp("explored")

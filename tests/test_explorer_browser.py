@@ -31,6 +31,18 @@ for (let y = 60; y < box.height; y += 6) for (let x = 40; x < box.width; x += 6)
 """
 
 
+CONTROLS = ("button", "checkbox", "combobox", "link", "slider", "spinbutton")
+NAMED = (*CONTROLS, "application", "group", "image", "region", "table")
+NOTE_FOCUS = """
+window.reached = [];
+addEventListener("focusin", ({target}) => {
+  const {outlineStyle, outlineWidth} = getComputedStyle(target);
+  const name = target.id || target.dataset.key || target.dataset.design || target.textContent;
+  reached.push([name, `${outlineStyle} ${outlineWidth}`]);
+});
+"""
+
+
 @pytest.fixture(scope="module")
 def front(small_problem):
     X, y = small_problem
@@ -81,6 +93,20 @@ def text_of(driver, name):
 
 def design_shown(driver):
     return int(text_of(driver, "design-heading").removeprefix("Design "))
+
+
+def heard(driver):
+    """What a screen reader is told, in order: roles, names, and how values are put."""
+    tree = driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    nodes, found, ahead = {node["nodeId"]: node for node in tree}, [], [tree[0]]
+    while ahead:
+        node = ahead.pop()
+        ahead += [nodes[child] for child in reversed(node["childIds"]) if child in nodes]
+        if not node["ignored"]:
+            more = {one["name"]: one["value"].get("value") for one in node["properties"]}
+            name = node["name"]["value"].strip()
+            found.append((node["role"]["value"], name, more.get("valuetext", "")))
+    return found
 
 
 def set_limit(driver, name, value):
@@ -259,3 +285,68 @@ def test_colours_change_when_asked_to(see):
     driver.find_element(By.ID, "theme").click()
     assert driver.execute_script(ground) != light
     assert text_of(driver, "theme") == "Light"
+
+
+@pytest.fixture(scope="module")
+def told(driver, page):
+    driver.get(page)
+    wait(driver, lambda: text_of(driver, "deploy"))
+    return heard(driver)
+
+
+def test_a_screen_reader_is_told_the_name_of_everything(told):
+    assert [one for one in told if one[0] in NAMED and not one[1]] == []
+    names = {role: name for role, name, _ in told}
+    assert "cost across, accuracy up, coverage as colour" in names["application"]
+    assert names["image"].startswith("Histogram of the cost of a row.")
+    assert names["table"] == "The same designs as a table"
+
+
+def test_a_screen_reader_is_told_limits_with_their_units(see, front):
+    driver = see()
+    set_limit(driver, "cost", 20)
+    told = {name: value for role, name, value in heard(driver) if role == "slider"}
+    assert told["Largest cost"] == "at most 20 a row"
+    least = driver.find_element(By.ID, "box-accuracy").get_attribute("value")
+    assert told["Least accuracy"] == f"at least {least} per cent, which leaves out no design"
+
+
+def test_a_screen_reader_is_told_the_cascade_stage_by_stage(told, front):
+    text = " ".join(name for role, name, _ in told if role == "StaticText")
+    costs = dict(zip(front.costs.names, front.costs.costs, strict=True))
+    for number, stage in enumerate(front.flow(1).stages, 1):
+        bought = " ".join(f"{name} costs {costs[name]:g}" for name in stage.features)
+        assert f"Stage {number} buys for {stage.cost:g} {bought} {stage.left} of" in text
+
+
+def test_the_tab_key_reaches_every_control_in_the_order_of_the_page(see, told):
+    driver = see()
+    n_places = sum(role in CONTROLS for role, _, _ in told) + 2  # the picture and the table, too
+    driver.execute_script(NOTE_FOCUS)
+    ActionChains(driver).send_keys(Keys.TAB * n_places).perform()
+    reached = driver.execute_script("return reached")
+    names = [name for name, _ in reached]
+    assert len(set(names)) == len(names) == n_places
+    assert {outline for _, outline in reached} == {"solid 3px"}
+    order = ["theme", "axis-x", "scatter", "box-cost", "limit-cost", "show-best", "next", "copy"]
+    places = [names.index(name) for name in [*order, "only-within", "number", "0"]]
+    assert places == sorted(places)
+
+
+def test_a_button_that_has_become_of_no_use_keeps_the_focus(see, front):
+    driver = see()
+    best = driver.find_element(By.ID, "show-best")
+    best.send_keys(Keys.ENTER)
+    assert design_shown(driver) == front.points.index(front.select())
+    assert best.get_attribute("aria-disabled") == "true"
+    assert driver.switch_to.active_element == best
+
+
+def test_a_browser_that_cannot_draw_the_page_says_so(see, driver, page):
+    see()
+    old = {"source": "delete window.structuredClone"}
+    script = driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", old)
+    driver.get(page)
+    wait(driver, lambda: driver.find_element(By.ID, "failed").is_displayed())
+    driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+    assert "structuredClone is not defined" in driver.get_log("browser")[0]["message"]

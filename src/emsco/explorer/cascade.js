@@ -25,7 +25,12 @@ function featureItem(feature) {
     "li",
     {},
     element("span", { className: "name" }, name),
-    element("span", { className: "cost" }, number(DATA.costs[feature])),
+    element(
+      "span",
+      { className: "cost" },
+      element("span", { className: "hidden" }, " costs "),
+      number(DATA.costs[feature]),
+    ),
   );
   if (columns.length > 1 || columns[0] !== name)
     item.append(element("span", { className: "members" }, columns.join(", ")));
@@ -44,17 +49,20 @@ function buysCard(stage, index) {
   );
 }
 
+/** Lists say that they are: to Safari, one without bullets is none. */
+const listOf = (items) => element("ul", { role: "list" }, ...items);
+
 /** The first of many features, and the others behind a line that opens. */
 function featureLists(items) {
-  if (items.length <= SHOWN + 1) return [element("ul", {}, ...items)];
+  if (items.length <= SHOWN + 1) return [listOf(items)];
   const more = element(
     "details",
     {},
     element("summary", {}, `and ${items.length - SHOWN} more`),
-    element("ul", {}, ...items.slice(SHOWN)),
+    listOf(items.slice(SHOWN)),
   );
   more.addEventListener("toggle", () => dispatchEvent(new Event("resize")));
-  return [element("ul", {}, ...items.slice(0, SHOWN)), more];
+  return [listOf(items.slice(0, SHOWN)), more];
 }
 
 /** Who leaves at a stage. */
@@ -116,7 +124,7 @@ function rejectedCard({ rejected, rows, stages }) {
 
 /** Put the cards of a design into the container, and the bands behind them. */
 function drawCascade(container, flow) {
-  const grid = element("ol", { className: "cascade", "aria-label": "Stages, in order" });
+  const grid = element("ol", { className: "cascade", role: "list", "aria-label": "Stages, in order" });
   flow.stages.forEach((stage, index) => {
     grid.append(
       element(

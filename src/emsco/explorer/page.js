@@ -52,25 +52,31 @@ function makeLimit(limit) {
     inputMode: "decimal",
     id: `box-${limit.name}`,
     ...about,
-    "aria-label": `${limit.title}${limit.unit ? ", in percent" : ""}`,
+    "aria-label": `${limit.title}${limit.unit ? ", in per cent" : ""}`,
   });
   const meant = element("button", { type: "button", className: "quiet", hidden: true });
   // Shares are per cent here and numbers up to 1 elsewhere: ask, since half a per cent is a limit, too.
   const ask = (ended) => {
     const value = Number(box.value);
     meant.hidden = !limit.unit || value <= 0 || (ended ? value > 1 : value >= 1);
+    if (meant.value === `${Number((100 * value).toPrecision(12))}`) return;
+    // To WebKit, a button whose text changes while it is being pressed has not been pressed.
     meant.value = Number((100 * value).toPrecision(12));
     meant.textContent = `Per cent: ${meant.value}?`;
   };
-  const say = () =>
-    slider.setAttribute("aria-valuetext", `${slider.value}${limit.unit ? " percent" : ""}`);
+  const isLoose = (value) => (limit.name === "cost" ? value >= high : value <= low);
+  const say = (value) =>
+    slider.setAttribute(
+      "aria-valuetext",
+      `${limit.name === "cost" ? "at most" : "at least"} ${number(value)}${limit.unit ? " per cent" : " a row"}` +
+        (isLoose(value) ? ", which leaves out no design" : ""),
+    );
   const set = (value) => {
-    const loose = limit.name === "cost" ? value >= high : value <= low;
     const outermost = limit.name === "cost" ? Infinity : 0;
     // As round as the reader has typed it: 93.1 / 100 is not 0.931 to a computer.
     const exact = Number((value / limit.per).toPrecision(12));
-    state.limits = { ...state.limits, [limit.name]: loose ? outermost : exact };
-    say();
+    state.limits = { ...state.limits, [limit.name]: isLoose(value) ? outermost : exact };
+    say(value);
     schedule();
   };
   slider.addEventListener("input", () => {
@@ -91,7 +97,7 @@ function makeLimit(limit) {
     read();
     box.focus();
   });
-  say();
+  say(open);
   limit.reset = () => {
     slider.value = box.value = open;
     meant.hidden = true;
@@ -147,15 +153,15 @@ function draw() {
   const now = `${state.chosen} ${state.which} ${place}`;
   if (now !== described) drawDesign();
   described = now;
-  byId("previous").disabled = beside("cost", -1) === state.chosen;
-  byId("next").disabled = beside("cost", 1) === state.chosen;
+  enable("previous", beside("cost", -1) !== state.chosen);
+  enable("next", beside("cost", 1) !== state.chosen);
   say();
 }
 
 function drawBest() {
   const none = state.best === null;
   byId("best").classList.toggle("none", none);
-  byId("show-best").disabled = none || state.best === state.chosen;
+  enable("show-best", !none && state.best !== state.chosen);
   if (none) {
     const best = OBJECTIVES.map((name) => figure(name, extremes(name)[name === "cost" ? 0 : 1]));
     const reach = `the lowest cost is ${best[0]}, the best accuracy ${best[1]}, the best coverage ${best[2]}`;
@@ -188,8 +194,9 @@ function say() {
   clearTimeout(saying);
   saying = setTimeout(() => {
     const outside = isWithin(state.chosen, state.limits) ? "" : `, ${OUTSIDE}`;
+    const rows = state.which === "test" ? ", on test rows" : "";
     byId("live").textContent =
-      `Design ${state.chosen} is shown${outside}: ${inShort(state.chosen)}. ` +
+      `Design ${state.chosen} is shown${outside}${rows}: ${inShort(state.chosen, state.which)}. ` +
       `Within the limits: ${number(state.within.length)} of ${designsOf(N)}.`;
   }, 300);
 }
@@ -204,9 +211,12 @@ function drawDesign() {
     `${DATA.stages[chosen].length} ${DATA.stages[chosen].length === 1 ? "stage" : "stages"}`,
   ];
   byId("badges").replaceChildren(
-    ...badges.filter(Boolean).map((text) =>
-      element("span", { className: text === OUTSIDE ? "badge outside" : "badge" }, text),
-    ),
+    ...badges
+      .filter(Boolean)
+      .flatMap((text) => [
+        element("span", { className: text === OUTSIDE ? "badge outside" : "badge" }, text),
+        " ",
+      ]),
   );
   byId("in-words").textContent = inWords(chosen, which);
   const flow = flowOf(chosen, which);
@@ -367,14 +377,17 @@ function listenToAxes() {
 
 async function copy() {
   const text = byId("deploy").textContent;
+  let copied = true;
   try {
     await navigator.clipboard.writeText(text);
   } catch {
     getSelection().selectAllChildren(byId("deploy")); // some browsers keep the clipboard from files
-    document.execCommand("copy");
+    copied = document.execCommand("copy");
   }
-  byId("copy").textContent = "Copied";
-  byId("live").textContent = `Copied: ${text}`;
+  const done = copied ? "Copied" : "Selected"; // the reader's keys copy it then
+  byId("copy").textContent = done;
+  clearTimeout(saying);
+  byId("live").textContent = `${done}: ${text}`;
 }
 
 const isDark = () => document.documentElement.dataset.theme === "dark";
@@ -438,10 +451,10 @@ listenToScatter();
 listenToAxes();
 draw();
 byId("copy").addEventListener("click", copy);
-byId("show-best").addEventListener("click", () => choose(state.best, true));
+onPress("show-best", () => choose(state.best, true));
 byId("reset").addEventListener("click", () => LIMITS.forEach((one) => one.reset()));
-byId("previous").addEventListener("click", () => step("cost", -1));
-byId("next").addEventListener("click", () => step("cost", 1));
+onPress("previous", () => step("cost", -1));
+onPress("next", () => step("cost", 1));
 byId("theme").addEventListener("click", () => repaint(!isDark()));
 const wish = matchMedia("(prefers-color-scheme: dark)");
 wish.addEventListener("change", () => repaint(wish.matches));

@@ -184,10 +184,16 @@ function started(spec, values) {
   return made;
 }
 
-/** A picture that Vega draws, and that follows the width of its container. */
+/**
+ * A picture that Vega draws, and that follows the width of its container.
+ * It is drawn in a frame of its own, as Vega gives what it draws in another role: a scatter that
+ * is no longer an application would have its arrow keys taken by a screen reader.
+ */
 class Picture {
   constructor(container, height) {
     this.container = container;
+    this.frame = element("div", { "aria-hidden": "true" });
+    container.append(this.frame);
     this.height = height;
   }
 
@@ -195,7 +201,7 @@ class Picture {
     this.view?.finalize();
     this.size = this.room();
     this.view = (
-      await vegaEmbed(this.container, { ...spec, ...this.size }, { ...EMBEDDING, config: look() })
+      await vegaEmbed(this.frame, { ...spec, ...this.size }, { ...EMBEDDING, config: look() })
     ).view;
   }
 

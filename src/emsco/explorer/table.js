@@ -33,13 +33,14 @@ class DesignTable {
       },
     ];
     byId("only-within").addEventListener("change", () => this.turn(0));
-    byId("page-back").addEventListener("click", () => this.turn(this.first - PAGE));
-    byId("page-on").addEventListener("click", () => this.turn(this.first + PAGE));
+    onPress("page-back", () => this.turn(this.first - PAGE));
+    onPress("page-on", () => this.turn(this.first + PAGE));
   }
 
   turn(first) {
     this.first = Math.max(0, first);
     this.draw(this.state);
+    byId("live").textContent = `The table shows ${byId("page-words").textContent}.`;
   }
 
   sortBy(key) {
@@ -78,8 +79,8 @@ class DesignTable {
     byId("page-words").textContent = numbers.length
       ? `${number(this.first + 1)} to ${number(this.first + shown.length)} of ${number(numbers.length)}`
       : "no design";
-    byId("page-back").disabled = this.first === 0;
-    byId("page-on").disabled = this.first + PAGE >= numbers.length;
+    enable("page-back", this.first > 0);
+    enable("page-on", this.first + PAGE < numbers.length);
   }
 
   head() {

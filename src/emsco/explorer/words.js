@@ -32,6 +32,16 @@ function element(tag, properties = {}, ...children) {
   return made;
 }
 
+/** A button that is of no use now keeps the focus that it may have, unlike a disabled one. */
+const enable = (id, useful) => byId(id).setAttribute("aria-disabled", `${!useful}`);
+
+/** What a button does, while it is of use. */
+function onPress(id, action) {
+  byId(id).addEventListener("click", () => {
+    if (byId(id).getAttribute("aria-disabled") !== "true") action();
+  });
+}
+
 /** A share of rows; what is nearly all or nearly nothing is not called all or nothing. */
 function percent(share, digits = 1) {
   const least = 10 ** -digits;
@@ -126,8 +136,8 @@ function inWords(design, which) {
 }
 
 /** The three objectives of a design on one line. */
-const inShort = (design) =>
-  OBJECTIVES.map((name) => `${name} ${figure(name, FIGURES[name][design])}`).join(", ");
+const inShort = (design, which = "held_out") =>
+  OBJECTIVES.map((name) => `${name} ${figure(name, DATA[which][name][design])}`).join(", ");
 
 /** A colour of the style sheet as it is now, light or dark. */
 const colour = (name) =>
