@@ -330,7 +330,7 @@ def test_ctrl_c_during_a_fit_keeps_what_was_found_and_resume_goes_on(
         result = fit(*words)
     assert result.code == 130
     assert (
-        "emsco: Search interrupted after 3 generations; what it has found so far is kept."
+        "emsco: warning: Search interrupted after 3 generations; what it has found so far is kept."
         in result.err
     )
     assert result.err.endswith(f"emsco: interrupted; --resume goes on with {tmp_path / 'run'}.\n")
@@ -371,8 +371,8 @@ def test_fit_warns_of_what_may_be_an_id_where_nobody_named_the_features(emsco, n
         warnings.simplefilter("always")
         result = emsco("fit", numbered, *words, "--out", tmp_path / "run")
     assert result.err.startswith(
-        "emsco: column 'patient id' has another value in every row; if it is an id, leave it out "
-        "with --drop 'patient id'.\n"
+        "emsco: warning: column 'patient id' has another value in every row; if it is an id, leave "
+        "it out with --drop 'patient id'.\n"
     )
 
 
@@ -390,7 +390,7 @@ def test_fit_warns_in_one_line(fit):
         warnings.simplefilter("always")
         result = fit("--min-confidence", "1")
     words = "no design accepts any held-out row at min_confidence=1.0; lower it."
-    assert (result.code, result.err.splitlines()[-1]) == (0, f"emsco: {words}")
+    assert (result.code, result.err.splitlines()[-1]) == (0, f"emsco: warning: {words}")
 
 
 def test_fit_refuses_files_and_options_by_name(emsco, fit, data, tmp_path):

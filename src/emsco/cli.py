@@ -418,7 +418,7 @@ app.command()(explore)
 
 
 def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
-    typer.echo(f"emsco: {message}", err=True)
+    typer.echo(f"emsco: warning: {message}", err=True)
 
 
 def main() -> None:
