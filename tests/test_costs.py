@@ -211,6 +211,22 @@ def test_a_costs_file_alone_gives_the_names_or_numbers_them(costs_file):
     assert FeatureCosts.from_file(costs_file("2 1")).names == ("x0", "x1")
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("c.csv", "feature,cost,group\nid,9,\na,1,\nb,2,p\nc,,p\nd,7,q\n"),
+        ("c.json", '{"id": 9, "a": 1, "p": {"cost": 2, "columns": ["c", "b"]}, "d": 7}'),
+    ],
+)
+def test_costs_of_dropped_columns_are_ignored_alone_and_in_groups(costs_file, name, text):
+    path = costs_file(text, name)
+    costs = FeatureCosts.from_file(path, ["a", "b"], dropped=["id", "c", "d", "none"])
+    assert (costs.names, costs.costs.tolist()) == (("a", "p"), [1, 2])
+    assert costs.columns == (("a",), ("b",))
+    with pytest.raises(CostsError, match=r"must name features of the data .*, got 'id'"):
+        FeatureCosts.from_file(path, ["a", "b", "c", "d"], dropped=["none"])
+
+
 def test_names_with_commas_are_quoted(costs_file):
     path = costs_file('feature,cost\n"pressure, mean",2\n')
     assert FeatureCosts.from_file(path).names == ("pressure, mean",)

@@ -729,6 +729,12 @@ def test_dropped_columns_are_no_features_and_need_not_be_numbers(tmp_path, clini
     assert run.about["files"]["drop"] == ["ids"]
 
 
+def test_costs_of_columns_that_are_dropped_by_name_are_ignored(clinic):
+    read = FitFiles("sick", clinic.data, costs=clinic.costs, drop=("scan",)).read(held_out=0.5)
+    assert read.costs.names == ("age", "pulse", "panel", "sex")
+    assert read.costs.total == 13.5
+
+
 def test_a_setting_that_is_refused_leaves_no_folder(tmp_path, clinic):
     with pytest.raises(ParameterError, match=r"^search must be one of"):
         fit_files(FitFiles("sick", clinic.data), tmp_path / "run", search="exakt")

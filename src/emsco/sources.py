@@ -40,7 +40,7 @@ class FitFiles:
     costs : path or None
         See `FeatureCosts.from_file`; None means 1 each.
     drop : tuple of str
-        Columns that are no features, such as an id.
+        Columns that are no features, such as an id; costs that they may have are ignored.
     weights : str or None
         Column that says how much each row counts; no feature.
     """
@@ -88,7 +88,7 @@ class FitFiles:
             )
         if self.costs is None:
             warn_of_ids(table)
-        costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names)
+        costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names, self.drop)
         costs = FeatureCosts.resolve(costs, names)
         encoding = Encoding.learn(table, costs, gaps, str(path))
         rows = [encoding.rows(table, 1, str(path))]
