@@ -352,7 +352,9 @@ def test_ctrl_c_before_there_is_anything_to_keep_is_exit_code_130_too(fit, monke
     monkeypatch.setattr("emsco.sources.read_labelled", press)
     result = fit()
     assert (result.code, result.out) == (130, "")
-    assert result.err == f"emsco: interrupted; --resume goes on with {tmp_path / 'run'}.\n"
+    words = "nothing was found yet, and nothing is written"
+    assert result.err == f"emsco: interrupted; {words}.\n"
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.fixture

@@ -250,10 +250,10 @@ def fit(
         emsco fit --train a.csv --val b.csv --test c.csv --target disease --out heart-run
     """
     from emsco import options
-    from emsco.runs import fit_files
+    from emsco.runs import fit_files, what_is_left
     from emsco.sources import FitFiles
 
-    with interruptible(f"--resume goes on with {out}"):
+    with interruptible(lambda: what_is_left(out)):
         run = fit_files(
             FitFiles(target, data, train, val, test, costs, tuple(drop or ()), weights),
             out,
@@ -286,7 +286,7 @@ def fit(
         _show_run(run)
         typer.echo(f"Written to {out}. Next: {_next_steps(run)}")
     if run.interrupted:
-        typer.echo(f"emsco: interrupted; --resume goes on with {out}.", err=True)
+        typer.echo(f"emsco: interrupted; {what_is_left(out)}.", err=True)
         raise typer.Exit(INTERRUPTED)
 
 

@@ -32,7 +32,7 @@ from emsco.tables import read_chunks, write_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DecisionCounts", "Run", "decide_file", "fit_files"]
+__all__ = ["DecisionCounts", "Run", "decide_file", "fit_files", "what_is_left"]
 
 _FORMAT = 1
 _RUN, _FRONT, _CASCADE, _HISTORY = "run.json", "front.json", "cascade.json", "history.csv"
@@ -195,6 +195,13 @@ def fit_files(
     if not classifier.stop_reason_.startswith("interrupted"):
         _remove_checkpoint(path)
     return run
+
+
+def what_is_left(folder: PathLike) -> str:
+    """What a fit that was interrupted has left in its folder, in words."""
+    if (Path(folder) / _CHECKPOINT).exists():
+        return f"--resume goes on with {folder}"
+    return "nothing was found yet, and nothing is written"
 
 
 def _plain(value: Any) -> Any:

@@ -112,12 +112,12 @@ class Commands(typer.Typer):
 
 
 @contextmanager
-def interruptible(left: str) -> Iterator[None]:
-    """Say what Ctrl-C has left, and exit as shells expect it."""
+def interruptible(left: str | Callable[[], str]) -> Iterator[None]:
+    """Say what Ctrl-C has left, which may have to be looked up, and exit as shells expect it."""
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo(f"emsco: interrupted; {left}.", err=True)
+        typer.echo(f"emsco: interrupted; {left() if callable(left) else left}.", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
