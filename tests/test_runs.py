@@ -420,8 +420,9 @@ def test_what_a_resumed_fit_found_before_is_not_scored_again(
     assert sum(n_scored) == known[12] - known[4]
 
 
-def test_resume_with_nothing_there_begins(clinic, undisturbed, tmp_path):
-    long_fit(clinic, tmp_path / "run", resume=True)
+def test_resume_with_nothing_there_says_so_and_begins(clinic, undisturbed, tmp_path):
+    with pytest.warns(UserWarning, match=r"nothing to resume in .*run: a new search begins\."):
+        long_fit(clinic, tmp_path / "run", resume=True)
     assert front_of(tmp_path / "run") == front_of(undisturbed)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, fields
@@ -152,7 +153,8 @@ def fit_files(
     held_out : float
         Share of the rows held out to score designs, where `files` has no rows of its own for it.
     resume : bool
-        Go on with a search that was killed or interrupted, where the folder has one.
+        Go on with a search that was killed or interrupted; where the folder has none, a warning
+        says so and one begins.
     verbose : int
     **settings
         Parameters of `EMSCOClassifier`. Where they name classes, labels may also be text.
@@ -166,6 +168,8 @@ def fit_files(
     for name in ("min_confidence", "class_weight"):
         if isinstance(given := settings.get(name), dict):
             settings[name] = of_labels(given, labels)
+    if resume and not (path / _CHECKPOINT).exists():
+        warnings.warn(f"nothing to resume in {path}: a new search begins.", stacklevel=2)
     with _usable(path):
         path.mkdir(parents=True, exist_ok=True)
     classifier = EMSCOClassifier(
