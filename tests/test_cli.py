@@ -382,8 +382,8 @@ def test_an_id_without_a_cost_is_refused_with_the_way_out(emsco, numbered, data,
     words = ["--target", "sick", "--costs", data / "costs.csv", "--out", tmp_path / "run"]
     refuses(
         emsco("fit", numbered, *words),
-        "costs must have a cost for every feature, got none for 'patient id', 'note'; leave out a "
-        "column that is no feature, such as an id (emsco fit --drop).",
+        "--costs must have a cost for every feature, got none for 'patient id', 'note'; add them, "
+        "or leave out what is no feature, such as an id (emsco fit --drop).",
     )
 
 
@@ -397,18 +397,18 @@ def test_fit_warns_in_one_line(fit):
 
 def test_fit_refuses_files_and_options_by_name(emsco, fit, data, tmp_path):
     out = ("--out", tmp_path / "run")
-    either = "either DATA or --train must be given, and not both."
+    either = "either DATA or --train must be given, got neither."
     refuses(emsco("fit", "--target", "sick", *out), either)
     missing = f"{tmp_path}/none.csv must be a file that can be read (No such file or directory)."
     refuses(emsco("fit", tmp_path / "none.csv", "--target", "sick", *out), missing)
     names = "'age', 'pulse', 'panel', 'scan', 'sick'"
     column = f"{data}/data.csv must have a column 'ill', got {names}."
     refuses(emsco("fit", data / "data.csv", "--target", "ill", *out), column)
-    refuses(fit("--held-out", "2"), "held_out must be a number in (0, 1), got 2.0.")
+    refuses(fit("--held-out", "2"), "--held-out must be a number in (0, 1), got 2.0.")
     assert not (tmp_path / "run").exists()
-    search = 'search must be one of "auto", "exact", "evolution", "paper", got \'best\'.'
+    search = '--search must be one of "auto", "exact", "evolution", "paper", got \'best\'.'
     refuses(fit("--search", "best"), search)
-    refuses(fit("--max-stages", "9"), "max_stages must be a whole number from 1 to 4, got 9.")
+    refuses(fit("--max-stages", "9"), "--max-stages must be a whole number from 1 to 4, got 9.")
 
 
 def test_fit_without_a_target_or_with_text_for_a_number_is_wrong_usage(emsco, data, fit):
@@ -476,7 +476,7 @@ def test_front_and_choose_say_how_near_the_front_comes_to_limits(emsco, run):
     for command in ("front", "choose"):
         refuses(emsco(command, run, *limits), words)
         refuses(emsco(command, run, *limits, "--json"), words)
-        limit = "min_accuracy must be a number in [0, 1], got 90.0."
+        limit = "--min-accuracy must be a number in [0, 1], got 90.0; did you mean 0.9?"
         refuses(emsco(command, run, "--min-accuracy", 90), limit)
 
 

@@ -203,8 +203,8 @@ def refuse_fit(words, files, folder, **settings):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "either DATA or --train must be given, and not both."),
-        ({"data": "a", "train": "b"}, "either DATA or --train must be given, and not both."),
+        ({}, r"either DATA or --train must be given, got neither\."),
+        ({"data": "a", "train": "b"}, r"either DATA or --train must be given, got both\."),
         ({"train": "b"}, "--val must be given beside --train, got none; a file given as DATA is"),
         ({"data": "a", "val": "b"}, "beside --train, got DATA; give --train a, or --test b for"),
     ],
@@ -225,8 +225,17 @@ def test_one_class_only_is_refused_by_file_and_column(tmp_path, label):
 def test_more_classes_than_the_estimator_takes_are_refused(tmp_path):
     X, _ = patients(512)
     data = write_rows(tmp_path / "data.csv", X, np.arange(512) % 256, labels=range(256))
-    words = "y must hold at most 255 classes, got 256."
+    words = f"{data} must have at most 255 classes in column 'sick', got 256."
     refuse_fit(words, FitFiles("sick", data), tmp_path / "run")
+
+
+def test_numbers_that_are_no_classes_are_refused_by_their_column(clinic, tmp_path):
+    measured = clinic.rows["d"][0][0, 1].item()
+    words = (
+        f"{clinic.data} must have classes in column 'pulse', got numbers such as {measured!r}; "
+        "--target names another."
+    )
+    refuse_fit(words, FitFiles("pulse", clinic.data), tmp_path / "run")
 
 
 def test_more_than_two_classes_are_fitted_and_decided(tmp_path):

@@ -424,6 +424,7 @@ def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
 def main() -> None:
     """Run the command line; an error of emsco's own is one line and exit code 1."""
     from emsco.errors import EMSCOError
+    from emsco.options import as_typed
 
     warnings.showwarning = _show_warning
     for stream in (sys.stdout, sys.stderr):
@@ -432,5 +433,5 @@ def main() -> None:
     try:
         app()
     except (EMSCOError, OSError) as error:
-        typer.echo(f"emsco: {error}", err=True)
+        typer.echo(f"emsco: {as_typed(str(error), sys.argv)}", err=True)
         raise SystemExit(1) from None

@@ -137,7 +137,10 @@ class FeatureCosts:
         _check_fit(given, names, group_of)
         features = dict.fromkeys(group_of.get(column, column) for column in names)
         if missing := [name for name in features if name not in given]:
-            hint = "; leave out a column that is no feature, such as an id (emsco fit --drop)"
+            which = "it" if len(missing) == 1 else "them"
+            hint = (
+                f"; add {which}, or leave out what is no feature, such as an id (emsco fit --drop)"
+            )
             raise CostsError(
                 f"costs must have a cost for every feature, got none for {some(missing)}"
                 f"{hint if set(missing) & set(names) else ''}."
@@ -214,7 +217,10 @@ class FeatureCosts:
                 f"costs must be a file that can be read, got {path} ({why})."
             ) from None
         except (csv.Error, RecursionError, ValueError) as error:  # bad UTF-8 and JSON are such
-            raise CostsError(f"costs must be a costs file, got {path}: {error}.") from None
+            raise CostsError(
+                "costs must be CSV with the columns feature and cost, JSON, or one line of "
+                f"numbers, got {path}: {error}."
+            ) from None
         if isinstance(found, dict):
             given, members = _without(set(dropped), *_take_apart(found, groups))
             return cls.from_mapping(given, names, members)

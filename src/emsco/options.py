@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from emsco.errors import ParameterError
 
 __all__ = [
+    "as_typed",
     "of_labels",
     "parse_by_class",
     "parse_class_weight",
@@ -19,6 +21,27 @@ __all__ = [
 ]
 
 _MOST_STEPS = 1000
+_PARAMETER = re.compile(r"([a-z_]+)(?:\['([a-z_]+)'\])?(?= must | of class )")
+
+
+def as_typed(message: str, words: Sequence[str]) -> str:
+    """A sentence about a parameter, which then has the name of the option that was typed for it.
+
+    Examples
+    --------
+    >>> as_typed("min_accuracy must be a number in [0, 1], got 2.0.", ["--min-accuracy", "2"])
+    '--min-accuracy must be a number in [0, 1], got 2.0.'
+    >>> as_typed("methods must be one of a, b, got 'c'.", ["--method=c"])
+    "--method must be one of a, b, got 'c'."
+    """
+    if (found := _PARAMETER.match(message)) is None:
+        return message
+    name = found[2] or found[1]
+    typed = {word.partition("=")[0] for word in words}
+    for one in (name, name.removesuffix("s"), name.removeprefix("n_")):
+        if (option := f"--{one.replace('_', '-')}") in typed:
+            return option + message[found.end() :]
+    return message
 
 
 def parse_by_class(name: str, text: str) -> float | dict[str, float]:
