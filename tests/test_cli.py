@@ -283,6 +283,27 @@ def test_fit_settings_reach_the_search(fit, tmp_path):
     assert about["settings"]["refit"] is True
 
 
+def test_fit_deploys_by_limits_at_once(fit, tmp_path):
+    found = json.loads(fit("--json", "--min-coverage", 0.5, "--max-cost", 50).out)
+    front = ParetoFront.load(tmp_path / "run" / "front.json")
+    assert front[found["chosen"]] == front.select(max_cost=50, min_coverage=0.5)
+    assert found["settings"]["prefer"] == {"max_cost": 50, "min_coverage": 0.5}
+
+
+def test_a_fit_without_a_design_within_limits_keeps_what_it_found(fit, emsco, tmp_path):
+    result = fit("--max-cost", 0.5)
+    assert (result.code, result.out) == (1, "")
+    words = rf"cost at most 0\.5 \(.*\); loosen a limit\. All that was found is kept in {tmp_path}"
+    assert re.search(words, result.err)
+    assert emsco("choose", tmp_path / "run", "--max-cost", 50).code == 0
+
+
+def test_a_rule_and_limits_at_once_are_refused(fit, tmp_path):
+    words = "either --prefer or limits must be given, got both (--max-cost)."
+    refuses(fit("--prefer", "knee", "--max-cost", 30), words)
+    assert not (tmp_path / "run").exists()
+
+
 def test_fit_takes_files_of_ones_own_and_tests_on_the_last(emsco, data, rows, tmp_path):
     header, *lines = (data / "data.csv").read_text().splitlines()
     for name, part in (("a", lines[:120]), ("b", lines[120:200]), ("c", lines[200:])):

@@ -159,8 +159,22 @@ def fit(
         str, typer.Option(help="auto, exact, evolution or paper; see docs/search.md.")
     ] = "auto",
     prefer: Annotated[
-        str, typer.Option(help="Which point to deploy: balanced, knee or fittest (the paper's).")
-    ] = "balanced",
+        str | None,
+        typer.Option(
+            help="Which point to deploy: balanced, knee or fittest (the paper's).",
+            show_default="balanced",
+        ),
+    ] = None,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(help="Deploy the best balanced point of at most this mean cost of a row."),
+    ] = None,
+    min_accuracy: Annotated[
+        float | None, typer.Option(help="The same of at least this accuracy, as in 0.9.")
+    ] = None,
+    min_coverage: Annotated[
+        float | None, typer.Option(help="The same of at least this share of rows with a label.")
+    ] = None,
     train: Annotated[
         Path | None, typer.Option(help="Rows to fit on, instead of DATA; with --val.")
     ] = None,
@@ -272,7 +286,7 @@ def fit(
             evaluation_cost=evaluation_cost,
             constraints=options.rules_of_designs(first, together, max_mean_cost, max_worst_cost),
             search=search,
-            prefer=prefer,
+            prefer=options.preference(prefer, max_cost, min_accuracy, min_coverage),
             generations=generations,
             population_size=population_size,
             time_limit=time_limit,

@@ -17,6 +17,7 @@ __all__ = [
     "parse_class_weight",
     "parse_estimator",
     "parse_range",
+    "preference",
     "rules_of_designs",
 ]
 
@@ -95,6 +96,27 @@ def rules_of_designs(
         "max_worst_cost": max_worst_cost,
     }
     return {name: rule for name, rule in every.items() if rule not in (None, [])} or None
+
+
+def preference(
+    rule: str | None,
+    max_cost: float | None = None,
+    min_accuracy: float | None = None,
+    min_coverage: float | None = None,
+) -> str | dict[str, float]:
+    """Which design to deploy: by a rule, "balanced" unless said, or by limits.
+
+    Examples
+    --------
+    >>> preference(None, max_cost=300.0)
+    {'max_cost': 300.0}
+    """
+    every = {"max_cost": max_cost, "min_accuracy": min_accuracy, "min_coverage": min_coverage}
+    limits = {name: limit for name, limit in every.items() if limit is not None}
+    if limits and rule is not None:
+        typed = ", ".join(f"--{name.replace('_', '-')}" for name in limits)
+        raise ParameterError(f"either --prefer or limits must be given, got both ({typed}).")
+    return limits or ("balanced" if rule is None else rule)
 
 
 def parse_range(name: str, text: str) -> tuple[float, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from emsco._typing import AnyArray, FloatArray, IntArray
 from emsco.cascade import Cascade
-from emsco.errors import EMSCOError, FileError, ParameterError
+from emsco.errors import EMSCOError, FileError, NoSuchDesign, ParameterError
 from emsco.estimator import EMSCOClassifier
 from emsco.files import UNFINISHED, PathLike, read_document, write_document
 from emsco.frames import Columns
@@ -158,6 +158,12 @@ def fit_files(
     verbose : int
     **settings
         Parameters of `EMSCOClassifier`. Where they name classes, labels may also be text.
+
+    Raises
+    ------
+    NoSuchDesign
+        Where no design is within the limits of `prefer`; the run is kept, and deploys the best
+        balanced design.
     """
     path = Path(folder)
     check_number("held_out", held_out, 0, 1, "()")
@@ -180,14 +186,7 @@ def fit_files(
         verbose=verbose,
         **{name: _plain(value) for name, value in settings.items()},
     )
-    try:
-        classifier.fit(rows.rows.table, rows.rows.y, rows.rows.weights)
-    except BaseException as error:
-        with suppress(OSError):
-            if isinstance(error, EMSCOError) and not resume:  # nothing that could be gone on with
-                shutil.rmtree(path / _CHECKPOINT, ignore_errors=True)
-            path.rmdir()  # where nothing has been written
-        raise
+    lacking = _fit(classifier, rows, path, resume)
     front = classifier.front_
     if rows.test is not None:
         with JobProgress("tests of designs") if verbose else nullcontext() as progress:
@@ -198,7 +197,32 @@ def fit_files(
     _write(run, classifier)
     if not classifier.stop_reason_.startswith("interrupted"):
         _remove_checkpoint(path)
+    if lacking:
+        raise NoSuchDesign(
+            f"{lacking} All that was found is kept in {path}: emsco choose takes other limits."
+        )
     return run
+
+
+def _fit(
+    classifier: EMSCOClassifier, rows: RowsOfFiles, path: Path, resume: bool
+) -> NoSuchDesign | None:
+    """Fit; a folder in which nothing came to be is removed.
+
+    That no design is within the limits of `prefer` is returned: what was found is worth keeping.
+    """
+    try:
+        classifier.fit(rows.rows.table, rows.rows.y, rows.rows.weights)
+    except BaseException as error:
+        if isinstance(error, NoSuchDesign) and hasattr(classifier, "front_"):
+            classifier.choose("balanced")
+            return error
+        with suppress(OSError):
+            if isinstance(error, EMSCOError) and not resume:  # nothing that could be gone on with
+                shutil.rmtree(path / _CHECKPOINT, ignore_errors=True)
+            path.rmdir()  # where nothing has been written
+        raise
+    return None
 
 
 def what_is_left(folder: PathLike) -> str:
