@@ -283,6 +283,27 @@ def test_fit_settings_reach_the_search(fit, tmp_path):
     assert about["settings"]["refit"] is True
 
 
+def test_fit_deploys_by_limits_at_once(fit, tmp_path):
+    found = json.loads(fit("--json", "--min-coverage", 0.5, "--max-cost", 50).out)
+    front = ParetoFront.load(tmp_path / "run" / "front.json")
+    assert front[found["chosen"]] == front.select(max_cost=50, min_coverage=0.5)
+    assert found["settings"]["prefer"] == {"max_cost": 50, "min_coverage": 0.5}
+
+
+def test_a_fit_without_a_design_within_limits_keeps_what_it_found(fit, emsco, tmp_path):
+    result = fit("--max-cost", 0.5)
+    assert (result.code, result.out) == (1, "")
+    words = rf"cost at most 0\.5 \(.*\); loosen a limit\. All that was found is kept in {tmp_path}"
+    assert re.search(words, result.err)
+    assert emsco("choose", tmp_path / "run", "--max-cost", 50).code == 0
+
+
+def test_a_rule_and_limits_at_once_are_refused(fit, tmp_path):
+    words = "either --prefer or limits must be given, got both (--max-cost)."
+    refuses(fit("--prefer", "knee", "--max-cost", 30), words)
+    assert not (tmp_path / "run").exists()
+
+
 def test_fit_takes_files_of_ones_own_and_tests_on_the_last(emsco, data, rows, tmp_path):
     header, *lines = (data / "data.csv").read_text().splitlines()
     for name, part in (("a", lines[:120]), ("b", lines[120:200]), ("c", lines[200:])):
@@ -330,7 +351,7 @@ def test_ctrl_c_during_a_fit_keeps_what_was_found_and_resume_goes_on(
         result = fit(*words)
     assert result.code == 130
     assert (
-        "emsco: Search interrupted after 3 generations; what it has found so far is kept."
+        "emsco: warning: Search interrupted after 3 generations; what it has found so far is kept."
         in result.err
     )
     assert result.err.endswith(f"emsco: interrupted; --resume goes on with {tmp_path / 'run'}.\n")
@@ -352,7 +373,9 @@ def test_ctrl_c_before_there_is_anything_to_keep_is_exit_code_130_too(fit, monke
     monkeypatch.setattr("emsco.sources.read_labelled", press)
     result = fit()
     assert (result.code, result.out) == (130, "")
-    assert result.err == f"emsco: interrupted; --resume goes on with {tmp_path / 'run'}.\n"
+    words = "nothing was found yet, and nothing is written"
+    assert result.err == f"emsco: interrupted; {words}.\n"
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.fixture
@@ -371,8 +394,8 @@ def test_fit_warns_of_what_may_be_an_id_where_nobody_named_the_features(emsco, n
         warnings.simplefilter("always")
         result = emsco("fit", numbered, *words, "--out", tmp_path / "run")
     assert result.err.startswith(
-        "emsco: column 'patient id' has another value in every row; if it is an id, leave it out "
-        "with --drop 'patient id'.\n"
+        "emsco: warning: column 'patient id' has another value in every row; if it is an id, leave "
+        "it out with --drop 'patient id'.\n"
     )
 
 
@@ -380,8 +403,8 @@ def test_an_id_without_a_cost_is_refused_with_the_way_out(emsco, numbered, data,
     words = ["--target", "sick", "--costs", data / "costs.csv", "--out", tmp_path / "run"]
     refuses(
         emsco("fit", numbered, *words),
-        "costs must have a cost for every feature, got none for 'patient id', 'note'; leave out a "
-        "column that is no feature, such as an id (emsco fit --drop).",
+        "--costs must have a cost for every feature, got none for 'patient id', 'note'; add them, "
+        "or leave out what is no feature, such as an id (emsco fit --drop).",
     )
 
 
@@ -390,23 +413,23 @@ def test_fit_warns_in_one_line(fit):
         warnings.simplefilter("always")
         result = fit("--min-confidence", "1")
     words = "no design accepts any held-out row at min_confidence=1.0; lower it."
-    assert (result.code, result.err.splitlines()[-1]) == (0, f"emsco: {words}")
+    assert (result.code, result.err.splitlines()[-1]) == (0, f"emsco: warning: {words}")
 
 
 def test_fit_refuses_files_and_options_by_name(emsco, fit, data, tmp_path):
     out = ("--out", tmp_path / "run")
-    either = "either DATA or --train must be given, and not both."
+    either = "either DATA or --train must be given, got neither."
     refuses(emsco("fit", "--target", "sick", *out), either)
     missing = f"{tmp_path}/none.csv must be a file that can be read (No such file or directory)."
     refuses(emsco("fit", tmp_path / "none.csv", "--target", "sick", *out), missing)
     names = "'age', 'pulse', 'panel', 'scan', 'sick'"
     column = f"{data}/data.csv must have a column 'ill', got {names}."
     refuses(emsco("fit", data / "data.csv", "--target", "ill", *out), column)
-    refuses(fit("--held-out", "2"), "held_out must be a number in (0, 1), got 2.0.")
+    refuses(fit("--held-out", "2"), "--held-out must be a number in (0, 1), got 2.0.")
     assert not (tmp_path / "run").exists()
-    search = 'search must be one of "auto", "exact", "evolution", "paper", got \'best\'.'
+    search = '--search must be one of "auto", "exact", "evolution", "paper", got \'best\'.'
     refuses(fit("--search", "best"), search)
-    refuses(fit("--max-stages", "9"), "max_stages must be a whole number from 1 to 4, got 9.")
+    refuses(fit("--max-stages", "9"), "--max-stages must be a whole number from 1 to 4, got 9.")
 
 
 def test_fit_without_a_target_or_with_text_for_a_number_is_wrong_usage(emsco, data, fit):
@@ -474,7 +497,7 @@ def test_front_and_choose_say_how_near_the_front_comes_to_limits(emsco, run):
     for command in ("front", "choose"):
         refuses(emsco(command, run, *limits), words)
         refuses(emsco(command, run, *limits, "--json"), words)
-        limit = "min_accuracy must be a number in [0, 1], got 90.0."
+        limit = "--min-accuracy must be a number in [0, 1], got 90.0; did you mean 0.9?"
         refuses(emsco(command, run, "--min-accuracy", 90), limit)
 
 

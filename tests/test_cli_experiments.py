@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from contests import small_set
 
+from emsco.errors import ParameterError
 from emsco.experiments import comparison, tuning
 
 COMPARISON = ["reproduce", "comparison", "--quick", "--jobs", "1", "--set", "pima"]
@@ -77,6 +78,16 @@ def test_compare_prints_its_record_where_it_is_asked_to(emsco, own, tmp_path):
     words = ["--method", "cost_ordered", "--jobs", 1, "--json", "--out", tmp_path / "new"]
     result = emsco("compare", own, "--target", "ill", *words)
     assert list(json.loads(result.stdout)["methods"]) == ["cost_ordered"]
+    with pytest.raises(
+        ParameterError, match=r"of the same comparison, got .* differs in split, seed; "
+    ):
+        emsco("compare", own, "--target", "ill", *words, "--seed", 1)
+
+
+def test_a_comparison_that_is_refused_leaves_no_folder(emsco, own, tmp_path):
+    with pytest.raises(ParameterError, match=r"methods must be one of .* got 'emscoo'"):
+        emsco("compare", own, "--target", "ill", "--method", "emscoo", "--out", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 def test_compare_takes_weights_from_a_column(emsco, own, tmp_path):

@@ -261,7 +261,7 @@ def test_too_few_rows_of_a_class_are_one_sentence(tmp_path):
 
 
 def test_a_threshold_of_chance_is_refused_before_any_method_runs(file):
-    with pytest.raises(ParameterError, match=r"min_confidence must be a number in \(0.5, 1\], got"):
+    with pytest.raises(ParameterError, match=r"number in \(0.5, 1\], since guessing reaches 1 /"):
         compare_files(FitFiles("health", file), min_confidence=0.5)
 
 

@@ -73,7 +73,7 @@ def test_names_that_are_no_features_are_refused():
 
 
 def test_features_without_a_cost_are_refused():
-    words = r"costs must have a cost for every feature, got none for 'scan', 'sex'; leave out a"
+    words = r"costs must have a cost for every feature, got none for 'scan', 'sex'; add them, or"
     with pytest.raises(CostsError, match=words):
         FeatureCosts.from_mapping({"age": 1}, names=["age", "scan", "sex"])
 
@@ -211,6 +211,22 @@ def test_a_costs_file_alone_gives_the_names_or_numbers_them(costs_file):
     assert FeatureCosts.from_file(costs_file("2 1")).names == ("x0", "x1")
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("c.csv", "feature,cost,group\nid,9,\na,1,\nb,2,p\nc,,p\nd,7,q\n"),
+        ("c.json", '{"id": 9, "a": 1, "p": {"cost": 2, "columns": ["c", "b"]}, "d": 7}'),
+    ],
+)
+def test_costs_of_dropped_columns_are_ignored_alone_and_in_groups(costs_file, name, text):
+    path = costs_file(text, name)
+    costs = FeatureCosts.from_file(path, ["a", "b"], dropped=["id", "c", "d", "none"])
+    assert (costs.names, costs.costs.tolist()) == (("a", "p"), [1, 2])
+    assert costs.columns == (("a",), ("b",))
+    with pytest.raises(CostsError, match=r"must name features of the data .*, got 'id'"):
+        FeatureCosts.from_file(path, ["a", "b", "c", "d"], dropped=["none"])
+
+
 def test_names_with_commas_are_quoted(costs_file):
     path = costs_file('feature,cost\n"pressure, mean",2\n')
     assert FeatureCosts.from_file(path).names == ("pressure, mean",)
@@ -240,8 +256,7 @@ def test_names_with_commas_are_quoted(costs_file):
         (
             "c.csv",
             "feature,price\na,2\n",
-            "it must have the columns feature and cost, or be one line of numbers, got "
-            "'feature,price' in its first line",
+            "it begins with 'feature,price'",
         ),
         ("c.txt", "1,two,3", "it has 'two' for a cost in the line '1,two,3'"),
         ("c.json", "3", "JSON that is no object of names and costs and no list of costs"),
@@ -258,7 +273,8 @@ def test_names_with_commas_are_quoted(costs_file):
 )
 def test_a_file_that_holds_no_costs_is_refused_with_what_is_wrong(costs_file, name, text, words):
     path = costs_file(text, name)
-    with pytest.raises(CostsError, match=re.escape(f"must be a costs file, got {path}: {words}")):
+    rule = "costs must be CSV with the columns feature and cost, JSON, or one line of numbers"
+    with pytest.raises(CostsError, match=re.escape(f"{rule}, got {path}: {words}")):
         FeatureCosts.from_file(path)
 
 

@@ -5,7 +5,28 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from emsco.errors import ParameterError
-from emsco.options import of_labels, parse_by_class, parse_estimator
+from emsco.options import as_typed, of_labels, parse_by_class, parse_estimator
+
+
+@pytest.mark.parametrize(
+    ("message", "typed", "begins"),
+    [
+        ("min_confidence must be a", "--min-confidence", "--min-confidence must"),
+        (
+            "min_confidence of class 'ill' must be",
+            "--min-confidence=9",
+            "--min-confidence of class",
+        ),
+        ("methods must be one of", "--method", "--method must"),
+        ("n_jobs must be None", "--jobs", "--jobs must"),
+        ("constraints['first'] must name", "--first", "--first must"),
+        ("search must be one of", "--search-for", "search must"),
+        ("search must be one of", "search", "search must"),
+        ("a design must have a cost", "--design", "a design must"),
+    ],
+)
+def test_a_message_names_the_option_that_was_typed(message, typed, begins):
+    assert as_typed(message, ["emsco", "fit", typed]).startswith(begins)
 
 
 @pytest.mark.parametrize(

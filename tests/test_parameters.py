@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -85,6 +86,23 @@ def test_the_ends_of_an_interval_belong_to_it_as_written(ends, inside, outside):
 def test_what_is_no_number_in_the_interval_is_refused(value):
     with pytest.raises(ParameterError, match=r"^rate must be a number in \(0, 1\], got .+\.$"):
         check_number("rate", value, 0, 1, "(]")
+
+
+@pytest.mark.parametrize(
+    ("value", "ends", "end"),
+    [
+        (90, "[]", "got 90; did you mean 0.9?"),
+        (97.5, "()", "got 97.5; did you mean 0.975?"),
+        (100, "(]", "got 100; did you mean 1?"),
+        (100, "()", "got 100."),
+        (50, "[]", "got 50."),
+        (2, "[]", "got 2."),
+        (101, "[]", "got 101."),
+    ],
+)
+def test_a_share_that_is_given_in_per_cent_is_recognised(value, ends, end):
+    with pytest.raises(ParameterError, match=re.escape(end) + "$"):
+        check_number("rate", value, 0.5, 1, ends)
 
 
 def test_a_note_follows_the_interval():

@@ -106,6 +106,21 @@ def test_exact_search_asked_for_is_not_explained():
     )
 
 
+@pytest.mark.parametrize(
+    ("n_jobs", "how_long"), [(1, "19 minutes on one core"), (2, "9 minutes on 2 cores")]
+)
+def test_exact_search_asked_for_says_how_long_it_takes_where_that_is_no_moment(n_jobs, how_long):
+    plan = plan_search("exact", replace(problem_of(16), n_jobs=n_jobs), settings_of(8))
+    space = f"{count_designs(16, 8):,} designs"
+    assert plan.takes == f"exact search over {space} should take about {how_long}"
+    assert plan.why == ""
+
+
+def test_exact_search_with_fits_that_nobody_has_timed_counts_them():
+    problem = replace(problem_of(4), seconds_per_fit=None)
+    assert plan_search("exact", problem, settings_of(2)).takes.endswith("fits 15 subsets first")
+
+
 def test_auto_is_exact_where_that_takes_a_moment_and_says_so():
     plan = plan_search("auto", problem_of(8), settings_of(4))
     why = "exact search was chosen because it should take a second or less on one core"

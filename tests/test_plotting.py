@@ -75,7 +75,7 @@ def test_records_are_locked(front):
 
 def test_a_front_without_tests_says_how_to_get_them():
     with pytest.raises(
-        ParameterError, match=r"for a front without tests, got 'test'; with_tests adds them, as"
+        ParameterError, match=r"for a front without tests, got 'test'; emsco fit --test adds them"
     ):
         make_front().plot(on="test")
     with pytest.raises(ParameterError, match=r"on must be one of .*, got 'both'"):

@@ -203,8 +203,8 @@ def refuse_fit(words, files, folder, **settings):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "either DATA or --train must be given, and not both."),
-        ({"data": "a", "train": "b"}, "either DATA or --train must be given, and not both."),
+        ({}, r"either DATA or --train must be given, got neither\."),
+        ({"data": "a", "train": "b"}, r"either DATA or --train must be given, got both\."),
         ({"train": "b"}, "--val must be given beside --train, got none; a file given as DATA is"),
         ({"data": "a", "val": "b"}, "beside --train, got DATA; give --train a, or --test b for"),
     ],
@@ -225,8 +225,17 @@ def test_one_class_only_is_refused_by_file_and_column(tmp_path, label):
 def test_more_classes_than_the_estimator_takes_are_refused(tmp_path):
     X, _ = patients(512)
     data = write_rows(tmp_path / "data.csv", X, np.arange(512) % 256, labels=range(256))
-    words = "y must hold at most 255 classes, got 256."
+    words = f"{data} must have at most 255 classes in column 'sick', got 256."
     refuse_fit(words, FitFiles("sick", data), tmp_path / "run")
+
+
+def test_numbers_that_are_no_classes_are_refused_by_their_column(clinic, tmp_path):
+    measured = clinic.rows["d"][0][0, 1].item()
+    words = (
+        f"{clinic.data} must have classes in column 'pulse', got numbers such as {measured!r}; "
+        "--target names another."
+    )
+    refuse_fit(words, FitFiles("pulse", clinic.data), tmp_path / "run")
 
 
 def test_more_than_two_classes_are_fitted_and_decided(tmp_path):
@@ -420,8 +429,9 @@ def test_what_a_resumed_fit_found_before_is_not_scored_again(
     assert sum(n_scored) == known[12] - known[4]
 
 
-def test_resume_with_nothing_there_begins(clinic, undisturbed, tmp_path):
-    long_fit(clinic, tmp_path / "run", resume=True)
+def test_resume_with_nothing_there_says_so_and_begins(clinic, undisturbed, tmp_path):
+    with pytest.warns(UserWarning, match=r"nothing to resume in .*run: a new search begins\."):
+        long_fit(clinic, tmp_path / "run", resume=True)
     assert front_of(tmp_path / "run") == front_of(undisturbed)
 
 
@@ -727,6 +737,12 @@ def test_dropped_columns_are_no_features_and_need_not_be_numbers(tmp_path, clini
     run = fit_files(files, tmp_path / "run", **SETTINGS)
     assert run.front.costs.names == NAMES
     assert run.about["files"]["drop"] == ["ids"]
+
+
+def test_costs_of_columns_that_are_dropped_by_name_are_ignored(clinic):
+    read = FitFiles("sick", clinic.data, costs=clinic.costs, drop=("scan",)).read(held_out=0.5)
+    assert read.costs.names == ("age", "pulse", "panel", "sex")
+    assert read.costs.total == 13.5
 
 
 def test_a_setting_that_is_refused_leaves_no_folder(tmp_path, clinic):

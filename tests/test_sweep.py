@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from emsco import EMSCOClassifier
+from emsco.commands import claim_folder
 from emsco.costs import FeatureCosts
 from emsco.errors import ParameterError
 from emsco.experiments import sweep as sweeping
@@ -313,7 +314,7 @@ def test_a_threshold_that_no_row_reaches_is_in_the_table_and_not_in_the_picture(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"min_confidence": [0.5]}, r"min_confidence must be a number in \(0\.5, 1], got 0\.5"),
+        ({"min_confidence": [0.5]}, r"number in \(0\.5, 1], since guessing .*, got 0\.5"),
         ({"min_confidence": [1.1]}, "min_confidence must be .*got 1.1"),
         ({"min_confidence": []}, "min_confidence must be one threshold or more, got none"),
         ({"runs": 0}, "runs must be a whole number from 1 up, got 0"),
@@ -441,7 +442,36 @@ def test_an_interrupted_sweep_is_exit_code_130(emsco, authors, tmp_path, monkeyp
 def test_a_threshold_at_chance_is_one_line(emsco, authors, tmp_path):
     words = options(authors, **{"--min-confidence": "0.5,0.6"})
     with pytest.raises(ParameterError, match=r"min_confidence must be a number in \(0\.5, 1]"):
-        emsco("sweep", *words, "--out", tmp_path)
+        emsco("sweep", *words, "--out", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.usefixtures("_undrawn")
+def test_a_folder_with_another_sweep_is_refused_before_anything_is_computed(
+    emsco, authors, tmp_path, monkeypatch
+):
+    few = {"--runs": 1, "--generations": 1, "--min-confidence": 0.6, "--out": tmp_path}
+    assert emsco("sweep", *options(authors, **few)).exit_code == 0
+    before = (tmp_path / "sweep.json").read_bytes()
+    monkeypatch.setattr(sweeping, "_fits", pytest.fail)
+    test = authors / "example_val.csv"
+    others = {
+        "seed": ("--seed", 1),
+        "max_stages": ("--max-stages", 2),
+        "rows, labels": ("--test", test),
+    }
+    for differ, (option, value) in others.items():
+        with pytest.raises(ParameterError, match=rf"whose sweep\.json differs in {differ};"):
+            emsco("sweep", *options(authors, **few | {option: value}))
+    assert (tmp_path / "sweep.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"of": 3}'])
+def test_results_that_do_not_say_what_they_are_of_are_never_written_over(tmp_path, text):
+    (tmp_path / "sweep.json").write_text(text)
+    words = r"one of the same sweep, got .* differs in search, seed; name another\."
+    with pytest.raises(ParameterError, match=words):
+        claim_folder(tmp_path, "sweep", {"search": "paper", "seed": 0})
 
 
 @pytest.mark.usefixtures("_undrawn")

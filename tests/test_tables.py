@@ -313,6 +313,12 @@ def test_a_missing_column_is_named_beside_those_that_are_there(written):
     fit_refused(path, "must have a column 'y', got 'a', 'c'.")
 
 
+def test_of_many_columns_some_are_named_and_the_one_that_was_meant(written):
+    path = written("a,b,c,d,e,diagnosis\n1,2,3,4,5,6\n")
+    words = "must have a column 'diagnoses', got 'a', 'b', 'c', 'd', 'e' and 1 more; did you mean "
+    refused(path, f"{words}'diagnosis'?", names=["diagnoses"])
+
+
 def test_a_column_that_comes_twice_is_refused_only_where_it_matters(written):
     path = written("a,b,b,c,c,y\n1,2,3,4,5,0\n")
     refused(path, "must have one column 'b', got several.")

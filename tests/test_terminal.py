@@ -200,3 +200,26 @@ def test_progress_is_never_cut_in_the_middle_of_a_word(monkeypatch, capsys):
         progress.exact(ExactProgress(12.0, 12, 28_091_567_595, 834_542))
     text = " ".join(capsys.readouterr().err.split())
     assert "28,091,567,595 designs settled, 834,542 kinds of chains" in text
+
+
+def test_a_log_without_a_terminal_hears_of_a_search_every_half_minute(monkeypatch, capsys):
+    clock = iter([0.0, 10.0, 31.0, 40.0, 95.0, 95.0, 95.0])
+    monkeypatch.setattr("emsco.progress.monotonic", lambda: next(clock))
+    with SearchProgress(shown=True) as progress:
+        progress.begin("exact", 12)
+        for size in (1.0, 2.5, 3.0, 4.0):
+            progress.exact(ExactProgress(size, 12, 1_000, 7))
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("after")]
+    found = "1,000 designs settled, 7 kinds of chains"
+    assert lines == [
+        f"after 31 s: exact, chains to size 2.5 of 12, {found}",
+        f"after 95 s: exact, chains to size 4 of 12, {found}",
+    ]
+
+
+def test_fits_before_the_first_designs_are_told_too(monkeypatch, capsys):
+    monkeypatch.setattr("emsco.progress._QUIET", 0.0)
+    with SearchProgress(shown=True) as progress:
+        progress.begin("first designs", 0)
+        progress.fitting(5, 10)
+    assert re.search(r"after 0 s: first designs, fitting 5/10", capsys.readouterr().err)

@@ -159,8 +159,22 @@ def fit(
         str, typer.Option(help="auto, exact, evolution or paper; see docs/search.md.")
     ] = "auto",
     prefer: Annotated[
-        str, typer.Option(help="Which point to deploy: balanced, knee or fittest (the paper's).")
-    ] = "balanced",
+        str | None,
+        typer.Option(
+            help="Which point to deploy: balanced, knee or fittest (the paper's).",
+            show_default="balanced",
+        ),
+    ] = None,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(help="Deploy the best balanced point of at most this mean cost of a row."),
+    ] = None,
+    min_accuracy: Annotated[
+        float | None, typer.Option(help="The same of at least this accuracy, as in 0.9.")
+    ] = None,
+    min_coverage: Annotated[
+        float | None, typer.Option(help="The same of at least this share of rows with a label.")
+    ] = None,
     train: Annotated[
         Path | None, typer.Option(help="Rows to fit on, instead of DATA; with --val.")
     ] = None,
@@ -250,10 +264,10 @@ def fit(
         emsco fit --train a.csv --val b.csv --test c.csv --target disease --out heart-run
     """
     from emsco import options
-    from emsco.runs import fit_files
+    from emsco.runs import fit_files, what_is_left
     from emsco.sources import FitFiles
 
-    with interruptible(f"--resume goes on with {out}"):
+    with interruptible(lambda: what_is_left(out)):
         run = fit_files(
             FitFiles(target, data, train, val, test, costs, tuple(drop or ()), weights),
             out,
@@ -272,7 +286,7 @@ def fit(
             evaluation_cost=evaluation_cost,
             constraints=options.rules_of_designs(first, together, max_mean_cost, max_worst_cost),
             search=search,
-            prefer=prefer,
+            prefer=options.preference(prefer, max_cost, min_accuracy, min_coverage),
             generations=generations,
             population_size=population_size,
             time_limit=time_limit,
@@ -286,7 +300,7 @@ def fit(
         _show_run(run)
         typer.echo(f"Written to {out}. Next: {_next_steps(run)}")
     if run.interrupted:
-        typer.echo(f"emsco: interrupted; --resume goes on with {out}.", err=True)
+        typer.echo(f"emsco: interrupted; {what_is_left(out)}.", err=True)
         raise typer.Exit(INTERRUPTED)
 
 
@@ -418,12 +432,13 @@ app.command()(explore)
 
 
 def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
-    typer.echo(f"emsco: {message}", err=True)
+    typer.echo(f"emsco: warning: {message}", err=True)
 
 
 def main() -> None:
     """Run the command line; an error of emsco's own is one line and exit code 1."""
     from emsco.errors import EMSCOError
+    from emsco.options import as_typed
 
     warnings.showwarning = _show_warning
     for stream in (sys.stdout, sys.stderr):
@@ -432,5 +447,5 @@ def main() -> None:
     try:
         app()
     except (EMSCOError, OSError) as error:
-        typer.echo(f"emsco: {error}", err=True)
+        typer.echo(f"emsco: {as_typed(str(error), sys.argv)}", err=True)
         raise SystemExit(1) from None

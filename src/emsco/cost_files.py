@@ -30,11 +30,7 @@ def parse_costs(text: str, is_json: bool) -> Parsed:
     if heading[:2] == ["feature", "cost"]:
         return _parse_table(lines[1:], heading)
     if len(lines) > 1:
-        first = brief(lines[0])
-        raise ValueError(
-            f"it must have the columns feature and cost, or be one line of numbers, got {first} "
-            "in its first line"
-        )
+        raise ValueError(f"it begins with {brief(lines[0])}")
     return [_number(part, lines[0]) for part in lines[0].replace(",", " ").split()], {}
 
 

@@ -137,7 +137,10 @@ class FeatureCosts:
         _check_fit(given, names, group_of)
         features = dict.fromkeys(group_of.get(column, column) for column in names)
         if missing := [name for name in features if name not in given]:
-            hint = "; leave out a column that is no feature, such as an id (emsco fit --drop)"
+            which = "it" if len(missing) == 1 else "them"
+            hint = (
+                f"; add {which}, or leave out what is no feature, such as an id (emsco fit --drop)"
+            )
             raise CostsError(
                 f"costs must have a cost for every feature, got none for {some(missing)}"
                 f"{hint if set(missing) & set(names) else ''}."
@@ -188,8 +191,15 @@ class FeatureCosts:
         return cls.from_mapping(given, names, groups)
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str], names: Sequence[str] | None = None) -> Self:
+    def from_file(
+        cls,
+        path: str | os.PathLike[str],
+        names: Sequence[str] | None = None,
+        dropped: Sequence[str] = (),
+    ) -> Self:
         """Costs from a file, put into the order of `names` (by default the file's own).
+
+        Columns that were `dropped` from the table may have costs there, which are ignored.
 
         The file is CSV with the columns ``feature,cost`` or ``feature,cost,group``; or JSON, an
         object as for `from_mapping` or a list; or one line of numbers in column order, which
@@ -207,9 +217,13 @@ class FeatureCosts:
                 f"costs must be a file that can be read, got {path} ({why})."
             ) from None
         except (csv.Error, RecursionError, ValueError) as error:  # bad UTF-8 and JSON are such
-            raise CostsError(f"costs must be a costs file, got {path}: {error}.") from None
+            raise CostsError(
+                "costs must be CSV with the columns feature and cost, JSON, or one line of "
+                f"numbers, got {path}: {error}."
+            ) from None
         if isinstance(found, dict):
-            return cls.from_mapping(found, names, groups)
+            given, members = _without(set(dropped), *_take_apart(found, groups))
+            return cls.from_mapping(given, names, members)
         return cls.from_array(found, names)
 
     @classmethod
@@ -387,6 +401,22 @@ def _take_apart(
     owned = {name: tuple(map(str, columns)) for name, columns in members.items()}
     _check_members(tuple(owned), tuple(owned.values()))
     return given, owned
+
+
+def _without(
+    dropped: set[str], costs: dict[str, Any], groups: dict[str, tuple[str, ...]]
+) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
+    """The same costs and groups, less columns that the table has no more."""
+    left = {
+        name: tuple(column for column in columns if column not in dropped)
+        for name, columns in groups.items()
+    }
+    gone = {name for name in dropped if name not in groups}
+    gone |= {name for name, columns in left.items() if not columns}
+    return (
+        {name: cost for name, cost in costs.items() if name not in gone},
+        {name: columns for name, columns in left.items() if columns},
+    )
 
 
 def _check_fit(given: dict[str, Any], names: tuple[str, ...], group_of: dict[str, str]) -> None:

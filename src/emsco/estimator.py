@@ -433,7 +433,7 @@ class EMSCOClassifier(TableClassifier):
         )
         plan = plan_search(self.search, problem, settings, self.time_limit)
         with (
-            SearchProgress(shown=self.verbose > 0, note=plan.why) as progress,
+            SearchProgress(shown=self.verbose > 0, note=plan.why or plan.takes) as progress,
             closing(bank.engine),
         ):
             bank.on_fit = progress.fitting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -10,15 +11,38 @@ from typing import Any
 from emsco.errors import ParameterError
 
 __all__ = [
+    "as_typed",
     "of_labels",
     "parse_by_class",
     "parse_class_weight",
     "parse_estimator",
     "parse_range",
+    "preference",
     "rules_of_designs",
 ]
 
 _MOST_STEPS = 1000
+_PARAMETER = re.compile(r"([a-z_]+)(?:\['([a-z_]+)'\])?(?= must | of class )")
+
+
+def as_typed(message: str, words: Sequence[str]) -> str:
+    """A sentence about a parameter, which then has the name of the option that was typed for it.
+
+    Examples
+    --------
+    >>> as_typed("min_accuracy must be a number in [0, 1], got 2.0.", ["--min-accuracy", "2"])
+    '--min-accuracy must be a number in [0, 1], got 2.0.'
+    >>> as_typed("methods must be one of a, b, got 'c'.", ["--method=c"])
+    "--method must be one of a, b, got 'c'."
+    """
+    if (found := _PARAMETER.match(message)) is None:
+        return message
+    name = found[2] or found[1]
+    typed = {word.partition("=")[0] for word in words}
+    for one in (name, name.removesuffix("s"), name.removeprefix("n_")):
+        if (option := f"--{one.replace('_', '-')}") in typed:
+            return option + message[found.end() :]
+    return message
 
 
 def parse_by_class(name: str, text: str) -> float | dict[str, float]:
@@ -72,6 +96,27 @@ def rules_of_designs(
         "max_worst_cost": max_worst_cost,
     }
     return {name: rule for name, rule in every.items() if rule not in (None, [])} or None
+
+
+def preference(
+    rule: str | None,
+    max_cost: float | None = None,
+    min_accuracy: float | None = None,
+    min_coverage: float | None = None,
+) -> str | dict[str, float]:
+    """Which design to deploy: by a rule, "balanced" unless said, or by limits.
+
+    Examples
+    --------
+    >>> preference(None, max_cost=300.0)
+    {'max_cost': 300.0}
+    """
+    every = {"max_cost": max_cost, "min_accuracy": min_accuracy, "min_coverage": min_coverage}
+    limits = {name: limit for name, limit in every.items() if limit is not None}
+    if limits and rule is not None:
+        typed = ", ".join(f"--{name.replace('_', '-')}" for name in limits)
+        raise ParameterError(f"either --prefer or limits must be given, got both ({typed}).")
+    return limits or ("balanced" if rule is None else rule)
 
 
 def parse_range(name: str, text: str) -> tuple[float, ...]:

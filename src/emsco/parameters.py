@@ -15,6 +15,7 @@ __all__ = ["check_choice", "check_number", "check_whole", "is_number", "memory_b
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+_LEAST_PERCENT = 10  # of what is probably meant as a share
 
 
 def is_number(value: Any) -> bool:
@@ -51,7 +52,11 @@ def check_number(
     above = number > low if ends[0] == "(" else number >= low
     below = number < high if ends[1] == ")" else number <= high
     if not (above and below):  # written so that NaN fails too
-        raise ParameterError(f"{name} must be {rule}, got {value!r}.")
+        share = number / 100
+        is_share = low < share < high or (share == high and ends[1] == "]")
+        percent = high == 1 and number >= _LEAST_PERCENT and is_share
+        hint = f"; did you mean {share:g}?" if percent else "."
+        raise ParameterError(f"{name} must be {rule}, got {value!r}{hint}")
     return number
 
 

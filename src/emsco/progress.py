@@ -12,10 +12,13 @@ from emsco.search.loop import SearchRecord
 __all__ = ["JobProgress", "RowProgress", "SearchProgress"]
 
 _STEPS = {"exact": "exact, chains to size", "first designs": "first designs"}
+_QUIET = 30.0  # seconds after which a log is told that work goes on
 
 
 class SearchProgress:
     """Shows how far a search is, what it has found, and fits while it waits for them.
+
+    Where there is no terminal to draw on, a line says so every half minute.
 
     Parameters
     ----------
@@ -34,13 +37,14 @@ class SearchProgress:
         self._note = note
         if shown:
             self._bar = _bar("{task.fields[step]}", width=12)
+            self._log = _Log(self._bar)
 
     def __enter__(self) -> Self:
         """Start drawing."""
         if self._bar:
             self._bar.start()
             if self._note:
-                self._bar.console.print(self._note, highlight=False)
+                self._bar.console.print(self._note, highlight=False, soft_wrap=self._log.is_needed)
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -64,6 +68,7 @@ class SearchProgress:
                 f"{record.n_subsets:,} subsets"
             )
             self._bar.update(self._task, completed=record.generation, description=self._found)
+            self._log.now_and_then()
 
     def exact(self, progress: ExactProgress) -> None:
         """Part of an exact search is done."""
@@ -73,6 +78,7 @@ class SearchProgress:
             )
             done = round(progress.done, 2)
             self._bar.update(self._task, completed=done, description=self._found)
+            self._log.now_and_then()
 
     def fitting(self, done: int, total: int) -> None:
         """Part of the fits that are needed next are done."""
@@ -86,6 +92,7 @@ class SearchProgress:
             left = (monotonic() - self._began) / max(done - self._first, 1) * (total - done)
             note = f"fitting {done}/{total}" + (f", {left:.0f} s left" if left >= 2 else "")
         self._bar.update(self._task, description=note)
+        self._log.now_and_then()
 
 
 class JobProgress:
@@ -147,6 +154,33 @@ class RowProgress:
         self._bar.update(self._task, completed=n_rows)
         if n_rows:
             self._bar.start()
+
+
+class _Log:
+    """Lines in place of a bar that nobody sees, so that a log shows that work goes on."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+        self._began = self._said = monotonic()
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the bar is drawn at its end alone."""
+        console = self._bar.console
+        return not console.is_jupyter and (not console.is_terminal or console.is_dumb_terminal)
+
+    def now_and_then(self) -> None:
+        """Say how far it is, if the last line was a while ago."""
+        now = monotonic()
+        if now - self._said < _QUIET or not self.is_needed:
+            return
+        self._said = now
+        task = self._bar.tasks[-1]
+        step = task.fields["step"]
+        step += f" {task.completed:g} of {task.total:g}" if task.total else ""
+        parts = [step, *([task.description] if task.description else [])]
+        line = f"after {now - self._began:.0f} s: {', '.join(parts)}"
+        self._bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _bar(step: str, width: int) -> Any:

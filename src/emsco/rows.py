@@ -16,7 +16,7 @@ from emsco._typing import AnyArray, FloatArray, Kind
 from emsco.errors import DataError
 from emsco.kernels import load
 from emsco.threads import by_parts
-from emsco.words import some
+from emsco.words import some, what_was_meant
 
 __all__ = [
     "LARGEST",
@@ -107,8 +107,8 @@ def check_names(X: Any, names: Sequence[str], table: str = "X") -> None:
     """Refuse a data frame in which one of these columns is missing or comes twice."""
     columns = column_names(X)
     if missing := [name for name in names if name not in columns]:
-        listed = ", ".join(map(repr, columns))
-        raise DataError(f"{table} must have a column {missing[0]!r}, got {listed}.")
+        meant = what_was_meant(missing[0], columns)
+        raise DataError(f"{table} must have a column {missing[0]!r}, got {some(columns)}{meant}")
     if twice := [name for name in names if columns.count(name) > 1]:
         raise DataError(
             f"{table} must have one column {twice[0]!r}, got {columns.count(twice[0])}."

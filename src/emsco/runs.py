@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, fields
@@ -15,7 +16,7 @@ import numpy as np
 
 from emsco._typing import AnyArray, FloatArray, IntArray
 from emsco.cascade import Cascade
-from emsco.errors import EMSCOError, FileError, ParameterError
+from emsco.errors import EMSCOError, FileError, NoSuchDesign, ParameterError
 from emsco.estimator import EMSCOClassifier
 from emsco.files import UNFINISHED, PathLike, read_document, write_document
 from emsco.frames import Columns
@@ -32,7 +33,7 @@ from emsco.tables import read_chunks, write_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DecisionCounts", "Run", "decide_file", "fit_files"]
+__all__ = ["DecisionCounts", "Run", "decide_file", "fit_files", "what_is_left"]
 
 _FORMAT = 1
 _RUN, _FRONT, _CASCADE, _HISTORY = "run.json", "front.json", "cascade.json", "history.csv"
@@ -152,10 +153,17 @@ def fit_files(
     held_out : float
         Share of the rows held out to score designs, where `files` has no rows of its own for it.
     resume : bool
-        Go on with a search that was killed or interrupted, where the folder has one.
+        Go on with a search that was killed or interrupted; where the folder has none, a warning
+        says so and one begins.
     verbose : int
     **settings
         Parameters of `EMSCOClassifier`. Where they name classes, labels may also be text.
+
+    Raises
+    ------
+    NoSuchDesign
+        Where no design is within the limits of `prefer`; the run is kept, and deploys the best
+        balanced design.
     """
     path = Path(folder)
     check_number("held_out", held_out, 0, 1, "()")
@@ -166,6 +174,8 @@ def fit_files(
     for name in ("min_confidence", "class_weight"):
         if isinstance(given := settings.get(name), dict):
             settings[name] = of_labels(given, labels)
+    if resume and not (path / _CHECKPOINT).exists():
+        warnings.warn(f"nothing to resume in {path}: a new search begins.", stacklevel=2)
     with _usable(path):
         path.mkdir(parents=True, exist_ok=True)
     classifier = EMSCOClassifier(
@@ -176,14 +186,7 @@ def fit_files(
         verbose=verbose,
         **{name: _plain(value) for name, value in settings.items()},
     )
-    try:
-        classifier.fit(rows.rows.table, rows.rows.y, rows.rows.weights)
-    except BaseException as error:
-        with suppress(OSError):
-            if isinstance(error, EMSCOError) and not resume:  # nothing that could be gone on with
-                shutil.rmtree(path / _CHECKPOINT, ignore_errors=True)
-            path.rmdir()  # where nothing has been written
-        raise
+    lacking = _fit(classifier, rows, path, resume)
     front = classifier.front_
     if rows.test is not None:
         with JobProgress("tests of designs") if verbose else nullcontext() as progress:
@@ -194,7 +197,39 @@ def fit_files(
     _write(run, classifier)
     if not classifier.stop_reason_.startswith("interrupted"):
         _remove_checkpoint(path)
+    if lacking:
+        raise NoSuchDesign(
+            f"{lacking} All that was found is kept in {path}: emsco choose takes other limits."
+        )
     return run
+
+
+def _fit(
+    classifier: EMSCOClassifier, rows: RowsOfFiles, path: Path, resume: bool
+) -> NoSuchDesign | None:
+    """Fit; a folder in which nothing came to be is removed.
+
+    That no design is within the limits of `prefer` is returned: what was found is worth keeping.
+    """
+    try:
+        classifier.fit(rows.rows.table, rows.rows.y, rows.rows.weights)
+    except BaseException as error:
+        if isinstance(error, NoSuchDesign) and hasattr(classifier, "front_"):
+            classifier.choose("balanced")
+            return error
+        with suppress(OSError):
+            if isinstance(error, EMSCOError) and not resume:  # nothing that could be gone on with
+                shutil.rmtree(path / _CHECKPOINT, ignore_errors=True)
+            path.rmdir()  # where nothing has been written
+        raise
+    return None
+
+
+def what_is_left(folder: PathLike) -> str:
+    """What a fit that was interrupted has left in its folder, in words."""
+    if (Path(folder) / _CHECKPOINT).exists():
+        return f"--resume goes on with {folder}"
+    return "nothing was found yet, and nothing is written"
 
 
 def _plain(value: Any) -> Any:

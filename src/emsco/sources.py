@@ -16,6 +16,7 @@ from emsco.files import PathLike
 from emsco.labels import as_classes
 from emsco.rows import check_finite, table_rows, warn_of_ids
 from emsco.tables import joined, read_labelled
+from emsco.thresholds import MOST_CLASSES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +41,7 @@ class FitFiles:
     costs : path or None
         See `FeatureCosts.from_file`; None means 1 each.
     drop : tuple of str
-        Columns that are no features, such as an id.
+        Columns that are no features, such as an id; costs that they may have are ignored.
     weights : str or None
         Column that says how much each row counts; no feature.
     """
@@ -57,7 +58,8 @@ class FitFiles:
     def __post_init__(self) -> None:
         """Refuse files that contradict each other."""
         if (self.data is None) == (self.train is None):
-            raise ParameterError("either DATA or --train must be given, and not both.")
+            got = "neither" if self.data is None else "both"
+            raise ParameterError(f"either DATA or --train must be given, got {got}.")
         if self.train is not None and self.val is None:
             raise ParameterError(
                 "--val must be given beside --train, got none; a file given as DATA is split."
@@ -81,14 +83,10 @@ class FitFiles:
         table, y, names = read_labelled(path, self.target, drop=self.drop)
         table, weights = self._take_weights(table, path)
         names = tuple(name for name in names if name != self.weights)
-        if len(classes := np.unique(y)) < 2:
-            raise DataError(
-                f"{path} must have labels of two classes or more in column {self.target!r}, got "
-                f"{len(classes)} ({', '.join(map(repr, classes.tolist()))})."
-            )
+        classes = _classes(y, f"in column {self.target!r}", path)
         if self.costs is None:
             warn_of_ids(table)
-        costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names)
+        costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names, self.drop)
         costs = FeatureCosts.resolve(costs, names)
         encoding = Encoding.learn(table, costs, gaps, str(path))
         rows = [encoding.rows(table, 1, str(path))]
@@ -121,6 +119,26 @@ class FitFiles:
         rows = table_rows(table, (self.weights,), str(path))
         check_finite(rows, (self.weights,), str(path), first_row=1)
         return table.drop_columns([self.weights]), rows[:, 0]
+
+
+def _classes(y: AnyArray, where: str, path: PathLike) -> AnyArray:
+    """Different labels, as many as there may be; numbers that are measured are none."""
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise DataError(
+            f"{path} must have labels of two classes or more {where}, got "
+            f"{len(classes)} ({', '.join(map(repr, classes.tolist()))})."
+        )
+    if y.dtype.kind == "f" and (measured := y[y != np.floor(y)]).size:
+        raise DataError(
+            f"{path} must have classes {where}, got numbers such as {measured[0].item()!r}; "
+            "--target names another."
+        )
+    if len(classes) > MOST_CLASSES:
+        raise DataError(
+            f"{path} must have at most {MOST_CLASSES} classes {where}, got {len(classes)}."
+        )
+    return classes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from emsco._typing import AnyArray, Kind
 from emsco.errors import DataError, FileError
 from emsco.files import PathLike, writing_atomically
 from emsco.labels import labels_of
-from emsco.words import first_line
+from emsco.words import first_line, some, what_was_meant
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -409,8 +409,8 @@ def _with_gaps(table: pa.Table, texts: Sequence[str]) -> pa.Table:
 
 def _check_names(path: PathLike, there: Sequence[str], wanted: Sequence[str]) -> None:
     if missing := [name for name in wanted if name not in there]:
-        listed = ", ".join(map(repr, there))
-        raise DataError(f"{path} must have a column {missing[0]!r}, got {listed}.")
+        meant = what_was_meant(missing[0], there)
+        raise DataError(f"{path} must have a column {missing[0]!r}, got {some(there)}{meant}")
     if twice := [name for name in wanted if list(there).count(name) > 1]:
         raise DataError(f"{path} must have one column {twice[0]!r}, got several.")
 

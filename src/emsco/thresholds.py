@@ -9,7 +9,7 @@ import numpy as np
 
 from emsco._typing import AnyArray, FloatArray
 from emsco.errors import ParameterError
-from emsco.parameters import check_number
+from emsco.parameters import check_number, is_number
 
 __all__ = ["MOST_CLASSES", "MinConfidence", "by_class", "check_min_confidence", "in_words", "plain"]
 
@@ -21,7 +21,10 @@ MinConfidence: TypeAlias = float | Mapping[Any, float]
 def check_min_confidence(min_confidence: Any, classes: AnyArray) -> MinConfidence:
     """A threshold above chance for all classes, or one above 0 for each of them, by label."""
     if not isinstance(min_confidence, Mapping):
-        return check_number("min_confidence", min_confidence, 1 / len(classes), 1, "(]")
+        chance = 1 / len(classes)
+        is_guess = is_number(min_confidence) and min_confidence <= chance
+        note = ", since guessing reaches 1 / number of classes" if is_guess else ""
+        return check_number("min_confidence", min_confidence, chance, 1, "(]", note)
     labels = classes.tolist()
     if unknown := [label for label in min_confidence if label not in labels]:
         raise ParameterError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Protocol
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "objective_words",
     "shorten",
     "some",
+    "what_was_meant",
 ]
 
 
@@ -72,6 +74,20 @@ def some(names: Sequence[object], most: int = 5) -> str:
     "'a', 'b' and 1 more"
     """
     return listed([repr(name) for name in names], most)
+
+
+def what_was_meant(name: str, known: Sequence[object]) -> str:
+    """How a sentence about an unknown name ends: with the known one most like it, if any is.
+
+    Examples
+    --------
+    >>> what_was_meant("diagnoses", ["age", "diagnosis"])
+    "; did you mean 'diagnosis'?"
+    >>> what_was_meant("id", ["age", "diagnosis"])
+    '.'
+    """
+    like = get_close_matches(name, [one for one in known if isinstance(one, str)], n=1)
+    return f"; did you mean {like[0]!r}?" if like else "."
 
 
 class _Scored(Protocol):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -30,6 +30,8 @@ __all__ = [
     "Trusted",
     "ValFile",
     "Weights",
+    "check_folder",
+    "claim_folder",
     "end",
     "interruptible",
     "make_folder",
@@ -112,12 +114,12 @@ class Commands(typer.Typer):
 
 
 @contextmanager
-def interruptible(left: str) -> Iterator[None]:
-    """Say what Ctrl-C has left, and exit as shells expect it."""
+def interruptible(left: str | Callable[[], str]) -> Iterator[None]:
+    """Say what Ctrl-C has left, which may have to be looked up, and exit as shells expect it."""
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo(f"emsco: interrupted; {left}.", err=True)
+        typer.echo(f"emsco: interrupted; {left() if callable(left) else left}.", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -126,8 +128,8 @@ def print_json(values: Any) -> None:
     typer.echo(json.dumps(values, indent=2))
 
 
-def make_folder(path: Path) -> None:
-    """Make the folder of --out, or say why it cannot be, and whether pictures can be drawn.
+def check_folder(path: Path) -> None:
+    """Say why --out cannot be a folder for results, and whether pictures can be drawn.
 
     Before minutes of work, not after them.
     """
@@ -139,6 +141,15 @@ def make_folder(path: Path) -> None:
         raise ParameterError(
             f"--out must be a folder without a run of emsco fit, got {str(path)!r}; name another."
         )
+    if path.exists() and not path.is_dir():
+        raise ParameterError(f"--out must be a folder, got the file {str(path)!r}.")
+
+
+def make_folder(path: Path) -> None:
+    """Make the folder of --out, or say why it cannot be."""
+    from emsco.errors import ParameterError
+
+    check_folder(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -146,15 +157,43 @@ def make_folder(path: Path) -> None:
         raise ParameterError(f"--out must be a folder, got {str(path)!r}: {reason}.") from None
 
 
+def claim_folder(path: Path, name: str, of: Mapping[str, Any]) -> None:
+    """Make the folder of --out, unless its results of that name are of something else.
+
+    `of` is what results are of, as plain values.
+    """
+    from emsco.errors import ParameterError
+
+    there = path / f"{name}.json"
+    if there.exists() and (differ := _differences(there, of)):
+        raise ParameterError(
+            f"--out must be a new folder or one of the same {name}, got {str(path)!r}, whose "
+            f"{there.name} differs in {', '.join(differ)}; name another."
+        )
+    make_folder(path)
+
+
+def _differences(file: Path, of: Mapping[str, Any]) -> list[str]:
+    """What results that are there have otherwise; all, where they do not say."""
+    known: Any = None
+    with suppress(AttributeError, OSError, ValueError):
+        known = json.loads(file.read_text(encoding="utf-8")).get("of")
+    if not isinstance(known, dict):
+        return list(of)
+    wanted = json.loads(json.dumps(of))
+    return [name for name in wanted if name not in known or known[name] != wanted[name]]
+
+
 def write_results(
     out: Path, name: str, figure: Figure, values: dict[str, Any], markdown: str
 ) -> str:
     """Table and picture of an experiment, into the folder of --out; returns the JSON."""
+    from emsco.files import write_text
     from emsco.plotting import save_figure
 
     text = json.dumps(values, indent=2)
-    (out / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-    (out / f"{name}.md").write_text(markdown + "\n", encoding="utf-8")
+    write_text(out / f"{name}.json", text + "\n")
+    write_text(out / f"{name}.md", markdown + "\n")
     save_figure(figure, out / name)
     return text
 

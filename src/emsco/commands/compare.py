@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -19,9 +20,10 @@ from emsco.commands import (
     TrainFile,
     ValFile,
     Weights,
+    check_folder,
+    claim_folder,
     end,
     interruptible,
-    make_folder,
     write_results,
 )
 
@@ -77,7 +79,7 @@ def compare(
     from emsco.sources import FitFiles
     from emsco.tasks.compare import compare_files
 
-    make_folder(out)
+    check_folder(out)
     files = FitFiles(target, data, train, val, test, costs, tuple(drop or ()), weights)
     with interruptible("nothing is written"), JobProgress("methods") as progress:
         result = compare_files(
@@ -87,6 +89,7 @@ def compare(
             methods=tuple(method or METHODS),
             most=_QUICK if quick else EVERY,
             n_jobs=jobs,
+            begin=partial(claim_folder, out, "comparison"),
             report=progress.job,
         )
     figure = draw_methods(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -19,9 +20,10 @@ from emsco.commands import (
     TrainFile,
     ValFile,
     Weights,
+    check_folder,
+    claim_folder,
     end,
     interruptible,
-    make_folder,
     write_results,
 )
 
@@ -78,7 +80,8 @@ def sweep(
     """What a threshold buys: accuracy, coverage and cost at each, with their spread over runs.
 
     Every classifier is fitted once and serves all thresholds and runs. Results are kept in the
-    folder as they come: killed or interrupted, the same command goes on.
+    folder as they come: killed or interrupted, the same command goes on. A folder that has those of
+    other data or settings is refused.
 
     DATA is split into half the rows to fit on, a quarter to choose on and a quarter to test on.
     Files of your own, such as those of the paper's authors (three CSV files with the header
@@ -98,7 +101,7 @@ def sweep(
 
     thresholds = parse_range("--min-confidence", min_confidence)
     files = FitFiles(target, data, train, val, test, costs, tuple(drop or ()), weights)
-    make_folder(out)
+    check_folder(out)
     with interruptible("no run was complete"), JobProgress("runs") as progress:
         result = sweep_files(
             files,
@@ -112,6 +115,7 @@ def sweep(
             folder=out / "results",
             seed=seed,
             n_jobs=jobs,
+            begin=partial(claim_folder, out, "sweep"),
             report=progress.job,
         )
     text = write_results(out, "sweep", draw_sweep(result), result.to_dict(), result.to_markdown())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -24,8 +24,8 @@ from emsco.experiments.methods import (
     run_rival,
     spread,
 )
-from emsco.experiments.records import Objectives, Report
-from emsco.experiments.searching import Parts, SplitBanks, default_stages
+from emsco.experiments.records import Begin, Objectives, Report
+from emsco.experiments.searching import Parts, SplitBanks, SplitData, default_stages
 from emsco.parameters import check_choice
 from emsco.search.paper import PaperSettings
 from emsco.thresholds import check_min_confidence
@@ -55,6 +55,8 @@ class OwnComparison:
         Test rows of one weight that would leave as much to chance; without weights, all of them.
     name : str
         Of the data, for headings.
+    of : dict
+        What tells it from other comparisons, where someone asked: digests and settings.
     """
 
     results: dict[str, MethodResult]
@@ -63,6 +65,7 @@ class OwnComparison:
     n_rows: tuple[int, int, int]
     n_alike: float
     name: str = "your data"
+    of: dict[str, Any] = field(default_factory=dict)
 
     @property
     def deployed(self) -> dict[str, Outcome]:
@@ -92,6 +95,7 @@ class OwnComparison:
             "methods": {name: one.to_dict() for name, one in self.results.items()},
             "beaten": [{"method": a, "by": b} for a, b in self.beaten],
             "summary": self.summary(),
+            "of": self.of,
         }
 
     def to_markdown(self) -> str:
@@ -189,6 +193,7 @@ def compare_methods(
     seed: int = 0,
     most: int = EVERY,
     n_jobs: int | None = -1,
+    begin: Begin | None = None,
     report: Report | None = None,
 ) -> OwnComparison:
     """Fit, tune and test every method on the same rows.
@@ -205,6 +210,9 @@ def compare_methods(
         Most settings of each rival's grid, and thresholds of EMSCO, that are tried.
     n_jobs : int or None
         Processes, as in joblib; results do not depend on it.
+    begin : callable, optional
+        Called with what the comparison is of (see `OwnComparison`) once all is checked and before
+        anything is computed; may refuse.
     report : callable, optional
         Called with the number of methods done, of all, and the name of the last one.
     """
@@ -212,6 +220,11 @@ def compare_methods(
     methods = tuple(dict.fromkeys(methods))
     for method in methods:
         check_choice("methods", method, METHODS)
+    of: dict[str, Any] = {}
+    if begin:
+        of = {**SplitData.of(parts).facts(), "methods": methods, "seed": seed}
+        of |= {"min_confidence": min_confidence, "settings tried": most}
+        begin(of)
     workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     jobs = (delayed(_run)(method, parts, min_confidence, seed, most) for method in methods)
     found: dict[str, MethodResult] = {}
@@ -225,6 +238,7 @@ def compare_methods(
         parts.costs.total,
         (len(parts.train), len(parts.val), len(parts.test)),
         _n_alike(parts),
+        of=of,
     )
 
 

@@ -19,9 +19,10 @@ from emsco.files import Fields, read_document, write_document
 from emsco.pareto import balanced_length
 from emsco.scoring import Scores
 
-__all__ = ["Job", "Objectives", "Report", "ResultStore", "finish_jobs", "run_jobs"]
+__all__ = ["Begin", "Job", "Objectives", "Report", "ResultStore", "finish_jobs", "run_jobs"]
 
 Report = Callable[[int, int, str], None]
+Begin = Callable[[Mapping[str, Any]], None]
 _KIND, _FORMAT = "result of an experiment", 1
 _ROUNDING = 1e-9  # methods add up the same costs in different orders
 

@@ -30,6 +30,7 @@ __all__ = ["EVERY_RULE", "RULES", "Choice", "Parts", "SplitBanks", "SplitData", 
 
 RULES = ("fittest", "balanced")
 EVERY_RULE = (*RULES, "knee")
+_WORDS = {"X": "rows", "y": "labels", "sample_weight": "weights"}
 _MEMORY = 2**29
 _PROOF_MEMORY = 2**31  # that kinds of chains may take while a front is proven
 
@@ -79,9 +80,16 @@ class SplitData:
 
     def digest(self) -> str:
         """What identifies rows, labels, costs and the split."""
+        text = json.dumps(self._fingerprints(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def facts(self) -> dict[str, Any]:
+        """The same one by one, as plain values under words that messages have for them."""
+        return {_WORDS.get(name, name): value for name, value in self._fingerprints().items()}
+
+    def _fingerprints(self) -> dict[str, Any]:
         split = fingerprint(self.train, self.val, self.test)
-        values = {**self.data.fingerprints(), "split": split}
-        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+        return {**self.data.fingerprints(), "split": split}
 
 
 @dataclass(frozen=True, slots=True)

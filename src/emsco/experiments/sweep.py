@@ -21,7 +21,7 @@ from emsco.errors import ParameterError
 from emsco.estimator import EMSCOClassifier
 from emsco.experiments.comparison import split_parts
 from emsco.experiments.published import SETS, SETTINGS
-from emsco.experiments.records import Report, ResultStore, finish_jobs
+from emsco.experiments.records import Begin, Report, ResultStore, finish_jobs
 from emsco.experiments.searching import EVERY_RULE, Parts, SplitBanks, SplitData
 from emsco.experiments.sweep_records import SweepRun, ThresholdSweep
 from emsco.files import PathLike
@@ -107,6 +107,7 @@ def sweep_thresholds(
     seed: int = 0,
     folder: PathLike | None = None,
     n_jobs: int | None = -1,
+    begin: Begin | None = None,
     report: Report | None = None,
     **settings: Any,
 ) -> ThresholdSweep:
@@ -128,6 +129,9 @@ def sweep_thresholds(
         Where results are kept as they come; those that are there already are not computed again.
     n_jobs : int or None
         Processes, as in joblib; results do not depend on it.
+    begin : callable, optional
+        Called with what the sweep is of (see `ThresholdSweep`) once all is checked and before
+        anything is computed; may refuse.
     report : callable, optional
         Called with the number of runs done, of all runs, and a word on the last one.
     **settings
@@ -159,6 +163,9 @@ def sweep_thresholds(
     numbers = range(1 if search == "exact" else runs)
     digest = split.digest()
     jobs = [SweepJob(digest, search, own, p, run, seed) for p in thresholds for run in numbers]
+    of = {**split.facts(), "search": search, "seed": seed, **asdict(own)}
+    if begin:
+        begin(of)
     with ExitStack() as stack:
         stack.callback(_banks.cache_clear)
         place = stack.enter_context(TemporaryDirectory()) if folder is None else folder
@@ -168,7 +175,7 @@ def sweep_thresholds(
     done = tuple(SweepRun.from_fields(found[job]) for job in jobs if job in found)
     sizes = (len(parts.train), len(parts.val), len(parts.test))
     seconds = perf_counter() - started
-    return ThresholdSweep(done, rules, search, own, parts.costs, sizes, seed, seconds, complete)
+    return ThresholdSweep(done, rules, search, own, parts.costs, sizes, seed, seconds, complete, of)
 
 
 def reproduce_sweep(

@@ -166,6 +166,8 @@ class ThresholdSweep:
         Time that this call took by the clock, results known before not included.
     complete : bool
         False where Ctrl-C has ended it.
+    of : dict
+        What tells it from other sweeps, whatever their thresholds and runs: digests and settings.
     name : str
         Of the data, for headings.
     """
@@ -179,6 +181,7 @@ class ThresholdSweep:
     seed: int
     seconds: float
     complete: bool
+    of: dict[str, Any]
     name: str = "your data"
 
     @property
@@ -219,6 +222,7 @@ class ThresholdSweep:
             "seed": self.seed,
             "seconds": round(self.seconds, 1),
             "complete": self.complete,
+            "of": self.of,
             "tables": {rule: [line.to_dict() for line in self.lines(rule)] for rule in self.prefer},
             "runs": [self._run_dict(run) for run in self.runs],
         }

@@ -27,7 +27,10 @@ def check_preference(rule: object) -> None:
                 check_number(name, limit, 0, math.inf if name == "max_cost" else 1)
     elif not isinstance(rule, str) or rule not in _RULES:
         listed = ", ".join(f'"{name}"' for name in _RULES)
-        raise ParameterError(f"prefer must be {listed} or a dict of limits, got {rule!r}.")
+        raise ParameterError(
+            f"prefer must be {listed} or limits (in Python a dict such as {{'max_cost': 300}}, for "
+            f"emsco fit --max-cost, --min-accuracy and --min-coverage), got {rule!r}."
+        )
 
 
 def why_none(

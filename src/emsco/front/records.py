@@ -67,7 +67,7 @@ def explored_designs(front: ParetoFront) -> list[ExploredDesign]:
 def _tests(front: ParetoFront, on: str) -> tuple[Evaluation, ...]:
     if front.tests is None:
         raise ParameterError(
-            f"on must be 'held-out' for a front without tests, got {on!r}; with_tests adds them, "
-            "as does emsco fit --test."
+            f"on must be 'held-out' for a front without tests, got {on!r}; emsco fit --test adds "
+            "them, as does with_tests in Python."
         )
     return front.tests

@@ -31,6 +31,7 @@ _PER_DESIGN_EXCLUDING = 45e-9  # where features may be left out, bounds are weak
 _PER_CHAIN = 40e-9
 _GROWTH = 4.5  # kinds of chains, by feature, where stages are not limited
 _SECONDS = 10.0  # that "auto" gives to exact search
+_MOMENT = 3.0  # seconds that nobody need be told of
 _DAY = 86_400.0
 _FEW_FITS = 1023  # subsets that "auto" fits for a proof, however long a fit takes
 _MOST_FEATURES = 30
@@ -83,11 +84,16 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """The search to run: "exact", "evolution" or "paper"; and why, where the library chose."""
+    """The search to run: "exact", "evolution" or "paper"; and what there is to say about it.
+
+    `why` is the library's reason, where it chose; `takes` is about how long a search will take that
+    was asked for and is no matter of a moment.
+    """
 
     kind: str
     settings: PaperSettings
     why: str = ""
+    takes: str = ""
 
     def run(
         self,
@@ -147,7 +153,7 @@ def plan_search(
                 f"have to settle {space} and {obstacle}, and {time}; fewer features or stages, "
                 "or more memory_limit, bring it into reach."
             )
-        return SearchPlan("exact", settings)
+        return SearchPlan("exact", settings, takes=_takes(problem, space, seconds))
     if problem.seconds_per_fit is None:
         return _plan_by_fits(problem, settings, obstacle)
     on_one_core = f"take {_duration(seconds)} on one core"
@@ -158,6 +164,16 @@ def plan_search(
         return SearchPlan("evolution", settings, why)
     why = f"exact search was chosen because it should {on_one_core}"
     return SearchPlan("exact", settings, why)
+
+
+def _takes(problem: Problem, space: str, seconds: float) -> str:
+    """About how long an exact search takes; empty where that is a moment."""
+    if problem.seconds_per_fit is None:
+        return f"exact search over {space} fits {2**problem.n_features - 1:,} subsets first"
+    if (seconds := seconds / problem.n_jobs) <= _MOMENT:
+        return ""
+    cores = "one core" if problem.n_jobs == 1 else f"{problem.n_jobs} cores"
+    return f"exact search over {space} should take {_duration(seconds)} on {cores}"
 
 
 def _plan_by_fits(problem: Problem, settings: PaperSettings, obstacle: str) -> SearchPlan:
