@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from emsco.errors import ParameterError
@@ -15,7 +14,15 @@ from emsco.experiments.own_data import OwnComparison, label_of
 from emsco.experiments.records import Objectives
 from emsco.experiments.standings import Standing
 from emsco.experiments.tuning import PARAMETERS, Tuning
-from emsco.plotting.figures import COLOURS, MARKERS, STYLES, add_scale, new_figure, soften
+from emsco.plotting.figures import (
+    COLOURS,
+    MARKERS,
+    STYLES,
+    add_scale,
+    line_look,
+    new_figure,
+    soften,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +32,6 @@ __all__ = ["draw_comparison", "draw_global_optima", "draw_methods", "draw_tuning
 _STYLES = {"evolution": STYLES[0], "paper": STYLES[1]}
 _ENDS = (0.5, 1.0)
 _FILLS = "gray"  # from black to white: colours are taken, and it is the same on any printer
-_CURVES = (*STYLES, {"color": "#6b1f1f", "linestyle": (0, (3, 1, 1, 1))})  # as many as methods
 _THIN: dict[str, Any] = {"linewidth": 1.1, "zorder": 2}
 _OURS: dict[str, Any] = {"marker": "o", "color": "#0b3c6f", "markersize": 4}
 _RIVALS: dict[str, Any] = {"marker": "s", "color": "#d55e00", "markersize": 4}
@@ -126,7 +132,7 @@ def draw_methods(result: OwnComparison) -> Figure:
     figure.set_layout_engine("constrained")
     panel = figure.subplots()
     ran = {name: found for name, found in result.results.items() if found.outcomes}
-    for name, marker, style in zip(ran, MARKERS, cycle(_CURVES), strict=False):
+    for name, marker, style in zip(ran, MARKERS, STYLES, strict=False):
         _draw_method(panel, name, ran[name], marker, style)
     note = "Large marks: what each method deploys; small ones: its other settings; fill: coverage."
     points = [attempt.test for found in ran.values() for attempt in found.curve]
@@ -178,10 +184,11 @@ def draw_tuning(result: Tuning) -> Figure:
     """Mean balanced score at each value of each parameter, a line for each set."""
     figure = new_figure(2.3 * len(PARAMETERS) + 0.6, 2.6)
     panels = figure.subplots(1, len(PARAMETERS), sharey=True)
-    for one in result.sets:
+    for i, one in enumerate(result.sets):
+        look = line_look(i) | {"markevery": None, "label": one.name}
         for panel, values in zip(panels, one.effects().values(), strict=True):
             words = ["1/n" if value is None else f"{value:g}" for value, _ in values]
-            panel.plot(words, [score for _, score in values], "o-", markersize=3, label=one.name)
+            panel.plot(words, [score for _, score in values], **look)
     for panel, symbol in zip(panels, PARAMETERS.values(), strict=True):
         panel.set_xlabel(symbol, fontsize=9)
         panel.tick_params(labelsize=7)
