@@ -261,7 +261,7 @@ class TestEvaluate:
         assert text.splitlines() == [
             "Evaluation on 10 rows: coverage 0.600, accuracy 0.500, cost 4.3",
             "  stage 1         6 rows at cost 2.5, accuracy 0.500",
-            "  rejected        4 rows at cost 7",
+            "  rejected        4 rows at cost 7.0",
         ]
 
     def test_a_label_too_few_is_refused(self, cascade, rows, truth):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_sweep"]
 
+_ROWS = {"validation": "held-out", "test": "test"}
 _STEPS = 20  # of coverage, at which its scale may begin and end
 _NOTE = (
     "Marks with a threshold beside them: means over runs, bars of one standard deviation; "
@@ -24,7 +25,7 @@ _NOTE = (
 def draw_sweep(sweep: ThresholdSweep) -> Figure:
     """Accuracy against mean cost of what is deployed at each threshold, coverage as colour.
 
-    A line of panels for each rule, validation and test rows side by side. Large markers are means
+    A line of panels for each rule, held-out and test rows side by side. Large markers are means
     over runs, with their threshold beside them and bars of one standard deviation; small ones
     are the runs. Where no row gets a label there is no accuracy to draw. The scale of coverage
     goes from the lowest to the highest that is drawn.
@@ -46,7 +47,7 @@ def draw_sweep(sweep: ThresholdSweep) -> Figure:
             for one in shown:
                 _draw_mean(panel, one, getattr(one, part), look)
             panel.margins(0.14, 0.1)
-            panel.set_title(f"{rule} design, {part} rows", fontsize=9)
+            panel.set_title(f"{rule} design, {_ROWS[part]} rows", fontsize=9)
             panel.tick_params(labelsize=7)
         line[0].set_ylabel("accuracy of the labels given", fontsize=8)
     for panel in panels[-1]:
