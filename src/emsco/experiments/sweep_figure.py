@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from emsco.errors import ParameterError
 from emsco.experiments.sweep_records import PARTS, Spread, SweepLine, ThresholdSweep
-from emsco.plotting.figures import COLOURS, add_scale, new_figure
+from emsco.plotting.figures import COLOURS, add_scale, coverage_ends, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 __all__ = ["draw_sweep"]
 
 _ROWS = {"validation": "held-out", "test": "test"}
-_STEPS = 20  # of coverage, at which its scale may begin and end
 _NOTE = (
     "Marks with a threshold beside them: means over runs, bars of one standard deviation; "
     "small dots: runs."
@@ -62,10 +60,7 @@ def _ends(sweep: ThresholdSweep) -> tuple[float, float]:
     tests = [
         getattr(run.by(rule), part) for run in sweep.runs for rule in sweep.prefer for part in PARTS
     ]
-    drawn = [one.coverage for one in tests if one.coverage] or [1.0]
-    high = min(1.0, math.ceil(_STEPS * max(drawn)) / _STEPS)
-    low = math.floor(_STEPS * min(drawn)) / _STEPS
-    return min(low, high - 1 / _STEPS), high
+    return coverage_ends([one.coverage for one in tests if one.coverage])
 
 
 def _draw_runs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -28,6 +29,7 @@ __all__ = [
     "check_axes",
     "check_matplotlib",
     "check_width",
+    "coverage_ends",
     "figure_of",
     "line_look",
     "new_figure",
@@ -41,6 +43,7 @@ __all__ = [
 COLUMN = 3.4  # inches: the column of a paper with two of them
 NARROWEST, _WIDEST = 2.6, 40.0
 _DPI, _SAFE = 200.0, 1.05
+_STEPS = 20  # of coverage, at which a scale may begin and end
 _ENDINGS = (".png", ".svg", ".pdf")
 COLOURS = "viridis"  # from dark to light, for the colour-blind, too
 DARK = "0.15"
@@ -159,6 +162,20 @@ def add_scale(
     bar.ax.tick_params(labelsize=7, width=0.6, length=2.5)
     bar.outline.set_linewidth(0.6)
     return scale
+
+
+def coverage_ends(coverages: Sequence[float]) -> tuple[float, float]:
+    """The range of the coverages that are drawn, in round numbers and never empty.
+
+    Examples
+    --------
+    >>> coverage_ends([0.93, 0.99]), coverage_ends([1.0, 1.0])
+    ((0.9, 1.0), (0.95, 1.0))
+    """
+    drawn = coverages or [1.0]
+    high = min(1.0, math.ceil(_STEPS * max(drawn)) / _STEPS)
+    low = math.floor(_STEPS * min(drawn)) / _STEPS
+    return min(low, high - 1 / _STEPS), high
 
 
 def soften(panel: Any, size: float = 7) -> None:
