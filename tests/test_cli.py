@@ -64,6 +64,14 @@ def test_help_shows_flags_without_a_type_and_what_repeats_with_a_word(command):
     assert not re.search(r"<bool>|<list|BOOLEAN", shown)
 
 
+@pytest.mark.parametrize("command", ["fit", "front", "decide", "compare", "plot"])
+def test_help_cuts_no_word_at_eighty_columns(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = CliRunner().invoke(cli.app, [command, "--help"]).output
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "…" not in shown
+
+
 def test_version_is_that_of_the_package():
     assert re.fullmatch(r"emsco \d+\.\d+\.\d+\n", CliRunner().invoke(cli.app, ["--version"]).output)
 

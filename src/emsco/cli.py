@@ -197,9 +197,8 @@ def fit(
     estimator: Annotated[
         str | None,
         typer.Option(
-            help="Classifier of each stage, as in 'RandomForestClassifier(n_estimators=50)' or "
-            "'make_pipeline(StandardScaler(), KNeighborsClassifier())'; logistic regression by "
-            "default."
+            help="Classifier of each stage, as in 'DecisionTreeClassifier()', or a "
+            "make_pipeline(...) that ends in one; logistic regression by default."
         ),
     ] = None,
     cache: Annotated[
