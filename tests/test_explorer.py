@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 from emsco import FeatureCosts, ParameterError, ParetoFront, cli
 from emsco.errors import EMSCOError, FileError
 from emsco.explorer import page
-from emsco.runs import FitFiles, fit_files
+from emsco.runs import fit_files
 from emsco.scoring import Scores
+from emsco.sources import FitFiles
 from emsco.tasks.explore import explore_run
 
 LIBRARY = page._library

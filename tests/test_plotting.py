@@ -393,3 +393,8 @@ def test_axes_that_a_picture_cannot_use_are_refused(front, panels):
         front.plot_cascade(0, ax=panels)
     with pytest.raises(ParameterError, match=r"^ax must be axes of matplotlib, .* got <Figure"):
         draw_convergence(Convergence.of(HISTORY), ax=panels[0].figure)
+
+
+def test_costs_that_differ_in_the_seventh_digit_are_classes_of_their_own():
+    costs = FeatureCosts.from_array([1234567, 1234568], ["scan", "biopsy"])
+    assert CostClasses.of_costs(costs).lines == ("1234567", "1234568")

@@ -70,7 +70,7 @@ class CostClasses:
             tuple(_names(costs, (costs.costs == value) & here) for here in columns.values())
             for value in values
         )
-        return cls("cost", tuple(f"{value:g}" for value in values), tuple(columns), cells)
+        return cls("cost", tuple(f"{value:.15g}" for value in values), tuple(columns), cells)
 
     @classmethod
     def of_sets(cls, sets: Mapping[str, FeatureCosts]) -> Self:
