@@ -174,8 +174,8 @@ class Flow:
 
     def _repr_html_(self) -> str:
         """A line per stage, and one for the rejected, for notebooks."""
-        costs = aligned([stage.cost for stage in self.stages])
-        so_far = aligned([stage.cost_so_far for stage in self.stages])
+        costs = aligned([stage.cost for stage in self.stages], digits=6)
+        so_far = aligned([stage.cost_so_far for stage in self.stages], digits=6)
         lines = [
             (
                 f"stage {stage.number}",

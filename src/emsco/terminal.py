@@ -115,7 +115,7 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
     for heading in ("left at", "rows", "share", "cost each"):
         table.add_column(heading, justify="left" if heading == "left at" else "right")
     table.add_column("which buys")
-    costs = aligned(cascade.stage_costs.tolist())
+    costs = aligned(cascade.stage_costs.tolist(), digits=6)
     for j, (n_left, cost) in enumerate(zip(counts.exits, costs, strict=True)):
         buys = ", ".join(cascade.design.features(j))
         table.add_row(f"stage {j + 1}", f"{n_left:,}", f"{n_left / n_rows:.1%}", cost, Text(buys))

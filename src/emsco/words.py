@@ -88,25 +88,26 @@ class _Scored(Protocol):
     def cost(self) -> float: ...
 
 
-def decimals_of(costs: Sequence[float]) -> int:
-    """Decimals that give the largest cost four digits and the smallest two, if they need them."""
+def decimals_of(costs: Sequence[float], digits: int = 4) -> int:
+    """Decimals that give the largest cost some digits and the smallest two, if they need them."""
     sizes = [math.floor(math.log10(cost)) for cost in costs if cost > 0]
-    most = max(0, 3 - max(sizes), 1 - min(sizes)) if sizes else 0
+    most = max(0, digits - 1 - max(sizes), 1 - min(sizes)) if sizes else 0
     for decimals in range(most):
         if all(round(cost, decimals) == round(cost, most) for cost in costs):
             return decimals
     return most
 
 
-def aligned(costs: Sequence[float]) -> list[str]:
-    """Costs of a column, all with as many decimals.
+def aligned(costs: Sequence[float], digits: int = 4) -> list[str]:
+    """Costs of a column, all with as many decimals; `digits` is 6 where they are exact.
 
     Examples
     --------
     >>> aligned([31.02, 30.7, 9]), aligned([1.0, 20.0]), aligned([0.0312, 480])
     (['31.02', '30.70', '9.00'], ['1', '20'], ['0.031', '480.000'])
     """
-    return [f"{cost:.{decimals_of(costs)}f}" for cost in costs]
+    decimals = decimals_of(costs, digits)
+    return [f"{cost:.{decimals}f}" for cost in costs]
 
 
 def objective_lines(found: Sequence[_Scored]) -> list[tuple[str, str, str]]:

@@ -299,7 +299,7 @@ class Evaluation:
         """A line per exit, for notebooks."""
         flow, lines = Flow.of_evaluation(self), []
         reached = [*(stage.reached for stage in flow.stages), flow.rejected]
-        costs = aligned([leave.cost for leave in self.exits])
+        costs = aligned([leave.cost for leave in self.exits], digits=6)
         for leave, here, cost in zip(self.exits, reached, costs, strict=True):
             judged = leave.stage is not None and leave.n_rows > 0
             lines.append(
@@ -324,7 +324,7 @@ class Evaluation:
             f"Evaluation on {counted(self.n_rows, 'row')}: coverage {self.coverage:.3f}, "
             f"accuracy {self.accuracy:.3f}, cost {self.cost:.6g}"
         ]
-        costs = aligned([leave.cost for leave in self.exits])
+        costs = aligned([leave.cost for leave in self.exits], digits=6)
         for leave, cost in zip(self.exits, costs, strict=True):
             place = "rejected" if leave.stage is None else f"stage {leave.stage}"
             judged = leave.stage is not None and leave.n_rows > 0
