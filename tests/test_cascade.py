@@ -261,8 +261,13 @@ class TestEvaluate:
         assert text.splitlines() == [
             "Evaluation on 10 rows: coverage 0.600, accuracy 0.500, cost 4.3",
             "  stage 1         6 rows at cost 2.5, accuracy 0.500",
-            "  rejected        4 rows at cost 7",
+            "  rejected        4 rows at cost 7.0",
         ]
+
+    def test_one_row_is_no_rows(self):
+        text = repr(Evaluation(1, 1.0, 1.0, 2.0, (ExitReport(1, ("a",), 2.0, 1, 1),)))
+        assert text.startswith("Evaluation on 1 row: ")
+        assert "1 row  at cost 2, accuracy" in text
 
     def test_a_label_too_few_is_refused(self, cascade, rows, truth):
         rule = r"y must have one label for each of 60 rows, got shape \(59,\)"

@@ -64,6 +64,14 @@ def test_help_shows_flags_without_a_type_and_what_repeats_with_a_word(command):
     assert not re.search(r"<bool>|<list|BOOLEAN", shown)
 
 
+@pytest.mark.parametrize("command", ["fit", "front", "decide", "compare", "plot"])
+def test_help_cuts_no_word_at_eighty_columns(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = CliRunner().invoke(cli.app, [command, "--help"]).output
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "…" not in shown
+
+
 def test_version_is_that_of_the_package():
     assert re.fullmatch(r"emsco \d+\.\d+\.\d+\n", CliRunner().invoke(cli.app, ["--version"]).output)
 
@@ -446,6 +454,8 @@ def test_front_lists_the_designs_within_limits(emsco, run):
     within = json.loads(emsco("front", run, "--max-cost", limit, "--json").out)["front"]
     assert [point["number"] for point in within] == found.within(max_cost=limit)
     assert 0 < len(within) < len(found)
+    best = found.points.index(found.select(max_cost=limit))
+    assert re.search(rf"✓ +{best} ", emsco("front", run, "--max-cost", limit).out)
     shown = emsco("front", run, "--max-cost", limit, "--rows", 1).out
     assert sum(bool(re.match(r"\W+\d+ +\d+\.\d%", line)) for line in shown.splitlines()) == 1
 
@@ -457,10 +467,10 @@ def test_front_says_how_many_lines_it_leaves_out_and_shows_all_on_request(emsco,
     found = ParetoFront.load(run / "front.json")
     n_different = len({(p.coverage, p.accuracy, p.cost) for p in found})
     few, every = emsco("front", run, "--rows", 2).out, emsco("front", run, "--all").out
-    n_hidden = n_different - len(lines(few))
-    assert f"{n_hidden} more are not shown (--all shows all)" in " ".join(few.split())
+    said = f"2 of {n_different} are shown, evenly from cheap to dear; --all shows all."
+    assert said in " ".join(few.split())
     assert len(lines(every)) == n_different
-    assert "not shown" not in every
+    assert "are shown" not in every
 
 
 def test_show_draws_the_deployed_design_or_another(emsco, run):
@@ -470,7 +480,7 @@ def test_show_draws_the_deployed_design_or_another(emsco, run):
     other = emsco("show", run, 1).out
     assert "Cascade of design 1:" in other
     for stage in found.flow(1).stages:
-        assert f"{stage.left} of the {stage.reached} here" in other
+        assert f"{stage.left} of {stage.reached}" in other
     assert json.loads(emsco("show", run, 1, "--json").out)["number"] == 1
     refuses(emsco("show", run, 99), f"N must be a whole number from 0 to {len(found) - 1}, got 99.")
 
@@ -504,7 +514,8 @@ def test_front_and_choose_say_how_near_the_front_comes_to_limits(emsco, run):
 def test_choose_deploys_by_number_or_by_limits(emsco, run):
     found = ParetoFront.load(run / "front.json")
     result = emsco("choose", run, 1)
-    assert result.out == f"{run} now deploys design 1: {found.cascade(1)}\n"
+    assert result.out == f"{run} now deploys design 1.\n\n{emsco('show', run).out}"
+    assert "Cascade of design 1:" in result.out
     assert Cascade.load(run / "cascade.json").design == found[1].design
     point = found.select(min_coverage=0.5)
     chosen = json.loads(emsco("choose", run, "--min-coverage", 0.5, "--json").out)

@@ -119,8 +119,25 @@ def test_the_summary_names_all_who_are_level(made):
 @pytest.mark.parametrize(("accuracy", "caveat"), [(0.95, True), (0.9, True), (0.5, False)])
 def test_who_is_beaten_by_what_may_be_chance_is_said_so(made, accuracy, caveat):
     text = "\n".join(made(cstc=(1, 0.95, 3), emsco=(1, accuracy, 4)).summary())
-    assert "EMSCO is beaten by CSTC, as good or better in everything" in text
-    assert ("; that CSTC is no less accurate may be chance." in text) == caveat
+    beaten = "beaten by CSTC: it costs no more, labels no fewer rows and is no less accurate."
+    assert f"EMSCO is {beaten}" in text
+    assert ("In accuracy, CSTC and EMSCO differ by no more than chance might." in text) == caveat
+    text = "\n".join(made(cstc=(1, 0.95, 3), astc=(1, 0.95, 3), emsco=(1, accuracy, 4)).summary())
+    assert "beaten by CSTC and ASTC: they cost no more, label no fewer rows and are no less" in text
+
+
+def test_a_method_that_costs_many_times_as_much_leaves_room_for_the_others(made):
+    tests = {"cstc": (1, 0.95, 3), "astc": (0.93, 0.9, 4), "emsco": (0.97, 0.92, 2)}
+    plain = draw_methods(made(**tests)).axes[0]
+    assert plain.get_xscale() == "linear"
+    figure = draw_methods(made(**tests, cost_ordered=(1, 0.9, 108)))
+    panel, scale = figure.axes
+    assert panel.get_xscale() == "symlog"
+    assert "mean cost of a test row (logarithmic above 3.5)\n" in panel.get_xlabel()
+    across = panel.transAxes.inverted().transform(panel.transData.transform([(4, 0.9), (108, 0.9)]))
+    assert across[0, 0] > 0.3
+    assert across[1, 0] <= 1
+    assert scale.get_ylim() == pytest.approx((0.9, 1.0))
 
 
 def test_one_method_alone_is_compared_with_none(made):

@@ -208,7 +208,7 @@ def test_the_command_draws_held_out_test_and_new_rows(clinic):
     new = evaluate_run(clinic.run, clinic.new).new
     flow, n_held_out = Flow.of_evaluation(new), f"{clinic.run.point.n_rows} rows: coverage"
     for stage in flow.stages:
-        assert f"leave: {stage.left} of the {stage.reached} here" in text
+        assert f"leave: {stage.left} of {stage.reached}" in text
     assert f"new 90 rows: coverage {new.coverage:.1%}, accuracy {new.accuracy:.1%}, cost" in text
     assert f"held out {n_held_out}" in text
     assert "test 60 rows: coverage" in text

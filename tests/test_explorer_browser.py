@@ -138,7 +138,12 @@ def test_a_front_of_one_free_design_with_many_stages_is_a_page_too(see, tmp_path
     assert "30 of 30 rows leave" in text_of(driver, "cascade")
     assert "No row is rejected" in text_of(driver, "cascade")
     assert "There are no test rows" in text_of(driver, "figures-words")
-    assert "a: 90.0 %; b: 50.0 %" in text_of(driver, "about")
+    assert "a: 90 %; b: 50 %" in text_of(driver, "about")
+    assert text_of(driver, "spending-words").startswith("30 rows cost 0. Buying everything")
+    boxes = [stage.rect for stage in driver.find_elements(By.CSS_SELECTOR, "#cascade .stage")]
+    across, down = [box["x"] for box in boxes], [round(box["y"]) for box in boxes]
+    assert across[:5] == sorted(across[:5]) == across[5:]  # in rows, not below each other
+    assert len(set(down)) == 2
 
 
 def test_names_are_text_whatever_stands_in_them(see):

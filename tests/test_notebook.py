@@ -129,7 +129,7 @@ def test_decisions_are_counted_by_exit_and_the_first_are_listed():
     text = shown(decisions._repr_html_())
     assert re.search(r"stage 1\s+5\s+71.4%\s+stage 2\s+1\s+14.3%\s+rejected\s+1", text)
     assert re.search(r"ill\s+True\s+0.9123\s+1\s+3\s+False", text)  # a rejected row has no label
-    assert "2 more; to_frame() has all." in text
+    assert "2 more; to_pandas() has all." in text
 
 
 def test_no_decisions_are_shown_without_an_error():

@@ -7,6 +7,7 @@ from handmade import COSTS, NAMES, make_front, make_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from looks import words_of
+from matplotlib.markers import MarkerStyle
 
 from emsco import Design, FeatureCosts, ParameterError
 from emsco.errors import DataError
@@ -25,6 +26,7 @@ from emsco.plotting import (
     save_figure,
 )
 from emsco.plotting.figures import text_size, wrap_items
+from emsco.plotting.front import _marker
 
 LONG = (
     "age",
@@ -103,6 +105,11 @@ def test_markers_tell_stages_and_hollow_ones_are_tests(front):
     shapes = {found.get_paths()[0].vertices.tobytes() for found in dots[:2]}
     assert len(shapes) == 2
     assert [len(found.get_facecolor()) for found in dots] == [1, 1, 0, 0]
+
+
+def test_every_number_of_stages_has_a_marker_of_its_own():
+    assert len({_marker(k) for k in range(1, 31)}) == 30
+    assert MarkerStyle(_marker(15)).get_path() != MarkerStyle(_marker(1)).get_path()
 
 
 def test_ten_thousand_points_are_drawn(tmp_path):

@@ -1,6 +1,7 @@
 """Risk against coverage: rows go through the stages anew at every threshold."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -121,6 +122,16 @@ def test_the_picture_draws_risk_and_cost_and_marks_the_threshold(labelled):
     assert mark.get_xdata()[0] == records[0].coverage[at]
     with pytest.raises(ParameterError, match="records must be of a cascade or a stage, got none"):
         draw_risk_coverage([])
+
+
+def test_lines_of_ten_stages_differ_in_grey(labelled):
+    cascade, *_ = make_cascade().risk_coverage(*labelled)
+    records = [cascade, *(replace(cascade, stage=j + 1) for j in range(10))]
+    figure = draw_risk_coverage(records, width=7)
+    for panel in figure.axes:
+        looks = {(str(line.get_linestyle()), line.get_marker()) for line in panel.get_lines()}
+        assert len(looks) == 11
+    assert "stage10alone" in words_of(figure)
 
 
 def test_reliability_has_as_many_lines_as_a_column_needs():

@@ -23,7 +23,7 @@ from emsco.experiments.records import Objectives
 from emsco.experiments.searching import Parts, SplitBanks
 from emsco.experiments.sweep import SweepJob, reproduce_sweep, sweep_thresholds
 from emsco.experiments.sweep_figure import draw_sweep
-from emsco.experiments.sweep_records import OBJECTIVES, PARTS, Spread
+from emsco.experiments.sweep_records import OBJECTIVES, Spread
 from emsco.options import parse_range
 from emsco.search.paper import PaperSettings
 from emsco.sources import FitFiles
@@ -218,7 +218,7 @@ def test_no_figure_of_the_table_is_cut_however_narrow_the_terminal(result, width
 def test_runs_that_deploy_the_same_deviate_by_0_however_means_are_rounded():
     same = Spread.of([Objectives(1.0, 0.86, 1.12)] * 30)
     assert same.deviation == Objectives(0, 0, 0)
-    assert same.cells() == ["86.0 ± 0.0", "100.0 ± 0.0", "1.12 ± 0"]
+    assert same.cells() == ["86.0 ± 0.0", "100.0 ± 0.0", "1.12 ± 0.00"]
 
 
 def with_cost_of_thousands(run):
@@ -279,11 +279,12 @@ def test_runs_name_the_features_of_every_stage(result):
     assert sorted(name for stage in chosen["stages"] for name in stage) == list("abcde")
 
 
-def test_the_picture_has_validation_and_test_rows_for_each_rule(result):
+def test_the_picture_has_held_out_and_test_rows_for_each_rule(result):
     rules = ("fittest", "knee")
     figure = draw_sweep(replace(result, prefer=rules))
     titles = [panel.get_title() for panel in figure.axes[:4]]
-    assert titles == [f"{rule} design, {part} rows" for rule in rules for part in PARTS]
+    parts = ("held-out", "test")
+    assert titles == [f"{rule} design, {part} rows" for rule in rules for part in parts]
     assert [text.get_text() for text in figure.axes[0].texts] == ["0.6", "0.75", "0.9"]
     with pytest.raises(ParameterError, match="sweep must hold at least one run, got none"):
         draw_sweep(replace(result, runs=()))

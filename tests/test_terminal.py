@@ -50,7 +50,7 @@ def test_a_line_tells_number_figures_and_what_is_bought_first(fitted):
     chosen = fitted.point_
     line = next(line for line in lines_of(drawn(front_table(fitted.front_, chosen))) if "▶" in line)
     number = fitted.front_.points.index(chosen)
-    figures = [f"{chosen.coverage:.1%}", f"{chosen.accuracy:.1%}", f"{chosen.cost:.4g}"]
+    figures = [f"{chosen.coverage:.1%}", f"{chosen.accuracy:.1%}", f"{chosen.cost:.2f}"]
     assert line.split()[1:5] == [str(number), *figures]
     assert line.rstrip().endswith(", ".join(chosen.design.features(0)))
 
@@ -69,12 +69,52 @@ def test_no_more_lines_than_asked_for_and_the_chosen_one_is_among_them(fitted, m
     chosen = fitted.front_[3]
     text = drawn(front_table(fitted.front_, chosen, most=most))
     lines = lines_of(text)
-    assert 1 <= len(lines) <= most
+    assert len(lines) == most
     assert sum("▶" in line for line in lines) == 1
     n_different = len({(p.coverage, p.accuracy, p.cost) for p in fitted.front_})
-    assert f"{n_different - len(lines)} more are not shown." in text
+    assert f"{most} of {n_different} are shown, evenly from cheap to dear." in text
     text = drawn(front_table(fitted.front_, chosen, most=most, see_all="--all"))
-    assert f"{n_different - len(lines)} more are not shown (--all shows all)." in text
+    assert f"{most} of {n_different} are shown, evenly from cheap to dear; --all shows all." in (
+        " ".join(text.split())
+    )
+    spare = n_different - most
+    assert "are shown" not in drawn(front_table(fitted.front_, chosen, most=most, spare=spare))
+
+
+def test_what_limits_would_choose_is_marked_and_marks_are_explained(fitted):
+    front = fitted.front_
+    chosen, best = front[0], front[3]
+    text = drawn(front_table(front, chosen, most=4, best=best))
+    marked = {
+        line.split()[0]: line.split()[1] for line in lines_of(text) if "▶" in line or "✓" in line
+    }
+    assert marked == {"▶": "0", "✓": "3"}
+    text = " ".join(text.split())
+    assert "▶ deployed; # rank, 0 is the best balanced; ties share a line." in text
+    assert "✓ is what emsco choose takes within these limits." in text
+    both = next(
+        line for line in lines_of(drawn(front_table(front, chosen, best=chosen))) if "✓" in line
+    )
+    assert both.split()[:2] == ["▶✓", "0"]
+    paper = drawn(front_table(replace(front, by_fitness=True), chosen))
+    assert "0 is the fittest" in paper
+    assert "✓" not in paper
+
+
+@pytest.mark.parametrize("n_shown", [2, 7, 20])
+def test_as_many_lines_as_asked_for_are_shown_of_any_number(n_shown):
+    front = make_front()
+    for n_points in range(n_shown + 1, n_shown + 9):
+        points = tuple(replace(front[0], cost=float(i + 1)) for i in range(n_points))
+        many = replace(front, points=points, models=None)
+        for chosen in (points[0], points[n_points // 2]):
+            assert len(lines_of(drawn(front_table(many, chosen, most=n_shown)))) == n_shown
+
+
+def test_costs_of_a_column_have_as_many_decimals(fitted):
+    lines = lines_of(drawn(front_table(fitted.front_, fitted.point_, most=99)))
+    costs = [line.replace("▶", "").split()[3] for line in lines]
+    assert len({len(cost.partition(".")[2]) for cost in costs}) == 1
 
 
 def test_without_the_chosen_one_lines_are_spread_over_all_that_are_within(fitted):
@@ -103,7 +143,9 @@ def test_test_figures_have_columns_of_their_own(fitted):
     assert "test cov." in text
     line = next(line for line in lines_of(text) if "▶" in line)
     test = tested.tests[tested.points.index(fitted.point_)]
-    assert line.split()[6:9] == [f"{test.coverage:.1%}", f"{test.accuracy:.1%}", f"{test.cost:.4g}"]
+    coverage, accuracy, cost = line.split()[6:9]
+    assert (coverage, accuracy) == (f"{test.coverage:.1%}", f"{test.accuracy:.1%}")
+    assert float(cost) == pytest.approx(test.cost, rel=1e-2)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
@@ -160,7 +202,7 @@ def test_a_drawing_has_the_facts_of_the_flow_for_held_out_and_test_rows(tested):
     }.items():
         for stage in flow.stages:
             right = f", {stage.accuracy:.1%} right" if stage.left else ""
-            leave = f"{flow.share(stage.left):.1%} leave: {stage.left} of the {stage.reached} here"
+            leave = f"{flow.share(stage.left):.1%} leave: {stage.left} of {stage.reached}"
             assert f"{rows} {leave}{right}" in text
             assert f"stage {stage.number}, cost so far {stage.cost_so_far:g}" in text
         assert f"{rows} {flow.share(flow.rejected):.1%}: {flow.rejected} rows" in text
@@ -176,6 +218,14 @@ def test_a_drawing_names_every_feature_in_full_however_narrow(tested, width):
         for stage, bought in zip(tested.flow(i).stages, point.design.buys, strict=True):
             priced = ", ".join(f"{name} ({tested.costs.cost_of([name]):g})" for name in bought)
             assert f"buys {priced}: cost {stage.cost:g}" in text
+
+
+def test_lines_of_rows_fit_eighty_columns_and_say_the_same_of_all(tested):
+    wide = drawn(cascade_drawing(tested, 2), width=200)
+    lines = [line for line in wide.splitlines() if " leave: " in line]
+    assert max(map(len, lines)) <= 80
+    assert len(lines) == 2 * tested[2].n_stages
+    assert "sure" not in wide
 
 
 def test_without_tests_a_drawing_has_held_out_rows_alone(fitted):

@@ -29,13 +29,16 @@ from emsco.commands.evaluate import evaluate
 from emsco.commands.explore import explore
 from emsco.commands.plot import plot
 from emsco.commands.reproduce import reproduce
-from emsco.commands.show import show
+from emsco.commands.show import draw_design, show
 from emsco.commands.sweep import sweep
 
 if TYPE_CHECKING:
+    from emsco.front import ParetoPoint
     from emsco.runs import Run
 
 __all__ = ["main"]
+
+_LINES, _FEW_MORE = 20, 4
 
 MaxCost = Annotated[float | None, typer.Option(help="Largest mean cost of a row.")]
 MinAccuracy = Annotated[
@@ -73,16 +76,19 @@ def _options(
 def _show_run(
     run: Run,
     within: list[int] | None = None,
-    most: int = 20,
+    most: int | None = None,
     see_all: str = "emsco front --all",
+    best: ParetoPoint | None = None,
 ) -> None:
     from rich.console import Console
 
     from emsco.terminal import front_table
 
-    console = Console()
+    console, (least, spare) = Console(), (most or _LINES, 0 if most else _FEW_MORE)
     console.print(f"Search ended: {run.about['stop_reason']}.\n", highlight=False)
-    console.print(front_table(run.front, run.point, console.width, most, within, see_all))
+    console.print(
+        front_table(run.front, run.point, console.width, least, within, see_all, best, spare)
+    )
 
 
 def _next_steps(run: Run) -> str:
@@ -205,9 +211,8 @@ def fit(
     estimator: Annotated[
         str | None,
         typer.Option(
-            help="Classifier of each stage, as in 'RandomForestClassifier(n_estimators=50)' or "
-            "'make_pipeline(StandardScaler(), KNeighborsClassifier())'; logistic regression by "
-            "default."
+            help="Classifier of each stage, as in 'DecisionTreeClassifier()', or a "
+            "make_pipeline(...) that ends in one; logistic regression by default."
         ),
     ] = None,
     cache: Annotated[
@@ -310,7 +315,14 @@ def front(
     max_cost: MaxCost = None,
     min_accuracy: MinAccuracy = None,
     min_coverage: MinCoverage = None,
-    most: Annotated[int, typer.Option("--rows", min=1, help="Most lines to show.")] = 20,
+    most: Annotated[
+        int | None,
+        typer.Option(
+            "--rows",
+            min=1,
+            help=f"Most lines to show: {_LINES} by default, or all where there are hardly more.",
+        ),
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="Show every line, however many.")] = False,
     trusted: Trusted = None,
     as_json: AsJSON = False,
@@ -318,19 +330,21 @@ def front(
     """What there is to choose from: the designs of a run that no other design beats.
 
     Figures are of the rows held out to score designs, and beside them of the test rows where the
-    run has some. Limits apply to the former. `emsco show RUN N` draws one of them.
+    run has some. Limits apply to the former; what `emsco choose` would take within them is marked.
+    `emsco show RUN N` draws one of them.
     """
     from emsco.runs import Run
 
     found = Run.open(run, trusted or ())
     limits = {"max_cost": max_cost, "min_accuracy": min_accuracy, "min_coverage": min_coverage}
     within = found.front.within(**limits)
-    if not within:
-        found.front.select(**limits)  # says how near the front comes to each limit
+    best = found.front.select(**limits)  # where none is within, says how near the front comes
+    limited = any(limit is not None for limit in limits.values())
     if as_json:
         print_json({"run": str(run), "chosen": found.chosen, "front": found.figures(within)})
     else:
-        _show_run(found, within, len(within) if every else most, "--all")
+        lines = len(within) if every else most
+        _show_run(found, within, lines, "--all", best if limited else None)
 
 
 @app.command()
@@ -363,7 +377,8 @@ def choose(
     if as_json:
         print_json({"run": str(run), "chosen": chosen.chosen, **chosen.figures([chosen.chosen])[0]})
     else:
-        typer.echo(f"{run} now deploys design {chosen.chosen}: {chosen.cascade}")
+        typer.echo(f"{run} now deploys design {chosen.chosen}.\n")
+        draw_design(chosen.front, chosen.chosen)
 
 
 def _cascade_file(run: Path) -> Path:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 from emsco.costs import FeatureCosts
 from emsco.design import Design
 from emsco.notebook import fragment, table
-from emsco.words import counted, in_short, listed
+from emsco.words import aligned, counted, in_short, listed
 
 __all__ = ["Flow", "FlowStage"]
 
@@ -174,22 +174,23 @@ class Flow:
 
     def _repr_html_(self) -> str:
         """A line per stage, and one for the rejected, for notebooks."""
+        costs = aligned([stage.cost for stage in self.stages], digits=6)
+        so_far = aligned([stage.cost_so_far for stage in self.stages], digits=6)
         lines = [
             (
                 f"stage {stage.number}",
                 listed(stage.features, _MOST_NAMES),
-                f"{stage.cost:g}",
-                f"{stage.cost_so_far:g}",
+                cost,
+                paid,
                 f"{stage.reached:,.10g}",
                 f"{stage.left:,.10g}",
                 f"{self.share(stage.left):.1%}",
                 f"{stage.accuracy:.1%}" if stage.left else "",
             )
-            for stage in self.stages
+            for stage, cost, paid in zip(self.stages, costs, so_far, strict=True)
         ]
-        paid, rejected = f"{self.stages[-1].cost_so_far:g}", f"{self.rejected:,.10g}"
-        share = f"{self.share(self.rejected):.1%}"
-        lines.append(("rejected", "", "", paid, rejected, rejected, share, ""))
+        rejected, share = f"{self.rejected:,.10g}", f"{self.share(self.rejected):.1%}"
+        lines.append(("rejected", "", "", so_far[-1], rejected, rejected, share, ""))
         headings = ("", "buys", "cost", "cost so far", "reach it", "leave", "of all", "right")
         title = f"Flow of {counted(self.n_rows, 'row')}: {in_short(self)}"
         return fragment(title, table(headings, lines, ("", "buys")))

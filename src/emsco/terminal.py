@@ -18,7 +18,7 @@ from emsco.flow import Flow
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.runs import DecisionCounts
 from emsco.thresholds import in_words
-from emsco.words import counted, in_short, listed, objective_words
+from emsco.words import aligned, counted, in_short, listed, objective_lines
 
 __all__ = [
     "cascade_drawing",
@@ -43,22 +43,21 @@ def front_table(
     most: int = 12,
     within: list[int] | None = None,
     see_all: str = "",
+    best: ParetoPoint | None = None,
+    spare: int = 0,
 ) -> Table:
     """Different trade-offs of a front from cheap to dear, at most `most`, the chosen one marked.
 
     One line each; of what a design buys first, as many names as fit into `width`. `within` are
-    positions to show alone; figures on test rows, where there are some, have columns of their own.
-    Where lines are left out, the caption says how many, and by `see_all` how to have them.
+    positions to show alone, and `best` the one that limits would choose; figures on test rows,
+    where there are some, have columns of their own. Where lines are left out, the caption says
+    how many, and by `see_all` how to have them; up to `spare` more are shown instead.
     """
-    shown, n_different = _shown(front, chosen, most, within)
-    n_more, more = n_different - len(shown), ""
-    if n_more:
-        are = "1 more is" if n_more == 1 else f"{n_more} more are"
-        more = f"; {are} not shown" + (f" ({see_all} shows all)" if see_all else "")
+    shown, n_different = _shown(front, (chosen, best), most, within, spare)
     tested = f", tests on {front.tests[0].n_rows:.10g}" if front.tests else ""
     table = _table(
-        title=f"Front: held-out figures on {chosen.n_rows:.10g} rows{tested}",
-        caption=f"By cost; # is the place in the front, designs that tie share a line{more}.",
+        title=f"Front: held-out figures on {counted(chosen.n_rows, 'row')}{tested}",
+        caption=_reading(front, len(shown), n_different, see_all, best is not None),
     )
     tests = ("test cov.", "test acc.", "test cost") if front.tests else ()
     for heading in ("", "#", "coverage", "accuracy", "cost", "ties", *tests):
@@ -67,19 +66,28 @@ def front_table(
     room = width - _NUMBERS - sum(len(heading) + 2 for heading in tests)
     if room >= _LEAST_ROOM:
         table.add_column("buys first", no_wrap=True)
-    for i in shown:
+    figures = objective_lines([front[i] for i in shown])
+    found = objective_lines([front.tests[i] for i in shown]) if front.tests else [()] * len(shown)
+    for i, own, test in zip(shown, figures, found, strict=True):
         point = front[i]
         first = _fitting(point.design.features(0), room)
-        table.add_row(
-            "▶" if point is chosen else "",
-            str(i),
-            *objective_words(point),
-            str(point.n_tied),
-            *(objective_words(front.tests[i]) if front.tests else ()),
-            *([Text(first)] if room >= _LEAST_ROOM else []),
-            style="bold" if point is chosen else "",
-        )
+        marks = ("▶" if point is chosen else "") + ("✓" if point is best else "")
+        cells = (marks, str(i), *own, str(point.n_tied), *test)
+        buys = [Text(first)] if room >= _LEAST_ROOM else []
+        table.add_row(*cells, *buys, style="bold" if point is chosen else "")
     return table
+
+
+def _reading(front: ParetoFront, n_shown: int, n_all: int, see_all: str, limited: bool) -> str:
+    """How to read the table of a front, in short lines."""
+    first = "the fittest" if front.by_fitness else "the best balanced"
+    lines = [f"By cost. ▶ deployed; # rank, 0 is {first}; ties share a line."]
+    if limited:
+        lines.append("✓ is what emsco choose takes within these limits.")
+    if n_shown < n_all:
+        how = f"; {see_all} shows all" if see_all else ""
+        lines.append(f"{n_shown} of {n_all:,} are shown, evenly from cheap to dear{how}.")
+    return "\n".join(lines)
 
 
 def _table(title: str, caption: str, **look: Any) -> Table:
@@ -107,13 +115,12 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
     for heading in ("left at", "rows", "share", "cost each"):
         table.add_column(heading, justify="left" if heading == "left at" else "right")
     table.add_column("which buys")
-    for j, (n_left, cost) in enumerate(zip(counts.exits, cascade.stage_costs, strict=True)):
+    costs = aligned(cascade.stage_costs.tolist(), digits=6)
+    for j, (n_left, cost) in enumerate(zip(counts.exits, costs, strict=True)):
         buys = ", ".join(cascade.design.features(j))
-        share = f"{n_left / n_rows:.1%}"
-        table.add_row(f"stage {j + 1}", f"{n_left:,}", share, f"{cost:g}", Text(buys))
+        table.add_row(f"stage {j + 1}", f"{n_left:,}", f"{n_left / n_rows:.1%}", cost, Text(buys))
     rejected = counts.n_rows - counts.n_accepted
-    share, cost = f"{rejected / n_rows:.1%}", cascade.stage_costs[-1]
-    table.add_row("rejected", f"{rejected:,}", share, f"{cost:g}", "")
+    table.add_row("rejected", f"{rejected:,}", f"{rejected / n_rows:.1%}", costs[-1], "")
     return table
 
 
@@ -130,8 +137,8 @@ def cascade_drawing(
 ) -> RenderableType:
     """The stages of a design from top to bottom: what each buys and costs, and who leaves there.
 
-    Held-out, test and new rows have lines of their own, all but the first with their mean
-    confidence. Tests are `test`, by default the front's.
+    Held-out, test and new rows have lines of their own, all with the same facts; they fit 80
+    columns. Tests are `test`, by default the front's.
     """
     flow, point = front.flow(number), front[number]
     test = front.tests[number] if test is None and front.tests else test
@@ -146,8 +153,7 @@ def cascade_drawing(
         buys = ", ".join(front.costs.in_words(stage.features))
         branch.add(Text(f"buys {buys}: cost {stage.cost:g}"))
         for rows, one in flows.items():
-            sure = _sureness(found[rows], j) if rows in found else ""
-            branch.add(Text(f"{rows:<8} {_leaving(one, j)}{sure}"))
+            branch.add(Text(f"{rows:<8} {_leaving(one, j)}"))
     branch = drawing.add(Text(f"rejected, cost {flow.stages[-1].cost_so_far:g}", "bold"))
     for rows, one in flows.items():
         share = one.share(one.rejected)
@@ -164,14 +170,9 @@ def _leaving(flow: Flow, j: int) -> str:
     """Who leaves at a stage, as a bar and in words."""
     stage = flow.stages[j]
     share = flow.share(stage.left)
-    of = f"{stage.left:,.10g} of the {stage.reached:,.10g} here"
+    of = f"{stage.left:,.10g} of {stage.reached:,.10g}"
     right = f", {stage.accuracy:.1%} right" if stage.left else ""
     return f"{_bar(share)} {share:6.1%} leave: {of}{right}"
-
-
-def _sureness(test: Evaluation, j: int) -> str:
-    leave = test.exits[j]
-    return f", {leave.confidence:.1%} sure" if leave.n_rows else ""
 
 
 def _bar(share: float) -> str:
@@ -188,34 +189,32 @@ def _fitting(names: tuple[str, ...], room: int) -> str:
 
 def comparison_table(cascade: Evaluation, everything: Evaluation) -> Table:
     """The cascade beside buying every feature for every row."""
-    table = Table(title=f"On {cascade.n_rows:.10g} test rows", title_justify="left")
+    table = Table(title=f"On {counted(cascade.n_rows, 'test row')}", title_justify="left")
     for heading in ("", "coverage", "accuracy", "mean cost"):
         table.add_column(heading, justify="left" if not heading else "right")
-    for name, result in (("this cascade", cascade), ("buying everything", everything)):
-        table.add_row(name, *objective_words(result))
+    names = ("this cascade", "buying everything")
+    for name, figures in zip(names, objective_lines((cascade, everything)), strict=True):
+        table.add_row(name, *figures)
     return table
 
 
 def methods_table(result: OwnComparison) -> Table:
     """What each method deploys, on the test rows."""
-    title = f"On {result.n_rows[2]} test rows; buying everything costs {result.total_cost:g}"
+    title = (
+        f"On {counted(result.n_rows[2], 'test row')}; buying everything costs {result.total_cost:g}"
+    )
     table = Table(title=title, title_justify="left")
     for heading in ("", "accuracy", "coverage", "mean cost", "seconds"):
         table.add_column(heading, justify="left" if not heading else "right")
-    for name, outcome in result.deployed.items():
-        coverage, accuracy, cost = objective_words(outcome.test)
-        table.add_row(
-            label_of(name),
-            accuracy,
-            coverage,
-            cost,
-            f"{result.results[name].seconds:.1f}",
-        )
+    figures = objective_lines([outcome.test for outcome in result.deployed.values()])
+    for name, (coverage, accuracy, cost) in zip(result.deployed, figures, strict=True):
+        seconds = f"{result.results[name].seconds:.1f}"
+        table.add_row(label_of(name), accuracy, coverage, cost, seconds)
     return table
 
 
 def sweep_table(sweep: ThresholdSweep, rule: str, width: int = 80) -> Table:
-    """What a rule deploys at each threshold, on validation and on test rows.
+    """What a rule deploys at each threshold, on held-out and on test rows.
 
     Where that is too wide, deviations stand below their means.
     """
@@ -223,41 +222,47 @@ def sweep_table(sweep: ThresholdSweep, rule: str, width: int = 80) -> Table:
     differ = len({line.n_runs for line in lines}) > 1
     table = _table(
         title=f"The {rule} design at each threshold: {sweep.search}, {sweep.counted_runs('each')}",
-        caption=f"val: {n_val:,} rows that chose it; test: {n_test:,} others. Accuracy and "
-        f"coverage in %, ± deviation over runs. Buying everything costs {sweep.costs.total:g}.",
+        caption=f"Held out: {counted(n_val, 'row')} that chose it; test: {n_test:,} others. "
+        "Accuracy and coverage in %, ± deviation over runs. Buying everything costs "
+        f"{sweep.costs.total:g}.",
     )
-    parts = [f"{part} {name}" for part in ("val", "test") for name in ("acc.", "cov.", "cost")]
+    parts = [f"{part} {name}" for part in ("held-out", "test") for name in ("acc.", "cov.", "cost")]
     shown = [("threshold", *(["runs"] if differ else []), *parts)]
-    for line in lines:
-        cells = (*line.validation.cells(), *line.test.cells())
+    for line, cells in zip(lines, sweep.cells(rule), strict=True):
         runs = [str(line.n_runs)] if differ else []
         shown.append((f"{line.min_confidence:g}", *runs, *cells))
     room = sum(
-        2 + max(len(text.replace(" ± ", "±")) for text in column)
+        2 + max(len(word) for text in column for word in text.replace(" ± ", "±").split())
         for column in zip(*shown, strict=True)
     )
     below = "\n" if room > width else ""
     for heading in shown[0]:
-        table.add_column(heading.replace(" ", below or " "), justify="right", no_wrap=True)
+        table.add_column(heading.replace(" ", "\n"), justify="right", no_wrap=True)
     for row in shown[1:]:
         table.add_row(*(text.replace(" ± ", f"{below}±") for text in row))
     return table
 
 
 def _shown(
-    front: ParetoFront, chosen: ParetoPoint, most: int, within: list[int] | None
+    front: ParetoFront,
+    marked: tuple[ParetoPoint | None, ...],
+    most: int,
+    within: list[int] | None,
+    spare: int,
 ) -> tuple[list[int], int]:
-    """Points of different trade-offs, spread evenly over cost, with the chosen; and how many."""
+    """Points of different trade-offs, spread evenly over costs, with the marked; and how many."""
     first: dict[tuple[float, float, float], int] = {}
     for i in range(len(front)) if within is None else within:
         point = front[i]
         objectives = (point.cost, point.coverage, point.accuracy)
-        if point is chosen or objectives not in first:
+        if objectives not in first or any(point is one for one in marked):
             first[objectives] = i
     by_cost = [first[objectives] for objectives in sorted(first)]
-    if len(by_cost) <= most:
+    if len(by_cost) <= most + spare:
         return by_cost, len(by_cost)
-    picked = {i for i in by_cost if front[i] is chosen}
-    spread = np.linspace(0, len(by_cost) - 1, most - len(picked))
-    picked |= {by_cost[round(p)] for p in spread}
+    kept = [i for one in marked for i in by_cost if front[i] is one][:most]
+    others = [i for i in by_cost if i not in kept]
+    # Halves go up: rounded to even, two neighbours could be one.
+    places = np.linspace(0, len(others) - 1, most - len(kept)) + 0.5
+    picked = {*kept, *(others[int(place)] for place in places)}
     return [i for i in by_cost if i in picked], len(by_cost)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Protocol
 
 __all__ = [
+    "aligned",
     "brief",
     "counted",
+    "decimals_of",
     "first_line",
     "in_short",
     "listed",
-    "objective_words",
+    "objective_lines",
     "shorten",
     "some",
     "what_was_meant",
@@ -101,12 +104,38 @@ class _Scored(Protocol):
     def cost(self) -> float: ...
 
 
-def objective_words(found: _Scored) -> tuple[str, str, str]:
-    """Coverage, accuracy and mean cost, as tables and sentences show them."""
-    return f"{found.coverage:.1%}", f"{found.accuracy:.1%}", f"{found.cost:.4g}"
+def decimals_of(costs: Sequence[float], digits: int = 4) -> int:
+    """Decimals that give the largest cost some digits and the smallest two, if they need them."""
+    sizes = [math.floor(math.log10(cost)) for cost in costs if cost > 0]
+    most = max(0, digits - 1 - max(sizes), 1 - min(sizes)) if sizes else 0
+    for decimals in range(most):
+        if all(round(cost, decimals) == round(cost, most) for cost in costs):
+            return decimals
+    return most
+
+
+def aligned(costs: Sequence[float], digits: int = 4) -> list[str]:
+    """Costs of a column, all with as many decimals; `digits` is 6 where they are exact.
+
+    Examples
+    --------
+    >>> aligned([31.02, 30.7, 9]), aligned([1.0, 20.0]), aligned([0.0312, 480])
+    (['31.02', '30.70', '9.00'], ['1', '20'], ['0.031', '480.000'])
+    """
+    decimals = decimals_of(costs, digits)
+    return [f"{cost:.{decimals}f}" for cost in costs]
+
+
+def objective_lines(found: Sequence[_Scored]) -> list[tuple[str, str, str]]:
+    """Coverage, accuracy and mean cost for lines of a table."""
+    costs = aligned([one.cost for one in found])
+    return [
+        (f"{one.coverage:.1%}", f"{one.accuracy:.1%}", cost)
+        for one, cost in zip(found, costs, strict=True)
+    ]
 
 
 def in_short(found: _Scored) -> str:
-    """The same on one line."""
-    coverage, accuracy, cost = objective_words(found)
-    return f"coverage {coverage}, accuracy {accuracy}, cost {cost}"
+    """The three objectives on one line."""
+    shares = f"coverage {found.coverage:.1%}, accuracy {found.accuracy:.1%}"
+    return f"{shares}, cost {found.cost:.4g}"

@@ -14,7 +14,7 @@ from emsco.files import Fields
 from emsco.flow import Flow
 from emsco.frames import Columns, like, to_pandas, to_polars, to_pyarrow
 from emsco.notebook import fragment, note, table
-from emsco.words import counted, in_short, listed
+from emsco.words import aligned, counted, in_short, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +107,7 @@ class Decisions:
         if not len(self):
             return "Decisions(0 rows)"
         return (
-            f"Decisions({len(self)} rows: {self.accepted.sum()} accepted, "
+            f"Decisions({counted(len(self), 'row')}: {self.accepted.sum()} accepted, "
             f"{(~self.accepted).sum()} rejected; mean cost {self.cost.mean():.6g})"
         )
 
@@ -130,7 +130,7 @@ class Decisions:
             title,
             table(("left at", "rows", "share"), counts, ("left at",)),
             f"<div>{table(tuple(shown), rows, ('id', 'label', 'reason'))}"
-            f"{note(f'{more:,} more; to_frame() has all.') if more else ''}</div>",
+            f"{note(f'{more:,} more; to_pandas() has all.') if more else ''}</div>",
         )
 
     def to_pandas(self) -> pd.DataFrame:
@@ -299,13 +299,14 @@ class Evaluation:
         """A line per exit, for notebooks."""
         flow, lines = Flow.of_evaluation(self), []
         reached = [*(stage.reached for stage in flow.stages), flow.rejected]
-        for leave, here in zip(self.exits, reached, strict=True):
+        costs = aligned([leave.cost for leave in self.exits], digits=6)
+        for leave, here, cost in zip(self.exits, reached, costs, strict=True):
             judged = leave.stage is not None and leave.n_rows > 0
             lines.append(
                 (
                     "rejected" if leave.stage is None else f"stage {leave.stage}",
                     listed(leave.features, _MOST_NAMES),
-                    f"{leave.cost:.6g}",
+                    cost,
                     f"{here:,.10g}",
                     f"{leave.n_rows:,.10g}",
                     f"{flow.share(leave.n_rows):.1%}",
@@ -320,14 +321,16 @@ class Evaluation:
     def __repr__(self) -> str:
         """The objectives, then a line per exit."""
         lines = [
-            f"Evaluation on {self.n_rows:.10g} rows: coverage {self.coverage:.3f}, "
+            f"Evaluation on {counted(self.n_rows, 'row')}: coverage {self.coverage:.3f}, "
             f"accuracy {self.accuracy:.3f}, cost {self.cost:.6g}"
         ]
-        for leave in self.exits:
+        costs = aligned([leave.cost for leave in self.exits], digits=6)
+        for leave, cost in zip(self.exits, costs, strict=True):
             place = "rejected" if leave.stage is None else f"stage {leave.stage}"
             judged = leave.stage is not None and leave.n_rows > 0
             right = f", accuracy {leave.accuracy:.3f}" if judged else ""
-            lines.append(f"  {place:<9} {leave.n_rows:>7.10g} rows at cost {leave.cost:g}{right}")
+            rows = "row " if leave.n_rows == 1 else "rows"
+            lines.append(f"  {place:<9} {leave.n_rows:>7.10g} {rows} at cost {cost}{right}")
         return "\n".join(lines)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from emsco.commands import AsJSON, RunFolder, Trusted, print_json
 
-__all__ = ["show"]
+if TYPE_CHECKING:
+    from emsco.front import ParetoFront
+
+__all__ = ["draw_design", "show"]
 
 
 def show(
@@ -38,8 +41,13 @@ def show(
     if as_json:
         print_json({"run": str(run), **found.figures([chosen])[0]})
         return
+    draw_design(found.front, chosen)
+
+
+def draw_design(front: ParetoFront, number: int) -> None:
+    """The tree of a design and its figures, on standard output."""
     from rich.console import Console
 
     from emsco.terminal import cascade_drawing
 
-    Console().print(cascade_drawing(found.front, chosen))
+    Console().print(cascade_drawing(front, number))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from emsco.errors import ParameterError
@@ -15,7 +15,15 @@ from emsco.experiments.own_data import OwnComparison, label_of
 from emsco.experiments.records import Objectives
 from emsco.experiments.standings import Standing
 from emsco.experiments.tuning import PARAMETERS, Tuning
-from emsco.plotting.figures import COLOURS, MARKERS, STYLES, add_scale, new_figure, soften
+from emsco.plotting.figures import (
+    MARKERS,
+    STYLES,
+    add_scale,
+    coverage_ends,
+    line_look,
+    new_figure,
+    soften,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,14 +31,12 @@ if TYPE_CHECKING:
 __all__ = ["draw_comparison", "draw_global_optima", "draw_methods", "draw_tuning"]
 
 _STYLES = {"evolution": STYLES[0], "paper": STYLES[1]}
-_ENDS = (0.5, 1.0)
 _FILLS = "gray"  # from black to white: colours are taken, and it is the same on any printer
-_CURVES = (*STYLES, {"color": "#6b1f1f", "linestyle": (0, (3, 1, 1, 1))})  # as many as methods
 _THIN: dict[str, Any] = {"linewidth": 1.1, "zorder": 2}
 _OURS: dict[str, Any] = {"marker": "o", "color": "#0b3c6f", "markersize": 4}
 _RIVALS: dict[str, Any] = {"marker": "s", "color": "#d55e00", "markersize": 4}
 _PRINTED: dict[str, Any] = {"marker": "D", "color": "0.4", "markersize": 5, "fillstyle": "none"}
-_COVERAGE: dict[str, Any] = {"cmap": COLOURS, "vmin": _ENDS[0], "vmax": _ENDS[1]}
+_FAR = 8  # times the median cost: from there on, one method would squeeze all others
 
 
 def draw_global_optima(result: GlobalOptima) -> Figure:
@@ -120,28 +126,38 @@ def draw_methods(result: OwnComparison) -> Figure:
 
     Colour, dashes and shape are the method's; fill is coverage, lighter where it is higher; the
     large marker is what the method deploys. Accuracies are those of points that buy something:
-    one that buys nothing may lie far off, and is then named below.
+    one that buys nothing may lie far off, and is then named below. Where some cost many times as
+    much as others, costs are logarithmic above the median, and the axis says so.
     """
     figure = new_figure(6.4, 5.0)
     figure.set_layout_engine("constrained")
     panel = figure.subplots()
     ran = {name: found for name, found in result.results.items() if found.outcomes}
-    for name, marker, style in zip(ran, MARKERS, cycle(_CURVES), strict=False):
-        _draw_method(panel, name, ran[name], marker, style)
+    chosen = [found.outcomes[0].test for found in ran.values()]
+    points = [attempt.test for found in ran.values() for attempt in found.curve] + chosen
+    ends = coverage_ends([one.coverage for one in points])
+    fill: dict[str, Any] = {"cmap": _FILLS, "vmin": ends[0], "vmax": ends[1]}
+    for name, marker, style in zip(ran, MARKERS, STYLES, strict=False):
+        _draw_method(panel, name, ran[name], marker, style, fill)
     note = "Large marks: what each method deploys; small ones: its other settings; fill: coverage."
-    points = [attempt.test for found in ran.values() for attempt in found.curve]
-    points += [found.outcomes[0].test for found in ran.values()]
     if outside := _show_what_costs(panel, points):
         note += f"\nNot shown: {outside}, without buying anything."
-    panel.set_xlabel(f"mean cost of a test row\n{note}", fontsize=8)
+    scale = _bend(panel, [one.cost for one in points], [one.cost for one in chosen])
+    panel.set_xlabel(f"mean cost of a test row{scale}\n{note}", fontsize=8)
     panel.set_ylabel("accuracy of the labels given", fontsize=8)
     soften(panel, 8)
-    _finish(figure, [panel], columns=4, colours=_FILLS)
+    add_scale(figure, [panel], "coverage", ends, _FILLS, shrink=0.9)
+    _name_marks(figure, [panel], columns=4)
     return figure
 
 
 def _draw_method(
-    panel: Any, name: str, found: MethodResult, marker: str, style: dict[str, Any]
+    panel: Any,
+    name: str,
+    found: MethodResult,
+    marker: str,
+    style: dict[str, Any],
+    fill: dict[str, Any],
 ) -> None:
     """A curve, its settings, and the one that is deployed."""
     tests, chosen = [attempt.test for attempt in found.curve], found.outcomes[0].test
@@ -156,10 +172,24 @@ def _draw_method(
             edgecolors=style["color"],
             linewidths=1.3,
             zorder=height,
-            **_COVERAGE | {"cmap": _FILLS},
+            **fill,
         )
     look: dict[str, Any] = {"marker": marker, "markersize": 5, "markerfacecolor": "white"}
     panel.plot([], [], label=label_of(name), **look, **style, **_THIN)
+
+
+def _bend(panel: Any, costs: Sequence[float], chosen: Sequence[float]) -> str:
+    """A logarithmic axis above the median cost where some are far off; what it says of that."""
+    middle, largest = statistics.median(chosen) if chosen else 0.0, max(costs, default=0.0)
+    if not 0 < _FAR * middle < largest:
+        return ""
+    steps = [m * 10.0**e for e in range(-9, 10) for m in (1, 2, 5)]
+    panel.set_xscale("symlog", linthresh=middle)
+    panel.set_xlim(min(0.0, *costs), 1.15 * largest)
+    shown = [0.0, *(step for step in steps if middle / 2 <= step <= 1.15 * largest)]
+    panel.set_xticks(shown, [f"{step:g}" for step in shown])
+    panel.set_xticks([], minor=True)
+    return f" (logarithmic above {middle:.3g})"
 
 
 def _show_what_costs(panel: Any, points: Sequence[Objectives]) -> str:
@@ -178,10 +208,11 @@ def draw_tuning(result: Tuning) -> Figure:
     """Mean balanced score at each value of each parameter, a line for each set."""
     figure = new_figure(2.3 * len(PARAMETERS) + 0.6, 2.6)
     panels = figure.subplots(1, len(PARAMETERS), sharey=True)
-    for one in result.sets:
+    for i, one in enumerate(result.sets):
+        look = line_look(i) | {"markevery": None, "label": one.name}
         for panel, values in zip(panels, one.effects().values(), strict=True):
             words = ["1/n" if value is None else f"{value:g}" for value, _ in values]
-            panel.plot(words, [score for _, score in values], "o-", markersize=3, label=one.name)
+            panel.plot(words, [score for _, score in values], **look)
     for panel, symbol in zip(panels, PARAMETERS.values(), strict=True):
         panel.set_xlabel(symbol, fontsize=9)
         panel.tick_params(labelsize=7)
@@ -192,13 +223,8 @@ def draw_tuning(result: Tuning) -> Figure:
     return figure
 
 
-def _finish(figure: Figure, panels: Sequence[Any], columns: int, colours: str = COLOURS) -> None:
-    """A scale for coverage at the right, and names of markers below."""
-    add_scale(figure, panels, "coverage", _ENDS, colours, extend="min", shrink=0.9)
-    _name_marks(figure, panels, columns)
-
-
 def _name_marks(figure: Figure, panels: Sequence[Any], columns: int) -> None:
+    """Names of markers, below."""
     handles, labels = panels[0].get_legend_handles_labels()
     place = "outside lower center"
     figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize=7)

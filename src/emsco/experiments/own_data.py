@@ -170,11 +170,13 @@ class OwnComparison:
             winners = [b for a, b in self.beaten if a == loser]
             accuracy = own[loser].test.accuracy
             near = [b for b in winners if own[b].test.accuracy - accuracy < self._margin]
-            are = "is" if len(near) == 1 else "are"
-            caveat = f"; that {_and(near)} {are} no less accurate may be chance" if near else ""
+            they = "it costs no more, labels no fewer rows and is"
+            if len(winners) > 1:
+                they = "they cost no more, label no fewer rows and are"
+            caveat = f" In accuracy, {_and([*near, loser])} differ by no more than chance might."
             lines.append(
-                f"{label_of(loser)} is beaten by {_and(winners)}, as good or better in "
-                f"everything{caveat}."
+                f"{label_of(loser)} is beaten by {_and(winners)}: {they} no less accurate."
+                f"{caveat if near else ''}"
             )
         return lines
 

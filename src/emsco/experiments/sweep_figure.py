@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from emsco.errors import ParameterError
 from emsco.experiments.sweep_records import PARTS, Spread, SweepLine, ThresholdSweep
-from emsco.plotting.figures import COLOURS, add_scale, new_figure
+from emsco.plotting.figures import COLOURS, add_scale, coverage_ends, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["draw_sweep"]
 
-_STEPS = 20  # of coverage, at which its scale may begin and end
+_ROWS = {"validation": "held-out", "test": "test"}
 _NOTE = (
     "Marks with a threshold beside them: means over runs, bars of one standard deviation; "
     "small dots: runs."
@@ -24,7 +23,7 @@ _NOTE = (
 def draw_sweep(sweep: ThresholdSweep) -> Figure:
     """Accuracy against mean cost of what is deployed at each threshold, coverage as colour.
 
-    A line of panels for each rule, validation and test rows side by side. Large markers are means
+    A line of panels for each rule, held-out and test rows side by side. Large markers are means
     over runs, with their threshold beside them and bars of one standard deviation; small ones
     are the runs. Where no row gets a label there is no accuracy to draw. The scale of coverage
     goes from the lowest to the highest that is drawn.
@@ -46,7 +45,7 @@ def draw_sweep(sweep: ThresholdSweep) -> Figure:
             for one in shown:
                 _draw_mean(panel, one, getattr(one, part), look)
             panel.margins(0.14, 0.1)
-            panel.set_title(f"{rule} design, {part} rows", fontsize=9)
+            panel.set_title(f"{rule} design, {_ROWS[part]} rows", fontsize=9)
             panel.tick_params(labelsize=7)
         line[0].set_ylabel("accuracy of the labels given", fontsize=8)
     for panel in panels[-1]:
@@ -61,10 +60,7 @@ def _ends(sweep: ThresholdSweep) -> tuple[float, float]:
     tests = [
         getattr(run.by(rule), part) for run in sweep.runs for rule in sweep.prefer for part in PARTS
     ]
-    drawn = [one.coverage for one in tests if one.coverage] or [1.0]
-    high = min(1.0, math.ceil(_STEPS * max(drawn)) / _STEPS)
-    low = math.floor(_STEPS * min(drawn)) / _STEPS
-    return min(low, high - 1 / _STEPS), high
+    return coverage_ends([one.coverage for one in tests if one.coverage])
 
 
 def _draw_runs(

@@ -16,7 +16,7 @@ from emsco.files import Fields
 from emsco.frames import Columns, to_pandas
 from emsco.parameters import check_choice
 from emsco.search.paper import PaperSettings
-from emsco.words import counted
+from emsco.words import counted, decimals_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,14 +94,16 @@ class Spread:
         deviation[deviation <= _ROUNDING * np.abs(table.mean(axis=0))] = 0.0
         return cls(mean, Objectives(*deviation.tolist()))
 
-    def cells(self) -> list[str]:
-        """Accuracy and coverage in per cent and cost, each with its deviation, as text."""
-        shown = []
+    def cells(self, decimals: int | None = None) -> list[str]:
+        """Accuracy and coverage in per cent and cost, each with its deviation, as text.
+
+        `decimals` are those of the cost, the same in all lines of a table.
+        """
+        shown, digits = [], decimals_of([self.mean.cost]) if decimals is None else decimals
         for name in OBJECTIVES:
-            scale, form = (1.0, ".4g") if name == "cost" else (100.0, ".1f")
+            scale, form = (1.0, f".{digits}f") if name == "cost" else (100.0, ".1f")
             text = f"{scale * getattr(self.mean, name):{form}}"
             if self.deviation is not None:
-                form = ".2g" if name == "cost" else form
                 text += f" ± {scale * getattr(self.deviation, name):{form}}"
             shown.append(text)
         return shown
@@ -259,8 +261,19 @@ class ThresholdSweep:
             ]
         return columns
 
+    def cells(self, rule: str) -> list[list[str]]:
+        """Held-out and test figures of each line, as text; costs of a column are aligned."""
+        lines = self.lines(rule)
+        digits = {
+            part: decimals_of([getattr(line, part).mean.cost for line in lines]) for part in PARTS
+        }
+        return [
+            [cell for part in PARTS for cell in getattr(line, part).cells(digits[part])]
+            for line in lines
+        ]
+
     def to_markdown(self) -> str:
-        """A table for each rule, validation and test rows apart."""
+        """A table for each rule, held-out and test rows apart."""
         return "\n".join(_markdown(self))
 
 
@@ -271,7 +284,7 @@ def _markdown(sweep: ThresholdSweep) -> Iterator[str]:
     yield (
         f"Search: {sweep.search}, {sweep.counted_runs('at each threshold')}, "
         f"at most {sweep.settings.max_stages} stages. Fitted on {n_train:,} rows, chosen on "
-        f"{n_val:,} validation rows, tested on {n_test:,}. Buying everything costs "
+        f"{n_val:,} held-out rows, tested on {n_test:,}. Buying everything costs "
         f"{sweep.costs.total:g}. ± is the standard deviation over runs."
     )
     for rule in sweep.prefer:
@@ -279,12 +292,12 @@ def _markdown(sweep: ThresholdSweep) -> Iterator[str]:
         yield f"## Deployed: the {rule} design"
         yield ""
         yield (
-            "| min. confidence | runs | stages | validation: accuracy % | coverage % | cost "
+            "| min. confidence | runs | stages | held out: accuracy % | coverage % | cost "
             "| test: accuracy % | coverage % | cost |"
         )
         yield "|---|---|---|---|---|---|---|---|---|"
-        for line in sweep.lines(rule):
-            figures = " | ".join([*line.validation.cells(), *line.test.cells()])
+        for line, cells in zip(sweep.lines(rule), sweep.cells(rule), strict=True):
+            figures = " | ".join(cells)
             yield f"| {line.min_confidence:g} | {line.n_runs} | {line.n_stages:.1f} | {figures} |"
     if not sweep.complete:
         yield ""

@@ -3,6 +3,8 @@
 const SVG = "http://www.w3.org/2000/svg";
 const THICK = 84; // pixels that all rows together are wide
 const ROOM = 168; // pixels that a stage needs to stand beside the next
+const FEWEST = 4; // stages in a row of several; where fewer have room, they stand below each other
+const TIP = 10; // pixels of the arrow that says that rows go on in the next row of stages
 const SHOWN = 9; // features of a stage that are listed before the reader asks for all
 const KEY = [
   ["onward", "rows that go on"],
@@ -161,9 +163,13 @@ function drawBands(container, flow) {
   if (!grid) return;
   grid.querySelector("svg")?.remove();
   const columns = flow.stages.length + 1;
-  const upright = container.clientWidth < columns * ROOM;
+  const room = Math.floor(container.clientWidth / ROOM);
+  const upright = room < Math.min(columns, FEWEST);
+  const lines = upright ? 1 : Math.ceil(columns / room);
+  const perLine = Math.ceil(columns / lines);
   grid.classList.toggle("upright", upright);
-  grid.style.setProperty("--columns", columns);
+  grid.classList.toggle("wrapped", lines > 1);
+  grid.style.setProperty("--columns", perLine);
   const frame = grid.getBoundingClientRect();
   const svg = shape("svg", {
     class: "bands",
@@ -186,7 +192,7 @@ function drawBands(container, flow) {
   const defs = shape("defs", {});
   defs.append(hatch);
   svg.append(defs);
-  const places = [...grid.querySelectorAll(".stage")].map((stage) => {
+  const places = [...grid.querySelectorAll(".stage")].map((stage, index) => {
     const way = stage.querySelector(".way").getBoundingClientRect();
     const exit = stage.querySelector(".leaves").getBoundingClientRect();
     return upright
@@ -203,6 +209,7 @@ function drawBands(container, flow) {
           side: way.top - frame.top,
           exit: way.bottom - frame.top,
           turn: way.left - frame.left + way.width / 2,
+          tip: lines > 1 && (index + 1) % perLine === 0 ? TIP : 0,
         };
   });
   const thick = upright ? Math.min(THICK, 56) : THICK;
@@ -222,10 +229,13 @@ function bandsOf(flow, places, thick) {
   const wide = (rows) => (rows ? Math.max(1, rows * scale) : 0);
   const bands = [];
   flow.stages.forEach((stage, index) => {
-    const { start, end, side, exit, turn } = places[index];
+    const { start, end, side, exit, turn, tip } = places[index];
     const onward = wide(stage.reached - stage.left);
     const last = index === flow.stages.length - 1;
-    if (onward) bands.push([last ? "rejected" : "onward", along(start, end, side, side + onward)]);
+    if (onward) {
+      const kind = last ? "rejected" : "onward";
+      bands.push([kind, along(start, end - (tip || 0), side, side + onward, tip)]);
+    }
     let from = side + stage.reached * scale;
     const whole = wide(stage.left);
     let at = turn - whole / 2;
@@ -250,10 +260,11 @@ function bandsOf(flow, places, thick) {
   return bands;
 }
 
-/** A straight band; a little too long, so that no gap shows where two meet. */
-const along = (start, end, near, far) => [
+/** A straight band; a little too long, so that no gap shows where two meet, or with a tip. */
+const along = (start, end, near, far, tip = 0) => [
   ["M", start, near],
   ["L", end + 0.6, near],
+  ...(tip ? [["L", end + tip, (near + far) / 2]] : []),
   ["L", end + 0.6, far],
   ["L", start, far],
   ["Z"],

@@ -233,7 +233,9 @@ function drawDesign() {
 function drawSpending(flow, mean) {
   const bars = spendingOf(flow);
   spending.draw(bars, mean);
-  const words = bars.map((bar) => `${rowsOf(bar.rows)} cost ${number(bar.cost)}`);
+  const words = bars
+    .filter((bar) => bar.rows)
+    .map((bar) => `${rowsOf(bar.rows)} ${bar.rows === 1 ? "costs" : "cost"} ${number(bar.cost)}`);
   byId("spending-words").textContent =
     `${listed(words)}. Buying everything costs ${number(DATA.total)} for each.`;
   byId("spending").setAttribute(
@@ -276,8 +278,8 @@ function drawAbout(design) {
   const out = leftOut(design);
   const single = typeof DATA.thresholds === "number";
   const threshold = single
-    ? `${percent(DATA.thresholds)} sure`
-    : DATA.thresholds.map(([label, least]) => `${label}: ${percent(least)}`).join("; ");
+    ? `${number(100 * DATA.thresholds)} % sure`
+    : DATA.thresholds.map(([label, least]) => `${label}: ${number(100 * least)} %`).join("; ");
   const alike = DATA.tied[design] - 1;
   const facts = [
     [

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from emsco.cascade import Evaluation
 from emsco.front.point import ParetoPoint
 from emsco.notebook import Dot, fragment, note, scatter, table
-from emsco.words import counted, in_short, listed, objective_words
+from emsco.words import counted, in_short, listed, objective_lines
 
 __all__ = ["front_html"]
 
@@ -19,15 +19,13 @@ def front_html(
     points: Sequence[ParetoPoint], tests: Sequence[Evaluation] | None, proven: bool
 ) -> str:
     """The first points as a table, tests in columns of their own; all of them as a picture."""
+    first = points[:_FIRST_LINES]
+    tried = objective_lines(tests[:_FIRST_LINES]) if tests else [()] * len(first)
     lines = [
-        (
-            str(i),
-            *objective_words(point),
-            *(objective_words(tests[i]) if tests else ()),
-            listed(point.design.features(0), _MOST_NAMES),
-            str(point.n_stages),
+        (str(i), *own, *test, listed(point.design.features(0), _MOST_NAMES), str(point.n_stages))
+        for i, (point, own, test) in enumerate(
+            zip(first, objective_lines(first), tried, strict=True)
         )
-        for i, point in enumerate(points[:_FIRST_LINES])
     ]
     tested = _TESTED if tests else ()
     headings = ("#", "coverage", "accuracy", "cost", *tested, "buys first", "stages")

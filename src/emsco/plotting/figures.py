@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -28,7 +29,9 @@ __all__ = [
     "check_axes",
     "check_matplotlib",
     "check_width",
+    "coverage_ends",
     "figure_of",
+    "line_look",
     "new_figure",
     "save_figure",
     "soften",
@@ -40,12 +43,13 @@ __all__ = [
 COLUMN = 3.4  # inches: the column of a paper with two of them
 NARROWEST, _WIDEST = 2.6, 40.0
 _DPI, _SAFE = 200.0, 1.05
+_STEPS = 20  # of coverage, at which a scale may begin and end
 _ENDINGS = (".png", ".svg", ".pdf")
 COLOURS = "viridis"  # from dark to light, for the colour-blind, too
 DARK = "0.15"
 LINE = 1.18  # height of a line of text, as a multiple of its size
 MARKERS = "os^DvP<X>*hpd8"
-# Dark to light by the eye's measure, and each with dashes of its own: they differ in grey too.
+# Each with dashes of its own, and the first six from dark to light: they differ in grey too.
 STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#0b3c6f", "linestyle": "-"},
     {"color": "#d55e00", "linestyle": "--"},
@@ -53,7 +57,26 @@ STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#7a7a7a", "linestyle": ":"},
     {"color": "#cc79a7", "linestyle": (0, (5, 1, 1, 1, 1, 1))},
     {"color": "#56b4e9", "linestyle": (0, (8, 2))},
+    {"color": "#6b1f1f", "linestyle": (0, (3, 1, 1, 1))},
+    {"color": "#8a6d00", "linestyle": (0, (1, 3))},
+    {"color": "#5b3a8c", "linestyle": (0, (6, 1, 1, 1, 1, 1, 1, 1))},
+    {"color": "#00707a", "linestyle": (0, (2, 1))},
+    {"color": "#e69f00", "linestyle": (0, (4, 3))},
 )
+
+
+def line_look(number: int) -> dict[str, Any]:
+    """Colour, dashes and marker of one line of many, from 0; all differ in grey.
+
+    Dashes alone would begin again after some; markers stand a part of the panel apart.
+
+    Examples
+    --------
+    >>> len({(str(line_look(i)["linestyle"]), line_look(i)["marker"]) for i in range(100)})
+    100
+    """
+    marks = {"marker": MARKERS[number % len(MARKERS)], "markersize": 3.5, "markevery": 0.12}
+    return STYLES[number % len(STYLES)] | marks
 
 
 def check_matplotlib() -> None:
@@ -139,6 +162,20 @@ def add_scale(
     bar.ax.tick_params(labelsize=7, width=0.6, length=2.5)
     bar.outline.set_linewidth(0.6)
     return scale
+
+
+def coverage_ends(coverages: Sequence[float]) -> tuple[float, float]:
+    """The range of the coverages that are drawn, in round numbers and never empty.
+
+    Examples
+    --------
+    >>> coverage_ends([0.93, 0.99]), coverage_ends([1.0, 1.0])
+    ((0.9, 1.0), (0.95, 1.0))
+    """
+    drawn = coverages or [1.0]
+    high = min(1.0, math.ceil(_STEPS * max(drawn)) / _STEPS)
+    low = math.floor(_STEPS * min(drawn)) / _STEPS
+    return min(low, high - 1 / _STEPS), high
 
 
 def soften(panel: Any, size: float = 7) -> None:

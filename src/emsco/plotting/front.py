@@ -305,4 +305,5 @@ def _colours(coverage: FloatArray, least: float, most: float) -> Any:
 
 
 def _marker(n_stages: int) -> str:
-    return MARKERS[(n_stages - 1) % len(MARKERS)]
+    """A shape for each number of stages; where there are no more shapes, the number itself."""
+    return MARKERS[n_stages - 1] if n_stages <= len(MARKERS) else f"${n_stages}$"

@@ -13,6 +13,7 @@ from emsco.plotting.figures import (
     check_axes,
     check_width,
     figure_of,
+    line_look,
     new_figure,
     soften,
 )
@@ -156,8 +157,8 @@ def draw_risk_coverage(
 def _draw_curves(panel: Any, records: Sequence[RiskCoverage], name: str, at: float | None) -> None:
     """Risk or cost against coverage: of each stage alone, then of the cascade."""
     alone = [record for record in records if record.stage is not None]
-    for i, record in enumerate(alone):
-        look: dict[str, Any] = STYLES[1 + i % (len(STYLES) - 1)] | {"linewidth": 1.0}
+    for i, record in enumerate(alone, start=1):  # the first look is the cascade's
+        look: dict[str, Any] = line_look(i) | {"linewidth": 1.0}
         label = f"stage {record.stage} alone"
         panel.plot(record.coverage, getattr(record, name), label=label, **look)
     for record in records:
