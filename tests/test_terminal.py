@@ -108,7 +108,9 @@ def test_as_many_lines_as_asked_for_are_shown_of_any_number(n_shown):
         points = tuple(replace(front[0], cost=float(i + 1)) for i in range(n_points))
         many = replace(front, points=points, models=None)
         for chosen in (points[0], points[n_points // 2]):
-            assert len(lines_of(drawn(front_table(many, chosen, most=n_shown)))) == n_shown
+            for best in (None, chosen, points[1]):
+                table = front_table(many, chosen, most=n_shown, best=best)
+                assert len(lines_of(drawn(table))) == n_shown
 
 
 def test_costs_of_a_column_have_as_many_decimals(fitted):

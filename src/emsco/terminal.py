@@ -260,7 +260,8 @@ def _shown(
     by_cost = [first[objectives] for objectives in sorted(first)]
     if len(by_cost) <= most + spare:
         return by_cost, len(by_cost)
-    kept = [i for one in marked for i in by_cost if front[i] is one][:most]
+    found = (i for one in marked for i in by_cost if front[i] is one)
+    kept = list(dict.fromkeys(found))[:most]  # one may have both marks
     others = [i for i in by_cost if i not in kept]
     # Halves go up: rounded to even, two neighbours could be one.
     places = np.linspace(0, len(others) - 1, most - len(kept)) + 0.5
