@@ -15,10 +15,14 @@ __all__ = ["as_classes", "labels_of"]
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?")
 
 
-def labels_of(column: Any, path: object, first_row: int = 1) -> AnyArray:
+def labels_of(
+    column: Any, path: object, first_row: int = 1, classes: AnyArray | None = None
+) -> AnyArray:
     """Labels as numbers, truth values or text; none may be missing.
 
-    `path` is what messages call the file, and `first_row` the number of its first row here.
+    `path` is what messages call the file, and `first_row` the number of its first row here. Where
+    `classes` that are known are text, so is what may be it: "true" stays "true" in a part of a file
+    that happens to have no "unknown".
     """
     import pyarrow as pa
 
@@ -28,11 +32,13 @@ def labels_of(column: Any, path: object, first_row: int = 1) -> AnyArray:
     if missing.any():
         row = int(np.argmax(missing)) + first_row
         raise DataError(f"{path} must have a label in every row, got none in row {row}.")
-    kind = column.type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+    kind, stays_text = column.type, classes is not None and classes.dtype.kind == "U"
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if is_number or (pa.types.is_boolean(kind) and not stays_text):
         values: AnyArray = column.to_numpy()
         return values
-    return _text_labels(np.asarray(column.cast(pa.string()).to_pylist(), dtype=np.str_))
+    texts = np.asarray(column.cast(pa.string()).to_pylist(), dtype=np.str_)
+    return texts if stays_text else _text_labels(texts)
 
 
 def _text_labels(labels: AnyArray) -> AnyArray:
@@ -62,5 +68,6 @@ def as_classes(labels: AnyArray, classes: AnyArray, path: object, first_row: int
             f"{path} must have labels out of {classes.tolist()}, got {labels[row].item()!r} in row "
             f"{row + first_row}."
         )
-    same: AnyArray = classes[np.searchsorted(known, here)]
+    order = np.argsort(known)  # 9 and 10, sorted as numbers, are not as text
+    same: AnyArray = classes[order[np.searchsorted(known, here, sorter=order)]]
     return same

@@ -107,7 +107,7 @@ class FitFiles:
         kinds = dict(encoding.kinds)
         if self.weights is not None:
             kinds[self.weights] = "number"
-        table, y, _ = read_labelled(path, self.target, names, kinds=kinds)
+        table, y, _ = read_labelled(path, self.target, names, kinds=kinds, classes=classes)
         table, weights = self._take_weights(table, path)
         encoding.rows(table, 1, str(path))  # for its checks, which name the file
         return Labelled(table, as_classes(y, classes, path), weights)

@@ -85,6 +85,7 @@ def read_labelled(
     names: Sequence[str] | None = None,
     drop: Sequence[str] = (),
     kinds: Kinds | None = None,
+    classes: AnyArray | None = None,
 ) -> tuple[pa.Table, AnyArray, tuple[str, ...]]:
     """All rows of a file with labels: a table of the other columns, labels, and names of columns.
 
@@ -100,6 +101,8 @@ def read_labelled(
     kinds : mapping, optional
         What columns hold, where that is known: name → "number", "truth" or "category". By default
         a column of CSV holds text where it begins with text and no value in it is a number.
+    classes : ndarray, optional
+        What labels may be, where that is known; see `labels_of`.
     """
     there = column_names(path)
     _check_names(path, there, [target, *drop])
@@ -116,7 +119,7 @@ def read_labelled(
         features = table.select(names)
         if kind == "csv" and kinds is None:
             _check_texts(path, features)
-        return features, labels_of(table.column(target), path), names
+        return features, labels_of(table.column(target), path, classes=classes), names
 
 
 def read_chunks(
@@ -125,6 +128,7 @@ def read_chunks(
     keep: Sequence[str] = (),
     kinds: Kinds | None = None,
     target: str | None = None,
+    classes: AnyArray | None = None,
 ) -> Iterator[Chunk]:
     """The columns to decide by, in that order, and columns to keep, some rows at a time.
 
@@ -139,6 +143,8 @@ def read_chunks(
         or truth values. A category of CSV is read as text even where it looks like a number.
     target : str, optional
         A column with labels, which every row must have.
+    classes : ndarray, optional
+        What they may be, where that is known; see `labels_of`.
     """
     kinds = kinds or {}
     labelled = [] if target is None else [target]
@@ -156,7 +162,9 @@ def read_chunks(
         for batch in batches:
             table = _with_gaps(batch, texts) if is_csv else batch
             kept = {name: batch.column(name) for name in keep}
-            labels = None if target is None else labels_of(table.column(target), path, first + 1)
+            labels = None
+            if target is not None:
+                labels = labels_of(table.column(target), path, first + 1, classes)
             yield Chunk(first, table.select(list(columns)), kept, labels)
             first += batch.num_rows
 

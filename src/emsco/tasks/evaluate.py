@@ -72,7 +72,10 @@ def evaluate_run(
     encoding = cascade.encoding
     columns = [*encoding.columns, *([] if weights is None else [weights])]
     parts, n_rows = [], 0
-    for chunk in read_chunks(path, columns, kinds=encoding.kinds, target=target):
+    chunks = read_chunks(
+        path, columns, kinds=encoding.kinds, target=target, classes=cascade.classes
+    )
+    for chunk in chunks:
         if chunk.table.num_rows:
             parts.append(_evaluate(cascade, chunk, path, weights))
             n_rows += chunk.table.num_rows
