@@ -199,7 +199,7 @@ class FeatureCosts:
     ) -> Self:
         """Costs from a file, put into the order of `names` (by default the file's own).
 
-        Columns that were `dropped` from the table may have costs there, which are ignored.
+        Columns that were `dropped` from the table may have costs there by name, which are ignored.
 
         The file is CSV with the columns ``feature,cost`` or ``feature,cost,group``; or JSON, an
         object as for `from_mapping` or a list; or one line of numbers in column order, which
