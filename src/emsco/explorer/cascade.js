@@ -84,12 +84,11 @@ function leavesCard(stage, rows) {
     ),
   ];
   if (stage.left) {
-    const wrong = stage.left - stage.right;
     lines.push(
       element(
         "p",
         {},
-        `${percent(stage.right / stage.left)} right${wrong > 0 ? `, ${number(wrong)} wrong` : ""}`,
+        `${percent(stage.right / stage.left)} right${stage.wrong ? `, ${number(stage.wrong)} wrong` : ""}`,
       ),
     );
     lines.push(
@@ -230,7 +229,7 @@ function bandsOf(flow, places, thick) {
   const bands = [];
   flow.stages.forEach((stage, index) => {
     const { start, end, side, exit, turn, tip } = places[index];
-    const onward = wide(stage.reached - stage.left);
+    const onward = wide(stage.staying);
     const last = index === flow.stages.length - 1;
     if (onward) {
       const kind = last ? "rejected" : "onward";
@@ -241,9 +240,9 @@ function bandsOf(flow, places, thick) {
     let at = turn - whole / 2;
     for (const [kind, rows] of [
       ["right", stage.right],
-      ["wrong", stage.left - stage.right],
+      ["wrong", stage.wrong],
     ]) {
-      if (!(rows > 0)) continue;
+      if (!rows) continue;
       const width = wide(rows);
       bands.push([kind, leaving(start, from - width, from, at, at + width, exit)]);
       from -= width;

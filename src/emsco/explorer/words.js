@@ -5,6 +5,7 @@ const N = DATA.stages.length;
 const OBJECTIVES = ["cost", "accuracy", "coverage"];
 const TITLES = { cost: "Cost", accuracy: "Accuracy", coverage: "Coverage" };
 const FIGURES = DATA.held_out;
+const ROUNDING = 1e-8; // a smaller share of all rows is none: what rows weigh is written with ten digits
 
 const ALL = Array.from({ length: N }, (_, i) => i);
 const SORTED = Object.fromEntries(
@@ -88,20 +89,26 @@ function leftOut(design) {
 function flowOf(design, which) {
   const figures = DATA[which];
   const paid = DATA.paid[design];
-  let reached = figures.rows[design];
+  const total = figures.rows[design];
+  const rest = (rows, less) => (rows - less > ROUNDING * total ? rows - less : 0);
+  let reached = total;
   const stages = DATA.stages[design].map((features, stage) => {
+    const left = figures.left[design][stage];
+    const right = figures.right[design][stage];
     const found = {
       features,
       cost: paid[stage] - (stage ? paid[stage - 1] : 0),
       costSoFar: paid[stage],
       reached,
-      left: figures.left[design][stage],
-      right: figures.right[design][stage],
+      left,
+      right,
+      wrong: rest(left, right),
+      staying: rest(reached, left),
     };
-    reached = Math.max(0, reached - found.left);
+    reached = found.staying;
     return found;
   });
-  return { stages, rows: figures.rows[design], rejected: reached };
+  return { stages, rows: total, rejected: reached };
 }
 
 /** Every cost that a row can have, and how many rows have it. */
@@ -126,10 +133,11 @@ function inWords(design, which) {
   const flow = flowOf(design, which);
   const left = flow.rows - flow.rejected;
   const right = flow.stages.reduce((sum, stage) => sum + stage.right, 0);
+  const wrong = flow.stages.reduce((sum, stage) => sum + stage.wrong, 0);
   const rows = which === "test" ? "test rows" : "held-out rows";
   return (
     `Of ${number(flow.rows)} ${rows}, ${number(left)} get a label: ${number(right)} of them the right one, ` +
-    `${left - right > 0 ? number(left - right) : "none"} a wrong one. ${flow.rejected ? number(flow.rejected) : "None"} ` +
+    `${wrong ? number(wrong) : "none"} a wrong one. ${flow.rejected ? number(flow.rejected) : "None"} ` +
     `${flow.rejected === 1 ? "is" : "are"} rejected. A row costs ${meanCost(DATA[which].cost[design])} on average, ` +
     `${thanEverything(DATA[which].cost[design])} (${number(DATA.total)}).`
   );
