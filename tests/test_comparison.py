@@ -23,7 +23,7 @@ from emsco.experiments.equal_cost import equal_cost
 from emsco.experiments.methods import CONTESTANTS, Contestant, new_rival, run_rival
 from emsco.experiments.published import MARGINS, SETS, SETTINGS, TABLE
 from emsco.experiments.records import ResultStore
-from emsco.experiments.searching import SplitBanks, default_stages
+from emsco.experiments.searching import SplitBanks
 from emsco.plotting import save_figure
 from emsco.search.paper import PaperSettings
 
@@ -318,11 +318,6 @@ def test_an_interrupt_keeps_what_is_complete(monkeypatch, tmp_path):
 def test_what_there_is_not_is_refused(values, sentence):
     with pytest.raises(ParameterError, match=sentence):
         Extent(**values)
-
-
-@pytest.mark.parametrize(("n_features", "most"), [(8, 4), (12, 6), (14, 7), (15, 8), (50, 10)])
-def test_the_papers_designs_have_half_as_many_stages_as_features(n_features, most):
-    assert default_stages(n_features) == most
 
 
 def test_what_the_paper_prints_is_there_for_all_sets():

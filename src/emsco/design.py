@@ -237,7 +237,7 @@ def _alternating(k: int, term: Callable[[int], int]) -> int:
 
 
 def default_max_stages(n_features: int) -> int:
-    """Largest number of stages where the user names none: half the features, at most 10."""
+    """Most stages where the user names none, as in the paper: half the features, at most 10."""
     return max(1, min((n_features + 1) // 2, 10))
 
 

@@ -10,6 +10,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from emsco.datasets import Dataset, load, paper_split
+from emsco.design import default_max_stages
 from emsco.errors import FileError
 from emsco.experiments.methods import (
     CONTESTANTS,
@@ -24,7 +25,7 @@ from emsco.experiments.methods import (
 )
 from emsco.experiments.published import SETS, SETTINGS
 from emsco.experiments.records import Report, ResultStore, finish_jobs
-from emsco.experiments.searching import Parts, SplitBanks, default_stages
+from emsco.experiments.searching import Parts, SplitBanks
 from emsco.experiments.standings import Standing
 from emsco.files import Fields, PathLike
 from emsco.parameters import check_choice, check_whole
@@ -267,7 +268,7 @@ def _banks(name: str, split: int, seed: int) -> SplitBanks:
 def paper_settings(name: str, n_features: int, generations: int = 150) -> PaperSettings:
     """The settings that the paper chose for a set."""
     own: dict[str, Any] = SETTINGS[name]
-    return PaperSettings(default_stages(n_features), generations=generations, **own)
+    return PaperSettings(default_max_stages(n_features), generations=generations, **own)
 
 
 def _run_emsco(job: ComparisonJob, data: Dataset) -> MethodResult:

@@ -12,6 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from emsco import baselines
+from emsco.design import default_max_stages
 from emsco.errors import EMSCOError
 from emsco.experiments.methods import (
     EVERY,
@@ -25,7 +26,7 @@ from emsco.experiments.methods import (
     spread,
 )
 from emsco.experiments.records import Begin, Objectives, Report
-from emsco.experiments.searching import Parts, SplitBanks, SplitData, default_stages
+from emsco.experiments.searching import Parts, SplitBanks, SplitData
 from emsco.parameters import check_choice
 from emsco.search.paper import PaperSettings
 from emsco.thresholds import check_min_confidence
@@ -270,7 +271,7 @@ def _run_emsco(parts: Parts, min_confidence: float, seed: int, most: int) -> Met
     """The balanced design at every threshold; deployed is the one at the threshold asked for."""
     banks = SplitBanks(parts)
     n_features = len(parts.costs.names)
-    settings = PaperSettings(default_stages(n_features), 1 / n_features)
+    settings = PaperSettings(default_max_stages(n_features), 1 / n_features)
     curve, outcome, note = [], None, ""
     for threshold in _thresholds(parts, min_confidence, most):
         rng = np.random.default_rng(seed)

@@ -26,18 +26,13 @@ from emsco.search.planning import Problem, SearchPlan, plan_search
 from emsco.subsets.bank import SubsetBank
 from emsco.training import StageRecipe, TrainingData
 
-__all__ = ["EVERY_RULE", "RULES", "Choice", "Parts", "SplitBanks", "SplitData", "default_stages"]
+__all__ = ["EVERY_RULE", "RULES", "Choice", "Parts", "SplitBanks", "SplitData"]
 
 RULES = ("fittest", "balanced")
 EVERY_RULE = (*RULES, "knee")
 _WORDS = {"X": "rows", "y": "labels", "sample_weight": "weights"}
 _MEMORY = 2**29
 _PROOF_MEMORY = 2**31  # that kinds of chains may take while a front is proven
-
-
-def default_stages(n_features: int) -> int:
-    """Most stages of the paper's designs: half the features, rounded up, at most 10."""
-    return max(1, min((n_features + 1) // 2, 10))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

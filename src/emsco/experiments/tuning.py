@@ -14,10 +14,11 @@ import numpy as np
 
 from emsco._typing import FloatArray
 from emsco.datasets import Dataset, load
+from emsco.design import default_max_stages
 from emsco.experiments.comparison import split_parts
 from emsco.experiments.published import SETS, SETTINGS
 from emsco.experiments.records import Report, ResultStore, finish_jobs
-from emsco.experiments.searching import RULES, SplitBanks, default_stages
+from emsco.experiments.searching import RULES, SplitBanks
 from emsco.files import Fields, PathLike
 from emsco.parameters import check_choice, check_whole
 from emsco.search.paper import PaperSettings
@@ -271,7 +272,7 @@ def _scores(
     values: dict[str, Any] = dict(zip(GRID, setting, strict=True))
     if values["mutation_rate"] is None:
         values["mutation_rate"] = 1 / n_features
-    settings = PaperSettings(default_stages(n_features), generations=job.generations, **values)
+    settings = PaperSettings(default_max_stages(n_features), generations=job.generations, **values)
     scores: list[list[float]] = [[] for _ in RULES]
     for run in range(job.runs):
         # The same seeds at every setting: settings differ by what they do, not by their luck.
