@@ -18,7 +18,8 @@ from emsco import cli, tables
 from emsco.cascade import Evaluation
 from emsco.errors import DataError, EMSCOError, FileError, ParameterError
 from emsco.flow import Flow
-from emsco.runs import FitFiles, Run, fit_files
+from emsco.runs import Run, fit_files
+from emsco.sources import FitFiles
 from emsco.tasks.evaluate import evaluate_run
 
 NAMES = ("age", "panel", "scan")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from emsco.commands import AsJSON, RunFolder, Trusted, interruptible
+from emsco.commands.show import draw_design
 
 __all__ = ["evaluate"]
 
@@ -61,10 +62,6 @@ def evaluate(
     if as_json:
         typer.echo(text)
         return
-    from rich.console import Console
-
-    from emsco.terminal import cascade_drawing
-
-    Console().print(cascade_drawing(found.front, result.number, new=result.new))
+    draw_design(found.front, result.number, result.new)
     if out is not None:
         typer.echo(f"Written to {out}.")

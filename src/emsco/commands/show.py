@@ -9,6 +9,7 @@ import typer
 from emsco.commands import AsJSON, RunFolder, Trusted, print_json
 
 if TYPE_CHECKING:
+    from emsco.cascade import Evaluation
     from emsco.front import ParetoFront
 
 __all__ = ["draw_design", "show"]
@@ -44,10 +45,10 @@ def show(
     draw_design(found.front, chosen)
 
 
-def draw_design(front: ParetoFront, number: int) -> None:
-    """The tree of a design and its figures, on standard output."""
+def draw_design(front: ParetoFront, number: int, new: Evaluation | None = None) -> None:
+    """The tree of a design and its figures, perhaps on new rows too, on standard output."""
     from rich.console import Console
 
     from emsco.terminal import cascade_drawing
 
-    Console().print(cascade_drawing(front, number))
+    Console().print(cascade_drawing(front, number, new=new))
