@@ -107,8 +107,8 @@ class Decisions:
         if not len(self):
             return "Decisions(0 rows)"
         return (
-            f"Decisions({counted(len(self), 'row')}: {self.accepted.sum()} accepted, "
-            f"{(~self.accepted).sum()} rejected; mean cost {self.cost.mean():.6g})"
+            f"Decisions({counted(len(self), 'row')}: {self.accepted.sum():,} accepted, "
+            f"{(~self.accepted).sum():,} rejected; mean cost {self.cost.mean():.6g})"
         )
 
     def _repr_html_(self) -> str:
@@ -330,7 +330,7 @@ class Evaluation:
             judged = leave.stage is not None and leave.n_rows > 0
             right = f", accuracy {leave.accuracy:.3f}" if judged else ""
             rows = "row " if leave.n_rows == 1 else "rows"
-            lines.append(f"  {place:<9} {leave.n_rows:>7.10g} {rows} at cost {cost}{right}")
+            lines.append(f"  {place:<9} {leave.n_rows:>7,.10g} {rows} at cost {cost}{right}")
         return "\n".join(lines)
 
 

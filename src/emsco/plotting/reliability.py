@@ -99,7 +99,6 @@ def _draw_right(panel: Any, record: Reliability, number: int) -> None:
     panel.plot([0, 1], [0, 1], color="0.35", linestyle=":", linewidth=1.0, label="honest")
     dots: dict[str, Any] = {"color": "#0072b2", "markersize": 3, "label": "mean confidence"}
     panel.plot(record.confidence, record.right, "o", **dots)
-    panel.set_xlim(record.edges[0], 1)
     panel.set_ylim(0, 1)
     title = f"stage {number if record.stage is None else record.stage}"
     panel.set_title(f"{title}, error {record.error:.3f}", fontsize=8)
