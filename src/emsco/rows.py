@@ -29,6 +29,7 @@ __all__ = [
     "check_shape",
     "check_table",
     "column_names",
+    "column_rows",
     "named_columns",
     "not_numbers",
     "table_rows",
@@ -62,6 +63,13 @@ def table_rows(X: Any, names: tuple[str, ...], table: str = "X") -> FloatArray:
         raise DataError(f"{table} must hold numbers only, got {kind}.")
     check_shape(rows, names, table)
     return rows
+
+
+def column_rows(X: Any, name: str, table: str, first_row: int) -> FloatArray:
+    """One column of numbers that has no gap; `first_row` is the number of its first row."""
+    rows = table_rows(X, (name,), table)
+    check_finite(rows, (name,), table, first_row)
+    return rows[:, 0]
 
 
 def not_numbers(array: AnyArray) -> str | None:

@@ -14,7 +14,7 @@ from emsco.encoding import Encoding
 from emsco.errors import DataError, ParameterError
 from emsco.files import PathLike
 from emsco.labels import as_classes
-from emsco.rows import check_finite, table_rows, warn_of_ids
+from emsco.rows import column_rows, warn_of_ids
 from emsco.tables import joined, read_labelled
 from emsco.thresholds import MOST_CLASSES
 
@@ -116,9 +116,8 @@ class FitFiles:
         """The table without its column of weights, and that."""
         if self.weights is None:
             return table, None
-        rows = table_rows(table, (self.weights,), str(path))
-        check_finite(rows, (self.weights,), str(path), first_row=1)
-        return table.drop_columns([self.weights]), rows[:, 0]
+        weights = column_rows(table, self.weights, str(path), first_row=1)
+        return table.drop_columns([self.weights]), weights
 
 
 def _classes(y: AnyArray, where: str, path: PathLike) -> AnyArray:

@@ -22,6 +22,7 @@ __all__ = [
     "Dropped",
     "Jobs",
     "LabelledFile",
+    "Point",
     "RunFolder",
     "Seed",
     "Target",
@@ -48,6 +49,12 @@ LabelledFile = Annotated[
     Path | None,
     typer.Argument(
         metavar="DATA", help="CSV or Parquet file with features and labels.", show_default=False
+    ),
+]
+Point = Annotated[
+    int | None,
+    typer.Option(
+        help="Number of a design, as `emsco front` shows it; by default the deployed one."
     ),
 ]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that emsco fit has made.")]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from emsco.commands import AsJSON, RunFolder, Trusted, interruptible
+from emsco.commands import AsJSON, Point, RunFolder, Trusted, interruptible
 from emsco.commands.show import draw_design
 
 __all__ = ["evaluate"]
@@ -23,12 +23,7 @@ def evaluate(
         str | None,
         typer.Option(help="Column with the labels; by default as in the run.", show_default=False),
     ] = None,
-    point: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of a design, as `emsco front` shows it; by default the deployed one."
-        ),
-    ] = None,
+    point: Point = None,
     out: Annotated[
         Path | None, typer.Option(help="File for the figures, as --json prints them.")
     ] = None,

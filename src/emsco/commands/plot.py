@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from emsco.commands import AsJSON, RunFolder, Trusted, print_json
+from emsco.commands import AsJSON, Point, RunFolder, Trusted, print_json
 
 __all__ = ["plot"]
 
@@ -26,12 +26,7 @@ def plot(
         Path | None,
         typer.Option(help="PNG, SVG or PDF file; by default KIND.svg.", show_default=False),
     ] = None,
-    point: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of a design, as `emsco front` shows it; by default the deployed one."
-        ),
-    ] = None,
+    point: Point = None,
     on: Annotated[
         str, typer.Option(help="Whose figures: held-out, test or, for fronts, both.")
     ] = "held-out",

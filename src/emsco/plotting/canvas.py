@@ -11,6 +11,7 @@ from emsco.plotting.figures import (
     LINE,
     NARROWEST,
     check_axes,
+    check_matplotlib,
     check_width,
     figure_of,
     new_figure,
@@ -98,6 +99,7 @@ def draw_canvas(lay_out: Callable[[float], Canvas], width: float, ax: Axes | Non
     A new figure is as high as the sheet. In axes the sheet is as wide as they are, and what would
     then be too high is laid out wider and drawn smaller.
     """
+    check_matplotlib()
     if ax is not None:
         return _draw_into(check_axes(ax), lay_out)
     canvas = lay_out(check_width(width))

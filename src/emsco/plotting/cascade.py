@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from emsco.flow import Flow, FlowStage
 from emsco.plotting.canvas import Canvas, draw_canvas
-from emsco.plotting.figures import COLUMN, LINE, check_matplotlib, text_size, wrap_items
+from emsco.plotting.figures import COLUMN, LINE, text_size, wrap_items
 from emsco.words import counted
 
 if TYPE_CHECKING:
@@ -107,7 +107,6 @@ def draw_cascade(picture: CascadePicture, width: float = COLUMN, ax: Axes | None
     ax : Axes, optional
         Axes to draw into instead, where text is as small as it must be for all to have room.
     """
-    check_matplotlib()
     return draw_canvas(lambda inches: _lay_out(picture, inches), width, ax)
 
 

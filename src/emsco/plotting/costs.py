@@ -11,7 +11,7 @@ import numpy as np
 from emsco.costs import FeatureCosts
 from emsco.design import NEVER, Design
 from emsco.plotting.canvas import Canvas, draw_canvas
-from emsco.plotting.figures import COLUMN, LINE, check_matplotlib, text_size, wrap_items
+from emsco.plotting.figures import COLUMN, LINE, text_size, wrap_items
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -131,7 +131,6 @@ def draw_cost_classes(record: CostClasses, width: float = COLUMN, ax: Axes | Non
     ax : Axes, optional
         Axes to draw into instead, where text is as small as it must be for all to have room.
     """
-    check_matplotlib()
     return draw_canvas(lambda inches: _lay_out(record, inches), width, ax)
 
 

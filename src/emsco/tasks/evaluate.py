@@ -11,7 +11,7 @@ from emsco.cascade import Cascade, Evaluation
 from emsco.errors import DataError, ParameterError
 from emsco.files import PathLike
 from emsco.labels import as_classes
-from emsco.rows import check_finite, table_rows
+from emsco.rows import column_rows
 from emsco.runs import Run
 from emsco.tables import Chunk, column_names, read_chunks
 from emsco.words import some
@@ -116,9 +116,7 @@ def _evaluate(cascade: Cascade, chunk: Chunk, path: PathLike, weights: str | Non
 
 
 def _weights(chunk: Chunk, path: PathLike, name: str) -> FloatArray:
-    rows = table_rows(chunk.table.select([name]), (name,), str(path))
-    check_finite(rows, (name,), str(path), chunk.first + 1)
-    weights: FloatArray = rows[:, 0]
+    weights = column_rows(chunk.table, name, str(path), chunk.first + 1)
     if (below := weights < 0).any():
         row = int(below.argmax())
         raise DataError(
