@@ -33,8 +33,8 @@ __all__ = ["draw_comparison", "draw_global_optima", "draw_methods", "draw_tuning
 _STYLES = {"evolution": STYLES[0], "paper": STYLES[1]}
 _FILLS = "gray"  # from black to white: colours are taken, and it is the same on any printer
 _THIN: dict[str, Any] = {"linewidth": 1.1, "zorder": 2}
-_OURS: dict[str, Any] = {"marker": "o", "color": "#0b3c6f", "markersize": 4}
-_RIVALS: dict[str, Any] = {"marker": "s", "color": "#d55e00", "markersize": 4}
+_OURS: dict[str, Any] = {"marker": "o", "color": STYLES[0]["color"], "markersize": 4}
+_RIVALS: dict[str, Any] = {"marker": "s", "color": STYLES[1]["color"], "markersize": 4}
 _PRINTED: dict[str, Any] = {"marker": "D", "color": "0.4", "markersize": 5, "fillstyle": "none"}
 _FAR = 8  # times the median cost: from there on, one method would squeeze all others
 
