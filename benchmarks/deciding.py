@@ -22,8 +22,8 @@ from timing import CORES, SEED, best_of
 
 from emsco import EMSCOClassifier
 from emsco.cascade import Cascade
-from emsco.runs import decide_file
-from emsco.tables import read_chunks
+from emsco.data.tables import read_chunks
+from emsco.runs.decide import decide_file
 
 N_FEATURES = 12
 N_TABLE = 1_000_000

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from timing import CORES
 
 from emsco.datasets import paper_split
-from emsco.datasets.core import MADE, THRESHOLDS
+from emsco.datasets.loading import MADE, THRESHOLDS
 
 SHARES = (0, 0.1, 0.5, 0.9, 1)
 

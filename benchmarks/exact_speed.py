@@ -9,16 +9,17 @@ import numpy as np
 from numba import njit
 from timing import CORES, SEED, best_of
 
+from emsco._kernels.bits import popcount
 from emsco.datasets import Dataset, load, paper_split
-from emsco.design import DesignSpace
-from emsco.kernels.bits import popcount
-from emsco.scoring import Evaluator, Scores
+from emsco.designs.space import DesignSpace
+from emsco.models.bank import logistic_bank
+from emsco.models.engine import SplitRows
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.scores import Scores
 from emsco.search.evolution import EvolutionSearch, EvolutionSettings
-from emsco.search.exact import ExactFront, find_front
-from emsco.search.landscape import Landscape
+from emsco.search.exact.front import ExactFront, find_front
+from emsco.search.exact.landscape import Landscape
 from emsco.search.loop import run_search
-from emsco.subsets.bank import logistic_bank
-from emsco.subsets.engine import SplitRows
 
 TWIN_DESIGNS = 2_000_000
 BARE_PAIRS = 50_000_000

@@ -17,8 +17,8 @@ import numpy as np
 from timing import CORES, SEED
 
 from emsco import FeatureCosts, ParetoFront
-from emsco.design import compress
-from emsco.scoring import Scores
+from emsco.designs.chromosomes import compress
+from emsco.scoring.scores import Scores
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 from browser import open_browser

@@ -24,9 +24,9 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 from timing import SEED, best_of
 
-from emsco.subsets.logistic import LogisticFits
-from emsco.subsets.scaling import Scaling
-from emsco.subsets.shard import cut_shards
+from emsco.models.logistic import LogisticFits
+from emsco.models.scaling import Scaling
+from emsco.models.shard import cut_shards
 
 THREADS = 2
 BATCH = 256

@@ -8,10 +8,10 @@ import numpy as np
 from problems import load
 from threadpoolctl import threadpool_limits
 
-from emsco.subsets.engine import SplitRows
-from emsco.subsets.logistic import LogisticFits
-from emsco.subsets.models import ModelBatch
-from emsco.subsets.shard import LocalShard
+from emsco.models.batches import ModelBatch
+from emsco.models.engine import SplitRows
+from emsco.models.logistic import LogisticFits
+from emsco.models.shard import LocalShard
 
 
 class CountingShard:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from emsco import datasets
-from emsco.subsets.scaling import Scaling
+from emsco.models.scaling import Scaling
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from timing import CORES, SEED, best_of
 
 from emsco import EMSCOClassifier
-from emsco.scoring import Evaluator
+from emsco.scoring.evaluator import Evaluator
 
 SAMPLE = 200
 EQUAL_TOLERANCE = 1e-8  # with which the default solver's probabilities agree to about 1e-8

@@ -9,18 +9,19 @@ from collections.abc import Sequence
 import numpy as np
 from exact_speed import dataset, evaluator
 from joblib import Parallel, delayed
+from quality import FrontQuality
+from rival_searches import GSEMO, NSGA2, RandomSearch
 from timing import CORES, SEED
 
-from emsco.design import DesignSpace, default_max_stages
-from emsco.quality import FrontQuality
-from emsco.scoring import Evaluator, Scores
+from emsco.designs.space import DesignSpace, default_max_stages
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
 from emsco.search.evolution import EvolutionSearch, EvolutionSettings
-from emsco.search.exact import find_front
-from emsco.search.landscape import Landscape
+from emsco.search.exact.front import find_front
+from emsco.search.exact.landscape import Landscape
 from emsco.search.loop import Search
 from emsco.search.paper import PaperSearch, PaperSettings
-from emsco.search.rivals import GSEMO, NSGA2, RandomSearch
 
 BUDGET = 45_000  # the paper's 300 × 150
 MARKS = (1_000, 2_000, 5_000, 10_000, 20_000, 45_000)

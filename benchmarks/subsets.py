@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 from timing import CORES, SEED, best_of
 
-from emsco.subsets.bank import logistic_bank
-from emsco.subsets.engine import SplitRows
+from emsco.models.bank import logistic_bank
+from emsco.models.engine import SplitRows
 
 EQUAL = 1e-8  # largest difference of probabilities that counts as equal
 SAMPLE = 400

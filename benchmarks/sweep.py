@@ -13,8 +13,8 @@ from time import perf_counter, process_time
 import numpy as np
 
 from emsco.datasets import load
-from emsco.experiments.searching import Parts, SplitBanks
-from emsco.experiments.sweep import THRESHOLDS, sweep_thresholds
+from emsco.studies.searching import Parts, SplitBanks
+from emsco.studies.sweep import THRESHOLDS, sweep_thresholds
 
 SEED = 0
 SIZES = (2000, 1000, 1000)

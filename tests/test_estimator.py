@@ -24,10 +24,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from emsco import Design, EMSCOClassifier, FeatureCosts, NoSuchDesign
 from emsco.errors import ParameterError
 from emsco.metrics import make_selective_scorer
-from emsco.progress import SearchProgress
-from emsco.scoring import Evaluator
-from emsco.subsets.bank import logistic_bank
-from emsco.subsets.engine import SplitRows
+from emsco.models.bank import logistic_bank
+from emsco.models.engine import SplitRows
+from emsco.scoring.evaluator import Evaluator
+from emsco.search.progress import SearchProgress
 
 NAMES = ["age", "pulse", "scan", "blood", "gait", "noise"]
 SEARCHES = ["exact", "evolution", "paper"]

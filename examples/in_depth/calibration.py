@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 
 from emsco import EMSCOClassifier
-from emsco.plotting import draw_reliability
+from emsco.pictures.plotting import draw_reliability
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X = X.iloc[:, :6]  # radius, perimeter and area say much the same, which naive Bayes does not know

@@ -12,8 +12,8 @@ Run it with: python examples/paper/compare_with_rivals.py
 import os
 
 from emsco.datasets import load, paper_split
-from emsco.experiments.own_data import compare_methods
-from emsco.experiments.searching import Parts
+from emsco.studies.compare import compare_methods
+from emsco.studies.searching import Parts
 
 if "EMSCO_DATA" not in os.environ:
     print("Skipped: EMSCO_DATA must name the folder that holds pima.csv.")

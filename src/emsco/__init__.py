@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from emsco.cascade import Cascade, Case, CaseDecision, Decisions, Evaluation, ExitReport
-from emsco.constraints import Constraints
 from emsco.costs import FeatureCosts
-from emsco.design import Design
+from emsco.designs.constraints import Constraints
+from emsco.designs.design import Design
 from emsco.errors import (
     CheckpointError,
     CostsError,
@@ -18,7 +18,7 @@ from emsco.errors import (
     ParameterError,
 )
 from emsco.front import ParetoFront, ParetoPoint
-from emsco.reliability import Reliability
+from emsco.trust.reliability import Reliability
 
 if TYPE_CHECKING:
     from emsco.estimator import EMSCOClassifier, Generation

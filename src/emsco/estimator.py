@@ -16,31 +16,36 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from emsco._typing import AnyArray, FloatArray
+from emsco._base.checks import check_choice, check_number, check_whole, memory_bytes
+from emsco._base.digests import fingerprint
+from emsco._base.progress import JobProgress
+from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Decisions, Evaluation, StageModels
-from emsco.checkpoint import fingerprint, stored_seed
-from emsco.constraints import Blocks, Constraints
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.encoding import GAPS
+from emsco.data.encoding import GAPS
+from emsco.data.splits import Split, make_splits
+from emsco.data.tabular import TableClassifier
+from emsco.data.training import TrainingData
+from emsco.designs.blocks import Blocks
+from emsco.designs.constraints import Constraints
+from emsco.designs.thresholds import MinConfidence, by_class, check_min_confidence, plain
 from emsco.errors import ParameterError
-from emsco.estimator_diagram import cascade_boxes
+from emsco.fitting import check_settings, draw_seed, seeds_of_fit
 from emsco.front import ParetoFront, ParetoPoint
-from emsco.history import Generation, history_of
-from emsco.journal import Journal
-from emsco.parameters import check_choice, check_number, check_whole, memory_bytes
-from emsco.progress import JobProgress, SearchProgress
-from emsco.reliability import Reliability
-from emsco.risk import RiskCoverage
-from emsco.scoring import Evaluator, Limits
+from emsco.front.history import Generation, history_of
+from emsco.models.bank import SubsetBank
+from emsco.models.recipe import StageRecipe
+from emsco.pictures.diagram import cascade_boxes
+from emsco.scoring.checkpoint import stored_seed
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.journal import Journal
+from emsco.scoring.scores import Limits
 from emsco.search.loop import SearchResult
 from emsco.search.paper import PaperSettings
 from emsco.search.planning import Problem, plan_search
-from emsco.settings import check_settings, draw_seed, seeds_of_fit
-from emsco.splits import Split, make_splits
-from emsco.subsets.bank import SubsetBank
-from emsco.tabular import TableClassifier
-from emsco.thresholds import MinConfidence, by_class, check_min_confidence, plain
-from emsco.training import StageRecipe, TrainingData
+from emsco.search.progress import SearchProgress
+from emsco.trust.reliability import Reliability
+from emsco.trust.risk import RiskCoverage
 
 __all__ = ["EMSCOClassifier", "Generation"]
 

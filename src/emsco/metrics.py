@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from emsco.cascade import Decisions
 from emsco.errors import DataError, ParameterError
-from emsco.pareto import balanced_length
+from emsco.scoring.pareto import balanced_length
 
 __all__ = [
     "balanced_score",

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from emsco._typing import BoolArray, FloatArray, IntArray
+from emsco._base.checks import check_number, check_whole
+from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.baselines.learners import FeatureLearners
 from emsco.baselines.tree import ClassifierTree, ridge, weighted_median
 from emsco.baselines.treed import TreedClassifier, TreedRows
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.parameters import check_number, check_whole
 
 __all__ = ["ASTC", "pick_features"]
 

@@ -11,15 +11,17 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from emsco._typing import AnyArray, BoolArray, FloatArray, LabelArray
-from emsco.cascade import Decisions, Evaluation, check_truth, check_weights
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, LabelArray
+from emsco.cascade import Decisions, Evaluation
 from emsco.costs import FeatureCosts
-from emsco.encoding import Encoding
+from emsco.data.encoding import Encoding
+from emsco.data.frames import shell_of
+from emsco.data.labels import check_truth
+from emsco.data.tabular import TableClassifier
+from emsco.data.training import TrainingData
+from emsco.data.weights import check_weights
+from emsco.designs.thresholds import MinConfidence, by_class, check_min_confidence
 from emsco.errors import DataError
-from emsco.frames import shell_of
-from emsco.tabular import TableClassifier
-from emsco.thresholds import MinConfidence, by_class, check_min_confidence
-from emsco.training import TrainingData
 
 __all__ = ["CostedClassifier"]
 

@@ -10,11 +10,11 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
-from emsco._typing import BoolArray, FloatArray, LabelArray
+from emsco._base.checks import check_choice, check_number, check_whole
+from emsco._base.typing import BoolArray, FloatArray, LabelArray
 from emsco.baselines.base import CostedClassifier
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.errors import not_installed
-from emsco.parameters import check_choice, check_number, check_whole
 
 __all__ = ["CostAwareBoosting"]
 

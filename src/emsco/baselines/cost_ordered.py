@@ -9,14 +9,15 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from emsco._typing import FloatArray, LabelArray
+from emsco._base.checks import memory_bytes
+from emsco._base.typing import FloatArray, LabelArray
 from emsco.baselines.base import CostedClassifier
 from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.costs import CostsLike
-from emsco.design import Design
-from emsco.parameters import memory_bytes
-from emsco.thresholds import MinConfidence, check_min_confidence
-from emsco.training import StageRecipe, TrainingData
+from emsco.data.training import TrainingData
+from emsco.designs.design import Design
+from emsco.designs.thresholds import MinConfidence, check_min_confidence
+from emsco.models.recipe import StageRecipe
 
 __all__ = ["CostOrdered"]
 

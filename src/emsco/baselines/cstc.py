@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from emsco._typing import BoolArray, FloatArray
+from emsco._base.checks import check_choice, check_number, check_whole
+from emsco._base.typing import BoolArray, FloatArray
 from emsco.baselines.learners import KINDS, BoostedLearners, FeatureLearners
 from emsco.baselines.soft import SoftProblem, descend, grow
 from emsco.baselines.tree import ClassifierTree
 from emsco.baselines.treed import TreedClassifier, TreedRows
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.parameters import check_choice, check_number, check_whole
 
 __all__ = ["CSTC", "without_small"]
 

@@ -10,12 +10,12 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit, softmax
 
-from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
+from emsco._base.checks import check_choice, check_number, check_whole
+from emsco._base.threads import by_parts
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
+from emsco._kernels import load
 from emsco.baselines.base import CostedClassifier
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.kernels import load
-from emsco.parameters import check_choice, check_number, check_whole
-from emsco.threads import by_parts
 
 __all__ = ["BoostedTrees", "GreedyMiser"]
 

@@ -10,12 +10,12 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from emsco._typing import FloatArray, LabelArray
+from emsco._base.checks import check_number
+from emsco._base.typing import FloatArray, LabelArray
 from emsco.baselines.base import CostedClassifier
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.parameters import check_number
-from emsco.subsets.scaling import Scaling
-from emsco.thresholds import MinConfidence
+from emsco.designs.thresholds import MinConfidence
+from emsco.models.scaling import Scaling
 
 __all__ = ["CaCTLasso"]
 

@@ -7,8 +7,8 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from emsco._typing import BoolArray, FloatArray
-from emsco.subsets.scaling import Scaling
+from emsco._base.typing import BoolArray, FloatArray
+from emsco.models.scaling import Scaling
 
 __all__ = ["KINDS", "BoostedLearners", "FeatureLearners", "WeakLearners"]
 

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from emsco._typing import FloatArray
+from emsco._base.typing import FloatArray
+from emsco._kernels import load
 from emsco.baselines.tree import on_path, weighted_median
-from emsco.kernels import load
 
 __all__ = ["Block", "SoftProblem", "SoftTree", "descend", "grow"]
 

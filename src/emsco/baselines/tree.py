@@ -11,8 +11,8 @@ from typing import Self
 
 import numpy as np
 
-from emsco._typing import BoolArray, FloatArray, IntArray
-from emsco.arrays import locked_copy
+from emsco._base.arrays import locked_copy
+from emsco._base.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["ClassifierTree", "on_path", "ridge", "weighted_median"]
 

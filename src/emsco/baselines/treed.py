@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from emsco._typing import BoolArray, FloatArray, IntArray, LabelArray
+from emsco._base.checks import check_number
+from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco.baselines.base import CostedClassifier
 from emsco.baselines.learners import WeakLearners
 from emsco.baselines.tree import ClassifierTree, on_path
-from emsco.parameters import check_number
 
 __all__ = ["TreedClassifier", "TreedRows"]
 

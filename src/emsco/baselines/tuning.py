@@ -14,7 +14,7 @@ from emsco.baselines.base import CostedClassifier
 from emsco.cascade import Evaluation
 from emsco.costs import FeatureCosts
 from emsco.errors import ParameterError
-from emsco.pareto import balanced_length
+from emsco.scoring.pareto import balanced_length
 
 __all__ = ["Trial", "TunedRival", "tune"]
 

@@ -14,14 +14,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from emsco._typing import AnyArray, Report
+from emsco._base.checks import check_number, check_whole
+from emsco._base.text import brief
+from emsco._base.typing import AnyArray, Report
 from emsco.cascade.batch import Batch
 from emsco.cascade.case import check_budget
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
 from emsco.errors import DataError, ParameterError
-from emsco.parameters import check_number, check_whole
-from emsco.words import brief
 
 __all__ = ["Acquire", "AsyncAcquire", "Retries", "run", "run_async"]
 

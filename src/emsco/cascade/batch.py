@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from emsco._typing import AnyArray, BoolArray, FloatArray
+from emsco._base.typing import AnyArray, BoolArray, FloatArray
 from emsco.cascade.case import why_no_more
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
-from emsco.encoding import Encoding, answer_rows
-from emsco.rows import LARGEST, what_is_wrong
+from emsco.data.encoding import Encoding, answer_rows
+from emsco.data.rows import LARGEST, what_is_wrong
 
 __all__ = ["Batch"]
 

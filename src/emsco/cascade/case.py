@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Self
 
+from emsco._base.checks import check_number
+from emsco._base.documents import document_text, parse_document
 from emsco.cascade.stages import Stages
+from emsco.data.rows import NUMBERS
 from emsco.errors import DataError, FileError, ParameterError
-from emsco.files import document_text, parse_document
-from emsco.parameters import check_number
-from emsco.rows import NUMBERS
 
 __all__ = ["Case", "CaseDecision", "check_budget", "why_no_more"]
 

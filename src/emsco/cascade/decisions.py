@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
-from emsco.files import Fields
-from emsco.flow import Flow
-from emsco.frames import Columns, like, to_pandas, to_polars, to_pyarrow
-from emsco.notebook import fragment, note, table
-from emsco.words import aligned, counted, in_short, listed
+from emsco._base.documents import Fields
+from emsco._base.text import aligned, counted, in_short, listed
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco.data.frames import Columns, like, to_pandas, to_polars, to_pyarrow
+from emsco.pictures.flow import Flow
+from emsco.pictures.notebook import fragment, note, table
 
 if TYPE_CHECKING:
     import pandas as pd

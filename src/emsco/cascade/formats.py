@@ -10,24 +10,23 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from emsco._typing import AnyArray, BoolArray
-from emsco.calibration import Calibrator
-from emsco.cascade.classifiers import EstimatorClassifiers, LinearClassifiers, StageClassifiers
-from emsco.cascade.estimators import read_stage_estimator, stage_estimator_values
+from emsco._base.documents import Fields
+from emsco._base.typing import AnyArray, BoolArray
 from emsco.costs import FeatureCosts
-from emsco.design import Design
-from emsco.encoding import Encoding
+from emsco.data.encoding import Encoding
+from emsco.data.rows import LARGEST
+from emsco.designs.design import Design
+from emsco.designs.thresholds import MOST_CLASSES, MinConfidence
 from emsco.errors import CostsError, FileError, ParameterError
-from emsco.files import Fields
-from emsco.rows import LARGEST
-from emsco.subsets.scaling import Scaling
-from emsco.thresholds import MOST_CLASSES, MinConfidence
+from emsco.models.calibration import Calibrator
+from emsco.models.estimator_files import read_stage_estimator, stage_estimator_values
+from emsco.models.scaling import Scaling
+from emsco.models.stages import EstimatorClassifiers, LinearClassifiers, StageClassifiers
 
 if TYPE_CHECKING:
-    from emsco.cascade.core import Cascade
-    from emsco.subsets.fitted import StageEstimator
+    from emsco.models.fitted import StageEstimator
 
-__all__ = ["FORMAT", "Shared", "cascade_body", "read_stages"]
+__all__ = ["FORMAT", "Shared", "read_stages"]
 
 FORMAT = 2
 _SMALLEST = 1e-300  # above 0, and so that 1 / deviation is finite
@@ -193,19 +192,6 @@ def _read_linear(stages: list[Fields], shared: Shared, reads: BoolArray) -> Line
     if shared.scaling is None:
         raise AssertionError("logistic regressions have one")
     return LinearClassifiers(shared.scaling, reads, coefs, tuple(maps) or None)
-
-
-def cascade_body(cascade: Cascade) -> dict[str, Any]:
-    """A whole cascade as plain values."""
-    shared = Shared.of(
-        cascade.costs,
-        cascade.classes,
-        cascade.min_confidence,
-        cascade.encoding,
-        [cascade.classifiers],
-    )
-    stages = shared.stages_values(cascade.design, cascade.classifiers)
-    return {**shared.values(), "stages": stages}
 
 
 def _read_min_confidence(fields: Fields, classes: AnyArray) -> MinConfidence:

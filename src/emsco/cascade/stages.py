@@ -8,14 +8,14 @@ from functools import cached_property
 
 import numpy as np
 
-from emsco._typing import AnyArray, BoolArray, FloatArray, IntArray
-from emsco.arrays import locked_copy
-from emsco.cascade.classifiers import Judgement, StageClassifiers
-from emsco.checkpoint import fingerprint
+from emsco._base.arrays import locked_copy
+from emsco._base.digests import fingerprint
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.costs import FeatureCosts
-from emsco.design import Design
-from emsco.encoding import Encoding
-from emsco.thresholds import MinConfidence, by_class
+from emsco.data.encoding import Encoding
+from emsco.designs.design import Design
+from emsco.designs.thresholds import MinConfidence, by_class
+from emsco.models.stages import Judgement, StageClassifiers
 
 __all__ = ["StageModels", "Stages"]
 

@@ -1,5 +1,5 @@
 """The data sets of the paper, and one that comes with scikit-learn, by name."""
 
-from emsco.datasets.core import NAMES, Dataset, breast_cancer_costs, load, paper_split
+from emsco.datasets.loading import NAMES, Dataset, breast_cancer_costs, load, paper_split
 
 __all__ = ["NAMES", "Dataset", "breast_cancer_costs", "load", "paper_split"]

@@ -18,9 +18,9 @@ from urllib.request import urlopen
 
 import numpy as np
 
-from emsco._typing import FloatArray
+from emsco._base.documents import writing_atomically
+from emsco._base.typing import FloatArray
 from emsco.errors import DataError
-from emsco.files import writing_atomically
 
 __all__ = ["PUBLIC_TABLES", "PublicTable", "cache_folder", "table_of"]
 

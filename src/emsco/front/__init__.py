@@ -1,6 +1,6 @@
 """What a search returns: the designs worth choosing from."""
 
-from emsco.front.core import ParetoFront
+from emsco.front.front import ParetoFront
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import check_preference
 

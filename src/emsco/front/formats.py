@@ -3,42 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from emsco._base.documents import Fields
 from emsco.cascade import Evaluation, StageModels
 from emsco.cascade.formats import Shared, read_stages
-from emsco.errors import FileError
-from emsco.files import Fields
 from emsco.front.point import ParetoPoint
 
-if TYPE_CHECKING:
-    from emsco.front.core import ParetoFront
-
-__all__ = ["front_body", "read_front"]
+__all__ = ["points_to_dicts", "read_front"]
 
 
-def front_body(front: ParetoFront) -> dict[str, Any]:
-    """What `ParetoFront.save` writes."""
-    if front.models is None:
-        raise FileError("a front must have fitted stages to be saved, got one without any.")
-    models, tests = front.models, front.tests or (None,) * len(front)
-    shared = Shared.of(
-        front.costs, models.classes, front.min_confidence, models.encoding, models.classifiers
-    )
-    points = [
+def points_to_dicts(
+    points: Sequence[ParetoPoint],
+    tests: Sequence[Evaluation] | None,
+    models: StageModels,
+    shared: Shared,
+) -> list[dict[str, Any]]:
+    """Every point as plain values: its stages, its scored figures and those of its test."""
+    return [
         {
             "stages": shared.stages_values(point.design, classifiers),
             "validation": point.figures(),
             "test": test and test.to_dict(),
         }
-        for point, classifiers, test in zip(front.points, models.classifiers, tests, strict=True)
+        for point, classifiers, test in zip(
+            points, models.classifiers, tests or (None,) * len(points), strict=True
+        )
     ]
-    facts = {"proven": front.proven, "by_fitness": front.by_fitness}
-    return {**shared.values(), **facts, "points": points}
 
 
 def read_front(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
-    """The attributes of the front behind such a file."""
+    """The attributes of the front in a file."""
     shared = Shared.read(fields, trusted)
     points, classifiers, tests = [], [], []
     for one in fields.many_fields("points"):

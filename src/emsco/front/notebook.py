@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from emsco._base.text import counted, in_short, listed, objective_lines
 from emsco.cascade import Evaluation
 from emsco.front.point import ParetoPoint
-from emsco.notebook import Dot, fragment, note, scatter, table
-from emsco.words import counted, in_short, listed, objective_lines
+from emsco.pictures.notebook import Dot, fragment, note, scatter, table
 
 __all__ = ["front_html"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
-from emsco._typing import IntArray
+from emsco._base.documents import Fields
+from emsco._base.typing import IntArray
 from emsco.cascade.decisions import amount
-from emsco.design import Design
-from emsco.files import Fields
-from emsco.scoring import Scores
+from emsco.designs.design import Design
+from emsco.scoring.scores import Scores
 
 __all__ = ["ParetoPoint"]
 

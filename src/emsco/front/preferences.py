@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from emsco._base.checks import check_number
 from emsco.errors import ParameterError
 from emsco.front.point import ParetoPoint
-from emsco.parameters import check_number
 
 __all__ = ["check_preference", "why_none"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from emsco._typing import IntArray, StageArray
-from emsco.pareto import best_balanced_first, front_mask, simplest_first, tie_groups
-from emsco.scoring import Scores
+from emsco._base.typing import IntArray, StageArray
+from emsco.scoring.pareto import best_balanced_first, front_mask, simplest_first, tie_groups
+from emsco.scoring.scores import Scores
 
 __all__ = ["Archive"]
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from emsco._typing import BoolArray, FloatArray, IntArray, StageArray
-from emsco.design import NEVER, DesignSpace, compress, design_keys, designs_of_keys
-from emsco.kernels import load
-from emsco.scoring import Scores
+from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
+from emsco._kernels import load
+from emsco._kernels.slots import UNBOUNDED, SlotTable
+from emsco.designs.chromosomes import NEVER, compress, design_keys, designs_of_keys
+from emsco.designs.space import DesignSpace
+from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
 from emsco.search.operators import (
     initial_population,
@@ -20,7 +22,6 @@ from emsco.search.operators import (
     random_designs,
     recombine,
 )
-from emsco.subsets.slots import UNBOUNDED, SlotTable
 
 __all__ = ["EvolutionSearch", "EvolutionSettings"]
 

@@ -10,9 +10,10 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from emsco._typing import IntArray, StageArray
-from emsco.pareto import TiedDesigns
-from emsco.scoring import Evaluator, Scores
+from emsco._base.typing import IntArray, StageArray
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.pareto import TiedDesigns
+from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
 
 __all__ = ["Search", "SearchRecord", "SearchResult", "run_search"]

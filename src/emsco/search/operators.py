@@ -13,9 +13,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.random import Generator
 
-from emsco._typing import FloatArray, IntArray, StageArray
-from emsco.design import NEVER, DesignSpace, compress, stage_counts
-from emsco.kernels import load
+from emsco._base.typing import FloatArray, IntArray, StageArray
+from emsco._kernels import load
+from emsco.designs.chromosomes import NEVER, compress, stage_counts
+from emsco.designs.space import DesignSpace
 
 __all__ = [
     "growth_probability",

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from emsco._typing import IntArray, StageArray
-from emsco.design import DesignSpace
-from emsco.pareto import Ranking
-from emsco.scoring import Scores
+from emsco._base.typing import IntArray, StageArray
+from emsco.designs.space import DesignSpace
+from emsco.scoring.pareto import Ranking
+from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
 from emsco.search.operators import initial_population, mutate, recombine, round_half_up, select
 

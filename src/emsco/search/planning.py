@@ -11,17 +11,18 @@ from typing import Protocol
 import numpy as np
 from numpy.random import Generator
 
-from emsco._typing import FloatArray, StageArray
-from emsco.design import DesignSpace
+from emsco._base.typing import FloatArray, StageArray
+from emsco.designs.space import DesignSpace
 from emsco.errors import NoSuchDesign, ParameterError
-from emsco.pareto import SAME_COST, best_balanced_first
-from emsco.scoring import Evaluator, Scores
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.pareto import SAME_COST, best_balanced_first
+from emsco.scoring.scores import Scores
 from emsco.search.evolution import EvolutionSearch, EvolutionSettings
-from emsco.search.exact import ExactFront, ExactProgress, TimeLimitError, find_front
-from emsco.search.landscape import Landscape
+from emsco.search.exact.front import ExactFront, ExactProgress, TimeLimitError, find_front
+from emsco.search.exact.landscape import Landscape
+from emsco.search.exact.ties import LandscapeTies
 from emsco.search.loop import SearchRecord, SearchResult, run_search
 from emsco.search.paper import PaperSearch, PaperSettings
-from emsco.search.ties import LandscapeTies
 
 __all__ = ["Problem", "SearchPlan", "Watcher", "plan_search"]
 

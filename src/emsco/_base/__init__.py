@@ -1,0 +1,1 @@
+"""What every other package stands on: types, arrays, checks, text, documents, progress."""

@@ -1,0 +1,51 @@
+"""What many values need of their arrays: copies that nobody can change, and exact units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from emsco._base.typing import AnyArray, FloatArray, IntArray
+
+__all__ = ["locked_copy", "whole_units"]
+
+_FINEST_DECIMALS = 6
+
+
+def locked_copy(values: ArrayLike, dtype: DTypeLike | None = None) -> AnyArray:
+    """A copy that nobody can change.
+
+    Examples
+    --------
+    >>> locked_copy([1, 2], np.float64)
+    array([1., 2.])
+    """
+    owned: AnyArray = np.array(values, dtype=dtype)
+    owned.setflags(write=False)
+    return owned
+
+
+def whole_units(
+    values: FloatArray, fits: Callable[[FloatArray, int], Any]
+) -> tuple[IntArray, int] | None:
+    """Values as whole numbers of a unit, and how many units make 1; None where no unit will do.
+
+    The unit is the largest power of ten from 1 down to 10⁻⁶ that divides all values, and for which
+    ``fits(units, per_one)`` is true.
+
+    Examples
+    --------
+    >>> whole_units(np.array([1.0, 2.5]), lambda units, per_one: units.sum() < 100)
+    (array([10, 25]), 10)
+    """
+    for decimals in range(_FINEST_DECIMALS + 1):
+        per_one = 10**decimals
+        units = np.rint(values * per_one)
+        if not fits(units, per_one):
+            return None
+        if (units / per_one == values).all():
+            return units.astype(np.int64), per_one
+    return None

@@ -1,0 +1,282 @@
+"""Files: written whole or not at all, and read as plain JSON that is checked field by field."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import shutil
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from emsco._base.arrays import locked_copy
+from emsco._base.text import brief
+from emsco._base.typing import FloatArray
+from emsco.errors import FileError
+
+__all__ = [
+    "UNFINISHED",
+    "Fields",
+    "PathLike",
+    "document_text",
+    "parse_document",
+    "read_document",
+    "write_document",
+    "write_text",
+    "writing_atomically",
+]
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+UNFINISHED = ".tmp"
+_LARGEST_FILE = 2**28
+_LARGEST_WHOLE = 2**63 - 1
+_KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
+
+
+@contextmanager
+def writing_atomically(path: PathLike) -> Iterator[IO[bytes]]:
+    """A file to write, in place of one of that name: whenever it is killed, whole or absent.
+
+    It is written under another name, brought to the disk, and then renamed.
+    """
+    final = Path(path).resolve()  # through a link, not in its place
+    writer = f"{os.getpid()}-{threading.get_ident()}"
+    unfinished = final.with_name(f"{final.name}.{writer}{UNFINISHED}")
+    try:
+        with unfinished.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if final.exists():
+            shutil.copymode(final, unfinished)
+        unfinished.replace(final)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    _sync(final.parent)
+
+
+def write_document(path: PathLike, kind: str, form: int, body: Mapping[str, Any]) -> None:
+    """Write a versioned JSON document of some kind, with a checksum of its body."""
+    write_text(path, document_text(kind, form, body, indent=1))
+
+
+def write_text(path: PathLike, text: str) -> None:
+    """Write a file of text, all of it or nothing."""
+    try:
+        with writing_atomically(path) as file:
+            file.write(text.encode(errors="surrogatepass"))
+    except (OSError, TypeError, ValueError) as error:
+        raise FileError(
+            f"path must be a file that can be written, got {str(path)!r} ({_why(error)})."
+        ) from error
+
+
+def document_text(kind: str, form: int, body: Mapping[str, Any], indent: int | None = None) -> str:
+    """The JSON text of a document."""
+    about = {"emsco": kind, "format": form, "written_by": f"emsco {version('emsco')}"}
+    try:
+        whole = {**about, "sha256": _checksum(body), "body": body}
+        return json.dumps(whole, indent=indent, allow_nan=False, ensure_ascii=False) + "\n"
+    except ValueError:
+        raise FileError(f"a {kind} must hold finite numbers only to be written.") from None
+    except TypeError as error:
+        raise FileError(f"a {kind} must hold plain values to be written: {error}.") from None
+
+
+def read_document(path: PathLike, kind: str, form: int, oldest: int = 1) -> Fields:
+    """The body of a document of one kind, of format `form` or older, down to `oldest`.
+
+    Raises
+    ------
+    FileError
+        Where the file is missing, damaged, something else, or too new.
+    """
+    where = repr(str(path))
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+    except (OSError, TypeError, ValueError) as error:
+        raise FileError(
+            f"path must be a file that can be read, got {where} ({_why(error)})."
+        ) from error
+    if len(content) > _LARGEST_FILE:
+        raise FileError(f"{where} must be at most {_LARGEST_FILE:,} bytes, got more.")
+    return parse_document(content, kind, form, where, oldest)
+
+
+def parse_document(
+    content: bytes | str, kind: str, form: int, where: str, oldest: int = 1
+) -> Fields:
+    """The body of a document's text; `where` is what messages call it."""
+    try:
+        whole = json.loads(content, object_pairs_hook=_distinct, parse_constant=_no_constant)
+        checksum = _checksum(whole.get("body") if isinstance(whole, dict) else None)
+    except (RecursionError, TypeError, ValueError) as error:
+        raise FileError(f"{where} must be whole JSON, got a damaged file ({error}).") from None
+    if not isinstance(whole, dict) or whole.get("emsco") != kind:
+        got = whole.get("emsco") if isinstance(whole, dict) else None
+        other = f"an emsco {got[:60]}" if isinstance(got, str) else "none"
+        raise FileError(f"{where} must hold an emsco {kind}, got {other}.")
+    fields = Fields(whole, where)
+    if (found := fields.whole("format", 1)) > form:
+        raise FileError(
+            f"{where} must have format {form} or older, got {found}, written by "
+            f"{fields.text('written_by')}; install a newer emsco."
+        )
+    if found < oldest:
+        raise FileError(
+            f"{where} must have format {oldest} or newer, got {found}, written by "
+            f"{fields.text('written_by')}; fit and save it again."
+        )
+    body = fields.fields("body")
+    if fields.text("sha256") != checksum:
+        raise FileError(
+            f"{where} must be as it was written, got a body that does not fit its checksum."
+        )
+    return body
+
+
+class Fields:
+    """The fields of a JSON object, each checked as it is read; errors name the field.
+
+    `where` is what messages call the object.
+    """
+
+    def __init__(self, values: dict[str, Any], where: str) -> None:
+        self.values = values
+        self.where = where
+
+    def fields(self, name: str) -> Fields:
+        """An object."""
+        return Fields(self._of(name, dict), f"{self.where}, {name!r}")
+
+    def many_fields(self, name: str) -> list[Fields]:
+        """A list of objects, at least one."""
+        items = self._of(name, list)
+        if not items or not all(isinstance(item, dict) for item in items):
+            self.refuse(name, "a list of objects", items)
+        return [Fields(item, f"{self.where}, {name!r} {i}") for i, item in enumerate(items)]
+
+    def text(self, name: str) -> str:
+        """Text."""
+        found: str = self._of(name, str)
+        return found
+
+    def flag(self, name: str) -> bool:
+        """True or false."""
+        found: bool = self._of(name, bool)
+        return found
+
+    def whole(self, name: str, low: int, high: int = _LARGEST_WHOLE) -> int:
+        """A whole number within bounds, ends included."""
+        value = self.get(name)
+        if type(value) is not int or not low <= value <= high:
+            self.refuse(name, f"a whole number{_bounds(low, high)}", value)
+        return int(value)
+
+    def number(self, name: str, low: float = -math.inf, high: float = math.inf) -> float:
+        """A finite number within bounds, ends included."""
+        value = self.get(name)
+        if not _is_number(value) or not low <= value <= high:
+            self.refuse(name, f"a finite number{_bounds(low, high)}", value)
+        return float(value)
+
+    def numbers(
+        self, name: str, n: int, low: float = -math.inf, high: float = math.inf
+    ) -> FloatArray:
+        """`n` finite numbers within bounds, ends included; locked."""
+        values = self._of(name, list)
+        if len(values) != n or not all(_is_number(v) and low <= v <= high for v in values):
+            self.refuse(name, f"{n} finite numbers{_bounds(low, high)}", values)
+        return locked_copy(values, np.float64)
+
+    def wholes(self, name: str, n: int, low: int = 0, high: int = _LARGEST_WHOLE) -> list[int]:
+        """`n` whole numbers within bounds, ends included."""
+        values: list[int] = self._of(name, list)
+        if len(values) != n or not all(type(v) is int and low <= v <= high for v in values):
+            self.refuse(name, f"{n} whole numbers{_bounds(low, high)}", values)
+        return values
+
+    def texts(self, name: str) -> list[str]:
+        """Texts, all different, at least one."""
+        values: list[str] = self._of(name, list)
+        whole = all(isinstance(value, str) for value in values)
+        if not values or not whole or len(set(values)) < len(values):
+            self.refuse(name, "a list of different names", values)
+        return values
+
+    def items(self, name: str) -> list[Any]:
+        """A list of anything."""
+        found: list[Any] = self._of(name, list)
+        return found
+
+    def get(self, name: str) -> Any:
+        """Whatever is there."""
+        if name not in self.values:
+            raise FileError(f"{self.where} must have {name!r}, got {brief(sorted(self.values))}.")
+        return self.values[name]
+
+    def refuse(self, name: str, rule: str, got: Any) -> NoReturn:
+        """Say that a field breaks its rule."""
+        raise FileError(f"{self.where}, {name!r} must be {rule}, got {brief(got)}.")
+
+    def _of(self, name: str, kind: type) -> Any:
+        value = self.get(name)
+        if not isinstance(value, kind):
+            self.refuse(name, _KINDS[kind], value)
+        return value
+
+
+def _is_number(value: Any) -> bool:
+    if type(value) not in (int, float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number past the largest float
+        return False
+
+
+def _bounds(low: float, high: float) -> str:
+    if math.isinf(low):
+        return ""
+    return f" from {low} " + ("up" if high in (math.inf, _LARGEST_WHOLE) else f"to {high}")
+
+
+def _why(error: Exception) -> str:
+    """What the system says, or the error itself."""
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name comes twice in an object")
+    return found
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _checksum(body: Any) -> str:
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _sync(folder: Path) -> None:
+    """Bring the names of its files to the disk, where the system lets a folder be opened."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,106 @@
+"""Regression trees, grown layer by layer over presorted columns, and the rows that walk them.
+
+A tree is a heap: the children of node k are 2k + 1, for rows at or below its cut, and 2k + 2; a
+leaf has the column -1.
+"""
+
+from emsco._kernels.compiling import helper, kernel
+
+ROUNDING = 1e-12  # what is smaller than this share of a whole is taken for rounding
+
+
+@kernel()
+def grow_tree(
+    rows, order, ordered, residuals, weights, penalties, columns, cuts, values, node, work
+):
+    """Grow one tree, as deep as `columns`, `cuts` and `values` have room for nodes.
+
+    `order` has a line for each column: the rows from its smallest value to its largest, and
+    `ordered` those values; `penalties` is what a split on each column must gain first. Of cuts as
+    good as each other the first counts, by column, then from below. The value of a node is the
+    mean residual of its rows, and `node` becomes the leaf of each row. `work` is scratch: three
+    tables of three lines, with room for the last layer.
+    """
+    totals, left, best = work[0], work[1], work[2]
+    columns[:] = -1
+    cuts[:] = 0.0
+    node[:] = 0
+    first = 0
+    while first < len(columns):
+        _add_up(residuals, weights, node, first, totals)
+        for k in range(first + 1):
+            values[first + k] = totals[1, k] / totals[0, k] if totals[0, k] > 0.0 else 0.0
+        if 2 * first + 1 < len(columns):
+            here = columns[first : 2 * first + 1], cuts[first : 2 * first + 1]
+            _find_cuts(
+                order, ordered, residuals, weights, penalties, node, first, here, totals, left, best
+            )
+            _move_on(rows, columns, cuts, node)
+        first = 2 * first + 1
+
+
+@helper()
+def _add_up(residuals, weights, node, first, totals):
+    """Weight, weighted sum and what counts as rounding, for each node of the layer at `first`."""
+    totals[:] = 0.0
+    for i in range(len(node)):
+        k = node[i] - first
+        if k >= 0:
+            totals[0, k] += weights[i]
+            totals[1, k] += weights[i] * residuals[i]
+            totals[2, k] += ROUNDING * weights[i] * residuals[i] * residuals[i]
+
+
+@helper()
+def _find_cuts(
+    order, ordered, residuals, weights, penalties, node, first, here, totals, left, best
+):
+    """The best column and cut for each node of the layer at `first`, in one pass over a column."""
+    columns, cuts = here
+    for c in range(len(order)):
+        left[:] = 0.0
+        for j in range(order.shape[1]):
+            i = order[c, j]
+            k = node[i] - first
+            if k < 0:
+                continue
+            x, below = ordered[c, j], left[2, k]
+            left_weight, right_weight = left[0, k], totals[0, k] - left[0, k]
+            if left_weight > 0.0 and x > below and right_weight > ROUNDING * totals[0, k]:
+                right_sum = totals[1, k] - left[1, k]
+                gain = left[1, k] ** 2 / left_weight + right_sum**2 / right_weight
+                # differences first: a penalty may be so large that a gain is lost in it
+                better = (gain - best[0, k]) - (penalties[c] - best[1, k])
+                if columns[k] < 0 or better > totals[2, k]:
+                    middle = 0.5 * below + 0.5 * x
+                    columns[k], cuts[k] = c, middle if middle < x else below
+                    best[0, k], best[1, k] = gain, penalties[c]
+            left[0, k] += weights[i]
+            left[1, k] += weights[i] * residuals[i]
+            left[2, k] = x
+
+
+@helper()
+def _move_on(rows, columns, cuts, node):
+    """Send each row of a node that was split to one of its children."""
+    for i in range(len(node)):
+        k = node[i]
+        if columns[k] >= 0:
+            node[i] = 2 * k + 1 if rows[i, columns[k]] <= cuts[k] else 2 * k + 2
+
+
+@kernel()
+def walk_trees(rows, columns, cuts, values, feature_of, scores, met):
+    """Send rows down all trees, (n_rounds, n_scores, n_nodes), and add up the leaves they reach.
+
+    Features met on the way are marked in `met`; `feature_of` tells which one a column is of.
+    """
+    for i in range(len(rows)):
+        for t in range(columns.shape[0]):
+            for s in range(columns.shape[1]):
+                k = 0
+                while columns[t, s, k] >= 0:
+                    c = columns[t, s, k]
+                    met[i, feature_of[c]] = True
+                    k = 2 * k + 1 if rows[i, c] <= cuts[t, s, k] else 2 * k + 2
+                scores[i, s] += values[t, s, k]

@@ -1,0 +1,60 @@
+"""A hash table with open addressing over rows of words."""
+
+import numpy as np
+
+from emsco._kernels.compiling import helper, kernel
+
+
+@helper()
+def _hash(key):
+    """FNV-1a over words, then mixed so that the low bits depend on all."""
+    h = np.uint64(14695981039346656037)
+    for word in key:
+        h = (h ^ word) * np.uint64(1099511628211)
+        h ^= h >> np.uint64(32)
+    return h
+
+
+@helper()
+def _find(index, keys, key):
+    """Slot of a key, or -1; and where the search ended, which is where a new key belongs."""
+    mask = np.uint64(len(index) - 1)
+    place = _hash(key) & mask
+    while index[place] >= 0:
+        slot = index[place]
+        same = True
+        for w in range(len(key)):
+            same &= keys[slot, w] == key[w]
+        if same:
+            return slot, place
+        place = (place + np.uint64(1)) & mask
+    return np.int64(-1), place
+
+
+@kernel()
+def find_slots(index, keys, wanted, slots):
+    """Slot of each wanted key in a table with open addressing, -1 where it has none."""
+    for i in range(len(wanted)):
+        slots[i], _ = _find(index, keys, wanted[i])
+
+
+@kernel()
+def claim_slots(index, keys, wanted, places, slots, new):
+    """Slot of each wanted key, the next of `places` for new ones; where new ones first come.
+
+    Returns how many are new, or -1 where `places` do not suffice.
+    """
+    n_new = 0
+    for i in range(len(wanted)):
+        slot, place = _find(index, keys, wanted[i])
+        if slot < 0:
+            if n_new == len(places):
+                return -1
+            slot = places[n_new]
+            for w in range(wanted.shape[1]):
+                keys[slot, w] = wanted[i, w]
+            index[place] = slot
+            new[n_new] = i
+            n_new += 1
+        slots[i] = slot
+    return n_new

@@ -1,0 +1,58 @@
+"""`emsco explore`: a run as a web page."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from emsco.cli.commands import AsJSON, RunFolder, Trusted, print_json
+
+__all__ = ["explore"]
+
+
+def explore(
+    run: RunFolder,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="File for the page; by default explorer.html in RUN.", show_default=False
+        ),
+    ] = None,
+    show: Annotated[
+        bool | None,
+        typer.Option(
+            "--open/--no-open",
+            help="Open the page in your browser; by default in a terminal only.",
+            show_default=False,
+        ),
+    ] = None,
+    trusted: Trusted = None,
+    as_json: AsJSON = False,
+) -> None:
+    """The designs of a run as a web page: one file to look at, to choose from and to mail.
+
+    It needs no network. On it, limits are dragged and designs clicked; each is shown as a
+    cascade, with what its rows cost, and the command that deploys it.
+
+    For example:
+
+        emsco explore heart-run --out heart.html
+    """
+    from emsco.pictures.explorer import check_vega
+    from emsco.runs.explore import explore_run
+    from emsco.runs.run import Run
+
+    check_vega()
+    found = Run.open(run, trusted or ())
+    path = run / "explorer.html" if out is None else out
+    size = len(explore_run(found, path, run).encode())
+    if as_json:
+        print_json({"run": str(run), "out": str(path), "designs": len(found.front), "bytes": size})
+    else:
+        typer.echo(f"Written to {path} ({size / 1e6:.1f} MB, designs: {len(found.front):,}).")
+    if sys.stdout.isatty() and not as_json if show is None else show:
+        webbrowser.open(path.resolve().as_uri())

@@ -1,0 +1,59 @@
+"""`emsco plot`: pictures of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from emsco.cli.commands import AsJSON, Point, RunFolder, Trusted, print_json
+
+__all__ = ["plot"]
+
+
+def plot(
+    run: RunFolder,
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="front, pairs or 3d: the designs to choose from; cascade: stages, features and "
+            "rows of one; costs: its features by cost and stage; convergence: how the search went; "
+            "reliability or risk: how honest its confidence is on --data."
+        ),
+    ] = "front",
+    out: Annotated[
+        Path | None,
+        typer.Option(help="PNG, SVG or PDF file; by default KIND.svg.", show_default=False),
+    ] = None,
+    point: Point = None,
+    on: Annotated[
+        str, typer.Option(help="Whose figures: held-out, test or, for fronts, both.")
+    ] = "held-out",
+    data: Annotated[
+        Path | None,
+        typer.Option(help="CSV or Parquet file with labelled rows, for reliability and risk."),
+    ] = None,
+    width: Annotated[
+        float, typer.Option(help="Inches; 3.4 is the column of a paper, 7 a page.")
+    ] = 3.4,
+    trusted: Trusted = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Draw a run: its front, a cascade, how the search went, how honest its confidence is.
+
+    For example:
+
+        emsco plot heart-run --kind cascade --out cascade.pdf --width 7
+    """
+    from emsco.pictures.plotting import write_figure
+    from emsco.runs.plot import RunPicture, draw_run
+    from emsco.runs.run import Run
+
+    picture = RunPicture(kind, point, on, data, width)
+    figure = draw_run(Run.open(run, trusted or ()), picture)
+    path = write_figure(figure, out or Path(f"{kind}.svg"))
+    if as_json:
+        print_json({"run": str(run), "kind": kind, "out": str(path)})
+    else:
+        typer.echo(f"Written to {path}.")

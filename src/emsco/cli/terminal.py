@@ -1,0 +1,269 @@
+"""Fronts and cascades drawn in a terminal; plain text where there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from emsco._base.text import aligned, counted, in_short, listed, objective_lines
+from emsco.cascade import Cascade, Evaluation
+from emsco.designs.thresholds import in_words
+from emsco.front import ParetoFront, ParetoPoint
+from emsco.pictures.flow import Flow
+from emsco.runs.decide import DecisionCounts
+from emsco.studies.compare import OwnComparison, label_of
+from emsco.studies.sweep_records import ThresholdSweep
+
+__all__ = [
+    "cascade_drawing",
+    "comparison_table",
+    "counts_table",
+    "front_table",
+    "methods_table",
+    "sweep_table",
+    "than_everything",
+]
+
+_BAR = 12
+_NUMBERS = 46  # characters that the columns of numbers take
+_WIDEST = {"cost": 6}
+_LEAST_ROOM = 10
+
+
+def front_table(
+    front: ParetoFront,
+    chosen: ParetoPoint,
+    width: int = 80,
+    most: int = 12,
+    within: list[int] | None = None,
+    see_all: str = "",
+    best: ParetoPoint | None = None,
+    spare: int = 0,
+) -> Table:
+    """Different trade-offs of a front from cheap to dear, at most `most`, the chosen one marked.
+
+    One line each; of what a design buys first, as many names as fit into `width`. `within` are
+    positions to show alone, and `best` the one that limits would choose; figures on test rows,
+    where there are some, have columns of their own. Where lines are left out, the caption says
+    how many, and by `see_all` how to have them; up to `spare` more are shown instead.
+    """
+    shown, n_different = _shown(front, (chosen, best), most, within, spare)
+    tested = f", tests on {front.tests[0].n_rows:.10g}" if front.tests else ""
+    table = _table(
+        title=f"Front: held-out figures on {counted(chosen.n_rows, 'row')}{tested}",
+        caption=_reading(front, len(shown), n_different, see_all, best is not None),
+    )
+    tests = ("test cov.", "test acc.", "test cost") if front.tests else ()
+    for heading in ("", "#", "coverage", "accuracy", "cost", "ties", *tests):
+        least = max(_WIDEST.get(heading, 3), len(heading))
+        table.add_column(heading, justify="right", no_wrap=True, min_width=least)
+    room = width - _NUMBERS - sum(len(heading) + 2 for heading in tests)
+    if room >= _LEAST_ROOM:
+        table.add_column("buys first", no_wrap=True)
+    figures = objective_lines([front[i] for i in shown])
+    found = objective_lines([front.tests[i] for i in shown]) if front.tests else [()] * len(shown)
+    for i, own, test in zip(shown, figures, found, strict=True):
+        point = front[i]
+        first = _fitting(point.design.features(0), room)
+        marks = ("▶" if point is chosen else "") + ("✓" if point is best else "")
+        cells = (marks, str(i), *own, str(point.n_tied), *test)
+        buys = [Text(first)] if room >= _LEAST_ROOM else []
+        table.add_row(*cells, *buys, style="bold" if point is chosen else "")
+    return table
+
+
+def _reading(front: ParetoFront, n_shown: int, n_all: int, see_all: str, limited: bool) -> str:
+    """How to read the table of a front, in short lines."""
+    first = "the fittest" if front.by_fitness else "the best balanced"
+    lines = [f"By cost. ▶ deployed; # rank, 0 is {first}; ties share a line."]
+    if limited:
+        lines.append("✓ is what emsco choose takes within these limits.")
+    if n_shown < n_all:
+        how = f"; {see_all} shows all" if see_all else ""
+        lines.append(f"{n_shown} of {n_all:,} are shown, evenly from cheap to dear{how}.")
+    return "\n".join(lines)
+
+
+def _table(title: str, caption: str, **look: Any) -> Table:
+    """An empty table without a frame, what it shows above it and how to read it below."""
+    return Table(
+        title=title,
+        caption=caption,
+        title_justify="left",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        **{"padding": (0, 1, 0, 0), **look},
+    )
+
+
+def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
+    """Where the rows of a file left, and what that cost."""
+    n_rows = max(counts.n_rows, 1)
+    saved = 1 - counts.cost / counts.cost_of_everything if counts.cost_of_everything else 0.0
+    table = _table(
+        title=f"{counted(counts.n_rows, 'row')}: {counts.n_accepted / n_rows:.1%} with a label",
+        caption=f"Mean cost {counts.cost / n_rows:.4g}, {than_everything(saved)}.",
+        padding=(0, 1),
+    )
+    for heading in ("left at", "rows", "share", "cost each"):
+        table.add_column(heading, justify="left" if heading == "left at" else "right")
+    table.add_column("which buys")
+    costs = aligned(cascade.stage_costs.tolist(), digits=6)
+    for j, (n_left, cost) in enumerate(zip(counts.exits, costs, strict=True)):
+        buys = ", ".join(cascade.design.features(j))
+        table.add_row(f"stage {j + 1}", f"{n_left:,}", f"{n_left / n_rows:.1%}", cost, Text(buys))
+    rejected = counts.n_rows - counts.n_accepted
+    table.add_row("rejected", f"{rejected:,}", f"{rejected / n_rows:.1%}", costs[-1], "")
+    return table
+
+
+def than_everything(saved: float) -> str:
+    """A share of what everything costs, saved or, with evaluation costs, spent on top."""
+    return f"{abs(saved):.0%} {'less' if saved >= 0 else 'more'} than buying everything"
+
+
+def cascade_drawing(
+    front: ParetoFront,
+    number: int,
+    test: Evaluation | None = None,
+    new: Evaluation | None = None,
+) -> RenderableType:
+    """The stages of a design from top to bottom: what each buys and costs, and who leaves there.
+
+    Held-out, test and new rows have lines of their own, all with the same facts; they fit 80
+    columns. Tests are `test`, by default the front's.
+    """
+    flow, point = front.flow(number), front[number]
+    test = front.tests[number] if test is None and front.tests else test
+    found = {rows: one for rows, one in (("test", test), ("new", new)) if one is not None}
+    flows = {"held out": flow} | {rows: Flow.of_evaluation(one) for rows, one in found.items()}
+    threshold = f"a row leaves once confidence is at least {in_words(front.min_confidence)}"
+    drawing = Tree(Text(f"Cascade of design {number}: {threshold}", "italic"))
+    for j, stage in enumerate(flow.stages):
+        branch = drawing.add(
+            Text(f"stage {stage.number}, cost so far {stage.cost_so_far:g}", "bold")
+        )
+        buys = ", ".join(front.costs.in_words(stage.features))
+        branch.add(Text(f"buys {buys}: cost {stage.cost:g}"))
+        for rows, one in flows.items():
+            branch.add(Text(f"{rows:<8} {_leaving(one, j)}"))
+    branch = drawing.add(Text(f"rejected, cost {flow.stages[-1].cost_so_far:g}", "bold"))
+    for rows, one in flows.items():
+        share = one.share(one.rejected)
+        branch.add(Text(f"{rows:<8} {_bar(share)} {share:6.1%}: {counted(one.rejected, 'row')}"))
+    branch = drawing.add(Text(f"altogether; everything costs {front.costs.total:g}", "bold"))
+    for rows, one in flows.items():
+        branch.add(Text(f"{rows:<8} {counted(one.n_rows, 'row')}: {in_short(one)}"))
+    if point.design.left_out:
+        drawing.add(Text(f"never bought: {', '.join(point.design.left_out)}"))
+    return drawing
+
+
+def _leaving(flow: Flow, j: int) -> str:
+    """Who leaves at a stage, as a bar and in words."""
+    stage = flow.stages[j]
+    share = flow.share(stage.left)
+    of = f"{stage.left:,.10g} of {stage.reached:,.10g}"
+    right = f", {stage.accuracy:.1%} right" if stage.left else ""
+    return f"{_bar(share)} {share:6.1%} leave: {of}{right}"
+
+
+def _bar(share: float) -> str:
+    return f"{'█' * round(share * _BAR):<{_BAR}}"
+
+
+def _fitting(names: tuple[str, ...], room: int) -> str:
+    """As many whole names as there is room for, and how many more there are."""
+    for most in range(len(names), 0, -1):
+        if len(text := listed(names, most)) <= room:
+            return text
+    return counted(len(names), "feature")
+
+
+def comparison_table(cascade: Evaluation, everything: Evaluation) -> Table:
+    """The cascade beside buying every feature for every row."""
+    table = Table(title=f"On {counted(cascade.n_rows, 'test row')}", title_justify="left")
+    for heading in ("", "coverage", "accuracy", "mean cost"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    names = ("this cascade", "buying everything")
+    for name, figures in zip(names, objective_lines((cascade, everything)), strict=True):
+        table.add_row(name, *figures)
+    return table
+
+
+def methods_table(result: OwnComparison) -> Table:
+    """What each method deploys, on the test rows."""
+    title = (
+        f"On {counted(result.n_rows[2], 'test row')}; buying everything costs {result.total_cost:g}"
+    )
+    table = Table(title=title, title_justify="left")
+    for heading in ("", "accuracy", "coverage", "mean cost", "seconds"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    figures = objective_lines([outcome.test for outcome in result.deployed.values()])
+    for name, (coverage, accuracy, cost) in zip(result.deployed, figures, strict=True):
+        seconds = f"{result.results[name].seconds:.1f}"
+        table.add_row(label_of(name), accuracy, coverage, cost, seconds)
+    return table
+
+
+def sweep_table(sweep: ThresholdSweep, rule: str, width: int = 80) -> Table:
+    """What a rule deploys at each threshold, on held-out and on test rows.
+
+    Where that is too wide, deviations stand below their means.
+    """
+    (_, n_val, n_test), lines = sweep.n_rows, sweep.lines(rule)
+    differ = len({line.n_runs for line in lines}) > 1
+    table = _table(
+        title=f"The {rule} design at each threshold: {sweep.search}, {sweep.counted_runs('each')}",
+        caption=f"Held out: {counted(n_val, 'row')} that chose it; test: {n_test:,} others. "
+        "Accuracy and coverage in %, ± deviation over runs. Buying everything costs "
+        f"{sweep.costs.total:g}.",
+    )
+    parts = [f"{part} {name}" for part in ("held-out", "test") for name in ("acc.", "cov.", "cost")]
+    shown = [("threshold", *(["runs"] if differ else []), *parts)]
+    for line, cells in zip(lines, sweep.cells(rule), strict=True):
+        runs = [str(line.n_runs)] if differ else []
+        shown.append((f"{line.min_confidence:g}", *runs, *cells))
+    room = sum(
+        2 + max(len(word) for text in column for word in text.replace(" ± ", "±").split())
+        for column in zip(*shown, strict=True)
+    )
+    below = "\n" if room > width else ""
+    for heading in shown[0]:
+        table.add_column(heading.replace(" ", "\n"), justify="right", no_wrap=True)
+    for row in shown[1:]:
+        table.add_row(*(text.replace(" ± ", f"{below}±") for text in row))
+    return table
+
+
+def _shown(
+    front: ParetoFront,
+    marked: tuple[ParetoPoint | None, ...],
+    most: int,
+    within: list[int] | None,
+    spare: int,
+) -> tuple[list[int], int]:
+    """Points of different trade-offs, spread evenly over costs, with the marked; and how many."""
+    first: dict[tuple[float, float, float], int] = {}
+    for i in range(len(front)) if within is None else within:
+        point = front[i]
+        objectives = (point.cost, point.coverage, point.accuracy)
+        if objectives not in first or any(point is one for one in marked):
+            first[objectives] = i
+    by_cost = [first[objectives] for objectives in sorted(first)]
+    if len(by_cost) <= most + spare:
+        return by_cost, len(by_cost)
+    found = (i for one in marked for i in by_cost if front[i] is one)
+    kept = list(dict.fromkeys(found))[:most]  # one may have both marks
+    others = [i for i in by_cost if i not in kept]
+    # Halves go up: rounded to even, two neighbours could be one.
+    places = np.linspace(0, len(others) - 1, most - len(kept)) + 0.5
+    picked = {*kept, *(others[int(place)] for place in places)}
+    return [i for i in by_cost if i in picked], len(by_cost)

@@ -1,0 +1,7 @@
+"""From the columns of a user's table to the inputs of classifiers, and from gaps to NaN."""
+
+from emsco.data.encoding.answers import answer_rows
+from emsco.data.encoding.codes import MOST_CATEGORIES, ColumnCode
+from emsco.data.encoding.encoding import GAPS, Encoding
+
+__all__ = ["GAPS", "MOST_CATEGORIES", "ColumnCode", "Encoding", "answer_rows"]

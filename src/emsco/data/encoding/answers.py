@@ -1,0 +1,118 @@
+"""What a source answers when features are bought: any table, of which single values may be bad."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from emsco._base.text import brief
+from emsco._base.typing import AnyArray, FloatArray
+from emsco.data.encoding.codes import ColumnCode
+from emsco.data.encoding.encoding import Encoding
+from emsco.data.rows import NUMBERS, column_names
+from emsco.errors import DataError
+
+__all__ = ["answer_rows"]
+
+
+def answer_rows(encoding: Encoding, table: Any, n_rows: int) -> FloatArray:
+    """The inputs of what a source has answered, shape (n_rows, n_inputs).
+
+    A value of the wrong kind is a gap, as one that is missing: NaN in all inputs of its column,
+    whatever the encoding does with gaps. Infinity and absurd sizes stay as they are, so that the
+    caller can say so; the other rows are none the worse for either.
+
+    Parameters
+    ----------
+    encoding : Encoding
+        Of the features that were asked for: see `Encoding.only`.
+    table : 2-D array, data frame or mapping of columns to values
+    n_rows : int
+        Rows asked for.
+
+    Raises
+    ------
+    DataError
+        Where the answer as a whole is no such table.
+    """
+    names = encoding.columns
+    try:
+        columns = _columns(table, names)
+    except DataError:
+        raise
+    except Exception as error:  # whatever a table of a source's own making may raise
+        raise DataError(f"acquire must return a table, got {brief(table)} ({error}).") from error
+    for name, column in zip(names, columns, strict=True):
+        if column.ndim != 1:
+            raise DataError(
+                f"acquire must return one value per row for {name!r}, got {column.shape}."
+            )
+        if len(column) != n_rows:
+            raise DataError(f"acquire must return {n_rows} rows, one per id, got {len(column)}.")
+    inputs = [_inputs(code, column) for code, column in zip(encoding.codes, columns, strict=True)]
+    return np.column_stack(inputs)
+
+
+def _columns(table: Any, names: tuple[str, ...]) -> list[AnyArray]:
+    if isinstance(table, Mapping) or hasattr(table, "columns"):
+        known = list(table) if isinstance(table, Mapping) else column_names(table)
+        if missing := [name for name in names if name not in known]:
+            raise DataError(f"acquire must return a column {missing[0]!r}, got {brief(known)}.")
+        return [_array(table[name]) for name in names]
+    array = _array(table)
+    if array.ndim != 2 or array.shape[1] != len(names):
+        raise DataError(
+            f"acquire must return a table with the columns {', '.join(map(repr, names))}, "
+            f"got {f'shape {array.shape}' if array.ndim else brief(table)}."
+        )
+    return list(array.T)
+
+
+def _array(values: Any) -> AnyArray:
+    """Values as an array, each for itself: text beside a number must not make it text."""
+    if np.ma.isMaskedArray(values):
+        values, hidden = np.ma.getdata(values).astype(object), np.ma.getmaskarray(values)
+        values[hidden] = None
+    if hasattr(values, "to_pylist"):  # PyArrow, whose categories NumPy does not know
+        values = values.to_pylist()
+    if hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    return np.asarray(values, dtype=object if isinstance(values, (list, tuple)) else None)
+
+
+def _inputs(code: ColumnCode, column: AnyArray) -> FloatArray:
+    """Inputs of a column, shape (n_rows, code.n_inputs)."""
+    if code.kind == "category":
+        rows = [_of_category(code, value) for value in column.tolist()]
+        return np.array(rows, dtype=np.float64).reshape(len(column), code.n_inputs)
+    numbers = _numbers(column)
+    if code.kind == "truth":
+        numbers = np.where((numbers == 0) | (numbers == 1), numbers, np.nan)
+    return np.column_stack([numbers, np.isnan(numbers)]) if code.marks_gaps else numbers[:, None]
+
+
+def _of_category(code: ColumnCode, value: Any) -> list[float]:
+    try:
+        return code.one(value, gaps=True)
+    except DataError:
+        return code.one(None, gaps=True)
+
+
+def _numbers(column: AnyArray) -> FloatArray:
+    """Numbers of a column; NaN for what is missing or no number."""
+    if column.dtype.kind in "fiub":
+        return column.astype(np.float64)
+    if column.dtype.kind != "O":  # text, dates, complex numbers
+        return np.full(len(column), np.nan)
+    return np.array([_number(value) for value in column], dtype=np.float64)
+
+
+def _number(value: Any) -> float:
+    """A number as float64; NaN for what is none, infinity for what is too large for one."""
+    try:
+        return float(value) if isinstance(value, NUMBERS) else math.nan
+    except OverflowError:
+        return math.inf

@@ -1,0 +1,328 @@
+"""Encodings: how a table's columns become inputs, learnt from training rows and applied to new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from emsco._base.checks import check_choice
+from emsco._base.documents import Fields
+from emsco._base.text import brief
+from emsco._base.typing import BoolArray, FloatArray, IntArray, Kind
+from emsco.costs import FeatureCosts
+from emsco.data.encoding.codes import ColumnCode
+from emsco.data.encoding.columns import TableColumns
+from emsco.data.rows import LARGEST, check_finite, table_rows
+from emsco.errors import DataError, ParameterError
+
+__all__ = ["GAPS", "Encoding"]
+
+GAPS = ("refuse", "impute", "skip")
+_WAY_OUT = (
+    "; emsco fit with --gaps impute or --gaps skip (in Python gaps=) makes a cascade that takes it"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """How the columns of a table become the inputs of classifiers.
+
+    Attributes
+    ----------
+    codes : tuple of ColumnCode
+        How each column is read, in the order of the table.
+    features : tuple of str
+        What is bought: columns on their own and groups of them.
+    feature_of : tuple of int
+        The feature of each column, by position.
+    gaps : {"refuse", "impute", "skip"}
+        What a missing value is: an error; or NaN in all inputs of its column. With "impute", a
+        column that has gaps in training has one more input, which marks them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"age": [63, 41], "colour": ["red", "blue"]})
+    >>> encoding = Encoding.learn(table, FeatureCosts.resolve(None, table.columns))
+    >>> encoding.input_names
+    ('age', 'colour = blue', 'colour = red')
+    >>> encoding.rows(pd.DataFrame({"colour": ["red", "green"], "age": [50, 30]})).tolist()
+    [[50.0, 0.0, 1.0], [30.0, 0.0, 0.0]]
+    """
+
+    codes: tuple[ColumnCode, ...]
+    features: tuple[str, ...]
+    feature_of: tuple[int, ...]
+    gaps: str = "refuse"
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown way with gaps, and features without columns."""
+        check_choice("gaps", self.gaps, GAPS)
+        if len(self.feature_of) != len(self.codes):
+            raise ParameterError(
+                f"feature_of must have one entry for each of {len(self.codes)} columns, got "
+                f"{len(self.feature_of)}."
+            )
+        if set(self.feature_of) != set(range(len(self.features))):
+            raise ParameterError(
+                f"feature_of must hold every position in {self.features}, got {self.feature_of}."
+            )
+
+    @classmethod
+    def learn(
+        cls, table: Any, costs: FeatureCosts, gaps: str = "refuse", what: str = "X"
+    ) -> Encoding:
+        """The encoding of a table of training rows.
+
+        Parameters
+        ----------
+        table : data frame or array-like of shape (n_rows, n_columns)
+            A data frame by column names; an array in the order of ``costs.table``.
+        costs : FeatureCosts
+            Which columns there are, and which features they belong to.
+        gaps : {"refuse", "impute", "skip"}
+        what : str
+            What messages call the table.
+        """
+        check_choice("gaps", gaps, GAPS)
+        names = costs.table
+        columns = TableColumns.of(table, names, what)
+        if columns.known is not None:
+            codes = tuple(map(ColumnCode, names, columns.known))
+        else:
+            codes = tuple(
+                ColumnCode.learn(name, columns.read(i), what) for i, name in enumerate(names)
+            )
+        features = tuple(costs.column_features(names).tolist())
+        encoding = Encoding(codes, costs.names, features, gaps)
+        return encoding if gaps == "refuse" else encoding._learn_gaps(table, what)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the table's columns, in order."""
+        return tuple(code.name for code in self.codes)
+
+    @cached_property
+    def kinds(self) -> dict[str, Kind]:
+        """What each column holds."""
+        return {code.name: code.kind for code in self.codes}
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The first input of each column, and where the last one's end."""
+        widths = [code.n_inputs for code in self.codes]
+        return tuple(np.cumsum([0, *widths]).tolist())
+
+    @property
+    def n_inputs(self) -> int:
+        """How many inputs there are."""
+        return self.starts[-1]
+
+    @cached_property
+    def input_names(self) -> tuple[str, ...]:
+        """What to call each input."""
+        return tuple(name for code in self.codes for name in code.input_names)
+
+    @cached_property
+    def input_columns(self) -> tuple[str, ...]:
+        """The column of each input."""
+        return tuple(code.name for code in self.codes for _ in range(code.n_inputs))
+
+    @cached_property
+    def input_feature(self) -> IntArray:
+        """The feature of each input, by position; locked."""
+        widths = [code.n_inputs for code in self.codes]
+        features: IntArray = np.repeat(np.array(self.feature_of, dtype=np.int64), widths)
+        features.setflags(write=False)
+        return features
+
+    def rows(self, table: Any, first_row: int = 0, what: str = "X") -> FloatArray:
+        """The inputs of a table's rows, shape (n_rows, n_inputs); NaN for gaps, where they may be.
+
+        Parameters
+        ----------
+        table : data frame or array-like of shape (n_rows, n_columns)
+            A data frame may have its columns in any order, and others beside them.
+        first_row : int
+            The number of its first row in messages.
+        what : str
+            What messages call the table.
+
+        Raises
+        ------
+        DataError
+            Where a column is missing or holds something else than in training, where a value is
+            missing that must not be, and where one is infinite or past 1e100.
+        """
+        columns = TableColumns.of(table, self.columns, what)
+        if self._are_numbers and columns.known is not None:
+            rows = table_rows(columns.table, self.columns, what)
+            for i, code in enumerate(self.codes):
+                code.check_truth(rows[:, i], what, first_row)
+            rows = self._with_marks(rows)
+        else:
+            rows = np.empty((columns.n_rows, self.n_inputs))
+            for i, code in enumerate(self.codes):
+                inputs = rows[:, self.starts[i] : self.starts[i + 1]]
+                code.fill(inputs, columns.read(i), what, first_row, gaps=self.gaps != "refuse")
+        self._check_values(rows, what, first_row)
+        return rows
+
+    def row(self, values: Mapping[str, Any], features: Iterable[str]) -> list[float]:
+        """The inputs of the named features for a single row, in the order of `places`.
+
+        `values` must have the columns that `needs` lists for them, and nothing else.
+        """
+        if not isinstance(values, Mapping):
+            raise DataError(f"values must be a mapping of names to values, got {brief(values)}.")
+        may_miss = self.gaps != "refuse"
+        inputs: list[float] = []
+        n_needed = 0
+        for feature in features:
+            for name, code, is_bare in self._asked[feature]:
+                if name not in values:
+                    listed = ", ".join(map(repr, values)) or "nothing"
+                    raise DataError(f"values must have {name!r}, got {listed}.")
+                value = values[name]
+                if is_bare and type(value) is float and -LARGEST <= value <= LARGEST:
+                    inputs.append(value)  # the usual case, which a session must not wait for
+                else:
+                    inputs += code.one(value, may_miss)
+                n_needed += 1
+        if len(values) > n_needed:
+            needed = [column for feature in features for column in self.needs(feature)]
+            extra = next(name for name in values if name not in needed)
+            listed = ", ".join(map(repr, needed))
+            raise DataError(f"values must be what is needed now, {listed}, got {extra!r} too.")
+        return inputs
+
+    def needs(self, feature: str) -> tuple[str, ...]:
+        """The columns to ask for when a feature is bought."""
+        return tuple(self.columns[i] for i in self._members[feature])
+
+    def places(self, features: Iterable[str]) -> list[int]:
+        """Positions of the inputs of the named features, feature by feature."""
+        return [
+            place
+            for feature in features
+            for i in self._members[feature]
+            for place in range(self.starts[i], self.starts[i + 1])
+        ]
+
+    def only(self, features: Sequence[str]) -> Encoding:
+        """The encoding of a table that has the named features alone, in that order.
+
+        Its inputs are those that `places` lists.
+        """
+        members = [(i, f) for f, name in enumerate(features) for i in self._members[name]]
+        codes = tuple(self.codes[i] for i, _ in members)
+        return Encoding(codes, tuple(features), tuple(f for _, f in members), self.gaps)
+
+    def gaps_by_feature(self, rows: FloatArray) -> BoolArray:
+        """Which features lack a value, by encoded rows; shape (n_rows, n_features)."""
+        missing = np.zeros((len(rows), len(self.features)), dtype=np.bool_)
+        for start, feature in zip(self.starts, self.feature_of, strict=False):
+            missing[:, feature] |= np.isnan(rows[:, start])
+        return missing
+
+    def values(self) -> dict[str, Any]:
+        """Plain values, for a file."""
+        columns = [
+            {**code.to_dict(), "feature": self.features[feature]}
+            for code, feature in zip(self.codes, self.feature_of, strict=True)
+        ]
+        return {"gaps": self.gaps, "features": list(self.features), "columns": columns}
+
+    @classmethod
+    def read(cls, fields: Fields) -> Self:
+        """The same, read from a file and checked."""
+        features = fields.texts("features")
+        if (gaps := fields.text("gaps")) not in GAPS:
+            fields.refuse("gaps", f"one of {', '.join(GAPS)}", gaps)
+        codes: list[ColumnCode] = []
+        feature_of: list[int] = []
+        for column in fields.many_fields("columns"):
+            if (feature := column.text("feature")) not in features:
+                column.refuse("feature", "one of the features", feature)
+            code = ColumnCode.read(column)
+            if code.marks_gaps and gaps != "impute":
+                column.refuse("marks_gaps", "false where gaps are not imputed", True)  # noqa: FBT003
+            if code.name in {other.name for other in codes}:
+                column.refuse("name", "another one than those before", code.name)
+            codes.append(code)
+            feature_of.append(features.index(feature))
+        if lacking := [name for i, name in enumerate(features) if i not in feature_of]:
+            fields.refuse("columns", f"columns of all features, {lacking[0]!r} too", len(codes))
+        return cls(tuple(codes), tuple(features), tuple(feature_of), gaps)
+
+    @cached_property
+    def _are_numbers(self) -> bool:
+        return all(code.kind != "category" for code in self.codes)
+
+    @cached_property
+    def _members(self) -> dict[str, tuple[int, ...]]:
+        """Positions of the columns of each feature."""
+        return {
+            name: tuple(i for i, feature in enumerate(self.feature_of) if feature == f)
+            for f, name in enumerate(self.features)
+        }
+
+    @cached_property
+    def _asked(self) -> dict[str, tuple[tuple[str, ColumnCode, bool], ...]]:
+        """Columns of each feature, how they are read, and whether as a bare number."""
+        return {
+            name: tuple(
+                (code.name, code, code.kind == "number" and code.n_inputs == 1)
+                for code in (self.codes[i] for i in members)
+            )
+            for name, members in self._members.items()
+        }
+
+    def _learn_gaps(self, table: Any, what: str) -> Encoding:
+        """Refuse columns that hold nothing but gaps; with "impute", mark those that have one."""
+        rows = self.rows(table, what=what)
+        missing = np.isnan(rows[:, list(self.starts[:-1])])
+        if len(rows) and missing.all(axis=0).any():
+            empty = self.columns[int(np.argmax(missing.all(axis=0)))]
+            raise DataError(f"{what} must have values in column {empty!r}, got gaps only.")
+        if self.gaps == "skip":
+            return self
+        codes = [
+            replace(code, marks_gaps=bool(missing[:, i].any())) for i, code in enumerate(self.codes)
+        ]
+        return replace(self, codes=tuple(codes))
+
+    def _with_marks(self, numbers: FloatArray) -> FloatArray:
+        """Numbers as they are, or with an input behind each column that marks its gaps."""
+        if self.n_inputs == len(self.codes):
+            return numbers
+        rows = np.empty((len(numbers), self.n_inputs))
+        for i, code in enumerate(self.codes):
+            rows[:, self.starts[i]] = numbers[:, i]
+            if code.marks_gaps:
+                rows[:, self.starts[i] + 1] = np.isnan(numbers[:, i])
+        return rows
+
+    def _check_values(self, rows: FloatArray, what: str, first_row: int) -> None:
+        if self.gaps == "refuse":
+            for i, code in enumerate(self.codes):
+                if code.kind == "category":
+                    missing = np.isnan(rows[:, self.starts[i]])
+                    if missing.any():
+                        row = first_row + int(np.argmax(missing))
+                        raise DataError(
+                            f"{what} must have no missing value (empty cell or NaN), got one in "
+                            f"column {code.name!r}, row {row}{_WAY_OUT}."
+                        )
+        check_finite(
+            rows,
+            self.input_columns,
+            what,
+            first_row,
+            gaps=self.gaps != "refuse",
+            way_out=_WAY_OUT,
+        )

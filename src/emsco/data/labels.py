@@ -1,0 +1,110 @@
+"""Labels: checks of y, and the labels of files as classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from emsco._base.typing import AnyArray
+from emsco.errors import DataError
+
+__all__ = ["as_classes", "labels_of", "of_labels"]
+
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?")
+
+
+def labels_of(
+    column: Any, path: object, first_row: int = 1, classes: AnyArray | None = None
+) -> AnyArray:
+    """Labels as numbers, truth values or text; none may be missing.
+
+    `path` is what messages call the file, and `first_row` the number of its first row here. Where
+    `classes` that are known are text, so is what may be it: "true" stays "true" in a part of a file
+    that happens to have no "unknown".
+    """
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    missing = column.is_null(nan_is_null=True).to_numpy()
+    if missing.any():
+        row = int(np.argmax(missing)) + first_row
+        raise DataError(f"{path} must have a label in every row, got none in row {row}.")
+    kind, stays_text = column.type, classes is not None and classes.dtype.kind == "U"
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if is_number or (pa.types.is_boolean(kind) and not stays_text):
+        values: AnyArray = column.to_numpy()
+        return values
+    texts = np.asarray(column.cast(pa.string()).to_pylist(), dtype=np.str_)
+    return texts if stays_text else _text_labels(texts)
+
+
+def _text_labels(labels: AnyArray) -> AnyArray:
+    """Numbers or truth values where the text is one plainly: "01" stays text, lest it become 1."""
+    different, places = np.unique(labels, return_inverse=True)
+    texts = different.tolist()
+    if set(texts) <= {"true", "false"}:
+        return np.array([text == "true" for text in texts])[places]
+    if not all(_PLAIN_NUMBER.fullmatch(text) for text in texts):
+        return labels
+    values = [float(text) if any("." in one for one in texts) else int(text) for text in texts]
+    return np.array(values)[places] if len(set(values)) == len(values) else labels
+
+
+def as_classes(labels: AnyArray, classes: AnyArray, path: object, first_row: int = 1) -> AnyArray:
+    """The same labels in the type of `classes`; where only one of them is text, both are read so.
+
+    Files are apart: one may have written 1 where the other has 1.0, or been read as text because
+    of a single cell.
+    """
+    common = np.result_type(labels, classes)
+    here, known = labels.astype(common), classes.astype(common)
+    unknown = ~np.isin(here, known)
+    if unknown.any():
+        row = int(np.argmax(unknown))
+        raise DataError(
+            f"{path} must have labels out of {classes.tolist()}, got {labels[row].item()!r} in row "
+            f"{row + first_row}."
+        )
+    order = np.argsort(known)  # 9 and 10, sorted as numbers, are not as text
+    same: AnyArray = classes[order[np.searchsorted(known, here, sorter=order)]]
+    return same
+
+
+def check_truth(y: ArrayLike, classes: AnyArray, n_rows: int) -> AnyArray:
+    """Labels of known rows, checked."""
+    truth = np.asarray(y)
+    if truth.shape != (n_rows,):
+        raise DataError(
+            f"y must have one label for each of {n_rows} rows, got shape {truth.shape}."
+        )
+    if unknown := [label for label in _different(truth) if label not in classes]:
+        raise DataError(f"y must hold the classes {classes.tolist()}, got {unknown[0]!r}.")
+    return truth
+
+
+def _different(labels: AnyArray) -> list[Any]:
+    try:
+        return list(np.unique(labels).tolist())
+    except TypeError:  # None beside text
+        return list(dict.fromkeys(labels.tolist()))
+
+
+def of_labels(given: dict[str, float], labels: Sequence[Any]) -> dict[Any, float]:
+    """Numbers by label, for labels as they were typed; unknown ones stay as they are."""
+    by_text = {text: label for label in labels for text in _texts(label)}
+    return {by_text.get(text, text): number for text, number in given.items()}
+
+
+def _texts(label: Any) -> set[str]:
+    """How a file or a person may write a label: truth values in small letters, 1.0 as 1."""
+    texts = {str(label)}
+    if isinstance(label, bool):
+        texts.add(str(label).lower())
+    elif isinstance(label, float) and label.is_integer():
+        texts.add(str(int(label)))
+    return texts

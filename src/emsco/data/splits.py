@@ -1,0 +1,147 @@
+"""Which rows train the stage classifiers and which score the designs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
+
+from emsco._base.checks import is_number
+from emsco._base.typing import AnyArray, FloatArray, IntArray, LabelArray
+from emsco.errors import DataError, ParameterError
+
+__all__ = ["Split", "make_splits"]
+
+Split = tuple[IntArray, IntArray]
+
+
+def make_splits(
+    cv: Any,
+    X: AnyArray,
+    labels: LabelArray,
+    classes: Sequence[Any],
+    groups: Any,
+    seed: int,
+    weights: FloatArray | None = None,
+) -> list[Split]:
+    """Pairs of (training rows, held-out rows).
+
+    Parameters
+    ----------
+    cv : float, int, splitter or iterable of (train, held-out) pairs
+        A fraction holds out that share of the rows, stratified by class; a whole number makes
+        that many stratified folds; both are shuffled by `seed`.
+    X : array of shape (n_rows, n_features)
+    labels : ndarray of shape (n_rows,)
+        Class of each row, as positions in `classes`.
+    classes : sequence
+    groups : array-like of shape (n_rows,) or None
+        Passed on to a splitter that asks for groups.
+    seed : int
+    weights : ndarray of shape (n_rows,), optional
+        Sample weights; rows of weight 0 are no rows.
+    """
+    splitter = _splitter(cv, labels, classes, seed)
+    try:
+        pairs = [
+            (_row_numbers(train, len(labels)), _row_numbers(held_out, len(labels)))
+            for train, held_out in splitter.split(X, labels, groups)
+        ]
+    except (TypeError, ValueError) as error:
+        raise DataError(f"cv must be able to split the {len(labels)} rows, but: {error}") from error
+    if not pairs:
+        raise ParameterError(f"cv must make at least one split, got none from {cv!r}.")
+    for number, (train, held_out) in enumerate(pairs):
+        _check_split(number, train, held_out, labels, classes, weights)
+    return pairs
+
+
+def _splitter(cv: Any, labels: LabelArray, classes: Sequence[Any], seed: int) -> Any:
+    if isinstance(cv, Integral) and is_number(cv) and int(cv) >= 2:
+        _check_class_sizes(labels, classes, int(cv), f"cv makes {cv} folds")
+        return StratifiedKFold(n_splits=int(cv), shuffle=True, random_state=seed)
+    if is_number(cv) and 0 < float(cv) < 1:
+        return _HeldOutFraction(float(cv), classes, seed)
+    try:
+        if cv is None or is_number(cv) or isinstance(cv, (bool, str)):
+            raise TypeError
+        return check_cv(cv, labels, classifier=True)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            "cv must be a fraction between 0 and 1, a number of folds from 2, a splitter or a list "
+            f"of splits, got {cv!r}."
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _HeldOutFraction:
+    """A share of the rows, stratified by class; the only row of a class always trains."""
+
+    share: float
+    classes: Sequence[Any]
+    seed: int
+
+    def split(self, X: AnyArray, labels: LabelArray, _groups: Any) -> Iterator[Split]:
+        sizes = np.bincount(labels, minlength=len(self.classes))
+        if (sizes > 1).sum() < 2:
+            _check_class_sizes(labels, self.classes, 2, "cv holds out a fraction")
+        for label in np.flatnonzero(sizes == 1).tolist():
+            warnings.warn(
+                f"class {self.classes[label]!r} has one row, which trains and scores no design.",
+                stacklevel=5,
+            )
+        many = np.flatnonzero(sizes[labels] > 1)
+        splitter = StratifiedShuffleSplit(n_splits=1, test_size=self.share, random_state=self.seed)
+        for train, held_out in splitter.split(X[many], labels[many]):
+            once = np.flatnonzero(sizes[labels] == 1)
+            yield np.concatenate([many[train], once]), many[held_out]
+
+
+def _check_class_sizes(labels: LabelArray, classes: Sequence[Any], least: int, why: str) -> None:
+    for label, size in zip(classes, np.bincount(labels, minlength=len(classes)), strict=True):
+        if size < least:
+            raise DataError(
+                f"class {label!r} must have at least {least} rows because {why}, got {size} of "
+                f"n_samples={len(labels)}; give more rows or splits of your own."
+            )
+
+
+def _row_numbers(rows: Any, n_rows: int) -> IntArray:
+    """Row numbers, from numbers (negative ones count from the end) or a mask."""
+    given = np.asarray(rows)
+    if given.dtype == np.bool_:
+        if given.shape != (n_rows,):
+            raise ValueError(f"a mask must have {n_rows} entries, got shape {given.shape}")
+        return np.flatnonzero(given)
+    numbers = given.astype(np.int64)
+    if numbers.ndim != 1 or not np.array_equal(numbers, given):
+        raise ValueError(f"rows must be a list of whole numbers, got {rows!r}")
+    if outside := numbers[(numbers < -n_rows) | (numbers >= n_rows)].tolist():
+        raise ValueError(f"there is no row {outside[0]}")
+    return numbers % n_rows
+
+
+def _check_split(
+    number: int,
+    train: IntArray,
+    held_out: IntArray,
+    labels: LabelArray,
+    classes: Sequence[Any],
+    weights: FloatArray | None,
+) -> None:
+    counts = np.ones(len(labels)) if weights is None else weights
+    for part, rows in (("training", train), ("held-out", held_out)):
+        if not counts[rows].any():
+            above = "" if weights is None else " with a weight above 0"
+            raise DataError(f"split {number} of cv must have {part} rows{above}, got none.")
+    present = np.bincount(labels[train], counts[train], minlength=len(classes)) > 0
+    if not present.all():
+        missing = classes[int(np.argmin(present))]
+        raise DataError(
+            f"the training rows of split {number} must have every class, got none of {missing!r}."
+        )

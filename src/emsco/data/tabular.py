@@ -1,0 +1,68 @@
+"""What classifiers that read tables share: columns by name, and checks of what they are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+from emsco._base.typing import AnyArray
+from emsco.costs import CostsLike, FeatureCosts
+from emsco.data.rows import check_table
+
+__all__ = ["TableClassifier"]
+
+
+class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs
+    """A classifier of the rows of a table, whose columns have names and costs."""
+
+    costs: CostsLike
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Any:
+        """Columns may hold categories."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """Names of the columns: the data frame's, else those of FeatureCosts, else x0, x1, …."""
+        if hasattr(self, "feature_names_in_"):
+            return tuple(self.feature_names_in_)
+        if isinstance(self.costs, FeatureCosts) and len(self.costs.table) == self.n_features_in_:
+            return self.costs.table
+        return tuple(f"x{i}" for i in range(self.n_features_in_))
+
+    def _check_table(self, X: Any, y: ArrayLike) -> tuple[Any, AnyArray]:
+        """X as it is where it has columns of any kind, else as an array; and y as one."""
+        if _is_any_table(X):
+            check_table(X)
+            validate_data(self, X, y, skip_check_array=True)
+            targets = column_or_1d(y, warn=True)
+            check_consistent_length(X, targets)
+            return X, targets
+        rows, targets = validate_data(
+            self, X, y, dtype=np.float64, order="C", ensure_all_finite=False
+        )
+        return rows, targets
+
+    def _check_new_rows(self, X: Any) -> Any:
+        if hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
+            return X  # by name, in whatever order
+        if _is_any_table(X):
+            validate_data(self, X, reset=False, skip_check_array=True)
+            return np.asarray(X) if hasattr(X, "columns") else X  # by position
+        return validate_data(
+            self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False
+        )
+
+
+def _is_any_table(X: Any) -> bool:
+    """A data frame, or an array that may hold text."""
+    kind = getattr(getattr(X, "dtype", None), "kind", "f")
+    return hasattr(X, "collect_schema") or hasattr(X, "columns") or kind in "OUS"

@@ -1,0 +1,93 @@
+"""Training data: rows as numbers, labels, weights and costs, all checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+
+from emsco._base.digests import fingerprint
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
+from emsco.costs import FeatureCosts
+from emsco.data.encoding import Encoding
+from emsco.data.weights import check_weights, whole_weights
+from emsco.designs.thresholds import MOST_CLASSES
+from emsco.errors import DataError
+
+__all__ = ["TrainingData"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingData:
+    """Rows of a fit.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n_inputs)
+        As `encoding` has made them, gaps as NaN.
+    labels : ndarray of shape (n_rows,)
+        Positions in `classes`.
+    weights : ndarray of shape (n_rows,) or None
+        Sample weights; None where all rows count the same.
+    classes : ndarray of shape (n_classes,)
+    costs : FeatureCosts
+    encoding : Encoding
+    """
+
+    rows: FloatArray
+    labels: LabelArray
+    weights: FloatArray | None
+    classes: AnyArray
+    costs: FeatureCosts
+    encoding: Encoding
+    units: IntArray | None = field(init=False)
+    per_row: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Weights as whole numbers of a unit, of which a row of weight 1 has `per_row`."""
+        whole = None if self.weights is None else whole_weights(self.weights)
+        object.__setattr__(self, "units", whole and whole.units)
+        object.__setattr__(self, "per_row", whole.per_one if whole else 1)
+
+    @classmethod
+    def of(
+        cls, table: Any, y: AnyArray, sample_weight: Any, costs: FeatureCosts, gaps: str
+    ) -> TrainingData:
+        """A table and its labels, as whatever kind they come in, checked."""
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        if kind not in ("binary", "multiclass"):
+            raise DataError(f"Unknown label type: {kind}. y must hold classes.")
+        try:
+            classes, labels = np.unique(y, return_inverse=True)
+        except TypeError:
+            kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
+            raise DataError(f"y must hold labels of one type, got {kinds}.") from None
+        if len(classes) < 2:
+            raise DataError(
+                f"y must hold two classes or more, got one class only: {classes.tolist()[0]!r}."
+            )
+        if len(classes) > MOST_CLASSES:
+            raise DataError(f"y must hold at most {MOST_CLASSES} classes, got {len(classes)}.")
+        encoding = Encoding.learn(table, costs, gaps)
+        weights = check_weights(sample_weight, len(labels))
+        rows = encoding.rows(table)
+        return cls(rows, labels.astype(np.uint8), weights, classes, costs, encoding)
+
+    def fingerprints(self) -> dict[str, Any]:
+        """What identifies the data, as plain values."""
+        return {
+            "X": fingerprint(self.rows),
+            "y": fingerprint(self.labels),
+            "sample_weight": None if self.weights is None else fingerprint(self.weights),
+            "feature names": self.costs.names,
+            "columns": self.costs.columns,
+            "costs": self.costs.costs.tolist(),
+            "evaluation_cost": float(self.costs.evaluation),
+            "gaps": self.encoding.gaps,
+        }
+
+    def gaps(self) -> BoolArray | None:
+        """Rows with a gap by feature, (n_rows, n_features), where such a stage is to be skipped."""
+        return self.encoding.gaps_by_feature(self.rows) if self.encoding.gaps == "skip" else None

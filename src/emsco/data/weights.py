@@ -1,0 +1,67 @@
+"""Sample weights: checked, and as whole numbers of a unit."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from emsco._base.arrays import whole_units
+from emsco._base.text import brief
+from emsco._base.typing import FloatArray, IntArray
+from emsco.errors import DataError
+
+__all__ = ["WholeWeights", "whole_weights"]
+
+
+def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
+    """Sample weights: finite, at least 0, some above; None where there are none."""
+    if weights is None:
+        return None
+    try:
+        given = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"sample_weight must be numbers, got {brief(weights)}.") from None
+    if given.shape != (n_rows,):
+        raise DataError(
+            f"sample_weight must have a weight for each of {n_rows} rows, got shape {given.shape}."
+        )
+    bad = np.flatnonzero(~((given >= 0) & np.isfinite(given)))
+    if bad.size:
+        raise DataError(
+            f"sample_weight must be finite and at least 0, got {given[bad[0]]:g} in row {bad[0]}."
+        )
+    if not (given > 0).any():
+        raise DataError(f"sample_weight must be above 0 for some row, got zero for all {n_rows}.")
+    return given
+
+
+_LARGEST = 2**20  # of a rounded weight, in units: as many binary digits as a row may have bits
+_MOST = 2**30  # units of all rounded weights together; of whole ones, twice that
+
+
+class WholeWeights(NamedTuple):
+    """Weights as whole numbers of a unit, and how many units make a weight of 1."""
+
+    units: IntArray
+    per_one: float
+
+
+def whole_weights(weights: FloatArray) -> WholeWeights:
+    """Weights in the largest unit from 1 down to 10⁻⁶ that divides all; else rounded.
+
+    Where none does, or all together would be 2³¹ units or more, weights are rounded: to a 2²⁰th of
+    the largest, or to a 2³⁰th of their sum where that is coarser. None above 0 becomes 0.
+
+    Examples
+    --------
+    >>> whole_weights(np.array([1.0, 2.5, 0.0]))
+    WholeWeights(units=array([10, 25,  0]), per_one=10.0)
+    """
+    total = float(weights.sum())
+    if found := whole_units(weights, lambda _, per_one: total * per_one < 2 * _MOST):
+        return WholeWeights(found[0], float(found[1]))
+    per_one = min(_LARGEST / float(weights.max()), _MOST / total)
+    units = np.rint(weights * per_one).astype(np.int64)
+    return WholeWeights(np.maximum(units, (weights > 0).astype(np.int64)), per_one)

@@ -1,0 +1,15 @@
+"""Designs: ordered partitions of the features into stages, their space, and rules they obey."""
+
+from emsco.designs.blocks import Blocks
+from emsco.designs.constraints import Constraints
+from emsco.designs.design import Design
+from emsco.designs.space import DesignSpace, count_designs, default_max_stages
+
+__all__ = [
+    "Blocks",
+    "Constraints",
+    "Design",
+    "DesignSpace",
+    "count_designs",
+    "default_max_stages",
+]

@@ -1,0 +1,88 @@
+"""Rules that every design of a search must obey."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+
+from emsco._base.checks import check_number
+from emsco.errors import ParameterError
+
+__all__ = ["Constraints"]
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """Rules that every design found obeys.
+
+    Attributes
+    ----------
+    first : tuple of str
+        Features that the first stage buys.
+    together : tuple of tuple of str
+        Features that one stage buys, or none.
+    max_mean_cost : float or None
+        Most that a row may cost on average over the held-out rows.
+    max_worst_cost : float or None
+        Most that any row may cost: what a rejected one does, all that the design buys.
+
+    Examples
+    --------
+    >>> Constraints.of({"first": ["age"], "max_mean_cost": 20}, ("age", "scan")).first
+    ('age',)
+    """
+
+    first: tuple[str, ...] = ()
+    together: tuple[tuple[str, ...], ...] = ()
+    max_mean_cost: float | None = None
+    max_worst_cost: float | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any] | Constraints | None, names: Sequence[str]) -> Self:
+        """Whatever a user may give, checked against the features there are."""
+        if isinstance(given, Constraints):
+            given = {field.name: getattr(given, field.name) for field in fields(given)}
+        known = [field.name for field in fields(cls)]
+        if given is not None and not isinstance(given, Mapping):
+            raise ParameterError(
+                f"constraints must be a dict with {', '.join(known)}, got {given!r}."
+            )
+        rules = dict(given or {})
+        if unknown := [name for name in rules if name not in known]:
+            raise ParameterError(
+                f"constraints must be out of {', '.join(known)}, got {unknown[0]!r}."
+            )
+        together = rules.get("together") or ()
+        if not isinstance(together, (list, tuple)) or not all(
+            isinstance(part, (list, tuple)) for part in together
+        ):
+            raise ParameterError(
+                f"constraints['together'] must be a list of lists of features, got {together!r}."
+            )
+        return cls(
+            first=_features("first", rules.get("first") or (), names),
+            together=tuple(_features("together", part, names) for part in together),
+            max_mean_cost=_limit("max_mean_cost", rules.get("max_mean_cost")),
+            max_worst_cost=_limit("max_worst_cost", rules.get("max_worst_cost")),
+        )
+
+
+def _limit(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    return check_number(f"constraints[{name!r}]", value, 0, np.inf, "[)")
+
+
+def _features(name: str, given: Any, names: Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(given, (str, list, tuple)):
+        raise ParameterError(f"constraints[{name!r}] must be a list of features, got {given!r}.")
+    wanted = (given,) if isinstance(given, str) else tuple(given)
+    if unknown := [one for one in wanted if one not in names]:
+        listed = ", ".join(map(repr, names[:5])) + (", …" if len(names) > 5 else "")
+        raise ParameterError(
+            f"constraints[{name!r}] must name features ({listed}), got {unknown[0]!r}."
+        )
+    return wanted

@@ -1,0 +1,103 @@
+"""A design: which feature is bought at which stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from emsco._base.arrays import locked_copy
+from emsco._base.typing import AnyArray, BoolArray, StageArray
+from emsco.designs.chromosomes import NEVER, nested_subsets
+from emsco.errors import ParameterError
+
+__all__ = ["Design"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """Which feature is bought at which stage.
+
+    Parameters
+    ----------
+    stages : ndarray of shape (n_features,)
+        Stage of each feature, from 0, without gaps; -1 for one that is never bought. Copied
+        and locked.
+    names : tuple of str
+        The features, in column order.
+
+    Examples
+    --------
+    >>> Design([0, 1, 0], names=("age", "scan", "sex"))
+    Design(age, sex → scan)
+    >>> Design([0, 1, -1], names=("age", "scan", "biopsy"))
+    Design(age → scan; never biopsy)
+    """
+
+    stages: StageArray
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Copy, check and lock `stages`."""
+        given = np.asarray(self.stages)
+        if given.ndim != 1 or given.size != len(self.names) or not given.size:
+            raise ParameterError(
+                f"stages must hold one number for each of {len(self.names)} features, "
+                f"got an array of shape {given.shape}."
+            )
+        used = np.unique(given[given != NEVER])
+        if not np.array_equal(used, np.arange(len(used))):
+            raise ParameterError(
+                f"stages must count from 0 without gaps, got {given.tolist()}; see compress()."
+            )
+        if not used.size:
+            raise ParameterError(f"stages must buy a feature or more, got {given.tolist()}.")
+        object.__setattr__(self, "stages", locked_copy(given, np.int16))
+
+    @property
+    def n_stages(self) -> int:
+        """How many stages there are."""
+        return int(self.stages.max()) + 1
+
+    def features(self, stage: int) -> tuple[str, ...]:
+        """Names of the features that `stage` (from 0) buys."""
+        return tuple(self.names[i] for i in np.flatnonzero(self.stages == stage))
+
+    @property
+    def buys(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the features that each stage buys."""
+        return tuple(self.features(j) for j in range(self.n_stages))
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Names of the features that are never bought."""
+        return self.features(NEVER)
+
+    def subsets(self) -> BoolArray:
+        """Features known after each stage, as rows of shape (n_stages, n_features)."""
+        known: BoolArray = nested_subsets(self.stages[None], self.n_stages)[0]
+        return known
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        """The chromosome: stage of each feature, from 0; -1 where it is never bought."""
+        return np.array(self.stages, dtype=dtype, copy=copy)
+
+    def __eq__(self, other: object) -> bool:
+        """Two designs are equal if they put the same features into the same stages."""
+        if not isinstance(other, Design):
+            return NotImplemented
+        return self.names == other.names and np.array_equal(self.stages, other.stages)
+
+    def __hash__(self) -> int:
+        """Agrees with ==."""
+        return hash((self.names, self.stages.tobytes()))
+
+    def __repr__(self) -> str:
+        """The features of each stage, in order."""
+        return f"Design({self.arrows()})"
+
+    def arrows(self) -> str:
+        """The features of each stage, with an arrow between stages, and those left out."""
+        bought = " → ".join(map(", ".join, self.buys))
+        return f"{bought}; never {', '.join(self.left_out)}" if self.left_out else bought

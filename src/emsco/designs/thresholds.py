@@ -1,0 +1,70 @@
+"""How sure a stage must be: one threshold for all classes, or one for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from emsco._base.checks import check_number, is_number
+from emsco._base.typing import AnyArray, FloatArray
+from emsco.errors import ParameterError
+
+__all__ = ["MOST_CLASSES", "MinConfidence", "by_class", "check_min_confidence", "in_words", "plain"]
+
+MOST_CLASSES = 255  # a label's position is a byte
+
+MinConfidence: TypeAlias = float | Mapping[Any, float]
+
+
+def check_min_confidence(min_confidence: Any, classes: AnyArray) -> MinConfidence:
+    """A threshold above chance for all classes, or one above 0 for each of them, by label."""
+    if not isinstance(min_confidence, Mapping):
+        chance = 1 / len(classes)
+        is_guess = is_number(min_confidence) and min_confidence <= chance
+        note = ", since guessing reaches 1 / number of classes" if is_guess else ""
+        return check_number("min_confidence", min_confidence, chance, 1, "(]", note)
+    labels = classes.tolist()
+    if unknown := [label for label in min_confidence if label not in labels]:
+        raise ParameterError(
+            f"min_confidence must name the classes {labels}, got {unknown[0]!r} too."
+        )
+    if missing := [label for label in labels if label not in min_confidence]:
+        raise ParameterError(
+            f"min_confidence must have a threshold for every class, got none for {missing[0]!r}."
+        )
+    return {
+        label: check_number(f"min_confidence of class {label!r}", min_confidence[label], 0, 1, "(]")
+        for label in labels
+    }
+
+
+def by_class(min_confidence: MinConfidence, classes: AnyArray) -> FloatArray:
+    """The threshold of each class, in their order.
+
+    Examples
+    --------
+    >>> by_class({"ill": 0.9, "well": 0.99}, np.array(["ill", "well"])).tolist()
+    [0.9, 0.99]
+    >>> by_class(0.8, np.array([0, 1, 2])).tolist()
+    [0.8, 0.8, 0.8]
+    """
+    if isinstance(min_confidence, Mapping):
+        return np.array([float(min_confidence[label]) for label in classes.tolist()])
+    return np.full(len(classes), float(min_confidence))
+
+
+def plain(min_confidence: MinConfidence) -> float | dict[str, float]:
+    """What a file can hold: a number, or one for the text of each label."""
+    if isinstance(min_confidence, Mapping):
+        # Labels of NumPy as those of Python, so that both have one text.
+        return {f"{np.asarray(c).tolist()!r}": float(p) for c, p in min_confidence.items()}
+    return float(min_confidence)
+
+
+def in_words(min_confidence: MinConfidence) -> str:
+    """What a row must reach, for messages and tables."""
+    if isinstance(min_confidence, Mapping):
+        return ", ".join(f"{label}: {least:g}" for label, least in min_confidence.items())
+    return f"{min_confidence:g}"

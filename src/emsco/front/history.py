@@ -1,0 +1,78 @@
+"""How a search went: a record per generation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from emsco.designs.blocks import Blocks
+from emsco.designs.design import Design
+from emsco.front import ParetoPoint
+from emsco.pictures.plotting.convergence import Convergence
+from emsco.search.loop import SearchResult
+
+__all__ = ["Generation", "convergence_of", "history_columns", "history_of"]
+
+_COUNTS = ("generation", "n_front", "n_designs", "n_subsets", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """State of the search after one generation; generation 0 is the initial population.
+
+    Attributes
+    ----------
+    generation : int
+    best : ParetoPoint
+        The first design of the front: the fittest for the paper's search, else the best balanced.
+    n_front : int
+        Distinct non-dominated designs.
+    n_designs, n_subsets : int
+        Distinct designs scored, and distinct subsets they go through, so far.
+    seconds : float
+        Since the search began.
+    """
+
+    generation: int
+    best: ParetoPoint
+    n_front: int
+    n_designs: int
+    n_subsets: int
+    seconds: float
+
+
+def history_of(
+    result: SearchResult, blocks: Blocks, names: tuple[str, ...], per_row: float
+) -> list[Generation]:
+    """The generations of a search, with designs over features."""
+    points: dict[bytes, ParetoPoint] = {}  # the best design often stays the same
+    history = []
+    for record in result.records:
+        key = record.best.tobytes()
+        if key not in points:
+            best = Design(blocks.designs(record.best), names)
+            points[key] = ParetoPoint.of(best, record.best_scores, 0, per_row=per_row)
+        history.append(
+            Generation(
+                generation=record.generation,
+                best=points[key],
+                n_front=record.n_front,
+                n_designs=record.n_designs,
+                n_subsets=record.n_subsets,
+                seconds=record.seconds,
+            )
+        )
+    return history
+
+
+def history_columns(history: Sequence[Generation]) -> dict[str, list[float]]:
+    """The same as columns by name, the best design by its objectives."""
+    columns = {name: [getattr(record, name) for record in history] for name in _COUNTS}
+    for name in ("coverage", "accuracy", "cost"):
+        columns[f"best_{name}"] = [getattr(record.best, name) for record in history]
+    return columns
+
+
+def convergence_of(history: Sequence[Generation]) -> Convergence:
+    """What a picture of a search shows; `emsco.pictures.plotting.draw_convergence` draws it."""
+    return Convergence.of(history_columns(history))

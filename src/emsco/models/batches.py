@@ -1,0 +1,234 @@
+"""Logistic regressions as arrays: fitted ones, and a batch on its way to the optimum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from emsco._base.typing import BoolArray, FloatArray, IntArray
+from emsco._kernels import load
+
+__all__ = ["ModelBatch", "Models", "mixing_of_pairs", "n_outputs_of", "orthonormal_basis"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Models:
+    """What each model reads and with which weights.
+
+    Model m reads `columns[m, :sizes[m]]`, in ascending order; column 0 is the intercept and
+    column i + 1 is standardised input i. `coefs` is in the order of `columns`: shape
+    (n_models, width) for two classes, where they make the logit of the second, and
+    (n_models, n_classes, width) for more, where they make one logit per class.
+    """
+
+    columns: IntArray
+    sizes: IntArray
+    coefs: FloatArray
+
+    @classmethod
+    def of(cls, subsets: BoolArray, spread: FloatArray | None = None) -> Self:
+        """Models of subsets of inputs, shape (n_models, n_inputs), at zero or with given weights.
+
+        `spread` has shape (n_models, n_inputs + 1) or (n_models, n_classes, n_inputs + 1), as
+        the method of that name makes it; at zero, models are of two classes.
+        """
+        sizes = subsets.sum(axis=1) + 1
+        columns = np.zeros((len(subsets), int(sizes.max(initial=1))), dtype=np.int64)
+        model, feature = np.nonzero(subsets)
+        first = np.cumsum(sizes - 1) - (sizes - 1)
+        columns[model, 1 + np.arange(len(model)) - first[model]] = feature + 1
+        if spread is None:
+            return cls(columns, sizes, np.zeros(columns.shape))
+        places = columns if spread.ndim == 2 else columns[:, None, :]
+        return cls(columns, sizes, np.take_along_axis(spread, places, axis=-1))
+
+    @property
+    def n_outputs(self) -> int:
+        """Logits that a model makes of a row: 1 for two classes, else one per class."""
+        return 1 if self.coefs.ndim == 2 else self.coefs.shape[1]
+
+    def spread(self, n_inputs: int) -> FloatArray:
+        """Weights as (n_models, n_inputs + 1), 0 where an input is not read.
+
+        Of more than two classes, as (n_models, n_classes, n_inputs + 1).
+        """
+        used = np.arange(self.columns.shape[1]) < self.sizes[:, None]
+        model, column = np.nonzero(used)[0], self.columns[used]
+        out = np.zeros((*self.coefs.shape[:-1], n_inputs + 1))
+        if out.ndim == 2:
+            out[model, column] = self.coefs[used]
+        else:
+            out[model, :, column] = self.coefs.transpose(0, 2, 1)[used]
+        return out
+
+    def decide(
+        self,
+        rows: FloatArray,
+        mean: FloatArray,
+        inverse: FloatArray,
+        thresholds: FloatArray,
+        first: int,
+        end: int,
+    ) -> tuple[IntArray, IntArray, FloatArray]:
+        """Send rows through models as the stages of a cascade, as held-out rows are judged.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_inputs)
+            Without gaps.
+        mean, inverse : ndarray of shape (n_inputs,)
+            How inputs are standardised: a `Scaling`'s mean and inverse.
+        thresholds : ndarray of shape (n_classes,)
+        first, end : int
+            The first stage, and the one after the last.
+
+        Returns
+        -------
+        stage, winner, confidence : ndarray of shape (n_rows,)
+            Where a row leaves, or the number of stages where it does not; the likeliest class and
+            its probability at the last stage that saw it.
+        """
+        stage, winner = np.empty((2, len(rows)), dtype=np.int64)
+        out = stage, winner, np.empty(len(rows))
+        deciding = load("deciding")
+        decide = deciding.decide_rows if self.n_outputs == 1 else deciding.decide_rows_many
+        given = rows, mean, inverse, self.columns, self.sizes, self.coefs
+        decide(*given, thresholds, first, end, *out)
+        return out
+
+    def probabilities(
+        self, rows: FloatArray, mean: FloatArray, inverse: FloatArray, stage: int
+    ) -> FloatArray:
+        """Probabilities of all classes at one stage, shape (n_rows, n_classes).
+
+        The largest is the confidence that `decide` finds there, to the last bit.
+        """
+        found: FloatArray = load("deciding").probabilities_of(
+            rows,
+            mean,
+            inverse,
+            self.columns,
+            self.sizes,
+            self.coefs[:, None, :] if self.coefs.ndim == 2 else self.coefs,
+            stage,
+        )
+        return found
+
+
+def n_outputs_of(n_classes: int) -> int:
+    """Logits that a model of so many classes makes of a row: one does for two classes."""
+    return 1 if n_classes == 2 else n_classes
+
+
+def orthonormal_basis(n_classes: int) -> FloatArray:
+    """Columns of length 1, at right angles, that sum to 0: shape (n_classes, n_classes - 1).
+
+    Examples
+    --------
+    >>> orthonormal_basis(3).round(3).tolist()
+    [[0.707, 0.408], [-0.707, 0.408], [0.0, -0.816]]
+    """
+    basis = np.zeros((n_classes, n_classes - 1))
+    for a in range(n_classes - 1):
+        length = np.sqrt((a + 1) * (a + 2))
+        basis[: a + 1, a] = 1 / length
+        basis[a + 1, a] = -(a + 1) / length
+    return basis
+
+
+def mixing_of_pairs(n_classes: int) -> FloatArray:
+    """What each pair of classes (k, l), k > l, adds to the Hessian along each pair of directions.
+
+    With probabilities p and directions T, the Hessian diag(p) - p pᵀ of the logits becomes
+    Σ p_k p_l (T_k - T_l) (T_k - T_l)ᵀ. Pairs are in the order of a lower triangle.
+    """
+    basis = orthonormal_basis(n_classes)
+    k, other = np.tril_indices(n_classes, -1)
+    a, b = np.tril_indices(n_classes - 1)
+    apart = basis[k] - basis[other]
+    return apart[:, a] * apart[:, b]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelBatch:
+    """Models being fitted, and the sums that shards add to.
+
+    A model of two classes has one parameter per column. One of more has n_classes - 1, along the
+    directions of `orthonormal_basis`, column after column: they are what `models.coefs`, then of
+    shape (n_models, width · n_directions), holds until `fitted` turns them into weights by class.
+
+    Shards add Σ gradient to `gradient[m]`, in float32 unless `fine[m]`, and Σ Hessian to
+    `hessian[m]` where `curved[m]`: the lower triangle. Of more than two classes they add
+    Σ p_k p_l x xᵀ for each pair of classes k > l instead, that of columns i and j at
+    [i · n_directions + k - 1, j · n_directions + l]. The rest belongs to the guarded Newton steps.
+    """
+
+    models: Models
+    n_classes: int
+    gradient: FloatArray
+    hessian: FloatArray
+    step: FloatArray
+    slope: FloatArray
+    norm: FloatArray
+    fine: BoolArray
+    curved: BoolArray
+    passes: IntArray
+
+    @classmethod
+    def of(cls, subsets: BoolArray, n_classes: int = 2) -> Self:
+        """Models of subsets of inputs at zero, with all sums empty."""
+        models = Models.of(subsets)
+        n_models, width = models.columns.shape
+        n_parameters = width * (n_classes - 1)
+        side = _tiled(n_parameters)
+        return cls(
+            models=Models(models.columns, models.sizes, np.zeros((n_models, n_parameters))),
+            n_classes=n_classes,
+            gradient=np.zeros((n_models, n_parameters)),
+            hessian=np.zeros((n_models, side, side)),
+            step=np.zeros((n_models, n_parameters)),
+            slope=np.zeros(n_models),
+            norm=np.zeros(n_models),
+            fine=np.zeros(n_models, dtype=np.bool_),
+            curved=np.ones(n_models, dtype=np.bool_),
+            passes=np.zeros(n_models, dtype=np.int64),
+        )
+
+    @property
+    def n_directions(self) -> int:
+        """Parameters per column."""
+        return self.n_classes - 1
+
+    @property
+    def parameters(self) -> tuple[IntArray, IntArray]:
+        """Places of each model's parameters among those of a full model, and how many it has."""
+        columns, n = self.models.columns, self.n_directions
+        places = columns[:, :, None] * n + np.arange(n)
+        return places.reshape(self.models.coefs.shape), self.models.sizes * n
+
+    @property
+    def fitted(self) -> Models:
+        """The models with weights by class."""
+        if self.n_classes == 2:
+            return self.models
+        columns, sizes = self.models.columns, self.models.sizes
+        along = self.models.coefs.reshape(*columns.shape, self.n_directions)
+        coefs = np.zeros((len(columns), self.n_classes, columns.shape[1]))
+        # One direction after another: a matrix product may round by what else is in the batch.
+        for a, direction in enumerate(orthonormal_basis(self.n_classes).T):
+            coefs += direction[:, None] * along[:, None, :, a]
+        return Models(columns, sizes, coefs)
+
+    @staticmethod
+    def bytes_per_model(n_inputs: int, n_classes: int = 2) -> int:
+        """Upper bound of the memory that one model takes."""
+        n_parameters = (n_inputs + 1) * (n_classes - 1)
+        n_weights = (n_inputs + 1) * n_outputs_of(n_classes)
+        return 8 * (_tiled(n_parameters) ** 2 + 3 * n_parameters + n_weights + 8)
+
+
+def _tiled(width: int) -> int:
+    """Side of a Hessian in whole tiles of four, which the kernel fills."""
+    return -(-width // 4) * 4

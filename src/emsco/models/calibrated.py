@@ -1,0 +1,110 @@
+"""Logistic regressions of subsets with honest probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
+from emsco.models.batches import Models
+from emsco.models.calibration import Calibrator, calibration_split
+from emsco.models.engine import SplitRows
+from emsco.models.scaling import Scaling
+
+__all__ = ["CalibratedFits"]
+
+
+_AT_ONCE = 256
+
+
+class CalibratedFits:
+    """Logistic regressions whose probabilities are calibrated on training rows they do not see.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_inputs)
+    labels : ndarray of shape (n_rows,)
+    train, held_out : ndarray
+        Rows that fit and calibrate, and rows that outcomes are wanted of.
+    weights : ndarray of shape (n_rows,) or None
+        How much each row counts in fits and calibration.
+    class_weights : ndarray of shape (n_classes,) or None
+        How much more rows of each class count in fits.
+    classes : sequence
+    calibration : {"sigmoid", "isotonic"}
+    seed : int
+        Of the choice of calibrating rows.
+    """
+
+    def __init__(
+        self,
+        X: FloatArray,
+        labels: LabelArray,
+        train: IntArray,
+        held_out: IntArray,
+        weights: FloatArray | None,
+        class_weights: FloatArray | None,
+        classes: Sequence[Any],
+        calibration: str,
+        seed: int,
+    ) -> None:
+        fitting, calibrating = calibration_split(train, labels, seed=seed, classes=classes)
+        self.n_train, self.n_held_out = len(train), len(held_out)
+        self._kind = calibration
+        self._split = SplitRows.cut(
+            X,
+            labels,
+            fitting,
+            fitting[:0],
+            n_classes=len(classes),
+            weights=weights,
+            class_weights=class_weights,
+        )
+        self._calibrating = self.scaling.filled(X[calibrating])
+        self._truth = labels[calibrating]
+        self._weights = None if weights is None else weights[calibrating]
+        self._held_out = self.scaling.filled(X[held_out])
+
+    @property
+    def scaling(self) -> Scaling:
+        """What inputs are standardised by."""
+        return self._split.scaling
+
+    def outcomes(
+        self, subsets: BoolArray, report: Report | None = None
+    ) -> tuple[IntArray, FloatArray]:
+        """Likeliest class of each held-out row and its probability, (n_subsets, n_held_out)."""
+        winner = np.empty((len(subsets), self.n_held_out), dtype=np.int64)
+        confidence = np.empty(winner.shape)
+        for start in range(0, len(subsets), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            models = self._split.fits.fit(subsets[part])
+            for m in range(len(models.sizes)):
+                calibrator = self._calibrator(models, m)
+                found = calibrator.apply(self._probabilities(models, m, self._held_out))
+                winner[start + m] = found.argmax(axis=1)
+                confidence[start + m] = found.max(axis=1)
+            if report:
+                report(min(start + _AT_ONCE, len(subsets)), len(subsets))
+        return winner, confidence
+
+    def models(
+        self, subsets: BoolArray, report: Report | None = None
+    ) -> list[tuple[FloatArray, Calibrator]]:
+        """Weights of each subset's classifier, (n_outputs, n_inputs + 1), and its calibrator."""
+        del report  # a matter of a moment
+        models = self._split.fits.fit(subsets)
+        spread = models.spread(subsets.shape[1]).reshape(len(subsets), -1, subsets.shape[1] + 1)
+        return [(coefs, self._calibrator(models, m)) for m, coefs in enumerate(spread)]
+
+    def close(self) -> None:
+        """Nothing is written."""
+
+    def _calibrator(self, models: Models, m: int) -> Calibrator:
+        said = self._probabilities(models, m, self._calibrating)
+        return Calibrator.learn(self._kind, said, self._truth, self._weights)
+
+    def _probabilities(self, models: Models, m: int, rows: FloatArray) -> FloatArray:
+        return models.probabilities(rows, self.scaling.mean, self.scaling.inverse, m)

@@ -1,0 +1,195 @@
+"""Fitted classifiers of the user's as text for files, and back; through skops, never pickle."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import warnings
+import zipfile
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from emsco._base.documents import Fields
+from emsco._base.text import first_line
+from emsco.data.rows import LARGEST
+from emsco.errors import FileError, ParameterError, not_installed
+from emsco.models.calibration import Calibrator
+from emsco.models.fitted import StageEstimator
+
+__all__ = [
+    "estimator_text",
+    "read_estimator",
+    "read_stage_estimator",
+    "stage_estimator_values",
+    "untrusted_types",
+]
+
+_TEXT = re.compile(r"scikit-learn=([\w.+-]{1,40});base64,([A-Za-z0-9+/=]*)")
+_LARGEST_CONTENT = 2**31  # bytes once inflated: a few kilobytes can claim to be more
+
+
+def estimator_text(estimator: Any) -> str:
+    """A fitted estimator as text: the version of scikit-learn, and what skops makes of it.
+
+    The bytes name objects by their place in memory, so they are not the same twice.
+
+    Raises
+    ------
+    FileError
+        Where skops could not read the estimator again.
+    """
+    skops = _skops()
+    try:
+        content = skops.dumps(estimator, compression=zipfile.ZIP_DEFLATED)
+        skops.loads(content, trusted=skops.get_untrusted_types(data=content))
+    except Exception as error:  # whatever skops makes of a stranger's object
+        raise FileError(
+            f"estimator must be one that skops can write and read to be saved, got "
+            f"{type(estimator).__name__} ({first_line(error)})."
+        ) from error
+    return f"scikit-learn={version('scikit-learn')};base64,{base64.b64encode(content).decode()}"
+
+
+def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file") -> Any:
+    """The estimator behind a text.
+
+    Only types that skops trusts are made, and those named; a file cannot have others made.
+    Since trees with false indices can end the process when they are asked, newer versions of
+    skops do not trust them by themselves.
+
+    Parameters
+    ----------
+    text : str
+        As `estimator_text` made it.
+    trusted : sequence of str
+        Full names of further types that may be made.
+    where : str
+        What messages call the file.
+
+    Raises
+    ------
+    FileError
+        Where the text is damaged, or holds a type that is not trusted.
+    """
+    _check_names(trusted)
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        raise _damaged(where, "is no text of skops")
+    content = _content(match[2], where)
+    skops = _skops()
+    try:
+        found = set(skops.get_untrusted_types(data=content))
+    except Exception as error:  # whatever zipfile, JSON and skops make of damaged bytes
+        raise _damaged(where, first_line(error)) from error
+    if unknown := sorted(found - set(trusted)):
+        raise FileError(
+            f"{where} must hold trusted types only, got {', '.join(unknown)}; where you trust "
+            f"whoever wrote it, load it with trusted={unknown!r}, or --trust on the command line."
+        )
+    _warn_of_version(match[1], where)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Trying to unpickle estimator")  # said already, once
+        try:
+            return skops.loads(content, trusted=sorted(found))
+        except Exception as error:  # the same
+            raise _damaged(where, first_line(error)) from error
+
+
+def untrusted_types(stage: StageEstimator) -> list[str]:
+    """Types that must be named as trusted when a file with this classifier is read."""
+    skops = _skops()
+    return sorted(skops.get_untrusted_types(data=skops.dumps(stage.estimator)))
+
+
+def stage_estimator_values(stage: StageEstimator) -> dict[str, Any]:
+    """A stage's classifier as plain values."""
+    calibrator = None if stage.calibrator is None else stage.calibrator.values()
+    return {
+        "inputs": stage.inputs.tolist(),
+        "fill": stage.fill.tolist(),
+        "estimator": estimator_text(stage.estimator),
+        "calibrator": calibrator,
+        "identity": stage.identity,
+    }
+
+
+def read_stage_estimator(
+    fields: Fields,
+    n_inputs: int,
+    n_classes: int,
+    trusted: Sequence[str] = (),
+    where: str = "a file",
+) -> StageEstimator:
+    """The same, read from a file and checked."""
+    n_read = len(fields.items("inputs"))
+    inputs = np.array(fields.wholes("inputs", n_read, 0, n_inputs - 1), dtype=np.int64)
+    if not n_read or not (np.diff(inputs) > 0).all():
+        fields.refuse("inputs", "rising numbers, at least one", inputs.tolist())
+    fill = fields.numbers("fill", n_read, -LARGEST, LARGEST)
+    calibrator = None
+    if fields.get("calibrator") is not None:
+        calibrator = Calibrator.read(fields.fields("calibrator"), n_classes)
+    estimator = read_estimator(fields.text("estimator"), trusted, where)
+    if not _can_judge(estimator, n_read, n_classes):
+        rule = f"a classifier of {n_read} inputs and {n_classes} classes at most"
+        fields.refuse("estimator", rule, type(estimator).__name__)
+    inputs.setflags(write=False)
+    return StageEstimator(estimator, inputs, fill, n_classes, calibrator, fields.text("identity"))
+
+
+def _can_judge(estimator: Any, n_inputs: int, n_classes: int) -> bool:
+    classes = np.asarray(getattr(estimator, "classes_", ()))
+    return (
+        callable(getattr(estimator, "predict_proba", None))
+        and getattr(estimator, "n_features_in_", n_inputs) == n_inputs
+        and classes.ndim == 1
+        and classes.size > 0
+        and classes.dtype.kind in "iu"
+        and bool(((classes >= 0) & (classes < n_classes)).all())
+        and bool((np.diff(classes) > 0).all())
+    )
+
+
+def _content(text: str, where: str) -> bytes:
+    try:
+        content = base64.b64decode(text, validate=True)
+        with zipfile.ZipFile(io.BytesIO(content)) as members:
+            size = sum(member.file_size for member in members.infolist())
+    except Exception as error:  # whatever base64 and zipfile make of damaged text
+        raise _damaged(where, first_line(error)) from error
+    if size > _LARGEST_CONTENT:
+        raise FileError(
+            f"an estimator in {where} must be at most {_LARGEST_CONTENT:,} bytes, got {size:,}."
+        )
+    return content
+
+
+def _check_names(trusted: Sequence[str]) -> None:
+    listed = isinstance(trusted, (list, tuple)) and all(isinstance(one, str) for one in trusted)
+    if not listed:
+        raise ParameterError(f"trusted must be a list of names of types, got {trusted!r}.")
+
+
+def _warn_of_version(written: str, where: str) -> None:
+    if written != (here := version("scikit-learn")):
+        warnings.warn(
+            f"{where} was written with scikit-learn {written} and is read with {here}, so its "
+            "estimators may decide otherwise.",
+            stacklevel=4,
+        )
+
+
+def _skops() -> Any:
+    try:
+        import skops.io
+    except ModuleNotFoundError:
+        raise not_installed("skops") from None
+    return skops.io
+
+
+def _damaged(where: str, why: str) -> FileError:
+    return FileError(f"{where} must hold whole estimators, got a damaged one ({why}).")

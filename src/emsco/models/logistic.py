@@ -1,0 +1,141 @@
+"""Many L2-regularised logistic regressions at once.
+
+Newton's method for a whole batch: shards add up gradients and Hessians, then every model takes
+its own guarded step, and leaves the batch when it has converged. What one model does never
+depends on the others.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from emsco._base.typing import BoolArray, FloatArray, IntArray
+from emsco._kernels import load
+from emsco.models.batches import ModelBatch, Models, mixing_of_pairs
+from emsco.models.shard import Shard
+
+__all__ = ["LogisticFits"]
+
+_MOST_PASSES = 200
+
+
+class LogisticFits:
+    """Fits logistic regressions on the training rows of one split.
+
+    Parameters
+    ----------
+    shards : sequence of Shard
+        The rows of the split, in order.
+    n_inputs : int
+        Columns that a full model reads.
+    n_rows : float
+        Training rows, or their total weight.
+    penalty : float
+        λ, the weight of half the squared coefficients, of all classes where there are three or
+        more; the intercepts are free.
+    n_classes : int
+        Two classes share one logit; from three on, each has its own.
+    """
+
+    def __init__(
+        self,
+        shards: Sequence[Shard],
+        n_inputs: int,
+        n_rows: float,
+        penalty: float = 1.0,
+        n_classes: int = 2,
+    ) -> None:
+        self._shards = shards
+        self._penalty = penalty
+        self._n_classes = n_classes
+        self._mixing = mixing_of_pairs(n_classes)
+        # Largest component of the summed gradient; where rounding of the sum allows, far below
+        # what a probability's ninth decimal could show.
+        self._tolerance = max(1e-9 * min(1.0, n_rows), 1e-13 * n_rows)
+        self._everything = np.ones((1, n_inputs), dtype=np.bool_)
+        self._at_zero = self._expand(np.zeros((1, (n_inputs + 1) * (n_classes - 1))))
+        self._at_full = self._at_zero  # until the full model is fitted
+        self._at_full = self._expand(self._fit(self._everything).models.coefs)
+
+    def _expand(self, coefs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The quadratic around a full model: its gradient at zero, and Hessian, without penalty."""
+        at = ModelBatch.of(self._everything, self._n_classes)
+        at.models.coefs[:] = coefs
+        at.fine[:] = True
+        for shard in self._shards:
+            shard.add_terms(at, np.zeros(1, dtype=np.int64))
+        size = coefs.shape[1]
+        if self._n_classes > 2:
+            work = np.empty((2, len(self._mixing)))
+            turn = load("stepping").turn_hessian
+            turn(at.hessian[0], size, at.n_directions, self._mixing, *work)
+        lower = np.tril(at.hessian[0, :size, :size])
+        hessian = lower + np.tril(lower, -1).T
+        return at.gradient[0] - hessian @ coefs[0], hessian
+
+    def fit(self, subsets: BoolArray) -> Models:
+        """Fit one model per row of `subsets`, shape (n_models, n_inputs)."""
+        return self._fit(subsets).fitted
+
+    def _fit(self, subsets: BoolArray) -> ModelBatch:
+        batch = ModelBatch.of(subsets, self._n_classes)
+        places, sizes = batch.parameters
+        self._start(batch, places, sizes)
+        live = np.arange(len(batch.passes))
+        for _ in range(_MOST_PASSES):
+            if not live.size:
+                return batch
+            for shard in self._shards:
+                shard.add_terms(batch, live)
+            live = live[: self._advance(batch, places, sizes, live)]
+        from sklearn.exceptions import ConvergenceWarning  # cascades decide without it
+
+        warnings.warn(
+            f"{live.size} of {len(batch.passes)} stage classifiers did not converge in "
+            f"{_MOST_PASSES} passes; the largest gradient left is {batch.norm[live].max():.1e}.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+        return batch
+
+    def _start(self, batch: ModelBatch, places: IntArray, sizes: IntArray) -> None:
+        load("stepping").start_models(
+            *self._at_zero,
+            0.5 * self._n_classes,  # how much more than at zero a model of classes can bend
+            *self._at_full,
+            self._penalty,
+            batch.n_directions,
+            places,
+            sizes,
+            batch.models.coefs,
+            batch.step,
+            batch.slope,
+            batch.hessian,
+        )
+
+    def _advance(self, batch: ModelBatch, places: IntArray, sizes: IntArray, live: IntArray) -> int:
+        """Step with the live models; how many go on, first in `live`."""
+        n_live: int = load("stepping").advance_models(
+            self._penalty,
+            batch.n_directions,
+            self._tolerance,
+            self._at_zero[1],
+            self._mixing,
+            live,
+            places,
+            sizes,
+            batch.models.coefs,
+            batch.gradient,
+            batch.hessian,
+            batch.step,
+            batch.slope,
+            batch.norm,
+            batch.fine,
+            batch.curved,
+            batch.passes,
+            np.empty((2, len(self._mixing))),
+        )
+        return n_live

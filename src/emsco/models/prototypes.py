@@ -1,0 +1,158 @@
+"""The user's own classifier: what it must have, its seeds, its weights, and what it is in words."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from numbers import Integral
+from typing import Any
+
+import joblib
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+from emsco._base.digests import fingerprint
+from emsco._base.text import brief
+from emsco._base.typing import BoolArray
+from emsco.errors import ParameterError
+
+__all__ = ["check_estimator_like", "check_takes_weights", "describe", "seeded_clone", "weight_name"]
+
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic)
+
+
+def check_estimator_like(estimator: Any) -> None:
+    """Refuse what is no scikit-learn classifier or pipeline with predict_proba.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> check_estimator_like(GaussianNB())
+    >>> check_estimator_like(GaussianNB)
+    Traceback (most recent call last):
+    ...
+    emsco.errors.ParameterError: estimator must be an object, got the class GaussianNB; \
+write GaussianNB().
+    """
+    if isinstance(estimator, type):
+        name = estimator.__name__
+        raise ParameterError(f"estimator must be an object, got the class {name}; write {name}().")
+    whole = all(hasattr(estimator, name) for name in ("fit", "get_params", "set_params"))
+    if not whole or not is_classifier(estimator):
+        raise ParameterError(
+            "estimator must be a scikit-learn classifier, or a pipeline that ends with one, got "
+            f"{brief(estimator, 80)}."
+        )
+    if not hasattr(estimator, "predict_proba"):
+        raise ParameterError(
+            f"estimator must have predict_proba, got {brief(estimator, 80)}, which has none; "
+            "CalibratedClassifierCV gives it one."
+        )
+
+
+def check_takes_weights(estimator: Any) -> None:
+    """Refuse an estimator that could not be fitted to weighted rows."""
+    if weight_name(estimator) is None:
+        raise ParameterError(
+            "estimator must take sample_weight in fit where rows or classes have weights, got "
+            f"{brief(estimator, 80)}, which does not; leave the weights out or give another."
+        )
+
+
+def weight_name(estimator: Any) -> str | None:
+    """What `fit` calls the weights of rows, None where it takes none."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = weight_name(last)
+        return None if inner is None else f"{name}__{inner}"
+    inside = getattr(estimator, "estimator", None)
+    if hasattr(inside, "fit") and weight_name(inside) != "sample_weight":
+        return None  # it would go without weights, at best with a warning
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def seeded_clone(prototype: Any, seed: int, subset: BoolArray) -> Any:
+    """An unfitted copy whose chance depends on the seed and the subset alone.
+
+    Every `random_state` in it, those of steps and of splitters too, is set, unless it is a whole
+    number already: then the user wanted that one.
+    """
+    fresh = clone(prototype)
+    params = fresh.get_params(deep=True)
+    owners = sorted(name for name, value in params.items() if _is_splitter(value))
+    names = sorted(name for name in params if name.split("__")[-1] == "random_state")
+    number = int.from_bytes(np.packbits(subset).tobytes(), "big")
+    sequence = np.random.SeedSequence([seed, len(subset), number])
+    # Some classifiers take no seeds past 31 bits.
+    seeds = (sequence.generate_state(len(names) + len(owners)) >> 1).tolist()
+    changes: dict[str, Any] = {}
+    for name, drawn in zip([*names, *owners], seeds, strict=True):
+        value = params[name]
+        if name in owners:
+            if not isinstance(value.random_state, Integral):
+                changes[name] = copy.copy(value)
+                changes[name].random_state = drawn if getattr(value, "shuffle", True) else None
+        elif not isinstance(value, Integral):
+            changes[name] = drawn
+    return fresh.set_params(**changes)
+
+
+def describe(value: Any) -> str:
+    """All parameters of an estimator in words, with the version of its package.
+
+    Raises
+    ------
+    ParameterError
+        Where something in it cannot be told from others, such as a lambda.
+    """
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        params = sorted(value.get_params(deep=False).items())
+        inside = ", ".join(f"{name}={describe(one)}" for name, one in params)
+        return f"{_name(type(value))} {_version(type(value))}({inside})"
+    if isinstance(value, _PLAIN):
+        return repr(value)
+    if isinstance(value, np.ndarray) and value.dtype != np.object_:
+        return fingerprint(value)
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{describe(k)}: {describe(v)}' for k, v in value.items())}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(describe, value))}]"
+    return _digest(value)
+
+
+def _digest(value: Any) -> str:
+    named = getattr(value, "__qualname__", "")
+    if named and "<" not in named:
+        return _name(value)
+    try:
+        if named:
+            raise ValueError("a function without a name of its own")
+        return f"{_name(type(value))} {joblib.hash(value)}"
+    except Exception as error:  # whatever an object does when it is taken apart
+        raise ParameterError(
+            "estimator must have parameters that can be told from others to be kept on disk, got "
+            f"{brief(value, 80)} ({error})."
+        ) from None
+
+
+def _is_splitter(value: Any) -> bool:
+    return (
+        hasattr(value, "random_state")
+        and callable(getattr(value, "split", None))
+        and not hasattr(value, "get_params")
+    )
+
+
+def _name(kind: Any) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _version(kind: type) -> str:
+    package = kind.__module__.split(".")[0]
+    try:
+        return version({"sklearn": "scikit-learn"}.get(package, package))
+    except PackageNotFoundError:
+        return "of no package"

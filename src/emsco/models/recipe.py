@@ -1,0 +1,226 @@
+"""The recipe for stage models: which classifier, how it is calibrated and weighted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from emsco._base.checks import check_choice, check_number
+from emsco._base.documents import PathLike
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
+from emsco.data.splits import Split
+from emsco.data.training import TrainingData
+from emsco.designs.thresholds import plain
+from emsco.errors import ParameterError
+from emsco.models.bank import SubsetBank
+from emsco.models.calibrated import CalibratedFits
+from emsco.models.calibration import KINDS
+from emsco.models.engine import LogisticEngine, OutcomeEngine, SplitRows
+from emsco.models.estimators import EstimatorFits
+from emsco.models.layout import Layout
+from emsco.models.prototypes import check_estimator_like, describe
+from emsco.models.stages import EstimatorClassifiers, LinearClassifiers, StageClassifiers
+
+__all__ = ["StageRecipe"]
+
+
+@dataclass(frozen=True, slots=True)
+class StageRecipe:
+    """How the classifier of a stage is fitted.
+
+    Attributes
+    ----------
+    estimator : classifier or None
+        Any with `predict_proba`; None: L2 logistic regression, in batches.
+    calibration : {"sigmoid", "isotonic"} or None
+        How its probabilities are made honest, on training rows that it has not seen.
+    class_weight : dict, "balanced" or None
+        How much rows of each class count in a fit.
+    memory_limit, n_jobs : int
+    seed : int
+        Of what is random in fits and in the choice of calibrating rows.
+    cache : path or None
+        Folder that keeps what fitted estimators say about held-out rows.
+    """
+
+    estimator: Any
+    calibration: str | None
+    class_weight: Any
+    memory_limit: int
+    n_jobs: int
+    seed: int
+    cache: PathLike | None = None
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        calibration: Any,
+        class_weight: Any,
+        classes: AnyArray,
+        memory_limit: int,
+        n_jobs: int,
+        seed: int,
+        cache: PathLike | None = None,
+    ) -> StageRecipe:
+        """The same, checked."""
+        if estimator is not None:
+            check_estimator_like(estimator)
+        if calibration is not None:
+            check_choice("calibration", calibration, KINDS)
+        _check_class_weight(class_weight, classes)
+        if cache is not None and estimator is None:
+            raise ParameterError(
+                "cache must be None where estimator is None, because logistic regressions are "
+                f"fitted faster than they are read, got {str(cache)!r}."
+            )
+        return cls(estimator, calibration, class_weight, memory_limit, n_jobs, seed, cache)
+
+    def values(self) -> dict[str, Any]:
+        """What identifies the recipe, as plain values."""
+        weight = self.class_weight
+        return {
+            "estimator": None if self.estimator is None else describe(self.estimator),
+            "calibration": self.calibration,
+            "class_weight": plain(weight) if isinstance(weight, Mapping) else weight,
+        }
+
+    def open_bank(
+        self, data: TrainingData, splits: list[Split], members: BoolArray | None = None
+    ) -> SubsetBank:
+        """A bank for what the search moves as one, by the features `members` says it has.
+
+        `members` has shape (n_blocks, n_features); by default every feature is for itself.
+        """
+        brings = np.arange(len(data.costs.names))[:, None] == data.encoding.input_feature
+        gaps = data.gaps()
+        if members is not None:
+            brings = members @ brings
+            gaps = None if gaps is None else gaps @ members.T
+        if self.estimator is None and self.calibration is None:
+            engine: LogisticEngine | OutcomeEngine = self._logistic(data, splits, gaps)
+        else:
+            engine = self._outcomes(data, splits, gaps)
+        return SubsetBank(engine, brings, self.memory_limit, self.n_jobs)
+
+    def _logistic(
+        self, data: TrainingData, splits: list[Split], gaps: BoolArray | None
+    ) -> LogisticEngine:
+        rows = [
+            SplitRows.cut(
+                data.rows,
+                data.labels,
+                train,
+                held_out,
+                n_classes=len(data.classes),
+                weights=data.weights,
+                class_weights=self._class_weights(data, train),
+                counts=data.units,
+                gaps=gaps,
+            )
+            for train, held_out in splits
+        ]
+        return LogisticEngine(rows, data.encoding.n_inputs, len(data.classes), self.n_jobs)
+
+    def _outcomes(
+        self, data: TrainingData, splits: list[Split], gaps: BoolArray | None
+    ) -> OutcomeEngine:
+        units, kept = data.units, [held_out for _, held_out in splits]
+        fits = [self._outcome_fits(data, number, *split) for number, split in enumerate(splits)]
+        return OutcomeEngine(
+            fits,
+            [Layout.of(len(rows), None if units is None else units[rows]) for rows in kept],
+            [data.labels[rows] for rows in kept],
+            len(data.classes),
+            None if gaps is None else [gaps[rows] for rows in kept],
+        )
+
+    def stage_classifiers(
+        self, bank: SubsetBank, designs: list[BoolArray], report: Report | None = None
+    ) -> tuple[StageClassifiers, ...]:
+        """Fitted stages of designs, given as the inputs that each of their stages reads.
+
+        They come from the first split of the bank; classifiers of equal stages are shared.
+        ``report(done, total)`` is called where fits take a while.
+        """
+        engine = bank.engine
+        if isinstance(engine, LogisticEngine):
+            ends = np.cumsum([len(reads) for reads in designs])[:-1]
+            coefs = np.split(engine.coefs(engine.fit(np.concatenate(designs)))[0], ends)
+            scaling = engine.splits[0].scaling
+            return tuple(
+                LinearClassifiers(scaling, reads, weights)
+                for reads, weights in zip(designs, coefs, strict=True)
+            )
+        if not isinstance(engine, OutcomeEngine):
+            raise AssertionError("there is no other engine")
+        return self._outcome_classifiers(engine, designs, report)
+
+    def _outcome_classifiers(
+        self, engine: OutcomeEngine, designs: list[BoolArray], report: Report | None
+    ) -> tuple[StageClassifiers, ...]:
+        every = np.concatenate(designs)
+        different, place = np.unique(every, axis=0, return_inverse=True)
+        own_fits: Any = engine.fits[0]
+        models = own_fits.models(different, report)
+        chosen = iter([models[i] for i in place.reshape(-1)])
+        found: list[StageClassifiers] = []
+        for reads in designs:
+            own = [next(chosen) for _ in reads]
+            if self.estimator is not None:
+                found.append(EstimatorClassifiers(tuple(own)))
+                continue
+            coefs, maps = zip(*own, strict=True)
+            found.append(LinearClassifiers(own_fits.scaling, reads, np.stack(coefs), maps))
+        return tuple(found)
+
+    def _outcome_fits(
+        self, data: TrainingData, number: int, train: IntArray, held_out: IntArray
+    ) -> EstimatorFits | CalibratedFits:
+        if data.weights is not None:  # rows of weight 0 are no rows
+            train = train[data.weights[train] > 0]
+        common: dict[str, Any] = {
+            "X": data.rows,
+            "labels": data.labels,
+            "train": train,
+            "held_out": held_out,
+            "weights": data.weights,
+            "class_weights": self._class_weights(data, train),
+            "classes": data.classes.tolist(),
+            "calibration": self.calibration,
+            "seed": int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0]),
+        }
+        if self.estimator is None:
+            return CalibratedFits(**common)
+        n_classes = len(data.classes)
+        return EstimatorFits(
+            self.estimator, **common, n_classes=n_classes, n_jobs=self.n_jobs, cache=self.cache
+        )
+
+    def _class_weights(self, data: TrainingData, train: IntArray) -> FloatArray | None:
+        """How much rows of each class count in a fit on these training rows."""
+        if self.class_weight is None:
+            return None
+        if isinstance(self.class_weight, Mapping):
+            return np.array([self.class_weight.get(c, 1.0) for c in data.classes.tolist()])
+        rows = np.ones(len(train)) if data.weights is None else data.weights[train]
+        totals = np.bincount(data.labels[train], rows, minlength=len(data.classes))
+        balanced: FloatArray = rows.sum() / (len(data.classes) * totals)
+        return balanced
+
+
+def _check_class_weight(given: Any, classes: AnyArray) -> None:
+    if given is None or (isinstance(given, str) and given == "balanced"):
+        return
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            f'class_weight must be None, "balanced" or a dict of labels and weights, got {given!r}.'
+        )
+    labels = classes.tolist()
+    for label, weight in given.items():
+        if label not in labels:
+            raise ParameterError(f"class_weight must name the classes {labels}, got {label!r}.")
+        check_number(f"class_weight of class {label!r}", weight, 0, np.inf, "()")

@@ -1,0 +1,61 @@
+"""Rivals at EMSCO's cost: of their settings no dearer than it, the best on the validation rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from emsco.paper.comparison import Comparison
+from emsco.paper.standings import Duel, Standing, duels
+from emsco.studies.jobs import Objectives
+from emsco.studies.methods import CONTESTANTS, Attempt, Contestant
+
+__all__ = ["equal_cost"]
+
+_ROUNDING = 1e-9
+
+
+def equal_cost(
+    comparison: Comparison, name: str, first: Contestant
+) -> dict[Contestant, tuple[Standing, Duel]]:
+    """How rivals stand that may spend as much as a contestant does, and the contestant's gains.
+
+    On every split a rival deploys the setting of the largest coverage² + accuracy² on the
+    validation rows, out of those that cost no more there than the contestant does on average.
+    Splits on which it has no such setting do not count. All tests are corrected together.
+    """
+    if (name, first) not in comparison.standings:
+        return {}
+    budgets = _budgets(comparison, name, first)
+    found: dict[Contestant, Standing] = {}
+    for rival in (one for one in CONTESTANTS if not one.is_emsco):
+        tests: dict[int, list[Objectives]] = {}
+        for job, result in comparison.results.items():
+            if (job.name, job.method) != (name, rival.method) or job.split not in budgets:
+                continue
+            if best := _best_within(result.curve, budgets[job.split]):
+                tests[job.split] = [best.test]
+        if tests:
+            found[rival] = Standing.of(tests)
+    fought = duels(comparison.standings[name, first], list(found.values()))
+    return dict(zip(found, zip(found.values(), fought, strict=True), strict=True))
+
+
+def _budgets(comparison: Comparison, name: str, first: Contestant) -> dict[int, float]:
+    """What the contestant costs on the validation rows of each split."""
+    return {
+        job.split: float(np.mean([one.validation.cost for one in outcomes]))
+        for job, result in comparison.results.items()
+        if (job.name, job.method) == (name, first.method)
+        and (outcomes := result.of_rule(first.rule))
+    }
+
+
+def _best_within(curve: tuple[Attempt, ...], budget: float) -> Attempt | None:
+    within = [one for one in curve if one.validation.cost <= budget * (1 + _ROUNDING)]
+    return max(
+        within,
+        key=lambda one: math.hypot(one.validation.coverage, one.validation.accuracy),
+        default=None,
+    )

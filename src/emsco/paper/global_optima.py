@@ -1,0 +1,361 @@
+"""The paper's global-optimisation experiment: how much of the true front searches find.
+
+For Heart, Credit and Pima with at most 2, 3 and 4 stages: the exact front, and over many runs the
+mean number of globally optimal designs, and of their objective vectors, known in each generation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from emsco._base.checks import check_choice, check_whole
+from emsco._base.typing import BoolArray, FloatArray, IntArray
+from emsco.costs import FeatureCosts
+from emsco.datasets import load, paper_split
+from emsco.designs.space import DesignSpace
+from emsco.errors import MemoryLimitError
+from emsco.models.bank import SubsetBank, logistic_bank
+from emsco.models.engine import SplitRows
+from emsco.paper.published import SETTINGS
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.scores import Scores
+from emsco.search.evolution import EvolutionSearch, EvolutionSettings
+from emsco.search.exact.front import find_front
+from emsco.search.exact.landscape import Landscape
+from emsco.search.paper import PaperSearch, PaperSettings
+
+__all__ = ["Curve", "GlobalOptima", "LandscapeOptima", "reproduce_global"]
+
+SETS = ("heart", "credit", "pima")
+STAGES = (2, 3, 4)
+SEARCHES = ("paper", "evolution")
+_GENERATIONS = 150
+_PAPER_SIZES = {
+    **{("heart", k): size for k, size in zip(STAGES, (24, 28, 33), strict=True)},
+    **{("credit", k): size for k, size in zip(STAGES, (47, 141, 171), strict=True)},
+    **{("pima", k): size for k, size in zip(STAGES, (18, 42, 65), strict=True)},
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """Global optima known after each generation, on average over runs.
+
+    Attributes
+    ----------
+    designs, vectors : ndarray of shape (n_generations + 1,)
+        Mean number of globally optimal designs, and of different objective vectors among them.
+    least, most : int
+        Objective vectors that the worst and the best run end with.
+    n_runs : int
+    n_designs : float
+        Distinct designs scored by a run, on average.
+    """
+
+    designs: FloatArray
+    vectors: FloatArray
+    least: int
+    most: int
+    n_runs: int
+    n_designs: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "runs": self.n_runs,
+            "designs_scored": self.n_designs,
+            "optimal_designs_by_generation": np.round(self.designs, 4).tolist(),
+            "optimal_vectors_by_generation": np.round(self.vectors, 4).tolist(),
+            "vectors_of_worst_run": self.least,
+            "vectors_of_best_run": self.most,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LandscapeOptima:
+    """The exact front of one data set and number of stages, and what searches find of it.
+
+    Attributes
+    ----------
+    name : str
+    max_stages : int
+    n_designs : int
+        Size of the space, all of it settled.
+    n_vectors, n_optimal : int
+        Objective vectors of the exact front, and designs that have one of them.
+    paper_size : int
+        Designs on the front in the paper's table, for its own, unpublished split.
+    seconds : float
+        Time that the exact front took, fits not included.
+    curves : dict of str to Curve
+        By search.
+    """
+
+    name: str
+    max_stages: int
+    n_designs: int
+    n_vectors: int
+    n_optimal: int
+    paper_size: int
+    seconds: float
+    curves: dict[str, Curve]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "set": self.name,
+            "max_stages": self.max_stages,
+            "designs": self.n_designs,
+            "front_vectors": self.n_vectors,
+            "front_designs": self.n_optimal,
+            "front_designs_in_paper": self.paper_size,
+            "seconds": self.seconds,
+            "searches": {name: curve.to_dict() for name, curve in self.curves.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GlobalOptima:
+    """Results of the whole experiment."""
+
+    landscapes: tuple[LandscapeOptima, ...]
+    seed: int
+    seconds: float
+    complete: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "experiment": "global optimisation",
+            "seed": self.seed,
+            "seconds": round(self.seconds, 1),
+            "complete": self.complete,
+            "landscapes": [landscape.to_dict() for landscape in self.landscapes],
+        }
+
+    def to_markdown(self) -> str:
+        """A table with a line for each landscape, and what it shows."""
+        lines = [
+            f"Global optima: exact fronts and what searches find of them (seed {self.seed}).",
+            "",
+            "The paper's splits are not published, so its fronts are of other rows. Vectors found "
+            "are means over runs after 150 generations, with the worst and the best run.",
+            "",
+            "| set | stages | designs | front in the paper: designs | exact front: designs "
+            "| vectors | seconds | vectors found, paper | evolution |",
+            "|---|---|---|---|---|---|---|---|---|",
+        ]
+        for landscape in self.landscapes:
+            found = [_found(landscape.curves.get(search)) for search in SEARCHES]
+            lines.append(
+                f"| {landscape.name} | {landscape.max_stages} | {landscape.n_designs:,} "
+                f"| {landscape.paper_size} | {landscape.n_optimal} | {landscape.n_vectors} "
+                f"| {landscape.seconds:.2f} | {found[0]} | {found[1]} |"
+            )
+        return "\n".join(lines)
+
+
+def _found(curve: Curve | None) -> str:
+    if curve is None:
+        return "–"
+    return f"{curve.vectors[-1]:.1f} ({curve.least} to {curve.most}, {curve.n_runs} runs)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Truth:
+    """The exact front, as the one cost that each (accepted, correct) pair may have."""
+
+    spent: FloatArray
+    n_vectors: int
+    n_optimal: int
+    n_designs: int
+    seconds: float
+
+    def holds(self, scores: Scores) -> BoolArray:
+        """Which designs are globally optimal."""
+        optimal: BoolArray = self.spent[scores.accepted, scores.correct] == scores.spent
+        return optimal
+
+
+def reproduce_global(
+    runs: int = 50,
+    seed: int = 0,
+    n_jobs: int | None = -1,
+    sets: Sequence[str] | None = None,
+    stages: Sequence[int] | None = None,
+    report: Callable[[int, int, str], None] | None = None,
+) -> GlobalOptima:
+    """Find the exact fronts and run both searches on each landscape.
+
+    Parameters
+    ----------
+    runs : int
+        Runs of each search on each landscape; the paper has 50.
+    seed : int
+        Seed of the split and, with the number of the run, of the searches.
+    n_jobs : int or None
+        Processes, as in joblib.
+    sets, stages
+        Which landscapes; None: those of the paper.
+    report : callable, optional
+        Called with the number of jobs done, of all jobs, and a word on the last one.
+
+    Ctrl-C ends it early: the runs that are complete are kept, and `complete` is False.
+    """
+    check_whole("runs", runs, 1)
+    check_whole("seed", seed, 0)
+    for name in sets or ():
+        check_choice("sets", name, SETS)
+    for k in stages or ():
+        check_whole("stages", k, min(STAGES), max(STAGES))
+    started = perf_counter()
+    landscapes = [(name, k) for name in sets or SETS for k in stages or STAGES]
+    truths: dict[tuple[str, int], _Truth] = {}
+    found: dict[tuple[str, int, str], list[_Run]] = {}
+    jobs = [
+        (*landscape, search, i)
+        for landscape in landscapes
+        for search in SEARCHES
+        for i in range(runs)
+    ]
+    n_jobs_all = len(landscapes) + len(jobs)
+    complete = False
+    try:
+        for name, k in landscapes:
+            truths[name, k] = _truth(name, k, seed, effective_n_jobs(n_jobs))
+            if report:
+                report(len(truths), n_jobs_all, f"exact front of {name}, {k} stages")
+        for n_done, (job, run) in enumerate(_runs(jobs, truths, seed, n_jobs), len(truths) + 1):
+            found.setdefault(job, []).append(run)
+            if report:
+                report(n_done, n_jobs_all, f"{job[2]} on {job[0]}, {job[1]} stages")
+        complete = True
+    except KeyboardInterrupt:
+        if not truths:
+            raise
+    results = tuple(_landscape(landscape, truths[landscape], found) for landscape in truths)
+    return GlobalOptima(results, seed, perf_counter() - started, complete)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    """Global optima known after each generation of one run, and designs it has scored."""
+
+    designs: IntArray
+    vectors: IntArray
+    n_designs: int
+
+
+def _landscape(
+    landscape: tuple[str, int], truth: _Truth, found: dict[tuple[str, int, str], list[_Run]]
+) -> LandscapeOptima:
+    return LandscapeOptima(
+        name=landscape[0],
+        max_stages=landscape[1],
+        n_designs=truth.n_designs,
+        n_vectors=truth.n_vectors,
+        n_optimal=truth.n_optimal,
+        paper_size=_PAPER_SIZES[landscape],
+        seconds=truth.seconds,
+        curves={
+            search: _curve(found[*landscape, search])
+            for search in SEARCHES
+            if (*landscape, search) in found
+        },
+    )
+
+
+def _curve(runs: list[_Run]) -> Curve:
+    last = [int(run.vectors[-1]) for run in runs]
+    return Curve(
+        designs=np.mean([run.designs for run in runs], axis=0),
+        vectors=np.mean([run.vectors for run in runs], axis=0),
+        least=min(last),
+        most=max(last),
+        n_runs=len(runs),
+        n_designs=float(np.mean([run.n_designs for run in runs])),
+    )
+
+
+@lru_cache(maxsize=3)
+def _bank(name: str, seed: int) -> tuple[SubsetBank, FeatureCosts, float, int]:
+    """Bank, costs, threshold and held-out rows of a set; once per process."""
+    data = load(name)
+    train, held_out, _ = paper_split(len(data.X), seed)
+    split = SplitRows.cut(data.X, data.y, train, held_out)
+    bank = logistic_bank([split], data.X.shape[1])
+    return bank, data.costs, data.min_confidence, len(held_out)
+
+
+def _evaluator(name: str, max_stages: int, seed: int) -> tuple[Evaluator, FeatureCosts]:
+    bank, costs, min_confidence, n_rows = _bank(name, seed)
+    return Evaluator(bank, costs, min_confidence, n_rows, max_stages), costs
+
+
+def _truth(name: str, max_stages: int, seed: int, n_jobs: int) -> _Truth:
+    evaluator, _ = _evaluator(name, max_stages, seed)
+    landscape = Landscape.of(evaluator, DesignSpace(len(evaluator.units), max_stages))
+    started = perf_counter()
+    front = find_front(landscape, n_jobs=n_jobs)
+    if front.stopped == "interrupted":
+        raise KeyboardInterrupt
+    if front.stopped:
+        raise MemoryLimitError(front.stopped)
+    scores = evaluator.score(front.designs)
+    spent = np.full((evaluator.n_rows + 1, evaluator.n_rows + 1), -1.0)
+    spent[scores.accepted, scores.correct] = scores.spent
+    return _Truth(
+        spent=spent,
+        n_vectors=len(front.designs),
+        n_optimal=int(front.n_tied.sum()),
+        n_designs=front.n_settled,
+        seconds=perf_counter() - started,
+    )
+
+
+def _runs(
+    jobs: list[tuple[str, int, str, int]],
+    truths: dict[tuple[str, int], _Truth],
+    seed: int,
+    n_jobs: int | None,
+) -> Iterator[tuple[tuple[str, int, str], _Run]]:
+    """All runs, in whatever order they end; results depend on the seed alone."""
+    workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    yield from workers(
+        delayed(_run)(name, k, search, i, truths[name, k], seed) for name, k, search, i in jobs
+    )
+
+
+def _run(
+    name: str, max_stages: int, search: str, run: int, truth: _Truth, seed: int
+) -> tuple[tuple[str, int, str], _Run]:
+    """One run of one search, watched generation by generation."""
+    evaluator, costs = _evaluator(name, max_stages, seed)
+    words = [seed, run, SETS.index(name), max_stages, SEARCHES.index(search)]
+    searcher = _search(name, search, max_stages, costs.costs, np.random.default_rng(words))
+    counts = np.zeros((_GENERATIONS + 1, 2), dtype=np.int64)
+    while searcher.stop_reason is None:
+        searcher.tell(evaluator.score(searcher.ask()))
+        scores = searcher.archive.scores if searcher.archive else searcher.front[1]
+        optimal = scores[np.flatnonzero(truth.holds(scores))]
+        pairs = optimal.accepted * (evaluator.n_rows + 1) + optimal.correct
+        counts[searcher.generation :] = len(optimal), len(np.unique(pairs))
+    designs, vectors = counts.T
+    return (name, max_stages, search), _Run(designs, vectors, evaluator.n_designs)
+
+
+def _search(
+    name: str, search: str, max_stages: int, costs: FloatArray, rng: np.random.Generator
+) -> PaperSearch | EvolutionSearch:
+    if search == "evolution":
+        own = EvolutionSettings(max_stages, generations=_GENERATIONS)
+        return EvolutionSearch(costs, own, rng)
+    settings = PaperSettings(max_stages, generations=_GENERATIONS, **SETTINGS[name])
+    return PaperSearch(len(costs), float(costs[costs > 0].min()), settings, rng)

@@ -1,0 +1,44 @@
+"""The threshold sweep of the authors' repository."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from emsco._base.checks import check_choice, check_whole
+from emsco._base.documents import PathLike
+from emsco.datasets import load
+from emsco.paper.comparison import split_parts
+from emsco.paper.published import SETS, SETTINGS
+from emsco.studies.jobs import Report
+from emsco.studies.sweep import sweep_thresholds
+from emsco.studies.sweep_records import ThresholdSweep
+
+__all__ = ["reproduce_sweep"]
+
+
+def reproduce_sweep(
+    folder: PathLike,
+    name: str = "synthetic15",
+    runs: int = 10,
+    seed: int = 0,
+    n_jobs: int | None = -1,
+    report: Report | None = None,
+    **more: Any,
+) -> ThresholdSweep:
+    """The sweep of the authors' repository on a set of the paper, at the paper's settings.
+
+    Nine thresholds from .55 to .95, the paper's loop over 150 generations; `more` is passed on to
+    `sweep_thresholds`.
+    """
+    data = load(check_choice("name", name, SETS), check_whole("seed", seed, 0))
+    found = sweep_thresholds(
+        split_parts(data, 0, seed),
+        runs=runs,
+        seed=seed,
+        folder=folder,
+        n_jobs=n_jobs,
+        report=report,
+        **{**SETTINGS[name], **more},
+    )
+    return replace(found, name=name)

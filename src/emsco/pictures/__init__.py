@@ -1,0 +1,1 @@
+"""Everything drawn: plots, pages, notebooks; each a plain record and a function that draws it."""

@@ -1,0 +1,74 @@
+"""A cascade as part of scikit-learn's diagram of an estimator.
+
+scikit-learn asks whatever it draws for a `_sk_visual_block_`, reads a few attributes of it, and
+escapes all text. Its own class for these is private; ours are plain records that have the same
+attributes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from emsco._base.text import listed
+from emsco.designs.thresholds import MinConfidence, in_words
+from emsco.pictures.flow import Flow
+
+__all__ = ["CascadeBoxes", "StageBox", "cascade_boxes"]
+
+
+@dataclass(frozen=True, slots=True)
+class StageBox:
+    """A box with a name, a line below it, and more where it is opened."""
+
+    names: str
+    name_details: str
+    name_caption: str
+    kind: str = "single"
+    estimators: None = None
+    doc_link_label: None = None
+    dash_wrapped: bool = True
+
+    def _sk_visual_block_(self) -> StageBox:
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeBoxes:
+    """Boxes one below the other."""
+
+    estimators: tuple[StageBox, ...]
+    names: tuple[str, ...]
+    name_details: tuple[str, ...]
+    kind: str = "serial"
+    dash_wrapped: bool = True
+
+
+def cascade_boxes(flow: Flow, min_confidence: MinConfidence) -> CascadeBoxes:
+    """The stages of a flow of held-out rows, and the rejected."""
+    sure = in_words(min_confidence)
+    parts = []
+    for stage in flow.stages:
+        right = f", {stage.accuracy:.1%} of them rightly" if stage.left else ""
+        parts.append(
+            StageBox(
+                f"stage {stage.number}, cost {stage.cost:g}",
+                f"buys {', '.join(stage.features)}\n"
+                f"cost {stage.cost:g}, so far {stage.cost_so_far:g}\n"
+                f"{stage.reached:,.10g} held-out rows get here\n"
+                f"{stage.left:,.10g} leave, with confidence of at least {sure}{right}",
+                f"{listed(stage.features, 3)}; {flow.share(stage.left):.1%} leave{right}",
+            )
+        )
+    last = flow.stages[-1].cost_so_far
+    parts.append(
+        StageBox(
+            "rejected",
+            f"{flow.rejected:,.10g} of {flow.n_rows:,.10g} held-out rows, each at cost {last:g}",
+            f"{flow.share(flow.rejected):.1%} of held-out rows",
+        )
+    )
+    return CascadeBoxes(
+        tuple(parts),
+        tuple(part.names for part in parts),
+        tuple(part.name_details for part in parts),
+    )

@@ -1,0 +1,102 @@
+"""The page: markup, style, script, the library that draws, and what there is to show, in one file.
+
+The library is Vega, from vl-convert: `pip install 'emsco[explore]'`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from base64 import b64encode
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from emsco.errors import not_installed
+from emsco.pictures.explorer.records import Explored
+
+__all__ = ["check_vega", "page_of"]
+
+_SCRIPTS = ("words.js", "scatter.js", "cascade.js", "table.js", "page.js")
+_SPECS = ("scatter", "spending")
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
+
+
+def page_of(explored: Explored) -> str:
+    """The whole page, to be written to a file or shown as it is."""
+    theme, library, script, style = _text("theme.js"), _library(), _script(), _text("page.css")
+    specs = {name: json.loads(_text(f"{name}.json")) for name in _SPECS}
+    parts = {
+        "policy": _policy(theme, library, script, style=style),
+        "title": _markup(explored.title),
+        "theme": theme,
+        "style": style,
+        "data": _data({**explored.to_dict(), "specs": specs}),
+        "library": library,
+        "script": script,
+    }
+    # In one pass, so that no part is searched for the places of others.
+    return _PLACE.sub(lambda place: parts[place[1]], _text("page.html"))
+
+
+def check_vega() -> None:
+    """Say in one sentence what is missing."""
+    try:
+        import vl_convert  # noqa: F401
+    except ImportError:
+        raise not_installed("vl-convert", "'emsco[explore]'") from None
+
+
+@cache
+def _library() -> str:
+    """Vega as one script, which vl-convert puts together in two seconds or so."""
+    check_vega()
+    import vl_convert
+
+    found: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return _closed(found)
+
+
+@cache
+def _script() -> str:
+    return _closed("\n".join(_text(name) for name in _SCRIPTS))
+
+
+@cache
+def _text(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _closed(script: str) -> str:
+    """A script that does not end the element it stands in; JavaScript reads both alike."""
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _data(values: dict[str, Any]) -> str:
+    """JSON that no parser of HTML takes for markup, whatever a feature is called."""
+    text = json.dumps(values, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c")
+
+
+def _markup(text: str) -> str:
+    return html.escape(text).encode("ascii", "xmlcharrefreplace").decode()
+
+
+def _policy(*scripts: str, style: str) -> str:
+    """What the browser may do: run these very scripts, and reach nothing outside the page."""
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {' '.join(map(_digest, scripts))} 'unsafe-eval'",  # Vega's expressions
+            f"style-src {_digest(style)}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

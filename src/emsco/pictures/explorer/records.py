@@ -1,0 +1,144 @@
+"""What the page shows, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from emsco._base.checks import check_whole
+from emsco.costs import FeatureCosts
+from emsco.designs.thresholds import MinConfidence
+from emsco.errors import ParameterError
+from emsco.pictures.flow import Flow
+
+__all__ = ["Explored", "ExploredDesign"]
+
+_NUMBER = "{number}"
+_DIGITS = 10  # finer than any limit that a reader sets, and half as long as all of them
+
+
+@dataclass(frozen=True, slots=True)
+class ExploredDesign:
+    """A design of the page.
+
+    Attributes
+    ----------
+    coverage, accuracy, cost : float
+        On the held-out rows.
+    n_tied : int
+        Designs with exactly these objectives, this one included.
+    flow : Flow
+        How the held-out rows went through its stages.
+    test : Flow or None
+        The same of the test rows, where there are some.
+    """
+
+    coverage: float
+    accuracy: float
+    cost: float
+    n_tied: int
+    flow: Flow
+    test: Flow | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explored:
+    """A front to look at.
+
+    Attributes
+    ----------
+    designs : sequence of ExploredDesign
+        In the order of their numbers, from 0.
+    best_first : sequence of int
+        These numbers, by the balanced score.
+    costs : FeatureCosts
+    min_confidence : float or dict
+    proven : bool
+        Whether no design at all is better than any of these.
+    title : str
+    deploy : str
+        The command or line of Python that deploys a design; the last ``{number}`` in it stands
+        for the design's.
+    deployed : int or None
+        The number of the design that is deployed now.
+    facts : sequence of (str, str)
+        More that the reader should know, such as where the rows come from: what, and how it is.
+    """
+
+    designs: Sequence[ExploredDesign]
+    best_first: Sequence[int]
+    costs: FeatureCosts
+    min_confidence: MinConfidence
+    proven: bool
+    title: str
+    deploy: str
+    deployed: int | None = None
+    facts: Sequence[tuple[str, str]] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what the page could not show."""
+        if _NUMBER not in self.deploy:
+            raise ParameterError(f"deploy must have {_NUMBER} in it, got {self.deploy!r}.")
+        if self.deployed is not None:
+            check_whole("deployed", self.deployed, 0, len(self.designs) - 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, short enough for tens of thousands of designs: columns, not records."""
+        tests = [design.test for design in self.designs if design.test is not None]
+        return {
+            "title": self.title,
+            "deploy": self.deploy,
+            "deployed": self.deployed,
+            "facts": [list(fact) for fact in self.facts],
+            "proven": self.proven,
+            "thresholds": _thresholds(self.min_confidence),
+            "features": list(self.costs.names),
+            "columns": [list(members) for members in self.costs.columns],
+            "costs": _rounded(self.costs.costs.tolist()),
+            "evaluation": self.costs.evaluation,
+            "total": self.costs.total,
+            "best_first": list(self.best_first),
+            "tied": [design.n_tied for design in self.designs],
+            "stages": self._stages(),
+            "paid": [_rounded(s.cost_so_far for s in d.flow.stages) for d in self.designs],
+            "held_out": _figures(self.designs) | _counts(d.flow for d in self.designs),
+            "test": _figures(tests) | _counts(tests) if len(tests) == len(self.designs) else None,
+        }
+
+    def _stages(self) -> list[list[list[int]]]:
+        """The features that each stage of each design buys, as places in `costs`."""
+        place = {name: i for i, name in enumerate(self.costs.names)}
+        return [
+            [[place[name] for name in stage.features] for stage in design.flow.stages]
+            for design in self.designs
+        ]
+
+
+def _figures(found: Sequence[ExploredDesign] | Sequence[Flow]) -> dict[str, list[float]]:
+    """The objectives, a list each."""
+    names = ("coverage", "accuracy", "cost")
+    return {name: _rounded(getattr(one, name) for one in found) for name in names}
+
+
+def _counts(flows: Iterable[Flow]) -> dict[str, Any]:
+    """Rows, those that leave at each stage, and those that leave there with the right label."""
+    found = list(flows)
+    return {
+        "rows": _rounded(flow.n_rows for flow in found),
+        "left": [_rounded(stage.left for stage in flow.stages) for flow in found],
+        "right": [_rounded(stage.right for stage in flow.stages) for flow in found],
+    }
+
+
+def _rounded(numbers: Iterable[float]) -> list[float]:
+    """Whole numbers as such, others with as many digits as can be told apart on a page."""
+    rounded = (float(f"{number:.{_DIGITS}g}") for number in numbers)
+    return [int(number) if number.is_integer() else number for number in rounded]
+
+
+def _thresholds(min_confidence: MinConfidence) -> float | list[list[Any]]:
+    """One for all classes, or pairs of a label and its own."""
+    if isinstance(min_confidence, Mapping):
+        return [[str(label), float(least)] for label, least in min_confidence.items()]
+    return float(min_confidence)

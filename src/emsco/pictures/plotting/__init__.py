@@ -1,0 +1,37 @@
+"""Pictures for papers, with matplotlib: `pip install 'emsco[plot]'`.
+
+Each is a plain record of what is shown, and a function that draws it; what makes the record of a
+front, a history or an experiment stands beside those.
+"""
+
+from emsco.pictures.plotting.cascade import CascadePicture, draw_cascade
+from emsco.pictures.plotting.convergence import Convergence, draw_convergence
+from emsco.pictures.plotting.costs import CostClasses, draw_cost_classes
+from emsco.pictures.plotting.figures import (
+    COLUMN,
+    check_matplotlib,
+    new_figure,
+    save_figure,
+    write_figure,
+)
+from emsco.pictures.plotting.front import FrontPicture, FrontSeries, draw_front
+from emsco.pictures.plotting.reliability import draw_reliability, draw_risk_coverage
+
+__all__ = [
+    "COLUMN",
+    "CascadePicture",
+    "Convergence",
+    "CostClasses",
+    "FrontPicture",
+    "FrontSeries",
+    "check_matplotlib",
+    "draw_cascade",
+    "draw_convergence",
+    "draw_cost_classes",
+    "draw_front",
+    "draw_reliability",
+    "draw_risk_coverage",
+    "new_figure",
+    "save_figure",
+    "write_figure",
+]

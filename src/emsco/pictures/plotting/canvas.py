@@ -1,0 +1,138 @@
+"""A sheet to draw diagrams on: inches from the upper left corner, text as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from emsco.pictures.plotting.figures import (
+    DARK,
+    LINE,
+    NARROWEST,
+    check_axes,
+    check_matplotlib,
+    check_width,
+    figure_of,
+    new_figure,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Canvas", "draw_canvas"]
+
+Mark: TypeAlias = Callable[[Any, float], None]  # (axes, scale)
+
+_SOLID: dict[str, Any] = {"facecolor": "white", "edgecolor": DARK, "linewidth": 0.8, "zorder": 3}
+_FLAT: dict[str, Any] = {"facecolor": "0.8", "edgecolor": "none", "linewidth": 0, "zorder": 1}
+_SHRINK = 0.95  # from one try to the next, where a diagram must fit
+_TINIEST = 0.05
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Canvas:
+    """What is to be drawn on a sheet of some inches, in order."""
+
+    width: float
+    height: float
+    marks: list[Mark] = field(default_factory=list)
+
+    def text(
+        self, x: float, y: float, lines: str | Sequence[str], size: float, **look: Any
+    ) -> None:
+        """Lines of text; never read as mathematics, whatever signs a name has."""
+        text = lines if isinstance(lines, str) else "\n".join(lines)
+        look = {"va": "top", "color": DARK, "linespacing": LINE, "parse_math": False} | look
+        self.marks.append(
+            lambda axes, scale: axes.text(x, y, text, fontsize=scale * size, zorder=5, **look)
+        )
+
+    def box(self, x: float, y: float, width: float, height: float, **look: Any) -> None:
+        """A rectangle with round corners."""
+        from matplotlib.patches import FancyBboxPatch
+
+        style = "round,pad=0,rounding_size=0.06"
+        self._patch(FancyBboxPatch, (x, y), width, height, boxstyle=style, **(_SOLID | look))
+
+    def band(self, x: float, y: float, width: float, height: float, **look: Any) -> None:
+        """A plain rectangle, such as a flow of rows."""
+        from matplotlib.patches import Rectangle
+
+        self._patch(Rectangle, (x, y), width, height, **(_FLAT | look))
+
+    def shape(self, corners: Sequence[tuple[float, float]], **look: Any) -> None:
+        """Any polygon."""
+        from matplotlib.patches import Polygon
+
+        self._patch(Polygon, corners, closed=True, **(_SOLID | look))
+
+    def diamond(self, x: float, y: float, width: float, height: float, word: str) -> None:
+        """A question, around its middle."""
+        across, up = width / 2, height / 2
+        corners = [(x - across, y), (x, y - up), (x + across, y), (x, y + up)]
+        self.shape(corners, facecolor="#fff3c4")
+        self.text(x, y, word, 6.5, va="center", ha="center")
+
+    def arrow(self, x: float, y: float, right: float, down: float, **look: Any) -> None:
+        """A small tip at a place, towards the right or downwards."""
+        back, wing = 0.075, 0.05
+        foot = (x - back * right, y - back * down)
+        sides = [(foot[0] + s * wing * down, foot[1] + s * wing * right) for s in (-1, 1)]
+        self.shape([*sides, (x, y)], **({"facecolor": "0.35", "edgecolor": "none"} | look))
+
+    def draw(self, axes: Any, scale: float = 1.0) -> None:
+        """Put everything on axes; text and lines are `scale` times as large as they say."""
+        for mark in self.marks:
+            mark(axes, scale)
+
+    def _patch(self, kind: Any, *place: Any, linewidth: float, **look: Any) -> None:
+        self.marks.append(
+            lambda axes, scale: axes.add_patch(kind(*place, linewidth=scale * linewidth, **look))
+        )
+
+
+def draw_canvas(lay_out: Callable[[float], Canvas], width: float, ax: Axes | None = None) -> Figure:
+    """Draw what `lay_out` puts on a sheet of some width, as a new figure or into axes.
+
+    A new figure is as high as the sheet. In axes the sheet is as wide as they are, and what would
+    then be too high is laid out wider and drawn smaller.
+    """
+    check_matplotlib()
+    if ax is not None:
+        return _draw_into(check_axes(ax), lay_out)
+    canvas = lay_out(check_width(width))
+    figure = new_figure(canvas.width, canvas.height)
+    axes = figure.add_axes((0, 0, 1, 1))
+    _empty(axes, canvas.width, canvas.height)
+    canvas.draw(axes)
+    return figure
+
+
+def _draw_into(ax: Any, lay_out: Callable[[float], Canvas]) -> Figure:
+    figure = figure_of(ax)
+    ax.set_axis_off()
+    whole: Any = figure.canvas.figure  # beyond parts of a figure
+    if whole.get_layout_engine() is not None:
+        whole.draw_without_rendering()  # only then do the axes have their place
+    size = ax.get_window_extent()
+    width, height = size.width / figure.dpi, size.height / figure.dpi
+    scale = min(1.0, width / NARROWEST)
+    canvas = lay_out(width / scale)
+    while not _fits(canvas, width, height, scale) and scale > _TINIEST:
+        scale *= _SHRINK
+        canvas = lay_out(width / scale)
+    _empty(ax, width / scale, height / scale)
+    canvas.draw(ax, scale)
+    return figure
+
+
+def _fits(canvas: Canvas, width: float, height: float, scale: float) -> bool:
+    return scale * canvas.height <= height and scale * canvas.width <= width * 1.001
+
+
+def _empty(axes: Any, width: float, height: float) -> None:
+    axes.set_xlim(0, width)
+    axes.set_ylim(height, 0)
+    axes.set_axis_off()

@@ -1,0 +1,283 @@
+"""The paper's workflow figure for any cascade: what stages buy, and which rows leave where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from emsco._base.text import counted
+from emsco.pictures.flow import Flow, FlowStage
+from emsco.pictures.plotting.canvas import Canvas, draw_canvas
+from emsco.pictures.plotting.figures import COLUMN, LINE, text_size, wrap_items
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["CascadePicture", "draw_cascade"]
+
+_MARGIN = 0.06
+_SIZE, _HEAD = 7.0, 7.5
+_FULL = 0.40  # inches that all rows together are thick
+_THIN = 0.012  # a flow of some rows is never thinner
+_LEAST_BOX = 0.8  # inches that features need beside the diamond; else stages stand in a column
+_DIAMOND = (0.62, 0.46)
+_BESIDE_BOX = _DIAMOND[0] + 0.44  # what a stage takes beside its box, where they stand side by side
+_GOING: dict[str, Any] = {"facecolor": "0.82"}
+_RIGHT: dict[str, Any] = {"facecolor": "#5b9bd0"}
+_WRONG: dict[str, Any] = {"facecolor": "#f2b48a", "hatch": "/////", "edgecolor": "#9c3d00"}
+_BOX: dict[str, Any] = {"facecolor": "#e6eff8"}
+_REJECT: dict[str, Any] = {"facecolor": "0.93", "linestyle": (0, (3, 2))}
+_Bands: TypeAlias = tuple[tuple[float, dict[str, Any]], ...]  # how thick, and how they look
+
+
+@dataclass(frozen=True, slots=True)
+class CascadePicture:
+    """What a diagram of a cascade shows.
+
+    Attributes
+    ----------
+    flow : Flow
+    costs : mapping of str to float
+        Cost of each feature; where one is missing, only its name is shown.
+    sure : str
+        When a row leaves, in words.
+    rows : str
+        Which rows flow: "held-out", "test" or another word for them.
+    total_cost : float or None
+        What buying everything costs.
+    """
+
+    flow: Flow
+    costs: Mapping[str, float]
+    sure: str = "sure"
+    rows: str = ""
+    total_cost: float | None = None
+
+    def features(self, stage: FlowStage) -> list[str]:
+        """What a stage buys: names in full, with their costs."""
+        return [
+            f"{name} ({self.costs[name]:g})" if name in self.costs else name
+            for name in stage.features
+        ]
+
+    def start(self) -> str:
+        """How many rows come in."""
+        return counted(self.flow.n_rows, f"{self.rows} row".strip())
+
+    def leaving(self, stage: FlowStage) -> list[str]:
+        """What becomes of the rows that leave at a stage."""
+        lines = [f"{counted(stage.left, 'row')} labelled ({self._share(stage.left)})"]
+        if stage.left:
+            lines.append(f"{stage.accuracy:.1%} of them right")
+        return [*lines, f"cost {stage.cost_so_far:.6g} each"]
+
+    def rejected(self) -> list[str]:
+        """What becomes of the others."""
+        paid = self.flow.stages[-1].cost_so_far
+        share = self._share(self.flow.rejected)
+        return [f"{counted(self.flow.rejected, 'row')} rejected ({share})", f"cost {paid:.6g} each"]
+
+    def summary(self) -> list[str]:
+        """The three objectives."""
+        everything = "" if self.total_cost is None else f" (everything: {self.total_cost:.6g})"
+        return [
+            f"coverage {self.flow.coverage:.1%}",
+            f"accuracy {self.flow.accuracy:.1%}",
+            f"mean cost {self.flow.cost:.4g}{everything}",
+        ]
+
+    def _share(self, rows: float) -> str:
+        return f"{self.flow.share(rows):.1%}"
+
+
+def draw_cascade(picture: CascadePicture, width: float = COLUMN, ax: Axes | None = None) -> Figure:
+    """Draw the stages of a cascade, and the rows that flow through them.
+
+    Flows are as thick as their rows are many, and split where labels are right and wrong. Stages
+    stand side by side where the width allows, else one below the other; the height is what the
+    names of the features need.
+
+    Parameters
+    ----------
+    picture : CascadePicture
+    width : float
+        Inches of a new figure.
+    ax : Axes, optional
+        Axes to draw into instead, where text is as small as it must be for all to have room.
+    """
+    return draw_canvas(lambda inches: _lay_out(picture, inches), width, ax)
+
+
+def _lay_out(picture: CascadePicture, width: float) -> Canvas:
+    lead, tail = _lead(picture), _tail(picture)
+    side = (width - 2 * _MARGIN - lead - tail) / len(picture.flow.stages)
+    headings = (text_size(_heading(stage), _HEAD, "bold")[0] for stage in picture.flow.stages)
+    if side - _BESIDE_BOX >= max(_LEAST_BOX, max(headings) + 0.16):
+        return _lay_beside(picture, width, lead, side)
+    return _lay_below(picture, width)
+
+
+def _lay_below(picture: CascadePicture, width: float) -> Canvas:
+    """Stages one below the other; rows leave to the right."""
+    inner, spine, right = width - 2 * _MARGIN, _MARGIN + 0.36, _MARGIN + 1.1
+    stages = picture.flow.stages
+    boxes = [wrap_items(picture.features(stage), inner - 0.16, _SIZE) for stage in stages]
+    exits = [_wrapped(picture.leaving(stage), width - _MARGIN - right) for stage in stages]
+    gates = [max(_DIAMOND[1], _lines_height(len(lines))) for lines in exits]
+    ending = wrap_items(picture.rejected(), inner - 0.16, _SIZE, between="; ")
+    legend = _legend(picture, inner)
+    height = 0.75 + 0.42 * len(stages) + sum(map(_box_height, boxes)) + sum(gates)
+    height += _lines_height(len(ending) + len(legend))
+    canvas = Canvas(width, height)
+    canvas.text(_MARGIN, _MARGIN, picture.start(), _HEAD, weight="bold")
+    y = 0.26
+    for stage, box, lines, gate in zip(stages, boxes, exits, gates, strict=True):
+        y = _stream(canvas, (spine, y), 0.16, _going(stage.reached, picture))
+        canvas.box(_MARGIN, y, inner, _box_height(box), **_BOX)
+        _describe(canvas, stage, box, _MARGIN + 0.08, y + 0.05)
+        y += _box_height(box)
+        _stream(canvas, (spine, y), 0.1 + gate / 2, _going(stage.reached, picture), tip=None)
+        y += 0.1
+        middle = y + gate / 2
+        leaving = _leaving(stage, picture)
+        _stream(canvas, (spine, middle), right - 0.08 - spine, leaving, down=False, tip=0.04)
+        canvas.text(right, middle, lines, _SIZE, va="center")
+        going = _going(stage.staying, picture)
+        y = _stream(canvas, (spine, middle), gate / 2 + 0.16, going, tip=None)
+        canvas.diamond(spine, middle, *_DIAMOND, "sure?")
+        word = "goes on" if stage.staying == 1 else "go on"
+        word = "never sure" if stage is stages[-1] else word
+        more = f"{counted(stage.staying, 'row')} {word}"
+        canvas.text(spine + 0.28, y - 0.1, more, 6.5, va="center", color="0.35")
+    y = _stream(canvas, (spine, y), 0.08, _going(picture.flow.rejected, picture))
+    canvas.box(_MARGIN, y, inner, _lines_height(len(ending)) + 0.12, **_REJECT)
+    canvas.text(_MARGIN + 0.08, y + 0.05, ending, _SIZE)
+    _draw_legend(canvas, legend, y + _lines_height(len(ending)) + 0.2)
+    return canvas
+
+
+def _lay_beside(picture: CascadePicture, width: float, lead: float, side: float) -> Canvas:
+    """Stages side by side, as in the paper; rows leave downwards."""
+    stages = picture.flow.stages
+    room = side - _BESIDE_BOX
+    boxes = [wrap_items(picture.features(stage), room - 0.16, _SIZE) for stage in stages]
+    exits = [_wrapped(picture.leaving(stage), side - 0.1) for stage in stages]
+    ending, legend = picture.rejected(), _legend(picture, width - 2 * _MARGIN)
+    tallest = max([*map(_box_height, boxes), _DIAMOND[1]])
+    leave = tallest / 2 + 0.42
+    below = _MARGIN + max(tallest, leave + tallest / 2 + _lines_height(max(map(len, exits))))
+    canvas = Canvas(width, below + 0.12 + _lines_height(len(legend) + 1) + 0.14)
+    spine = _MARGIN + tallest / 2
+    canvas.text(_MARGIN, spine, picture.start().split(" ", 1), _HEAD, weight="bold", va="center")
+    for i, (stage, box, lines) in enumerate(zip(stages, boxes, exits, strict=True)):
+        x = _MARGIN + lead + i * side
+        gate = x + room + 0.14 + _DIAMOND[0] / 2
+        coming, going = _going(stage.reached, picture), _going(stage.staying, picture)
+        _stream(canvas, (x - 0.22, spine), 0.22, coming, down=False)
+        _stream(canvas, (x + room, spine), gate - x - room, coming, down=False, tip=None)
+        canvas.box(x, spine - _box_height(box) / 2, room, _box_height(box), **_BOX)
+        _describe(canvas, stage, box, x + 0.08, spine - _box_height(box) / 2 + 0.05)
+        _stream(canvas, (gate, spine), x + side - gate, going, down=False, tip=None)
+        _stream(canvas, (gate, spine), leave - 0.06, _leaving(stage, picture), tip=0.03)
+        canvas.diamond(gate, spine, *_DIAMOND, "sure?")
+        shift = min(gate, width - _MARGIN - max(text_size(one, _SIZE)[0] for one in lines) / 2)
+        canvas.text(shift, spine + leave, lines, _SIZE, ha="center")
+    end = _MARGIN + lead + len(stages) * side
+    never_sure = _going(picture.flow.rejected, picture)
+    _stream(canvas, (end - 0.22, spine), 0.24, never_sure, down=False)
+    room, tall = width - _MARGIN - end - 0.02, _lines_height(len(ending)) + 0.12
+    canvas.box(end + 0.02, spine - tall / 2, room, tall, **_REJECT)
+    canvas.text(end + 0.08, spine, ending, _SIZE, va="center")
+    _draw_legend(canvas, legend, below + 0.12)
+    return canvas
+
+
+def _describe(canvas: Canvas, stage: FlowStage, box: list[str], x: float, y: float) -> None:
+    canvas.text(x, y, _heading(stage), _HEAD, weight="bold")
+    canvas.text(x, y + _lines_height(1, _HEAD), box, _SIZE)
+
+
+def _heading(stage: FlowStage) -> str:
+    return f"stage {stage.number}, cost {stage.cost:.6g}"
+
+
+def _box_height(lines: list[str]) -> float:
+    return _lines_height(1, _HEAD) + _lines_height(len(lines)) + 0.1
+
+
+def _wrapped(lines: list[str], width: float) -> list[str]:
+    return [part for line in lines for part in wrap_items(line.split(), width, _SIZE, between="")]
+
+
+def _going(rows: float, picture: CascadePicture) -> _Bands:
+    """Rows that go on, as a band."""
+    return ((_thick(rows, picture), _GOING),)
+
+
+def _leaving(stage: FlowStage, picture: CascadePicture) -> _Bands:
+    """Rows that leave, with right and with wrong labels, as bands."""
+    wrong = stage.left - stage.right
+    return (_thick(stage.right, picture), _RIGHT), (_thick(wrong, picture), _WRONG)
+
+
+def _stream(
+    canvas: Canvas,
+    start: tuple[float, float],
+    length: float,
+    bands: _Bands,
+    *,
+    down: bool = True,
+    tip: float | None = 0.0,
+) -> float:
+    """Bands side by side from a place on, down or to the right; returns how far they come.
+
+    The tip of an arrow is so far behind their end, where any rows flow; None is no arrow.
+    """
+    x, y = start
+    thick = sum(one for one, _ in bands)
+    across = (x if down else y) - thick / 2
+    for one, look in bands:
+        if down:
+            canvas.band(across, y, one, length, **look)
+        else:
+            canvas.band(x, across, length, one, **look)
+        across += one
+    end = (y if down else x) + length
+    if tip is not None and thick:
+        place = (x, end + tip) if down else (end + tip, y)
+        canvas.arrow(*place, right=not down, down=down)
+    return end
+
+
+def _legend(picture: CascadePicture, width: float) -> list[str]:
+    """The objectives, and what makes a stage sure, on lines of this width."""
+    return wrap_items([*picture.summary(), f"sure: {picture.sure}"], width, _SIZE, between=";")
+
+
+def _draw_legend(canvas: Canvas, lines: list[str], y: float) -> None:
+    """What the colours mean, and the lines below."""
+    x = _MARGIN
+    for word, look in (("not sure yet", _GOING), ("right label", _RIGHT), ("wrong label", _WRONG)):
+        canvas.band(x, y, 0.16, 0.09, **look)
+        canvas.text(x + 0.2, y + 0.045, word, 6.5, va="center")
+        x += 0.3 + text_size(word, 6.5)[0]
+    canvas.text(_MARGIN, y + 0.15, lines, _SIZE)
+
+
+def _thick(rows: float, picture: CascadePicture) -> float:
+    return max(_FULL * picture.flow.share(rows), _THIN) if rows > 0 else 0.0
+
+
+def _lines_height(n_lines: int, size: float = _SIZE) -> float:
+    return n_lines * LINE * size / 72
+
+
+def _lead(picture: CascadePicture) -> float:
+    words = picture.start().split(" ", 1)
+    return max(text_size(word, _HEAD, "bold")[0] for word in words) + 0.28
+
+
+def _tail(picture: CascadePicture) -> float:
+    return max(text_size(line, _SIZE)[0] for line in picture.rejected()) + 0.16

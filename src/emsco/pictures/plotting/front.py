@@ -1,0 +1,309 @@
+"""Pictures of a front: cost against accuracy, in three dimensions, and by pairs of objectives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from emsco._base.arrays import locked_copy
+from emsco._base.checks import check_choice
+from emsco._base.text import counted
+from emsco._base.typing import FloatArray, IntArray
+from emsco.errors import ParameterError
+from emsco.pictures.plotting.figures import (
+    COLOURS,
+    COLUMN,
+    DARK,
+    MARKERS,
+    add_scale,
+    check_axes,
+    check_width,
+    figure_of,
+    new_figure,
+    soften,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["KINDS", "FrontPicture", "FrontSeries", "draw_front"]
+
+_PAIRS = (("cost", "accuracy"), ("cost", "coverage"), ("coverage", "accuracy"))
+_AXES = {
+    "cost": "mean cost of a row",
+    "accuracy": "accuracy of the labels given",
+    "coverage": "coverage",
+}
+_SIDE_BY_SIDE = 6.0  # inches from which three panels stand in a line
+_LEAST = 2.0  # inches that a panel is high
+_MANY = 600  # points from which on markers are small
+_LEGEND: dict[str, Any] = {
+    "fontsize": 7,
+    "title_fontsize": 7,
+    "handletextpad": 0.3,
+    "columnspacing": 1.2,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrontSeries:
+    """The objectives of every point of a front, on some rows.
+
+    Attributes
+    ----------
+    name : str
+        Which rows: "held-out" or "test".
+    n_rows : float
+    coverage, accuracy, cost : ndarray of shape (n_points,)
+    """
+
+    name: str
+    n_rows: float
+    coverage: FloatArray
+    accuracy: FloatArray
+    cost: FloatArray
+
+    def __post_init__(self) -> None:
+        """Copy and lock the objectives."""
+        for name in _AXES:
+            object.__setattr__(self, name, locked_copy(getattr(self, name), np.float64))
+
+    @property
+    def title(self) -> str:
+        """How many rows of which kind."""
+        return counted(self.n_rows, f"{self.name} row")
+
+    @classmethod
+    def of(cls, name: str, n_rows: float, points: Sequence[Any]) -> Self:
+        """From whatever has the three objectives as attributes."""
+        columns = {one: np.array([getattr(point, one) for point in points]) for one in _AXES}
+        return cls(name, n_rows, **columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrontPicture:
+    """What a picture of a front shows.
+
+    Attributes
+    ----------
+    series : tuple of FrontSeries
+        The same points on held-out rows, on test rows, or on both.
+    n_stages : ndarray of shape (n_points,)
+    total_cost : float
+        What buying everything costs.
+    marked : int or None
+        Position of the point to mark.
+    """
+
+    series: tuple[FrontSeries, ...]
+    n_stages: IntArray
+    total_cost: float
+    marked: int | None = None
+
+    def __post_init__(self) -> None:
+        """Copy and lock the stages."""
+        object.__setattr__(self, "n_stages", locked_copy(self.n_stages, np.int64))
+
+    @property
+    def coverage_range(self) -> tuple[float, float]:
+        """Least and largest coverage of all series, a little apart where they are the same."""
+        every = np.concatenate([one.coverage for one in self.series])
+        least, most = float(every.min()), float(every.max())
+        return (least, most) if most > least else (least - 0.01, most + 0.01)
+
+
+def draw_front(
+    picture: FrontPicture, kind: str = "2d", width: float = COLUMN, ax: Axes | None = None
+) -> Figure:
+    """Draw a front; colour is coverage, the marker tells the number of stages.
+
+    Points on test rows are hollow.
+
+    Parameters
+    ----------
+    picture : FrontPicture
+    kind : str
+        "2d" is cost against accuracy, "3d" adds coverage as an axis, "pairs" has a panel for each
+        pair of objectives.
+    width : float
+        Inches of a new figure.
+    ax : Axes, optional
+        Axes to draw into instead, for "3d" those of a 3-D projection; none for "pairs".
+    """
+    check_choice("kind", kind, tuple(KINDS))
+    if ax is None:
+        return KINDS[kind](picture, check_width(width))
+    if kind == "pairs":
+        raise ParameterError('ax must be left out for kind "pairs", which has three panels.')
+    return _draw_into(check_axes(ax, "3d" if kind == "3d" else "rectilinear"), picture)
+
+
+def _draw_into(ax: Any, picture: FrontPicture) -> Figure:
+    """Cost against accuracy, or all three objectives, with scale and legend beside the points."""
+    if ax.name == "3d":
+        _fill_space(ax, picture)
+    else:
+        _scatter(ax, picture, *_PAIRS[0])
+    add_scale(ax.figure, ax, "coverage", picture.coverage_range, aspect=30)
+    ax.legend(handles=_keys(picture), title=_title(picture), framealpha=0.85, **_LEGEND)
+    return figure_of(ax)
+
+
+def _draw_plane(picture: FrontPicture, width: float) -> Figure:
+    figure = new_figure(
+        width, 0.35 + max(0.72 * min(width, 7.0), _LEAST) + _legend_height(picture, width)
+    )
+    figure.set_layout_engine("constrained")
+    panel = figure.subplots()
+    _scatter(panel, picture, *_PAIRS[0])
+    _finish(figure, [panel], picture, width)
+    return figure
+
+
+def _draw_pairs(picture: FrontPicture, width: float) -> Figure:
+    beside = width >= _SIDE_BY_SIDE
+    height = 0.34 * width if beside else 3 * max(0.62 * width, _LEAST)
+    figure = new_figure(width, 0.35 + height + _legend_height(picture, width))
+    figure.set_layout_engine("constrained")
+    panels = figure.subplots(*((1, 3) if beside else (3, 1)), squeeze=False).ravel()
+    for panel, (across, up) in zip(panels, _PAIRS, strict=True):
+        _scatter(panel, picture, across, up)
+    _finish(figure, panels, picture, width)
+    return figure
+
+
+def _draw_space(picture: FrontPicture, width: float) -> Figure:
+    height = 0.8 * min(width, 7.0)
+    below = _legend_height(picture, width) + 0.1
+    figure = new_figure(width, height + below)
+    from matplotlib import rc_context
+
+    share = height / (height + below)
+    with rc_context({"grid.color": "0.9", "grid.linewidth": 0.5}):
+        panel: Any = figure.add_axes((0.04, 1 - share, 0.8, share), projection="3d")
+    _fill_space(panel, picture)
+    scale = figure.add_axes((0.83, 1 - 0.8 * share, 0.025, 0.55 * share))
+    _finish(figure, [panel], picture, width, scale)
+    return figure
+
+
+def _fill_space(panel: Any, picture: FrontPicture) -> None:
+    """The points over three objectives, each on a stem."""
+    _name_objectives(panel)
+    floor = min(one.accuracy.min() for one in picture.series)
+    for one in picture.series if len(picture.n_stages) <= _MANY else ():
+        gap, ground = np.full((2, len(one.cost)), [[np.nan], [floor]])
+        ends = (one.cost, one.cost), (one.coverage, one.coverage), (ground, one.accuracy)
+        stems = (np.column_stack([*pair, gap]).ravel() for pair in ends)
+        panel.plot(*stems, color="0.75", linewidth=0.4, zorder=1)
+    _scatter(panel, picture, "cost", "coverage", "accuracy")
+    panel.set_zlim(bottom=floor)
+
+
+def _name_objectives(panel: Any) -> None:
+    """Axes of cost, coverage and accuracy."""
+    panel.computed_zorder = False  # stems stand behind the points
+    panel.set_box_aspect((1, 1, 0.8), zoom=0.94)
+    panel.set_xlabel(_AXES["cost"], fontsize=7, labelpad=-6)
+    panel.set_ylabel(_AXES["coverage"], fontsize=7, labelpad=-6)
+    panel.zaxis.set_rotate_label(False)
+    panel.set_zlabel("accuracy", fontsize=7, labelpad=-5, rotation=90)
+    panel.tick_params(labelsize=6, pad=-3)
+    for name in "xyz":
+        panel.locator_params(name, nbins=5)
+    panel.view_init(elev=22, azim=-128)
+
+
+KINDS: dict[str, Callable[[FrontPicture, float], Figure]] = {
+    "2d": _draw_plane,
+    "3d": _draw_space,
+    "pairs": _draw_pairs,
+}
+
+
+def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
+    """All points of all series in one panel, over two objectives or three."""
+    least, most = picture.coverage_range
+    size = 9 if len(picture.n_stages) > _MANY else 20
+    for one in picture.series:
+        colours = _colours(one.coverage, least, most)
+        places = [getattr(one, name) for name in objectives]
+        for k in np.unique(picture.n_stages):
+            which = picture.n_stages == k
+            here, colour = [column[which] for column in places], colours[which]
+            look: dict[str, Any] = {"s": size, "marker": _marker(k), "linewidths": 0.4, "zorder": 3}
+            look |= {"color": colour, "edgecolors": DARK}
+            if one.name == "test":
+                look |= {"facecolors": "none", "edgecolors": colour, "linewidths": 0.9}
+            if len(objectives) == 3:
+                look |= {"depthshade": False}
+            panel.scatter(*here, **look)
+        if picture.marked is not None:
+            at = [[column[picture.marked]] for column in places]
+            ring = {"s": 110, "facecolors": "none", "edgecolors": "black", "linewidths": 1.1}
+            panel.scatter(*at, marker="o", zorder=4, **ring)
+    if len(objectives) == 2:
+        panel.set_xlabel(_AXES[objectives[0]], fontsize=8)
+        panel.set_ylabel(_AXES[objectives[1]], fontsize=8)
+        soften(panel)
+        panel.margins(0.06)
+
+
+def _finish(
+    figure: Figure, panels: Any, picture: FrontPicture, width: float, scale: Any = None
+) -> None:
+    """A scale for coverage at the right, and what the markers mean below."""
+    look = {"aspect": 30} if scale is None else {"cax": scale}
+    add_scale(figure, panels, "coverage", picture.coverage_range, **look)
+    place = "outside lower center" if scale is None else "lower center"
+    columns = _legend_columns(width)
+    look = {"title": _title(picture), "loc": place, "ncols": columns, "frameon": False}
+    figure.legend(handles=_keys(picture), **_LEGEND, **look)
+
+
+def _title(picture: FrontPicture) -> str | None:
+    """Which rows the points are of, where all are of the same."""
+    return f"on {picture.series[0].title}" if len(picture.series) == 1 else None
+
+
+def _keys(picture: FrontPicture) -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    def key(marker: str, label: str, **look: Any) -> Any:
+        return Line2D([], [], linestyle="none", marker=marker, label=label, **look)
+
+    grey: dict[str, Any] = {"color": "0.45", "markeredgecolor": DARK, "markeredgewidth": 0.4}
+    keys = [
+        key(_marker(k), counted(k, "stage"), markersize=4.5, **grey)
+        for k in np.unique(picture.n_stages)
+    ]
+    for one in picture.series if len(picture.series) > 1 else ():
+        hollow = {"markerfacecolor": "none"} if one.name == "test" else {}
+        keys.append(key("o", one.title, markersize=4.5, **(grey | hollow)))
+    if picture.marked is not None:
+        ring = {"markerfacecolor": "none", "markeredgecolor": "black", "markeredgewidth": 1.1}
+        keys.append(key("o", "chosen", markersize=9, **ring))
+    return keys
+
+
+def _legend_columns(width: float) -> int:
+    return max(2, int(width // 1.12))
+
+
+def _legend_height(picture: FrontPicture, width: float) -> float:
+    return 0.16 * (1 + -(-len(_keys(picture)) // _legend_columns(width)))
+
+
+def _colours(coverage: FloatArray, least: float, most: float) -> Any:
+    from matplotlib import colormaps
+
+    return colormaps[COLOURS]((coverage - least) / (most - least))
+
+
+def _marker(n_stages: int) -> str:
+    """A shape for each number of stages; where there are no more shapes, the number itself."""
+    return MARKERS[n_stages - 1] if n_stages <= len(MARKERS) else f"${n_stages}$"

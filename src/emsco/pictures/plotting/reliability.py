@@ -1,0 +1,178 @@
+"""How honest a cascade is about what it knows: reliability, and risk against coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from emsco.errors import ParameterError
+from emsco.pictures.plotting.figures import (
+    COLUMN,
+    DARK,
+    STYLES,
+    check_axes,
+    check_width,
+    figure_of,
+    line_look,
+    new_figure,
+    soften,
+)
+from emsco.trust.reliability import Reliability
+from emsco.trust.risk import RiskCoverage
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_reliability", "draw_risk_coverage"]
+
+_RIGHT, _SURE = "share right", "confidence"
+_CURVES = {"risk": "share of labels\nthat are wrong", "cost": "mean cost"}
+
+
+def draw_reliability(
+    records: Sequence[Reliability], width: float | None = None, ax: Axes | None = None
+) -> Figure:
+    """How often each stage is right, beside how sure it says it is; below, where its rows are.
+
+    A bar that ends below the dotted line belongs to confidences that promise too much.
+
+    Parameters
+    ----------
+    records : sequence of Reliability
+        As `Cascade.reliability` gives them.
+    width : float, optional
+        Inches of a new figure; by default all stages stand side by side.
+    ax : Axes, optional
+        Axes to draw one stage into instead, without where its rows are.
+    """
+    if not records:
+        raise ParameterError("records must be of at least one stage, got none.")
+    if ax is not None:
+        return _draw_one(check_axes(ax), records)
+    width = 2.3 * len(records) + 0.5 if width is None else check_width(width)
+    n_columns = max(1, min(len(records), int((width - 0.4) // 1.45)))
+    n_lines = -(-len(records) // n_columns)
+    figure = new_figure(width, 2.5 * n_lines + 0.4)
+    figure.set_layout_engine("constrained")
+    panels = figure.subplots(2 * n_lines, n_columns, squeeze=False, height_ratios=(4, 1) * n_lines)
+    for panel in panels.ravel():
+        panel.set_axis_off()
+    for i, record in enumerate(records):
+        line, column = divmod(i, n_columns)
+        above, below = panels[2 * line][column], panels[2 * line + 1][column]
+        _draw_stage(above, below, record, i + 1)
+        if not column:
+            above.set_ylabel(_RIGHT, fontsize=8)
+            below.set_ylabel("rows", fontsize=8)
+    handles, labels = panels[0][0].get_legend_handles_labels()
+    place = "outside lower center"
+    figure.legend(handles, labels, loc=place, ncols=3, frameon=False, fontsize=7, columnspacing=1.2)
+    return figure
+
+
+def _draw_one(ax: Any, records: Sequence[Reliability]) -> Figure:
+    """One stage in axes of its own."""
+    if len(records) > 1:
+        raise ParameterError(
+            f"ax must be left out for several stages, got {len(records)} records beside it; draw "
+            "them one by one, as in records[:1]."
+        )
+    _draw_right(ax, records[0], 1)
+    ax.set_xlabel(_SURE, fontsize=8)
+    ax.set_ylabel(_RIGHT, fontsize=8)
+    ax.legend(loc="upper left", fontsize=7, framealpha=0.85)
+    return figure_of(ax)
+
+
+def _draw_stage(above: Any, below: Any, record: Reliability, number: int) -> None:
+    """The two panels of one stage."""
+    _draw_right(above, record, number)
+    _draw_bars(below, record, record.rows, color="0.55")
+    below.set_xlabel(_SURE, fontsize=8)
+    above.tick_params(labelbottom=False)
+
+
+def _draw_right(panel: Any, record: Reliability, number: int) -> None:
+    """How often a stage is right, by how sure it is."""
+    _draw_bars(panel, record, record.right, color="0.78", label=_RIGHT)
+    panel.plot([0, 1], [0, 1], color="0.35", linestyle=":", linewidth=1.0, label="honest")
+    dots: dict[str, Any] = {"color": "#0072b2", "markersize": 3, "label": "mean confidence"}
+    panel.plot(record.confidence, record.right, "o", **dots)
+    panel.set_ylim(0, 1)
+    title = f"stage {number if record.stage is None else record.stage}"
+    panel.set_title(f"{title}, error {record.error:.3f}", fontsize=8)
+
+
+def _draw_bars(panel: Any, record: Reliability, heights: Any, **look: Any) -> None:
+    middle, width = (record.edges[1:] + record.edges[:-1]) / 2, record.edges[1] - record.edges[0]
+    panel.bar(middle, heights, width=0.94 * width, edgecolor="0.25", linewidth=0.6, **look)
+    panel.set_axis_on()
+    panel.set_xlim(record.edges[0], 1)
+    panel.tick_params(labelsize=7, width=0.6, length=2.5)
+
+
+def draw_risk_coverage(
+    records: Sequence[RiskCoverage],
+    at: float | None = None,
+    width: float = COLUMN,
+    ax: Axes | None = None,
+) -> Figure:
+    """Share of wrong labels against the share of rows that get one; below, what that costs.
+
+    Parameters
+    ----------
+    records : sequence of RiskCoverage
+        As `Cascade.risk_coverage` gives them: the cascade, then each stage alone.
+    at : float, optional
+        A threshold to mark, such as the one that is deployed.
+    width : float
+        Inches of a new figure.
+    ax : Axes, optional
+        Axes to draw into instead: the upper panel alone, without what labels cost.
+    """
+    check_width(width)
+    if not records:
+        raise ParameterError("records must be of a cascade or a stage, got none.")
+    if ax is not None:
+        panel = check_axes(ax)
+        _draw_curves(panel, records, "risk", at)
+        panel.set_xlabel("coverage", fontsize=8)
+        panel.legend(loc="upper left", fontsize=7, framealpha=0.85)
+        return figure_of(panel)
+    figure = new_figure(width, 1.9 + 0.55 * min(width, 7.0))
+    figure.set_layout_engine("constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    _draw_curves(above, records, "risk", at)
+    _draw_curves(below, records, "cost", at)
+    below.set_xlabel("coverage", fontsize=8)
+    handles, labels = above.get_legend_handles_labels()
+    columns = max(2, int(width // 1.15))
+    place = "outside lower center"
+    figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize=7)
+    return figure
+
+
+def _draw_curves(panel: Any, records: Sequence[RiskCoverage], name: str, at: float | None) -> None:
+    """Risk or cost against coverage: of each stage alone, then of the cascade."""
+    alone = [record for record in records if record.stage is not None]
+    for i, record in enumerate(alone, start=1):  # the first look is the cascade's
+        look: dict[str, Any] = line_look(i) | {"linewidth": 1.0}
+        label = f"stage {record.stage} alone"
+        panel.plot(record.coverage, getattr(record, name), label=label, **look)
+    for record in records:
+        if record.stage is None:
+            values = getattr(record, name)
+            panel.plot(record.coverage, values, linewidth=1.8, label="cascade", **STYLES[0])
+            _mark(panel, record, values, at)
+    panel.set_ylabel(_CURVES[name], fontsize=8)
+    panel.set_ylim(bottom=0)
+    soften(panel)
+
+
+def _mark(panel: Any, record: RiskCoverage, values: Any, at: float | None) -> None:
+    if at is None:
+        return
+    i = int((record.threshold >= at).argmax()) if (record.threshold >= at).any() else -1
+    look: dict[str, Any] = {"markersize": 6, "markerfacecolor": "white", "color": DARK}
+    panel.plot(record.coverage[i], values[i], "o", label=f"threshold {at:g}", zorder=5, **look)

@@ -1,0 +1,1 @@
+"""Run folders, and what is done with one: fit, decide, evaluate, plot, explore."""

@@ -1,0 +1,99 @@
+"""Files decided by a cascade, in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from emsco._base.documents import PathLike
+from emsco._base.typing import IntArray
+from emsco.cascade import Cascade
+from emsco.data.frames import Columns
+from emsco.data.tables import read_chunks, write_table
+from emsco.errors import ParameterError
+
+__all__ = ["DecisionCounts", "decide_file"]
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionCounts:
+    """What was decided about a file.
+
+    Attributes
+    ----------
+    n_rows, n_accepted : int
+    exits : tuple of int
+        Rows that left with a label at each stage.
+    cost, cost_of_everything : float
+        Of all rows together; and what buying every feature for each would cost.
+    """
+
+    n_rows: int
+    n_accepted: int
+    exits: tuple[int, ...]
+    cost: float
+    cost_of_everything: float
+
+    @classmethod
+    def of(cls, cascade: Cascade, n_rows: int, exits: IntArray) -> DecisionCounts:
+        """Add up what rows have cost that left so; the same however they were cut into chunks."""
+        n_accepted = int(exits.sum())
+        cost = exits @ cascade.stage_costs + (n_rows - n_accepted) * cascade.stage_costs[-1]
+        everything = n_rows * cascade.costs.total
+        return cls(n_rows, n_accepted, tuple(exits.tolist()), float(cost), everything)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def decide_file(
+    cascade: Cascade,
+    new: PathLike,
+    out: PathLike,
+    keep: tuple[str, ...] = (),
+    report: Callable[[int], None] | None = None,
+) -> DecisionCounts:
+    """Decide every row of a file, and write a row each: label, confidence, stage and cost.
+
+    The file is read, decided and written in chunks, so it may be larger than memory.
+
+    Parameters
+    ----------
+    cascade : Cascade
+    new, out : path
+        CSV or Parquet; `out` is there once all is decided.
+    keep : tuple of str
+        Columns of `new` to put before the decisions.
+    report : callable, optional
+        ``report(n_rows)`` is called with the rows decided so far.
+    """
+    if Path(new).resolve() == Path(out).resolve():
+        raise ParameterError(f"--out must be another file than NEW, got {str(out)!r} for both.")
+    encoding = cascade.encoding
+    exits = np.zeros(cascade.n_stages, dtype=np.int64)
+    n_rows = 0
+    with write_table(out) as table:
+        for chunk in read_chunks(new, encoding.columns, keep, encoding.kinds):
+            rows = encoding.rows(chunk.table, chunk.first + 1, str(new))
+            decisions = cascade.decide_rows(rows)
+            table.write(_side_by_side(chunk.kept, decisions.columns()))
+            leaving = decisions.stage[decisions.accepted] - 1
+            exits += np.bincount(leaving, minlength=len(exits))
+            n_rows += len(decisions)
+            if report:
+                report(n_rows)
+    return DecisionCounts.of(cascade, n_rows, exits)
+
+
+def _side_by_side(kept: Columns, decided: Columns) -> Columns:
+    if twice := [name for name in kept if name in decided]:
+        raise ParameterError(
+            f"--keep must name columns other than those of decisions ({', '.join(decided)}), got "
+            f"{twice[0]!r}; rename it."
+        )
+    return {**kept, **decided}

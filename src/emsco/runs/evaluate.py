@@ -1,0 +1,126 @@
+"""Runs on labelled rows that came later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from emsco._base.documents import PathLike
+from emsco._base.text import some
+from emsco._base.typing import FloatArray
+from emsco.cascade import Cascade, Evaluation
+from emsco.data.labels import as_classes
+from emsco.data.rows import column_rows
+from emsco.data.tables import Chunk, column_names, read_chunks
+from emsco.errors import DataError, ParameterError
+from emsco.runs.run import Run
+
+__all__ = ["RunEvaluation", "evaluate_run"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunEvaluation:
+    """A design of a run on new rows, beside what was known of it when it was fitted.
+
+    Attributes
+    ----------
+    run : Run
+    number : int
+        Position of the design in the front.
+    new : Evaluation
+    """
+
+    run: Run
+    number: int
+    new: Evaluation
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values: number and stages of the design; validation, test and new rows apart."""
+        return {**self.run.figures([self.number])[0], "new": self.new.to_dict()}
+
+
+def evaluate_run(
+    run: Run,
+    path: PathLike,
+    target: str | None = None,
+    point: int | None = None,
+    report: Callable[[int], None] | None = None,
+) -> RunEvaluation:
+    """Coverage, accuracy and cost of a design on the labelled rows of a file.
+
+    The file is read and decided in chunks, so it may be larger than memory. Where the run has a
+    column of weights, rows count as much as they weigh there.
+
+    Parameters
+    ----------
+    run : Run
+    path : path
+        CSV or Parquet with the columns of the run, in any order, and the labels.
+    target : str, optional
+        The column with the labels; by default that of the run.
+    point : int, optional
+        Position of a point of the front; by default what is deployed.
+    report : callable, optional
+        ``report(n_rows)`` is called with the rows decided so far.
+    """
+    number = run.chosen if point is None else run.front.position(point)
+    cascade = run.cascade if point is None else run.front.cascade(number)
+    files = run.about["files"]
+    weights = files.get("weights")
+    target = _check_target(files["target"] if target is None else target, path, cascade, weights)
+    encoding = cascade.encoding
+    columns = [*encoding.columns, *([] if weights is None else [weights])]
+    parts, n_rows = [], 0
+    chunks = read_chunks(
+        path, columns, kinds=encoding.kinds, target=target, classes=cascade.classes
+    )
+    for chunk in chunks:
+        if chunk.table.num_rows:
+            parts.append(_evaluate(cascade, chunk, path, weights))
+            n_rows += chunk.table.num_rows
+        if report:
+            report(n_rows)
+    if not parts:
+        raise DataError(f"{path} must have rows, got none.")
+    new = Evaluation.joined(parts)
+    if not new.n_rows:
+        raise DataError(f"{path} must weigh more than 0 in column {weights!r}, got 0 in all rows.")
+    return RunEvaluation(run, number, new)
+
+
+def _check_target(target: str, path: PathLike, cascade: Cascade, weights: str | None) -> str:
+    if target in (*cascade.encoding.columns, weights):
+        what = "weights" if target == weights else "a feature"
+        raise ParameterError(f"--target must be a column of labels, got {target!r}, {what}.")
+    if target not in (there := column_names(path)):
+        raise DataError(
+            f"{path} must have the column {target!r} with the labels, got {some(there, 20)}; "
+            "--target names another."
+        )
+    return target
+
+
+def _evaluate(cascade: Cascade, chunk: Chunk, path: PathLike, weights: str | None) -> Evaluation:
+    """What becomes of some rows of the file."""
+    first, table = chunk.first + 1, chunk.table.select(cascade.encoding.columns)
+    decisions = cascade.decide_rows(cascade.encoding.rows(table, first, str(path)))
+    labels: Any = chunk.labels  # which were asked for
+    return Evaluation.of(
+        decisions,
+        as_classes(labels, cascade.classes, path, first),
+        None if weights is None else _weights(chunk, path, weights),
+        cascade.design.buys,
+        cascade.stages.costs,
+    )
+
+
+def _weights(chunk: Chunk, path: PathLike, name: str) -> FloatArray:
+    weights = column_rows(chunk.table, name, str(path), chunk.first + 1)
+    if (below := weights < 0).any():
+        row = int(below.argmax())
+        raise DataError(
+            f"{path} must have weights of at least 0 in column {name!r}, got {weights[row]:g} in "
+            f"row {chunk.first + row + 1}."
+        )
+    return weights

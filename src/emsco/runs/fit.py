@@ -1,0 +1,208 @@
+"""A search over files, kept in a run folder."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from emsco._base.checks import check_number
+from emsco._base.documents import UNFINISHED, PathLike, write_document
+from emsco._base.progress import JobProgress
+from emsco.data.labels import of_labels
+from emsco.data.sources import FitFiles, RowsOfFiles
+from emsco.data.tables import write_table
+from emsco.errors import EMSCOError, FileError, NoSuchDesign
+from emsco.estimator import EMSCOClassifier
+from emsco.front.history import history_columns
+from emsco.runs.run import _CASCADE, _CHECKPOINT, _FORMAT, _FRONT, _HISTORY, _RUN, Run
+
+__all__ = ["fit_files", "what_is_left"]
+
+_LIBRARIES = ("emsco", "numpy", "numba", "scikit-learn", "scipy")
+
+
+def fit_files(
+    files: FitFiles,
+    folder: PathLike,
+    *,
+    seed: int = 0,
+    held_out: float = 1 / 3,
+    resume: bool = False,
+    verbose: int = 0,
+    **settings: Any,
+) -> Run:
+    """Fit `EMSCOClassifier` on files and keep all it found in a folder.
+
+    Parameters
+    ----------
+    files : FitFiles
+    folder : path
+        A new or empty folder. While the search runs, its checkpoint is there.
+    seed : int
+    held_out : float
+        Share of the rows held out to score designs, where `files` has no rows of its own for it.
+    resume : bool
+        Go on with a search that was killed or interrupted; where the folder has none, a warning
+        says so and one begins.
+    verbose : int
+    **settings
+        Parameters of `EMSCOClassifier`. Where they name classes, labels may also be text.
+
+    Raises
+    ------
+    NoSuchDesign
+        Where no design is within the limits of `prefer`; the run is kept, and deploys the best
+        balanced design.
+    """
+    path = Path(folder)
+    check_number("held_out", held_out, 0, 1, "()")
+    with _usable(path):
+        _check_place(path, resume)
+    rows = files.read(held_out, settings.get("gaps", "refuse"))
+    labels = np.unique(rows.rows.y).tolist()
+    for name in ("min_confidence", "class_weight"):
+        if isinstance(given := settings.get(name), dict):
+            settings[name] = of_labels(given, labels)
+    if resume and not (path / _CHECKPOINT).exists():
+        warnings.warn(f"nothing to resume in {path}: a new search begins.", stacklevel=2)
+    with _usable(path):
+        path.mkdir(parents=True, exist_ok=True)
+    classifier = EMSCOClassifier(
+        costs=rows.costs,
+        cv=rows.cv,
+        checkpoint=path / _CHECKPOINT,
+        random_state=_plain(seed),
+        verbose=verbose,
+        **{name: _plain(value) for name, value in settings.items()},
+    )
+    lacking = _fit(classifier, rows, path, resume)
+    front = classifier.front_
+    if rows.test is not None:
+        with JobProgress("tests of designs") if verbose else nullcontext() as progress:
+            test, report = rows.test, progress.job if progress else None
+            front = front.with_tests(test.table, test.y, test.weights, report=report)
+    seed, held_out = _plain(seed), _plain(held_out)
+    run = Run(path, _about(files, rows, classifier, seed, held_out), front, classifier.cascade_)
+    _write(run, classifier)
+    if not classifier.stop_reason_.startswith("interrupted"):
+        _remove_checkpoint(path)
+    if lacking:
+        raise NoSuchDesign(
+            f"{lacking} All that was found is kept in {path}: emsco choose takes other limits."
+        )
+    return run
+
+
+def _fit(
+    classifier: EMSCOClassifier, rows: RowsOfFiles, path: Path, resume: bool
+) -> NoSuchDesign | None:
+    """Fit; a folder in which nothing came to be is removed.
+
+    That no design is within the limits of `prefer` is returned: what was found is worth keeping.
+    """
+    try:
+        classifier.fit(rows.rows.table, rows.rows.y, rows.rows.weights)
+    except BaseException as error:
+        if isinstance(error, NoSuchDesign) and hasattr(classifier, "front_"):
+            classifier.choose("balanced")
+            return error
+        with suppress(OSError):
+            if isinstance(error, EMSCOError) and not resume:  # nothing that could be gone on with
+                shutil.rmtree(path / _CHECKPOINT, ignore_errors=True)
+            path.rmdir()  # where nothing has been written
+        raise
+    return None
+
+
+def what_is_left(folder: PathLike) -> str:
+    """What a fit that was interrupted has left in its folder, in words."""
+    if (Path(folder) / _CHECKPOINT).exists():
+        return f"--resume goes on with {folder}"
+    return "nothing was found yet, and nothing is written"
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy number as Python's, which a file can hold."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+@contextmanager
+def _usable(folder: Path) -> Iterator[None]:
+    """Failures of the file system, as one sentence."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or error
+        raise FileError(f"--out must be a folder, got {str(folder)!r} ({why}).") from None
+
+
+def _check_place(folder: Path, resume: bool) -> None:
+    """Refuse to write over another run."""
+    if folder.exists() and not folder.is_dir():
+        raise FileError(f"--out must be a folder, got the file {str(folder)!r}.")
+    there = {file.name for file in folder.iterdir()} if folder.exists() else set()
+    if resume and _RUN in there and _CHECKPOINT not in there:
+        raise FileError(
+            f"--resume must name a run that has not ended, got {str(folder)!r}, which is complete."
+        )
+    if there and not (resume and _CHECKPOINT in there):
+        hint = "--resume goes on with it" if _CHECKPOINT in there else "name another"
+        raise FileError(
+            f"--out must be a new or empty folder, got {str(folder)!r}, which has "
+            f"{sorted(there)[0]!r}; {hint}."
+        )
+
+
+def _remove_checkpoint(folder: Path) -> None:
+    """Delete it under another name, so that half of one is never taken for a search to resume."""
+    spent = (folder / _CHECKPOINT).rename(folder / f"{_CHECKPOINT}{UNFINISHED}")
+    shutil.rmtree(spent)
+
+
+def _about(
+    files: FitFiles, rows: RowsOfFiles, classifier: EMSCOClassifier, seed: int, held_out: float
+) -> dict[str, Any]:
+    settings = classifier.get_params(deep=False)
+    for name in ("costs", "cv", "checkpoint", "random_state", "verbose", "n_jobs"):
+        settings.pop(name)
+    for name in ("estimator", "cache"):
+        settings[name] = None if settings[name] is None else str(settings[name])
+    for name in ("min_confidence", "class_weight"):
+        if isinstance(given := settings[name], dict):
+            settings[name] = {str(label): number for label, number in given.items()}
+    return {
+        "files": {
+            name: list(given) if name == "drop" else given and str(given)
+            for name, given in asdict(files).items()
+        },
+        "data": rows.data,
+        "n_rows": len(rows.rows.y),
+        "features": list(rows.costs.names),
+        "held_out": held_out if files.val is None else None,
+        "seed": seed,
+        "settings": settings,
+        "stop_reason": classifier.stop_reason_,
+        "versions": {"python": platform.python_version()}
+        | {name: version(name) for name in _LIBRARIES},
+    }
+
+
+def _write(run: Run, classifier: EMSCOClassifier) -> None:
+    """All files of a run; the one that makes it complete comes last."""
+    for name in (_FRONT, _CASCADE, _HISTORY, _RUN):
+        for left in run.folder.glob(f"{name}.*{UNFINISHED}"):  # by one that was killed here
+            left.unlink()
+    run.front.save(run.folder / _FRONT)
+    run.cascade.save(run.folder / _CASCADE)
+    with write_table(run.folder / _HISTORY) as table:
+        table.write(history_columns(classifier.history_))
+    write_document(run.folder / _RUN, "run", _FORMAT, run.about)

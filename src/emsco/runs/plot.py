@@ -1,0 +1,122 @@
+"""Pictures of a run: by kind, from its folder alone or with labelled rows beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from emsco._base.checks import check_choice
+from emsco._base.documents import PathLike
+from emsco._base.typing import AnyArray, FloatArray
+from emsco.errors import ParameterError
+from emsco.front.records import ON
+from emsco.pictures.plotting import (
+    COLUMN,
+    CostClasses,
+    check_matplotlib,
+    draw_convergence,
+    draw_cost_classes,
+    draw_reliability,
+    draw_risk_coverage,
+)
+from emsco.runs.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["KINDS", "RunPicture", "draw_run"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunPicture:
+    """What to draw of a run.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`.
+    point : int or None
+        Position of a point of the front; None is the deployed one.
+    on : str
+        "held-out", "test" or, for fronts, "both".
+    data : path or None
+        Labelled rows, for what the folder has no figures of.
+    width : float
+        Inches.
+    """
+
+    kind: str = "front"
+    point: int | None = None
+    on: str = "held-out"
+    data: PathLike | None = None
+    width: float = COLUMN
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        check_choice("kind", self.kind, tuple(KINDS))
+        check_choice("on", self.on, ON)
+        if self.kind in _OF_ROWS and self.data is None:
+            raise ParameterError(f"--data must be given for --kind {self.kind}, got none.")
+        if self.kind not in _OF_ROWS and self.data is not None:
+            raise ParameterError(
+                f"--data must be left out for --kind {self.kind}, got {str(self.data)!r}."
+            )
+
+
+def draw_run(run: Run, picture: RunPicture) -> Figure:
+    """Draw a picture of a run."""
+    check_matplotlib()
+    return KINDS[picture.kind](run, picture)
+
+
+def _draw_front(run: Run, picture: RunPicture, kind: str) -> Figure:
+    return run.front.plot(kind, mark=_point(run, picture), on=picture.on, width=picture.width)
+
+
+def _draw_cascade(run: Run, picture: RunPicture) -> Figure:
+    return run.front.plot_cascade(_point(run, picture), on=picture.on, width=picture.width)
+
+
+def _draw_costs(run: Run, picture: RunPicture) -> Figure:
+    design = run.front[_point(run, picture)].design
+    return draw_cost_classes(CostClasses.of_costs(run.front.costs, design), picture.width)
+
+
+def _draw_convergence(run: Run, picture: RunPicture) -> Figure:
+    return draw_convergence(run.convergence, picture.width)
+
+
+def _draw_reliability(run: Run, picture: RunPicture) -> Figure:
+    records = run.front.cascade(_point(run, picture)).reliability(*_rows(run, picture))
+    return draw_reliability(records, picture.width)
+
+
+def _draw_risk(run: Run, picture: RunPicture) -> Figure:
+    records = run.front.cascade(_point(run, picture)).risk_coverage(*_rows(run, picture))
+    deployed = run.front.min_confidence
+    at = None if isinstance(deployed, Mapping) else deployed  # no one place on the curve
+    return draw_risk_coverage(records, at, picture.width)
+
+
+KINDS: dict[str, Callable[[Run, RunPicture], Figure]] = {
+    "front": lambda run, picture: _draw_front(run, picture, "2d"),
+    "pairs": lambda run, picture: _draw_front(run, picture, "pairs"),
+    "3d": lambda run, picture: _draw_front(run, picture, "3d"),
+    "cascade": _draw_cascade,
+    "costs": _draw_costs,
+    "convergence": _draw_convergence,
+    "reliability": _draw_reliability,
+    "risk": _draw_risk,
+}
+_OF_ROWS = ("reliability", "risk")
+
+
+def _point(run: Run, picture: RunPicture) -> int:
+    return run.chosen if picture.point is None else run.front.position(picture.point)
+
+
+def _rows(run: Run, picture: RunPicture) -> tuple[Any, AnyArray, FloatArray | None]:
+    """The labelled rows of --data, read as the run's own."""
+    assert picture.data is not None  # a RunPicture of such a kind has it
+    return run.labelled(picture.data)

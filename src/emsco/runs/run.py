@@ -1,0 +1,120 @@
+"""A run: a folder with a front, a cascade and how they were found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from emsco._base.documents import PathLike, read_document
+from emsco._base.typing import AnyArray, FloatArray
+from emsco.cascade import Cascade
+from emsco.data.rows import table_rows
+from emsco.data.sources import FitFiles
+from emsco.data.tables import read_chunks
+from emsco.errors import FileError
+from emsco.front import ParetoFront, ParetoPoint
+from emsco.pictures.plotting.convergence import Convergence
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Run"]
+
+_FORMAT = 1
+_RUN, _FRONT, _CASCADE, _HISTORY = "run.json", "front.json", "cascade.json", "history.csv"
+_CHECKPOINT = "checkpoint"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """A search that is kept in a folder.
+
+    Attributes
+    ----------
+    folder : Path
+    about : dict
+        Settings, versions, seed, fingerprint of the data, and why the search ended.
+    front : ParetoFront
+    cascade : Cascade
+        The deployed point.
+    """
+
+    folder: Path
+    about: dict[str, Any]
+    front: ParetoFront
+    cascade: Cascade
+
+    @classmethod
+    def open(cls, folder: PathLike, trusted: Sequence[str] = ()) -> Run:
+        """Read a folder that `fit_files` has written; `trusted` is as for `Cascade.load`."""
+        path = Path(folder)
+        if not (path / _RUN).exists():
+            why = f"which has no {_RUN}" if path.is_dir() else "which is a file"
+            why = why if path.exists() else "which does not exist"
+            hint = "; emsco fit --resume goes on with it" if (path / _CHECKPOINT).exists() else ""
+            raise FileError(
+                f"RUN must be a folder that emsco fit has made, got {str(folder)!r}, {why}{hint}."
+            )
+        fields = read_document(path / _RUN, "run", _FORMAT)
+        fields.text("stop_reason")
+        about = fields.values
+        front = ParetoFront.load(path / _FRONT, trusted)
+        return cls(path, about, front, Cascade.load(path / _CASCADE, trusted))
+
+    @property
+    def point(self) -> ParetoPoint:
+        """The deployed point of the front."""
+        for point in self.front:
+            if point.design == self.cascade.design:
+                return point
+        raise FileError(
+            f"{str(self.folder / _CASCADE)!r} must be of a design in {_FRONT}, got "
+            f"{self.cascade.design}; choose a point anew."
+        )
+
+    @property
+    def chosen(self) -> int:
+        """Its position there."""
+        return self.front.points.index(self.point)
+
+    @property
+    def convergence(self) -> Convergence:
+        """How the search went, from its file."""
+        path, names = self.folder / _HISTORY, tuple(field.name for field in fields(Convergence))
+        chunks = [table_rows(chunk.table, names, str(path)) for chunk in read_chunks(path, names)]
+        return Convergence.of(dict(zip(names, np.concatenate(chunks).T, strict=True)))
+
+    def labelled(self, path: PathLike) -> tuple[pa.Table, AnyArray, FloatArray | None]:
+        """Rows of another file with the columns of this run, their labels, and weights if any."""
+        own = self.about["files"]
+        files = FitFiles(own["target"], path, weights=own.get("weights"))
+        more = files.read_more(path, self.cascade.encoding, self.cascade.classes)
+        return more.table, more.y, more.weights
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the search was ended by Ctrl-C, and can go on."""
+        return (self.folder / _CHECKPOINT).exists()
+
+    def figures(self, which: list[int] | None = None) -> list[dict[str, Any]]:
+        """Points of the front as plain values, by default all; validation and test apart."""
+        tests = self.front.tests
+        return [
+            {
+                "number": i,
+                "stages": [list(bought) for bought in self.front[i].design.buys],
+                "validation": self.front[i].figures(),
+                "test": tests and tests[i].to_dict(),
+            }
+            for i in (range(len(self.front)) if which is None else which)
+        ]
+
+    def choose(self, which: int | ParetoPoint) -> Run:
+        """Deploy another point of the front: writes its cascade."""
+        cascade = self.front.cascade(which)
+        cascade.save(self.folder / _CASCADE)
+        return Run(self.folder, self.about, self.front, cascade)

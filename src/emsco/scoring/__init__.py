@@ -1,0 +1,1 @@
+"""Designs scored on held-out rows, ranked, and kept on disk."""

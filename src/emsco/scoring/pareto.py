@@ -1,0 +1,263 @@
+"""Dominance, ranks and fitness, none of which depends on rounding where counts are whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+
+from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
+from emsco.designs.chromosomes import chromosome_numbers, stage_counts
+from emsco.scoring.scores import Scores
+
+__all__ = [
+    "SAME_COST",
+    "Ranking",
+    "TiedDesigns",
+    "accuracy_ranks",
+    "balanced_length",
+    "balanced_scores",
+    "best_balanced_first",
+    "exact_objectives",
+    "fittest_of",
+    "front_mask",
+    "knee_of",
+    "pareto_levels",
+    "simplest_first",
+    "tie_groups",
+]
+
+_LENGTH_DECIMALS = 12
+SAME_COST = 1e-9  # relative; costs closer than this are equal where they are not whole numbers
+
+
+def accuracy_ranks(correct: IntArray, accepted: IntArray) -> IntArray:
+    """Ranks that compare exactly as correct / accepted do; nothing accepted counts as 0.
+
+    Division of whole numbers below 2⁵³ rounds, but never turns an order round: only quotients that
+    come out equal have to be looked at as fractions.
+    """
+    divisor = np.maximum(accepted, 1)
+    common = np.maximum(np.gcd(correct, divisor), 1)
+    pairs = np.column_stack([correct // common, divisor // common])
+    different, place = np.unique(pairs, axis=0, return_inverse=True)
+    quotient = different[:, 0] / different[:, 1]
+    order = sorted(
+        range(len(different)), key=lambda i: (quotient[i], Fraction(*different[i].tolist()))
+    )
+    ranks = np.empty(len(different), dtype=np.int64)
+    ranks[order] = np.arange(len(different))
+    found: IntArray = ranks[place.reshape(-1)]
+    return found
+
+
+def exact_objectives(scores: Scores) -> FloatArray:
+    """Coverage, accuracy and cost of each design in float64, larger is better.
+
+    Two designs compare in each column exactly as their objectives do, ties included.
+    """
+    # Equal fractions divide to equal floats, and different ones with denominators below 2²⁶ to
+    # different floats: they lie further apart than half a unit in the last place.
+    accuracy: FloatArray | IntArray = scores.accuracy
+    if scores.n_rows >= 2**26:
+        accuracy = accuracy_ranks(scores.correct, scores.accepted)
+    cost: FloatArray | IntArray = scores.spent
+    if cost.dtype.kind == "f" or cost.max(initial=0) >= 2**53:
+        cost = _dense_ranks(cost)
+    objectives = np.empty((len(scores), 3))
+    objectives[:, 0], objectives[:, 1], objectives[:, 2] = scores.accepted, accuracy, -cost
+    return objectives
+
+
+def pareto_levels(scores: Scores) -> IntArray:
+    """Non-domination level of each design, 0 for those that no other design dominates.
+
+    Designs past the limits of costs come after all that are within, those that exceed them the
+    least first.
+    """
+    from moocore import pareto_rank
+
+    feasible = scores.feasible
+    if feasible.all():
+        levels: IntArray = pareto_rank(exact_objectives(scores), maximise=True).astype(np.int64)
+        return levels
+    levels = np.unique(scores.beyond, return_inverse=True)[1].reshape(-1)
+    if feasible.any():
+        levels[feasible] = pareto_levels(scores[feasible])
+        levels[~feasible] += levels[feasible].max()
+    return levels
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TiedDesigns:
+    """Designs with equal objectives, by the position of the point that they belong to."""
+
+    groups: Sequence[StageArray]
+
+    @classmethod
+    def among(cls, designs: StageArray, scores: Scores) -> Self:
+        """Each design tied with those of `designs` that score as it does, the simplest first."""
+        order = simplest_first(designs)
+        groups = tie_groups(scores)
+        return cls([designs[order[groups[order] == group]] for group in groups])
+
+    def __call__(self, point: int) -> Iterator[StageArray]:
+        """The designs that tie with the point at a position."""
+        return iter(self.groups[point])
+
+    @property
+    def counts(self) -> IntArray:
+        """How many designs tie with each point, itself included."""
+        return np.array([len(group) for group in self.groups])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """A population in order: level, aggregate performance, log fitness and who comes first.
+
+    `order` lists the designs from the fittest down; where fitness ties, fewer stages come
+    first, then the smaller chromosome. Equal designs share their number in `chromosome`.
+    """
+
+    level: IntArray
+    aggregate: FloatArray
+    log_fitness: FloatArray
+    order: IntArray
+    chromosome: FloatArray
+
+    @classmethod
+    def of(
+        cls, designs: StageArray, scores: Scores, smallest_cost: float, epsilon: float = 0.01
+    ) -> Self:
+        """Rank a population; `smallest_cost` is the smallest feature cost above 0."""
+        level = pareto_levels(scores)
+        aggregate = _aggregate(scores.coverage, scores.accuracy, scores.cost, smallest_cost)
+        base = aggregate.max() / aggregate.min() + epsilon
+        log_fitness = (level.max() - level) * np.log(base) + np.log(aggregate)
+        # Levels first: a better level has the higher fitness whatever the aggregate, and
+        # integers settle it where the logarithm of a large power would round.
+        chromosome, n_stages, length = _longest_first(designs, aggregate)
+        order = np.lexsort((chromosome, n_stages, length, level))
+        return cls(level, aggregate, log_fitness, order, chromosome)
+
+    @property
+    def distinct(self) -> IntArray:
+        """The different designs, from the fittest down."""
+        sorted_chromosomes = self.chromosome[self.order]  # where equal ones are neighbours
+        repeats = sorted_chromosomes[1:] == sorted_chromosomes[:-1]
+        first: IntArray = self.order[np.concatenate([[True], ~repeats])]
+        return first
+
+    @property
+    def selection_probabilities(self) -> FloatArray:
+        """Share of the roulette wheel of each design."""
+        weight = np.exp(self.log_fitness - self.log_fitness.max())
+        shares: FloatArray = weight / weight.sum()
+        return shares
+
+
+def fittest_of(
+    designs: StageArray,
+    coverage: FloatArray,
+    accuracy: FloatArray,
+    cost: FloatArray,
+    smallest_cost: float,
+) -> int:
+    """Position of the paper's fittest among designs of which none dominates another.
+
+    It is the first of their `Ranking`: they share a level, so that the aggregate decides.
+    """
+    aggregate = _aggregate(coverage, accuracy, cost, smallest_cost)
+    return int(np.lexsort(_longest_first(designs, aggregate))[0])
+
+
+def _longest_first(
+    designs: StageArray, lengths: FloatArray
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Keys that sort designs by length, the longest first; equal ones by simplicity."""
+    # Lengths that differ by rounding alone are equal, and leave the order to simplicity.
+    rounded = np.round(lengths, _LENGTH_DECIMALS)
+    return chromosome_numbers(designs), stage_counts(designs), -rounded
+
+
+def _aggregate(
+    coverage: FloatArray, accuracy: FloatArray, cost: FloatArray, smallest_cost: float
+) -> FloatArray:
+    """Length of (coverage, accuracy, inverse cost), the last relative to this population."""
+    lowest = cost.min()
+    shift = smallest_cost if lowest == 0 else 0.0
+    inverse_cost = (lowest + shift) / (cost + shift)
+    length: FloatArray = np.sqrt(coverage**2 + accuracy**2 + inverse_cost**2)
+    return length
+
+
+def _dense_ranks(values: IntArray | FloatArray) -> IntArray:
+    """0 for the smallest value, 1 for the next, …; float values that nearly tie share theirs."""
+    distinct, inverse = np.unique(values, return_inverse=True)
+    if distinct.dtype.kind == "f":
+        rises = np.diff(distinct) > SAME_COST * np.abs(distinct[1:])
+        inverse = np.concatenate([[0], np.cumsum(rises)])[inverse]
+    return inverse
+
+
+def front_mask(scores: Scores) -> BoolArray:
+    """Which designs no other dominates; designs with equal objectives stand or fall together.
+
+    Of designs past the limits of costs, those that exceed them the least dominate the others,
+    and any that is within dominates them all.
+    """
+    from moocore import is_nondominated
+
+    if not scores.feasible.all():
+        nearest = scores.beyond == scores.beyond.min()
+        among = np.zeros(len(scores), dtype=np.bool_)
+        among[nearest] = front_mask(replace(scores[nearest], excess=None))
+        return among
+    objectives = exact_objectives(scores)
+    mask: BoolArray = is_nondominated(objectives, maximise=True, keep_weakly=True)
+    return mask
+
+
+def tie_groups(scores: Scores) -> IntArray:
+    """A number for each design, the same for designs with equal objectives."""
+    objectives = exact_objectives(scores)
+    groups: IntArray = np.unique(objectives, axis=0, return_inverse=True)[1].reshape(-1)
+    return groups
+
+
+def simplest_first(designs: StageArray) -> IntArray:
+    """Order of designs by simplicity: fewer stages first, then the smaller chromosome."""
+    order: IntArray = np.lexsort((chromosome_numbers(designs), stage_counts(designs)))
+    return order
+
+
+def best_balanced_first(designs: StageArray, scores: Scores, total_cost: float) -> IntArray:
+    """Order of designs by their balanced score; equal ones by simplicity."""
+    order: IntArray = np.lexsort(_longest_first(designs, balanced_scores(scores, total_cost)))
+    return order
+
+
+def balanced_scores(scores: Scores, total_cost: float) -> FloatArray:
+    """The balanced score of each design."""
+    found: FloatArray = balanced_length(scores.coverage, scores.accuracy, scores.cost, total_cost)
+    return found
+
+
+def balanced_length(coverage: Any, accuracy: Any, cost: Any, total_cost: float) -> Any:
+    """√(coverage² + accuracy² + saved²) of numbers or arrays; saved is 1 - cost / total cost.
+
+    Running several stages may cost more than everything bought in one: nothing is saved then.
+    """
+    saved = np.maximum(0.0, 1 - cost / total_cost)
+    return np.sqrt(coverage**2 + accuracy**2 + saved**2)
+
+
+def knee_of(coverage: FloatArray, accuracy: FloatArray, cost: FloatArray) -> int:
+    """Position of what is nearest to the best of each objective, each scaled to 0..1."""
+    objectives = np.column_stack([coverage, accuracy, -cost])
+    best, worst = objectives.max(axis=0), objectives.min(axis=0)
+    missed = (best - objectives) / np.where(best > worst, best - worst, 1.0)
+    return int(np.argmin((missed**2).sum(axis=1)))

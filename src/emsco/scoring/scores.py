@@ -1,0 +1,157 @@
+"""Scores of designs: whole-number counts first, objectives from them; and limits of costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from emsco._base.checks import check_number
+from emsco._base.typing import BoolArray, FloatArray, IntArray
+
+__all__ = ["Limits", "Scores"]
+
+_LARGEST = 1e300
+_ROUNDING = 1e-9  # relative; costs this little above a limit are within it
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Costs that no design may exceed.
+
+    Parameters
+    ----------
+    mean : float or None
+        Largest mean cost of a held-out row.
+    worst : float or None
+        Largest cost that any row can have, which is that of a rejected one: everything that the
+        design buys, and the evaluation of all its stages.
+
+    Examples
+    --------
+    >>> str(Limits(mean=20, worst=110.5))
+    'a mean cost of at most 20 and a worst-case cost of at most 110.5'
+    """
+
+    mean: float | None = None
+    worst: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no cost."""
+        for name in ("mean", "worst"):
+            if getattr(self, name) is not None:
+                check_number(f"largest {name} cost", getattr(self, name), 0, _LARGEST)
+
+    def __str__(self) -> str:
+        """The limits in words."""
+        named = (("mean", self.mean), ("worst-case", self.worst))
+        return " and ".join(f"a {name} cost of at most {m:g}" for name, m in named if m is not None)
+
+    def most_spent(self, n_rows: int, per_one: int = 1) -> float:
+        """What all rows together may cost, in units of which `per_one` make a cost of 1."""
+        return _most(self.mean, n_rows * per_one)
+
+    def most_paid(self, per_one: int = 1) -> float:
+        """What any row may cost, in such units."""
+        return _most(self.worst, per_one)
+
+
+def _most(limit: float | None, factor: float) -> float:
+    """A limit in units, with room for rounding; infinity where there is none."""
+    return np.inf if limit is None else limit * factor * (1 + _ROUNDING)
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """How designs did on the held-out rows.
+
+    Parameters
+    ----------
+    n_rows : int
+        Held-out rows; with several splits, (split, row) pairs.
+    exits, hits : ndarray of shape (n_designs, max_stages)
+        Rows that leave at each stage, and rows that leave there with the right label.
+    spent : ndarray of shape (n_designs,)
+        What all rows together cost, as a whole number of units where the costs allow.
+    per_one : int
+        Units that make a cost of 1.
+    excess : ndarray of shape (n_designs,), optional
+        By how much each design exceeds the limits of costs, as a share of the cost of everything;
+        0, as where it is not given, for designs within them.
+    """
+
+    n_rows: int
+    exits: IntArray
+    hits: IntArray
+    spent: IntArray | FloatArray
+    per_one: int = 1
+    excess: FloatArray | None = None
+
+    def __len__(self) -> int:
+        """Number of designs."""
+        return len(self.spent)
+
+    def __getitem__(self, which: IntArray | BoolArray) -> Self:
+        """The scores of some of the designs."""
+        return type(self)(
+            self.n_rows,
+            self.exits[which],
+            self.hits[which],
+            self.spent[which],
+            self.per_one,
+            None if self.excess is None else self.excess[which],
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
+        """Scores of the designs of all parts, in order."""
+        limited = any(part.excess is not None for part in parts)
+        return cls(
+            parts[0].n_rows,
+            np.concatenate([part.exits for part in parts]),
+            np.concatenate([part.hits for part in parts]),
+            np.concatenate([part.spent for part in parts]),
+            parts[0].per_one,
+            np.concatenate([part.beyond for part in parts]) if limited else None,
+        )
+
+    @property
+    def beyond(self) -> FloatArray:
+        """`excess`, with the 0 of designs that have no limits."""
+        return np.zeros(len(self)) if self.excess is None else self.excess
+
+    @cached_property
+    def feasible(self) -> BoolArray:
+        """Which designs are within the limits of costs."""
+        within: BoolArray = self.beyond == 0
+        return within
+
+    @cached_property
+    def accepted(self) -> IntArray:
+        """Rows that leave with a label."""
+        total: IntArray = self.exits.sum(axis=1)
+        return total
+
+    @cached_property
+    def correct(self) -> IntArray:
+        """Rows that leave with the right label."""
+        total: IntArray = self.hits.sum(axis=1)
+        return total
+
+    @cached_property
+    def coverage(self) -> FloatArray:
+        """Share of rows that leave with a label."""
+        return self.accepted / self.n_rows
+
+    @cached_property
+    def accuracy(self) -> FloatArray:
+        """Share of the accepted rows that are right; 0 where none is accepted."""
+        return self.correct / np.maximum(self.accepted, 1)
+
+    @cached_property
+    def cost(self) -> FloatArray:
+        """Mean over all rows, rejected ones included, of what their stages have cost."""
+        return self.spent / (self.per_one * self.n_rows)

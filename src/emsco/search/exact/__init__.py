@@ -1,0 +1,1 @@
+"""Exact search: the whole front, proven."""

@@ -1,0 +1,144 @@
+"""The whole front: every non-dominated objective vector of a space, proven, with its ties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from emsco._base.typing import FloatArray, IntArray, StageArray
+from emsco.errors import MemoryLimitError
+from emsco.scoring.scores import Scores
+from emsco.search.exact.chains import ChainPool, reduced
+from emsco.search.exact.landscape import Landscape
+
+__all__ = ["ExactFront", "ExactProgress", "TimeLimitError", "find_front"]
+
+
+class TimeLimitError(Exception):
+    """Raised by a report to end the search with what is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExactProgress:
+    """How far an exact search has come.
+
+    Attributes
+    ----------
+    done : float
+        Sizes of subsets that chains were grown into, the share of the current one included.
+    n_sizes : int
+        How many sizes there are.
+    n_settled : int
+        Designs that are settled.
+    n_labels : int
+        Kinds of chains that are kept.
+    """
+
+    done: float
+    n_sizes: int
+    n_settled: int
+    n_labels: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExactFront:
+    """Non-dominated objective vectors of a space of designs.
+
+    Attributes
+    ----------
+    designs : ndarray of shape (n_vectors, n_features)
+        The simplest design of each vector.
+    n_tied : ndarray of shape (n_vectors,)
+        How many designs have it.
+    n_settled : int
+        Designs that were settled, one by one or many at once: with a proof, all of the space.
+    n_labels, n_transitions : int
+        Kinds of chains kept, and pairs of one and a larger subset that were looked at.
+    stopped : str or None
+        What ended the search early; None for a proven front.
+    """
+
+    designs: StageArray
+    n_tied: IntArray
+    n_settled: int
+    n_labels: int
+    n_transitions: int
+    stopped: str | None
+
+
+def find_front(
+    landscape: Landscape,
+    known: Scores | None = None,
+    memory_limit: int = 2**30,
+    n_jobs: int = 1,
+    report: Callable[[ExactProgress], None] | None = None,
+) -> ExactFront:
+    """Every non-dominated objective vector of the designs of a landscape, within its limits.
+
+    Parameters
+    ----------
+    landscape : Landscape
+    known : Scores, optional
+        Designs of the space scored before, by whatever search: what they dominate need not be
+        looked at. They change the time it takes, never the result.
+    memory_limit : int
+        Bytes that labels of chains may take.
+    n_jobs : int
+        Threads.
+    report : callable, optional
+        Called after every part of the work; may raise `TimeLimitError`.
+    """
+    pool = ChainPool(landscape, memory_limit, n_jobs)
+    stopped = None
+    found = _merge(pool, None)
+    largest = landscape.n_features - landscape.tail if landscape.max_stages > landscape.tail else 0
+    sizes = range(1, largest + 1)
+    try:
+        for size in sizes:
+            allowances = _allowances(pool, found, known)
+            for share in pool.grow(size, allowances):
+                if report:
+                    done = ExactProgress(
+                        size - 1 + share, len(sizes), pool.n_settled, pool.n_labels
+                    )
+                    report(done)
+            found = _merge(pool, found)
+    except (TimeLimitError, MemoryLimitError) as limit:
+        stopped = str(limit)
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    found = _merge(pool, found)
+    found = type(found)(*(column[found.spent <= landscape.most_spent] for column in found))
+    if stopped is None and pool.n_settled != landscape.n_designs:
+        raise RuntimeError(f"{pool.n_settled} of {landscape.n_designs} designs are settled.")
+    return ExactFront(
+        designs=landscape.designs_of(found.code),
+        n_tied=found.n_tied,
+        n_settled=pool.n_settled,
+        n_labels=pool.n_labels,
+        n_transitions=pool.n_transitions,
+        stopped=stopped,
+    )
+
+
+def _merge(pool: ChainPool, found: Any) -> Any:
+    """Candidates found so far and the pool's, which is emptied, reduced to one per vector."""
+    parts = [found, *pool.candidates] if found else pool.candidates
+    merged = reduced(parts, pool.rules) if pool.candidates else found
+    pool.candidates.clear()
+    return merged
+
+
+def _allowances(pool: ChainPool, found: Any, known: Scores | None) -> FloatArray:
+    """What designs may cost, by the candidates found and the scores known before."""
+    if known is None:
+        return pool.allowances(found.accepted, found.wrong, found.spent)
+    known = known[known.feasible]
+    return pool.allowances(
+        np.concatenate([found.accepted, known.accepted]),
+        np.concatenate([found.wrong, known.accepted - known.correct]),
+        np.concatenate([found.spent, known.spent]),
+    )

@@ -1,0 +1,94 @@
+"""A progress bar for a search."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import Any, Self
+
+from emsco._base.progress import _bar, _Log
+from emsco.search.exact.front import ExactProgress
+from emsco.search.loop import SearchRecord
+
+__all__ = ["SearchProgress"]
+
+_STEPS = {"exact": "exact, chains to size", "first designs": "first designs"}
+
+
+class SearchProgress:
+    """Shows how far a search is, what it has found, and fits while it waits for them.
+
+    Where there is no terminal to draw on, a line says so every half minute.
+
+    Parameters
+    ----------
+    shown : bool
+        Where False, every method does nothing.
+    note : str
+        Said once, above the bar.
+    """
+
+    def __init__(self, shown: bool, note: str = "") -> None:
+        self._bar: Any = None
+        self._task: Any = None
+        self._found = ""
+        self._began = 0.0
+        self._done, self._first = 0, 0
+        self._note = note
+        if shown:
+            self._bar = _bar("{task.fields[step]}", width=12)
+            self._log = _Log(self._bar)
+
+    def __enter__(self) -> Self:
+        """Start drawing."""
+        if self._bar:
+            self._bar.start()
+            if self._note:
+                self._bar.console.print(self._note, highlight=False, soft_wrap=self._log.is_needed)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Stop drawing and leave the last line standing."""
+        if self._bar:
+            self._bar.stop()
+
+    def begin(self, what: str, total: int) -> None:
+        """A search begins, in so many steps; its bar takes the place of an earlier one."""
+        if self._bar:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            step = _STEPS.get(what, f"{what}, generation")
+            self._task = self._bar.add_task("", total=total, step=step)
+
+    def generation(self, record: SearchRecord) -> None:
+        """A generation is complete."""
+        if self._bar:
+            self._found = (
+                f"front {record.n_front}, {record.n_designs:,} designs, "
+                f"{record.n_subsets:,} subsets"
+            )
+            self._bar.update(self._task, completed=record.generation, description=self._found)
+            self._log.now_and_then()
+
+    def exact(self, progress: ExactProgress) -> None:
+        """Part of an exact search is done."""
+        if self._bar:
+            self._found = (
+                f"{progress.n_settled:,} designs settled, {progress.n_labels:,} kinds of chains"
+            )
+            done = round(progress.done, 2)
+            self._bar.update(self._task, completed=done, description=self._found)
+            self._log.now_and_then()
+
+    def fitting(self, done: int, total: int) -> None:
+        """Part of the fits that are needed next are done."""
+        if done <= self._done or not self._done:
+            self._began, self._first = monotonic(), done
+        self._done = done if done < total else 0
+        if not self._bar or self._task is None:
+            return
+        note = self._found
+        if done < total:
+            left = (monotonic() - self._began) / max(done - self._first, 1) * (total - done)
+            note = f"fitting {done}/{total}" + (f", {left:.0f} s left" if left >= 2 else "")
+        self._bar.update(self._task, description=note)
+        self._log.now_and_then()

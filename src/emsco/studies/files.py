@@ -1,0 +1,89 @@
+"""Studies of files: sweeps and comparisons on rows that are read and divided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from emsco._base.typing import AnyArray, FloatArray, IntArray
+from emsco.data.sources import FitFiles
+from emsco.data.tables import joined
+from emsco.data.weights import check_weights
+from emsco.errors import DataError, ParameterError
+from emsco.studies.compare import OwnComparison, compare_methods
+from emsco.studies.searching import Parts
+from emsco.studies.sweep import sweep_thresholds
+from emsco.studies.sweep_records import ThresholdSweep
+
+__all__ = ["compare_files", "name_of", "read_parts", "sweep_files"]
+
+
+def name_of(files: FitFiles) -> str:
+    """Name of the file to fit on, without its folder."""
+    return Path(str(files.train if files.data is None else files.data)).name
+
+
+def read_parts(files: FitFiles, seed: int = 0) -> Parts:
+    """Rows of files, and which of them to fit on, to choose on and to test on.
+
+    Rows that have no files of their own are split off at random, class by class: a quarter of all
+    to test on, a third of the others to choose on.
+    """
+    if files.train is not None and files.test is None:
+        raise ParameterError("--test must be given beside --train and --val, got none.")
+    read = files.read(held_out=0.5)
+    table, y, weights = read.rows.table, read.rows.y, read.rows.weights
+    everything = np.arange(len(y))
+    if read.test is None:
+        rest, test = _divided(everything, y, 1 / 4, seed)
+    else:
+        test = np.arange(len(y), len(y) + len(read.test.y))
+        table, y = joined(table, read.test.table), np.concatenate([y, read.test.y])
+        weights = None if weights is None else np.concatenate([weights, read.test.weights])
+        rest = everything
+    train, val = read.cv[0] if files.val is not None else _divided(rest, y, 1 / 3, seed)
+    parts = Parts(table, y, read.costs, train, val, test, weights)
+    if weights is not None:
+        _check_weights(weights, parts)
+    return parts
+
+
+def _check_weights(weights: FloatArray, parts: Parts) -> None:
+    """Refuse weights below 0, parts in which nothing counts, and classes that cannot be learnt."""
+    check_weights(weights, len(parts.y))
+    counts = weights > 0
+    for what, rows in (("validation", parts.val), ("test", parts.test)):
+        if not counts[rows].any():
+            raise DataError(f"weights must be above 0 for some {what} row, got none.")
+    learnt = parts.y[parts.train[counts[parts.train]]]
+    for label in np.unique(parts.y).tolist():
+        if label not in learnt:
+            raise DataError(
+                f"weights must be above 0 for some training row of every class, got none of "
+                f"{label!r}."
+            )
+
+
+def _divided(rows: IntArray, y: AnyArray, share: float, seed: int) -> tuple[IntArray, IntArray]:
+    """Rows in two parts, every class in the same shares."""
+    try:
+        first, second = train_test_split(rows, test_size=share, stratify=y[rows], random_state=seed)
+    except ValueError as error:
+        raise DataError(f"DATA must have rows enough of every class to be split: {error}") from None
+    return np.sort(first), np.sort(second)
+
+
+def compare_files(files: FitFiles, *, seed: int = 0, **settings: Any) -> OwnComparison:
+    """Compare all methods on the rows of `read_parts`; see `compare_methods` about the settings."""
+    found = compare_methods(read_parts(files, seed), seed=seed, **settings)
+    return replace(found, name=name_of(files))
+
+
+def sweep_files(files: FitFiles, *, seed: int = 0, **settings: Any) -> ThresholdSweep:
+    """Sweep over the rows of `read_parts`; see `sweep_thresholds` about the settings."""
+    found = sweep_thresholds(read_parts(files, seed), seed=seed, **settings)
+    return replace(found, name=name_of(files))

@@ -1,0 +1,276 @@
+"""Every method of a comparison by name: EMSCO's searches, and rivals tuned on validation rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from emsco import baselines
+from emsco._base.documents import Fields
+from emsco.baselines.base import CostedClassifier
+from emsco.baselines.tuning import Trial
+from emsco.costs import FeatureCosts
+from emsco.errors import ParameterError
+from emsco.search.paper import PaperSettings
+from emsco.studies.jobs import Objectives
+from emsco.studies.searching import RULES, Choice, Parts, SplitBanks
+
+__all__ = [
+    "CONTESTANTS",
+    "EVERY",
+    "METHODS",
+    "RIVALS",
+    "SEARCHES",
+    "Attempt",
+    "Contestant",
+    "MethodResult",
+    "Outcome",
+    "new_rival",
+    "run_rival",
+    "run_searches",
+    "spread",
+]
+
+SEARCHES = ("paper", "evolution", "exact", "excluding")  # the last: evolution, of designs that
+# may leave features out
+RIVALS = {
+    "greedy_miser": "GreedyMiser",
+    "cstc": "CSTC",
+    "astc": "ASTC",
+    "cact_lasso": "CaCTLasso",
+    "cost_ordered": "CostOrdered",
+    "cost_aware_boosting": "CostAwareBoosting",
+}
+METHODS = (*SEARCHES, *RIVALS)
+_LABELS = {
+    "greedy_miser": "Greedy Miser",
+    "cstc": "CSTC",
+    "astc": "ASTC",
+    "cact_lasso": "CaCT LASSO",
+    "cost_ordered": "CO-T",
+    "cost_aware_boosting": "CEGB",
+}
+_TUNED = "tuned"
+EVERY = 10**6  # settings: more than any grid has
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A method and the rule by which it deploys one of what it finds: a line of the table."""
+
+    method: str
+    rule: str
+
+    @property
+    def is_emsco(self) -> bool:
+        """Whether it is one of EMSCO's searches."""
+        return self.method in SEARCHES
+
+    @property
+    def label(self) -> str:
+        """What tables and drawings call it."""
+        return f"EMSCO {self.method}, {self.rule}" if self.is_emsco else _LABELS[self.method]
+
+
+CONTESTANTS = tuple(
+    Contestant(method, rule)
+    for method in METHODS
+    for rule in (RULES if method in SEARCHES else (_TUNED,))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one run of a method deploys by one rule, on validation and on test rows."""
+
+    rule: str
+    run: int
+    validation: Objectives
+    test: Objectives
+
+    @classmethod
+    def of(cls, run: int, choice: Choice) -> Outcome:
+        """A design that EMSCO has chosen."""
+        return cls(choice.rule, run, choice.validation, choice.test)
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Outcome:
+        """What `dataclasses.asdict` gave, read from a file."""
+        return cls(
+            fields.text("rule"),
+            fields.whole("run", 0),
+            Objectives.from_fields(fields.fields("validation")),
+            Objectives.from_fields(fields.fields("test")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A setting of a method's own knobs, on the rows that choose and on the test rows."""
+
+    setting: dict[str, Any]
+    validation: Objectives
+    test: Objectives
+
+    @classmethod
+    def of(cls, trial: Trial) -> Attempt:
+        """One that tuning has made, given test rows."""
+        if trial.test is None:
+            raise AssertionError("tuning was given test rows")
+        setting = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in trial.settings.items()
+        }
+        both = (Objectives.of_evaluation(one) for one in (trial.evaluation, trial.test))
+        return cls(setting, *both)
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Attempt:
+        """What `dataclasses.asdict` gave, read from a file."""
+        return cls(
+            fields.fields("setting").values,
+            Objectives.from_fields(fields.fields("validation")),
+            Objectives.from_fields(fields.fields("test")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MethodResult:
+    """All that a method did on one split.
+
+    Attributes
+    ----------
+    outcomes : tuple of Outcome
+        None where the method could not be run.
+    curve : tuple of Attempt
+        Settings that no other one beats on the validation rows, from the cheapest up.
+    setting : dict
+        The one that tuning has chosen.
+    note : str
+        Why there are no outcomes, or what is to be said of them.
+    seconds : float
+        Of processor time in `reproduce comparison`, else by the clock.
+    """
+
+    outcomes: tuple[Outcome, ...] = ()
+    curve: tuple[Attempt, ...] = ()
+    setting: dict[str, Any] | None = None
+    note: str = ""
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "outcomes": [asdict(outcome) for outcome in self.outcomes],
+            "curve": [asdict(attempt) for attempt in self.curve],
+            "setting": self.setting,
+            "note": self.note,
+            "seconds": round(self.seconds, 3),
+        }
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> MethodResult:
+        """What `to_dict` gave, read from a file."""
+        outcomes = fields.many_fields("outcomes") if fields.items("outcomes") else []
+        curve = fields.many_fields("curve") if fields.items("curve") else []
+        return cls(
+            tuple(Outcome.from_fields(one) for one in outcomes),
+            tuple(Attempt.from_fields(one) for one in curve),
+            fields.get("setting"),
+            fields.text("note"),
+            fields.number("seconds", 0),
+        )
+
+    def of_rule(self, rule: str) -> tuple[Outcome, ...]:
+        """Outcomes by one rule, a run each."""
+        return tuple(outcome for outcome in self.outcomes if outcome.rule == rule)
+
+
+def run_searches(
+    banks: SplitBanks,
+    search: str,
+    settings: PaperSettings,
+    min_confidence: float,
+    seeds: Sequence[Sequence[int]],
+    time_limit: float | None = None,
+) -> MethodResult:
+    """Runs of one of EMSCO's searches on one split, and what each deploys by every rule.
+
+    An exact search is run once, since it has nothing of chance; where it is out of reach, the note
+    says why.
+    """
+    outcomes, note = [], ""
+    for run, seed in enumerate(seeds[:1] if search == "exact" else seeds):
+        rng = np.random.default_rng(seed)
+        try:
+            result = banks.search(search, settings, min_confidence, rng, time_limit)
+        except ParameterError as obstacle:
+            return MethodResult(note=str(obstacle))
+        if search == "exact" and not result.proven:
+            return MethodResult(note=f"exact search was given up: {result.stop_reason}")
+        note = result.stop_reason
+        choices = [banks.choose(result, rule, min_confidence) for rule in RULES]
+        outcomes += [Outcome.of(run, choice) for choice in choices]
+    return MethodResult(tuple(outcomes), note=note)
+
+
+def new_rival(
+    method: str, costs: FeatureCosts, min_confidence: float, seed: int
+) -> CostedClassifier:
+    """A rival that knows costs, and the threshold and seed where it has such parameters."""
+    made: CostedClassifier = getattr(baselines, RIVALS[method])(costs=costs)
+    known = {"min_confidence": min_confidence, "random_state": seed}
+    own = made.get_params(deep=False)
+    if own.get("min_confidence") is None:
+        known.pop("min_confidence")  # it always answers, unless it is told otherwise
+    made.set_params(**{name: value for name, value in known.items() if name in own})
+    return made
+
+
+def spread(items: Sequence[T], most: int) -> list[T]:
+    """At most so many of the items, evenly from the first to the last.
+
+    Examples
+    --------
+    >>> spread("abcdefg", 3)
+    ['a', 'd', 'g']
+    """
+    places = np.linspace(0, len(items) - 1, min(most, len(items)))
+    return [items[round(place)] for place in places.tolist()]
+
+
+def run_rival(
+    rival: CostedClassifier, parts: Parts, most: int = EVERY, n_jobs: int = 1
+) -> MethodResult:
+    """A rival tuned on the validation rows, and tested.
+
+    Of its grid at most `most` settings are tried, from the first to the last.
+    """
+    train, val, test = (parts.rows(part) for part in ("train", "val", "test"))
+    grid = spread(rival.grid(parts.costs, len(parts.train)), most)
+    tuned = baselines.tune(rival, train, val, test=test, grid=grid, n_jobs=n_jobs)
+    best = Attempt.of(tuned.best)
+    return MethodResult(
+        outcomes=(Outcome(_TUNED, 0, best.validation, best.test),),
+        curve=_undominated([Attempt.of(trial) for trial in tuned.trials]),
+        setting=best.setting,
+    )
+
+
+def _undominated(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    """The front of attempts on the validation rows, by cost; of equal ones the first."""
+    from moocore import is_nondominated
+
+    points = np.array(
+        [
+            [one.validation.coverage, one.validation.accuracy, -one.validation.cost]
+            for one in attempts
+        ]
+    )
+    kept = [attempts[i] for i in np.flatnonzero(is_nondominated(points, maximise=True)).tolist()]
+    return tuple(sorted(kept, key=lambda one: one.validation.cost))

@@ -1,0 +1,243 @@
+"""A sweep over thresholds: many searches at each, all on one bank, since no threshold refits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from emsco._base.checks import check_choice, check_whole
+from emsco._base.documents import PathLike
+from emsco._base.typing import AnyArray, FloatArray
+from emsco.designs.blocks import Blocks
+from emsco.designs.constraints import Constraints
+from emsco.designs.thresholds import check_min_confidence
+from emsco.errors import ParameterError
+from emsco.estimator import EMSCOClassifier
+from emsco.fitting import check_settings, draw_seed, seeds_of_fit
+from emsco.search.paper import PaperSettings
+from emsco.studies.jobs import Begin, Report, ResultStore, finish_jobs
+from emsco.studies.searching import EVERY_RULE, Parts, SplitBanks, SplitData
+from emsco.studies.sweep_records import SweepRun, ThresholdSweep
+
+__all__ = ["THRESHOLDS", "SweepJob", "sweep_thresholds"]
+
+THRESHOLDS = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+_OF_SEARCHES = (
+    "search",
+    "max_stages",
+    "population_size",
+    "generations",
+    "mutation_rate",
+    "crossover_rate",
+    "elite_fraction",
+    "stage_bias",
+    "epsilon",
+    "growth",
+    "patience",
+    "allow_exclusion",
+)
+
+_BILLIONTHS = 10**9
+_MOST_SUBSETS = 2**17  # that are all fitted before the runs begin
+_DESIGNS_PER_SUBSET = 10  # that runs must score for that to be worth it
+
+
+@dataclass(frozen=True, slots=True)
+class SweepJob:
+    """One run at one threshold.
+
+    Attributes
+    ----------
+    data : str
+        Digest of rows, labels, costs and split.
+    search : str
+        "paper", "evolution" or "exact".
+    settings : PaperSettings
+    min_confidence : float
+    run, seed : int
+    """
+
+    data: str
+    search: str
+    settings: PaperSettings
+    min_confidence: float
+    run: int
+    seed: int
+
+    @property
+    def title(self) -> str:
+        """A few words."""
+        return f"threshold {self.min_confidence:g} run {self.run}"
+
+    @property
+    def random_state(self) -> int:
+        """Of this run alone: the same whatever other thresholds and runs there are."""
+        words = [self.seed, self.run, round(self.min_confidence * _BILLIONTHS)]
+        return int(np.random.SeedSequence(words).generate_state(1)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What processes need to do jobs, told apart by a digest alone; `fits` of all subsets or None.
+
+    Banks are opened anew in each process, and given the fits, which need not be made again.
+    """
+
+    digest: str
+    split: SplitData = field(compare=False)
+    fits: FloatArray | None = field(compare=False)
+
+
+def sweep_thresholds(
+    parts: Parts,
+    min_confidence: Sequence[float] = THRESHOLDS,
+    runs: int = 10,
+    *,
+    prefer: Sequence[str] = ("fittest",),
+    seed: int = 0,
+    folder: PathLike | None = None,
+    n_jobs: int | None = -1,
+    begin: Begin | None = None,
+    report: Report | None = None,
+    **settings: Any,
+) -> ThresholdSweep:
+    """Search at every threshold, as often as asked, and test what each run deploys.
+
+    Parameters
+    ----------
+    parts : Parts
+        Rows to fit on, to choose on and to test on.
+    min_confidence : sequence of float
+        Thresholds, each above chance.
+    runs : int
+        Searches at each threshold; of "exact" there is one, since nothing in it is chance.
+    prefer : sequence of str
+        Which designs tables and pictures show: "fittest" (the paper's), "balanced", "knee".
+    seed : int
+        With threshold and run it makes the seed of a search.
+    folder : path, optional
+        Where results are kept as they come; those that are there already are not computed again.
+    n_jobs : int or None
+        Processes, as in joblib; results do not depend on it.
+    begin : callable, optional
+        Called with what the sweep is of (see `ThresholdSweep`) once all is checked and before
+        anything is computed; may refuse.
+    report : callable, optional
+        Called with the number of runs done, of all runs, and a word on the last one.
+    **settings
+        Parameters of `EMSCOClassifier` that its searches have, such as `search` (here "paper"
+        unless said), `max_stages`, `population_size` and `generations`.
+
+    Ctrl-C ends it early: the runs that are complete are kept, and `complete` is False.
+
+    Examples
+    --------
+    >>> from emsco.datasets import load
+    >>> from emsco.paper.comparison import split_parts
+    >>> parts = split_parts(load("breast_cancer"), split=0, seed=0)
+    >>> few = {"generations": 2, "population_size": 10, "max_stages": 2}
+    >>> sweep = sweep_thresholds(parts, [0.9, 0.99], runs=2, n_jobs=1, **few)
+    >>> low, high = sweep.lines("fittest")
+    >>> low.test.mean.coverage >= high.test.mean.coverage
+    True
+    """
+    started = perf_counter()
+    rules = _rules(prefer)
+    check_whole("runs", runs, 1)
+    check_whole("seed", seed, 0)
+    split = SplitData.of(parts)
+    thresholds = _thresholds(min_confidence, split.data.classes)
+    search, own = _settings(settings, parts)
+    banks = SplitBanks(split, effective_n_jobs(n_jobs))
+    search = banks.plan(search, own, thresholds[0]).kind
+    numbers = range(1 if search == "exact" else runs)
+    digest = split.digest()
+    jobs = [SweepJob(digest, search, own, p, run, seed) for p in thresholds for run in numbers]
+    of = {**split.facts(), "search": search, "seed": seed, **asdict(own)}
+    if begin:
+        begin(of)
+    with ExitStack() as stack:
+        stack.callback(_banks.cache_clear)
+        place = stack.enter_context(TemporaryDirectory()) if folder is None else folder
+        store = ResultStore(Path(place))
+        bench = _Bench(digest, split, _fits(banks, jobs, store, report))
+        found, complete = finish_jobs(jobs, partial(_run, bench), store, n_jobs, report)
+    done = tuple(SweepRun.from_fields(found[job]) for job in jobs if job in found)
+    sizes = (len(parts.train), len(parts.val), len(parts.test))
+    seconds = perf_counter() - started
+    return ThresholdSweep(done, rules, search, own, parts.costs, sizes, seed, seconds, complete, of)
+
+
+def _rules(given: Sequence[str]) -> tuple[str, ...]:
+    """Different rules, in the order given."""
+    if not given:
+        raise ParameterError("prefer must be one rule or more, got none.")
+    return tuple(dict.fromkeys(check_choice("prefer", rule, EVERY_RULE) for rule in given))
+
+
+def _thresholds(given: Sequence[float], classes: AnyArray) -> list[float]:
+    """Different thresholds, each above chance, from the lowest up."""
+    checked = {float(check_min_confidence(one, classes)) for one in given}  # type: ignore[arg-type]
+    if not checked:
+        raise ParameterError("min_confidence must be one threshold or more, got none.")
+    return sorted(checked)
+
+
+def _settings(given: dict[str, Any], parts: Parts) -> tuple[str, PaperSettings]:
+    """The search, and its settings, checked as those of a classifier are."""
+    if unknown := [name for name in given if name not in _OF_SEARCHES]:
+        listed = ", ".join(_OF_SEARCHES)
+        raise ParameterError(f"settings must be out of {listed}, got {unknown[0]!r}.")
+    classifier = EMSCOClassifier(**{"search": "paper", **given})
+    names = parts.costs.names
+    return classifier.search, check_settings(classifier, Blocks.of(Constraints(), names))
+
+
+def _fits(
+    banks: SplitBanks, jobs: Sequence[SweepJob], store: ResultStore, report: Report | None
+) -> FloatArray | None:
+    """All subsets, fitted once for all processes; None where runs will ask for few of them."""
+    first, n_subsets = jobs[0], banks.n_subsets
+    n_todo = sum(not store.path(job).exists() for job in jobs)
+    n_designs = n_todo * first.settings.population_size * max(1, first.settings.generations)
+    worth = n_designs >= _DESIGNS_PER_SUBSET * n_subsets or first.search == "exact"
+    if not n_todo or not worth or n_subsets > min(_MOST_SUBSETS, banks.capacity):
+        return None
+
+    def fitting(done: int, total: int) -> None:
+        if report:
+            report(0, len(jobs), f"fitting {n_subsets:,} subsets, {done / total:.0%}")
+
+    return banks.fit_every(fitting)
+
+
+@lru_cache(maxsize=1)
+def _banks(bench: _Bench) -> SplitBanks:
+    """Banks that all runs share; once per process."""
+    banks = SplitBanks(bench.split)
+    if bench.fits is not None:
+        banks.adopt(bench.fits)
+    return banks
+
+
+def _run(bench: _Bench, job: SweepJob) -> dict[str, Any]:
+    """Do one job."""
+    banks = _banks(bench)
+    started = process_time()
+    rng = np.random.default_rng(seeds_of_fit(draw_seed(job.random_state))[1])
+    result = banks.search(job.search, job.settings, job.min_confidence, rng)
+    choices = tuple(banks.choose(result, rule, job.min_confidence) for rule in EVERY_RULE)
+    seconds = round(process_time() - started, 4)
+    run = SweepRun(
+        job.min_confidence, job.run, job.random_state, choices, result.stop_reason, seconds
+    )
+    return asdict(run)

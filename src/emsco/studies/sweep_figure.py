@@ -1,0 +1,97 @@
+"""The picture of a sweep over thresholds: cost against accuracy, coloured by coverage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from emsco.errors import ParameterError
+from emsco.pictures.plotting.figures import COLOURS, add_scale, coverage_ends, new_figure
+from emsco.studies.sweep_records import PARTS, Spread, SweepLine, ThresholdSweep
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_sweep"]
+
+_ROWS = {"validation": "held-out", "test": "test"}
+_NOTE = (
+    "Marks with a threshold beside them: means over runs, bars of one standard deviation; "
+    "small dots: runs."
+)
+
+
+def draw_sweep(sweep: ThresholdSweep) -> Figure:
+    """Accuracy against mean cost of what is deployed at each threshold, coverage as colour.
+
+    A line of panels for each rule, held-out and test rows side by side. Large markers are means
+    over runs, with their threshold beside them and bars of one standard deviation; small ones
+    are the runs. Where no row gets a label there is no accuracy to draw. The scale of coverage
+    goes from the lowest to the highest that is drawn.
+    """
+    if not sweep.runs:
+        raise ParameterError("sweep must hold at least one run, got none.")
+    figure = new_figure(7.0, 3.2 * len(sweep.prefer) + 0.2)
+    figure.set_layout_engine("constrained")
+    panels = figure.subplots(len(sweep.prefer), 2, squeeze=False, sharex=True, sharey=True)
+    ends = _ends(sweep)
+    look = {"cmap": COLOURS, "vmin": ends[0], "vmax": ends[1]}
+    for rule, line in zip(sweep.prefer, panels, strict=True):
+        for part, panel in zip(PARTS, line, strict=True):
+            _draw_runs(panel, sweep, rule, part, look)
+            shown = [one for one in sweep.lines(rule) if getattr(one, part).mean.coverage]
+            means = [getattr(one, part).mean for one in shown]
+            path = [one.cost for one in means], [one.accuracy for one in means]
+            panel.plot(*path, color="0.75", linewidth=0.8, zorder=1)
+            for one in shown:
+                _draw_mean(panel, one, getattr(one, part), look)
+            panel.margins(0.14, 0.1)
+            panel.set_title(f"{rule} design, {_ROWS[part]} rows", fontsize=9)
+            panel.tick_params(labelsize=7)
+        line[0].set_ylabel("accuracy of the labels given", fontsize=8)
+    for panel in panels[-1]:
+        panel.set_xlabel("mean cost of a row", fontsize=8)
+    add_scale(figure, panels, "coverage", ends, shrink=0.9)
+    figure.supxlabel(_NOTE, fontsize=7)
+    return figure
+
+
+def _ends(sweep: ThresholdSweep) -> tuple[float, float]:
+    """The range of coverage over all runs that are drawn, in round numbers."""
+    tests = [
+        getattr(run.by(rule), part) for run in sweep.runs for rule in sweep.prefer for part in PARTS
+    ]
+    return coverage_ends([one.coverage for one in tests if one.coverage])
+
+
+def _draw_runs(
+    panel: Any, sweep: ThresholdSweep, rule: str, part: str, colours: dict[str, Any]
+) -> None:
+    runs = [getattr(run.by(rule), part) for run in sweep.runs]
+    runs = [one for one in runs if one.coverage]
+    panel.scatter(
+        [one.cost for one in runs],
+        [one.accuracy for one in runs],
+        c=[one.coverage for one in runs],
+        s=7,
+        alpha=0.5,
+        linewidths=0,
+        **colours,
+    )
+
+
+def _draw_mean(panel: Any, line: SweepLine, spread: Spread, colours: dict[str, Any]) -> None:
+    mean, own = spread.mean, spread.deviation
+    if own is not None:
+        panel.errorbar(
+            mean.cost, mean.accuracy, own.accuracy, own.cost, color="0.6", linewidth=0.8, zorder=2
+        )
+    look: dict[str, Any] = {"s": 46, "edgecolors": "0.1", "linewidths": 0.7, "zorder": 3}
+    panel.scatter(mean.cost, mean.accuracy, c=[mean.coverage], **look, **colours)
+    panel.annotate(
+        f"{line.min_confidence:g}",
+        (mean.cost, mean.accuracy),
+        xytext=(-5, 4),
+        textcoords="offset points",
+        horizontalalignment="right",
+        fontsize=7,
+    )

@@ -1,0 +1,1 @@
+"""What may be promised about new rows: reliability, and risk against coverage."""

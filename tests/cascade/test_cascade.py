@@ -1,0 +1,345 @@
+"""Cascades: decisions that depend on the row alone, and agree with what the search scored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+from support.banks import coefs_of, logistic_bank
+from support.handmade import plain_encoding
+
+from emsco.cascade import Cascade, Decisions, Evaluation, ExitReport
+from emsco.costs import FeatureCosts
+from emsco.designs.chromosomes import compress
+from emsco.designs.design import Design
+from emsco.errors import DataError
+from emsco.models.engine import SplitRows
+from emsco.models.stages import LinearClassifiers
+from emsco.scoring.evaluator import Evaluator
+
+NAMES = ("a", "b", "c", "d", "e", "f")
+STAGES = (0, 1, 0, 2, 1, 2)
+COSTS = (1, 2, 3, 4, 5, 6)
+TRAIN, NEW = np.arange(60), np.arange(60, 120)
+
+
+def fit_cascade(X, y, train, stages, names, costs, min_confidence, classes=(0, 1)):
+    split = SplitRows.cut(X, y, train, train[:0])
+    design = Design(stages, names)
+    coefs = coefs_of(logistic_bank([split], len(names)), design.subsets())[0]
+    return Cascade(
+        design=design,
+        costs=FeatureCosts.from_array(costs, names),
+        classes=np.array(classes),
+        min_confidence=min_confidence,
+        encoding=plain_encoding(names),
+        classifiers=LinearClassifiers(split.scaling, design.subsets(), coefs[:, None]),
+    )
+
+
+@pytest.fixture
+def cascade(small_problem):
+    return fit_cascade(*small_problem, TRAIN, STAGES, NAMES, COSTS, 0.8)
+
+
+@pytest.fixture
+def rows(small_problem):
+    return small_problem[0][NEW]
+
+
+@pytest.fixture
+def truth(small_problem):
+    return small_problem[1][NEW]
+
+
+def assert_same_bits(some, other):
+    for name in ("guesses", "accepted", "confidence", "stage", "cost"):
+        assert getattr(some, name).tobytes() == getattr(other, name).tobytes()
+
+
+def picked(decisions, which):
+    fields = ("guesses", "accepted", "confidence", "stage", "cost")
+    return Decisions(*(getattr(decisions, name)[which] for name in fields))
+
+
+class TestDecide:
+    def test_a_row_leaves_at_the_first_stage_where_scikit_learn_is_sure(
+        self, cascade, small_problem
+    ):
+        X, y = small_problem
+        Z = (X - X[TRAIN].mean(axis=0)) / X[TRAIN].std(axis=0)
+        undecided, decisions = np.ones(60, dtype=bool), cascade.decide(X[NEW])
+        for j, known in enumerate(cascade.design.subsets(), start=1):
+            peer = LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000)
+            p = peer.fit(Z[TRAIN][:, known], y[TRAIN]).predict_proba(Z[NEW][:, known])
+            here = undecided & (p.max(axis=1) >= 0.8)
+            assert (decisions.accepted & (decisions.stage == j)).tolist() == here.tolist()
+            assert decisions.guesses[here].tolist() == p.argmax(axis=1)[here].tolist()
+            np.testing.assert_allclose(decisions.confidence[here], p.max(axis=1)[here], atol=1e-8)
+            undecided &= ~here
+        assert decisions.accepted.tolist() == (~undecided).tolist()
+
+    def test_a_row_pays_for_the_stages_it_reached_and_a_rejected_one_for_all(self, cascade, rows):
+        decisions = cascade.decide(rows)
+        assert cascade.stage_costs.tolist() == [4.0, 11.0, 21.0]
+        assert decisions.cost.tolist() == cascade.stage_costs[decisions.stage - 1].tolist()
+        assert {*decisions.stage} == {1, 2, 3}
+        assert 0 < (~decisions.accepted).sum() < 60
+        assert (decisions.stage[~decisions.accepted] == 3).all()
+        assert (decisions.cost[~decisions.accepted] == 21).all()
+
+    def test_accepted_rows_are_those_that_are_sure_enough(self, cascade, rows):
+        decisions = cascade.decide(rows)
+        assert decisions.accepted.tolist() == (decisions.confidence >= 0.8).tolist()
+        assert (decisions.confidence >= 0.5).all()
+
+    def test_labels_are_masked_where_a_row_is_rejected(self, cascade, rows):
+        decisions = cascade.decide(rows)
+        assert decisions.labels.mask.tolist() == (~decisions.accepted).tolist()
+        assert decisions.labels.compressed().tolist() == (
+            decisions.guesses[decisions.accepted].tolist()
+        )
+
+    def test_classes_may_be_words(self, small_problem, rows, cascade):
+        words = fit_cascade(
+            *small_problem, TRAIN, STAGES, NAMES, COSTS, 0.8, classes=("benign", "malign")
+        )
+        numbers = cascade.decide(rows).guesses
+        assert words.decide(rows).guesses.tolist() == [("benign", "malign")[i] for i in numbers]
+
+    def test_no_rows_give_no_decisions(self, cascade):
+        decisions = cascade.decide(np.zeros((0, 6)))
+        assert len(decisions) == 0
+        assert repr(decisions) == "Decisions(0 rows)"
+
+
+class TestEachRowAlone:
+    def test_a_row_is_decided_alike_alone_and_in_company(self, cascade, rows):
+        together = cascade.decide(rows)
+        for i in range(60):
+            assert_same_bits(cascade.decide(rows[i : i + 1]), picked(together, [i]))
+
+    def test_the_order_of_rows_changes_no_bit(self, cascade, rows):
+        order = np.random.default_rng(0).permutation(60)
+        together = cascade.decide(rows)
+        assert_same_bits(cascade.decide(rows[::-1]), picked(together, slice(None, None, -1)))
+        assert_same_bits(cascade.decide(rows[order]), picked(together, order))
+
+    @pytest.mark.parametrize("place", [0, 1, 63, 70_001])
+    def test_a_big_table_around_them_changes_no_bit(self, cascade, rows, place):
+        big = np.random.default_rng(1).normal(size=(70_100, 6))
+        here = slice(place, place + 7)
+        big[here] = rows[:7]
+        assert_same_bits(picked(cascade.decide(big), here), picked(cascade.decide(rows), slice(7)))
+
+    def test_the_layout_of_the_table_changes_no_bit(self, cascade, rows):
+        wide = np.repeat(rows, 3, axis=1)[:, 1::3]
+        for table in (np.asfortranarray(rows), wide, rows.tolist(), rows.astype(object)):
+            assert_same_bits(cascade.decide(table), cascade.decide(rows))
+
+    @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+    def test_columns_are_found_by_name(self, cascade, rows, library):
+        table = library.DataFrame({name: rows[:, NAMES.index(name)] for name in "fbdace"})
+        assert_same_bits(cascade.decide(table), cascade.decide(rows))
+
+    def test_the_table_is_not_changed(self, cascade, rows):
+        locked = rows.copy()
+        locked.setflags(write=False)
+        assert_same_bits(cascade.decide(locked), cascade.decide(rows))
+        assert locked.tolist() == rows.tolist()
+
+
+class TestAgreesWithTheSearch:
+    @pytest.mark.parametrize("name", ["heart", "pima", "credit"])
+    def test_held_out_rows_are_decided_as_they_were_scored(self, paper_set, name):
+        data = paper_set(name)
+        n_features, new, truth = data.X.shape[1], data.X[data.held_out], data.y[data.held_out]
+        draws = np.random.default_rng(2).integers(0, 4, size=(60, n_features))
+        bank = logistic_bank([SplitRows.cut(data.X, data.y, data.train, data.held_out)], n_features)
+        costs = FeatureCosts.from_array(data.costs, data.names)
+        scores = Evaluator(bank, costs, 0.75, len(new), 4).score(compress(draws))
+        for i, stages in enumerate(compress(draws)):
+            cascade = fit_cascade(data.X, data.y, data.train, stages, data.names, data.costs, 0.75)
+            decided = cascade.evaluate(new, truth)
+            n_stages = cascade.n_stages
+            assert [e.n_rows for e in decided.exits[:-1]] == scores.exits[i, :n_stages].tolist()
+            assert [e.n_correct for e in decided.exits[:-1]] == scores.hits[i, :n_stages].tolist()
+            assert decided.cost == pytest.approx(scores.cost[i], rel=1e-12)
+
+    def test_a_confidence_equal_to_the_threshold_is_accepted_by_both(self, small_problem, rows):
+        """Thresholds that a row meets to the last bit: one rounding apart would show."""
+        X, y = small_problem
+        bank = logistic_bank([SplitRows.cut(X, y, TRAIN, NEW)], 6)
+        stages, costs = np.array([STAGES], dtype=np.int16), FeatureCosts.from_array(COSTS, NAMES)
+        everything = fit_cascade(X, y, TRAIN, (0,) * 6, NAMES, COSTS, 0.5).decide(rows)
+        for tie in everything.confidence[everything.confidence < 1]:
+            cascade = fit_cascade(X, y, TRAIN, STAGES, NAMES, COSTS, tie)
+            exits = Evaluator(bank, costs, tie, 60, 3).score(stages).exits[0]
+            decisions = cascade.decide(rows)
+            left = [(decisions.accepted & (decisions.stage == j)).sum() for j in (1, 2, 3)]
+            assert left == exits.tolist()
+
+
+class TestProbabilities:
+    def test_they_sum_to_one_and_their_largest_is_the_confidence(self, cascade, rows):
+        decisions, p = cascade.decide(rows), cascade.predict_proba(rows)
+        assert p.shape == (60, 2)
+        assert (p.sum(axis=1) == 1).all()
+        assert p.max(axis=1).tolist() == decisions.confidence.tolist()
+        assert p.argmax(axis=1).tolist() == decisions.guesses.tolist()
+
+    def test_columns_follow_the_order_of_the_classes(self, small_problem, cascade, rows):
+        words = fit_cascade(
+            *small_problem, TRAIN, STAGES, NAMES, COSTS, 0.8, classes=("benign", "malign")
+        )
+        assert words.predict_proba(rows).tolist() == cascade.predict_proba(rows).tolist()
+
+    def test_an_undecidable_row_is_one_half_each_and_the_first_class(self, cascade, rows):
+        zeros = replace(cascade.classifiers, coefs=np.zeros((3, 1, 7)))
+        blank = replace(cascade, classifiers=zeros, min_confidence=0.5)
+        assert blank.predict_proba(rows[:3]).tolist() == [[0.5, 0.5]] * 3
+        decisions = blank.decide(rows[:3])
+        assert decisions.guesses.tolist() == [0, 0, 0]
+        assert decisions.stage.tolist() == [1, 1, 1]
+        assert decisions.accepted.all()
+
+
+class TestEvaluate:
+    def test_the_objectives_are_those_of_the_decisions(self, cascade, rows, truth):
+        decisions, evaluation = cascade.decide(rows), cascade.evaluate(rows, truth)
+        right = decisions.guesses == truth
+        assert evaluation.n_rows == 60
+        assert evaluation.coverage == decisions.accepted.mean()
+        assert evaluation.accuracy == right[decisions.accepted].mean()
+        assert evaluation.cost == decisions.cost.mean()
+
+    def test_exits_add_up(self, cascade, rows, truth):
+        evaluation = cascade.evaluate(rows, truth)
+        exits = evaluation.exits
+        assert [leave.stage for leave in exits] == [1, 2, 3, None]
+        assert [leave.features for leave in exits] == [("a", "c"), ("b", "e"), ("d", "f"), ()]
+        assert [leave.cost for leave in exits] == [4.0, 11.0, 21.0, 21.0]
+        assert sum(leave.n_rows for leave in exits) == 60
+        accepted = sum(leave.n_rows for leave in exits[:-1])
+        assert accepted == evaluation.coverage * 60
+        assert sum(leave.n_correct for leave in exits) == round(evaluation.accuracy * accepted)
+        spent = sum(leave.n_rows * leave.cost for leave in exits)
+        assert spent == pytest.approx(evaluation.cost * 60)
+
+    def test_each_exit_has_the_accuracy_of_its_own_rows(self, cascade, rows, truth):
+        decisions = cascade.decide(rows)
+        for leave in cascade.evaluate(rows, truth).exits[:-1]:
+            here = decisions.accepted & (decisions.stage == leave.stage)
+            assert leave.n_correct == (decisions.guesses == truth)[here].sum()
+            assert leave.accuracy == leave.n_correct / max(here.sum(), 1)
+
+    def test_each_exit_has_the_mean_confidence_of_its_own_rows(self, cascade, rows, truth):
+        decisions = cascade.decide(rows)
+        for leave in cascade.evaluate(rows, truth).exits:
+            here = decisions.accepted & (decisions.stage == leave.stage)
+            here = ~decisions.accepted if leave.stage is None else here
+            assert leave.confidence == pytest.approx(decisions.confidence[here].mean(), rel=1e-14)
+
+    def test_no_rejected_row_counts_as_correct(self, cascade, rows, truth):
+        strict = replace(cascade, min_confidence=1.0)
+        evaluation = strict.evaluate(rows, truth)
+        assert evaluation.coverage == evaluation.accuracy == 0
+        assert evaluation.cost == 21
+        mean = pytest.approx(strict.decide(rows).confidence.mean(), rel=1e-14)
+        assert evaluation.exits[-1] == ExitReport(None, (), 21.0, 60, 0, mean)
+
+    def test_no_rows_are_no_division_by_zero(self, cascade):
+        evaluation = cascade.evaluate(np.zeros((0, 6)), [])
+        assert (evaluation.n_rows, evaluation.coverage, evaluation.accuracy) == (0, 0, 0)
+        assert evaluation.cost == 0
+
+    def test_the_text_has_a_line_per_exit(self):
+        exits = (ExitReport(1, ("a",), 2.5, 6, 3), ExitReport(None, (), 7.0, 4, 0))
+        text = repr(Evaluation(10, 0.6, 0.5, 4.3, exits))
+        assert text.splitlines() == [
+            "Evaluation on 10 rows: coverage 0.600, accuracy 0.500, cost 4.3",
+            "  stage 1         6 rows at cost 2.5, accuracy 0.500",
+            "  rejected        4 rows at cost 7.0",
+        ]
+
+    def test_one_row_is_no_rows(self):
+        text = repr(Evaluation(1, 1.0, 1.0, 2.0, (ExitReport(1, ("a",), 2.0, 1, 1),)))
+        assert text.startswith("Evaluation on 1 row: ")
+        assert "1 row  at cost 2, accuracy" in text
+
+    def test_a_label_too_few_is_refused(self, cascade, rows, truth):
+        rule = r"y must have one label for each of 60 rows, got shape \(59,\)"
+        with pytest.raises(DataError, match=rule):
+            cascade.evaluate(rows, truth[1:])
+
+    @pytest.mark.parametrize("stranger", [2, "malign"])
+    def test_a_label_of_no_class_is_refused_by_name(self, cascade, rows, stranger):
+        with pytest.raises(DataError, match=rf"y must hold the classes \[0, 1\], got {stranger!r}"):
+            cascade.evaluate(rows, [stranger] * 60)
+
+
+class TestTables:
+    def test_a_pandas_table_has_a_row_per_decision_and_no_label_where_rejected(self, cascade, rows):
+        decisions = cascade.decide(rows)
+        table = decisions.to_pandas()
+        assert isinstance(table, pd.DataFrame)
+        assert list(table.columns) == ["label", "accepted", "confidence", "stage", "cost"]
+        assert table["label"].isna().tolist() == (~decisions.accepted).tolist()
+        assert table["label"].dropna().tolist() == decisions.guesses[decisions.accepted].tolist()
+        assert table["confidence"].tolist() == decisions.confidence.tolist()
+        assert table["stage"].tolist() == decisions.stage.tolist()
+        assert table["cost"].tolist() == decisions.cost.tolist()
+
+    def test_a_polars_table_is_the_same_table(self, cascade, rows):
+        decisions = cascade.decide(rows)
+        table = decisions.to_polars()
+        assert isinstance(table, pl.DataFrame)
+        assert table["label"].to_list() == decisions.labels.tolist()
+        assert table["accepted"].to_list() == decisions.accepted.tolist()
+        assert table.drop("label").equals(
+            pl.from_pandas(decisions.to_pandas().drop(columns="label"))
+        )
+
+    def test_words_stay_words_in_a_table(self, small_problem, rows):
+        words = fit_cascade(
+            *small_problem, TRAIN, STAGES, NAMES, COSTS, 0.8, classes=("benign", "malign")
+        )
+        decisions = words.decide(rows)
+        assert decisions.to_polars()["label"].to_list() == decisions.labels.tolist()
+        assert {*decisions.to_pandas()["label"].dropna()} == {"benign", "malign"}
+
+    def test_the_text_counts_rows(self, cascade, rows):
+        decisions = cascade.decide(rows)
+        n, cost = decisions.accepted.sum(), decisions.cost.mean()
+        wanted = f"Decisions(60 rows: {n} accepted, {60 - n} rejected; mean cost {cost:.6g})"
+        assert repr(decisions) == wanted
+
+    def test_the_text_of_a_cascade_shows_stages_and_what_they_cost(self, cascade):
+        assert repr(cascade) == "Cascade(a, c [4] → b, e [11] → d, f [21]; accept at 0.8)"
+
+
+class TestRefusals:
+    def test_a_missing_column_is_named(self, cascade, rows):
+        with pytest.raises(DataError, match="X must have a column 'c', got 'a', 'b'"):
+            cascade.decide(pd.DataFrame(rows[:, :2], columns=["a", "b"]))
+
+    def test_a_table_of_the_wrong_width_is_refused(self, cascade, rows):
+        with pytest.raises(DataError, match=r"X must have 6 columns \('a' … 'f'\), got shape"):
+            cascade.decide(rows[:, :5])
+
+    def test_text_is_refused(self, cascade):
+        with pytest.raises(DataError, match="X must hold numbers only"):
+            cascade.decide([["old"] * 6])
+
+    @pytest.mark.parametrize(("value", "said"), [(np.nan, "one"), (-np.inf, "infinity")])
+    def test_what_is_not_finite_is_named_by_column_and_row(self, cascade, rows, value, said):
+        holed = rows.copy()
+        holed[31, 4] = value
+        with pytest.raises(DataError, match=rf"got {said}.* in column 'e', row 31"):
+            cascade.decide(holed)
+        with pytest.raises(DataError, match=rf"got {said}.* in column 'e', row 31"):
+            cascade.predict_proba(pd.DataFrame(holed, columns=list(NAMES)))

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from support.contests import small_set
+
+from emsco.errors import ParameterError
+from emsco.paper import comparison, tuning
+
+COMPARISON = ["reproduce", "comparison", "--quick", "--jobs", "1", "--set", "pima"]
+
+
+@pytest.fixture(autouse=True)
+def _small_sets(monkeypatch):
+    for module in (comparison, tuning):
+        module._banks.cache_clear()
+        monkeypatch.setattr(module, "load", small_set)
+    comparison._data.cache_clear()
+    yield
+    comparison._data.cache_clear()
+    for module in (comparison, tuning):
+        module._banks.cache_clear()
+
+
+def test_reproduce_comparison_writes_tables_and_a_figure(emsco, tmp_path):
+    words = [*COMPARISON, "--method", "paper", "--method", "cost_ordered", "--out", tmp_path]
+    result = emsco(*words, "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == json.loads((tmp_path / "comparison.json").read_text())
+    assert "| CO-T |" in (tmp_path / "comparison.md").read_text()
+    assert (tmp_path / "comparison.svg").exists()
+    assert len(list((tmp_path / "results").iterdir())) == 4
+
+
+def test_reproduce_comparison_goes_on_where_it_was(emsco, tmp_path, monkeypatch):
+    words = [*COMPARISON, "--method", "cost_ordered", "--out", tmp_path]
+    first = emsco(*words)
+    monkeypatch.setattr(comparison, "_run", None)
+    again = emsco(*words)
+    assert again.exit_code == 0
+    assert again.stdout == first.stdout
+
+
+def test_reproduce_tuning_names_the_papers_settings(emsco, tmp_path):
+    words = ["--thin", 500, "--runs", 1, "--set", "heart", "--jobs", 1, "--out", tmp_path]
+    result = emsco("reproduce", "tuning", *words)
+    assert result.exit_code == 0
+    assert r"\|G\| 300, m̂ 0.075, r̂ 0.75, β 2, b 0.2" in result.stdout
+    assert (tmp_path / "tuning.png").exists()
+
+
+@pytest.fixture
+def own(tmp_path):
+    data = small_set()
+    table = np.column_stack([data.X, data.y])
+    path = tmp_path / "own.csv"
+    np.savetxt(path, table, delimiter=",", header="a,b,c,d,e,ill", comments="")
+    return path
+
+
+def test_compare_shows_a_table_and_a_summary_and_draws_a_picture(emsco, own, tmp_path):
+    methods = ["--method", "emsco", "--method", "cost_ordered", "--quick", "--jobs", 1]
+    result = emsco("compare", own, "--target", "ill", *methods, "--out", tmp_path / "new")
+    assert result.exit_code == 0
+    assert "Most accurate is" in result.stdout
+    assert "CO-T" in result.stdout
+    assert sorted(path.suffix for path in (tmp_path / "new").iterdir()) == [
+        ".json",
+        ".md",
+        ".png",
+        ".svg",
+    ]
+
+
+def test_compare_prints_its_record_where_it_is_asked_to(emsco, own, tmp_path):
+    words = ["--method", "cost_ordered", "--jobs", 1, "--json", "--out", tmp_path / "new"]
+    result = emsco("compare", own, "--target", "ill", *words)
+    assert list(json.loads(result.stdout)["methods"]) == ["cost_ordered"]
+    with pytest.raises(
+        ParameterError, match=r"of the same comparison, got .* differs in split, seed; "
+    ):
+        emsco("compare", own, "--target", "ill", *words, "--seed", 1)
+
+
+def test_a_comparison_that_is_refused_leaves_no_folder(emsco, own, tmp_path):
+    with pytest.raises(ParameterError, match=r"methods must be one of .* got 'emscoo'"):
+        emsco("compare", own, "--target", "ill", "--method", "emscoo", "--out", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_compare_takes_weights_from_a_column(emsco, own, tmp_path):
+    words = ["--method", "cost_ordered", "--jobs", 1, "--json", "--quick", "--weights", "e"]
+    table = np.abs(np.loadtxt(own, delimiter=",", skiprows=1))  # no weight is below 0
+    np.savetxt(own, table, delimiter=",", header="a,b,c,d,e,ill", comments="")
+    result = emsco("compare", own, "--target", "ill", *words, "--out", tmp_path / "new")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["total_cost"] == 4.0
+
+
+def test_ctrl_c_while_comparing_is_exit_code_130(emsco, own, tmp_path, monkeypatch):
+    def press(*_args, **_settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("emsco.studies.files.compare_methods", press)
+    result = emsco("compare", own, "--target", "ill", "--out", tmp_path / "new")
+    assert result.exit_code == 130
+    assert "interrupted; nothing is written" in result.stderr

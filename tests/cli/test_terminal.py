@@ -1,0 +1,277 @@
+"""What a terminal shows of fronts, cascades and decisions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+from support.handmade import make_front
+
+from emsco import Design, EMSCOClassifier
+from emsco.cli.terminal import cascade_drawing, counts_table, front_table
+from emsco.pictures.flow import Flow
+from emsco.runs.decide import DecisionCounts
+from emsco.search.exact.front import ExactProgress
+from emsco.search.progress import SearchProgress
+
+NAMES = ("speed [m/s]", "[/b]", ":smile:", "x3", "x4")
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A classifier whose feature names look like rich's markup."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, size=300)
+    X = rng.normal(size=(300, 5)) + y[:, None] * np.array([0.4, 0.6, 0.8, 1.0, 1.2])
+    costs = dict(zip(NAMES, (1, 2, 3, 4, 5), strict=True))
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=NAMES)
+    return EMSCOClassifier(costs, 0.8, max_stages=3, random_state=0).fit(frame, y)
+
+
+def drawn(table, width=120):
+    console = Console(width=width, color_system=None)
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()
+
+
+def lines_of(text):
+    """The lines of a table between its heading and what follows."""
+    lines = text.splitlines()
+    start = ["──" in line for line in lines].index(True) + 1
+    end = [not line.strip() for line in lines].index(True, start)
+    return lines[start:end]
+
+
+def test_a_line_tells_number_figures_and_what_is_bought_first(fitted):
+    chosen = fitted.point_
+    line = next(line for line in lines_of(drawn(front_table(fitted.front_, chosen))) if "▶" in line)
+    number = fitted.front_.points.index(chosen)
+    figures = [f"{chosen.coverage:.1%}", f"{chosen.accuracy:.1%}", f"{chosen.cost:.2f}"]
+    assert line.split()[1:5] == [str(number), *figures]
+    assert line.rstrip().endswith(", ".join(chosen.design.features(0)))
+
+
+def test_names_are_shown_as_they_are_whatever_rich_would_read_into_them(fitted):
+    cascade = fitted.cascade_
+    counts = DecisionCounts.of(cascade, 9, np.arange(cascade.n_stages))
+    text = drawn(counts_table(cascade, counts))
+    assert all(name in text for name in NAMES)
+    text = drawn(front_table(fitted.front_, fitted.point_, width=200, most=99), width=200)
+    assert all(", ".join(point.design.features(0)) in text for point in fitted.front_)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5])
+def test_no_more_lines_than_asked_for_and_the_chosen_one_is_among_them(fitted, most):
+    chosen = fitted.front_[3]
+    text = drawn(front_table(fitted.front_, chosen, most=most))
+    lines = lines_of(text)
+    assert len(lines) == most
+    assert sum("▶" in line for line in lines) == 1
+    n_different = len({(p.coverage, p.accuracy, p.cost) for p in fitted.front_})
+    assert f"{most} of {n_different} are shown, evenly from cheap to dear." in text
+    text = drawn(front_table(fitted.front_, chosen, most=most, see_all="--all"))
+    assert f"{most} of {n_different} are shown, evenly from cheap to dear; --all shows all." in (
+        " ".join(text.split())
+    )
+    spare = n_different - most
+    assert "are shown" not in drawn(front_table(fitted.front_, chosen, most=most, spare=spare))
+
+
+def test_what_limits_would_choose_is_marked_and_marks_are_explained(fitted):
+    front = fitted.front_
+    chosen, best = front[0], front[3]
+    text = drawn(front_table(front, chosen, most=4, best=best))
+    marked = {
+        line.split()[0]: line.split()[1] for line in lines_of(text) if "▶" in line or "✓" in line
+    }
+    assert marked == {"▶": "0", "✓": "3"}
+    text = " ".join(text.split())
+    assert "▶ deployed; # rank, 0 is the best balanced; ties share a line." in text
+    assert "✓ is what emsco choose takes within these limits." in text
+    both = next(
+        line for line in lines_of(drawn(front_table(front, chosen, best=chosen))) if "✓" in line
+    )
+    assert both.split()[:2] == ["▶✓", "0"]
+    paper = drawn(front_table(replace(front, by_fitness=True), chosen))
+    assert "0 is the fittest" in paper
+    assert "✓" not in paper
+
+
+@pytest.mark.parametrize("n_shown", [2, 7, 20])
+def test_as_many_lines_as_asked_for_are_shown_of_any_number(n_shown):
+    front = make_front()
+    for n_points in range(n_shown + 1, n_shown + 9):
+        points = tuple(replace(front[0], cost=float(i + 1)) for i in range(n_points))
+        many = replace(front, points=points, models=None)
+        for chosen in (points[0], points[n_points // 2]):
+            for best in (None, chosen, points[1]):
+                table = front_table(many, chosen, most=n_shown, best=best)
+                assert len(lines_of(drawn(table))) == n_shown
+
+
+def test_costs_of_a_column_have_as_many_decimals(fitted):
+    lines = lines_of(drawn(front_table(fitted.front_, fitted.point_, most=99)))
+    costs = [line.replace("▶", "").split()[3] for line in lines]
+    assert len({len(cost.partition(".")[2]) for cost in costs}) == 1
+
+
+def test_without_the_chosen_one_lines_are_spread_over_all_that_are_within(fitted):
+    chosen = fitted.front_[0]
+    within = [i for i, point in enumerate(fitted.front_) if point is not chosen]
+    lines = lines_of(drawn(front_table(fitted.front_, chosen, most=2, within=within)))
+    costs = [fitted.front_[i].cost for i in within]
+    assert [float(line.split()[3]) for line in lines] == pytest.approx(
+        [min(costs), max(costs)], rel=1e-3
+    )
+
+
+def test_lines_go_from_cheap_to_dear(fitted):
+    lines = lines_of(drawn(front_table(fitted.front_, fitted.point_, most=99)))
+    costs = [float(line.replace("▶", "").split()[3]) for line in lines]
+    assert len(costs) > 3
+    assert costs == sorted(costs)
+
+
+def test_test_figures_have_columns_of_their_own(fitted):
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(40, 5)), rng.integers(0, 2, size=40)
+    tested = fitted.front_.with_tests(X, y)
+    text = drawn(front_table(tested, fitted.point_))
+    assert f"held-out figures on {fitted.point_.n_rows} rows, tests on 40" in text
+    assert "test cov." in text
+    line = next(line for line in lines_of(text) if "▶" in line)
+    test = tested.tests[tested.points.index(fitted.point_)]
+    coverage, accuracy, cost = line.split()[6:9]
+    assert (coverage, accuracy) == (f"{test.coverage:.1%}", f"{test.accuracy:.1%}")
+    assert float(cost) == pytest.approx(test.cost, rel=1e-2)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_narrow_terminal_keeps_a_line_for_each_design(fitted, width):
+    text = drawn(front_table(fitted.front_, fitted.point_, width=width, most=99), width=width)
+    n_different = len({(p.coverage, p.accuracy, p.cost) for p in fitted.front_})
+    assert len(lines_of(text)) == n_different
+
+
+def test_counts_tell_who_left_where_and_what_was_saved(fitted):
+    cascade = fitted.cascade_
+    exits = np.zeros(cascade.n_stages, dtype=np.int64)
+    exits[0] = 1500
+    counts = DecisionCounts.of(cascade, 2000, exits)
+    text = drawn(counts_table(cascade, counts))
+    assert "2,000 rows: 75.0% with a label" in text
+    first, *_, rejected = lines_of(text)
+    assert first.split()[:5] == ["stage", "1", "1,500", "75.0%", f"{cascade.stage_costs[0]:g}"]
+    assert rejected.split() == ["rejected", "500", "25.0%", "15"]
+    mean = (1500 * cascade.stage_costs[0] + 500 * 15) / 2000
+    assert f"Mean cost {mean:.4g}, {1 - mean / 15:.0%} less than buying everything." in text
+
+
+def test_counts_of_no_rows_are_shown_without_an_error(fitted):
+    counts = DecisionCounts.of(fitted.cascade_, 0, np.zeros(fitted.cascade_.n_stages, np.int64))
+    assert "0 rows: 0.0% with a label" in drawn(counts_table(fitted.cascade_, counts))
+
+
+def test_names_in_the_table_are_whole_and_those_without_room_are_counted(fitted):
+    for width in range(56, 100, 4):
+        text = drawn(front_table(fitted.front_, fitted.point_, width=width, most=99), width=width)
+        for line in lines_of(text):
+            number = int(line.replace("▶", "").split()[0])
+            names = fitted.front_[number].design.features(0)
+            tail = re.sub(r"^.*%\s+[\d.]+\s+\d+\s+", "", line.replace("▶", "").rstrip())
+            ends = [f" and {len(names) - k} more" for k in range(1, len(names))]
+            wholes = [", ".join(names[:k]) + end for k, end in enumerate(ends, start=1)]
+            n_features = f"{len(names)} feature{'s' if len(names) > 1 else ''}"
+            assert tail in [", ".join(names), *wholes, n_features]
+
+
+@pytest.fixture(scope="module")
+def tested(fitted):
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(40, 5)), rng.integers(0, 2, size=40)
+    return fitted.front_.with_tests(X, y)
+
+
+def test_a_drawing_has_the_facts_of_the_flow_for_held_out_and_test_rows(tested):
+    text = " ".join(re.sub("[│├└─█]", " ", drawn(cascade_drawing(tested, 2))).split())
+    for rows, flow in {
+        "held out": tested.flow(2),
+        "test": Flow.of_evaluation(tested.tests[2]),
+    }.items():
+        for stage in flow.stages:
+            right = f", {stage.accuracy:.1%} right" if stage.left else ""
+            leave = f"{flow.share(stage.left):.1%} leave: {stage.left} of {stage.reached}"
+            assert f"{rows} {leave}{right}" in text
+            assert f"stage {stage.number}, cost so far {stage.cost_so_far:g}" in text
+        assert f"{rows} {flow.share(flow.rejected):.1%}: {flow.rejected} rows" in text
+        assert f"{rows} {flow.n_rows} rows: coverage {flow.coverage:.1%}" in text
+
+
+@pytest.mark.parametrize("width", [50, 80])
+def test_a_drawing_names_every_feature_in_full_however_narrow(tested, width):
+    for i, point in enumerate(tested):
+        lines = drawn(cascade_drawing(tested, i), width=width).splitlines()
+        assert all(len(line) <= width for line in lines)
+        text = " ".join(re.sub("[│├└─]", " ", " ".join(lines)).split())
+        for stage, bought in zip(tested.flow(i).stages, point.design.buys, strict=True):
+            priced = ", ".join(f"{name} ({tested.costs.cost_of([name]):g})" for name in bought)
+            assert f"buys {priced}: cost {stage.cost:g}" in text
+
+
+def test_lines_of_rows_fit_eighty_columns_and_say_the_same_of_all(tested):
+    wide = drawn(cascade_drawing(tested, 2), width=200)
+    lines = [line for line in wide.splitlines() if " leave: " in line]
+    assert max(map(len, lines)) <= 80
+    assert len(lines) == 2 * tested[2].n_stages
+    assert "sure" not in wide
+
+
+def test_without_tests_a_drawing_has_held_out_rows_alone(fitted):
+    text = drawn(cascade_drawing(fitted.front_, 0))
+    assert "held out" in text
+    assert "test" not in text
+    assert "\x1b" not in text
+
+
+def test_a_drawing_tells_what_is_never_bought():
+    front = make_front()
+    design = Design((0, 1, 2, -1), front.costs.names)
+    point = replace(front[0], design=design)
+    text = drawn(cascade_drawing(replace(front, points=(point,), models=None), 0))
+    assert "never bought: biopsy" in text
+
+
+def test_progress_is_never_cut_in_the_middle_of_a_word(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    with SearchProgress(shown=True) as progress:
+        progress.begin("exact", 12)
+        progress.exact(ExactProgress(12.0, 12, 28_091_567_595, 834_542))
+    text = " ".join(capsys.readouterr().err.split())
+    assert "28,091,567,595 designs settled, 834,542 kinds of chains" in text
+
+
+def test_a_log_without_a_terminal_hears_of_a_search_every_half_minute(monkeypatch, capsys):
+    clock = iter([0.0, 10.0, 31.0, 40.0, 95.0, 95.0, 95.0])
+    monkeypatch.setattr("emsco._base.progress.monotonic", lambda: next(clock))
+    with SearchProgress(shown=True) as progress:
+        progress.begin("exact", 12)
+        for size in (1.0, 2.5, 3.0, 4.0):
+            progress.exact(ExactProgress(size, 12, 1_000, 7))
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("after")]
+    found = "1,000 designs settled, 7 kinds of chains"
+    assert lines == [
+        f"after 31 s: exact, chains to size 2.5 of 12, {found}",
+        f"after 95 s: exact, chains to size 4 of 12, {found}",
+    ]
+
+
+def test_fits_before_the_first_designs_are_told_too(monkeypatch, capsys):
+    monkeypatch.setattr("emsco._base.progress._QUIET", 0.0)
+    with SearchProgress(shown=True) as progress:
+        progress.begin("first designs", 0)
+        progress.fitting(5, 10)
+    assert re.search(r"after 0 s: first designs, fitting 5/10", capsys.readouterr().err)

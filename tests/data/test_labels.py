@@ -1,0 +1,32 @@
+"""Labels of files: parts of a file mean what the whole would."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from emsco.data.labels import as_classes, labels_of
+
+
+@pytest.mark.parametrize(
+    ("classes", "part"),
+    [
+        (["false", "true", "unknown"], pa.array(["true", "false"])),
+        (["false", "true", "unknown"], pa.array([True, False])),
+        (["1.50", "2", "none"], pa.array(["2", "1.50"])),
+        (["01", "1"], pa.array(["1"])),
+    ],
+    ids=["truth-as-text", "truth", "decimals", "noughts"],
+)
+def test_a_part_without_the_label_that_makes_them_text_has_text_all_the_same(classes, part):
+    known = np.array(classes)
+    labels = labels_of(pa.chunked_array([part]), "new.csv", classes=known)
+    wanted = [str(label).lower() for label in part.to_pylist()]
+    assert as_classes(labels, known, "new.csv").tolist() == wanted
+
+
+def test_classes_that_are_sorted_as_numbers_are_found_as_text():
+    classes = np.array([9, 10, 1_000_000_000_000_000_000])
+    labels = classes[[1, 2, 0, 2]]
+    assert as_classes(labels.astype(str), classes, "new.csv").tolist() == labels.tolist()

@@ -1,0 +1,214 @@
+"""Rows in: tables of any kind to float64, and errors that name the column at fault."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from emsco.data.rows import check_finite, table_rows, warn_of_ids
+from emsco.errors import DataError
+
+NAMES = ("age", "sex", "scan")
+VALUES = np.array([[63.0, 1.0, 0.25], [41.0, 0.0, -7.5]])
+
+
+def frame(library, order=NAMES):
+    columns = dict(zip(NAMES, VALUES.T.tolist(), strict=True))
+    return library.DataFrame({name: columns[name] for name in order})
+
+
+class TestTables:
+    def test_an_array_of_the_right_kind_is_not_copied(self):
+        assert table_rows(VALUES, NAMES) is VALUES
+
+    @pytest.mark.parametrize(
+        "table",
+        [
+            VALUES.tolist(),
+            VALUES.astype(np.float32),
+            np.asfortranarray(VALUES),
+            np.repeat(VALUES, 2, axis=1)[:, ::2],
+            VALUES.astype(object),
+        ],
+        ids=["lists", "float32", "column-major", "strided", "objects"],
+    )
+    def test_other_arrays_become_float64_in_row_order(self, table):
+        rows = table_rows(table, NAMES)
+        assert rows.tolist() == VALUES.tolist()
+        assert rows.dtype == np.float64
+        assert rows.flags.c_contiguous
+
+    def test_whole_numbers_and_truth_values_are_numbers(self):
+        assert table_rows(np.eye(3, dtype=np.int8), NAMES).tolist() == np.eye(3).tolist()
+        assert table_rows(np.eye(3, dtype=bool), NAMES).tolist() == np.eye(3).tolist()
+
+    @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+    @pytest.mark.parametrize("order", [NAMES, ("scan", "age", "sex"), NAMES[::-1]])
+    def test_a_frame_is_read_by_name_in_any_order(self, library, order):
+        assert table_rows(frame(library, order), NAMES).tolist() == VALUES.tolist()
+
+    @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+    def test_other_columns_of_a_frame_are_ignored(self, library):
+        wide = library.DataFrame({"note": ["a", "b"], "age": [63.0, 41.0], "id": [1, 2]})
+        assert table_rows(wide, ("age",)).tolist() == [[63.0], [41.0]]
+
+    def test_a_pyarrow_table_is_read_by_name_in_any_order(self):
+        table = pa.Table.from_pandas(frame(pd, NAMES[::-1]))
+        assert table_rows(table, NAMES).tolist() == VALUES.tolist()
+        with pytest.raises(DataError, match=r"new\.pq must have a column 'sex', got 'age'"):
+            table_rows(table.select(["age"]), NAMES, "new.pq")
+
+    def test_the_index_of_a_pandas_frame_is_ignored(self):
+        shuffled = frame(pd).set_index(pd.Index([9, 3]))
+        assert table_rows(shuffled, NAMES).tolist() == VALUES.tolist()
+
+    def test_columns_of_different_types_meet_in_float64(self):
+        mixed = pd.DataFrame(
+            {"age": np.array([63, 41], np.int8), "sex": [True, False], "scan": VALUES[:, 2]}
+        )
+        assert table_rows(mixed, NAMES).tolist() == VALUES.tolist()
+        assert table_rows(pl.from_pandas(mixed), NAMES).tolist() == VALUES.tolist()
+
+    @pytest.mark.parametrize(
+        "missing",
+        [
+            pd.DataFrame({"age": pd.array([1, None], dtype="Int64")}),
+            pd.DataFrame({"age": [1, None]}, dtype=object),
+            pd.DataFrame({"age": pd.array([True, None], dtype="boolean")}),
+            pd.DataFrame({"age": pd.Series([1, pd.NA], dtype=object)}),
+            pl.DataFrame({"age": [1, None]}),
+            pa.table({"age": [1, None]}),
+        ],
+        ids=["pandas Int64", "pandas objects", "pandas boolean", "pandas NA", "polars", "pyarrow"],
+    )
+    def test_missing_values_become_nan(self, missing):
+        np.testing.assert_array_equal(table_rows(missing, ("age",)), [[1.0], [np.nan]])
+
+    def test_no_rows_are_no_rows(self):
+        assert table_rows(np.zeros((0, 3)), NAMES).shape == (0, 3)
+        assert table_rows(frame(pl).head(0), NAMES).shape == (0, 3)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+    def test_a_missing_column_is_named(self, library):
+        given = frame(library, ("scan", "age"))
+        with pytest.raises(DataError, match="X must have a column 'sex', got 'scan', 'age'"):
+            table_rows(given, NAMES)
+
+    @pytest.mark.parametrize("width", [2, 4])
+    def test_an_array_of_the_wrong_width_is_refused(self, width):
+        rule = rf"X must have 3 columns \('age' … 'scan'\), got shape \(5, {width}\)"
+        with pytest.raises(DataError, match=rule):
+            table_rows(np.zeros((5, width)), NAMES)
+
+    @pytest.mark.parametrize("shape", [(), (3,), (2, 3, 1)])
+    def test_an_array_that_is_no_table_is_refused(self, shape):
+        with pytest.raises(DataError, match=r"X must have 3 columns .*got shape"):
+            table_rows(np.zeros(shape), NAMES)
+
+    @pytest.mark.parametrize(
+        "table",
+        [
+            [["old", 1, 2]],
+            np.array([["old", "1", "2"]]),
+            pd.DataFrame({"age": ["old"], "sex": [1], "scan": [2]}),
+            pl.DataFrame({"age": ["old"], "sex": [1], "scan": [2]}),
+        ],
+        ids=["lists", "array", "pandas", "polars"],
+    )
+    def test_text_is_refused(self, table):
+        with pytest.raises(DataError, match=r"numbers only, got text( in column 'age')?\."):
+            table_rows(table, NAMES)
+
+    @pytest.mark.parametrize(
+        "table",
+        [[[1, 2, 3], [1, 2]], {"age": [1], "sex": [2], "scan": [3]}],
+        ids=["ragged", "dict"],
+    )
+    def test_what_is_no_array_of_numbers_is_refused(self, table):
+        with pytest.raises(DataError, match="X must hold numbers only"):
+            table_rows(table, NAMES)
+
+
+class TestOddities:
+    def test_a_column_that_comes_twice_is_refused(self):
+        frame = pd.DataFrame(np.ones((2, 4)), columns=[*NAMES, NAMES[0]])
+        with pytest.raises(DataError, match="X must have one column 'age', got 2"):
+            table_rows(frame, NAMES)
+
+    @pytest.mark.parametrize(
+        ("table", "kind"),
+        [
+            (np.ones((2, 3), dtype=complex), "complex numbers"),
+            (np.zeros((2, 3), dtype="datetime64[s]"), "dates"),
+            (np.ma.masked_equal(np.eye(3), 1.0), "masked values"),
+        ],
+    )
+    def test_what_would_lose_something_on_the_way_to_numbers_is_refused(self, table, kind):
+        with pytest.raises(DataError, match=f"X must hold numbers only, got {kind}"):
+            table_rows(table, NAMES)
+
+
+class TestFinite:
+    @pytest.mark.parametrize(
+        ("value", "said"), [(np.nan, "NaN"), (np.inf, r"infinity \(inf\)"), (-np.inf, r"\(-inf\)")]
+    )
+    def test_the_column_and_row_of_what_is_not_finite_are_named(self, value, said):
+        rows = np.zeros((9, 3))
+        rows[7, 1] = value
+        with pytest.raises(
+            DataError, match=rf"X must be finite, got .*{said} in column 'sex', row 7"
+        ):
+            check_finite(rows, NAMES)
+
+    def test_the_first_of_several_is_named(self):
+        rows = np.zeros((9, 3))
+        rows[[3, 3, 8], [2, 1, 0]] = np.nan
+        with pytest.raises(DataError, match="in column 'sex', row 3"):
+            check_finite(rows, NAMES)
+
+    def test_rows_past_the_first_block_keep_their_number(self):
+        rows = np.zeros((70_000, 1))
+        rows[69_999] = np.inf
+        with pytest.raises(DataError, match="in column 'age', row 69999"):
+            check_finite(rows, ("age",))
+
+    def test_large_numbers_pass_and_absurd_ones_are_refused(self):
+        rows = np.full((2, 3), 1e100)
+        check_finite(rows, NAMES)
+        check_finite(-rows, NAMES)
+        with pytest.raises(DataError, match=r"at most 1e\+100 in size, got 1.1e\+100 in column"):
+            check_finite(1.1 * rows, NAMES)
+
+    def test_gaps_pass_where_they_may_be_and_nothing_else_does(self):
+        rows = np.zeros((9, 3))
+        rows[2, 0] = np.nan
+        check_finite(rows, NAMES, gaps=True)
+        rows[7, 1] = np.inf
+        with pytest.raises(DataError, match=r"got infinity .* in column 'sex', row 7"):
+            check_finite(rows, NAMES, gaps=True)
+
+
+@pytest.mark.parametrize(
+    ("ids", "others"),
+    [
+        ({"a": np.arange(50)}, {}),
+        ({"a": np.arange(50.0), "b": [f"p{i}" for i in range(50)]}, {"c": np.arange(50) // 2}),
+        ({}, {"c": np.arange(50) + 0.5, "d": [None, *range(49)], "e": [True, False] * 25}),
+    ],
+)
+def test_whole_numbers_and_texts_that_all_differ_may_be_ids(ids, others):
+    table = pa.table({**others, **ids})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_ids(table)
+        warn_of_ids(table.slice(0, 49))
+    drops = " ".join(f"--drop {name}" for name in ids)
+    assert len(caught) == bool(ids)
+    assert all(str(one.message).endswith(f"out with {drops}.") for one in caught)

@@ -1,0 +1,189 @@
+"""Splits: every way to say which rows are held out, and every way to say it wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, PredefinedSplit, ShuffleSplit
+
+from emsco.data.splits import make_splits
+from emsco.errors import DataError, ParameterError
+
+Y = (np.arange(60) % 3 == 0).astype(np.uint8)  # 20 of 60 rows are "yes"
+X = np.zeros((60, 2))
+CLASSES = ["no", "yes"]
+FIRST, LAST = np.arange(40), np.arange(40, 60)
+
+
+def split(cv, y=Y, groups=None, seed=0):
+    return make_splits(cv, X[: len(y)], y, CLASSES, groups, seed)
+
+
+def as_lists(splits):
+    return [(train.tolist(), held_out.tolist()) for train, held_out in splits]
+
+
+class TestFraction:
+    @pytest.mark.parametrize("cv", [1 / 3, 0.25, np.float32(0.5)])
+    def test_that_share_of_every_class_is_held_out(self, cv):
+        ((train, held_out),) = split(cv)
+        assert len(held_out) == round(60 * cv)
+        assert abs(Y[held_out].sum() - 20 * cv) < 1
+        assert sorted([*train, *held_out]) == list(range(60))
+
+    def test_the_seed_alone_decides_which_rows(self):
+        assert as_lists(split(1 / 3, seed=4)) == as_lists(split(1 / 3, seed=4))
+        assert as_lists(split(1 / 3, seed=4)) != as_lists(split(1 / 3, seed=5))
+
+    def test_a_class_of_one_row_is_refused(self):
+        with pytest.raises(
+            DataError, match="class 'yes' must have at least 2 rows because cv holds"
+        ):
+            split(1 / 3, y=(np.arange(60) == 7).astype(np.uint8))
+
+    @pytest.mark.parametrize("cv", [1e-3, 0.999])
+    def test_a_share_that_leaves_too_few_rows_is_refused(self, cv):
+        with pytest.raises(DataError, match="cv must be able to split the 60 rows, but: "):
+            split(cv)
+
+
+class TestFolds:
+    @pytest.mark.parametrize("cv", [2, 5, np.int64(20)])
+    def test_each_row_is_held_out_once_and_every_fold_has_its_share_of_each_class(self, cv):
+        splits = split(cv)
+        assert len(splits) == cv
+        assert sorted(np.concatenate([held_out for _, held_out in splits])) == list(range(60))
+        for train, held_out in splits:
+            assert sorted([*train, *held_out]) == list(range(60))
+            assert abs(Y[held_out].sum() - 20 / cv) < 1
+
+    def test_the_seed_alone_decides_the_folds(self):
+        assert as_lists(split(5, seed=4)) == as_lists(split(5, seed=4))
+        assert as_lists(split(5, seed=4)) != as_lists(split(5, seed=5))
+
+    def test_more_folds_than_rows_of_a_class_are_refused(self):
+        rule = r"class 'yes' must have at least 21 rows because cv makes 21 folds, got 20 of n_samp"
+        with pytest.raises(DataError, match=rule):
+            split(21)
+
+
+class TestSplitters:
+    def test_a_predefined_split_is_taken_as_it_is(self):
+        fold = np.where(np.arange(60) < 40, -1, 0)
+        assert as_lists(split(PredefinedSplit(fold))) == [(FIRST.tolist(), LAST.tolist())]
+
+    @pytest.mark.parametrize(
+        ("cv", "n_splits"),
+        [(KFold(3), 3), (ShuffleSplit(4, random_state=0), 4), (LeaveOneOut(), 60)],
+    )
+    def test_a_splitter_of_scikit_learn_is_asked(self, cv, n_splits):
+        splits = split(cv)
+        assert len(splits) == n_splits
+        assert as_lists(splits) == [(a.tolist(), b.tolist()) for a, b in cv.split(X, Y)]
+
+    def test_groups_are_kept_together(self):
+        groups = np.arange(60) // 6
+        splits = split(GroupKFold(5), groups=groups)
+        assert len(splits) == 5
+        for train, held_out in splits:
+            assert not set(groups[train]) & set(groups[held_out])
+
+    def test_a_splitter_by_group_needs_groups(self):
+        with pytest.raises(DataError, match=r"cv must be able to split the 60 rows, but: .*groups"):
+            split(GroupKFold(5))
+
+    def test_groups_must_be_one_per_row(self):
+        with pytest.raises(DataError, match="cv must be able to split the 60 rows, but: "):
+            split(GroupKFold(5), groups=np.arange(59) // 6)
+
+    def test_a_splitter_without_splits_is_refused(self):
+        with pytest.raises(ParameterError, match="cv must make at least one split, got none from"):
+            split(PredefinedSplit(np.full(60, -1)))
+
+
+class TestLists:
+    def test_pairs_of_row_numbers_are_taken_in_their_order(self):
+        given = [(FIRST[::-1], LAST), (LAST.tolist(), (3, 1, 2))]
+        assert as_lists(split(given)) == [
+            (FIRST[::-1].tolist(), LAST.tolist()),
+            (LAST.tolist(), [3, 1, 2]),
+        ]
+
+    def test_pairs_may_come_from_a_generator(self):
+        assert (
+            as_lists(split((FIRST, LAST) for _ in range(2)))
+            == [(FIRST.tolist(), LAST.tolist())] * 2
+        )
+
+    def test_masks_mean_the_rows_where_they_are_true(self):
+        mask = np.arange(60) < 40
+        assert as_lists(split([(mask, ~mask)])) == [(FIRST.tolist(), LAST.tolist())]
+        assert as_lists(split([(mask.tolist(), LAST)])) == [(FIRST.tolist(), LAST.tolist())]
+
+    def test_row_numbers_come_out_as_64_bit(self):
+        for rows in split([(FIRST.astype(np.int8), LAST.astype(np.uint16))])[0]:
+            assert rows.dtype == np.int64
+
+    def test_an_empty_list_is_refused(self):
+        with pytest.raises(
+            ParameterError, match=r"cv must make at least one split, got none from \["
+        ):
+            split([])
+
+    def test_a_split_without_training_rows_is_refused(self):
+        with pytest.raises(DataError, match="split 1 of cv must have training rows, got none"):
+            split([(FIRST, LAST), (FIRST[:0], LAST)])
+
+    def test_a_split_without_held_out_rows_is_refused(self):
+        with pytest.raises(DataError, match="split 0 of cv must have held-out rows, got none"):
+            split([(FIRST, np.zeros(60, dtype=bool))])
+
+    def test_training_rows_of_one_class_are_refused_by_name(self):
+        rule = "training rows of split 0 must have every class, got none of 'yes'"
+        with pytest.raises(DataError, match=rule):
+            split([(np.flatnonzero(Y == 0), LAST)])
+
+    def test_something_other_than_pairs_is_refused(self):
+        with pytest.raises(DataError, match="cv must be able to split the 60 rows, but: "):
+            split([(FIRST, LAST, LAST)])
+
+    def test_whole_numbers_in_place_of_pairs_are_refused(self):
+        with pytest.raises((DataError, ParameterError), match="cv must be"):
+            split([1, 2])
+
+    @pytest.mark.parametrize(
+        "pair", [(np.arange(61), LAST), (FIRST, np.array([60])), (FIRST, np.array([-61]))]
+    )
+    def test_rows_that_are_not_there_are_refused(self, pair):
+        with pytest.raises(DataError, match=r"split 0|cv must"):
+            split([pair])
+
+    def test_negative_numbers_count_from_the_end(self):
+        ((_, held_out),) = split([(FIRST, [-1, -20])])
+        assert held_out.tolist() == [59, 40]
+
+    @pytest.mark.parametrize("rows", [[0.5, 1.5], [[1, 2], [3, 4]], 7])
+    def test_what_is_no_list_of_whole_numbers_is_refused(self, rows):
+        with pytest.raises(DataError, match="rows must be a list of whole numbers, got"):
+            split([(FIRST, rows)])
+
+    @pytest.mark.parametrize("length", [59, 61])
+    def test_a_mask_of_the_wrong_length_is_refused(self, length):
+        with pytest.raises(DataError, match=r"split 0|cv must"):
+            split([(np.ones(length, dtype=bool), LAST)])
+
+
+class TestRule:
+    @pytest.mark.parametrize(
+        "cv", [None, True, np.True_, 0, 1, -3, 0.0, 1.0, 1.5, -0.2, float("nan"), "kfold", object()]
+    )
+    def test_what_is_no_split_at_all_is_refused_with_the_rule(self, cv):
+        rule = (
+            "cv must be a fraction between 0 and 1, a number of folds from 2, a splitter or a list"
+        )
+        with pytest.raises(ParameterError, match=rule):
+            split(cv)
+
+    def test_the_error_shows_what_was_given(self):
+        with pytest.raises(ParameterError, match=r"list of splits, got 1\.5\."):
+            split(1.5)

@@ -1,0 +1,82 @@
+"""What a user cannot deploy, and the blocks that features form because of it."""
+
+import numpy as np
+import pytest
+
+from emsco.costs import FeatureCosts
+from emsco.designs.blocks import Blocks
+from emsco.designs.constraints import Constraints
+from emsco.errors import ParameterError
+
+NAMES = ("age", "iron", "scan", "gait", "sex")
+
+
+def blocks_of(**rules):
+    return Blocks.of(Constraints.of(rules, NAMES), NAMES)
+
+
+def test_without_rules_every_feature_is_for_itself():
+    blocks = blocks_of()
+    assert blocks.of_feature.tolist() == [0, 1, 2, 3, 4]
+    assert blocks.first is None
+
+
+def test_what_must_stay_together_is_one_block():
+    assert blocks_of(together=[["iron", "gait"]]).of_feature.tolist() == [0, 1, 2, 1, 3]
+
+
+def test_lists_that_share_a_feature_are_one_block():
+    blocks = blocks_of(together=[["iron", "gait"], ["gait", "sex"]], first=["sex"])
+    assert blocks.of_feature.tolist() == [0, 1, 2, 1, 1]
+    assert blocks.first == 1
+
+
+def test_all_that_comes_first_is_one_block():
+    blocks = blocks_of(first=("sex", "scan"))
+    assert blocks.of_feature.tolist() == [0, 1, 2, 3, 2]
+    assert blocks.first == 2
+
+
+def test_designs_over_blocks_place_all_their_features():
+    blocks = blocks_of(together=[["age", "sex"]])
+    designs = np.array([[0, 1, -1, 2]], dtype=np.int16)
+    assert blocks.designs(designs).tolist() == [[0, 1, -1, 2, 0]]
+    assert [design.tolist() for design in blocks.ties(lambda _: iter(designs))(0)] == [
+        [0, 1, -1, 2, 0]
+    ]
+
+
+def test_costs_of_blocks_are_exact_sums_of_decimals():
+    costs = FeatureCosts(NAMES, np.array([0.1, 0.2, 5, 0.7, 0.2]), evaluation=0.5)
+    found = blocks_of(together=[["age", "iron", "sex"]]).costs(costs)
+    assert found.costs.tolist() == [0.5, 5, 0.7]
+    assert found.evaluation == 0.5
+    assert found.in_units().features.tolist() == [5, 50, 7]
+
+
+def test_rules_may_be_given_as_such():
+    rules = Constraints(first=("age",), max_mean_cost=3)
+    assert Constraints.of(rules, NAMES) == rules
+    assert Constraints.of(None, NAMES) == Constraints()
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ({"before": ["age"]}, r"must be out of first, together, .*, got 'before'\."),
+        ({"first": ["x"]}, r"constraints\['first'\] must name features \('age'.*\), got 'x'\."),
+        ({"together": [["age", "x"]]}, r"constraints\['together'\] must name features .*'x'\."),
+        ({"together": ["age"]}, r"\['together'\] must be a list of lists of features, got"),
+        ({"together": "age"}, r"\['together'\] must be a list of lists of features, got 'age'"),
+        ({"max_mean_cost": -1}, r"constraints\['max_mean_cost'\] must be a number in \[0, inf\)"),
+        ({"max_worst_cost": "9"}, r"constraints\['max_worst_cost'\] must be a number .*'9'"),
+    ],
+)
+def test_what_is_no_rule_is_refused(rules, said):
+    with pytest.raises(ParameterError, match=said):
+        Constraints.of(rules, NAMES)
+
+
+def test_constraints_that_are_no_dict_are_refused():
+    with pytest.raises(ParameterError, match=r"constraints must be a dict with first, .*, got 5\."):
+        Constraints.of(5, NAMES)

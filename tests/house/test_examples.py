@@ -1,0 +1,195 @@
+"""The examples run as they are, and what they print is so."""
+
+import ast
+import importlib.util
+import io
+import logging
+import os
+import re
+import runpy
+import sys
+import tempfile
+import warnings
+from contextlib import redirect_stdout
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from emsco.datasets import load
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+SCRIPTS = sorted(path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglob("*.py"))
+BY_THEMSELVES = ("in_depth/sqlite_source.py", "in_depth/triage_service.py")  # below
+TELLS = {
+    "quickstart/first_cascade.py": r"Buying everything costs 90 a row, the cascade \d\d\.\d\.",
+    "quickstart/choose_from_the_front.py": r"None of the \d+ designs has cost at most 3",
+    "quickstart/save_and_decide.py": r"(?s)needs .*needs .*: sure at stage 2, at cost",
+    "in_depth/groups_and_categories.py": r"colour = dark",
+    "in_depth/any_estimator.py": r"sure at 0.8: ParetoPoint",
+    "in_depth/calibration.py": r"stage 2: \d+ rows leave, [\d.]+% sure, [\d.]+% right",
+    "in_depth/constraints.py": r"(?s)with rules: .*a row costs at most (20|1\d)",
+    "in_depth/polars_frames.py": r"species +┆ label",
+    "in_depth/thresholds_per_class.py": r"tumours missed: \d+; false alarms: \d+",
+    "paper/exact_front_of_heart.py": r"all 15,199,275 designs are settled",
+    "paper/paper_against_exact.py": r"(?m)^ +60 +\d+ +73$",
+    "paper/compare_with_rivals.py": r"Which of (the others|them) is best depends on what counts",
+}
+COSTS = load("breast_cancer").costs
+
+
+def run(script: str, folder: Path) -> tuple[str, list[str]]:
+    """What a script prints and warns of; its log goes where it says, as without pytest's own."""
+    printed = io.StringIO()
+    with (
+        redirect_stdout(printed),
+        patch.object(tempfile, "tempdir", str(folder)),
+        patch.object(logging, "root", logging.RootLogger(logging.WARNING)) as root,
+        patch.object(logging.Logger, "root", root),
+        patch.object(logging.Logger, "manager", logging.Manager(root)),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
+        for quiet in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):
+            warnings.simplefilter("ignore", quiet)  # as Python itself has it
+        runpy.run_path(str(EXAMPLES / script), run_name="__main__")
+    assert not list(folder.iterdir())  # what it wrote is gone
+    return printed.getvalue(), [str(warning.message) for warning in caught]
+
+
+@pytest.mark.parametrize("script", sorted(set(SCRIPTS) - set(BY_THEMSELVES)))
+def test_a_script_runs_without_warnings_and_draws_what_it_says(
+    script, tmp_path, monkeypatch, capsys
+):
+    source = (EXAMPLES / script).read_text()
+    if script.startswith("paper/") and "EMSCO_DATA" not in os.environ:
+        pytest.skip("EMSCO_DATA names no folder with the paper's data sets")
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(EXAMPLES / script), run_name="__main__")
+    assert re.search(TELLS[script], capsys.readouterr().out)
+    written = sorted(tmp_path.iterdir())
+    assert len(written) >= source.count(".savefig(")
+    assert all(path.suffix == ".png" and path.stat().st_size > 1000 for path in written)
+
+
+def test_without_polars_its_example_says_so(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(SystemExit, match=r"^$"):
+        runpy.run_path(str(EXAMPLES / "in_depth/polars_frames.py"), run_name="__main__")
+    assert capsys.readouterr().out.startswith("Skipped: Polars must be installed: pip install")
+
+
+@pytest.mark.parametrize("script", [name for name in SCRIPTS if name.startswith("paper/")])
+def test_without_the_papers_data_a_script_says_so(script, monkeypatch, capsys):
+    monkeypatch.delenv("EMSCO_DATA", raising=False)
+    with pytest.raises(SystemExit, match=r"^$"):
+        runpy.run_path(str(EXAMPLES / script), run_name="__main__")
+    name = re.search(r"reads (\w+\.csv)", (EXAMPLES / script).read_text()).group(1)
+    said = f"Skipped: EMSCO_DATA must name the folder that holds {name}.\n"
+    assert capsys.readouterr().out == said
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_says_on_top_what_is_learnt_and_how_to_run_it(script):
+    lines = (EXAMPLES / script).read_text()
+    about = ast.get_docstring(ast.parse(lines))
+    assert about.endswith(f"Run it with: python examples/{script}")
+    assert f"({script})" in (EXAMPLES / "README.md").read_text()
+    assert script in BY_THEMSELVES or ("You learn " in about and lines.count("\n") <= 60)
+
+
+def test_the_gallery_has_source_output_and_pictures(tmp_path, monkeypatch, capsys):
+    spec = importlib.util.spec_from_file_location("gallery", ROOT / "tools" / "gallery.py")
+    gallery = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "gallery", gallery)
+    spec.loader.exec_module(gallery)
+    assert sorted(gallery.all_scripts()) == [EXAMPLES / name for name in SCRIPTS]
+    assert {path.parent.name for path in gallery.all_scripts()} == set(gallery.TIERS)
+    (tmp_path / "quickstart").mkdir()
+    good, bad = tmp_path / "quickstart" / "good.py", tmp_path / "quickstart" / "bad.py"
+    draw = 'open("drawn.png", "w").write("x")\nprint("<2 & 3>")\n'
+    good.write_text(f'"""A title.\n\nWhat is learnt.\n"""\n{draw}')
+    bad.write_text('"""No luck."""\nraise SystemExit("it broke")\n')
+    assert gallery.main(["--out", str(tmp_path / "out"), str(good), str(bad)]) == 1
+    text = (tmp_path / "out" / "index.html").read_text()
+    assert '<img src="quickstart/good/drawn.png" alt="drawn">' in text
+    assert "<h3>A title.</h3><p>What is learnt.</p>" in text
+    assert "<pre>&lt;2 &amp; 3&gt;\n</pre>" in text
+    assert capsys.readouterr().err == "quickstart/bad.py failed:\nit broke\n\n"
+
+
+def numbers(pattern: str, text: str) -> list[int]:
+    found = re.search(pattern, text, flags=re.MULTILINE)
+    assert found, f"{pattern} is not in:\n{text}"
+    return [int(number) for number in found.groups()]
+
+
+@pytest.fixture(scope="module")
+def triage(tmp_path_factory: pytest.TempPathFactory) -> str:
+    printed, warned = run("in_depth/triage_service.py", tmp_path_factory.mktemp("triage"))
+    assert warned == []
+    return printed
+
+
+@pytest.fixture(scope="module")
+def queries(tmp_path_factory: pytest.TempPathFactory) -> str:
+    printed, warned = run("in_depth/sqlite_source.py", tmp_path_factory.mktemp("queries"))
+    (sentence,) = warned
+    assert "could not be acquired" in sentence
+    return printed
+
+
+def test_the_triage_service_buys_less_than_half_of_everything(triage):
+    sources = [
+        numbers(rf"^{name} +\d+ +\d+ +(\d+) +(\d+)$", triage)
+        for name in ("bedside", "laboratory", "imaging")
+    ]
+    bought = [sum(column) for column in zip(*sources, strict=True)]
+    everything = [143 * len(COSTS.names), 143 * int(COSTS.total)]
+    assert numbers(r"^bought +(\d+) +(\d+)$", triage) == bought
+    assert numbers(r"^everything +(\d+) +(\d+)$", triage) == everything
+    assert all(0 < few < many / 2 for few, many in zip(bought, everything, strict=True))
+
+
+def test_refused_requests_are_made_again_and_only_the_lost_one_fails(triage):
+    n_accepted, n_all = numbers(r"^accepted: (\d+) of (\d+), \d+", triage)
+    (n_unsure,) = numbers(r"^rejected: (\d+), never sure$", triage)
+    (n_lost,) = numbers(r"^rejected: (\d+), could not be acquired: no answer within", triage)
+    assert numbers(r"^laboratory +\d+ +(\d+)", triage) > [0]
+    assert n_lost == 1
+    assert n_accepted + n_unsure + n_lost == n_all == 143
+    assert numbers(r"(\d+)\.\d% of them rightly$", triage) >= [95]
+
+
+def test_a_case_that_waits_asks_for_what_its_stages_buy_and_is_decided(triage):
+    stages = re.findall(r"^stage \d+ .*: (.*)$", triage, flags=re.MULTILINE)
+    waits = re.findall(r"^  waiting for (.*)$", triage, flags=re.MULTILINE)
+    assert sorted(", ".join(stages).split(", ")) == sorted(COSTS.names)
+    assert len(waits) >= 2
+    assert waits == stages[: len(waits)]
+    assert re.search(rf"^  (malignant|benign): sure at stage {len(waits)}, ", triage, re.MULTILINE)
+
+
+def test_each_stage_is_queried_once_for_the_patients_still_undecided(queries):
+    rows_of: dict[str, int] = {}  # by the columns of a stage; its chunks follow each other
+    for n_rows, columns in re.findall(r"^ *(\d+) rows from .*?: (.*)$", queries, re.MULTILINE):
+        rows_of[columns] = rows_of.get(columns, 0) + int(n_rows)
+    asked = ", ".join(rows_of).split(", ")
+    assert len(set(asked)) == len(asked)
+    assert COSTS.cost_of(asked) <= 60
+    n_undecided = list(rows_of.values())
+    assert n_undecided[0] == 285
+    assert n_undecided == sorted(set(n_undecided), reverse=True)
+
+
+def test_the_database_is_read_in_part_and_every_patient_ends_with_a_reason(queries):
+    n_read, n_values = numbers(r"^read: (\d+) of (\d+) values", queries)
+    assert 0 < n_read < n_values / 2
+    assert n_values == 285 * 20 + (285 - 28) * 10
+    n_accepted, n_all = numbers(r"^accepted: (\d+) of (\d+), \d+", queries)
+    rejected = re.findall(r"^rejected: (\d+), (.*)$", queries, re.MULTILINE)
+    assert n_accepted + sum(int(n) for n, _ in rejected) == n_all == 285
+    assert numbers(r"(\d+)\.\d% of them rightly$", queries) >= [95]
+    assert any("past the budget of 60" in reason for _, reason in rejected)
+    assert any("got no number for 'worst" in reason for _, reason in rejected)

@@ -1,0 +1,435 @@
+"""The bank: every subset fitted once, within its bound of memory, whatever happens midway."""
+
+from __future__ import annotations
+
+import re
+from time import sleep
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from support.banks import coefs_of, logistic_bank, sure
+from support.chains import Chains
+
+from emsco._kernels import hashing
+from emsco.designs.chromosomes import compress
+from emsco.errors import ParameterError
+from emsco.models.engine import SplitRows
+from emsco.models.logistic import LogisticFits
+from emsco.models.shard import LocalShard
+
+N_FEATURES = 6
+TRAIN, HELD_OUT = np.arange(60), np.arange(60, 120)
+
+
+@pytest.fixture(autouse=True)
+def several_batches(monkeypatch):
+    """Small problems too are fitted in several batches, in threads where there are any."""
+    monkeypatch.setattr("emsco.models.engine._WORTH_FITTING", 0)
+
+
+def bank_of(problem, splits=((TRAIN, HELD_OUT),), **options):
+    X, y = problem
+    return logistic_bank([SplitRows.cut(X, y, *split) for split in splits], X.shape[1], **options)
+
+
+def some_chains(n_designs=80, n_features=N_FEATURES, seed=0):
+    draws = np.random.default_rng(seed).integers(0, 4, size=(n_designs, n_features))
+    return Chains.of(compress(draws))
+
+
+def all_subsets(n_features):
+    return (np.arange(1, 2**n_features)[:, None] >> np.arange(n_features) & 1).astype(bool)
+
+
+class TestFitsOnce:
+    def test_a_subset_is_fitted_when_first_asked_for_and_never_again(self, small_problem):
+        bank, chains = bank_of(small_problem), some_chains()
+        first = bank.count(*chains, sure(0.7))
+        assert bank.n_fits == len(chains.keys)
+        assert bank.count(*chains, sure(0.7)).tolist() == first.tolist()
+        coefs_of(bank, chains.subsets(N_FEATURES))
+        assert bank.n_fits == len(chains.keys)
+
+    def test_only_the_subsets_that_are_new_are_fitted(self, small_problem):
+        bank, chains, more = bank_of(small_problem), some_chains(seed=1), some_chains(seed=2)
+        bank.count(*chains, sure(0.7))
+        bank.count(*more, sure(0.7))
+        assert bank.n_fits == len({*chains.keys, *more.keys})
+
+    def test_many_thresholds_share_the_fits(self, small_problem):
+        bank, chains = bank_of(small_problem), some_chains()
+        for threshold in np.linspace(0.5, 1, 20):
+            fresh = bank_of(small_problem).count(*chains, sure(threshold))
+            assert bank.count(*chains, sure(threshold)).tolist() == fresh.tolist()
+        assert bank.n_fits == len(chains.keys)
+
+    def test_fits_of_another_bank_on_the_same_training_rows_are_as_good(self, small_problem):
+        bank, chains = bank_of(small_problem), some_chains()
+        other = bank_of(small_problem, splits=[(TRAIN, HELD_OUT[:20])])
+        every = all_subsets(N_FEATURES)
+        other.adopt(every, bank.kept(every))
+        own = bank_of(small_problem, splits=[(TRAIN, HELD_OUT[:20])])
+        counts = other.count(*chains, sure(0.7))
+        assert counts.tolist() == own.count(*chains, sure(0.7)).tolist()
+        assert (bank.n_fits, other.n_fits) == (63, 0)
+
+    def test_what_is_adopted_twice_or_beyond_the_capacity_is_sound(self, small_problem):
+        bank, tight = bank_of(small_problem), bank_of(small_problem, memory_limit=15_000)
+        every = all_subsets(N_FEATURES)
+        for _ in range(2):
+            tight.adopt(every, bank.kept(every))
+        assert tight.capacity < 63
+        assert np.array_equal(tight.kept(every), bank.kept(every))
+
+    def test_bits_are_made_once_per_subset_and_threshold(self, monkeypatch, small_problem):
+        bank, chains, made, judge = bank_of(small_problem), some_chains(), [], LocalShard.judge
+
+        def counting(self, models, slots, thresholds):
+            made.extend(slots)
+            judge(self, models, slots, thresholds)
+
+        monkeypatch.setattr(LocalShard, "judge", counting)
+        for threshold in (0.7, 0.8, 0.7, 0.8, 0.7):
+            bank.count(*chains, sure(threshold))
+        assert len(made) == len(set(made)) == 2 * len(chains.keys)
+
+    def test_coefficients_stay_what_they_are_while_the_bank_grows(self, paper_set):
+        data = paper_set("heart")
+        bank = bank_of((data.X, data.y), [(data.train, data.held_out)])
+        subsets = np.random.default_rng(0).permutation(all_subsets(12))
+        first = coefs_of(bank, subsets[:50])
+        everything = coefs_of(bank, subsets)
+        assert bank.n_fits == 4095
+        assert everything[:, :50].tobytes() == first.tobytes()
+        assert coefs_of(bank, subsets[:50]).tobytes() == first.tobytes()
+
+    def test_progress_is_told_batch_by_batch(self, small_problem):
+        bank, calls = bank_of(small_problem), []
+        bank.on_fit = lambda done, total: calls.append((done, total))
+        bank.count(*some_chains(), sure(0.7))
+        total = calls[0][1]
+        assert total > 1
+        assert calls == [(i, total) for i in range(1, total + 1)]
+
+
+class TestCounts:
+    @pytest.mark.parametrize("min_confidence", [0.5, 0.65, 0.8, 0.95])
+    def test_bits_are_what_scikit_learn_accepts(self, paper_set, min_confidence):
+        data = paper_set("pima")
+        subsets = all_subsets(8)[::3]
+        bank = bank_of((data.X, data.y), [(data.train, data.held_out)])
+        counts = bank.count(*Chains.of_subsets(subsets), sure(min_confidence))[:, :, 0]
+        mean, deviation = data.X[data.train].mean(axis=0), data.X[data.train].std(axis=0)
+        Z = (data.X - mean) / deviation
+        for subset, (accepted, correct) in zip(subsets, counts.T.tolist(), strict=True):
+            peer = LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000)
+            peer.fit(Z[data.train][:, subset], data.y[data.train])
+            p = peer.predict_proba(Z[data.held_out][:, subset])
+            leaves = p.max(axis=1) >= min_confidence
+            assert accepted == leaves.sum()
+            assert correct == (leaves & (p.argmax(axis=1) == data.y[data.held_out])).sum()
+
+    def test_every_pair_of_split_and_row_is_counted(self, small_problem):
+        folds = [(np.flatnonzero(np.arange(120) % 3 != i), np.arange(i, 120, 3)) for i in range(3)]
+        together, chains = bank_of(small_problem, folds), some_chains()
+        alone = [bank_of(small_problem, [fold]) for fold in folds]
+        counts = sum(bank.count(*chains, sure(0.7)) for bank in alone)
+        assert together.count(*chains, sure(0.7)).tolist() == counts.tolist()
+        coefs = np.concatenate([coefs_of(bank, chains.subsets(N_FEATURES)) for bank in alone])
+        assert coefs_of(together, chains.subsets(N_FEATURES)).tobytes() == coefs.tobytes()
+
+    def test_counts_past_the_last_stage_are_0(self, small_problem):
+        chains = Chains.of(np.array([[0] * 6, [0, 1, 2, 3, 3, 3]], dtype=np.int16))
+        counts = bank_of(small_problem).count(*chains, sure(0.5))
+        assert counts.shape == (2, 2, 4)
+        assert not counts[:, 0, 1:].any()
+        assert counts[0, :, 0].tolist() == [60, 60]  # at one half everything leaves at once
+
+
+def row_bits(words):
+    """Rows behind words of bits, as booleans."""
+    return np.unpackbits(words.view(np.uint8), axis=-1, bitorder="little") != 0
+
+
+class TestBits:
+    @pytest.mark.parametrize("min_confidence", [0.5, 0.7, 0.95])
+    def test_are_as_many_as_are_counted_of_each_subset(self, small_problem, min_confidence):
+        bank = bank_of(small_problem)
+        bits = np.array(bank.bits(sure(min_confidence)))
+        subsets = Chains.of_subsets(all_subsets(N_FEATURES))
+        assert bits.shape == (2, 64, 1)
+        counts = bank.count(*subsets, sure(min_confidence))[:, :, 0]
+        assert row_bits(bits)[:, 1:].sum(axis=2).tolist() == counts.tolist()
+
+    def test_are_those_of_the_same_rows_for_all_subsets(self, small_problem):
+        bank, (first, second) = bank_of(small_problem), (0b000101, 0b110101)
+        accepted, correct = map(row_bits, bank.bits(sure(0.8)))
+        design = np.array([[0, 2, 0, 2, 1, 1]], dtype=np.int16)
+        exits, hits = bank.count(*Chains.of(design), sure(0.8))
+        later = accepted[second] & ~accepted[first]
+        assert exits[0, :2].tolist() == [accepted[first].sum(), later.sum()]
+        assert hits[0, :2].tolist() == [correct[first].sum(), (later & correct[second]).sum()]
+        assert later.any()
+
+    def test_no_features_accept_nothing_and_what_is_right_is_accepted(self, small_problem):
+        accepted, correct = bank_of(small_problem).bits(sure(0.5))
+        assert not accepted[0].any()
+        assert not (correct & ~accepted).any()
+        assert row_bits(accepted)[1:, :60].all()
+        assert not row_bits(accepted)[:, 60:].any()
+
+    def test_words_of_the_splits_stand_side_by_side(self, small_problem):
+        folds = [(np.flatnonzero(np.arange(120) % 3 != i), np.arange(i, 120, 3)) for i in range(3)]
+        together = np.array(bank_of(small_problem, folds).bits(sure(0.7)))
+        alone = [bank_of(small_problem, [fold]).bits(sure(0.7)) for fold in folds]
+        assert together.tolist() == np.concatenate(alone, axis=2).tolist()
+
+    def test_words_of_the_shards_stand_side_by_side(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(700, 3)), rng.integers(0, 2, size=700).astype(np.uint8)
+        rows = np.arange(100), np.arange(100, 700)
+        whole = logistic_bank([SplitRows.cut(X, y, *rows)], 3)
+        cut = logistic_bank([SplitRows.cut(X, y, *rows, rows_per_shard=256)], 3)
+        assert len(cut.engine.splits[0].shards) == 3
+        assert np.array(cut.bits(sure(0.55))).tolist() == np.array(whole.bits(sure(0.55))).tolist()
+
+    def test_a_bank_too_small_for_all_subsets_finds_the_same(self, small_problem):
+        tight = smallest_bank(small_problem)
+        assert tight.capacity < 63
+        for threshold in (0.7, 0.9):
+            wanted = np.array(bank_of(small_problem).bits(sure(threshold)))
+            assert np.array(tight.bits(sure(threshold))).tolist() == wanted.tolist()
+
+    def test_another_threshold_refits_nothing(self, small_problem):
+        bank = bank_of(small_problem)
+        some, fewer = bank.bits(sure(0.7))[0], bank.bits(sure(0.8))[0]
+        assert bank.n_fits == 63
+        assert not (fewer & ~some).any()
+        assert np.array_equal(bank.bits(sure(0.7))[0], some)
+
+    def test_every_part_is_checked_before_it_is_fitted(self, monkeypatch, small_problem):
+        monkeypatch.setattr("emsco.models.bank._SUBSETS_AT_ONCE", 10)
+        bank, n_fits = bank_of(small_problem), []
+        in_parts = np.array(bank.bits(sure(0.7), lambda: n_fits.append(bank.n_fits)))
+        assert n_fits == [0, 10, 20, 30, 40, 50, 60]
+        monkeypatch.undo()
+        assert in_parts.tolist() == np.array(bank_of(small_problem).bits(sure(0.7))).tolist()
+
+    def test_a_check_that_raises_ends_it_and_leaves_the_bank_usable(
+        self, monkeypatch, small_problem
+    ):
+        def check():
+            if bank.n_fits:
+                raise TimeoutError("too late")
+
+        monkeypatch.setattr("emsco.models.bank._SUBSETS_AT_ONCE", 10)
+        bank = bank_of(small_problem)
+        with pytest.raises(TimeoutError, match="too late"):
+            bank.bits(sure(0.7), check)
+        assert bank.n_fits == 10
+        sound = np.array(bank_of(small_problem).bits(sure(0.7)))
+        assert np.array(bank.bits(sure(0.7))).tolist() == sound.tolist()
+
+
+class TestThreads:
+    def test_threads_change_no_bit(self, small_problem):
+        chains = some_chains(400)
+        results = []
+        for n_jobs in (1, 2, 3):
+            bank = bank_of(small_problem, n_jobs=n_jobs)
+            counts = bank.count(*chains, sure(0.7)).tolist()
+            results.append(
+                (counts, coefs_of(bank, chains.subsets(N_FEATURES)).tobytes(), bank.n_fits)
+            )
+        assert results[0] == results[1] == results[2]
+
+    def test_threads_change_no_bit_where_counting_is_threaded_too(self, monkeypatch, small_problem):
+        monkeypatch.setattr("emsco.models.bank._WORTH_COUNTING", 0)
+        chains = some_chains(401)
+        counts = [
+            bank_of(small_problem, n_jobs=n).count(*chains, sure(0.7)).tolist() for n in (1, 2)
+        ]
+        assert counts[0] == counts[1]
+
+    def test_threads_change_no_bit_of_the_papers_set(self, paper_set):
+        data = paper_set("heart")
+        banks = [
+            bank_of((data.X, data.y), [(data.train, data.held_out)], n_jobs=n_jobs)
+            for n_jobs in (1, 2)
+        ]
+        subsets = all_subsets(12)
+        assert coefs_of(banks[0], subsets).tobytes() == coefs_of(banks[1], subsets).tobytes()
+
+
+def smallest_bank(problem, **options):
+    """A bank with room for one design at a time."""
+    with pytest.raises(ParameterError, match="memory_limit must be at least") as refused:
+        bank_of(problem, memory_limit=1)
+    least = int(re.search(r"at least ([\d,]+) bytes", str(refused.value))[1].replace(",", ""))
+    return bank_of(problem, memory_limit=least, **options)
+
+
+class TestMemory:
+    @pytest.mark.parametrize("n_held_out", [1, 65, 1000, 1100, 1150, 5000])
+    @pytest.mark.parametrize("n_features", [1, 2, 5, 40])
+    def test_the_limit_that_the_error_names_is_enough(self, n_features, n_held_out):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(10 + n_held_out, n_features))
+        y = (np.arange(len(X)) % 2).astype(np.uint8)
+        split = SplitRows.cut(X, y, np.arange(10), np.arange(10, len(X)))
+        with pytest.raises(ParameterError, match="memory_limit must be at least") as refused:
+            logistic_bank([split], n_features, memory_limit=1)
+        least = int(re.search(r"at least ([\d,]+) bytes", str(refused.value))[1].replace(",", ""))
+        assert logistic_bank([split], n_features, memory_limit=least).capacity >= n_features
+
+    def test_too_little_memory_is_refused_with_what_was_given(self, small_problem):
+        with pytest.raises(ParameterError, match=r"for these rows and features, got 1,234\."):
+            bank_of(small_problem, memory_limit=1234)
+
+    def test_a_full_bank_drops_subsets_and_counts_the_same(self, small_problem):
+        roomy, tight = bank_of(small_problem), smallest_bank(small_problem)
+        designs = compress(np.random.default_rng(0).integers(0, 4, size=(60, N_FEATURES)))
+        for threshold in (0.6, 0.8, 0.6):
+            for design in designs:
+                chain = Chains.of(design[None])
+                wanted = roomy.count(*chain, sure(threshold)).tolist()
+                assert tight.count(*chain, sure(threshold)).tolist() == wanted
+        assert tight.capacity < 2 * N_FEATURES
+        assert tight.n_fits > roomy.n_fits
+
+    def test_subsets_that_fit_in_the_bound_are_not_fitted_twice(self, small_problem):
+        tight = smallest_bank(small_problem)
+        subsets = all_subsets(N_FEATURES)[: tight.capacity]
+        for _ in range(5):
+            tight.count(*Chains.of_subsets(subsets), sure(0.7))
+            tight.count(*Chains.of_subsets(subsets[::-1].copy()), sure(0.8))
+        assert tight.n_fits == tight.capacity
+
+    def test_tables_behind_the_bank_never_outgrow_its_limit(self, small_problem):
+        limit = 2**15
+        bank = bank_of(small_problem, memory_limit=limit)
+        for seed in range(40):
+            bank.count(*some_chains(2, seed=seed), sure(0.5 + seed / 100))
+        (shard,) = bank.engine.splits[0].shards
+        assert bank._kept.nbytes + shard.table.accepted.nbytes + shard.table.correct.nbytes < limit
+        assert bank.n_fits > bank.capacity  # so it did overflow
+
+
+class TestInterruptions:
+    @pytest.mark.parametrize("n_jobs", [1, 2])
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+    def test_a_fit_that_fails_midway_leaves_the_bank_usable(
+        self, monkeypatch, small_problem, error, n_jobs
+    ):
+        bank, chains = bank_of(small_problem, n_jobs=n_jobs), some_chains()
+        bank.count(*some_chains(3, seed=5), sure(0.7))  # so that the tables hold something already
+        calls, fit = iter(range(10**6)), LogisticFits.fit
+
+        def failing(self, subsets):
+            if next(calls) == 2:
+                raise error("midway")
+            return fit(self, subsets)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(LogisticFits, "fit", failing)
+            with pytest.raises(error, match="midway"):
+                bank.count(*chains, sure(0.7))
+        sound = bank_of(small_problem)
+        assert bank.count(*chains, sure(0.7)).tolist() == sound.count(*chains, sure(0.7)).tolist()
+        assert (
+            coefs_of(bank, chains.subsets(N_FEATURES)).tobytes()
+            == coefs_of(sound, chains.subsets(N_FEATURES)).tobytes()
+        )
+
+    def test_no_fit_is_still_running_when_one_has_failed(self, monkeypatch, small_problem):
+        started, ended = [], []
+
+        def failing(self, subsets):
+            started.append(1)
+            if len(started) == 3:
+                raise MemoryError("midway")
+            sleep(0.02)
+            ended.append(1)
+            return fit(self, subsets)
+
+        fit, bank = LogisticFits.fit, bank_of(small_problem, n_jobs=2)
+        monkeypatch.setattr(LogisticFits, "fit", failing)
+        with pytest.raises(MemoryError, match="midway"):
+            coefs_of(bank, all_subsets(N_FEATURES))
+        n_started = len(started)
+        sleep(0.1)
+        assert len(started) == n_started == len(ended) + 1 < 8
+
+    @pytest.mark.parametrize("n_jobs", [1, 2])
+    def test_an_interrupted_report_leaves_the_bank_usable(self, small_problem, n_jobs):
+        bank, chains = bank_of(small_problem, n_jobs=n_jobs), some_chains()
+
+        def interrupt(done, total):
+            if done == 2:
+                raise KeyboardInterrupt("stop")
+
+        bank.on_fit = interrupt
+        with pytest.raises(KeyboardInterrupt, match="stop"):
+            bank.count(*chains, sure(0.7))
+        bank.on_fit = None
+        assert (
+            bank.count(*chains, sure(0.7)).tolist()
+            == bank_of(small_problem).count(*chains, sure(0.7)).tolist()
+        )
+
+    def test_bits_that_were_never_written_are_not_counted(self, monkeypatch, small_problem):
+        bank, chains = bank_of(small_problem), some_chains()
+
+        def failing(self, models, slots, thresholds):
+            raise MemoryError("no bits")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalShard, "judge", failing)
+            with pytest.raises(MemoryError, match="no bits"):
+                bank.count(*chains, sure(0.7))
+        assert (
+            bank.count(*chains, sure(0.7)).tolist()
+            == bank_of(small_problem).count(*chains, sure(0.7)).tolist()
+        )
+        assert bank.n_fits == len(chains.keys)  # the fits were sound and are kept
+
+    @pytest.mark.parametrize("tight", [False, True])
+    @pytest.mark.parametrize("stop_at", [0, 1])  # slots for bits, slots for coefficients
+    def test_an_interrupt_while_slots_are_given_out_leaves_the_bank_usable(
+        self, monkeypatch, small_problem, stop_at, tight
+    ):
+        bank = smallest_bank(small_problem) if tight else bank_of(small_problem)
+        sound, chains = bank_of(small_problem), Chains.of(np.arange(6, dtype=np.int16)[None])
+        bank.count(*some_chains(1), sure(0.8))
+        calls, claim_slots = iter(range(100)), hashing.claim_slots
+
+        def interrupting(*arguments):
+            n_new = claim_slots(*arguments)
+            if next(calls) == stop_at:
+                raise KeyboardInterrupt("between two keys")
+            return n_new
+
+        with monkeypatch.context() as patch:
+            patch.setattr(hashing, "claim_slots", interrupting)
+            with pytest.raises(KeyboardInterrupt, match="between two keys"):
+                bank.count(*chains, sure(0.6))
+        for threshold in (0.6, 0.9, 0.6):
+            wanted = sound.count(*chains, sure(threshold)).tolist()
+            assert bank.count(*chains, sure(threshold)).tolist() == wanted
+
+    def test_a_full_bank_recovers_too(self, monkeypatch, small_problem):
+        bank, roomy = smallest_bank(small_problem), bank_of(small_problem)
+
+        def failing(self, *given):
+            raise MemoryError("midway")
+
+        for seed in range(20):
+            with monkeypatch.context() as patch:
+                patch.setattr(LogisticFits, "fit", failing)
+                patch.setattr(LocalShard, "judge", failing)  # where there is nothing to fit
+                with pytest.raises(MemoryError, match="midway"):
+                    bank.count(*some_chains(1, seed=seed), sure(0.9 - seed / 1000))
+            chain = some_chains(1, seed=seed + 1)
+            assert bank.count(*chain, sure(0.7)).tolist() == roomy.count(*chain, sure(0.7)).tolist()
+        assert bank.n_fits > roomy.n_fits  # so it did overflow

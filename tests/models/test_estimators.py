@@ -1,0 +1,679 @@
+"""Any classifier: fitted once per subset, the same however it is asked, and kept on disk."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+from textwrap import dedent
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from emsco.errors import DataError, FileError, ParameterError
+from emsco.models import outcomes
+from emsco.models.calibration import calibration_split
+from emsco.models.estimators import EstimatorFits
+from emsco.models.fitted import StageEstimator
+from emsco.models.outcomes import OutcomeCache
+from emsco.models.prototypes import check_estimator_like, describe, seeded_clone, weight_name
+
+N_ROWS, N_INPUTS = 90, 4
+TRAIN, HELD_OUT = np.arange(60), np.arange(60, 90)
+SUBSETS = np.array([s for s in product([False, True], repeat=N_INPUTS) if any(s)])
+
+CLASSIFIERS = {
+    "forest": RandomForestClassifier(5),
+    "boosting": HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5),
+    "neighbours": make_pipeline(StandardScaler(), KNeighborsClassifier(3)),
+    "calibrated SVM": CalibratedClassifierCV(SVC(), cv=2),
+    "naive Bayes": GaussianNB(),
+    "discriminants": LinearDiscriminantAnalysis(),
+    "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
+}
+
+
+def make_rows(n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = (np.arange(N_ROWS) % n_classes).astype(np.uint8)
+    X = rng.normal(size=(N_ROWS, N_INPUTS)) + labels[:, None] * np.array([1.0, 0.5, 0.2, 0.0])
+    return X, labels
+
+
+def make_fits(prototype, n_classes=2, weights=None, **settings):
+    X, labels = make_rows(n_classes)
+    given = {"X": X, "labels": labels, "seed": 7, "train": TRAIN, "held_out": HELD_OUT, **settings}
+    return EstimatorFits(prototype, weights=weights, n_classes=n_classes, **given)
+
+
+def whole(sentence):
+    return f"^{re.escape(sentence)}$"
+
+
+def assert_same_bits(some, other):
+    for one, two in zip(some, other, strict=True):
+        assert (one.dtype, one.shape) == (two.dtype, two.shape)
+        assert one.tobytes() == two.tobytes()
+
+
+# Fits
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_outcomes_are_those_of_a_plain_loop(name, n_classes):
+    prototype = CLASSIFIERS[name]
+    X, labels = make_rows(n_classes)
+    subsets = SUBSETS[::3]
+    winner, confidence = make_fits(prototype, n_classes).outcomes(subsets)
+    assert (winner.dtype, confidence.dtype) == (np.uint8, np.float64)
+    for subset, won, sure in zip(subsets, winner, confidence, strict=True):
+        model = seeded_clone(prototype, 7, subset).fit(X[TRAIN][:, subset], labels[TRAIN])
+        said = model.predict_proba(X[HELD_OUT][:, subset])
+        np.testing.assert_allclose(sure, said.max(axis=1), atol=1e-9)
+        decided = np.sort(said)[:, -1] - np.sort(said)[:, -2] > 1e-9
+        assert (won == said.argmax(axis=1))[decided].all()
+
+
+def test_the_first_of_equally_likely_classes_wins():
+    X = np.tile([[0.0] * N_INPUTS, [0.0] * N_INPUTS], (N_ROWS // 2, 1))
+    fits = make_fits(DecisionTreeClassifier(), X=X)
+    winner, confidence = fits.outcomes(SUBSETS[-1:])
+    assert (winner == 0).all()
+    assert (confidence == 0.5).all()
+
+
+@pytest.mark.parametrize("name", ["forest", "boosting", "calibrated SVM"])
+def test_neither_workers_nor_neighbours_nor_repetition_change_an_outcome(name):
+    alone = [make_fits(CLASSIFIERS[name]).outcomes(SUBSETS[i : i + 1]) for i in (3, 9, 3)]
+    together = make_fits(CLASSIFIERS[name], n_jobs=2).outcomes(SUBSETS[[3, 9, 3]])
+    assert_same_bits([np.concatenate(parts) for parts in zip(*alone, strict=True)], together)
+
+
+def test_models_are_the_very_ones_whose_outcomes_were_told():
+    fits = make_fits(CLASSIFIERS["forest"], calibration="sigmoid")
+    X, _ = make_rows()
+    winner, confidence = fits.outcomes(SUBSETS)
+    for i, model in enumerate(fits.models(SUBSETS)):
+        said = model.probabilities(X[HELD_OUT])
+        assert said.argmax(axis=1).tolist() == winner[i].tolist()
+        assert said.max(axis=1).tobytes() == confidence[i].tobytes()
+
+
+def test_identities_tell_models_apart_and_are_the_same_again():
+    first, second = (make_fits(CLASSIFIERS["forest"]).models(SUBSETS) for _ in range(2))
+    assert [model.identity for model in first] == [model.identity for model in second]
+    assert len({model.identity for model in first}) == len(SUBSETS)
+    other = make_fits(CLASSIFIERS["forest"], seed=8).models(SUBSETS[-1:])
+    assert other[0].identity != first[-1].identity
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_a_row_is_judged_alike_beside_whatever_others(name):
+    X, _ = make_rows()
+    model = make_fits(CLASSIFIERS[name]).models(SUBSETS[-1:])[0]
+    together = model.probabilities(X)
+    assert (
+        together.tobytes()
+        == np.concatenate([model.probabilities(row[None]) for row in X]).tobytes()
+    )
+    assert together[::3].tobytes() == model.probabilities(X[::3]).tobytes()
+    assert together.tobytes() == model.probabilities(np.asfortranarray(X)).tobytes()
+
+
+def test_no_rows_have_no_probabilities():
+    model = make_fits(GaussianNB(), 3).models(SUBSETS[:1])[0]
+    assert model.probabilities(np.zeros((0, N_INPUTS))).shape == (0, 3)
+
+
+def test_a_class_that_was_never_seen_has_probability_0():
+    X, labels = make_rows(3)
+    train = TRAIN[labels[TRAIN] != 1]
+    model = make_fits(GaussianNB(), 3, train=train).models(SUBSETS[-1:])[0]
+    said = model.probabilities(X[HELD_OUT])
+    assert said.shape == (30, 3)
+    assert (said[:, 1] == 0).all()
+    np.testing.assert_allclose(said.sum(axis=1), 1, atol=1e-9)
+
+
+def test_every_fit_is_reported_once():
+    seen = []
+    make_fits(GaussianNB()).outcomes(
+        SUBSETS[[0, 1, 0, 2]], lambda done, total: seen.append((done, total))
+    )
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_report_that_raises_ends_the_fits(n_jobs):
+    def stop(done, total):
+        raise TimeoutError(f"after {done} of {total}")
+
+    with pytest.raises(TimeoutError, match="after 1 of 15"):
+        make_fits(GaussianNB(), n_jobs=n_jobs).outcomes(SUBSETS, stop)
+
+
+# Seeds
+
+
+def test_random_states_follow_the_seed_and_the_subset():
+    forest = RandomForestClassifier()
+    drawn = {seeded_clone(forest, 0, subset).random_state for subset in SUBSETS}
+    assert len(drawn) == len(SUBSETS)
+    assert seeded_clone(forest, 1, SUBSETS[0]).random_state not in drawn
+    assert seeded_clone(forest, 0, SUBSETS[0]).random_state in drawn
+    assert forest.random_state is None
+
+
+def test_all_random_states_inside_are_set_and_whole_numbers_kept():
+    inner = make_pipeline(StandardScaler(), RandomForestClassifier())
+    cv = StratifiedKFold(3, shuffle=True)
+    fresh = seeded_clone(CalibratedClassifierCV(inner, cv=cv), 0, SUBSETS[0])
+    assert isinstance(fresh.estimator[-1].random_state, int)
+    assert isinstance(fresh.cv.random_state, int)
+    assert cv.random_state is None
+    kept = seeded_clone(RandomForestClassifier(random_state=3), 0, SUBSETS[0])
+    assert kept.random_state == 3
+    replaced = RandomForestClassifier(random_state=np.random.RandomState(0))
+    assert isinstance(seeded_clone(replaced, 0, SUBSETS[0]).random_state, int)
+
+
+def test_splitters_that_do_not_shuffle_are_left_alone():
+    fresh = seeded_clone(CalibratedClassifierCV(SVC(), cv=StratifiedKFold(2)), 0, SUBSETS[0])
+    assert len(list(fresh.cv.split(np.zeros((4, 1)), [0, 0, 1, 1]))) == 2
+
+
+@given(bits=st.lists(st.booleans(), min_size=1, max_size=200), seed=st.integers(0, 2**128))
+@settings(max_examples=30, deadline=None)
+def test_seeds_fit_into_31_bits(bits, seed):
+    state = seeded_clone(DecisionTreeClassifier(), seed, np.array(bits)).random_state
+    assert 0 <= state < 2**31
+
+
+# Gaps
+
+
+def test_gaps_are_filled_with_the_mean_of_known_training_values():
+    X, labels = make_rows()
+    X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    ours = make_fits(LogisticRegression(), X=X)
+    pipeline = make_pipeline(SimpleImputer(), LogisticRegression())
+    for subset, model in zip(SUBSETS, ours.models(SUBSETS), strict=True):
+        theirs = clone(pipeline).fit(X[TRAIN][:, subset], labels[TRAIN])
+        expected = theirs.predict_proba(X[:, subset])
+        np.testing.assert_allclose(model.probabilities(X), expected, atol=1e-7)
+        assert model.fill.tolist() == pytest.approx(theirs[0].statistics_.tolist())
+
+
+def test_an_input_without_known_values_is_filled_with_0():
+    X, _ = make_rows()
+    X[TRAIN, 1] = np.nan
+    assert make_fits(GaussianNB(), X=X).models(SUBSETS[-1:])[0].fill[1] == 0
+
+
+def test_values_of_held_out_rows_do_not_fill_gaps():
+    X, _ = make_rows()
+    X[0, 0] = np.nan
+    other = X.copy()
+    other[HELD_OUT] += 1000
+    fills = [make_fits(GaussianNB(), X=rows).models(SUBSETS[-1:])[0].fill for rows in (X, other)]
+    assert fills[0].tobytes() == fills[1].tobytes()
+
+
+# Weights
+
+
+@pytest.mark.parametrize(
+    "prototype", [GaussianNB(), DecisionTreeClassifier(), LogisticRegression()], ids=str
+)
+def test_whole_weights_are_repeated_rows(prototype):
+    X, _ = make_rows()
+    X[3, 0] = np.nan
+    counts = np.random.default_rng(0).integers(0, 4, N_ROWS)
+    rows = np.repeat(TRAIN, counts[TRAIN])
+    weighted = make_fits(prototype, weights=counts.astype(np.float64), X=X)
+    repeated = make_fits(prototype, X=X, train=rows)
+    expected = repeated.outcomes(SUBSETS).confidence
+    np.testing.assert_allclose(weighted.outcomes(SUBSETS).confidence, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (GaussianNB(), "sample_weight"),
+        (make_pipeline(StandardScaler(), GaussianNB()), "gaussiannb__sample_weight"),
+        (CalibratedClassifierCV(SVC()), "sample_weight"),
+        (KNeighborsClassifier(), None),
+        (make_pipeline(StandardScaler(), KNeighborsClassifier()), None),
+        (CalibratedClassifierCV(KNeighborsClassifier()), None),
+        (CalibratedClassifierCV(make_pipeline(StandardScaler(), GaussianNB())), None),
+    ],
+    ids=str,
+)
+def test_weights_are_passed_by_the_name_that_reaches_the_classifier(estimator, name):
+    assert weight_name(estimator) == name
+
+
+def test_weights_reach_the_last_step_of_a_pipeline():
+    X, labels = make_rows()
+    weights = np.where(labels == 1, 5.0, 1.0)
+    pipeline = make_pipeline(StandardScaler(), GaussianNB())
+    said = make_fits(pipeline, weights=weights).models(SUBSETS[-1:])[0].probabilities(X)
+    fitted = clone(pipeline).fit(X[TRAIN], labels[TRAIN], gaussiannb__sample_weight=weights[TRAIN])
+    np.testing.assert_allclose(said, fitted.predict_proba(X), atol=1e-9)
+
+
+def test_a_classifier_that_takes_no_weights_is_refused():
+    sentence = (
+        "estimator must take sample_weight in fit where rows or classes have weights, got "
+        "KNeighborsClassifier(), which does not; leave the weights out or give another."
+    )
+    with pytest.raises(ParameterError, match=whole(sentence)):
+        make_fits(KNeighborsClassifier(), weights=np.ones(N_ROWS))
+
+
+# Calibration
+
+
+@pytest.mark.parametrize("kind", ["sigmoid", "isotonic"])
+def test_calibrating_rows_do_not_fit_and_held_out_rows_do_not_calibrate(kind):
+    X, labels = make_rows()
+    fitting, calibrating = calibration_split(TRAIN, labels, seed=7)
+    found = make_fits(GaussianNB(), calibration=kind).models(SUBSETS[-1:])[0]
+    np.testing.assert_allclose(found.estimator.theta_[0], X[fitting][labels[fitting] == 0].mean(0))
+    changed = labels.copy()
+    changed[HELD_OUT] = 1 - changed[HELD_OUT]
+    again = make_fits(GaussianNB(), calibration=kind, labels=changed).models(SUBSETS[-1:])[0]
+    assert again.calibrator.values() == found.calibrator.values()
+    changed[calibrating] = 1 - changed[calibrating]
+    other = make_fits(GaussianNB(), calibration=kind, labels=changed)
+    assert other.models(SUBSETS[-1:])[0].calibrator.values() != found.calibrator.values()
+
+
+def test_votes_have_room_for_doubt_and_scores_hardly_need_any():
+    _, labels = make_rows()
+    n_calibrating = len(calibration_split(TRAIN, labels, seed=7)[1])
+    forest, scores = RandomForestClassifier(5), LogisticRegression()
+    for prototype, room in ((forest, 0.5 / n_calibrating), (scores, 1e-12)):
+        model = make_fits(prototype, calibration="sigmoid").models(SUBSETS[-1:])[0]
+        assert model.calibrator.maps[0].certain == room
+
+
+def test_an_unknown_calibration_is_refused():
+    with pytest.raises(ParameterError, match='calibration must be one of "sigmoid", "isotonic"'):
+        make_fits(GaussianNB(), calibration="platt")
+
+
+# What is no classifier
+
+
+class Wordless(ClassifierMixin, BaseEstimator):
+    """A classifier whose probabilities are no numbers."""
+
+    def __init__(self, said=np.nan):
+        self.said = said
+
+    def fit(self, X, y):  # noqa: ARG002 - it learns nothing
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), 2), self.said) if np.isnan(self.said) else np.ones((len(X), 3))
+
+
+class Fussy(Wordless):
+    """Refuses to look at a single column."""
+
+    def fit(self, X, y):
+        if X.shape[1] < 2:
+            raise RuntimeError("one column is not enough")
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "sentence"),
+    [
+        (
+            RandomForestClassifier,
+            "estimator must be an object, got the class RandomForestClassifier; write "
+            "RandomForestClassifier().",
+        ),
+        (
+            LinearRegression(),
+            "estimator must be a scikit-learn classifier, or a pipeline that ends with one, got "
+            "LinearRegression().",
+        ),
+        (
+            KMeans(),
+            "estimator must be a scikit-learn classifier, or a pipeline that ends with one, got "
+            "KMeans().",
+        ),
+        (
+            "forest",
+            "estimator must be a scikit-learn classifier, or a pipeline that ends with one, got "
+            "'forest'.",
+        ),
+        (
+            SVC(),
+            "estimator must have predict_proba, got SVC(), which has none; "
+            "CalibratedClassifierCV gives it one.",
+        ),
+        (
+            make_pipeline(SVC()),
+            "estimator must have predict_proba, got Pipeline(steps=[('svc', SVC())]), which has "
+            "none; CalibratedClassifierCV gives it one.",
+        ),
+    ],
+    ids=["class", "regression", "clusters", "text", "SVC", "pipeline"],
+)
+def test_what_is_no_classifier_is_refused(estimator, sentence):
+    with pytest.raises(ParameterError, match=whole(sentence)):
+        check_estimator_like(estimator)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers_are_not_refused(name):
+    check_estimator_like(CLASSIFIERS[name])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_fit_that_fails_says_with_which_inputs(n_jobs):
+    sentence = (
+        r"^estimator must be able to fit every subset of the inputs, but with inputs \[[0-3]\] "
+        "Fussy says: one column is not enough$"
+    )
+    with pytest.raises(ParameterError, match=sentence):
+        make_fits(Fussy(), n_jobs=n_jobs).outcomes(SUBSETS)
+
+
+@pytest.mark.parametrize(
+    ("said", "got"), [(np.nan, "values that are no numbers"), (1.0, "shape (30, 3)")]
+)
+def test_probabilities_that_are_none_are_refused(said, got):
+    sentence = f"predict_proba of Wordless must give 2 numbers a row, got {got}."
+    with pytest.raises(DataError, match=whole(sentence)):
+        make_fits(Wordless(said)).outcomes(SUBSETS[:1])
+
+
+@pytest.mark.parametrize("subsets", [np.zeros((1, N_INPUTS), bool), np.ones((1, 2), bool)])
+def test_subsets_of_nothing_or_of_other_inputs_are_refused(subsets):
+    with pytest.raises(ParameterError, match="subsets must be rows of 4 truth values"):
+        make_fits(GaussianNB()).outcomes(subsets)
+
+
+# On disk
+
+
+@pytest.fixture
+def in_memory(monkeypatch):
+    """Disks are slow, and these tests pull no plug."""
+    monkeypatch.setattr("os.fsync", lambda _: None)
+
+
+def part_files(folder):
+    return sorted(folder.glob("*/part-*.npz"))
+
+
+def cached(folder, prototype=GaussianNB(), **settings):  # noqa: B008 - never changed
+    return make_fits(prototype, cache=folder, **settings)
+
+
+def test_what_was_fitted_is_not_fitted_again(tmp_path):
+    first = cached(tmp_path)
+    told = first.outcomes(SUBSETS[:10])
+    first.close()
+    done = []
+    second = cached(tmp_path)
+    again = second.outcomes(SUBSETS, lambda *counts: done.append(counts[1]))
+    assert done == [5] * 5
+    assert_same_bits([again.winner[:10], again.confidence[:10]], told)
+    assert_same_bits(again, make_fits(GaussianNB()).outcomes(SUBSETS))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": 8},
+        {"prototype": GaussianNB(var_smoothing=1e-8)},
+        {"calibration": "sigmoid"},
+        {"calibration": "isotonic"},
+        {"train": TRAIN[1:]},
+        {"held_out": HELD_OUT[1:]},
+        {"X": make_rows(seed=1)[0]},
+        {"labels": make_rows()[1][::-1].copy()},
+        {"weights": np.full(N_ROWS, 2.0)},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_outcomes_of_another_problem_are_not_taken(tmp_path, change):
+    with cached(tmp_path).cache as kept:
+        kept.add(SUBSETS[0], np.zeros(30, dtype=np.uint8), np.zeros(30))
+    other = cached(tmp_path, **change)
+    assert len(other.cache) == 0
+    assert len(cached(tmp_path).cache) == 1
+
+
+def test_many_writes_leave_few_files_and_lose_nothing(tmp_path, monkeypatch, in_memory):
+    monkeypatch.setattr(outcomes, "_SECONDS", 0.0)
+    rng = np.random.default_rng(0)
+    subsets = np.unique(rng.random((120, 12)) < 0.5, axis=0)
+    told = rng.random((len(subsets), 20))
+    won = rng.integers(0, 3, told.shape).astype(np.uint8)
+    cache = OutcomeCache(tmp_path, "a problem", 12, 20)
+    for subset, winner, confidence in zip(subsets, won, told, strict=True):
+        cache.add(subset, winner, confidence)
+    assert len(part_files(tmp_path)) <= 8
+    again = OutcomeCache(tmp_path, "a problem", 12, 20)
+    known, found = again.find(np.concatenate([subsets, ~subsets[:0]]))
+    assert known.all()
+    assert_same_bits(found, (won, told))
+    assert len(again) == len(cache) == len(subsets)
+
+
+def test_large_parts_are_left_as_they_are(tmp_path, monkeypatch, in_memory):
+    monkeypatch.setattr(outcomes, "_SECONDS", 0.0)
+    monkeypatch.setattr(outcomes, "_LARGE", 4 * (9 * 20 + 2))
+    cache = OutcomeCache(tmp_path, "a problem", 12, 20)
+    for number in range(1, 33):
+        subset = np.unpackbits(np.array([number], dtype=np.uint8), count=12 - 4)
+        cache.add(np.pad(subset, (0, 4)).astype(bool), np.zeros(20, np.uint8), np.full(20, 0.5))
+    assert len(part_files(tmp_path)) == 8
+    assert len(OutcomeCache(tmp_path, "a problem", 12, 20)) == 32
+
+
+def test_two_processes_may_share_a_folder(tmp_path, monkeypatch, in_memory):
+    monkeypatch.setattr(outcomes, "_SECONDS", 0.0)
+    monkeypatch.setattr(outcomes, "_KEPT", 1)
+    first, second = cached(tmp_path), cached(tmp_path)
+    expected = make_fits(GaussianNB()).outcomes(SUBSETS)
+    for part in np.array_split(np.arange(len(SUBSETS)), 4):
+        for fits in (first, second):
+            told = fits.outcomes(SUBSETS[part])
+            assert_same_bits(told, [values[part] for values in expected])
+    assert_same_bits(cached(tmp_path).outcomes(SUBSETS), expected)
+
+
+def test_outcomes_are_written_while_fits_go_on_and_kept_when_they_fail(tmp_path, monkeypatch):
+    monkeypatch.setattr(outcomes, "_SECONDS", 0.0)
+
+    def stop(done, total):
+        if done == 3:
+            raise KeyboardInterrupt("midway")
+
+    with pytest.raises(KeyboardInterrupt, match="midway"):
+        cached(tmp_path).outcomes(SUBSETS, stop)
+    assert len(cached(tmp_path).cache) == 3
+
+
+def damaged(path, what):
+    return whole(
+        f"cache must have whole parts, got {str(path)!r}, which {what}; delete that file, and "
+        "what it held is fitted again."
+    ).replace("\\.\\.\\.", ".*")
+
+
+@pytest.mark.parametrize("spoil", ["cut", "flipped", "text", "empty"])
+def test_a_damaged_part_is_refused_and_can_be_deleted(tmp_path, spoil):
+    fits = cached(tmp_path)
+    fits.outcomes(SUBSETS)
+    fits.close()
+    (part,) = part_files(tmp_path)
+    content = bytearray(part.read_bytes())
+    content[len(content) // 2] ^= 1
+    spoilt = {"cut": content[:-40], "flipped": content, "text": b"no part", "empty": b""}
+    part.write_bytes(spoilt[spoil])
+    with pytest.raises(FileError, match=damaged(part, "cannot be read (...)")):
+        cached(tmp_path)
+    part.unlink()
+    assert len(cached(tmp_path).cache) == 0
+
+
+def test_a_part_of_another_problem_is_refused(tmp_path):
+    for name in ("one", "another"):
+        with OutcomeCache(tmp_path, name, 4, 2) as cache:
+            cache.add(SUBSETS[0], np.zeros(2, dtype=np.uint8), np.zeros(2))
+    first, second = part_files(tmp_path)
+    second.write_bytes(first.read_bytes())
+    name = "another" if second.parent == cache.path else "one"
+    with pytest.raises(FileError, match=damaged(second, "is of another problem")):
+        OutcomeCache(tmp_path, name, 4, 2)
+
+
+def test_objects_in_a_part_are_not_unpickled(tmp_path):
+    with OutcomeCache(tmp_path, "a problem", 4, 2) as cache:
+        cache.add(SUBSETS[0], np.zeros(2, dtype=np.uint8), np.zeros(2))
+    (part,) = part_files(tmp_path)
+    np.savez(part, subsets=np.array([print], dtype=object))
+    with pytest.raises(FileError, match="allow_pickle=False"):
+        OutcomeCache(tmp_path, "a problem", 4, 2)
+
+
+def test_a_folder_that_cannot_be_used_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="cache must be a folder that can be read and written"):
+        cached(tmp_path / "file")
+
+
+def test_a_parameter_without_a_name_cannot_be_kept_on_disk(tmp_path):
+    pipeline = make_pipeline(FunctionTransformer(lambda X: X + 1), GaussianNB())
+    make_fits(pipeline).outcomes(SUBSETS[:2])
+    with pytest.raises(ParameterError, match="must have parameters that can be told from others"):
+        cached(tmp_path, pipeline)
+
+
+def test_words_tell_classifiers_apart():
+    some = [
+        GaussianNB(),
+        GaussianNB(priors=[0.5, 0.5]),
+        GaussianNB(priors=np.array([0.5, 0.5])),
+        make_pipeline(FunctionTransformer(np.log1p), GaussianNB()),
+        make_pipeline(FunctionTransformer(np.sqrt), GaussianNB()),
+        RandomForestClassifier(class_weight={0: 1, 1: 2}),
+        RandomForestClassifier(class_weight={0: 1, 1: 3}),
+        CalibratedClassifierCV(SVC(), cv=StratifiedKFold(3)),
+        CalibratedClassifierCV(SVC(), cv=StratifiedKFold(4)),
+    ]
+    assert len({describe(one) for one in some}) == len(some)
+    assert [describe(clone(one)) for one in some] == [describe(one) for one in some]
+
+
+# Ends
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent the POSIX way")
+def test_an_interrupt_leaves_nothing_running(tmp_path):
+    code = """
+        import os, sys, time
+        from pathlib import Path
+        import numpy as np
+        from sklearn.naive_bayes import GaussianNB
+        from emsco.models.estimators import EstimatorFits
+
+        class Slow(GaussianNB):
+            def fit(self, X, y):
+                Path(sys.argv[1], str(os.getpid())).touch()
+                time.sleep(300)
+
+        X = np.random.default_rng(0).normal(size=(20, 3))
+        rows = np.arange(20)
+        fits = EstimatorFits(Slow(), X, (rows % 2).astype(np.uint8), None, rows, rows, 0, 2, 2)
+        try:
+            fits.outcomes(np.eye(3, dtype=bool))
+        except KeyboardInterrupt:
+            sys.exit(17)
+    """
+    script = tmp_path / "script.py"
+    script.write_text(dedent(code))
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    with subprocess.Popen([sys.executable, script, pids], stderr=subprocess.DEVNULL) as process:
+        try:
+            wait_for(lambda: len(list(pids.iterdir())) == 2)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=120) == 17
+            wait_for(lambda: not any(runs(int(pid.name)) for pid in pids.iterdir()))
+        except BaseException:
+            process.kill()
+            for pid in pids.iterdir():
+                with suppress(ProcessLookupError):
+                    os.kill(int(pid.name), signal.SIGKILL)
+            raise
+
+
+def wait_for(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def runs(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def test_a_stage_estimator_is_a_plain_record():
+    X, y = load_iris(return_X_y=True)
+    inputs = np.array([2, 3])
+    fitted = GaussianNB().fit(X[:, inputs], y)
+    model = StageEstimator(fitted, inputs, np.zeros(2), 3)
+    np.testing.assert_allclose(
+        model.probabilities(X), fitted.predict_proba(X[:, inputs]), atol=1e-12
+    )
+
+
+def test_asking_a_stage_and_naming_its_file_import_nothing_heavy():
+    code = """
+        import sys
+        import emsco.models.fitted, emsco.models.estimator_files
+        print([name for name in ("sklearn", "scipy", "joblib", "skops") if name in sys.modules])
+    """
+    command = [sys.executable, "-c", dedent(code)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"

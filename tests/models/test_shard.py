@@ -1,0 +1,333 @@
+"""Shards: wherever rows are cut and whoever holds them, the same bits come out."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.banks import coefs_of, logistic_bank, sure
+from support.chains import Chains
+
+from emsco._kernels import fitting
+from emsco.designs.chromosomes import compress
+from emsco.models.engine import SplitRows
+from emsco.models.logistic import LogisticFits
+from emsco.models.scaling import Scaling
+from emsco.models.shard import ROWS_PER_SHARD, cut_shards
+from emsco.models.stages import LinearClassifiers
+
+
+def problem(n_rows=2000, n_features=7, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, size=n_rows).astype(np.uint8)
+    X = rng.normal(size=(n_rows, n_features)) + y[:, None] * np.linspace(1, 0, n_features)
+    return X, y
+
+
+def coefs_counts_and_bits(split):
+    """Of all 127 subsets, coefficients and bits; counts of 60 designs."""
+    bank = logistic_bank([split], 7)
+    subsets = (np.arange(1, 128)[:, None] >> np.arange(7) & 1).astype(bool)
+    designs = compress(np.random.default_rng(1).integers(0, 4, size=(60, 7)))
+    counts = bank.count(*Chains.of(designs), sure(0.7)).tolist()
+    return coefs_of(bank, subsets).tobytes(), counts, np.array(bank.bits(sure(0.7))).tolist()
+
+
+def one_stage_each(n):
+    """Designs that buy one feature each, their chains of slots, and their numbers of stages."""
+    subsets = np.eye(n, dtype=bool)
+    return Chains.of_subsets(subsets).designs, np.arange(n)[:, None], np.ones(n, dtype=np.int64)
+
+
+class Wire:
+    """Takes copies there and back, and counts the messages."""
+
+    def __init__(self):
+        self.n_messages = 0
+
+    def over(self, *message):
+        self.n_messages += 1
+        return pickle.loads(pickle.dumps(message))
+
+
+class RemoteTable:
+    """Bits that live elsewhere."""
+
+    def __init__(self, local, wire):
+        self._local, self._wire = local, wire
+
+    @property
+    def bytes_per_slot(self):
+        return self._local.bytes_per_slot
+
+    @property
+    def n_rows(self):
+        return self._local.n_rows
+
+    @property
+    def word_weights(self):
+        return self._local.word_weights
+
+    @property
+    def gaps(self):
+        return self._local.gaps
+
+    def reserve(self, n_slots):
+        self._local.reserve(*self._wire.over(n_slots))
+
+    def bits(self, slots):
+        return self._wire.over(self._local.bits(*self._wire.over(slots)))[0]
+
+    def add_counts(self, designs, chains, n_stages, exits, hits):
+        *given, more_exits, more_hits = self._wire.over(
+            designs, chains, n_stages, 0 * exits, 0 * hits
+        )
+        self._local.add_counts(*given, more_exits, more_hits)
+        exits += more_exits
+        hits += more_hits
+
+
+class RemoteShard:
+    """Rows that live elsewhere: all that goes there and comes back has been through a wire."""
+
+    def __init__(self, local):
+        self._local, self.wire = local, Wire()
+        self.table = RemoteTable(local.table, self.wire)
+
+    @property
+    def word_weights(self):
+        return self._over(self._local.word_weights)[0]
+
+    @property
+    def gaps(self):
+        return self._over(self._local.gaps)[0]
+
+    def add_terms(self, batch, live):
+        theirs, live = self.wire.over(batch, live)
+        self._local.add_terms(theirs, live)
+        batch.gradient[live], batch.hessian[live] = theirs.gradient[live], theirs.hessian[live]
+
+    def judge(self, models, slots, thresholds):
+        self._local.judge(*self.wire.over(models, slots, thresholds))
+
+
+class TestCuts:
+    @pytest.mark.parametrize("rows_per_shard", [256, 512])
+    @pytest.mark.parametrize("n_train", [200, 256, 1000, 1700])
+    def test_the_number_of_shards_changes_no_bit(self, n_train, rows_per_shard):
+        X, y = problem()
+        rows = np.random.default_rng(2).permutation(2000)
+        given = X, y, rows[:n_train], rows[n_train:]
+        whole = SplitRows.cut(*given)
+        cut = SplitRows.cut(*given, rows_per_shard=rows_per_shard)
+        assert len(whole.shards) == 1
+        assert len(cut.shards) == -(-max(n_train, 2000 - n_train) // rows_per_shard)
+        assert coefs_counts_and_bits(cut) == coefs_counts_and_bits(whole)
+
+    def test_the_default_cut_falls_between_blocks(self):
+        assert ROWS_PER_SHARD % fitting.BLOCK == 0
+
+    def test_rows_without_a_held_out_part_can_be_fitted_and_counted(self):
+        X, y = problem(300)
+        split = SplitRows.cut(X, y, np.arange(300), np.arange(0))
+        coefs, counts, bits = coefs_counts_and_bits(split)
+        assert not np.any(counts)
+        assert np.array(bits).size == 0
+        assert coefs == coefs_counts_and_bits(SplitRows.cut(X, y, np.arange(300), np.arange(9)))[0]
+
+    def test_a_shard_counts_the_bytes_of_its_bits(self):
+        X, y = problem(300)
+        split = SplitRows.cut(X, y, np.arange(100), np.arange(100, 300), rows_per_shard=128)
+        assert [shard.table.bytes_per_slot for shard in split.shards] == [32, 32]  # 128 and 72 rows
+
+    def test_making_room_keeps_the_bits_that_are_there(self):
+        X, y = problem(300)
+        split = SplitRows.cut(X, y, np.arange(200), np.arange(200, 300))
+        (shard,) = split.shards
+        models = split.fits.fit(np.eye(7, dtype=bool))
+        shard.table.reserve(7)
+        shard.judge(models, np.arange(7), sure(0.6))
+        before, after = np.zeros((2, 2, 7, 1), dtype=np.int64)
+        chains = one_stage_each(7)
+        shard.table.add_counts(*chains, *before)
+        shard.table.reserve(100)
+        shard.table.reserve(3)
+        shard.table.add_counts(*chains, *after)
+        assert before.any()
+        assert after.tolist() == before.tolist()
+
+    def test_bits_are_copies_of_those_in_the_slots_asked_for(self):
+        X, y = problem(300)
+        split = SplitRows.cut(X, y, np.arange(200), np.arange(200, 300))
+        (shard,) = split.shards
+        shard.table.reserve(7)
+        shard.judge(split.fits.fit(np.eye(7, dtype=bool)), np.arange(7), sure(0.6))
+        exits, hits = np.zeros((2, 7, 1), dtype=np.int64)
+        shard.table.add_counts(*one_stage_each(7), exits, hits)
+        slots = np.array([5, 0, 5])
+        bits = shard.table.bits(slots)
+        assert bits.shape == (2, 3, 2)
+        counts = np.bitwise_count(bits).sum(axis=2).tolist()
+        assert counts == [exits[slots, 0].tolist(), hits[slots, 0].tolist()]
+        bits[:] = 0
+        assert np.bitwise_count(shard.table.bits(slots)).sum(axis=2).tolist() == counts
+
+
+class TestRemote:
+    def split_of(self, wrap):
+        X, y = problem()
+        train, held_out = np.arange(1100), np.arange(1100, 2000)
+        scaling = Scaling.learn(X[train])
+        shards = [wrap(shard) for shard in cut_shards(X, y, train, held_out, scaling, 512)]
+        return SplitRows(shards, LogisticFits(shards, 7, len(train)), scaling, len(train))
+
+    def test_shards_of_another_kind_give_the_same_bits(self):
+        remote, local = self.split_of(RemoteShard), self.split_of(lambda shard: shard)
+        assert coefs_counts_and_bits(remote) == coefs_counts_and_bits(local)
+        assert all(shard.wire.n_messages > 5 for shard in remote.shards)
+
+    def test_kinds_of_shards_can_be_mixed(self):
+        kinds = iter([RemoteShard, lambda shard: shard, RemoteShard])
+        mixed = self.split_of(lambda shard: next(kinds)(shard))
+        assert coefs_counts_and_bits(mixed) == coefs_counts_and_bits(
+            self.split_of(lambda shard: shard)
+        )
+
+
+def problem_of_classes(n_classes=3, n_rows=900, seed=3):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, size=n_rows).astype(np.uint8)
+    return rng.normal(size=(n_rows, 7)) + rng.normal(size=(n_classes, 7))[y], y
+
+
+def bits_and_counts(shards, models, thresholds, designs=None):
+    """Bits of models that stand for a chain of nested subsets, and counts of that one design."""
+    exits, hits = np.zeros((2, 1, len(models.sizes)), dtype=np.int64)
+    chain, n_stages = np.arange(len(models.sizes))[None], np.array([len(models.sizes)])
+    designs = np.zeros((1, 7), dtype=np.int16) if designs is None else designs
+    for shard in shards:
+        shard.table.reserve(len(models.sizes))
+        shard.judge(models, chain[0], thresholds)
+        shard.table.add_counts(designs, chain, n_stages, exits, hits)
+    bits = np.concatenate([shard.table.bits(chain[0]) for shard in shards], axis=2)
+    return bits, exits[0].tolist(), hits[0].tolist()
+
+
+def classifiers_of(models, scaling):
+    """The same models, as the stages of a cascade."""
+    spread = models.spread(7)
+    coefs = spread if spread.ndim == 3 else spread[:, None]
+    return LinearClassifiers(scaling, (spread.reshape(len(spread), -1, 8)[:, 0, 1:] != 0), coefs)
+
+
+class TestClasses:
+    def test_cuts_and_kinds_of_shards_change_no_bit(self):
+        X, y = problem_of_classes()
+        train, held_out, found = np.arange(600), np.arange(600, 900), []
+        scaling, nested = Scaling.learn(X[train]), np.tri(7, dtype=bool)
+        for rows_per_shard, wrap in [(2**20, iter), (256, iter), (256, partial(map, RemoteShard))]:
+            cut = cut_shards(X, y, train, held_out, scaling, rows_per_shard, n_classes=3)
+            shards = list(wrap(cut))
+            models = LogisticFits(shards, 7, 600, n_classes=3).fit(nested)
+            bits, *counts = bits_and_counts(shards, models, np.array([0.5, 0.6, 0.7]))
+            found.append((models.spread(7).tobytes(), bits.tolist(), counts))
+        assert found[0] == found[1] == found[2]
+
+    def test_rows_of_a_likely_class_are_held_to_that_classs_threshold(self):
+        X, y = problem_of_classes()
+        rows = np.arange(900)
+        shards = cut_shards(X, y, rows, rows, Scaling.learn(X), n_classes=3)
+        models = LogisticFits(shards, 7, 900, n_classes=3).fit(np.ones((1, 7), dtype=bool))
+        p = classifiers_of(models, Scaling.learn(X)).probabilities(X, 0)
+        thresholds = np.array([0.4, 2.0, 0.8])
+        _, exits, hits = bits_and_counts(shards, models, thresholds)
+        wanted = p.max(axis=1) >= thresholds[p.argmax(axis=1)]
+        assert exits == [wanted.sum()]
+        assert hits == [(wanted & (p.argmax(axis=1) == y)).sum()]
+
+
+class TestWeights:
+    @settings(deadline=None, max_examples=40, derandomize=True)
+    @given(
+        counts=st.lists(
+            st.sampled_from([0, 1, 1, 1, 2, 3, 7, 1000, 2**40]), min_size=1, max_size=300
+        ),
+        n_classes=st.sampled_from([2, 3]),
+    )
+    def test_a_held_out_row_counts_as_often_as_it_is_said_to(self, counts, n_classes):
+        X, y = problem_of_classes(n_classes, n_rows=300)
+        counts = np.array(counts)
+        held_out, every = np.arange(len(counts)), np.ones(300, dtype=np.int64)
+        every[: len(counts)] = counts
+        shards = cut_shards(
+            X, y, np.arange(300), held_out, Scaling.learn(X), 128, n_classes=n_classes, counts=every
+        )
+        models = LogisticFits(shards, 7, 300, n_classes=n_classes).fit(np.tri(7, dtype=bool)[2:5])
+        _, exits, hits = bits_and_counts(shards, models, np.full(n_classes, 0.7))
+        stage, winner, _ = classifiers_of(models, Scaling.learn(X)).judge(
+            X[held_out], 0, 3, np.full(n_classes, 0.7)
+        )
+        right = winner == y[held_out]
+        assert exits == [counts[stage == j].sum() for j in range(3)]
+        assert hits == [counts[(stage == j) & right].sum() for j in range(3)]
+
+    def test_rows_that_count_once_take_the_words_they_take_unweighted(self):
+        X, y = problem()
+        rows = np.arange(2000)
+        (plain,) = cut_shards(X, y, rows, rows, Scaling.learn(X))
+        (once,) = cut_shards(X, y, rows, rows, Scaling.learn(X), counts=np.ones(2000, dtype=int))
+        models = LogisticFits([plain], 7, 2000).fit(np.tri(7, dtype=bool))
+        bits = [bits_and_counts([shard], models, np.full(2, 0.7))[0] for shard in (plain, once)]
+        assert bits[0].tolist() == bits[1].tolist()
+        assert plain.table.word_weights.tolist() == once.table.word_weights.tolist() == [1] * 32
+
+    def test_many_different_counts_take_few_words(self):
+        X, y = problem(1000)
+        rows, counts = np.arange(1000), np.random.default_rng(0).integers(0, 2**20, size=1000)
+        (shard,) = cut_shards(X, y, rows, rows, Scaling.learn(X), counts=counts)
+        assert len(shard.table.word_weights) <= 20 * -(-1000 // 64)
+
+    def test_training_rows_of_weight_0_are_as_good_as_absent(self):
+        X, y = problem_of_classes()
+        weights = np.random.default_rng(1).choice([0.0, 0.5, 2.0], size=900)
+        rows, kept = np.arange(900), np.flatnonzero(weights)
+        found = []
+        for train in (rows, kept):
+            scaling = Scaling.learn(X[train], weights[train])
+            shards = cut_shards(X, y, train, rows, scaling, n_classes=3, weights=weights)
+            fits = LogisticFits(shards, 7, weights.sum(), n_classes=3)
+            found.append(fits.fit(np.tri(7, dtype=bool)).spread(7).tobytes())
+        assert found[0] == found[1]
+
+
+class TestGaps:
+    @pytest.mark.parametrize("counts", [None, np.arange(2000) % 3])
+    def test_a_row_passes_a_stage_that_buys_what_it_lacks(self, counts):
+        X, y = problem()
+        rng, rows, scaling = np.random.default_rng(4), np.arange(2000), Scaling.learn(X)
+        gaps = rng.random((2000, 3)) < 0.2
+        shards = cut_shards(X, y, rows, rows, scaling, 512, counts=counts, gaps=gaps)
+        designs = np.array([[1, 0, -1]], dtype=np.int16)
+        models = LogisticFits(shards, 7, 2000).fit(np.tri(7, dtype=bool)[[2, 5]])
+        _, exits, hits = bits_and_counts(shards, models, np.full(2, 0.7), designs)
+        count = np.ones(2000, dtype=int) if counts is None else counts
+        left, stages = np.ones(2000, dtype=bool), classifiers_of(models, scaling)
+        for j, lacking in enumerate(gaps[:, [1, 0]].T):
+            stage, winner, _ = stages.judge(X, j, j + 1, np.full(2, 0.7))
+            leaves = left & (stage == j) & ~lacking
+            assert exits[j] == count[leaves].sum() > 0
+            assert hits[j] == count[leaves & (winner == y)].sum()
+            left &= ~leaves
+
+    def test_bits_of_gaps_stand_where_the_rows_do(self):
+        X, y = problem(100)
+        rows, gaps = np.arange(100), np.random.default_rng(5).random((100, 4)) < 0.5
+        (shard,) = cut_shards(X, y, rows, rows, Scaling.learn(X), gaps=gaps)
+        bits = np.unpackbits(shard.table.gaps.view(np.uint8), axis=1, bitorder="little")
+        assert bits[:, :100].tolist() == gaps.T.astype(int).tolist()
+        assert not bits[:, 100:].any()
+        assert cut_shards(X, y, rows, rows, Scaling.learn(X))[0].table.gaps.shape == (0, 2)

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from emsco.paper.standings import Standing, duels, holm, margin
+from emsco.studies.jobs import Objectives
+
+
+def standing(table):
+    return Standing.of({i: [Objectives(*row)] for i, row in enumerate(np.asarray(table).tolist())})
+
+
+@pytest.fixture
+def base():
+    rng = np.random.default_rng(0)
+    return np.column_stack([rng.uniform(0.5, 0.7, (10, 2)), rng.uniform(10, 20, 10)])
+
+
+def test_a_standing_averages_runs_first_and_then_splits():
+    runs = {0: [Objectives(1, 0.5, 10), Objectives(1, 0.7, 20)], 1: [Objectives(1, 0.8, 5)] * 2}
+    found = Standing.of(runs)
+    assert found.mean == Objectives(1.0, pytest.approx(0.7), 10.0)
+    assert found.by_split[:, 2].tolist() == [15.0, 5.0]
+    assert found.n_runs == 2
+
+
+def test_margins_are_those_of_students_distribution():
+    table = np.array([[1.0], [2.0], [4.0]])
+    low, high = stats.t.interval(0.95, 2, table.mean(), stats.sem(table[:, 0]))
+    assert margin(table)[0] == pytest.approx((high - low) / 2)
+    assert margin(table[:1]).tolist() == [0.0]
+
+
+def test_one_that_is_better_in_something_on_every_split_dominates(base):
+    better = base + np.array([0, 0.05, -1.0])
+    (duel,) = duels(standing(better), [standing(base)])
+    assert duel.verdict == "dominates"
+    assert (duel.n_won, duel.n_lost, duel.n_splits) == (10, 0, 10)
+    assert duels(standing(base), [standing(better)])[0].verdict == "is dominated"
+
+
+def test_one_that_pays_for_what_it_gains_trades(base):
+    (duel,) = duels(standing(base + np.array([0, 0.05, 3.0])), [standing(base)])
+    assert duel.verdict == "trades"
+    assert duel.gains[1] > 0 > duel.gains[2]
+
+
+def test_equal_ones_do_not_differ(base):
+    (duel,) = duels(standing(base), [standing(base)])
+    assert duel.p_values == (1.0, 1.0, 1.0)
+    assert duel.verdict == "no difference"
+
+
+def test_only_splits_that_both_have_are_paired(base):
+    some = Standing.of({i: [Objectives(*base[i].tolist())] for i in (3, 7)})
+    (duel,) = duels(standing(base), [some])
+    assert duel.n_splits == 2
+    assert duel.gains == (0.0, 0.0, 0.0)
+
+
+def test_p_values_are_those_of_students_test_with_wider_errors_corrected_for_their_number(base):
+    rng = np.random.default_rng(1)
+    other = base + rng.normal(0, 0.03, base.shape)
+    (duel,) = duels(standing(base), [standing(other)])
+    plain = stats.ttest_rel(base, other)
+    t = plain.statistic / np.sqrt(1 + 10 / 3)  # variance 1/10 + 1/3 instead of 1/10
+    raw = 2 * stats.t.sf(np.abs(t), 9)
+    assert duel.p_values == pytest.approx(holm(raw).tolist())
+    assert (raw > plain.pvalue).all()
+
+
+def test_margins_over_splits_know_that_splits_share_rows(base):
+    wide, plain = standing(base).margin, margin(base)
+    assert [wide.coverage, wide.accuracy, wide.cost] == pytest.approx(plain * np.sqrt(1 + 10 / 3))
+
+
+def test_random_splits_of_equal_methods_seldom_differ_beyond_chance():
+    rng, found = np.random.default_rng(2), []
+    for _ in range(200):
+        right = rng.random((2, 300)) < 0.8  # which rows either method gets right
+        rows = [rng.permutation(300)[:75] for _ in range(10)]
+        first, second = (standing([[1.0, one[some].mean(), 1.0] for some in rows]) for one in right)
+        found.append(duels(first, [second])[0].verdict != "no difference")
+    assert np.mean(found) < 0.05  # without the wider errors: 0.27
+
+
+def test_a_gain_on_every_split_alike_is_beyond_chance(base):
+    (duel,) = duels(standing(base + np.array([0.25, 0, 0])), [standing(base)])
+    assert duel.p_values == pytest.approx((0.0, 1.0, 1.0), abs=1e-9)
+
+
+def test_one_split_proves_nothing(base):
+    (duel,) = duels(standing(base[:1] + 1), [standing(base[:1])])
+    assert duel.p_values == (1.0, 1.0, 1.0)
+
+
+def test_equal_runs_whose_mean_is_rounded_do_not_differ_from_one():
+    runs = [Objectives(1.0, k / 75, 0.1 * k) for k in range(40, 50)]
+    one = Standing.of({i: [run] for i, run in enumerate(runs)})
+    many = Standing.of({i: [run] * 50 for i, run in enumerate(runs)})
+    assert not np.array_equal(one.by_split, many.by_split)
+    (duel,) = duels(many, [one])
+    assert duel.p_values == (1.0, 1.0, 1.0)
+    assert (duel.gains, duel.n_won, duel.n_lost) == ((0.0, 0.0, 0.0), 0, 0)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_holms_correction_keeps_order_and_lies_between_none_and_bonferronis(p_values):
+    raw, corrected = np.array(p_values), holm(p_values)
+    assert (corrected >= raw).all()
+    assert (corrected <= np.minimum(1, raw * len(raw)) + 1e-12).all()
+    assert (np.diff(corrected[np.argsort(raw, kind="stable")]) >= 0).all()

@@ -1,0 +1,235 @@
+"""The explorer's page: its record, what stands in the file, and the command."""
+
+import json
+import re
+import sys
+from dataclasses import replace
+from datetime import date
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from support.handmade import make_front, make_rows
+from typer.testing import CliRunner
+
+from emsco import FeatureCosts, ParameterError, ParetoFront, cli
+from emsco.data.sources import FitFiles
+from emsco.errors import EMSCOError, FileError
+from emsco.pictures.explorer import page
+from emsco.runs.explore import explore_run
+from emsco.runs.fit import fit_files
+from emsco.scoring.scores import Scores
+
+LIBRARY = page._library
+NASTY = ("</script><script>alert(1)</script>", "<!--", "{{data}}", "α & \u2028 'β'\ud800")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _without_library():
+    """The library takes seconds to put together; tests in a browser have it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page, "_library", lambda: "window.vegaEmbed = null;")
+        yield
+
+
+@pytest.fixture(scope="module")
+def front():
+    rows = make_rows(40)
+    return make_front().with_tests(rows, (rows[:, 0] > 0).astype(int))
+
+
+@pytest.fixture(scope="module")
+def data(front):
+    return data_of(front.to_html())
+
+
+def data_of(text):
+    """What the page's script reads, as a browser's parser of HTML finds it."""
+    return json.loads(scripts_of(text)["data"])
+
+
+def scripts_of(text):
+    found, names = {}, []
+
+    class Parser(HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            if tag == "script":
+                names.append(dict(attrs).get("id", f"script {len(names)}"))
+                found[names[-1]] = ""
+
+        def handle_data(self, data):
+            if self.cdata_elem == "script":
+                found[names[-1]] += data
+
+    Parser().feed(text)
+    return found
+
+
+def test_the_page_has_the_figures_of_every_design(front, data):
+    for which, found in (("held_out", front), ("test", front.tests)):
+        for name in ("coverage", "accuracy", "cost"):
+            assert data[which][name] == pytest.approx([getattr(one, name) for one in found])
+
+
+def test_the_page_has_the_flow_of_every_design(front, data):
+    for i in range(len(front)):
+        flow = front.flow(i)
+        names = [tuple(data["features"][j] for j in stage) for stage in data["stages"][i]]
+        assert names == [stage.features for stage in flow.stages]
+        assert data["paid"][i] == [stage.cost_so_far for stage in flow.stages]
+        assert data["held_out"]["left"][i] == [stage.left for stage in flow.stages]
+        assert data["held_out"]["right"][i] == [stage.right for stage in flow.stages]
+        assert data["held_out"]["rows"][i] == flow.n_rows
+
+
+def test_the_first_of_the_best_is_the_one_that_the_front_selects(front, data):
+    assert front[data["best_first"][0]] == front.select() == front.balanced()
+
+
+def test_a_front_without_tests_says_so_and_thresholds_by_class_are_named(front):
+    plain = ParetoFront(front.points, front.costs, {"ill": 0.9, 1: 0.75}, models=front.models)
+    found = data_of(plain.to_html())
+    assert found["test"] is None
+    assert found["thresholds"] == [["ill", 0.9], ["1", 0.75]]
+
+
+def test_no_name_is_taken_for_markup(front):
+    text = make_front(names=NASTY).to_html(title=NASTY[0], facts={NASTY[1]: NASTY[0]})
+    assert data_of(text)["features"] == list(NASTY)
+    assert data_of(text)["facts"] == [[NASTY[1], NASTY[0]]]
+    assert scripts_of(text).keys() == scripts_of(front.to_html()).keys()
+    assert "alert" not in "".join(re.findall(r"<script[^>]*>alert", text))
+
+
+def test_the_page_reaches_no_network(front):
+    text = front.to_html()
+    for part in ("default-src", "base-uri", "form-action"):
+        assert f"{part} 'none'" in text
+    assert not re.search(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=.(?!data:)", text)
+
+
+def test_a_page_is_written_whole_and_returned(front, tmp_path):
+    text = front.to_html(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == text
+    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
+    with pytest.raises(FileError, match="path must be a file that can be written"):
+        front.to_html(tmp_path / "no" / "page.html")
+
+
+def test_what_the_page_could_not_deploy_is_refused(front):
+    with pytest.raises(ParameterError, match=r"deploy must have \{number\} in it, got 'choose'"):
+        front.to_html(deploy="choose")
+    with pytest.raises(ParameterError, match="point must be a whole number from 0 to 1, got 2"):
+        front.to_html(deployed=2)
+
+
+def test_many_designs_stay_a_few_hundred_bytes_each():
+    rng = np.random.default_rng(0)
+    designs = np.array([rng.permutation(20) // 5 for _ in range(500)], dtype=np.int16)
+    exits = rng.integers(0, 250, (500, 4))
+    scores = Scores(1000, exits, exits, rng.integers(1000, 9999, 500))
+    front = ParetoFront.of(designs, scores, FeatureCosts.from_array(np.ones(20)), 0.8)
+    assert len(scripts_of(front.to_html())["data"]) < 500 * 250
+
+
+def test_without_vl_convert_one_sentence_says_what_to_install(front, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    monkeypatch.setattr(page, "_library", LIBRARY.__wrapped__)
+    with pytest.raises(EMSCOError, match=r"pip install 'emsco\[explore\]'$"):
+        front.to_html()
+
+
+SIGHTS = {  # of eyes without a kind of cone (Machado et al. 2009), and of those without any
+    "no long": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+    "no middle": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    "no short": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
+    "grey": [[0.2126, 0.7152, 0.0722]] * 3,
+}
+
+
+def linear(colour):
+    share = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+    return np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(first, second, sight="grey"):
+    """The contrast of the Web's guidelines (WCAG), from 1 to 21, to eyes of some kind."""
+    seen = (
+        np.clip(SIGHTS[sight] @ linear(one), 0, 1) @ SIGHTS["grey"][0] for one in (first, second)
+    )
+    dark, light = sorted(seen)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.fixture(scope="module", params=[0, 1], ids=["light", "dark"])
+def colours(request):
+    block = page._text("page.css").split("}")[request.param]
+    return dict(re.findall(r"--([\w-]+): (#[^;]+);", block))
+
+
+@pytest.mark.parametrize("ground", ["card", "ground", "accent-soft"])
+def test_text_and_controls_stand_out_from_their_ground(colours, ground):
+    text = ["ink", "ink-soft", "accent", *(["limit"] if ground != "accent-soft" else [])]
+    assert [ink for ink in text if contrast(colours[ink], colours[ground]) < 7] == []
+    assert contrast(colours["line-strong"], colours[ground]) >= 3
+
+
+@pytest.mark.parametrize("sight", SIGHTS)
+def test_rows_with_right_and_wrong_labels_differ_to_any_eyes(colours, sight):
+    assert contrast(colours["right"], colours["wrong"], sight) > 1.5
+
+
+@pytest.mark.parametrize("sight", SIGHTS)
+def test_more_is_lighter_to_any_eyes(colours, sight):
+    ramp = colours["ramp"].split()
+    lightness = [contrast("#000000", shade, sight) for shade in ramp]
+    assert lightness == sorted(lightness)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, small_problem):
+    folder = tmp_path_factory.mktemp("explored")
+    X, y = small_problem
+    lines = ["a,b,c,d,e,f,ill", *(",".join(map(str, [*x, k])) for x, k in zip(X, y, strict=True))]
+    (folder / "rows.csv").write_text("\n".join(lines))
+    return fit_files(FitFiles("ill", folder / "rows.csv"), folder / "a run", max_stages=2)
+
+
+def test_the_command_writes_the_page_of_a_run(run):
+    result = CliRunner().invoke(cli.app, ["explore", str(run.folder)])
+    assert result.exit_code == 0, result.output
+    path = run.folder / "explorer.html"
+    assert f"Written to {path}" in result.output.replace("\n", "")
+    found = data_of(path.read_text(encoding="utf-8"))
+    assert found["deploy"] == f"emsco choose '{run.folder}' {{number}}"
+    assert found["deployed"] == run.chosen
+    assert ["Rows", "rows.csv"] in found["facts"]
+
+
+def test_the_command_writes_elsewhere_and_opens_what_it_wrote(run, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    out = tmp_path / "page.html"
+    options = ["explore", str(run.folder), "--out", str(out), "--json", "--open"]
+    result = CliRunner().invoke(cli.app, options)
+    told = json.loads(result.stdout)
+    assert told == {
+        "run": str(run.folder),
+        "out": str(out),
+        "designs": len(run.front),
+        "bytes": out.stat().st_size,
+    }
+    assert opened == [out.as_uri()]
+
+
+def test_pages_of_runs_name_no_folders_of_their_rows_and_their_seeds_whole(run):
+    known = replace(run, about={**run.about, "seed": 10**20})
+    facts = dict(data_of(explore_run(known, folder="a run"))["facts"])
+    assert not [how for how in facts.values() if "/" in how]
+    assert facts["Seed"] == "1" + 20 * "0"
+
+
+def test_a_page_of_a_run_has_its_date_and_one_of_a_front_is_the_same_on_any_day(run, data):
+    facts = dict(data_of(explore_run(run))["facts"])
+    assert facts["Date of this page"] == date.today().isoformat()
+    assert "Date of this page" not in dict(data["facts"])

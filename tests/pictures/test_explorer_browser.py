@@ -1,0 +1,357 @@
+"""The explorer's page in a real browser, without network."""
+
+import browser as chromium
+import numpy as np
+import pandas as pd
+import pytest
+
+from emsco import EMSCOClassifier, FeatureCosts, ParetoFront
+from emsco.scoring.scores import Scores
+
+pytest.importorskip("selenium", reason="pages are tested with Selenium: pip install 'emsco[test]'")
+if chromium.find() is None:
+    pytest.skip("no Chromium with its driver; see tools/browser.py", allow_module_level=True)
+
+from selenium.webdriver import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+NASTY = "</script><script>document.title = 'taken over'</script><b onclick=1>"
+FIND_ANOTHER = """
+const picture = document.getElementById("scatter"), box = picture.getBoundingClientRect();
+const shown = document.getElementById("design-heading").textContent;
+for (let y = 60; y < box.height; y += 6) for (let x = 40; x < box.width; x += 6) {
+  const at = {clientX: box.left + x, clientY: box.top + y};
+  picture.dispatchEvent(new PointerEvent("pointermove", at));
+  const hint = document.getElementById("hint");
+  const name = hint.hidden ? shown : hint.querySelector("strong").textContent;
+  if (name !== shown) return [x - box.width / 2, y - box.height / 2, name];
+}
+"""
+
+
+CONTROLS = ("button", "checkbox", "combobox", "link", "slider", "spinbutton")
+NAMED = (*CONTROLS, "application", "group", "image", "region", "table")
+NOTE_FOCUS = """
+window.reached = [];
+addEventListener("focusin", ({target}) => {
+  const {outlineStyle, outlineWidth} = getComputedStyle(target);
+  const name = target.id || target.dataset.key || target.dataset.design || target.textContent;
+  reached.push([name, `${outlineStyle} ${outlineWidth}`]);
+});
+"""
+
+
+@pytest.fixture(scope="module")
+def front(small_problem):
+    X, y = small_problem
+    table = pd.DataFrame(X, columns=["age", "pulse", "blood pressure", NASTY, "scan", "biopsy"])
+    costs = FeatureCosts.resolve([1, 2, 5, 10, 40, 100], list(table))
+    model = EMSCOClassifier(costs=costs, max_stages=3, min_confidence=0.8, random_state=0)
+    return model.fit(table, y).front_.with_tests(table[:50], y[:50])
+
+
+@pytest.fixture(scope="module")
+def page(front, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "front.html"
+    front.to_html(path, deploy="emsco choose 'my run' {number}", deployed=1)
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    opened = chromium.open_browser(tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.quit()
+
+
+@pytest.fixture
+def see(driver, page):
+    """Open a page on a screen of some width, in light or dark, and wait until it is drawn."""
+
+    def look(width=1280, colours="light", page=page):
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        wish = {"features": [{"name": "prefers-color-scheme", "value": colours}]}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", wish)
+        driver.get(page)
+        wait(driver, lambda: text_of(driver, "deploy"))
+        return driver
+
+    yield look
+    assert [entry["message"] for entry in driver.get_log("browser")] == []
+
+
+def wait(driver, condition):
+    return WebDriverWait(driver, 10, 0.05).until(lambda _: condition())
+
+
+def text_of(driver, name):
+    return driver.find_element(By.ID, name).get_attribute("textContent")
+
+
+def design_shown(driver):
+    return int(text_of(driver, "design-heading").removeprefix("Design "))
+
+
+def heard(driver):
+    """What a screen reader is told, in order: roles, names, and how values are put."""
+    tree = driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    nodes, found, ahead = {node["nodeId"]: node for node in tree}, [], [tree[0]]
+    while ahead:
+        node = ahead.pop()
+        ahead += [nodes[child] for child in reversed(node["childIds"]) if child in nodes]
+        if not node["ignored"]:
+            more = {one["name"]: one["value"].get("value") for one in node["properties"]}
+            name = node["name"]["value"].strip()
+            found.append((node["role"]["value"], name, more.get("valuetext", "")))
+    return found
+
+
+def set_limit(driver, name, value):
+    box = driver.find_element(By.ID, f"box-{name}")
+    box.send_keys(Keys.CONTROL, "a")
+    box.send_keys(str(value))
+    draw = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))"
+    driver.execute_async_script(draw)
+
+
+@pytest.mark.parametrize(("width", "colours"), [(1280, "light"), (360, "dark")])
+def test_the_page_opens_on_any_screen_without_scrolling_sideways(see, front, width, colours):
+    driver = see(width, colours)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    assert f"{len(front)} designs" in text_of(driver, "lead")
+    assert design_shown(driver) == 1
+    for drawn in ("#scatter canvas", "#spending canvas", "#cascade .bands"):
+        assert driver.find_elements(By.CSS_SELECTOR, drawn), drawn
+
+
+def test_a_front_of_one_free_design_with_many_stages_is_a_page_too(see, tmp_path):
+    names = [f"feature {i}" for i in range(9)]
+    costs = FeatureCosts.from_array([0] * 8 + [1], names)
+    exits = np.array([[30, 0, 0, 0, 0, 0, 0, 0, 0]])
+    scores = Scores(30, exits, exits, np.array([0]))
+    front = ParetoFront.of(np.arange(9, dtype=np.int16)[None], scores, costs, {"a": 0.9, "b": 0.5})
+    front.to_html(tmp_path / "one.html")
+    driver = see(page=(tmp_path / "one.html").as_uri())
+    assert "30 of 30 rows leave" in text_of(driver, "cascade")
+    assert "No row is rejected" in text_of(driver, "cascade")
+    assert "There are no test rows" in text_of(driver, "figures-words")
+    assert "a: 90 %; b: 50 %" in text_of(driver, "about")
+    assert text_of(driver, "spending-words").startswith("30 rows cost 0. Buying everything")
+    boxes = [stage.rect for stage in driver.find_elements(By.CSS_SELECTOR, "#cascade .stage")]
+    across, down = [box["x"] for box in boxes], [round(box["y"]) for box in boxes]
+    assert across[:5] == sorted(across[:5]) == across[5:]  # in rows, not below each other
+    assert len(set(down)) == 2
+
+
+def test_names_are_text_whatever_stands_in_them(see):
+    driver = see()
+    assert driver.title == "Designs to choose from"
+    assert NASTY in text_of(driver, "cascade") + text_of(driver, "about")
+
+
+def test_a_dragged_limit_leaves_what_the_front_selects(see, front):
+    driver = see()
+    slider = driver.find_element(By.ID, "limit-cost")
+    width = slider.size["width"]
+    grab = ActionChains(driver).move_to_element_with_offset(slider, width / 2 - 8, 0)
+    grab.click_and_hold().move_by_offset(-width // 2, 0).release().perform()
+    wait(driver, lambda: "All" not in text_of(driver, "count"))
+    most = float(slider.get_attribute("value"))
+    within = front.within(max_cost=most)
+    assert text_of(driver, "count").startswith(f"{len(within)} of {len(front)} designs")
+    best = front.points.index(front.select(max_cost=most))
+    assert f"design {best}" in text_of(driver, "best")
+    assert design_shown(driver) == best
+
+
+def test_limits_that_leave_nothing_say_so(see, front):
+    driver = see()
+    set_limit(driver, "accuracy", 100)
+    set_limit(driver, "cost", min(point.cost for point in front) / 2)
+    assert "No design is left" in text_of(driver, "best")
+    assert "outside your limits" in text_of(driver, "badges")
+    wait(driver, lambda: "is shown, outside your limits" in text_of(driver, "live"))
+    driver.find_element(By.ID, "reset").click()
+    wait(driver, lambda: f"All {len(front)} designs" in text_of(driver, "count"))
+
+
+def test_a_design_picked_outside_the_limits_says_so(see, front):
+    driver = see()
+    cheapest, dearest = (
+        pick(range(len(front)), key=lambda i: front[i].cost) for pick in (min, max)
+    )
+    set_limit(driver, "cost", front[cheapest].cost + 1e-9)
+    assert "outside your limits" not in text_of(driver, "badges")
+    driver.find_element(By.CSS_SELECTOR, f'#table [data-design="{dearest}"]').click()
+    assert "outside your limits" in text_of(driver, "badges")
+    driver.find_element(By.ID, "reset").click()
+    wait(driver, lambda: "outside your limits" not in text_of(driver, "badges"))
+
+
+def test_a_share_typed_as_a_number_up_to_one_is_asked_about(see, front):
+    driver = see()
+    meant = driver.find_element(By.CSS_SELECTOR, "#box-accuracy").find_element(
+        By.XPATH, "../..//button"
+    )
+    assert not meant.is_displayed()
+    set_limit(driver, "accuracy", 0.9)
+    assert meant.text == "Per cent: 90?"
+    assert f"All {len(front)} designs" in text_of(driver, "count")
+    meant.click()
+    assert driver.find_element(By.ID, "box-accuracy").get_attribute("value") == "90"
+    within = front.within(min_accuracy=0.9)
+    wait(driver, lambda: text_of(driver, "count").startswith(f"{len(within)} of"))
+    assert not meant.is_displayed()
+
+
+def test_a_click_on_a_mark_shows_its_cascade(see):
+    driver = see()
+    before = text_of(driver, "cascade")
+    x, y, name = driver.execute_script(FIND_ANOTHER)
+    picture = driver.find_element(By.ID, "scatter")
+    ActionChains(driver).move_to_element_with_offset(picture, int(x), int(y)).click().perform()
+    assert text_of(driver, "design-heading") == name
+    assert text_of(driver, "cascade") != before
+
+
+def test_arrow_keys_walk_through_designs_and_are_announced(see, front):
+    driver = see()
+    driver.find_element(By.ID, "scatter").send_keys(Keys.HOME)
+    cheapest = min(range(len(front)), key=lambda i: front[i].cost)
+    assert design_shown(driver) == cheapest
+    driver.find_element(By.ID, "scatter").send_keys(Keys.ARROW_RIGHT)
+    second = sorted(range(len(front)), key=lambda i: front[i].cost)[1]
+    assert design_shown(driver) == second
+    wait(driver, lambda: f"Design {second} is shown" in text_of(driver, "live"))
+
+
+def test_the_cascade_has_the_facts_of_the_flow(see, front):
+    driver = see()
+    for i in range(min(4, len(front))):
+        driver.find_element(By.CSS_SELECTOR, f'#table [data-design="{i}"]').click()
+        flow, shown = front.flow(i), text_of(driver, "cascade")
+        for stage in flow.stages:
+            if stage.reached:
+                assert f"{stage.left} of {stage.reached} row" in shown
+            if stage.left:
+                assert f"{100 * stage.accuracy:.1f} % right" in shown
+        assert f"{flow.rejected} rows are rejected" in shown or flow.rejected < 2
+        for cost, rows in flow.cost_histogram():
+            assert f"{rows} row{'' if rows == 1 else 's'} cost {cost:g}" in text_of(
+                driver, "spending-words"
+            )
+
+
+def test_test_rows_are_shown_apart(see, front):
+    driver = see()
+    assert "Of 40 held-out rows" in text_of(driver, "in-words")
+    driver.find_element(By.XPATH, "//button[text()='Test rows']").click()
+    assert "Of 50 test rows" in text_of(driver, "in-words")
+    assert f"{100 * front.tests[1].accuracy:.1f} %" in text_of(driver, "figures")
+
+
+def test_the_button_copies_the_command_that_deploys_the_design(see, page):
+    driver = see()
+    grant = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    driver.execute_cdp_cmd("Browser.grantPermissions", grant)
+    driver.find_element(By.ID, "copy").click()
+    wait(driver, lambda: text_of(driver, "copy") == "Copied")
+    read = "navigator.clipboard.readText().then(arguments[0])"
+    assert driver.execute_async_script(read) == "emsco choose 'my run' 1"
+
+
+def test_objectives_change_places_on_the_axes(see):
+    driver = see()
+    Select(driver.find_element(By.ID, "axis-x")).select_by_value("coverage")
+    shown = [driver.find_element(By.ID, f"axis-{a}").get_attribute("value") for a in "xyc"]
+    assert shown == ["coverage", "accuracy", "cost"]
+    assert "coverage across" in driver.find_element(By.ID, "scatter").get_attribute("aria-label")
+
+
+def test_the_table_sorts_and_hides_what_is_outside_the_limits(see, front):
+    driver = see()
+    driver.find_element(By.CSS_SELECTOR, '[data-key="held_out cost"]').click()
+    cheapest = min(range(len(front)), key=lambda i: front[i].cost)
+    first = driver.find_element(By.CSS_SELECTOR, "#table tbody button")
+    assert first.text == str(cheapest)
+    set_limit(driver, "cost", front[cheapest].cost + 1e-9)
+    driver.find_element(By.ID, "only-within").click()
+    within = front.within(max_cost=front[cheapest].cost)
+    assert len(driver.find_elements(By.CSS_SELECTOR, "#table tbody tr")) == len(within)
+
+
+def test_colours_change_when_asked_to(see):
+    driver = see()
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    light = driver.execute_script(ground)
+    driver.find_element(By.ID, "theme").click()
+    assert driver.execute_script(ground) != light
+    assert text_of(driver, "theme") == "Light"
+
+
+@pytest.fixture(scope="module")
+def told(driver, page):
+    driver.get(page)
+    wait(driver, lambda: text_of(driver, "deploy"))
+    return heard(driver)
+
+
+def test_a_screen_reader_is_told_the_name_of_everything(told):
+    assert [one for one in told if one[0] in NAMED and not one[1]] == []
+    names = {role: name for role, name, _ in told}
+    assert "cost across, accuracy up, coverage as colour" in names["application"]
+    assert names["image"].startswith("Histogram of the cost of a row.")
+    assert names["table"] == "The same designs as a table"
+
+
+def test_a_screen_reader_is_told_limits_with_their_units(see, front):
+    driver = see()
+    set_limit(driver, "cost", 20)
+    told = {name: value for role, name, value in heard(driver) if role == "slider"}
+    assert told["Largest cost"] == "at most 20 a row"
+    least = driver.find_element(By.ID, "box-accuracy").get_attribute("value")
+    assert told["Least accuracy"] == f"at least {least} per cent, which leaves out no design"
+
+
+def test_a_screen_reader_is_told_the_cascade_stage_by_stage(told, front):
+    text = " ".join(name for role, name, _ in told if role == "StaticText")
+    costs = dict(zip(front.costs.names, front.costs.costs, strict=True))
+    for number, stage in enumerate(front.flow(1).stages, 1):
+        bought = " ".join(f"{name} costs {costs[name]:g}" for name in stage.features)
+        assert f"Stage {number} buys for {stage.cost:g} {bought} {stage.left} of" in text
+
+
+def test_the_tab_key_reaches_every_control_in_the_order_of_the_page(see, told):
+    driver = see()
+    n_places = sum(role in CONTROLS for role, _, _ in told) + 2  # the picture and the table, too
+    driver.execute_script(NOTE_FOCUS)
+    ActionChains(driver).send_keys(Keys.TAB * n_places).perform()
+    reached = driver.execute_script("return reached")
+    names = [name for name, _ in reached]
+    assert len(set(names)) == len(names) == n_places
+    assert {outline for _, outline in reached} == {"solid 3px"}
+    order = ["theme", "axis-x", "scatter", "box-cost", "limit-cost", "show-best", "next", "copy"]
+    places = [names.index(name) for name in [*order, "only-within", "number", "0"]]
+    assert places == sorted(places)
+
+
+def test_a_button_that_has_become_of_no_use_keeps_the_focus(see, front):
+    driver = see()
+    best = driver.find_element(By.ID, "show-best")
+    best.send_keys(Keys.ENTER)
+    assert design_shown(driver) == front.points.index(front.select())
+    assert best.get_attribute("aria-disabled") == "true"
+    assert driver.switch_to.active_element == best
+
+
+def test_a_browser_that_cannot_draw_the_page_says_so(see, driver, page):
+    see()
+    old = {"source": "delete window.structuredClone"}
+    script = driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", old)
+    driver.get(page)
+    wait(driver, lambda: driver.find_element(By.ID, "failed").is_displayed())
+    driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+    assert "structuredClone is not defined" in driver.get_log("browser")[0]["message"]

@@ -1,0 +1,232 @@
+"""Runs on labelled rows that came later: the estimator's figures, in chunks, beside known ones."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from emsco import cli
+from emsco.cascade import Evaluation
+from emsco.data import tables
+from emsco.data.sources import FitFiles
+from emsco.errors import DataError, EMSCOError, FileError, ParameterError
+from emsco.pictures.flow import Flow
+from emsco.runs.evaluate import evaluate_run
+from emsco.runs.fit import fit_files
+from emsco.runs.run import Run
+
+NAMES = ("age", "panel", "scan")
+LABELS = np.array(["sick", "well"])
+
+
+def patients(n_rows, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, size=n_rows)
+    return rng.normal(size=(n_rows, 3)) + y[:, None] * np.array([0.5, 1.0, 2.0]), LABELS[y]
+
+
+def write_rows(path, X, y, **more):
+    """Features by name in another order than fitted, labels, and further columns."""
+    columns = {name: X[:, i] for i, name in reversed(list(enumerate(NAMES)))}
+    table = pa.table(columns | {"state": y} | more)
+    (pq.write_table if path.suffix == ".parquet" else pyarrow.csv.write_csv)(table, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory):
+    """A run with test rows, and a file of rows that came later."""
+    folder = tmp_path_factory.mktemp("clinic")
+    data = write_rows(folder / "data.csv", *patients(200, 0))
+    test = write_rows(folder / "test.csv", *patients(60, 1))
+    settings = {"min_confidence": 0.9, "max_stages": 3, "search": "exact"}
+    costs = folder / "costs.csv"
+    costs.write_text("feature,cost\nage,1\npanel,5\nscan,20\n")
+    files = FitFiles("state", data=data, test=test, costs=costs)
+    run = fit_files(files, folder / "run", **settings)
+    X, y = patients(90, 2)
+    return SimpleNamespace(
+        folder=folder, run=run, X=X, y=y, new=write_rows(folder / "new.csv", X, y)
+    )
+
+
+def emsco(*arguments):
+    """The command; errors of emsco's own are raised."""
+    result = CliRunner().invoke(cli.app, list(map(str, arguments)))
+    if isinstance(result.exception, EMSCOError):
+        raise result.exception
+    return result
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+def test_figures_are_those_of_the_cascade_on_the_same_rows(clinic, tmp_path, ending):
+    path = clinic.new
+    if ending != ".csv":
+        path = tmp_path / f"new{ending}"
+        with tables.write_table(path) as file:
+            file.write(pyarrow.csv.read_csv(clinic.new).to_pydict())
+    rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
+    found = evaluate_run(clinic.run, path)
+    assert found.new == clinic.run.cascade.evaluate(rows, clinic.y)
+    assert found.number == clinic.run.chosen
+
+
+def test_another_design_is_evaluated_by_its_number(clinic):
+    number = len(clinic.run.front) - 1
+    assert number != clinic.run.chosen
+    rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
+    found = evaluate_run(clinic.run, clinic.new, point=number)
+    assert found.new == clinic.run.front.cascade(number).evaluate(rows, clinic.y)
+    with pytest.raises(ParameterError, match="point must be a whole number from 0 to"):
+        evaluate_run(clinic.run, clinic.new, point=number + 1)
+
+
+def test_chunks_change_nothing_and_are_reported(clinic, tmp_path, monkeypatch):
+    path = write_rows(tmp_path / "new.parquet", clinic.X, clinic.y)
+    whole, told = evaluate_run(clinic.run, path).new, []
+    monkeypatch.setattr(tables, "_ROWS", 7)
+    parts = evaluate_run(clinic.run, path, report=told.append).new
+    assert told == [0, *range(7, 90, 7), 90]
+    assert replace(parts, cost=0, exits=()) == replace(whole, cost=0, exits=())
+    assert parts.cost == pytest.approx(whole.cost)
+    assert Flow.of_evaluation(parts) == Flow.of_evaluation(whole)
+    sure = [leave.confidence for leave in whole.exits]
+    assert [leave.confidence for leave in parts.exits] == pytest.approx(sure)
+
+
+def test_labels_may_stand_in_another_column(clinic, tmp_path):
+    path = write_rows(tmp_path / "new.csv", clinic.X, np.full(90, "?"), outcome=clinic.y)
+    assert evaluate_run(clinic.run, path, "outcome").new == evaluate_run(clinic.run, clinic.new).new
+
+
+def test_rows_count_as_much_as_they_weigh(clinic, tmp_path):
+    X, y = patients(120, 4)
+    data = write_rows(tmp_path / "data.csv", X, y, w=np.arange(120) % 3)
+    files = FitFiles("state", data=data, weights="w")
+    run = fit_files(files, tmp_path / "run", max_stages=2, search="exact")
+    weights = np.arange(90) % 4
+    new = write_rows(tmp_path / "new.csv", clinic.X, clinic.y, w=weights)
+    rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
+    assert evaluate_run(run, new).new == run.cascade.evaluate(rows, clinic.y, weights)
+    write_rows(new, clinic.X, clinic.y, w=weights - 1.5)
+    with pytest.raises(DataError, match=r"at least 0 in column 'w', got -1.5 in row 1\."):
+        evaluate_run(run, new)
+    write_rows(new, clinic.X, clinic.y, w=0 * weights)
+    with pytest.raises(DataError, match="must weigh more than 0 in column 'w', got 0 in all rows"):
+        evaluate_run(run, new)
+    with pytest.raises(ParameterError, match="a column of labels, got 'w', weights"):
+        evaluate_run(run, new, "w")
+
+
+def test_evaluations_of_parts_are_joined_by_what_they_weigh(clinic):
+    table = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
+    weights = np.random.default_rng(0).random(90)
+    cascade = clinic.run.cascade
+    parts = [
+        cascade.evaluate(table.slice(i, 30), clinic.y[i : i + 30], weights[i : i + 30])
+        for i in (0, 30, 60)
+    ]
+    whole, joined = cascade.evaluate(table, clinic.y, weights), Evaluation.joined(parts)
+    for name in ("n_rows", "coverage", "accuracy", "cost"):
+        assert getattr(joined, name) == pytest.approx(getattr(whole, name))
+    for one, other in zip(joined.exits, whole.exits, strict=True):
+        assert one.n_correct == pytest.approx(other.n_correct)
+        assert one.confidence == pytest.approx(other.confidence)
+
+
+# Sentences
+
+
+def test_a_missing_column_of_labels_is_named_with_the_way_out(clinic, tmp_path):
+    path = tmp_path / "bare.csv"
+    pyarrow.csv.write_csv(pyarrow.csv.read_csv(clinic.new).drop_columns(["state"]), path)
+    with pytest.raises(
+        DataError,
+        match=r"bare\.csv must have the column 'state' with the labels, got 'scan', 'panel', "
+        "'age'; --target names another",
+    ):
+        evaluate_run(clinic.run, path)
+    with pytest.raises(ParameterError, match="--target must be a column of labels, got 'age', a f"):
+        evaluate_run(clinic.run, clinic.new, "age")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            lambda text: text.replace("well", "dead"),
+            r"labels out of \['sick', 'well'\], got 'dead' i",
+        ),
+        (
+            lambda text: text.replace('"sick"', ""),
+            r"must have a label in every row, got none in row",
+        ),
+        (lambda text: text.splitlines()[0] + "\n", "must have rows, got none"),
+        (lambda text: text.replace("scan", "scam"), "must have a column 'scan', got 'scam'"),
+    ],
+)
+def test_rows_that_cannot_be_evaluated_are_refused_with_a_sentence(
+    clinic, tmp_path, change, sentence
+):
+    path = tmp_path / "rows.csv"
+    path.write_text(change(clinic.new.read_text()))
+    with pytest.raises(DataError, match=sentence):
+        evaluate_run(clinic.run, path)
+
+
+def test_a_label_that_is_bad_in_a_later_chunk_has_its_row_named(clinic, tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_ROWS", 7)
+    y = clinic.y.astype(object)
+    y[41] = "dead"
+    path = write_rows(tmp_path / "new.parquet", clinic.X, y)
+    with pytest.raises(DataError, match=r"got 'dead' in row 42\."):
+        evaluate_run(clinic.run, path)
+    y[41] = None
+    write_rows(path, clinic.X, y)
+    with pytest.raises(DataError, match=r"must have a label in every row, got none in row 42\."):
+        evaluate_run(clinic.run, path)
+
+
+def test_a_run_that_is_none_is_refused(clinic, tmp_path):
+    with pytest.raises(FileError, match="RUN must be a folder that emsco fit has made, got"):
+        emsco("evaluate", tmp_path, clinic.new)
+
+
+# The command
+
+
+def test_the_command_draws_held_out_test_and_new_rows(clinic):
+    result = emsco("evaluate", clinic.run.folder, clinic.new)
+    text = " ".join(re.sub("[│├└─█]", " ", result.stdout).split())
+    assert result.exit_code == 0
+    new = evaluate_run(clinic.run, clinic.new).new
+    flow, n_held_out = Flow.of_evaluation(new), f"{clinic.run.point.n_rows} rows: coverage"
+    for stage in flow.stages:
+        assert f"leave: {stage.left} of {stage.reached}" in text
+    assert f"new 90 rows: coverage {new.coverage:.1%}, accuracy {new.accuracy:.1%}, cost" in text
+    assert f"held out {n_held_out}" in text
+    assert "test 60 rows: coverage" in text
+
+
+def test_json_holds_validation_test_and_new_figures_and_out_keeps_them(clinic, tmp_path):
+    out = tmp_path / "march.json"
+    result = emsco("evaluate", clinic.run.folder, clinic.new, "--point", 1, "--out", out, "--json")
+    found = json.loads(result.stdout)
+    assert out.read_text() == result.stdout
+    assert found["validation"]["n_rows"] == clinic.run.point.n_rows
+    assert found["test"] == json.loads(json.dumps(clinic.run.front.tests[1].to_dict()))
+    new = evaluate_run(clinic.run, clinic.new, point=1).new
+    assert found["new"] == json.loads(json.dumps(new.to_dict()))
+    assert (found["number"], found["data"]) == (1, str(clinic.new))
+    assert Run.open(clinic.run.folder).chosen == clinic.run.chosen
+    with pytest.raises(ParameterError, match="--out must be another file than DATA, got"):
+        emsco("evaluate", clinic.run.folder, clinic.new, "--out", clinic.new)

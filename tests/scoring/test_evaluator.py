@@ -1,0 +1,358 @@
+"""Scores of designs, checked against plain bits and against a loop that asks scikit-learn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from support.banks import coefs_of, logistic_bank
+
+from emsco.costs import FeatureCosts
+from emsco.designs.chromosomes import compress
+from emsco.designs.design import Design
+from emsco.designs.space import count_designs
+from emsco.errors import ParameterError
+from emsco.models.engine import SplitRows
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.scores import Limits, Scores
+
+
+class Problem:
+    """Rows, a split of them, costs, a threshold, and a bank that is ready to score."""
+
+    def __init__(self, X, y, train, held_out, costs, min_confidence, **options):
+        self.X, self.y, self.train, self.held_out = X, y, train, held_out
+        self.costs, self.min_confidence = np.asarray(costs), min_confidence
+        self.n_features = X.shape[1]
+        self.bank = logistic_bank(
+            [SplitRows.cut(X, y, train, held_out)], self.n_features, **options
+        )
+
+    def evaluator(self, max_stages=4, min_confidence=None, evaluation=0.0, limits=None):
+        threshold = self.min_confidence if min_confidence is None else min_confidence
+        costs, n_rows = FeatureCosts.from_array(self.costs), len(self.held_out)
+        costs = replace(costs, evaluation=evaluation)
+        return Evaluator(self.bank, costs, threshold, n_rows, max_stages, limits=limits)
+
+    def designs(self, n_designs, max_stages=4, seed=0):
+        rng = np.random.default_rng(seed)
+        return compress(rng.integers(0, max_stages, size=(n_designs, self.n_features)))
+
+
+@pytest.fixture(params=["heart", "pima", "small"])
+def problem(request, paper_set, small_problem):
+    if request.param == "small":
+        rows, costs = np.arange(120), [1, 2, 3, 4, 5, 6]
+        return Problem(*small_problem, rows[:60], rows[60:], costs, 0.8)
+    data = paper_set(request.param)
+    threshold = {"heart": 0.75, "pima": 0.65}[request.param]
+    return Problem(data.X, data.y, data.train, data.held_out, data.costs, threshold)
+
+
+@pytest.fixture
+def small(small_problem):
+    rows = np.arange(120)
+    return Problem(*small_problem, rows[:60], rows[60:], [1, 2, 3, 4, 5, 6], 0.75)
+
+
+def counts_from_plain_bits(problem, design):
+    """Exits and hits of one design: whole-array NumPy on the bank's own coefficients."""
+    subsets = Design(design, tuple(map(str, range(len(design))))).subsets()
+    rows = problem.bank.engine.splits[0].scaling.columns(problem.X[problem.held_out])
+    logits = coefs_of(problem.bank, subsets)[0] @ rows
+    accepted = expit(np.abs(logits)) >= problem.min_confidence
+    correct = accepted & ((logits > 0) == problem.y[problem.held_out])
+    leaves = accepted & ~np.logical_or.accumulate(np.vstack([0 * accepted[:1], accepted[:-1]]))
+    return leaves.sum(axis=1), (leaves & correct).sum(axis=1)
+
+
+class RowByRow:
+    """The obvious implementation: for each row, stage after stage, ask scikit-learn."""
+
+    def __init__(self, problem):
+        self.problem = problem
+        self._probabilities = {}
+
+    def probabilities(self, known):
+        """Of the held-out rows, by a model of the features in `known`, fitted once."""
+        if known not in self._probabilities:
+            columns, problem = list(known), self.problem
+            model = make_pipeline(
+                StandardScaler(),
+                LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000),
+            ).fit(problem.X[problem.train][:, columns], problem.y[problem.train])
+            self._probabilities[known] = model.predict_proba(
+                problem.X[problem.held_out][:, columns]
+            ).tolist()
+        return self._probabilities[known]
+
+    def score(self, design):
+        """Accepted rows, correct rows, and the total cost of all rows."""
+        accepted = correct = spent = 0
+        for i, truth in enumerate(self.problem.y[self.problem.held_out].tolist()):
+            for stage in range(max(design) + 1):
+                known = tuple(f for f, bought_at in enumerate(design) if bought_at <= stage)
+                no, yes = self.probabilities(known)[i]
+                if max(no, yes) >= self.problem.min_confidence:
+                    accepted += 1
+                    correct += (1 if yes > no else 0) == truth
+                    break
+            spent += sum(self.problem.costs[list(known)].tolist())
+        return accepted, correct, spent
+
+
+class TestCounts:
+    def test_exits_and_hits_equal_those_of_plain_bits(self, problem):
+        designs = problem.designs(200)
+        scores = problem.evaluator().score(designs)
+        for i, design in enumerate(designs):
+            exits, hits = counts_from_plain_bits(problem, design)
+            assert scores.exits[i, : len(exits)].tolist() == exits.tolist()
+            assert scores.hits[i, : len(hits)].tolist() == hits.tolist()
+            assert not scores.exits[i, len(exits) :].any()
+
+    def test_scores_equal_those_of_a_loop_over_rows_and_stages(self, problem):
+        designs = problem.designs(40, seed=1)
+        scores, loop = problem.evaluator().score(designs), RowByRow(problem)
+        for i, design in enumerate(designs.tolist()):
+            accepted, correct, spent = loop.score(design)
+            assert [scores.accepted[i], scores.correct[i]] == [accepted, correct]
+            assert scores.spent[i] / scores.per_one == spent
+
+    def test_several_splits_count_every_pair_of_split_and_row(self, small):
+        folds = [(np.flatnonzero(np.arange(120) % 4 != i), np.arange(i, 120, 4)) for i in range(4)]
+        bank = logistic_bank([SplitRows.cut(small.X, small.y, *fold) for fold in folds], 6)
+        costs = FeatureCosts.from_array(small.costs)
+        together = Evaluator(bank, costs, 0.75, 120, 4).score(small.designs(30))
+        parts = [
+            Problem(small.X, small.y, *fold, small.costs, 0.75).evaluator().score(small.designs(30))
+            for fold in folds
+        ]
+        assert together.accepted.tolist() == sum(part.accepted for part in parts).tolist()
+        assert together.correct.tolist() == sum(part.correct for part in parts).tolist()
+        assert together.spent.tolist() == sum(part.spent for part in parts).tolist()
+
+    def test_thresholds_of_one_bank_do_not_mix(self, small):
+        designs = small.designs(50)
+        strict, loose = small.evaluator(min_confidence=0.95), small.evaluator(min_confidence=0.6)
+        first = strict.score(designs).exits.tolist()
+        assert loose.score(designs).exits.tolist() != first
+        assert small.evaluator(min_confidence=0.95).score(designs).exits.tolist() == first
+
+
+class TestObjectives:
+    def test_coverage_accuracy_and_cost_are_shares_and_a_mean(self, small):
+        scores = small.evaluator().score(small.designs(50))
+        assert scores.coverage.tolist() == (scores.exits.sum(axis=1) / 60).tolist()
+        np.testing.assert_allclose(
+            scores.accuracy * scores.accepted, scores.hits.sum(axis=1), rtol=1e-14
+        )
+        np.testing.assert_allclose(scores.cost * 60, scores.spent / scores.per_one, rtol=1e-14)
+
+    def test_where_nothing_is_accepted_accuracy_is_0_and_every_row_pays_for_everything(self, small):
+        scores = small.evaluator(min_confidence=1.0).score(small.designs(20))
+        assert not scores.coverage.any()
+        assert not scores.accuracy.any()
+        assert scores.cost.tolist() == [21.0] * 20
+
+    def test_at_one_half_every_row_leaves_at_the_first_stage_and_pays_for_it(self, small):
+        designs = small.designs(20)
+        scores = small.evaluator(min_confidence=0.5).score(designs)
+        assert scores.coverage.tolist() == [1.0] * 20
+        assert scores.cost.tolist() == ((designs == 0) @ small.costs).tolist()
+
+    def test_rejected_rows_pay_for_all_features(self, small):
+        evaluator, design = small.evaluator(), np.array([[0, 1, 1, 1, 1, 1]], dtype=np.int16)
+        scores = evaluator.score(design)
+        n_first, n_second = scores.exits[0, :2]
+        assert 0 < n_first + n_second < 60
+        assert scores.spent.tolist() == [n_first * 1 + (60 - n_first) * 21]
+
+    def test_free_features_add_nothing(self, small_problem):
+        rows = np.arange(120)
+        free = Problem(*small_problem, rows[:60], rows[60:], [0, 2, 0, 4, 0, 0], 0.75)
+        designs = free.designs(40)
+        scores, loop = free.evaluator().score(designs), RowByRow(free)
+        assert scores.spent.tolist() == [loop.score(design)[2] for design in designs.tolist()]
+        first_free = np.array([[0, 1, 0, 1, 0, 0]], dtype=np.int16)
+        assert free.evaluator(min_confidence=0.5).score(first_free).cost.tolist() == [0.0]
+
+    @pytest.mark.parametrize(
+        ("costs", "unit", "whole"),
+        [([1, 2, 3, 4, 5, 6], 1.0, True), ([0.25] * 6, 0.01, True), ([np.pi] * 6, 1.0, False)],
+    )
+    def test_totals_are_whole_numbers_of_a_unit_where_the_costs_allow(
+        self, small_problem, costs, unit, whole
+    ):
+        rows = np.arange(120)
+        problem = Problem(*small_problem, rows[:60], rows[60:], costs, 0.75)
+        designs = problem.designs(20)
+        scores, loop = problem.evaluator().score(designs), RowByRow(problem)
+        assert scores.per_one == round(1 / unit)
+        assert np.issubdtype(scores.spent.dtype, np.integer) == whole
+        spent = [loop.score(design)[2] for design in designs.tolist()]
+        np.testing.assert_allclose(scores.spent / scores.per_one, spent, rtol=1e-12)
+
+
+class TestMemory:
+    def test_a_design_is_counted_once_however_often_it_is_asked_for(self, monkeypatch, small):
+        evaluator, designs, counted = small.evaluator(), small.designs(30), []
+        count = small.bank.count
+        monkeypatch.setattr(
+            small.bank,
+            "count",
+            lambda designs, *given: counted.append(len(designs)) or count(designs, *given),
+        )
+        repeated = designs[np.random.default_rng(0).integers(0, 30, size=200)]
+        evaluator.score(repeated)
+        evaluator.score(designs)
+        evaluator.score(designs[::-1].copy())
+        assert sum(counted) == evaluator.n_designs == len(np.unique(designs, axis=0))
+
+    def test_scores_come_in_the_order_of_the_designs(self, small):
+        designs = small.designs(60)
+        order = np.random.default_rng(1).integers(0, 60, size=150)
+        evaluator = small.evaluator()
+        evaluator.score(designs[20:40])
+        mixed, plain = evaluator.score(designs[order]), small.evaluator().score(designs)[order]
+        for name in ("exits", "hits", "spent"):
+            assert getattr(mixed, name).tolist() == getattr(plain, name).tolist()
+
+    def test_different_subsets_are_counted(self, small):
+        evaluator = small.evaluator()
+        evaluator.score(np.array([[0, 1, 1, 1, 1, 1], [0, 1, 2, 2, 2, 2]], dtype=np.int16))
+        assert evaluator.n_subsets == 3  # {0}, {0, 1} and all six
+        evaluator.score(np.zeros((1, 6), dtype=np.int16))
+        assert evaluator.n_subsets == 3
+
+    def test_the_whole_space_is_scored_as_its_designs_are_one_by_one(self, small):
+        grid = np.indices((3,) * 6).reshape(6, -1).T
+        designs = np.unique(compress(grid), axis=0)
+        assert len(designs) == count_designs(6, 3) == 603
+        together, evaluator = small.evaluator(3).score(designs), small.evaluator(3)
+        alone = Scores.concatenate([evaluator.score(design[None]) for design in designs])
+        assert together.exits.tolist() == alone.exits.tolist()
+        assert together.spent.tolist() == alone.spent.tolist()
+
+    @pytest.mark.parametrize("n_first", [0, 900])
+    def test_more_designs_than_the_first_table_holds_are_remembered(self, small, n_first):
+        designs = np.unique(compress(np.indices((6,) * 6).reshape(6, -1).T), axis=0)
+        assert len(designs) == count_designs(6, 6) == 4683
+        evaluator = small.evaluator(6)
+        evaluator.score(designs[:n_first])
+        for part in (designs, designs[::-1]):
+            scores = evaluator.score(part.copy())
+            some = np.arange(0, 4683, 7)
+            fresh = small.evaluator(6).score(part[some])
+            assert scores.hits[some].tolist() == fresh.hits.tolist()
+        assert evaluator.n_designs == 4683
+        assert evaluator.n_subsets == 63
+
+    def test_a_count_that_fails_is_not_remembered(self, monkeypatch, small):
+        evaluator, designs = small.evaluator(), small.designs(30)
+        evaluator.score(designs[:5])
+        known = evaluator.n_designs
+
+        def failing(*given):
+            raise KeyboardInterrupt("midway")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(small.bank, "count", failing)
+            with pytest.raises(KeyboardInterrupt, match="midway"):
+                evaluator.score(designs)
+        assert evaluator.n_designs == known
+        wanted = small.evaluator().score(designs)
+        assert evaluator.score(designs).exits.tolist() == wanted.exits.tolist()
+        assert evaluator.n_designs == len(np.unique(designs, axis=0))
+
+    def test_designs_that_need_more_subsets_than_the_bank_holds_are_scored_in_parts(
+        self, small, small_problem
+    ):
+        rows = np.arange(120)
+        tight = Problem(*small_problem, rows[:60], rows[60:], small.costs, 0.75, memory_limit=2**12)
+        designs = np.vstack([np.zeros((1, 6), np.int16), small.designs(300, max_stages=6)])
+        assert tight.bank.capacity < 10
+        scores, wanted = tight.evaluator(6).score(designs), small.evaluator(6).score(designs)
+        assert scores.exits.tolist() == wanted.exits.tolist()
+        assert scores.hits.tolist() == wanted.hits.tolist()
+        assert tight.bank.n_fits > small.bank.n_fits
+
+    def test_a_selection_and_a_concatenation_keep_the_rest(self, small):
+        scores = small.evaluator().score(small.designs(20))
+        halves = Scores.concatenate([scores[np.arange(10)], scores[np.arange(10, 20)]])
+        assert len(scores) == len(halves) == 20
+        assert halves.n_rows == 60
+        assert halves.per_one == scores.per_one
+        for name in ("exits", "hits", "spent", "cost"):
+            assert getattr(halves, name).tolist() == getattr(scores, name).tolist()
+
+
+class TestLeavingOut:
+    def test_rejected_rows_pay_for_what_is_bought_and_no_more(self, small):
+        design = np.array([[0, -1, 1, -1, -1, -1]], dtype=np.int16)
+        scores = small.evaluator().score(design)
+        n_first = scores.exits[0, 0]
+        assert scores.accepted[0] < 60
+        assert scores.spent.tolist() == [n_first * 1 + (60 - n_first) * 4]
+
+    def test_stages_count_as_if_features_left_out_did_not_exist(self, small):
+        designs = np.array([[0, 1, -1, 0, 1, -1]], dtype=np.int16)
+        columns = [0, 1, 3, 4]
+        fewer = Problem(
+            small.X[:, columns], small.y, small.train, small.held_out, small.costs[columns], 0.75
+        )
+        scores = small.evaluator().score(designs)
+        expected = fewer.evaluator().score(designs[:, columns])
+        for name in ("exits", "hits", "spent"):
+            assert getattr(scores, name).tolist() == getattr(expected, name).tolist()
+
+
+class TestLimits:
+    @pytest.mark.parametrize("evaluation", [0.0, 0.5])
+    def test_designs_within_both_limits_are_feasible(self, small, evaluation):
+        designs, free = small.designs(60), small.evaluator(evaluation=evaluation)
+        scores, worst = free.score(designs), free.worst_costs(designs)
+        mean_limit, worst_limit = np.median(scores.cost), np.median(worst)
+        limits = Limits(mean=float(mean_limit), worst=float(worst_limit))
+        limited = small.evaluator(evaluation=evaluation, limits=limits).score(designs)
+        expected = (scores.cost <= mean_limit) & (worst <= worst_limit)
+        assert limited.feasible.tolist() == expected.tolist()
+        assert 0 < expected.sum() < 60
+        over = np.maximum(scores.cost - mean_limit, 0) + np.maximum(worst - worst_limit, 0)
+        np.testing.assert_allclose(limited.excess, over / (21 + evaluation), rtol=1e-6, atol=1e-7)
+
+    def test_the_worst_cost_is_that_of_everything_bought_and_every_stage_run(self, small):
+        designs = np.array([[0, 1, -1, -1, -1, 2], [0] * 6], dtype=np.int16)
+        assert small.evaluator(evaluation=0.5).worst_costs(designs).tolist() == [10.5, 21.5]
+
+    def test_without_limits_every_design_is_feasible(self, small):
+        scores = small.evaluator().score(small.designs(9))
+        assert scores.excess is None
+        assert scores.feasible.tolist() == [True] * 9
+
+    def test_limits_follow_designs_that_are_picked_and_joined(self, small):
+        designs = small.designs(30)
+        limited = small.evaluator(limits=Limits(mean=15.0)).score(designs)
+        picked = np.array([7, 3, 3, 28])
+        assert limited[picked].feasible.tolist() == limited.feasible[picked].tolist()
+        unlimited = small.evaluator().score(designs)
+        joined = Scores.concatenate([limited[picked], unlimited[picked]])
+        assert joined.feasible.tolist() == [*limited.feasible[picked].tolist(), *[True] * 4]
+
+    def test_a_cost_at_its_limit_is_within_it_whatever_the_rounding(self, small_problem):
+        rows = np.arange(120)
+        problem = Problem(*small_problem, rows[:60], rows[60:], [0.1] * 6, 0.75)
+        design = np.array([[0, 0, 0, -1, -1, -1]], dtype=np.int16)
+        evaluator = problem.evaluator(limits=Limits(mean=0.1 + 0.1 + 0.1, worst=0.3))
+        assert evaluator.score(design).feasible.all()
+
+    @pytest.mark.parametrize("wrong", [-1, np.nan, np.inf, "3", True])
+    @pytest.mark.parametrize("name", ["mean", "worst"])
+    def test_a_limit_is_a_cost(self, name, wrong):
+        with pytest.raises(ParameterError, match=f"largest {name} cost must be a number in .* got"):
+            Limits(**{name: wrong})

@@ -1,0 +1,674 @@
+"""Checkpoints: what a kill leaves on disk, what a search makes of it, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+from emsco import EMSCOClassifier
+from emsco._base.digests import fingerprint
+from emsco.costs import FeatureCosts
+from emsco.designs.chromosomes import compress
+from emsco.errors import CheckpointError, EMSCOError, ParameterError
+from emsco.models.bank import SubsetBank, logistic_bank
+from emsco.models.engine import SplitRows
+from emsco.scoring import journal
+from emsco.scoring.checkpoint import CheckpointFolder, stored_seed
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.journal import Journal
+from emsco.search.progress import SearchProgress
+
+N_FEATURES, MAX_STAGES = 6, 4
+PROBLEM = {"X": "sha256:1", "costs": [1.0, 2.0], "min_confidence": 0.75, "patience": None}
+
+
+def opened(path, problem=PROBLEM, seed=5):
+    return Journal.open(path, problem, seed, N_FEATURES, MAX_STAGES)
+
+
+def entries(n, seed=0):
+    """Different designs, and counts that tell them apart."""
+    rng = np.random.default_rng(seed)
+    draws = compress(rng.integers(0, MAX_STAGES, size=(20 * n, N_FEATURES)))
+    designs = rng.permutation(np.unique(draws, axis=0))[:n]
+    assert len(designs) == n
+    return designs, rng.integers(0, 10**6, size=(2, n, MAX_STAGES))
+
+
+def part_names(path):
+    return sorted(file.name for file in path.glob("part-*"))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "runs" / "checkpoint"
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Nothing is written before it is flushed."""
+    monkeypatch.setattr(journal, "_SECONDS", 1e9)
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Everything is written at once."""
+    monkeypatch.setattr(journal, "_SECONDS", 0.0)
+
+
+# Entries
+
+
+def test_what_was_added_is_found_in_a_later_process(path):
+    designs, counts = entries(50)
+    with opened(path) as first:
+        first.add(designs[:30], counts[:, :30])
+    with opened(path) as second:
+        found, known = second.find(designs)
+    assert found.tolist() == list(range(30))
+    assert np.array_equal(known, counts[:, :30])
+
+
+def test_a_new_journal_knows_nothing(path):
+    with opened(path) as new:
+        found, known = new.find(entries(5)[0])
+    assert found.size == 0
+    assert known.shape == (2, 0, MAX_STAGES)
+
+
+def test_counts_are_written_once_an_interval_has_passed(path, monkeypatch):
+    designs, counts = entries(30)
+    now = [0.0]
+    monkeypatch.setattr(journal, "monotonic", lambda: now[0])
+    with opened(path) as written:
+        for second, wanted in ((1.9, 0), (2.0, 20), (3.9, 20), (4.0, 40)):
+            now[0] = second
+            written.add(designs[:10], counts[:, :10])
+            sizes = [len(np.load(file)["designs"]) for file in path.glob("part-*")]
+            assert sum(sizes) == wanted
+
+
+def test_a_journal_is_flushed_however_its_block_ends(path, slow):
+    designs, counts = entries(5)
+    interrupted = opened(path)
+    interrupted.add(designs, counts)
+    with pytest.raises(KeyboardInterrupt, match="midway"), interrupted:
+        raise KeyboardInterrupt("midway")
+    with opened(path) as later:
+        assert later.find(designs)[0].size == 5
+
+
+def test_many_writes_leave_few_files_and_lose_nothing(path, eager):
+    designs, counts = entries(300)
+    with opened(path) as first:
+        for i in range(0, 200, 2):
+            first.add(designs[i : i + 2], counts[:, i : i + 2])
+    assert len(part_names(path)) <= 7
+    with opened(path) as second:
+        second.add(designs[200:], counts[:, 200:])
+    assert len(part_names(path)) <= 7
+    with opened(path) as third:
+        found, known = third.find(designs)
+    assert found.size == 300
+    assert np.array_equal(known, counts)
+
+
+def test_a_part_that_has_grown_large_is_not_written_again(path, eager, monkeypatch):
+    monkeypatch.setattr(journal, "_LARGE", 8)
+    designs, counts = entries(64)
+    with opened(path) as written:
+        for i in range(64):
+            written.add(designs[i : i + 1], counts[:, i : i + 1])
+    assert len(part_names(path)) == 8
+    with opened(path) as later:
+        assert np.array_equal(later.find(designs)[1], counts)
+
+
+def test_a_kill_between_a_merge_and_its_tidying_leaves_the_same_counts(path, eager, monkeypatch):
+    designs, counts = entries(40)
+    monkeypatch.setattr(CheckpointFolder, "remove", lambda *_: None)
+    with opened(path) as untidy:
+        for i in range(0, 20, 5):
+            untidy.add(designs[i : i + 5], counts[:, i : i + 5])
+    assert sum(len(np.load(file)["designs"]) for file in path.glob("part-*")) > 20
+    with opened(path) as later:
+        assert np.array_equal(later.find(designs)[1], counts[:, :20])
+        later.add(designs[20:], counts[:, 20:])
+    with opened(path) as last:
+        assert np.array_equal(last.find(designs)[1], counts)
+
+
+def test_only_designs_that_are_not_known_are_counted(path):
+    designs, counts = entries(300)
+    with opened(path) as first:
+        first.add(designs[::2], counts[:, ::2])
+    asked = []
+
+    def count(which):
+        asked.extend(which.tolist())
+        return counts[:, which]
+
+    with opened(path) as second:
+        assert np.array_equal(second.complete(designs, count), counts)
+    assert asked == list(range(1, 300, 2))
+    with opened(path) as third:
+        assert np.array_equal(third.find(designs)[1], counts)
+
+
+def test_slow_counts_are_asked_for_in_portions_of_an_interval(path, monkeypatch):
+    designs, counts = entries(700)
+    now, portions = [0.0], []
+    monkeypatch.setattr(journal, "monotonic", lambda: now[0])
+
+    def count(which):
+        portions.append(len(which))
+        now[0] += len(which) / 128  # 128 designs a second
+        return counts[:, which]
+
+    with opened(path) as paced:
+        assert np.array_equal(paced.complete(designs, count), counts)
+    assert portions == [64, 256, 256, 124]
+
+
+# Files
+
+
+def test_files_of_a_killed_write_are_ignored_and_removed(path):
+    designs, counts = entries(5)
+    with opened(path) as first:
+        first.add(designs, counts)
+    (path / "part-000002.npz.tmp").write_bytes(b"PK\x03\x04 half a part")
+    (path / "problem.json.tmp").write_text('{"format"')
+    with opened(path) as second:
+        assert second.find(designs)[0].size == 5
+    assert not list(path.glob("*.tmp"))
+
+
+def test_a_folder_that_was_killed_while_being_made_is_used(path):
+    path.mkdir(parents=True)
+    (path / "lock").touch()
+    (path / "problem.json.tmp").write_text('{"format"')
+    with opened(path):
+        assert stored_seed(path) == 5
+
+
+def test_a_write_that_fails_says_why_and_leaves_what_was_there(path, eager, monkeypatch):
+    designs, counts = entries(10)
+    with opened(path) as first:
+        first.add(designs[:5], counts[:, :5])
+    with opened(path) as second, monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full_disk)
+        with pytest.raises(CheckpointError, match=r"written, got '.*' \(No space left on device\)"):
+            second.add(designs[5:], counts[:, 5:])
+        assert np.array_equal(np.load(path / "part-000001.npz")["designs"], designs[:5])
+    with opened(path) as third:  # the end of the block has written the rest
+        assert np.array_equal(third.find(designs)[1], counts)
+
+
+def full_disk(handle):
+    raise OSError(28, "No space left on device")
+
+
+class Trap:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __reduce__(self):
+        return Path.touch, (self.file,)
+
+
+def truncated(part):
+    part.write_bytes(part.read_bytes()[:-200])
+
+
+def flipped(part):
+    content = bytearray(part.read_bytes())
+    content[500] ^= 1
+    part.write_bytes(content)
+
+
+def trapped(part):
+    trap = np.array([Trap(part.parent / "sprung")], dtype=object)
+    np.savez(part, designs=trap, counts=trap)
+
+
+def holding(designs=(5, N_FEATURES), counts=(2, 5, MAX_STAGES), kinds="hq"):
+    def damage(part):
+        np.savez(part, designs=np.ones(designs, kinds[0]), counts=np.ones(counts, kinds[1]))
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (truncated, "cannot be read"),
+        (flipped, r"cannot be read \(Bad CRC-32"),
+        (lambda part: part.write_bytes(b""), "cannot be read"),
+        (lambda part: part.write_bytes(b"garbage" * 99), "cannot be read"),
+        (lambda part: np.savez(part, designs=np.zeros((5, 6), np.int16)), "cannot be read"),
+        (trapped, r"cannot be read \(Object arrays cannot be loaded"),
+        (holding(designs=(5, 7)), r"other types or shapes, int16 \(5, 7\)"),
+        (holding(designs=()), "other types or shapes"),
+        (holding(counts=(2, 4, MAX_STAGES)), "other types or shapes"),
+        (holding(counts=(2, 5, MAX_STAGES + 1)), "other types or shapes"),
+        (holding(kinds="qq"), "other types or shapes, int64"),
+        (holding(kinds="hd"), r"int16 \(5, 6\) and float64 \(2, 5, 4\)"),
+    ],
+)
+def test_a_damaged_part_is_refused_by_name_and_nothing_in_it_is_run(path, damage, message):
+    with opened(path) as first:
+        first.add(*entries(5))
+    part = path / "part-000001.npz"
+    damage(part)
+    with pytest.raises(CheckpointError, match=f"{part.name}', which .*{message}.*; delete that"):
+        opened(path)
+    assert not (path / "sprung").exists()
+    part.unlink()
+    with opened(path) as again:
+        assert again.find(entries(5)[0])[0].size == 0
+
+
+# Folders
+
+
+def test_a_file_is_refused(tmp_path):
+    (tmp_path / "notes").touch()
+    with pytest.raises(CheckpointError, match=r"must be a folder, got the file .*notes'"):
+        opened(tmp_path / "notes")
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / "notes").touch()
+    with pytest.raises(CheckpointError, match=r"read and written, got .* \(Not a directory\)"):
+        opened(tmp_path / "notes" / "below")
+
+
+def test_a_folder_that_cannot_be_written_is_refused(path, monkeypatch):
+    def forbidden(self, *mode):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", forbidden)
+    with pytest.raises(CheckpointError, match=r"read and written, got .* \(Permission denied\)"):
+        opened(path)
+
+
+def test_a_folder_with_other_files_is_refused_and_left_as_it_is(tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(CheckpointError, match=r"has 'thesis.tex' and no problem.json; name"):
+        opened(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_second_writer_is_refused_until_the_first_ends(path):
+    with opened(path), pytest.raises(CheckpointError, match="that no other fit is writing to"):
+        opened(path)
+    opened(path).__exit__(None, None, None)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows locks by other means")
+def test_a_file_system_without_locks_is_used_without(path, monkeypatch):
+    import fcntl
+
+    def unknown(*given):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "flock", unknown)
+    with opened(path):
+        assert stored_seed(path) == 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[1]",
+        "[" * 10**5,
+        "\0" * 99,
+        '{"colour": 1}',
+        '{"format": 1, "seed": 3}',
+        '{"format": 1, "seed": -3, "problem": {}}',
+        '{"format": 1, "seed": "3", "problem": {}}',
+    ],
+)
+def test_a_damaged_description_is_refused(path, text):
+    path.mkdir(parents=True)
+    (path / "problem.json").write_text(text)
+    with pytest.raises(CheckpointError, match=r"problem.json', which is damaged or something else"):
+        opened(path)
+    with pytest.raises(EMSCOError, match="damaged"):
+        stored_seed(path)
+
+
+def test_a_newer_format_is_refused(path):
+    path.mkdir(parents=True)
+    (path / "problem.json").write_text('{"format": 2, "clocks": []}')
+    with pytest.raises(
+        CheckpointError, match=r"must have format 1 or older, got 2 in .*newer emsco"
+    ):
+        opened(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X": "sha256:2"}, "differs in X;"),
+        ({"costs": [1.0, 3.0]}, "differs in costs;"),
+        ({"min_confidence": 0.8}, r"differs in min_confidence \(0.75 there, 0.8 here\);"),
+        ({"patience": 3, "X": "sha256:2"}, r"differs in X, patience \(None there, 3 here\);"),
+        ({"growth": 2}, r"differs in growth \(None there, 2 here\);"),
+    ],
+)
+def test_a_checkpoint_of_another_problem_is_refused_and_says_what_differs(path, change, message):
+    opened(path).__exit__(None, None, None)
+    with pytest.raises(CheckpointError, match=message):
+        opened(path, {**PROBLEM, **change})
+    with opened(path):  # the refused one has let it go
+        pass
+
+
+def test_another_seed_is_refused(path):
+    opened(path).__exit__(None, None, None)
+    with pytest.raises(CheckpointError, match="differs in random_state;"):
+        opened(path, {**PROBLEM, "X": "sha256:2"}, seed=6)
+
+
+def test_a_fingerprint_is_of_type_shape_and_values_not_of_how_they_lie():
+    rows = np.arange(6.0).reshape(2, 3)
+    same = [rows.copy(order="F"), rows[::-1][::-1], rows.astype(">f8")]
+    other = [rows.T, rows.astype(np.float32), rows.reshape(3, 2), rows + 1]
+    assert {fingerprint(array) for array in same} == {fingerprint(rows)}
+    assert fingerprint(rows) not in {fingerprint(array) for array in other}
+    assert fingerprint(rows[0], rows[1]) != fingerprint(rows[0, :2], rows[1])
+
+
+# Evaluators
+
+
+def test_an_evaluator_with_a_journal_scores_and_counts_as_one_without(path, small_problem, eager):
+    rows = np.arange(120)
+    bank = logistic_bank([SplitRows.cut(*small_problem, rows[:60], rows[60:])], N_FEATURES)
+    common = bank, FeatureCosts.from_array([1, 2, 3, 4, 5, 6]), 0.75, 60, MAX_STAGES
+    designs, _ = entries(200)
+    for known in (0, 120, 200):
+        plain = Evaluator(*common)
+        with opened(path) as kept:
+            journaled = Evaluator(*common, kept)
+            for part in (designs[:50], designs[: max(known, 60)]):
+                ours, wanted = journaled.score(part), plain.score(part)
+                for name in ("exits", "hits", "spent"):
+                    assert np.array_equal(getattr(ours, name), getattr(wanted, name))
+                assert journaled.n_designs == plain.n_designs
+                assert journaled.n_subsets == plain.n_subsets
+
+
+# Fits
+
+
+def quick(path=None, **settings):
+    common = {"generations": 8, "population_size": 30, "random_state": 0, "min_confidence": 0.9}
+    return EMSCOClassifier(**{**common, "checkpoint": path, **settings})
+
+
+def front(clf):
+    """Designs, exits, hits and ties of a front, in order."""
+    return [(p.design.stages.tolist(), p.exits, p.hits, p.n_tied) for p in clf.front_]
+
+
+def timeless(history):
+    return [replace(generation, seconds=0.0) for generation in history]
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How many designs the bank was asked to count."""
+    numbers, count = [], SubsetBank.count
+
+    def counting(self, designs, *given):
+        numbers.append(len(designs))
+        return count(self, designs, *given)
+
+    monkeypatch.setattr(SubsetBank, "count", counting)
+    return numbers
+
+
+@pytest.mark.parametrize("search", ["paper", "evolution", "exact", "auto"])
+def test_a_fit_on_its_own_checkpoint_counts_nothing_and_ends_alike(
+    path, small_problem, search, counted
+):
+    plain = quick(search=search).fit(*small_problem)
+    first = quick(path, search=search).fit(*small_problem)
+    n_counted = sum(counted)
+    again = quick(path, search=search).fit(*small_problem)
+    assert sum(counted) == n_counted > 0
+    for clf in (first, again):
+        assert front(clf) == front(plain)
+        assert timeless(clf.history_) == timeless(plain.history_)
+        assert clf.stop_reason_.split(";")[0] == plain.stop_reason_.split(";")[0]
+    X = small_problem[0]
+    assert np.array_equal(again.predict_proba(X), plain.predict_proba(X))
+
+
+def test_a_checkpoint_that_has_lost_a_part_leads_to_the_same_front(path, small_problem, eager):
+    plain = quick(path, search="evolution").fit(*small_problem)
+    (path / part_names(path)[0]).unlink()
+    assert front(quick(path, search="evolution").fit(*small_problem)) == front(plain)
+
+
+@pytest.mark.parametrize("search", ["paper", "evolution"])
+def test_an_interrupted_search_goes_on_to_where_it_would_have_ended(
+    path, small_problem, search, monkeypatch, slow
+):
+    def interrupted(self, record):
+        if record.generation == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SearchProgress, "generation", interrupted)
+        with pytest.warns(UserWarning, match="interrupted after 3 generations"):
+            quick(path, search=search).fit(*small_problem)
+    assert part_names(path)
+    resumed = quick(path, search=search).fit(*small_problem)
+    assert front(resumed) == front(quick(search=search).fit(*small_problem))
+
+
+def test_what_was_scored_before_a_failure_is_kept(path, small_problem, monkeypatch, counted, slow):
+    def failing(self, record):
+        raise RuntimeError("no more")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SearchProgress, "generation", failing)
+        with pytest.raises(RuntimeError, match="no more"):
+            quick(path).fit(*small_problem)
+    n_first = sum(counted)
+    quick(path).fit(*small_problem)
+    n_all = sum(counted)
+    quick().fit(*small_problem)
+    assert sum(counted) - n_all == n_all
+    assert n_first > 0
+
+
+def test_time_counts_anew_after_a_time_limit(path, small_problem):
+    limited = quick(path, search="paper", time_limit=1e-9).fit(*small_problem)
+    assert limited.stop_reason_.startswith("the time limit")
+    resumed = quick(path, search="paper", time_limit=600).fit(*small_problem)
+    assert front(resumed) == front(quick(search="paper").fit(*small_problem))
+
+
+@pytest.mark.parametrize("random_state", [None, np.random.RandomState(3)])
+def test_a_seed_that_nobody_names_is_that_of_the_checkpoint(path, small_problem, random_state):
+    first, again = (quick(path, random_state=random_state).fit(*small_problem) for _ in range(2))
+    assert front(first) == front(again)
+    assert stored_seed(path) is not None
+
+
+def test_a_number_as_seed_must_be_the_one_it_was_begun_with(path, small_problem):
+    quick(path, random_state=np.int64(0)).fit(*small_problem)
+    with pytest.raises(CheckpointError, match="differs in random_state;"):
+        quick(path, random_state=1).fit(*small_problem)
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"costs": [1, 1, 1, 1, 1, 2]}, "costs"),
+        ({"min_confidence": 0.8}, r"min_confidence \(0.9 there, 0.8 here\)"),
+        ({"max_stages": 2}, r"max_stages \(3 there, 2 here\)"),
+        ({"search": "paper"}, r"search \('auto' there, 'paper' here\)"),
+        ({"cv": 3}, "cv"),
+        ({"gaps": "impute"}, r"gaps \('refuse' there, 'impute' here\)"),
+        ({"evaluation_cost": 2}, r"evaluation_cost \(0.0 there, 2.0 here\)"),
+        ({"constraints": {"max_mean_cost": 5}}, "constraints"),
+        ({"estimator": GaussianNB()}, "estimator"),
+        ({"calibration": "sigmoid"}, r"calibration \(None there, 'sigmoid' here\)"),
+        ({"class_weight": "balanced"}, "class_weight"),
+        ({"class_weight": {0: 2.0}}, "class_weight"),
+        ({"allow_exclusion": True}, "allow_exclusion"),
+        ({"population_size": 20}, "population_size"),
+        ({"generations": 9}, "generations"),
+        ({"mutation_rate": 0.5}, "mutation_rate"),
+        ({"crossover_rate": 0.5}, "crossover_rate"),
+        ({"elite_fraction": 0.5}, "elite_fraction"),
+        ({"stage_bias": 1.0}, "stage_bias"),
+        ({"epsilon": 0.1}, "epsilon"),
+        ({"growth": 1}, "growth"),
+        ({"patience": 1}, "patience"),
+    ],
+)
+def test_a_fit_with_other_settings_is_refused(path, small_problem, settings, named):
+    quick(path).fit(*small_problem)
+    with pytest.raises(CheckpointError, match=f"which differs in {named}( \\(.*\\))?; give"):
+        quick(path, **settings).fit(*small_problem)
+
+
+def test_a_fit_of_other_rows_labels_or_names_is_refused(path, small_problem):
+    X, y = small_problem
+    quick(path).fit(X, y)
+    for other, named in (((X * 2, y), "X"), ((X, 1 - y), "y, cv")):
+        with pytest.raises(CheckpointError, match=f"differs in {named};"):
+            quick(path).fit(*other)
+    with pytest.raises(CheckpointError, match="differs in sample_weight;"):
+        quick(path).fit(X, y, sample_weight=np.full(120, 2.0))
+    costs = FeatureCosts.from_array([1] * 6, list("abcdef"))
+    with pytest.raises(CheckpointError, match="differs in feature names, columns;"):
+        quick(path, costs=costs).fit(X, y)
+
+
+def test_what_shapes_no_search_may_change(path, small_problem, counted):
+    quick(path).fit(*small_problem)
+    n_counted = sum(counted)
+    others = {"n_jobs": 2, "memory_limit": "64MiB", "time_limit": 99, "prefer": "knee"}
+    quick(path, **others, refit=True, verbose=1).fit(*small_problem)
+    assert sum(counted) == n_counted
+
+
+@pytest.mark.parametrize("value", [3, "", True, ["here"]])
+def test_a_checkpoint_must_be_a_path(small_problem, value):
+    with pytest.raises(
+        ParameterError, match="checkpoint must be the path of a folder or None, got"
+    ):
+        quick(value).fit(*small_problem)
+
+
+# Kills
+
+KILLED = '''
+"""Fit undisturbed, then in processes that are killed until one ends; print both fronts."""
+
+import json, os, random, signal, sys, time, traceback
+from sklearn.datasets import make_classification
+import emsco.scoring.journal
+from emsco import EMSCOClassifier
+from emsco.search.progress import SearchProgress
+
+SEARCH, FOLDER, MOST_KILLS = sys.argv[1], sys.argv[2], int(sys.argv[3])
+X, y = make_classification(200, 10, n_informative=5, random_state=0)
+
+
+def fit(checkpoint):
+    clf = EMSCOClassifier(
+        range(1, 11), 0.9, 10, SEARCH, population_size=40, generations=15,
+        checkpoint=checkpoint, random_state=0,
+    ).fit(X, y)
+    return [(p.design.stages.tolist(), p.exits, p.hits, p.n_tied) for p in clf.front_]
+
+
+def tell(owner, name, pipe):
+    """Tell of every call, and leave the other side the time to kill in the middle of it."""
+    called = getattr(owner, name)
+
+    def telling(*given):
+        os.write(pipe, b".")
+        time.sleep(0.003)
+        return called(*given)
+
+    setattr(owner, name, telling)
+
+
+def child(pipe):
+    emsco.scoring.journal._SECONDS = 0.0
+    for owner, name in (
+        (os, "fsync"), (SearchProgress, "generation"), (SearchProgress, "exact"),
+        (emsco.scoring.journal.Journal, "add"), (emsco.scoring.journal.CheckpointFolder, "remove"),
+    ):
+        tell(owner, name, pipe)
+    with open(FOLDER + ".front", "w") as file:
+        json.dump(fit(FOLDER), file)
+
+
+def killed(n_calls, delay):
+    """Whether a process was killed so many calls after its start, and a little later."""
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(ours)
+            child(theirs)
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    os.close(theirs)
+    while n_calls and os.read(ours, 1):
+        n_calls -= 1
+    time.sleep(delay)
+    if not n_calls:
+        os.kill(pid, signal.SIGKILL)
+    os.close(ours)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert status in (0, -signal.SIGKILL), status
+    return status != 0
+
+
+wanted = fit(None)
+rng = random.Random(0)
+n_kills = 0
+while killed(rng.randint(1, 30) if n_kills < MOST_KILLS else -1, rng.uniform(0, 0.006)):
+    n_kills += 1
+with open(FOLDER + ".front") as file:
+    print(json.dumps([n_kills, json.loads(json.dumps(wanted)), json.load(file)]))
+'''
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork here")
+@pytest.mark.parametrize("search", ["paper", "evolution", "exact"])
+def test_a_search_that_is_killed_at_random_moments_ends_with_the_same_front(tmp_path, search):
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    command = [sys.executable, script, search, tmp_path / "checkpoint", "7"]
+    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    n_kills, wanted, found = json.loads(ended.stdout)
+    assert n_kills >= 5
+    assert len(wanted) > 3
+    assert found == wanted

@@ -1,0 +1,175 @@
+"""Landscapes: what every subset does, and bounds on what larger ones can do, by definition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.brute import ALIKE, BROKEN, FREE_AND_DEAR, Instance, every_design, supersets, unpack
+
+from emsco.designs.space import DesignSpace, count_designs
+from emsco.search.exact.landscape import Landscape
+
+instances = st.builds(
+    Instance.random,
+    n_features=st.integers(1, 5),
+    max_stages=st.just(1),
+    n_rows=st.sampled_from([1, 7, 64, 65, 130]),
+    density=st.sampled_from([0.0, 0.02, 0.1, 0.5, 1.0]),
+    costs=st.sampled_from([FREE_AND_DEAR, ALIKE, BROKEN]),
+    seed=st.integers(0, 1000),
+)
+on_instances = settings(deadline=None, derandomize=True, max_examples=40)
+
+
+def cost_of(instance, subset):
+    return sum(cost for i, cost in enumerate(instance.costs) if subset >> i & 1)
+
+
+def least_later_cost(instance, subset):
+    """Per row, what a larger subset that accepts it costs more, at least; None without any."""
+    least = [None] * instance.n_rows
+    for larger in supersets(subset, instance.n_features):
+        more = cost_of(instance, larger) - cost_of(instance, subset)
+        for row in np.flatnonzero(instance.accepts[larger]).tolist():
+            if least[row] is None or more < least[row]:
+                least[row] = more
+    return least
+
+
+class TestBounds:
+    @on_instances
+    @given(instances)
+    def test_reach_is_what_some_larger_subset_accepts(self, instance):
+        reach = unpack(instance.landscape().space.reach, instance.n_rows)
+        for subset in range(len(reach)):
+            later = [instance.accepts[s] for s in supersets(subset, instance.n_features)]
+            assert reach[subset].tolist() == np.any([0 * reach[0], *later], axis=0).tolist()
+
+    @on_instances
+    @given(instances)
+    def test_doomed_rows_end_up_accepted_and_are_right_in_no_larger_subset(self, instance):
+        doomed = unpack(instance.landscape().space.doomed, instance.n_rows)
+        for subset in range(len(doomed) - 1):
+            later = [instance.hits[s] for s in supersets(subset, instance.n_features)]
+            expected = instance.accepts[-1] & ~np.any(later, axis=0)
+            assert doomed[subset].tolist() == expected.tolist()
+
+    @on_instances
+    @given(instances)
+    def test_levels_never_say_more_than_a_row_must_pay(self, instance):
+        space = instance.landscape().space
+        dear = unpack(space.dear, instance.n_rows)
+        assert (space.rises > 0).all()
+        for subset in range(len(dear)):
+            said = space.rises @ dear[subset]
+            for row, least in enumerate(least_later_cost(instance, subset)):
+                assert least is None or said[row] <= float(least) + 1e-12
+
+    @on_instances
+    @given(instances)
+    def test_a_row_is_dear_at_every_level_that_it_must_pay(self, instance):
+        space = instance.landscape().space
+        dear = unpack(space.dear, instance.n_rows)
+        levels = np.cumsum(space.rises) + instance.landscape().slack
+        for subset in range(len(dear)):
+            for row, least in enumerate(least_later_cost(instance, subset)):
+                must = least is not None and levels <= float(least)
+                assert (dear[subset, :, row] >= must).all()
+
+    def test_levels_tell_rows_apart(self):
+        instance = Instance.random(5, 1, 130, 0.05, (1, 2, 4, 8, 16))
+        dear = unpack(instance.landscape().space.dear, 130)
+        counts = dear.sum(axis=(0, 2)).tolist()
+        assert 3 <= len(counts) <= 6
+        assert counts == sorted(set(counts), reverse=True)
+        assert counts[-1] > 0
+
+    @pytest.mark.parametrize("block", [1, 2**6, 2**9])
+    def test_levels_that_are_found_block_by_block_are_bounds_too(self, monkeypatch, block):
+        instance = Instance.random(5, 1, 130, 0.05, (1, 2, 4, 8, 16))
+        monkeypatch.setattr("emsco.search.exact.landscape._BLOCK", block)
+        space = instance.landscape().space
+        dear = unpack(space.dear, 130)
+        assert dear[..., 128:].any()
+        for subset in range(32):
+            said = space.rises @ dear[subset]
+            least = least_later_cost(instance, subset)
+            assert all(least[i] is None or said[i] <= least[i] for i in range(130))
+
+    @pytest.mark.parametrize("density", [0.0, 1.0])
+    def test_bounds_of_the_full_set_are_empty(self, density):
+        space = Instance.random(4, 2, 70, density).landscape().space
+        assert not space.reach[-1].any()
+        assert not space.dear[-1].any()
+
+
+class TestSubsets:
+    @on_instances
+    @given(instances)
+    def test_a_subset_errs_on_rows_that_it_accepts_and_gets_wrong(self, instance):
+        errs = unpack(instance.landscape().space.errs, instance.n_rows)
+        assert (errs == (instance.accepts & ~instance.hits)).all()
+
+    @pytest.mark.parametrize("holed", [(), (0,), (1, 3), (0, 1, 2, 3, 4)])
+    def test_a_stage_is_kept_from_rows_with_a_gap_in_a_feature_that_it_buys(self, holed):
+        gaps = np.zeros((5, 70), dtype=bool)
+        gaps[list(holed)] = np.random.default_rng(0).random((len(holed), 70)) < 0.3
+        landscape = replace(Instance.random(5, 2, 70, 0.5), gaps=gaps).landscape()
+        kept_from = unpack(landscape.kept_from(np.arange(32)), 70)
+        for bought in range(32):
+            features = [i for i in range(5) if bought >> i & 1]
+            assert kept_from[bought].tolist() == gaps[features].any(axis=0).tolist()
+
+    def test_without_gaps_their_table_has_a_single_line(self):
+        assert Instance.random(5, 2, 70, 0.5).landscape().space.gaps.shape == (1, 2)
+
+    @pytest.mark.parametrize("costs", [FREE_AND_DEAR, BROKEN], ids=["whole", "broken"])
+    def test_a_subset_costs_what_its_features_cost(self, costs):
+        instance = Instance.random(5, 2, 3, 0.5, costs)
+        expected = [float(cost_of(instance, subset)) for subset in range(32)]
+        np.testing.assert_allclose(instance.landscape().space.cost, expected, rtol=1e-14)
+
+    def test_totals_sum_over_the_features_of_each_subset(self):
+        landscape = Instance.random(3, 2, 3, 0.5).landscape()
+        totals = landscape.totals(np.array([1, 10, 100]))
+        assert totals.tolist() == [0, 1, 10, 11, 100, 101, 110, 111]
+
+
+class TestNumbers:
+    @pytest.mark.parametrize("max_stages", [1, 2, 3, 4])
+    def test_chromosome_numbers_sort_as_chromosomes_and_lead_back_to_them(self, max_stages):
+        landscape = Instance.random(4, max_stages, 3, 0.5).landscape()
+        designs = np.array(sorted(every_design(4, max_stages)))
+        codes = designs @ landscape.digits
+        assert (np.diff(codes) > 0).all()
+        assert landscape.designs_of(codes).tolist() == designs.tolist()
+
+    def test_places_number_chromosomes_with_the_subset_at_stage_1(self):
+        landscape = Instance.random(4, 3, 3, 0.5).landscape()
+        designs = landscape.designs_of(landscape.space.place)
+        assert designs.tolist() == [[s >> i & 1 for i in range(4)] for s in range(16)]
+
+    def test_many_features_in_few_stages_overflow_nothing(self):
+        bits = np.zeros((2**19, 1), dtype=np.uint64)
+        landscape = Landscape(bits, bits, np.ones(19, dtype=np.int64), 3, DesignSpace(19, 2))
+        assert landscape.space.ways.max() == 2**19 - 1
+
+    def test_ways_count_designs_of_what_is_left(self):
+        ways = Instance.random(5, 3, 3, 0.5).landscape().space.ways
+        for n_left in range(1, 6):
+            for n_stages in range(1, 4):
+                assert ways[n_left, n_stages] == len(every_design(n_left, n_stages))
+
+    @pytest.mark.parametrize(("n_features", "max_stages"), [(1, 1), (4, 2), (5, 5)])
+    def test_the_space_is_as_large_as_the_formula_says(self, n_features, max_stages):
+        landscape = Instance.random(n_features, max_stages, 3, 0.5).landscape()
+        assert landscape.n_designs == count_designs(n_features, max_stages)
+        assert landscape.n_designs == len(every_design(n_features, max_stages))
+
+    def test_only_costs_that_are_not_whole_tie_by_rounding(self):
+        assert Instance.random(3, 2, 3, 0.5, FREE_AND_DEAR).landscape().slack == 0
+        assert Instance.random(3, 2, 3, 0.5, BROKEN).landscape().slack == 1e-9

@@ -1,0 +1,258 @@
+"""The loop outside every search: how it ends, what it keeps, what it records."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from emsco.scoring.pareto import Ranking
+from emsco.scoring.scores import Scores
+from emsco.search import loop
+from emsco.search.evolution import EvolutionSearch, EvolutionSettings
+from emsco.search.loop import run_search
+from emsco.search.paper import PaperSearch, PaperSettings
+
+
+class CountingSearch:
+    """Asks for one design more each generation and finds a front of its own length."""
+
+    archive = None
+
+    def __init__(self, n_generations: int = 1000) -> None:
+        self.generation = -1
+        self.stop_reason: str | None = None
+        self.told: list[int] = []
+        self._n_generations = n_generations
+
+    @property
+    def front(self):
+        designs = np.full((self.generation + 1, 2), self.generation, dtype=np.int16)
+        return designs, scores_of(designs)
+
+    def ask(self):
+        return np.zeros((self.generation + 2, 2), dtype=np.int16)
+
+    def tell(self, scores):
+        self.told.append(len(scores))
+        self.generation += 1
+        if self.generation == self._n_generations:
+            self.stop_reason = "enough"
+
+
+class FakeEvaluator:
+    """Counts the designs it is given; may be interrupted in its n-th call."""
+
+    def __init__(self, interrupted_in: int | None = None) -> None:
+        self.n_designs = 0
+        self.n_subsets = 0
+        self._calls = itertools.count()
+        self._interrupted_in = interrupted_in
+
+    def score(self, designs):
+        if next(self._calls) == self._interrupted_in:
+            raise KeyboardInterrupt
+        self.n_designs += len(designs)
+        self.n_subsets += 2 * len(designs)
+        return scores_of(designs)
+
+
+def scores_of(designs) -> Scores:
+    """Made-up scores that depend on the design only."""
+    keys = designs @ 3 ** np.arange(designs.shape[1])
+    accepted, spent = 1 + keys * 7 % 50, 1 + keys * 11 % 97
+    return Scores(50, accepted[:, None], accepted[:, None] * 2 // 3, spent, 1.0)
+
+
+def paper_search(generations: int = 6) -> PaperSearch:
+    settings = PaperSettings(
+        max_stages=3, mutation_rate=0.1, population_size=20, generations=generations
+    )
+    return PaperSearch(5, 1.0, settings, np.random.default_rng(0))
+
+
+def evolution(generations: int = 6) -> EvolutionSearch:
+    settings = EvolutionSettings(max_stages=3, population_size=20, generations=generations)
+    return EvolutionSearch(np.ones(5), settings, np.random.default_rng(0))
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time that passes only when it is read: one second a reading."""
+    seconds = itertools.count(100.0)
+    monkeypatch.setattr(loop, "perf_counter", lambda: next(seconds))
+
+
+# The end
+
+
+def test_a_search_runs_until_it_says_why_it_stops():
+    search = CountingSearch(n_generations=3)
+    result = run_search(search, FakeEvaluator())
+    assert result.stop_reason == "enough"
+    assert search.told == [1, 2, 3, 4]
+    assert np.array_equal(result.designs, search.front[0])
+
+
+def test_a_search_ends_after_the_generation_in_which_its_time_is_up(clock):
+    result = run_search(CountingSearch(), FakeEvaluator(), time_limit=5.5)
+    # Started at 100 s; each generation reads the clock twice, so the third check reads 106 s.
+    assert result.stop_reason == "the time limit of 5.5 s was reached"
+    assert [record.generation for record in result.records] == [0, 1, 2]
+
+
+def test_one_generation_is_always_scored(clock):
+    result = run_search(CountingSearch(), FakeEvaluator(), time_limit=0.0)
+    assert result.stop_reason == "the time limit of 0 s was reached"
+    assert len(result.records) == 1
+
+
+def test_time_not_used_up_does_not_end_a_search(clock):
+    result = run_search(CountingSearch(n_generations=2), FakeEvaluator(), time_limit=1000)
+    assert result.stop_reason == "enough"
+
+
+def test_a_search_that_ends_as_its_time_is_up_gives_its_own_reason(clock):
+    result = run_search(CountingSearch(n_generations=0), FakeEvaluator(), time_limit=0.0)
+    assert result.stop_reason == "enough"
+
+
+# Interrupts
+
+
+def test_an_interrupt_while_scoring_keeps_what_was_found():
+    search = CountingSearch()
+    with pytest.warns(
+        UserWarning,
+        match=r"^Search interrupted after 2 generations; what it has found so far is kept\.$",
+    ):
+        result = run_search(search, FakeEvaluator(interrupted_in=3))
+    assert result.stop_reason == "interrupted after 2 generations"
+    assert len(result.records) == 3
+    assert np.array_equal(result.designs, np.full((3, 2), 2))
+
+
+def test_an_interrupt_before_the_first_generation_goes_on_to_the_caller():
+    with pytest.raises(KeyboardInterrupt, match=r"^$"):
+        run_search(CountingSearch(), FakeEvaluator(interrupted_in=0))
+
+
+def test_an_interrupt_while_reporting_keeps_what_was_found():
+    def report(record):
+        if record.generation == 1:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="interrupted after 1 generations"):
+        result = run_search(CountingSearch(), FakeEvaluator(), report=report)
+    assert len(result.records) == 2
+
+
+def test_an_interrupted_paper_search_hands_out_the_front_of_its_last_generation():
+    search = paper_search()
+    with pytest.warns(UserWarning, match="interrupted after 3 generations"):
+        interrupted = run_search(search, FakeEvaluator(interrupted_in=4))
+    whole = run_search(paper_search(generations=3), FakeEvaluator())
+    assert np.array_equal(interrupted.designs, whole.designs)
+    assert np.array_equal(interrupted.scores.spent, whole.scores.spent)
+
+
+def test_an_interrupt_while_ranking_keeps_the_front_of_the_generation_before(monkeypatch):
+    calls, rank = itertools.count(), Ranking.of
+
+    def interrupted_rank(*arguments, **options):
+        if next(calls) == 4:
+            raise KeyboardInterrupt
+        return rank(*arguments, **options)
+
+    monkeypatch.setattr(Ranking, "of", interrupted_rank)
+    with pytest.warns(UserWarning, match="interrupted after 3 generations"):
+        result = run_search(paper_search(), FakeEvaluator())
+    whole = run_search(paper_search(generations=3), FakeEvaluator())
+    assert np.array_equal(result.designs, whole.designs)
+    assert np.array_equal(result.scores.spent, whole.scores.spent)
+
+
+def test_other_errors_of_an_evaluator_are_not_swallowed():
+    class Broken(FakeEvaluator):
+        def score(self, designs):
+            if self.n_designs:
+                raise ValueError("out of memory")
+            return super().score(designs)
+
+    with pytest.raises(ValueError, match="out of memory"):
+        run_search(CountingSearch(), Broken())
+
+
+# Archives
+
+
+def test_a_search_with_an_archive_ends_with_all_designs_that_tie():
+    class Nearsighted(FakeEvaluator):
+        def score(self, designs):
+            return super().score(designs[:, :2])
+
+    search = evolution()
+    result = run_search(search, Nearsighted())
+    groups = search.archive.ties()
+    assert result.n_tied.tolist() == [len(group) for group in groups]
+    assert max(result.n_tied) > 1
+    for point, group in enumerate(groups):
+        assert np.array_equal(list(result.ties(point)), group)
+        assert np.array_equal(group[0], result.designs[point])
+
+
+def test_a_search_without_an_archive_lists_its_ties_itself():
+    result = run_search(paper_search(), FakeEvaluator())
+    assert result.n_tied is None
+    assert result.ties is None
+
+
+def test_no_search_of_the_loop_proves_its_front():
+    assert not run_search(evolution(), FakeEvaluator()).proven
+    assert not run_search(paper_search(), FakeEvaluator()).proven
+
+
+def test_an_interrupted_search_hands_out_its_archive():
+    with pytest.warns(UserWarning, match="interrupted after 3 generations"):
+        interrupted = run_search(evolution(), FakeEvaluator(interrupted_in=4))
+    whole = run_search(evolution(generations=3), FakeEvaluator())
+    assert np.array_equal(interrupted.designs, whole.designs)
+    assert interrupted.n_tied.tolist() == whole.n_tied.tolist()
+
+
+# Records
+
+
+def test_a_record_holds_the_state_after_its_generation(clock):
+    record = run_search(CountingSearch(n_generations=4), FakeEvaluator()).records[2]
+    assert record.generation == 2
+    assert record.best.tolist() == [2, 2]
+    assert record.best_scores.spent.tolist() == scores_of(np.array([[2, 2]])).spent.tolist()
+    assert len(record.best_scores) == 1
+    assert record.n_front == 3
+    assert (record.n_designs, record.n_subsets) == (1 + 2 + 3, 2 * (1 + 2 + 3))
+    assert record.seconds == 3.0
+
+
+def test_every_generation_is_reported_as_it_is_recorded():
+    reported = []
+    result = run_search(CountingSearch(n_generations=3), FakeEvaluator(), report=reported.append)
+    assert tuple(reported) == result.records
+    assert [record.generation for record in reported] == [0, 1, 2, 3]
+
+
+def test_the_records_of_a_paper_search_end_with_what_it_found():
+    search = paper_search()
+    result = run_search(search, FakeEvaluator())
+    last = result.records[-1]
+    assert last.generation == search.generation == 6
+    assert last.n_front == len(result.designs) == len(result.scores)
+    assert np.array_equal(last.best, result.designs[0])
+    assert last.best_scores.cost == result.scores.cost[0]
+
+
+def test_seconds_grow_from_record_to_record():
+    seconds = [record.seconds for record in run_search(paper_search(), FakeEvaluator()).records]
+    assert seconds == sorted(seconds)
+    assert seconds[0] >= 0

@@ -1,0 +1,518 @@
+"""Which search is run, what is said about it, and that exact search ends as it should."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import count, product
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from support import brute
+
+from emsco.costs import FeatureCosts
+from emsco.designs.chromosomes import compress
+from emsco.designs.space import DesignSpace, count_designs
+from emsco.errors import NoSuchDesign, ParameterError
+from emsco.models.bank import logistic_bank
+from emsco.models.engine import SplitRows
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.pareto import front_mask
+from emsco.scoring.scores import Limits
+from emsco.search import planning
+from emsco.search.exact.landscape import Landscape
+from emsco.search.paper import PaperSettings
+from emsco.search.planning import Problem, SearchPlan, plan_search
+
+PLENTY = 2**40
+
+
+def problem_of(n_features, n_train=100, capacity=PLENTY, memory_limit=PLENTY, n_jobs=1) -> Problem:
+    """One to plan for, not to run."""
+    evaluator = SimpleNamespace(
+        n_rows=100, n_words=2, limits=Limits(), total_cost=float(n_features)
+    )
+    seconds = n_train * n_features * 6e-9  # as logistic regressions take
+    return Problem(evaluator, np.ones(n_features), seconds, capacity, memory_limit, n_jobs)
+
+
+def settings_of(max_stages, **options) -> PaperSettings:
+    return PaperSettings(
+        **{
+            "max_stages": max_stages,
+            "mutation_rate": 0.1,
+            "population_size": 20,
+            "generations": 4,
+            **options,
+        }
+    )
+
+
+class Watcher:
+    """Writes down what it is told; may press Ctrl-C once so many sizes of chains are done."""
+
+    def __init__(self, interrupts_at=np.inf):
+        self.began, self.generations, self.parts = [], [], []
+        self._interrupts_at = interrupts_at
+
+    def begin(self, what, total):
+        self.began.append((what, total))
+
+    def generation(self, record):
+        self.generations.append(record)
+
+    def exact(self, progress):
+        self.parts.append(progress)
+        if progress.done >= self._interrupts_at:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def problem(small_problem):
+    split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))
+    costs = FeatureCosts.from_array([3, 1, 4, 1, 5, 9])
+    evaluator = Evaluator(logistic_bank([split], 6), costs, 0.6, 60, 3)
+    return Problem(evaluator, costs.costs, 60, PLENTY, 2**30, n_jobs=1)
+
+
+def run(problem, kind="exact", time_limit=None, watcher=None, why="", **options):
+    plan = SearchPlan(kind, settings_of(3, **options), why)
+    return plan.run(problem, np.random.default_rng(0), time_limit, watcher or Watcher())
+
+
+def every_design(n_features, max_stages) -> np.ndarray:
+    return np.unique(compress(list(product(range(max_stages), repeat=n_features))), axis=0)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time that passes only when exact search reads it: one second a reading."""
+    seconds = count(100.0)
+    monkeypatch.setattr(planning, "perf_counter", lambda: next(seconds))
+
+
+# The choice
+
+
+@pytest.mark.parametrize("search", ["evolution", "paper"])
+def test_a_search_named_is_a_search_run_however_large_the_space(search):
+    assert plan_search(search, problem_of(200), settings_of(10)) == SearchPlan(
+        search, settings_of(10)
+    )
+
+
+def test_exact_search_asked_for_is_not_explained():
+    assert plan_search("exact", problem_of(8), settings_of(4)) == SearchPlan(
+        "exact", settings_of(4)
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "how_long"), [(1, "19 minutes on one core"), (2, "9 minutes on 2 cores")]
+)
+def test_exact_search_asked_for_says_how_long_it_takes_where_that_is_no_moment(n_jobs, how_long):
+    plan = plan_search("exact", replace(problem_of(16), n_jobs=n_jobs), settings_of(8))
+    space = f"{count_designs(16, 8):,} designs"
+    assert plan.takes == f"exact search over {space} should take about {how_long}"
+    assert plan.why == ""
+
+
+def test_exact_search_with_fits_that_nobody_has_timed_counts_them():
+    problem = replace(problem_of(4), seconds_per_fit=None)
+    assert plan_search("exact", problem, settings_of(2)).takes.endswith("fits 15 subsets first")
+
+
+def test_auto_is_exact_where_that_takes_a_moment_and_says_so():
+    plan = plan_search("auto", problem_of(8), settings_of(4))
+    why = "exact search was chosen because it should take a second or less on one core"
+    assert (plan.kind, plan.why) == ("exact", why)
+
+
+def test_auto_is_evolution_where_exact_would_take_long_and_says_how_long():
+    plan = plan_search("auto", problem_of(16), settings_of(8))
+    assert plan.kind == "evolution"
+    assert plan.why == (
+        f"evolution was chosen because exact search over {count_designs(16, 8):,} designs would "
+        "take about 19 minutes on one core"
+    )
+
+
+@pytest.mark.parametrize(("spared", "kind"), [(0.0, "exact"), (1e-9, "evolution")])
+def test_auto_is_exact_up_to_the_seconds_it_may_take(monkeypatch, spared, kind):
+    seconds = planning._exact_seconds(problem_of(12), DesignSpace(12, 4))
+    monkeypatch.setattr(planning, "_SECONDS", seconds - spared)
+    assert plan_search("auto", problem_of(12), settings_of(4)).kind == kind
+
+
+@pytest.mark.parametrize(("n_features", "kind"), [(12, "exact"), (20, "evolution")])
+def test_auto_gives_exact_search_seconds_not_minutes(n_features, kind):
+    assert plan_search("auto", problem_of(n_features, 500), settings_of(4)).kind == kind
+
+
+def test_more_rows_features_or_stages_take_longer_whatever_the_jobs():
+    base = planning._exact_seconds(problem_of(12), DesignSpace(12, 3))
+    assert planning._exact_seconds(problem_of(12, n_train=10_000), DesignSpace(12, 3)) > base
+    assert planning._exact_seconds(problem_of(13), DesignSpace(13, 3)) > 2 * base
+    assert planning._exact_seconds(problem_of(12), DesignSpace(12, 4)) > base
+    assert planning._exact_seconds(problem_of(12, n_jobs=4), DesignSpace(12, 3)) == base
+
+
+# What is out of reach
+
+
+def test_too_many_features_are_refused_with_their_size_their_time_and_the_way_out():
+    sentence = (
+        'search must be "evolution", "paper" or "auto" here, got "exact", which would have to '
+        "settle 2,147,483,647 designs and fit 2,147,483,647 subsets of 31 features, and take about "
+        "11 hours; fewer features or stages, or more memory_limit, bring it into reach."
+    )
+    with pytest.raises(ParameterError, match=f"^{re.escape(sentence)}$"):
+        plan_search("exact", problem_of(31), settings_of(2))
+
+
+def test_30_features_are_not_too_many_for_two_stages():
+    assert plan_search("exact", problem_of(30), settings_of(2)).kind == "exact"
+
+
+def test_subsets_past_the_memory_are_an_obstacle():
+    enough, less = (problem_of(8, capacity=capacity) for capacity in (255, 254))
+    assert plan_search("exact", enough, settings_of(4)).kind == "exact"
+    why = "keep 255 subsets of 8 features, of which memory_limit holds 254"
+    with pytest.raises(
+        ParameterError, match=f"settle 46,875 designs and {why}, and take a second or less"
+    ):
+        plan_search("exact", less, settings_of(4))
+    assert plan_search("auto", less, settings_of(4)).why.endswith(f"would {why}")
+
+
+def test_bits_past_the_memory_are_an_obstacle():
+    n_bytes = Landscape.n_bytes(8, 2)
+    enough, less = (problem_of(8, memory_limit=limit) for limit in (n_bytes, n_bytes - 1))
+    assert plan_search("exact", enough, settings_of(4)).kind == "exact"
+    why = f"hold {n_bytes:,} bytes of bits, and memory_limit is {n_bytes - 1:,}"
+    with pytest.raises(
+        ParameterError, match=f"settle 46,875 designs and {why}, and take a second or less"
+    ):
+        plan_search("exact", less, settings_of(4))
+    assert plan_search("auto", less, settings_of(4)).why.endswith(f"would {why}")
+
+
+def test_more_than_a_day_is_out_of_reach():
+    problem, words = problem_of(20, n_train=2_000_000), "need more than a day"
+    assert plan_search("auto", problem, settings_of(2)).why.endswith(f"would {words}")
+    with pytest.raises(ParameterError, match=f"designs and {words}, and take about 3 days"):
+        plan_search("exact", problem, settings_of(2))
+
+
+def test_a_day_is_a_day():
+    n_train = round(
+        86_400 / planning._exact_seconds(problem_of(20, n_train=10**6), DesignSpace(20, 2)) * 10**6
+    )
+    assert plan_search("exact", problem_of(20, int(0.99 * n_train)), settings_of(2)).kind == "exact"
+    with pytest.raises(ParameterError, match="take about 24 hours"):
+        plan_search("exact", problem_of(20, int(1.01 * n_train)), settings_of(2))
+
+
+def test_chromosomes_past_the_numbers_that_hold_them_are_refused():
+    assert plan_search("exact", problem_of(18, n_jobs=64), settings_of(9)).kind == "exact"
+    with pytest.raises(ParameterError, match=r'got "exact", which would .* designs'):
+        plan_search("exact", problem_of(18, n_jobs=64), settings_of(10))
+
+
+def test_huge_spaces_are_told_by_their_magnitude():
+    plan = plan_search("auto", problem_of(400), settings_of(10))
+    assert plan.why == (
+        "evolution was chosen because exact search over about 10^400 designs would fit about "
+        "10^120 subsets of 400 features"
+    )
+
+
+def test_thousands_of_features_have_a_plan():
+    assert plan_search("auto", problem_of(5000), settings_of(10)).kind == "evolution"
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.2, "a second or less"),
+        (2, "about 2 seconds"),
+        (119, "about 119 seconds"),
+        (120, "about 2 minutes"),
+        (7199, "about 120 minutes"),
+        (7200, "about 2 hours"),
+        (2 * 86_400, "about 2 days"),
+        (2 * 365.25 * 86_400, "about 2 years"),
+        (365.25 * 86_400 * 12_345, "about 12,345 years"),
+        (1e21, "more than 10^12 years"),
+    ],
+)
+def test_durations_are_told_in_the_largest_unit_of_which_there_are_two(seconds, words):
+    assert planning._duration(seconds) == words
+
+
+def test_one_second_is_no_plural():
+    assert "1 seconds" not in planning._duration(1.2)
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (7, "7"),
+        (10**15 - 1, "999,999,999,999,999"),
+        (10**15, "about 10^15"),
+        (9**40, "about 10^38"),
+    ],
+)
+def test_numbers_are_told_by_digits_or_by_magnitude(number, words):
+    assert planning._readable(number) == words
+
+
+# Exact search
+
+
+def test_exact_search_finds_what_scoring_every_design_finds(problem):
+    result = run(problem)
+    designs = every_design(6, 3)
+    scores = problem.evaluator.score(designs)
+    on_front = front_mask(scores)
+    found = np.concatenate([list(result.ties(i)) for i in range(len(result.designs))])
+    assert sorted(found.tolist()) == sorted(designs[on_front].tolist())
+    assert result.n_tied.sum() == on_front.sum()
+    assert result.proven
+
+
+def test_a_proven_front_says_so_and_counts_the_whole_space(problem):
+    result = run(problem)
+    assert result.stop_reason == "the front is proven: all 603 designs are settled"
+    assert (result.records[-1].n_designs, result.records[-1].n_subsets) == (603, 63)
+    assert [record.generation for record in result.records] == [0, 1]
+    assert result.records[-1].n_front == len(result.designs)
+
+
+def test_the_reason_for_the_choice_follows_the_reason_to_stop(problem):
+    assert run(problem, why="it was quick").stop_reason.endswith("are settled; it was quick")
+    reason = run(problem, kind="evolution", why="it was long").stop_reason
+    assert reason == "all 4 generations have run; it was long"
+
+
+def test_large_spaces_are_warmed_up_and_give_the_same_front(problem, monkeypatch):
+    cold, watcher = run(problem), Watcher()
+    monkeypatch.setattr(planning, "_LARGE", 0)
+    warm = run(problem, watcher=watcher)
+    assert watcher.began == [("first designs", 4), ("exact", 5)]
+    assert [record.generation for record in warm.records] == [0, 1, 2, 3, 4, 5]
+    assert warm.designs.tolist() == cold.designs.tolist()
+    assert warm.n_tied.tolist() == cold.n_tied.tolist()
+
+
+def test_a_watcher_sees_first_designs_and_then_the_sizes_of_chains(problem):
+    watcher = Watcher()
+    run(problem, watcher=watcher)
+    assert watcher.began == [("first designs", 0), ("exact", 5)]
+    assert len(watcher.generations) == 1
+    done = [part.done for part in watcher.parts]
+    assert done == sorted(done)
+    assert done[-1] == 5
+    assert watcher.parts[-1].n_settled == 603
+
+
+@pytest.mark.parametrize(("kind", "generations"), [("evolution", 4), ("paper", 4)])
+def test_a_watcher_sees_every_generation_of_the_other_searches(problem, kind, generations):
+    watcher = Watcher()
+    run(problem, kind, watcher=watcher)
+    assert watcher.began == [(kind, generations)]
+    assert [record.generation for record in watcher.generations] == [0, 1, 2, 3, 4]
+    assert watcher.parts == []
+
+
+def test_evolution_is_given_patience(problem):
+    result = run(problem, "evolution", generations=100, population_size=7, patience=1)
+    assert result.stop_reason == "the front has stayed the same for 1 generations"
+
+
+def test_a_front_of_one_stage_is_proven_at_once(problem):
+    plan = SearchPlan("exact", settings_of(1))
+    result = plan.run(problem, np.random.default_rng(0), None, Watcher())
+    assert result.designs.tolist() == [[0] * 6]
+    assert result.proven
+
+
+# Exact search that ends early
+
+
+def check_unproven(problem, result):
+    """What is known: designs that were scored, none of which dominates another."""
+    scores = problem.evaluator.score(result.designs)
+    assert not result.proven
+    assert front_mask(scores).all()
+    assert np.array_equal(scores.spent, result.scores.spent)
+    assert [next(result.ties(i)).tolist() for i in range(len(result.designs))] == (
+        result.designs.tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    ("time_limit", "settled"),
+    [(0.5, "0 of 603 designs are settled"), (1.5, r"[1-9]\d* of 603 designs are settled")],
+    ids=["fitting", "chaining"],
+)
+def test_a_time_limit_ends_exact_search_with_what_is_known(problem, clock, time_limit, settled):
+    result = run(problem, time_limit=time_limit)
+    check_unproven(problem, result)
+    reason = f"the time limit of {time_limit} s was reached, so the front is not proven"
+    assert re.fullmatch(rf"{reason} \({settled}\)", result.stop_reason)
+
+
+def test_a_time_limit_during_the_first_designs_leaves_nothing_proven(problem, monkeypatch):
+    monkeypatch.setattr(planning, "_LARGE", 0)
+    result = run(problem, time_limit=1e-9)
+    check_unproven(problem, result)
+    assert len(result.records) == 1
+    assert result.stop_reason == (
+        "the time limit of 1e-09 s was reached, so the front is not proven "
+        "(0 of 603 designs are settled)"
+    )
+
+
+def test_time_enough_proves_the_front(problem, clock):
+    assert run(problem, time_limit=1000).proven
+
+
+def test_ctrl_c_while_chaining_keeps_what_is_known(problem):
+    with pytest.warns(UserWarning, match=r"^Search interrupted; what it has found .* not proven"):
+        result = run(problem, watcher=Watcher(interrupts_at=0))
+    check_unproven(problem, result)
+    assert result.stop_reason.startswith("interrupted, so the front is not proven (")
+
+
+@pytest.mark.filterwarnings("ignore:Search interrupted")
+def test_what_was_found_before_ctrl_c_joins_the_first_designs(problem):
+    early, late = (run(problem, watcher=Watcher(interrupts_at=size)) for size in (0, 5))
+    whole = run(problem)
+    assert sorted(late.designs.tolist()) == sorted(whole.designs.tolist())
+    assert sorted(early.designs.tolist()) != sorted(whole.designs.tolist())
+    assert not late.proven
+
+
+@pytest.mark.filterwarnings("ignore:Search interrupted")
+def test_ctrl_c_while_fitting_all_subsets_keeps_the_first_designs(problem, monkeypatch):
+    def interrupted(_, check):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Evaluator, "bits", interrupted)
+    try:
+        check_unproven(problem, run(problem))
+    except KeyboardInterrupt:
+        pytest.fail("the first designs are lost")
+
+
+def test_too_little_memory_for_chains_keeps_what_is_known(problem):
+    result = run(replace(problem, memory_limit=1))
+    check_unproven(problem, result)
+    assert "memory_limit" in result.stop_reason
+    assert "so the front is not proven" in result.stop_reason
+
+
+# Features that are left out, one that comes first, and limits of costs
+
+
+@pytest.fixture
+def limited(problem, small_problem):
+    """The same problem with limits of costs and a cost of running a stage."""
+
+    def make(evaluation=0.0, **limits):
+        split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))
+        costs = replace(FeatureCosts.from_array(problem.costs), evaluation=evaluation)
+        bank = logistic_bank([split], 6)
+        evaluator = Evaluator(bank, costs, 0.6, 60, 3, limits=Limits(**limits))
+        return replace(problem, evaluator=evaluator)
+
+    return make
+
+
+@pytest.mark.parametrize("first", [None, 4])
+@pytest.mark.parametrize("evaluation", [0.0, 0.25])
+@pytest.mark.parametrize("limits", [{}, {"mean": 8.0}, {"worst": 12.0}])
+def test_exact_search_with_exclusion_finds_what_scoring_every_design_finds(
+    limited, first, evaluation, limits
+):
+    problem = limited(evaluation, **limits)
+    result = run(problem, allow_exclusion=True, first=first)
+    designs = np.array(brute.every_design(6, 3, allow_exclusion=True, first=first), dtype=np.int16)
+    scores = problem.evaluator.score(designs)
+    on_front = front_mask(scores)
+    found = np.concatenate([list(result.ties(i)) for i in range(len(result.designs))])
+    assert sorted(found.tolist()) == sorted(designs[on_front].tolist())
+    assert result.stop_reason == f"the front is proven: all {len(designs):,} designs are settled"
+
+
+@pytest.mark.parametrize("kind", ["exact", "evolution", "paper"])
+def test_what_is_found_keeps_to_the_space_and_the_limits(limited, kind):
+    problem = limited(0.5, mean=12.0, worst=20.0)
+    result = run(problem, kind, allow_exclusion=True, first=3, generations=20)
+    space = DesignSpace(6, 3, allow_exclusion=True, first=3)
+    assert space.holds(result.designs).all()
+    assert result.scores.cost.max() <= 12
+    assert problem.evaluator.worst_costs(result.designs).max() <= 20
+
+
+@pytest.mark.parametrize("kind", ["exact", "evolution", "paper"])
+def test_no_design_within_the_limits_is_an_error_that_says_how_near_one_came(limited, kind):
+    problem = limited(0.5, mean=1.6)
+    words = (
+        r"a design must have a mean cost of at most 1\.6, and the nearest found has a mean cost of "
+        r"[\d.]+ and a worst-case cost of [\d.]+; (all|the population)"
+    )
+    with pytest.raises(NoSuchDesign, match=words):
+        run(problem, kind, first=0)
+
+
+def test_a_worst_case_below_the_cost_of_everything_needs_exclusion(limited):
+    problem = limited(0.5, worst=23.0)
+    words = (
+        r"max_worst_cost must be at least 23\.5, since every design buys everything in the end, "
+        r"got 23; allow_exclusion lets designs leave features out\."
+    )
+    for search in ("auto", "exact", "evolution", "paper"):
+        with pytest.raises(ParameterError, match=words):
+            plan_search(search, problem, settings_of(3))
+        assert plan_search(search, problem, settings_of(3, allow_exclusion=True))
+    assert plan_search("exact", limited(0.5, worst=23.5), settings_of(3))
+
+
+@pytest.mark.parametrize(
+    ("limits", "name"), [({"mean": 3.2}, "max_mean_cost"), ({"worst": 3}, "max_worst_cost")]
+)
+def test_a_limit_below_the_cheapest_first_stage_is_refused(limited, limits, name):
+    settings = settings_of(3, allow_exclusion=True, first=0)
+    words = rf"{name} must be at least 3\.5, which the cheapest first stage costs"
+    with pytest.raises(ParameterError, match=words):
+        plan_search("evolution", limited(0.5, **limits), settings)
+
+
+def test_exclusion_makes_spaces_larger_and_exact_search_longer():
+    plan = plan_search("auto", problem_of(16), settings_of(8, allow_exclusion=True))
+    assert f"over {count_designs(16, 8, allow_exclusion=True):,} designs" in plan.why
+    seconds = [
+        planning._exact_seconds(problem_of(12), DesignSpace(12, 3, allow_exclusion))
+        for allow_exclusion in (False, True)
+    ]
+    assert seconds[0] < seconds[1]
+
+
+def test_chromosomes_have_one_value_more_with_exclusion():
+    assert plan_search("exact", problem_of(18, n_jobs=64), settings_of(8)).kind == "exact"
+    settings = settings_of(9, allow_exclusion=True)
+    with pytest.raises(ParameterError, match=r'got "exact", which would .* designs'):
+        plan_search("exact", problem_of(18, n_jobs=64), settings)
+
+
+def test_weights_past_31_bits_are_an_obstacle():
+    problem = problem_of(6)
+    problem.evaluator.n_rows = 2**31
+    with pytest.raises(ParameterError, match="count rows whose weights add up to 2,147,483,648"):
+        plan_search("exact", problem, settings_of(3))

@@ -1,0 +1,271 @@
+"""A slow twin of the exact search: every design one by one, rows as sets, costs as fractions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations, product
+
+import numpy as np
+
+from emsco.costs import FeatureCosts
+from emsco.designs.space import DesignSpace
+from emsco.models.bank import logistic_bank
+from emsco.models.engine import SplitRows
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.scores import Scores
+from emsco.search.exact.landscape import Landscape
+
+FREE_AND_DEAR = (0, 3, 1, 0, 7, 2)
+ALIKE = (1, 1, 1, 1, 1, 1)
+# Sums of these are equal as fractions where their floats differ by rounding.
+BROKEN = tuple(Fraction(*cost) for cost in ((1, 3), (2, 3), (1, 7), (1, 3), (0, 1), (3, 7)))
+
+
+def pack(rows):
+    """Bits of rows, 64 to a word: shape (n_subsets, n_words)."""
+    n_words = max(1, -(-rows.shape[1] // 64))
+    padded = np.zeros((len(rows), 64 * n_words), dtype=np.uint8)
+    padded[:, : rows.shape[1]] = rows
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+
+
+def unpack(words, n_rows):
+    """The rows behind such bits, as booleans."""
+    return np.unpackbits(words.view(np.uint8), axis=-1, bitorder="little")[..., :n_rows] != 0
+
+
+def supersets(subset, n_features):
+    """All subsets that contain this one and more."""
+    missing = [i for i in range(n_features) if not subset >> i & 1]
+    for size in range(1, len(missing) + 1):
+        for more in combinations(missing, size):
+            yield subset + sum(1 << i for i in more)
+
+
+def every_design(n_features, max_stages, allow_exclusion=False, first=None):
+    """All chromosomes without gaps, the simplest first."""
+    genes = range(-1 if allow_exclusion else 0, max_stages)
+    every = product(genes, repeat=n_features)
+    return sorted(
+        (
+            d
+            for d in every
+            if max(d) >= 0 and set(range(max(d))) <= set(d) and (first is None or d[first] == 0)
+        ),
+        key=simplicity,
+    )
+
+
+def simplicity(design):
+    return max(design), tuple(design)
+
+
+def dominates(one, other):
+    """Whether (accepted, correct, spent) is nowhere worse than another, and somewhere better."""
+    # Nothing accepted counts as an accuracy of 0, which 0 out of 1 is too.
+    mine, theirs = one[1] * max(other[0], 1), other[1] * max(one[0], 1)
+    return one[0] >= other[0] and mine >= theirs and one[2] <= other[2] and one != other
+
+
+def front_of(scored):
+    """Objectives that no others dominate, each with its designs in the order given."""
+    ties = {}
+    for vector, design in scored:
+        ties.setdefault(vector, []).append(design)
+    front = {}
+    # What dominates a vector costs no more, then accepts no less, then gets no fewer right: it
+    # comes before it, and is on the front or after one that is and dominates both.
+    for vector in sorted(ties, key=lambda v: (v[2], -v[0], -v[1])):
+        if not any(dominates(other, vector) for other in front):
+            front[vector] = ties[vector]
+    return front
+
+
+@dataclass(frozen=True)
+class Instance:
+    """Rows that each subset accepts, and gets right, as booleans; exact costs.
+
+    Optional: the cost of a stage, a weight for every 64 rows, the rows with a gap in each feature,
+    the largest costs of all rows and of one, and what else a space of designs has.
+    """
+
+    accepts: np.ndarray
+    hits: np.ndarray
+    costs: tuple
+    max_stages: int
+    evaluation: int | Fraction = 0
+    word_weights: tuple = ()
+    gaps: np.ndarray | None = None
+    most_spent: float = np.inf
+    most_paid: float = np.inf
+    allow_exclusion: bool = False
+    first: int | None = None
+
+    @classmethod
+    def random(cls, n_features, max_stages, n_rows, density, costs=FREE_AND_DEAR, seed=0):
+        rng = np.random.default_rng(seed)
+        accepts, right = rng.random((2, 2**n_features, n_rows)) < np.reshape(
+            [density, 0.7], (2, 1, 1)
+        )
+        accepts[0] = False
+        costs = costs[:n_features]
+        return cls(accepts, accepts & right, costs if any(costs) else (2,) * n_features, max_stages)
+
+    def with_idle(self, feature):
+        """A feature changes nothing but the cost, so that many designs tie."""
+        others = np.arange(len(self.accepts)) & ~(1 << feature)
+        return replace(self, accepts=self.accepts[others], hits=self.hits[others])
+
+    @property
+    def n_features(self):
+        return len(self.costs)
+
+    @property
+    def n_rows(self):
+        return self.accepts.shape[1]
+
+    @cached_property
+    def weights(self):
+        """How much each row counts."""
+        if not self.word_weights:
+            return [1] * self.n_rows
+        return np.repeat(self.word_weights, 64)[: self.n_rows].tolist()
+
+    @property
+    def space(self):
+        return DesignSpace(self.n_features, self.max_stages, self.allow_exclusion, self.first)
+
+    @property
+    def is_whole(self):
+        return all(isinstance(cost, int) for cost in (*self.costs, self.evaluation))
+
+    def landscape(self):
+        """The same as the search takes it: floats only where costs are not whole."""
+        costs = np.array(
+            list(map(float, self.costs)), dtype=np.int64 if self.is_whole else np.float64
+        )
+        return Landscape(
+            pack(self.accepts),
+            pack(self.hits),
+            costs,
+            sum(self.weights),
+            self.space,
+            evaluation=self.evaluation if self.is_whole else float(self.evaluation),
+            word_weights=np.array(self.word_weights) if self.word_weights else None,
+            gaps=None if self.gaps is None else pack(self.gaps),
+            most_spent=float(self.most_spent),
+            most_paid=float(self.most_paid),
+        )
+
+    def scores(self, designs):
+        """The twin's scores as a search would hand them over."""
+        accepted, correct, spent = zip(*map(self.score, designs), strict=True)
+        return Scores(
+            sum(self.weights),
+            np.array(accepted)[:, None],
+            np.array(correct)[:, None],
+            np.array(spent if self.is_whole else list(map(float, spent))),
+        )
+
+    @cached_property
+    def rows(self):
+        """Rows accepted by each subset, and those it gets right, as sets."""
+        return [
+            [set(np.flatnonzero(row).tolist()) for row in table]
+            for table in (self.accepts, self.hits)
+        ]
+
+    def score(self, design):
+        """Rows accepted and correct, and what all rows together spend."""
+        undecided, known = set(range(self.n_rows)), 0
+        accepted = correct = spent = 0
+        for stage in range(max(design) + 1):
+            bought = [i for i, at in enumerate(design) if at == stage]
+            known += sum(1 << i for i in bought)
+            spent += self._weigh(undecided) * (sum(self.costs[i] for i in bought) + self.evaluation)
+            leaving = undecided & self.rows[0][known]
+            if self.gaps is not None:
+                leaving -= set(np.flatnonzero(self.gaps[bought].any(axis=0)).tolist())
+            accepted += self._weigh(leaving)
+            correct += self._weigh(leaving & self.rows[1][known])
+            undecided -= leaving
+        return accepted, correct, spent
+
+    def _weigh(self, rows):
+        return sum(self.weights[row] for row in rows)
+
+    def every_design(self):
+        """All designs of the space, the simplest first."""
+        return every_design(self.n_features, self.max_stages, self.allow_exclusion, self.first)
+
+    def is_affordable(self, design):
+        """Whether a rejected row is within the limit."""
+        bought = sum(cost for cost, at in zip(self.costs, design, strict=True) if at >= 0)
+        return bought + (max(design) + 1) * self.evaluation <= self.most_paid
+
+    def front(self):
+        """Non-dominated objectives within the limits, each with all its designs, simplest first."""
+        designs = [design for design in self.every_design() if self.is_affordable(design)]
+        scored = zip(map(self.score, designs), designs, strict=True)
+        return front_of((vector, d) for vector, d in scored if vector[2] <= self.most_spent)
+
+
+def varied(seed, **options):
+    """An instance in which chance decides on every part that one may have."""
+    rng = np.random.default_rng(seed)
+    n_features = int(rng.integers(1, 5))
+    n_rows, density = int(rng.choice([3, 40, 64, 130])), rng.choice([0.0, 0.05, 0.2, 0.6])
+    costs = (FREE_AND_DEAR, ALIKE, BROKEN)[rng.integers(3)]
+    instance = Instance.random(n_features, int(rng.integers(1, 6)), n_rows, density, costs, seed)
+    n_words = -(-n_rows // 64)
+    evaluation = (0, 0, 1, 2, Fraction(1, 3))[rng.integers(5)]
+    total = sum(instance.costs) + evaluation
+    parts = {
+        "evaluation": evaluation,
+        "word_weights": tuple(rng.integers(1, 4, size=n_words).tolist()) * int(rng.integers(2)),
+        "gaps": (None, rng.random((n_features, n_rows)) < rng.choice([0.05, 0.4]))[rng.integers(2)],
+        "allow_exclusion": bool(rng.integers(2)),
+        "first": (None, int(rng.integers(n_features)))[rng.integers(2)],
+    }
+    instance = replace(instance, **(parts | options))
+    limits = {
+        "most_spent": (np.inf, float(rng.uniform(0.3, 1.2) * total * sum(instance.weights))),
+        "most_paid": (np.inf, float(rng.uniform(0.3, 1.5) * total)),
+    }
+    chosen = {name: limit[rng.integers(2)] for name, limit in limits.items()}
+    return replace(instance, **(chosen | options))
+
+
+@dataclass(frozen=True)
+class RealInstance:
+    """One of the paper's sets at its threshold, scored in bulk through the evaluator."""
+
+    evaluator: Evaluator
+    bits: tuple
+
+    @classmethod
+    def of(cls, data, min_confidence, max_stages):
+        n_features = data.X.shape[1]
+        split = SplitRows.cut(data.X, data.y, data.train, data.held_out)
+        evaluator = Evaluator(
+            logistic_bank([split], n_features),
+            FeatureCosts.from_array(data.costs),
+            min_confidence,
+            len(data.held_out),
+            max_stages,
+        )
+        return cls(evaluator, evaluator.bits())
+
+    def landscape(self, max_stages, **options):
+        space = DesignSpace(len(self.evaluator.units), max_stages, **options)
+        return Landscape(*self.bits, self.evaluator.units, self.evaluator.n_rows, space)
+
+    def front(self, max_stages):
+        """Non-dominated objectives, each with all its designs, the simplest first."""
+        designs = every_design(len(self.evaluator.units), max_stages)
+        scores = self.evaluator.score(np.array(designs, dtype=np.int16))
+        columns = (scores.accepted, scores.correct, scores.spent)
+        vectors = zip(*(column.tolist() for column in columns), strict=True)
+        return front_of(zip(vectors, designs, strict=True))

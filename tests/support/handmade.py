@@ -1,0 +1,140 @@
+"""Cascades and fronts put together by hand: without a fit, a test takes milliseconds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+
+from emsco import Cascade, Decisions, Design, FeatureCosts, ParetoFront
+from emsco.cascade import StageModels
+from emsco.data.encoding import ColumnCode, Encoding
+from emsco.designs.chromosomes import compress
+from emsco.models.calibration import Calibrator, IsotonicMap, SigmoidMap
+from emsco.models.scaling import Scaling
+from emsco.models.stages import LinearClassifiers
+from emsco.scoring.scores import Scores
+
+NAMES = ("age", "pulse", "scan", "biopsy")
+STAGES = (0, 0, 1, 2)  # age, pulse → scan → biopsy
+COSTS = (1, 2.5, 10, 40)
+
+
+def make_cascade(
+    stages=STAGES, names=NAMES, costs=COSTS, classes=(0, 1), min_confidence=0.8, seed=0
+):
+    """A cascade with random weights and scaling, the same for the same seed."""
+    rng, design = np.random.default_rng(seed), Design(stages, names)
+    n = len(names)
+    coefs = rng.normal(size=(design.n_stages, n + 1))
+    coefs[:, 1:][~design.subsets()] = 0
+    scaling = Scaling(rng.normal(size=n), rng.uniform(0.5, 2, size=n))
+    return Cascade(
+        design=design,
+        costs=FeatureCosts.from_array(costs, names),
+        classes=np.asarray(classes),
+        min_confidence=min_confidence,
+        encoding=plain_encoding(names),
+        classifiers=LinearClassifiers(scaling, design.subsets(), coefs[:, None]),
+    )
+
+
+def plain_encoding(names):
+    """Each column a number, and a feature of its own."""
+    return Encoding(tuple(map(ColumnCode, names)), tuple(names), tuple(range(len(names))))
+
+
+def make_front(classes=(0, 1), names=NAMES, n_tied=(1, 3)):
+    """Two points, each with a fitted cascade."""
+    designs = np.array([STAGES, (1, 0, 0, 0)], dtype=np.int16)
+    exits, hits = np.array([[40, 30, 20], [50, 25, 0]]), np.array([[39, 28, 13], [50, 20, 0]])
+    costs = FeatureCosts.from_array(COSTS, names)
+    front = ParetoFront.of(
+        designs,
+        Scores(100, exits, hits, np.array([1500, 700])),
+        costs,
+        0.8,
+        np.array(n_tied),
+        proven=True,
+    )
+    parts = [make_cascade(design, names, classes=classes) for design in designs]
+    shared = parts[0].classifiers.scaling  # as of one fit
+    found = tuple(replace(part.classifiers, scaling=shared) for part in parts)
+    models = StageModels(np.asarray(classes), parts[0].encoding, found)
+    return ParetoFront(front.points, costs, 0.8, proven=True, models=models)
+
+
+def make_rich_cascade(kind="sigmoid", gaps="impute", seed=0):
+    """Three classes, a group, a category, a truth value, gaps, calibration, all at once."""
+    rng = np.random.default_rng(seed)
+    codes = (
+        ColumnCode("age", marks_gaps=gaps == "impute"),
+        ColumnCode("sodium"),
+        ColumnCode("ward", "category", ("A", "B", "ICU")),
+        ColumnCode("potassium"),
+        ColumnCode("smokes", "truth"),
+    )
+    encoding = Encoding(codes, ("age", "blood", "ward", "smokes"), (0, 1, 2, 1, 3), gaps)
+    columns = tuple(map(encoding.needs, encoding.features))
+    costs = FeatureCosts(encoding.features, [1, 20.5, 0, 2], 0.25, columns, encoding.columns)
+    design = Design((0, 1, 0, -1), encoding.features)
+    reads = design.subsets()[:, encoding.input_feature]
+    coefs = rng.normal(size=(2, 3, encoding.n_inputs + 1))
+    coefs[:, :, 1:] = np.where(reads[:, None], coefs[:, :, 1:], 0.0)
+    line = SigmoidMap(1.5, -0.2)
+    if kind == "isotonic":
+        line = IsotonicMap(np.array([0.1, 0.4, 0.8]), np.array([0.0, 0.5, 0.9]))
+    maps = (Calibrator(kind, 3, (line,) * 3),) * 2
+    scaling = Scaling(rng.normal(size=len(reads.T)), rng.uniform(0.5, 2, size=len(reads.T)))
+    return Cascade(
+        design=design,
+        costs=costs,
+        classes=np.array(["ill", "unclear", "well"]),
+        min_confidence={"ill": 0.6, "unclear": 0.7, "well": 0.65},
+        encoding=encoding,
+        classifiers=LinearClassifiers(scaling, reads, coefs, maps),
+    )
+
+
+def make_rich_rows(n, seed=0):
+    """Rows for such a cascade, as a data frame with gaps."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.normal(size=(n, 3)), columns=["age", "sodium", "potassium"])
+    table["ward"] = rng.choice(["A", "B", "ICU", "maternity"], size=n)
+    table["smokes"] = rng.choice([True, False], size=n)
+    table.loc[::5, "age"] = np.nan
+    return table
+
+
+def make_rows(n, n_features=4, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, n_features), scale=1.5)
+
+
+@st.composite
+def cascades_and_rows(draw):
+    """Any small cascade, and a few rows of which some are extreme."""
+    n = draw(st.integers(1, 9))
+    stages = compress(draw(st.lists(st.integers(0, n - 1), min_size=n, max_size=n)))
+    cascade = make_cascade(
+        stages,
+        tuple(f"x{i}" for i in range(n)),
+        draw(st.lists(st.sampled_from([0.1, 0.2, 0.7, 3, 1e6]), min_size=n, max_size=n)),
+        min_confidence=draw(st.sampled_from([0.5, 0.75, 0.9, 0.999999, 1.0])),
+        seed=draw(st.integers(0, 2**32 - 1)),
+    )
+    rows = make_rows(draw(st.sampled_from([1, 2, 5, 67])), n, draw(st.integers(0, 2**32 - 1)))
+    rows *= draw(st.sampled_from([0.0, 1e-300, 1.0, 1.0, 1.0, 30.0, 1e99]))
+    return cascade, rows
+
+
+def assert_same_bits(some: Decisions, other: Decisions) -> None:
+    """Labels, acceptance, confidence, stage and cost are the same to the last bit."""
+    for name in ("guesses", "accepted", "confidence", "stage", "cost"):
+        one, two = getattr(some, name), getattr(other, name)
+        assert one.dtype == two.dtype, name
+        if one.dtype == object:  # whose bytes are addresses
+            assert one.tolist() == two.tolist()
+        else:
+            assert one.tobytes() == two.tobytes(), name

@@ -1,0 +1,164 @@
+"""Reliability: bins that a plain loop finds too, tables, and a picture of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emsco.data.frames import to_pandas
+from emsco.errors import DataError, ParameterError
+from emsco.pictures.plotting import draw_reliability, save_figure
+from emsco.trust.reliability import reliability_of, reliability_table
+
+
+def honest(n_rows, seed=0):
+    rng = np.random.default_rng(seed)
+    confidence = rng.uniform(0.5, 1, n_rows)
+    return confidence, rng.random(n_rows) < confidence
+
+
+def plain_bins(confidence, right, weights, edges):
+    """The same by a loop: weight, mean confidence and share right of each bin."""
+    bins = []
+    for i, (low, high) in enumerate(pairwise(edges)):
+        last = i == len(edges) - 2
+        rows = [r for r, c in enumerate(confidence) if low <= c and (c < high or last)]
+        total = sum(weights[r] for r in rows)
+        sure = sum(weights[r] * confidence[r] for r in rows)
+        hits = sum(weights[r] * right[r] for r in rows)
+        bins.append((total, sure / total if total else None, hits / total if total else None))
+    return bins
+
+
+@given(
+    rows=st.lists(st.tuples(st.floats(0, 1), st.booleans(), st.integers(0, 3)), max_size=30),
+    n_bins=st.integers(1, 12),
+)
+@settings(max_examples=60, deadline=None)
+def test_bins_are_those_of_a_plain_loop(rows, n_bins):
+    confidence = np.array([row[0] for row in rows])
+    right = np.array([row[1] for row in rows], dtype=np.bool_)
+    weights = np.array([row[2] for row in rows], dtype=np.float64)
+    found = reliability_of(confidence, right, weights, n_bins)
+    expected = plain_bins(confidence, right, weights, found.edges)
+    assert found.rows.tolist() == [total for total, _, _ in expected]
+    for i, (total, sure, hits) in enumerate(expected):
+        if total:
+            assert found.confidence[i] == pytest.approx(sure)
+            assert found.right[i] == pytest.approx(hits)
+    gaps = [abs(hits - sure) * total for total, sure, hits in expected if total]
+    assert found.error == pytest.approx(sum(gaps) / max(weights.sum(), 1))
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=25, deadline=None)
+def test_whole_weights_are_repeated_rows(seed):
+    confidence, right = honest(40, seed)
+    counts = np.random.default_rng(seed).integers(0, 4, 40)
+    weighted = reliability_of(confidence, right, counts.astype(np.float64))
+    repeated = reliability_of(np.repeat(confidence, counts), np.repeat(right, counts))
+    assert weighted.rows.tolist() == repeated.rows.tolist()
+    np.testing.assert_allclose(weighted.right, repeated.right)
+    assert weighted.error == pytest.approx(repeated.error)
+    assert weighted.largest_gap == pytest.approx(repeated.largest_gap)
+
+
+def test_honest_confidence_has_hardly_an_error():
+    found = reliability_of(*honest(100_000), lowest=0.5)
+    assert found.error < 0.01
+    assert found.largest_gap < 0.03
+
+
+def test_a_boast_has_a_gap_below_zero():
+    found = reliability_of(np.full(10, 0.95), np.arange(10) < 6)
+    assert found.gaps[-1] == pytest.approx(-0.35)
+    assert (found.error, found.largest_gap) == (pytest.approx(0.35), pytest.approx(0.35))
+
+
+def test_the_last_bin_holds_certainty_and_others_their_lower_edge():
+    found = reliability_of(np.array([0.5, 0.75, 1.0]), np.ones(3, dtype=bool), n_bins=2, lowest=0.5)
+    assert found.rows.tolist() == [1, 2]
+
+
+def test_no_rows_have_no_error():
+    found = reliability_of(np.zeros(0), np.zeros(0, dtype=bool))
+    assert (found.error, found.largest_gap) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("method", ["to_pandas", "to_polars"])
+def test_empty_bins_are_missing_in_tables(method):
+    found = reliability_of(np.full(4, 0.95), np.ones(4, dtype=bool), stage=2)
+    table = getattr(found, method)()
+    assert list(table.columns) == ["stage", "low", "high", "rows", "confidence", "right", "gap"]
+    right = table["right"].to_list()
+    assert right[-1] == 1.0
+    assert all(str(value) in ("None", "<NA>") for value in right[:-1])
+
+
+def test_several_stages_make_one_table():
+    records = [reliability_of(*honest(50, seed), stage=seed + 1) for seed in range(3)]
+    table = to_pandas(reliability_table(records))
+    assert table["stage"].tolist() == [1] * 10 + [2] * 10 + [3] * 10
+    assert table.groupby("stage")["rows"].sum().tolist() == [50, 50, 50]
+    assert reliability_table([]) == {}
+
+
+def test_a_record_is_plain_values_for_json():
+    found = reliability_of(*honest(50))
+    again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert again["bins"][0]["right"] is None
+    assert again["error"] == found.error
+
+
+def test_records_are_locked():
+    found = reliability_of(*honest(50))
+    with pytest.raises(ValueError, match="read-only"):
+        found.rows[0] = 1
+
+
+@pytest.mark.parametrize(
+    ("confidence", "right", "weights", "sentence"),
+    [
+        ([0.5, np.nan], [True, True], None, "confidence must be from 0 to 1, got nan in row 1."),
+        ([0.5, 1.5], [True, True], None, "confidence must be from 0 to 1, got 1.5 in row 1."),
+        ([0.5], [True], [-1.0], "weights must be at least 0, got -1 in row 0."),
+        (
+            [0.5, 0.5],
+            [True],
+            None,
+            "confidence, right and weights must have one value a row, got shapes (2,), (1,) and "
+            "(2,).",
+        ),
+    ],
+)
+def test_rows_that_cannot_be_used_are_refused(confidence, right, weights, sentence):
+    counts = None if weights is None else np.array(weights)
+    with pytest.raises(DataError, match=f"^{re.escape(sentence)}$"):
+        reliability_of(np.array(confidence), np.array(right), counts)
+
+
+def test_bins_that_cannot_be_used_are_refused():
+    with pytest.raises(ParameterError, match="n_bins must be a whole number from 1 up, got 0"):
+        reliability_of(*honest(5), n_bins=0)
+    with pytest.raises(ParameterError, match=r"lowest must be a number in \[0, 1\), got 1"):
+        reliability_of(*honest(5), lowest=1)
+
+
+def test_the_picture_has_a_panel_a_stage(tmp_path):
+    pytest.importorskip("matplotlib")
+    records = [reliability_of(*honest(200, seed), lowest=0.5, stage=seed + 1) for seed in range(3)]
+    figure = draw_reliability(records)
+    titles = [panel.get_title() for panel in figure.axes if panel.get_title()]
+    assert [title.split(",")[0] for title in titles] == ["stage 1", "stage 2", "stage 3"]
+    assert all(path.stat().st_size for path in save_figure(figure, tmp_path / "reliability"))
+
+
+def test_a_picture_of_nothing_is_refused():
+    with pytest.raises(ParameterError, match="records must be of at least one stage, got none"):
+        draw_reliability([])
