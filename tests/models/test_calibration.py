@@ -207,7 +207,7 @@ def test_a_row_that_every_map_gives_0_has_all_classes_alike():
 def test_applying_does_not_need_scikit_learn():
     code = """
         import sys, numpy as np
-        from emsco.calibration import Calibrator, IsotonicMap, SigmoidMap
+        from emsco.models.calibration import Calibrator, IsotonicMap, SigmoidMap
         said = np.array([[0.2, 0.8]])
         Calibrator("sigmoid", 2, (SigmoidMap(1.0, 0.0),)).apply(said)
         Calibrator("isotonic", 2, (IsotonicMap(said[0], said[0]),)).apply(said)

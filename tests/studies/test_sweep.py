@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from emsco.studies import sweep as sweeping
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -25,6 +24,7 @@ from emsco.errors import ParameterError
 from emsco.models.engine import LogisticEngine
 from emsco.paper.sweep import reproduce_sweep
 from emsco.search.paper import PaperSettings
+from emsco.studies import sweep as sweeping
 from emsco.studies.files import read_parts
 from emsco.studies.jobs import Objectives
 from emsco.studies.searching import Parts, SplitBanks
