@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from emsco._base.checks import check_choice, check_number, check_whole, memory_bytes
+from emsco._base.checks import check_choice, check_number, check_whole, memory_bytes, refused
 from emsco._base.digests import fingerprint
 from emsco._base.progress import JobProgress
 from emsco._base.typing import AnyArray, FloatArray
@@ -28,8 +28,14 @@ from emsco.data.tabular import TableClassifier
 from emsco.data.training import TrainingData
 from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints
-from emsco.designs.thresholds import MinConfidence, by_class, check_min_confidence, plain
-from emsco.errors import ParameterError
+from emsco.designs.thresholds import (
+    MinConfidence,
+    by_class,
+    check_min_confidence,
+    in_words,
+    plain,
+)
+from emsco.errors import EMSCOWarning, Parameter
 from emsco.fitting import check_settings, draw_seed, seeds_of_fit
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.front.history import Generation, history_of
@@ -354,9 +360,7 @@ class EMSCOClassifier(TableClassifier):
         if isinstance(which, Integral):
             return self.front_[check_whole("point", which, 0, len(self.front_) - 1)]
         if not isinstance(which, ParetoPoint) or which not in self.front_:
-            raise ParameterError(
-                f"point must be one of this front_, its position or a rule, got {which!r}."
-            )
+            raise refused("point", "be one of this front_, its position or a rule", which)
         return which
 
     def _undeploy(self) -> None:
@@ -471,6 +475,7 @@ def _front_of(
         data.per_row,
     )
     if not any(point.coverage for point in front):
-        what = f"no design accepts any held-out row at min_confidence={min_confidence}"
-        warnings.warn(f"{what}; lower it.", stacklevel=3)
+        least = (Parameter("min_confidence"), f"={in_words(min_confidence)}; lower it.")
+        what = EMSCOWarning("no design accepts any held-out row at ", *least)
+        warnings.warn(what, stacklevel=3)
     return front

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.random import SeedSequence
 from sklearn.utils import check_random_state
 
-from emsco._base.checks import check_choice, check_number, check_whole
+from emsco._base.checks import check_choice, check_number, check_whole, refused
 from emsco.designs.blocks import Blocks
 from emsco.designs.space import default_max_stages
-from emsco.errors import ParameterError
 from emsco.front import check_preference
 from emsco.search.paper import PaperSettings
 
@@ -32,7 +31,7 @@ def seeds_of_fit(seed: int) -> list[SeedSequence]:
 def check_settings(classifier: Any, blocks: Blocks) -> PaperSettings:
     """Parameters of a classifier that need no data to be checked; and those of its search."""
     if classifier.n_jobs is not None and check_whole("n_jobs", classifier.n_jobs, -(2**31)) == 0:
-        raise ParameterError("n_jobs must be None, a number of threads or negative, got 0.")
+        raise refused("n_jobs", "be a number of threads, or negative to count from all cores", 0)
     check_choice("search", classifier.search, ("auto", "exact", "evolution", "paper"))
     if classifier.time_limit is not None:
         check_number("time_limit", classifier.time_limit, 0, np.inf, "()")
@@ -42,7 +41,7 @@ def check_settings(classifier: Any, blocks: Blocks) -> PaperSettings:
     check_preference(classifier.prefer)
     for name in ("refit", "allow_exclusion"):
         if not isinstance(given := getattr(classifier, name), (bool, np.bool_)):
-            raise ParameterError(f"{name} must be True or False, got {given!r}.")
+            raise refused(name, "be True or False", given)
     n_features, n_blocks = len(blocks.of_feature), blocks.n_blocks
     rate = 1 / n_blocks if classifier.mutation_rate is None else classifier.mutation_rate
     stages = (
@@ -68,4 +67,4 @@ def check_settings(classifier: Any, blocks: Blocks) -> PaperSettings:
 
 def _check_path(name: str, value: Any) -> None:
     if value is not None and (not isinstance(value, (str, os.PathLike)) or not os.fspath(value)):
-        raise ParameterError(f"{name} must be the path of a folder or None, got {value!r}.")
+        raise refused(name, "be the path of a folder or None", value)

@@ -15,8 +15,8 @@ from rich.console import Console
 from support.contests import small_set
 
 from emsco import EMSCOClassifier
-from emsco.cli.commands import claim_folder
-from emsco.cli.options import parse_range
+from emsco.cli.folders import claim_folder
+from emsco.cli.parsing import parse_range
 from emsco.cli.terminal import sweep_table
 from emsco.costs import FeatureCosts
 from emsco.data.sources import FitFiles

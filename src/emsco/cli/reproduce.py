@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from emsco.cli.commands import Commands, Jobs, end, interruptible, make_folder, write_results
+from emsco.cli.commands import Commands
+from emsco.cli.endings import interruptible
+from emsco.cli.folders import end, make_folder, what_is_left, write_results
+from emsco.cli.options import Processes, Threads
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +43,7 @@ def reproduce_global(
         int, typer.Option(min=1, help="Runs of each search on each landscape; the paper has 50.")
     ] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of all runs.")] = 0,
-    jobs: Jobs = -1,
+    jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
     """The exact fronts of nine landscapes, and how much of them searches find.
@@ -91,7 +94,7 @@ def reproduce_comparison(
         typer.Option("--known", help="Run nothing: report all results of this seed in the folder."),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of sets, splits and runs.")] = 0,
-    jobs: Jobs = -1,
+    jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
     """EMSCO and its rivals on the paper's five sets, over many random splits.
@@ -135,7 +138,7 @@ def reproduce_tuning(
     ] = 1,
     sets: Sets = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of sets, splits and runs.")] = 0,
-    jobs: Jobs = -1,
+    jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
     """The paper's search at many settings: which are best, and how much it matters.
@@ -167,7 +170,7 @@ def reproduce_sweep(
     ] = "synthetic15",
     runs: Annotated[int, typer.Option(min=1, help="Runs at each threshold.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the set, the split and all runs.")] = 0,
-    jobs: Jobs = -1,
+    jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
     """The authors' sweep: nine thresholds from .55 to .95, and what the fittest designs do at each.
@@ -215,7 +218,7 @@ def reproduce_landscape(
     name: Annotated[str, typer.Option("--set", help="credit, heart or pima.")] = "credit",
     max_stages: Annotated[int, typer.Option(min=1, max=4, help="Most stages of a design.")] = 4,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Threads; -1 is one for each core.")] = -1,
+    jobs: Threads = -1,
     as_json: PrintJSON = False,
 ) -> None:
     """Coverage, accuracy and cost of every design of a set: the paper's trade-off figure.
@@ -228,7 +231,7 @@ def reproduce_landscape(
 
     make_folder(out)
     typer.echo("scoring every design; a few seconds on an idle machine", err=True)
-    with interruptible("nothing is written"):
+    with interruptible(lambda: what_is_left(out)):
         result = run(name, max_stages, seed, jobs)
     _write(out, "landscape", result, draw_trade_offs(result), as_json)
     end(out, "landscape", result.seconds)

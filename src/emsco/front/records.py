@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from emsco._base.checks import check_choice
+from emsco._base.checks import check_choice, refused
 from emsco.cascade import Evaluation
 from emsco.costs import FeatureCosts
 from emsco.designs.thresholds import MinConfidence, in_words
-from emsco.errors import ParameterError
+from emsco.errors import Hint, Remedy
 from emsco.front.point import ParetoPoint
 from emsco.pictures.explorer import ExploredDesign
 from emsco.pictures.flow import Flow
@@ -82,8 +82,5 @@ def explored_designs(points: Points, tests: Tests, costs: FeatureCosts) -> list[
 
 def _checked(tests: Tests, on: str) -> Sequence[Evaluation]:
     if tests is None:
-        raise ParameterError(
-            f"on must be 'held-out' for a front without tests, got {on!r}; emsco fit --test adds "
-            "them, as does with_tests in Python."
-        )
+        raise refused("on", "be 'held-out' for a front without tests", on, hint=Hint(Remedy.TESTS))
     return tests
