@@ -4,7 +4,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from emsco.cli.options import as_typed, parse_by_class, parse_estimator
+from emsco.cli.parsing import parse_by_class, parse_estimator
 from emsco.data.labels import of_labels
 from emsco.errors import ParameterError
 
