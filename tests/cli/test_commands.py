@@ -226,10 +226,10 @@ def test_fit_finds_what_the_estimator_finds_with_costs_of_every_format(
     assert result.code == 0
     found = json.loads(result.out)
     figures = [point.figures() for point in estimated.front_]
-    assert [point["validation"] for point in found["front"]] == figures
+    assert [point["scored"] for point in found["front"]] == figures
     assert found["chosen"] == estimated.front_.points.index(estimated.point_)
     deployed = Cascade.load(tmp_path / "run" / "cascade.json")
-    assert np.array_equal(deployed.classifiers.coefs, estimated.cascade_.classifiers.coefs)
+    assert np.array_equal(deployed.models.coefs, estimated.cascade_.models.coefs)
     assert found["features"] == list(NAMES)
     assert found["seed"] == 0
 
@@ -285,7 +285,7 @@ def test_fit_settings_reach_the_search(fit, tmp_path):
     words += ["--held-out=0.25", "--prefer=knee", "--memory-limit=64MiB", "--refit"]
     about = json.loads(fit("--json", *words).out)
     assert about["stop_reason"] == "all 3 generations have run"
-    assert (about["seed"], about["held_out"]) == (7, 0.25)
+    assert (about["seed"], about["scored"]) == (7, 0.25)
     front = ParetoFront.load(tmp_path / "run" / "front.json")
     assert front[about["chosen"]] == front.knee()
     assert front[0].n_rows == 60
@@ -330,9 +330,9 @@ def test_fit_takes_files_of_ones_own_and_tests_on_the_last(emsco, data, rows, tm
     split = [(np.arange(120), np.arange(120, 200))]
     by_hand = EMSCOClassifier(random_state=0, cv=split).fit(X[:200], y[:200])
     points = json.loads(result.out)["front"]
-    assert [point["validation"] for point in points] == [p.figures() for p in by_hand.front_]
+    assert [point["scored"] for point in points] == [p.scores_to_dict() for p in by_hand.front_]
     tests = [by_hand.front_.cascade(i).evaluate(X[200:], y[200:]) for i in range(len(points))]
-    assert [point["test"]["accuracy"] for point in points] == [test.accuracy for test in tests]
+    assert [point["seen"]["accuracy"] for point in points] == [test.accuracy for test in tests]
     shown = emsco("front", tmp_path / "run").out
     assert "held-out figures on 80 rows, tests on 40" in shown
 
@@ -521,7 +521,7 @@ def test_choose_deploys_by_number_or_by_limits(emsco, run):
     point = found.select(min_coverage=0.5)
     chosen = json.loads(emsco("choose", run, "--min-coverage", 0.5, "--json").out)
     assert chosen["chosen"] == found.points.index(point)
-    assert chosen["validation"]["coverage"] == point.coverage
+    assert chosen["scored"]["coverage"] == point.coverage
     assert json.loads(emsco("front", run, "--json").out)["chosen"] == chosen["chosen"]
 
 

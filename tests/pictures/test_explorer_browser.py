@@ -49,7 +49,7 @@ def front(small_problem):
     table = pd.DataFrame(X, columns=["age", "pulse", "blood pressure", NASTY, "scan", "biopsy"])
     costs = FeatureCosts.resolve([1, 2, 5, 10, 40, 100], list(table))
     model = EMSCOClassifier(costs=costs, max_stages=3, min_confidence=0.8, random_state=0)
-    return model.fit(table, y).front_.with_tests(table[:50], y[:50])
+    return model.fit(table, y).front_.with_seen(table[:50], y[:50])
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,9 @@ def test_a_front_of_one_free_design_with_many_stages_is_a_page_too(see, tmp_path
     costs = FeatureCosts.from_array([0] * 8 + [1], names)
     exits = np.array([[30, 0, 0, 0, 0, 0, 0, 0, 0]])
     scores = Scores(30, exits, exits, np.array([0]))
-    front = ParetoFront.of(np.arange(9, dtype=np.int16)[None], scores, costs, {"a": 0.9, "b": 0.5})
+    front = ParetoFront.from_scores(
+        np.arange(9, dtype=np.int16)[None], scores, costs, {"a": 0.9, "b": 0.5}
+    )
     front.to_html(tmp_path / "one.html")
     driver = see(page=(tmp_path / "one.html").as_uri())
     assert "30 of 30 rows leave" in text_of(driver, "cascade")
@@ -250,7 +252,7 @@ def test_test_rows_are_shown_apart(see, front):
     assert "Of 40 held-out rows" in text_of(driver, "in-words")
     driver.find_element(By.XPATH, "//button[text()='Test rows']").click()
     assert "Of 50 test rows" in text_of(driver, "in-words")
-    assert f"{100 * front.tests[1].accuracy:.1f} %" in text_of(driver, "figures")
+    assert f"{100 * front.seen[1].accuracy:.1f} %" in text_of(driver, "figures")
 
 
 def test_the_button_copies_the_command_that_deploys_the_design(see, page):

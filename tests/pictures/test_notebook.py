@@ -50,7 +50,7 @@ def reprs(names=NAMES, classes=(0, 1)):
     X = make_rows(60)
     y = np.asarray(classes)[np.arange(60) % 2]
     decisions = replace(cascade.decide(X), ids=np.array([names[0]] * 60))
-    many = (front, front.with_tests(X, y), cascade, decisions, cascade.evaluate(X, y))
+    many = (front, front.with_seen(X, y), cascade, decisions, cascade.evaluate(X, y))
     return [*(one._repr_html_() for one in many), front.flow(0)._repr_html_()]
 
 
