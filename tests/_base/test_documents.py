@@ -228,7 +228,7 @@ class TestFronts:
         table = front.to_pandas()
         assert table["coverage"].tolist() == [0.9, 0.75]
         for name in ("coverage", "accuracy", "cost"):
-            assert table[f"test {name}"].tolist() == [getattr(test, name) for test in front.seen]
+            assert table[f"seen {name}"].tolist() == [getattr(test, name) for test in front.seen]
         assert front.to_polars().columns == table.columns.tolist()
         assert not [name for name in make_front().to_pandas() if name.startswith("test")]
 
@@ -624,8 +624,8 @@ SHARE = "must be a finite number from 0 to 1, got"
 WRONG_FRONTS = [
     (("points",), [], "'points' must be a list of objects, got []"),
     (("points",), {}, "'points' must be a list, got {}"),
-    (("points", 1, "test"), None, "'points' must be tested all or none, got '1 tests'"),
-    (("points", 1, "test"), [], "'points' 1, 'test' must be an object, got []"),
+    (("points", 1, "seen"), None, "'points' must be evaluated all or none, got '1 evaluations'"),
+    (("points", 1, "seen"), [], "'points' 1, 'seen' must be an object, got []"),
     (("proven",), 1, "'proven' must be true or false, got 1"),
     (("by_fitness",), 1, "'by_fitness' must be true or false, got 1"),
     ((*P, "coverage"), 1.5, f"'points' 0, 'scored', 'coverage' {SHARE} 1.5"),
@@ -634,7 +634,7 @@ WRONG_FRONTS = [
     ((*P, "n_tied"), 0, "'n_tied' must be a whole number from 1 up, got 0"),
     ((*P, "n_tied"), 2**63, "'n_tied' must be a whole number from 1 up, got 9223372036854775808"),
     ((*P, "n_tied"), 1.0, "'n_tied' must be a whole number from 1 up, got 1.0"),
-    ((*P, "n_rows"), 0, "'validation', 'n_rows' must be above 0, got 0"),
+    ((*P, "n_rows"), 0, "'scored', 'n_rows' must be above 0, got 0"),
     ((*P, "n_rows"), 30, "'exits' must be 3 finite numbers from 0 to 30, got [40, 30, 20]"),
     ((*P, "exits"), [1, 2], "'exits' must be 3 finite numbers from 0 to 100, got [1, 2]"),
     ((*P, "exits", 0), -1, "'exits' must be 3 finite numbers from 0 to 100, got [-1, 30, 20]"),
@@ -722,7 +722,7 @@ class TestLies:
             load_body(tmp_path, Cascade, body)
 
     def test_too_large_numbers_are_found_in_every_place(self, tmp_path):
-        content = document_text("cascade", 2, changed(CASCADE_BODY, ("mean", 0), 12345.5))
+        content = document_text("cascade", 3, changed(CASCADE_BODY, ("mean", 0), 12345.5))
         (tmp_path / "body.json").write_text(content.replace("12345.5", "1e999"))
         with pytest.raises(FileError, match=r"body.json' must be as it was written"):
             Cascade.load(tmp_path / "body.json")
@@ -828,7 +828,7 @@ class TestAnyFile:
     )
     @fuzz
     def test_with_any_head_is_usable_or_refused(self, tmp_path, head):
-        found = json.loads(document_text("cascade", 2, CASCADE_BODY)) | head
+        found = json.loads(document_text("cascade", 3, CASCADE_BODY)) | head
         path = tmp_path / "head.json"
         put(path, json.dumps(found).encode())
         try:

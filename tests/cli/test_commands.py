@@ -31,7 +31,7 @@ def demo_text():
 
 
 def test_demo_shows_the_front_the_cascade_and_the_savings(demo_text):
-    for words in ("held-out figures on 142 rows", "stage 1, cost so far", "buys", "rejected"):
+    for words in ("scored on 142 rows", "stage 1, cost so far", "buys", "rejected"):
         assert words in demo_text
     assert re.search(r"spends \d+% less than buying everything", demo_text)
     assert "▶" in demo_text
@@ -225,7 +225,7 @@ def test_fit_finds_what_the_estimator_finds_with_costs_of_every_format(
     result = fit("--json", "--jobs", "1", costs=costs)
     assert result.code == 0
     found = json.loads(result.out)
-    figures = [point.figures() for point in estimated.front_]
+    figures = [point.scores_to_dict() for point in estimated.front_]
     assert [point["scored"] for point in found["front"]] == figures
     assert found["chosen"] == estimated.front_.points.index(estimated.point_)
     deployed = Cascade.load(tmp_path / "run" / "cascade.json")
@@ -285,7 +285,7 @@ def test_fit_settings_reach_the_search(fit, tmp_path):
     words += ["--held-out=0.25", "--prefer=knee", "--memory-limit=64MiB", "--refit"]
     about = json.loads(fit("--json", *words).out)
     assert about["stop_reason"] == "all 3 generations have run"
-    assert (about["seed"], about["scored"]) == (7, 0.25)
+    assert (about["seed"], about["held_out"]) == (7, 0.25)
     front = ParetoFront.load(tmp_path / "run" / "front.json")
     assert front[about["chosen"]] == front.knee()
     assert front[0].n_rows == 60
@@ -334,7 +334,7 @@ def test_fit_takes_files_of_ones_own_and_tests_on_the_last(emsco, data, rows, tm
     tests = [by_hand.front_.cascade(i).evaluate(X[200:], y[200:]) for i in range(len(points))]
     assert [point["seen"]["accuracy"] for point in points] == [test.accuracy for test in tests]
     shown = emsco("front", tmp_path / "run").out
-    assert "held-out figures on 80 rows, tests on 40" in shown
+    assert "scored on 80 rows, seen on 40" in shown
 
 
 def test_fit_refuses_an_existing_run_and_a_complete_one_to_resume(fit, run):
@@ -494,7 +494,7 @@ def test_a_log_that_knows_ascii_alone_gets_the_same_words(run, monkeypatch):
         cli.main()
     text = log.getvalue().decode("ascii")
     assert "stage 1, cost so far" in text
-    assert re.search(r"held out \?+ +[\d.]+% leave", text)
+    assert re.search(r"scored \?+ +[\d.]+% leave", text)
 
 
 def test_front_and_choose_say_how_near_the_front_comes_to_limits(emsco, run):

@@ -141,8 +141,8 @@ def test_test_figures_have_columns_of_their_own(fitted):
     X, y = rng.normal(size=(40, 5)), rng.integers(0, 2, size=40)
     tested = fitted.front_.with_seen(X, y)
     text = drawn(front_table(tested, fitted.point_))
-    assert f"held-out figures on {fitted.point_.n_rows} rows, tests on 40" in text
-    assert "test cov." in text
+    assert f"scored on {fitted.point_.n_rows} rows, seen on 40" in text
+    assert "seen cov." in text
     line = next(line for line in lines_of(text) if "▶" in line)
     test = tested.seen[tested.points.index(fitted.point_)]
     coverage, accuracy, cost = line.split()[6:9]
@@ -198,14 +198,14 @@ def tested(fitted):
     return fitted.front_.with_seen(X, y)
 
 
-def test_a_drawing_has_the_facts_of_the_flow_for_held_out_and_test_rows(tested):
+def test_a_drawing_has_the_facts_of_the_flow_for_scored_and_seen_rows(tested):
     text = " ".join(re.sub("[│├└─█]", " ", drawn(cascade_drawing(tested, 2))).split())
     for rows, flow in {
-        "held out": tested.flow(2),
-        "test": Flow.of_evaluation(tested.seen[2]),
+        "scored": tested.flow(2),
+        "seen": Flow.of_evaluation(tested.seen[2]),
     }.items():
         for stage in flow.stages:
-            right = f", {stage.accuracy:.1%} right" if stage.left else ""
+            right = f", {stage.accuracy:.1%} correct" if stage.left else ""
             leave = f"{flow.share(stage.left):.1%} leave: {stage.left} of {stage.reached}"
             assert f"{rows} {leave}{right}" in text
             assert f"stage {stage.number}, cost so far {stage.cost_so_far:g}" in text
@@ -234,8 +234,8 @@ def test_lines_of_rows_fit_eighty_columns_and_say_the_same_of_all(tested):
 
 def test_without_tests_a_drawing_has_held_out_rows_alone(fitted):
     text = drawn(cascade_drawing(fitted.front_, 0))
-    assert "held out" in text
-    assert "test" not in text
+    assert "scored" in text
+    assert "seen" not in text
     assert "\x1b" not in text
 
 

@@ -127,9 +127,7 @@ def test_the_fittest_of_an_exact_front_is_the_papers_and_not_the_best_balanced()
     parts = split_parts(small_set(), 1, 0)
     banks = SplitBanks(parts)
     found = banks.search("exact", PaperSettings(3, 0.2), 0.75, np.random.default_rng(0))
-    fittest, balanced = (
-        banks.choose(found, rule, 0.75).scored for rule in ("fittest", "balanced")
-    )
+    fittest, balanced = (banks.choose(found, rule, 0.75).scored for rule in ("fittest", "balanced"))
     cheapest = found.scores.cost.min()
     lengths = np.sqrt(
         found.scores.coverage**2 + found.scores.accuracy**2 + (cheapest / found.scores.cost) ** 2

@@ -66,7 +66,7 @@ def scripts_of(text):
 
 
 def test_the_page_has_the_figures_of_every_design(front, data):
-    for which, found in (("held_out", front), ("test", front.seen)):
+    for which, found in (("scored", front), ("seen", front.seen)):
         for name in ("coverage", "accuracy", "cost"):
             assert data[which][name] == pytest.approx([getattr(one, name) for one in found])
 
@@ -175,8 +175,8 @@ def test_text_and_controls_stand_out_from_their_ground(colours, ground):
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
-def test_rows_with_right_and_wrong_labels_differ_to_any_eyes(colours, sight):
-    assert contrast(colours["right"], colours["wrong"], sight) > 1.5
+def test_rows_with_correct_and_wrong_labels_differ_to_any_eyes(colours, sight):
+    assert contrast(colours["correct"], colours["wrong"], sight) > 1.5
 
 
 @pytest.mark.parametrize("sight", SIGHTS)

@@ -239,7 +239,7 @@ def test_the_cascade_has_the_facts_of_the_flow(see, front):
             if stage.reached:
                 assert f"{stage.left} of {stage.reached} row" in shown
             if stage.left:
-                assert f"{100 * stage.accuracy:.1f} % right" in shown
+                assert f"{100 * stage.accuracy:.1f} % correct" in shown
         assert f"{flow.rejected} rows are rejected" in shown or flow.rejected < 2
         for cost, rows in flow.cost_histogram():
             assert f"{rows} row{'' if rows == 1 else 's'} cost {cost:g}" in text_of(
@@ -249,7 +249,7 @@ def test_the_cascade_has_the_facts_of_the_flow(see, front):
 
 def test_test_rows_are_shown_apart(see, front):
     driver = see()
-    assert "Of 40 held-out rows" in text_of(driver, "in-words")
+    assert "Of 40 scored rows" in text_of(driver, "in-words")
     driver.find_element(By.XPATH, "//button[text()='Test rows']").click()
     assert "Of 50 test rows" in text_of(driver, "in-words")
     assert f"{100 * front.seen[1].accuracy:.1f} %" in text_of(driver, "figures")
@@ -275,7 +275,7 @@ def test_objectives_change_places_on_the_axes(see):
 
 def test_the_table_sorts_and_hides_what_is_outside_the_limits(see, front):
     driver = see()
-    driver.find_element(By.CSS_SELECTOR, '[data-key="held_out cost"]').click()
+    driver.find_element(By.CSS_SELECTOR, '[data-key="scored cost"]').click()
     cheapest = min(range(len(front)), key=lambda i: front[i].cost)
     first = driver.find_element(By.CSS_SELECTOR, "#table tbody button")
     assert first.text == str(cheapest)

@@ -69,7 +69,7 @@ def test_figures_on_test_rows_are_a_series_of_their_own(front):
     assert test.cost.tolist() == [found.cost for found in front.seen]
     assert (
         front_picture(front.points, front.seen, front.costs.total, on="seen").series[0].name
-        == "test"
+        == "seen"
     )
 
 
@@ -80,7 +80,8 @@ def test_records_are_locked(front):
 
 def test_a_front_without_tests_says_how_to_get_them():
     with pytest.raises(
-        ParameterError, match=r"for a front without tests, got 'test'; emsco fit --test adds them"
+        ParameterError,
+        match=r"for a front without seen figures, got 'seen'; ",
     ):
         make_front().plot(on="seen")
     with pytest.raises(ParameterError, match=r"on must be one of .*, got 'both'"):
@@ -93,7 +94,7 @@ def test_a_front_without_tests_says_how_to_get_them():
 def test_every_kind_of_front_says_all_at_any_width(front, kind, width):
     figure = front.plot(kind, mark=0, on="both", width=width)
     words = words_of(figure)
-    for said in ("3stages", "2stages", "100held-outrows", "60testrows", "chosen", "coverage"):
+    for said in ("3stages", "2stages", "scoredon100rows", "seenon60rows", "chosen", "coverage"):
         assert said in words
     assert figure.get_figwidth() == width
 
@@ -153,12 +154,12 @@ def test_the_picture_of_a_cascade_has_its_features_costs_and_flow(front):
         "accuracy 88.9%",
         f"mean cost {picture.flow.cost:.4g} (everything: 53.5)",
     ]
-    assert (picture.sure, picture.start()) == ("confidence ≥ 0.8", "100 held-out rows")
+    assert (picture.sure, picture.start()) == ("confidence ≥ 0.8", "100 scored rows")
 
 
 def test_rows_that_flow_through_a_cascade_may_be_those_of_tests(front):
     picture = cascade_picture(
-        front.points, front.seen, front.costs, front.min_confidence, 1, "test"
+        front.points, front.seen, front.costs, front.min_confidence, 1, "seen"
     )
     assert picture.flow == Flow.of_evaluation(front.seen[1])
     assert picture.start() == "60 test rows"
@@ -356,7 +357,7 @@ def test_a_front_and_its_cascade_stand_side_by_side_in_axes_of_ones_own(front, p
     assert front.plot(ax=left, mark=0, on="both") is left.figure
     assert front.plot_cascade(0, ax=right) is left.figure
     words = words_of(left.figure)
-    for said in ("3stages", "60testrows", "chosen", "coverage", "biopsy(40)", "rowsrejected"):
+    for said in ("3stages", "seenon60rows", "chosen", "coverage", "biopsy(40)", "rowsrejected"):
         assert said in words
     assert left.get_legend() is not None
     assert left.figure.get_figwidth() == 8

@@ -214,7 +214,7 @@ def test_the_command_draws_held_out_test_and_new_rows(clinic):
         assert f"leave: {stage.left} of {stage.reached}" in text
     assert f"new 90 rows: coverage {new.coverage:.1%}, accuracy {new.accuracy:.1%}, cost" in text
     assert f"held out {n_held_out}" in text
-    assert "test 60 rows: coverage" in text
+    assert "seen 60 rows: coverage" in text
 
 
 def test_json_holds_validation_test_and_new_figures_and_out_keeps_them(clinic, tmp_path):

@@ -171,7 +171,7 @@ def test_run_json_tells_settings_seed_versions_and_data(clinic, fitted, tested):
     about = json.loads((fitted.folder / "run.json").read_text())["body"]
     assert about["seed"] == 3
     assert about["features"] == list(NAMES)
-    assert about["scored"] == 1 / 3
+    assert about["held_out"] == 1 / 3
     assert about["files"]["data"] == str(clinic.data)
     assert SETTINGS.items() <= about["settings"].items()
     assert about["versions"]["numpy"] == np.__version__

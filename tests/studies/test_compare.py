@@ -88,7 +88,7 @@ def test_accuracies_by_chance_apart_are_those_of_two_binomials(result):
     accuracy, n_labelled = 0.8, 40
     points = 196 * np.sqrt(2 * accuracy * (1 - accuracy) / n_labelled)
     tested = Objectives(1.0, accuracy, 3.0)
-    outcome = replace(result.results["cstc"].outcomes[0], test=tested)
+    outcome = replace(result.results["cstc"].outcomes[0], seen=tested)
     two = replace(result, results=dict.fromkeys(("cstc", "emsco"), MethodResult((outcome,))))
     assert f"less than about {points:.0f} points" in two.summary()[-1]
 

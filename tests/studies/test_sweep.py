@@ -226,7 +226,7 @@ def with_cost_of_thousands(run):
     def dear(test):
         return replace(test, cost=1234.5 + 1e-3 * run.run + 100 * test.cost)
 
-    return replace(run, choices=tuple(replace(c, test=dear(c.seen)) for c in run.choices))
+    return replace(run, choices=tuple(replace(c, seen=dear(c.seen)) for c in run.choices))
 
 
 def test_an_exact_search_is_run_once_at_each_threshold(parts):
@@ -270,7 +270,7 @@ def test_tables_in_all_forms_hold_the_same_lines(result):
     frame = result.to_pandas()
     assert len(frame) == 18
     line = plain["tables"]["knee"][2]["seen"]["accuracy"]
-    last = frame[(frame["rule"] == "knee") & (frame["rows"] == "test")].iloc[-1]
+    last = frame[(frame["rule"] == "knee") & (frame["rows"] == "seen")].iloc[-1]
     assert (last["accuracy"], last["accuracy deviation"]) == (line["mean"], line["deviation"])
     assert sweep_table(result, "knee").row_count == 3
 
@@ -284,7 +284,7 @@ def test_the_picture_has_held_out_and_test_rows_for_each_rule(result):
     rules = ("fittest", "knee")
     figure = draw_sweep(replace(result, prefer=rules))
     titles = [panel.get_title() for panel in figure.axes[:4]]
-    parts = ("scored", "test")
+    parts = ("validation", "test")
     assert titles == [f"{rule} design, {part} rows" for rule in rules for part in parts]
     assert [text.get_text() for text in figure.axes[0].texts] == ["0.6", "0.75", "0.9"]
     with pytest.raises(ParameterError, match="sweep must hold at least one run, got none"):

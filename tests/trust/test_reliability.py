@@ -122,7 +122,7 @@ def test_several_stages_make_one_table():
 def test_a_record_is_plain_values_for_json():
     found = reliability_of(*honest(50))
     again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert again["bins"][0]["right"] is None
+    assert again["bins"][0]["accuracy"] is None
     assert again["error"] == found.error
 
 

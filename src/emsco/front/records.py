@@ -62,7 +62,8 @@ def cascade_picture(
         flow = flow_of(points[which], costs)
     of_feature = dict(zip(costs.names, costs.costs.tolist(), strict=True))
     sure = f"confidence ≥ {in_words(min_confidence)}"
-    return CascadePicture(flow, of_feature, sure, on, costs.total)
+    rows = "test" if on == "seen" else "scored"
+    return CascadePicture(flow, of_feature, sure, rows, costs.total)
 
 
 def explored_designs(points: Points, seen: Seen, costs: FeatureCosts) -> list[ExploredDesign]:
@@ -83,7 +84,7 @@ def explored_designs(points: Points, seen: Seen, costs: FeatureCosts) -> list[Ex
 def _checked(seen: Seen, on: str) -> Sequence[Evaluation]:
     if seen is None:
         raise ParameterError(
-            f"on must be 'scored' for a front without seen figures, got {on!r}; emsco fit --test adds "
-            "them, as does with_seen in Python."
+            f"on must be 'scored' for a front without seen figures, got {on!r}; emsco fit --test "
+            "adds them, as does with_seen in Python."
         )
     return seen

@@ -101,13 +101,13 @@ class Run:
         return (self.folder / _CHECKPOINT).exists()
 
     def figures(self, which: list[int] | None = None) -> list[dict[str, Any]]:
-        """Points of the front as plain values, by default all; validation and test apart."""
+        """Points of the front as plain values, by default all; scored and seen figures apart."""
         seen = self.front.seen
         return [
             {
                 "number": i,
                 "stages": [list(bought) for bought in self.front[i].design.buys],
-                "validation": self.front[i].scores_to_dict(),
+                "scored": self.front[i].scores_to_dict(),
                 "seen": seen and seen[i].to_dict(),
             }
             for i in (range(len(self.front)) if which is None else which)

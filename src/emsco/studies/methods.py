@@ -267,10 +267,7 @@ def _undominated(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
     from moocore import is_nondominated
 
     points = np.array(
-        [
-            [one.scored.coverage, one.scored.accuracy, -one.scored.cost]
-            for one in attempts
-        ]
+        [[one.scored.coverage, one.scored.accuracy, -one.scored.cost] for one in attempts]
     )
     kept = [attempts[i] for i in np.flatnonzero(is_nondominated(points, maximise=True)).tolist()]
     return tuple(sorted(kept, key=lambda one: one.scored.cost))

@@ -220,7 +220,7 @@ class ThresholdSweep:
             "data": self.name,
             "search": self.search,
             "settings": asdict(self.settings),
-            "rows": dict(zip(("train", *PARTS), self.n_rows, strict=True)),
+            "rows": dict(zip(("train", "validation", "test"), self.n_rows, strict=True)),
             "costs": dict(zip(self.costs.names, self.costs.costs.tolist(), strict=True)),
             "total_cost": self.costs.total,
             "seed": self.seed,

@@ -74,8 +74,8 @@ class FrontSeries:
 
     @property
     def title(self) -> str:
-        """How many rows of which kind."""
-        return counted(self.n_rows, f"{self.name} row")
+        """Which figures these are, and of how many rows."""
+        return f"{self.name} on {counted(self.n_rows, 'row')}"
 
     @classmethod
     def from_points(cls, name: str, n_rows: float, points: Sequence[Any]) -> Self:
