@@ -494,7 +494,7 @@ def test_a_log_that_knows_ascii_alone_gets_the_same_words(run, monkeypatch):
         cli.main()
     text = log.getvalue().decode("ascii")
     assert "stage 1, cost so far" in text
-    assert re.search(r"scored \?+ +[\d.]+% leave", text)
+    assert re.search(r"scored +\?+ +[\d.]+% leave", text)
 
 
 def test_front_and_choose_say_how_near_the_front_comes_to_limits(emsco, run):

@@ -177,7 +177,7 @@ def test_run_json_tells_settings_seed_versions_and_data(clinic, fitted, tested):
     assert about["versions"]["numpy"] == np.__version__
     assert about["data"].startswith("sha256:")
     assert about["data"] != tested.about["data"]
-    assert tested.about["scored"] is None
+    assert tested.about["held_out"] is None
 
 
 def test_history_has_a_row_for_every_generation(fitted, estimated):
