@@ -44,7 +44,9 @@ def evaluator(name: str, max_stages: int, n_jobs: int = CORES) -> Evaluator:
 def open_landscape(name: str, max_stages: int, allow_exclusion: bool = False) -> Landscape:
     """Fit every subset of a set."""
     scorer = evaluator(name, max_stages)
-    return Landscape.of(scorer, DesignSpace(len(scorer.units), max_stages, allow_exclusion))
+    return Landscape.from_evaluator(
+        scorer, DesignSpace(len(scorer.units), max_stages, allow_exclusion)
+    )
 
 
 def solve(
@@ -70,7 +72,7 @@ def evolved(name: str, max_stages: int, allow_exclusion: bool = False) -> Scores
 
 def score_in_numpy(landscape: Landscape, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Objectives of the designs (first, second, third, full), all of them in whole arrays."""
-    accepts, hits = landscape.accepts, landscape.hits
+    accepts, correct_exits = landscape.accepts, landscape.correct_exits
     cost = landscape.totals(np.asarray(landscape.costs, dtype=np.float64))
     best = np.full((landscape.n_rows + 1) ** 2, np.inf)
     full = len(cost) - 1
@@ -82,7 +84,7 @@ def score_in_numpy(landscape: Landscape, first: np.ndarray, second: np.ndarray) 
         for subset in chain:
             spent = spent + n_left * (cost[subset] - before)
             leaving = left & accepts[subset]
-            correct = correct + np.bitwise_count(leaving & hits[subset]).sum(axis=1)
+            correct = correct + np.bitwise_count(leaving & correct_exits[subset]).sum(axis=1)
             n_left = n_left - np.bitwise_count(leaving).sum(axis=1)
             left = left & ~accepts[subset]
             before = cost[subset]

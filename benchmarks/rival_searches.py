@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._base.typing import FloatArray, StageArray
-from emsco._kernels.slots import UNBOUNDED, SlotTable
+from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.designs.chromosomes import compress, design_keys
 from emsco.designs.space import DesignSpace
 from emsco.errors import ParameterError
@@ -37,7 +37,7 @@ class _ArchivingSearch:
         self._space = DesignSpace(len(costs), max_stages)
         self._rng = rng
         self._asked: StageArray = self.archive.designs
-        self._seen = SlotTable(UNBOUNDED, n_words=-(-len(costs) // 4))
+        self._seen = Slots(UNBOUNDED, n_words=-(-len(costs) // 4))
         self._front: tuple[StageArray, Scores] | None = None
 
     @property

@@ -115,7 +115,7 @@ def report_found(seeds: int, searches: Sequence[str]) -> None:
     for data in ("pima", "heart", "credit"):
         for k in (2, 3, 4):
             scorer = evaluator(data, k)
-            landscape = Landscape.of(scorer, DesignSpace(len(scorer.units), k))
+            landscape = Landscape.from_evaluator(scorer, DesignSpace(len(scorer.units), k))
             truth = scorer.score(find_front(landscape, n_jobs=CORES).designs)
             runs = all_runs(data, k, seeds, searches, truth)
             print(f"{data}, {k} stages, {len(truth)} vectors, {seeds} seeds")

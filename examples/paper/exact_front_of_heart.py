@@ -36,6 +36,6 @@ print(f"\n{tied.n_tied:,} designs have exactly the figures of {tied}. Some of th
 for design in islice(clf.front_.ties(tied), 3):
     print(f"  {design}")
 
-tested = clf.front_.with_tests(data.X[test], data.y[test])
+tested = clf.front_.with_seen(data.X[test], data.y[test])
 tested.plot("pairs", on="both").savefig("pairs.png")
 tested.plot_cascade(clf.point_).savefig("cascade.png")

@@ -29,6 +29,6 @@ try:
 except NoSuchDesign as error:
     print(error, "\n")  # says how near the front comes
 
-tested = clf.front_.with_tests(X_test, y_test)
+tested = clf.front_.with_seen(X_test, y_test)
 print(tested.to_pandas().filter(regex="coverage|accuracy|cost").head().round(3).to_string())
 tested.plot(on="both").savefig("front.png")

@@ -50,7 +50,7 @@ class Remedy(Enum):
     GAPS = "fit with gaps='impute' or gaps='skip' to allow missing values"
     LIMITS = "or limits such as {{'max_cost': 300}}"
     RESUME = "resume=True goes on with it"
-    TESTS = "with_tests adds them"
+    SEEN = "with_seen adds them"
     TRUST = "load it with trusted=[{names}]"
 
 

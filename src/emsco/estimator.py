@@ -20,7 +20,7 @@ from emsco._base.checks import check_choice, check_number, check_whole, memory_b
 from emsco._base.digests import fingerprint
 from emsco._base.progress import JobProgress
 from emsco._base.typing import AnyArray, FloatArray
-from emsco.cascade import Cascade, Decisions, Evaluation, StageModels
+from emsco.cascade import Cascade, Decisions, Evaluation, FrontModels
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.encoding import GAPS
 from emsco.data.splits import Split, make_splits
@@ -259,8 +259,8 @@ class EMSCOClassifier(TableClassifier):
         """
         data = self._check_data(X, y, sample_weight)
         names = data.costs.names
-        constraints = Constraints.of(self.constraints, names)
-        blocks = Blocks.of(constraints, names)
+        constraints = Constraints.from_rules(self.constraints, names)
+        blocks = Blocks.from_constraints(constraints, names)
         settings = check_settings(self, blocks)
         min_confidence = check_min_confidence(self.min_confidence, data.classes)
         seed = self._draw_seed()
@@ -380,7 +380,7 @@ class EMSCOClassifier(TableClassifier):
         if self.evaluation_cost is not None:
             evaluation = check_number("evaluation_cost", self.evaluation_cost, 0, 1e100)
             costs = replace(costs, evaluation=evaluation)
-        data = TrainingData.of(table, targets, sample_weight, costs, self.gaps)
+        data = TrainingData.from_table(table, targets, sample_weight, costs, self.gaps)
         self.classes_ = data.classes
         return data
 
@@ -389,7 +389,7 @@ class EMSCOClassifier(TableClassifier):
         return make_splits(self.cv, data.rows, data.labels, classes, groups, seed, data.weights)
 
     def _recipe(self, classes: AnyArray, seed: int) -> StageRecipe:
-        return StageRecipe.of(
+        return StageRecipe.from_parameters(
             self.estimator,
             self.calibration,
             self.class_weight,
@@ -424,7 +424,7 @@ class EMSCOClassifier(TableClassifier):
             **data.fingerprints(),
             "cv": fingerprint(*(part for split in splits for part in split)),
             "search": self.search,
-            **recipe.values(),
+            **recipe.to_dict(),
             **rules,
         }
         return Journal.open(self.checkpoint, problem, seed, n_blocks, rules["max_stages"])
@@ -450,21 +450,21 @@ class EMSCOClassifier(TableClassifier):
 
     def _collect_models(
         self, recipe: StageRecipe, bank: SubsetBank, front: ParetoFront, data: TrainingData
-    ) -> StageModels:
+    ) -> FrontModels:
         """Fitted stages of all designs of the front, so that any of them can be deployed later."""
         reads = [point.design.subsets()[:, data.encoding.input_feature] for point in front]
         slow = self.verbose > 0 and self.estimator is not None
         with JobProgress("stages to deploy") if slow else nullcontext() as progress:
             report = (lambda done, total: progress.job(done, total, "")) if progress else None
-            found = recipe.stage_classifiers(bank, reads, report)
-        return StageModels(self.classes_, data.encoding, found)
+            found = recipe.stage_models(bank, reads, report)
+        return FrontModels(self.classes_, data.encoding, found)
 
 
 def _front_of(
     result: SearchResult, blocks: Blocks, data: TrainingData, min_confidence: MinConfidence
 ) -> ParetoFront:
     """What a search has found, with designs over features by name."""
-    front = ParetoFront.of(
+    front = ParetoFront.from_scores(
         blocks.designs(result.designs),
         result.scores,
         data.costs,

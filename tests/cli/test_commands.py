@@ -31,7 +31,7 @@ def demo_text():
 
 
 def test_demo_shows_the_front_the_cascade_and_the_savings(demo_text):
-    for words in ("held-out figures on 142 rows", "stage 1, cost so far", "buys", "rejected"):
+    for words in ("scored on 142 rows", "stage 1, cost so far", "buys", "rejected"):
         assert words in demo_text
     assert re.search(r"spends \d+% less than buying everything", demo_text)
     assert "▶" in demo_text
@@ -225,11 +225,11 @@ def test_fit_finds_what_the_estimator_finds_with_costs_of_every_format(
     result = fit("--json", "--jobs", "1", costs=costs)
     assert result.code == 0
     found = json.loads(result.out)
-    figures = [point.figures() for point in estimated.front_]
-    assert [point["validation"] for point in found["front"]] == figures
+    figures = [point.scores_to_dict() for point in estimated.front_]
+    assert [point["scored"] for point in found["front"]] == figures
     assert found["chosen"] == estimated.front_.points.index(estimated.point_)
     deployed = Cascade.load(tmp_path / "run" / "cascade.json")
-    assert np.array_equal(deployed.classifiers.coefs, estimated.cascade_.classifiers.coefs)
+    assert np.array_equal(deployed.models.coefs, estimated.cascade_.models.coefs)
     assert found["features"] == list(NAMES)
     assert found["seed"] == 0
 
@@ -330,11 +330,11 @@ def test_fit_takes_files_of_ones_own_and_tests_on_the_last(emsco, data, rows, tm
     split = [(np.arange(120), np.arange(120, 200))]
     by_hand = EMSCOClassifier(random_state=0, cv=split).fit(X[:200], y[:200])
     points = json.loads(result.out)["front"]
-    assert [point["validation"] for point in points] == [p.figures() for p in by_hand.front_]
+    assert [point["scored"] for point in points] == [p.scores_to_dict() for p in by_hand.front_]
     tests = [by_hand.front_.cascade(i).evaluate(X[200:], y[200:]) for i in range(len(points))]
-    assert [point["test"]["accuracy"] for point in points] == [test.accuracy for test in tests]
+    assert [point["seen"]["accuracy"] for point in points] == [test.accuracy for test in tests]
     shown = emsco("front", tmp_path / "run").out
-    assert "held-out figures on 80 rows, tests on 40" in shown
+    assert "scored on 80 rows, seen on 40" in shown
 
 
 def test_fit_refuses_an_existing_run_and_a_complete_one_to_resume(fit, run):
@@ -494,7 +494,7 @@ def test_a_log_that_knows_ascii_alone_gets_the_same_words(run, monkeypatch):
         cli.main()
     text = log.getvalue().decode("ascii")
     assert "stage 1, cost so far" in text
-    assert re.search(r"held out \?+ +[\d.]+% leave", text)
+    assert re.search(r"scored +\?+ +[\d.]+% leave", text)
 
 
 def test_front_and_choose_say_how_near_the_front_comes_to_limits(emsco, run):
@@ -521,7 +521,7 @@ def test_choose_deploys_by_number_or_by_limits(emsco, run):
     point = found.select(min_coverage=0.5)
     chosen = json.loads(emsco("choose", run, "--min-coverage", 0.5, "--json").out)
     assert chosen["chosen"] == found.points.index(point)
-    assert chosen["validation"]["coverage"] == point.coverage
+    assert chosen["scored"]["coverage"] == point.coverage
     assert json.loads(emsco("front", run, "--json").out)["chosen"] == chosen["chosen"]
 
 

@@ -67,9 +67,9 @@ def test_rows_of_a_weighted_run_keep_their_weights(tmp_path):
 
 def test_a_point_other_than_the_deployed_one_can_be_drawn(run):
     other = next(i for i in range(len(run.front)) if i != run.chosen)
-    figure = draw_run(run, RunPicture("cascade", point=other, on="test", width=7.0))
+    figure = draw_run(run, RunPicture("cascade", point=other, on="seen", width=7.0))
     said = " ".join(text.get_text() for text in figure.axes[0].texts)
-    assert f"mean cost {run.front.tests[other].cost:.4g}" in said
+    assert f"mean cost {run.front.seen[other].cost:.4g}" in said
     with pytest.raises(ParameterError, match="point must be a whole number from 0 to"):
         draw_run(run, RunPicture("cascade", point=len(run.front)))
 

@@ -49,7 +49,7 @@ def front(small_problem):
     table = pd.DataFrame(X, columns=["age", "pulse", "blood pressure", NASTY, "scan", "biopsy"])
     costs = FeatureCosts.resolve([1, 2, 5, 10, 40, 100], list(table))
     model = EMSCOClassifier(costs=costs, max_stages=3, min_confidence=0.8, random_state=0)
-    return model.fit(table, y).front_.with_tests(table[:50], y[:50])
+    return model.fit(table, y).front_.with_seen(table[:50], y[:50])
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,9 @@ def test_a_front_of_one_free_design_with_many_stages_is_a_page_too(see, tmp_path
     costs = FeatureCosts.from_array([0] * 8 + [1], names)
     exits = np.array([[30, 0, 0, 0, 0, 0, 0, 0, 0]])
     scores = Scores(30, exits, exits, np.array([0]))
-    front = ParetoFront.of(np.arange(9, dtype=np.int16)[None], scores, costs, {"a": 0.9, "b": 0.5})
+    front = ParetoFront.from_scores(
+        np.arange(9, dtype=np.int16)[None], scores, costs, {"a": 0.9, "b": 0.5}
+    )
     front.to_html(tmp_path / "one.html")
     driver = see(page=(tmp_path / "one.html").as_uri())
     assert "30 of 30 rows leave" in text_of(driver, "cascade")
@@ -237,7 +239,7 @@ def test_the_cascade_has_the_facts_of_the_flow(see, front):
             if stage.reached:
                 assert f"{stage.left} of {stage.reached} row" in shown
             if stage.left:
-                assert f"{100 * stage.accuracy:.1f} % right" in shown
+                assert f"{100 * stage.accuracy:.1f} % correct" in shown
         assert f"{flow.rejected} rows are rejected" in shown or flow.rejected < 2
         for cost, rows in flow.cost_histogram():
             assert f"{rows} row{'' if rows == 1 else 's'} cost {cost:g}" in text_of(
@@ -247,10 +249,10 @@ def test_the_cascade_has_the_facts_of_the_flow(see, front):
 
 def test_test_rows_are_shown_apart(see, front):
     driver = see()
-    assert "Of 40 held-out rows" in text_of(driver, "in-words")
+    assert "Of 40 scored rows" in text_of(driver, "in-words")
     driver.find_element(By.XPATH, "//button[text()='Test rows']").click()
     assert "Of 50 test rows" in text_of(driver, "in-words")
-    assert f"{100 * front.tests[1].accuracy:.1f} %" in text_of(driver, "figures")
+    assert f"{100 * front.seen[1].accuracy:.1f} %" in text_of(driver, "figures")
 
 
 def test_the_button_copies_the_command_that_deploys_the_design(see, page):
@@ -273,7 +275,7 @@ def test_objectives_change_places_on_the_axes(see):
 
 def test_the_table_sorts_and_hides_what_is_outside_the_limits(see, front):
     driver = see()
-    driver.find_element(By.CSS_SELECTOR, '[data-key="held_out cost"]').click()
+    driver.find_element(By.CSS_SELECTOR, '[data-key="scored cost"]').click()
     cheapest = min(range(len(front)), key=lambda i: front[i].cost)
     first = driver.find_element(By.CSS_SELECTOR, "#table tbody button")
     assert first.text == str(cheapest)

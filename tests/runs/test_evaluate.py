@@ -214,7 +214,7 @@ def test_the_command_draws_held_out_test_and_new_rows(clinic):
         assert f"leave: {stage.left} of {stage.reached}" in text
     assert f"new 90 rows: coverage {new.coverage:.1%}, accuracy {new.accuracy:.1%}, cost" in text
     assert f"held out {n_held_out}" in text
-    assert "test 60 rows: coverage" in text
+    assert "seen 60 rows: coverage" in text
 
 
 def test_json_holds_validation_test_and_new_figures_and_out_keeps_them(clinic, tmp_path):
@@ -222,8 +222,8 @@ def test_json_holds_validation_test_and_new_figures_and_out_keeps_them(clinic, t
     result = emsco("evaluate", clinic.run.folder, clinic.new, "--point", 1, "--out", out, "--json")
     found = json.loads(result.stdout)
     assert out.read_text() == result.stdout
-    assert found["validation"]["n_rows"] == clinic.run.point.n_rows
-    assert found["test"] == json.loads(json.dumps(clinic.run.front.tests[1].to_dict()))
+    assert found["scored"]["n_rows"] == clinic.run.point.n_rows
+    assert found["seen"] == json.loads(json.dumps(clinic.run.front.seen[1].to_dict()))
     new = evaluate_run(clinic.run, clinic.new, point=1).new
     assert found["new"] == json.loads(json.dumps(new.to_dict()))
     assert (found["number"], found["data"]) == (1, str(clinic.new))

@@ -109,7 +109,7 @@ def test_a_run_has_the_front_and_the_cascade_of_the_estimator(fitted, estimated)
     assert fitted.front.to_dicts() == estimated.front_.to_dicts()
     assert fitted.front.proven == estimated.front_.proven
     assert fitted.cascade.design == estimated.design_
-    assert np.array_equal(fitted.cascade.classifiers.coefs, estimated.cascade_.classifiers.coefs)
+    assert np.array_equal(fitted.cascade.models.coefs, estimated.cascade_.models.coefs)
     assert fitted.point == estimated.point_
 
 
@@ -117,7 +117,7 @@ def test_a_run_opened_again_is_the_run(fitted):
     again = Run.open(fitted.folder)
     assert again.about == fitted.about
     assert again.front.to_dicts() == fitted.front.to_dicts()
-    assert np.array_equal(again.cascade.classifiers.coefs, fitted.cascade.classifiers.coefs)
+    assert np.array_equal(again.cascade.models.coefs, fitted.cascade.models.coefs)
     assert again.chosen == fitted.chosen
     assert not again.interrupted
 
@@ -140,15 +140,15 @@ def test_files_of_ones_own_are_a_predefined_split(clinic, tested):
 def test_test_figures_stand_apart_from_those_of_validation(clinic, tested):
     for i, point in enumerate(front_of(tested.folder)["points"]):
         expected = tested.front.cascade(i).evaluate(*clinic.rows["e"])
-        assert point["test"]["n_rows"] == 80
-        assert point["test"]["accuracy"] == expected.accuracy
-        assert point["validation"] == tested.front[i].figures()
-    assert tested.figures()[0]["test"] == tested.front.tests[0].to_dict()
+        assert point["seen"]["n_rows"] == 80
+        assert point["seen"]["accuracy"] == expected.accuracy
+        assert point["scored"] == tested.front[i].scores_to_dict()
+    assert tested.figures()[0]["seen"] == tested.front.seen[0].to_dict()
 
 
 def test_a_run_without_test_rows_has_no_test_figures(fitted):
-    assert {point["test"] for point in fitted.figures()} == {None}
-    assert fitted.front.tests is None
+    assert {point["seen"] for point in fitted.figures()} == {None}
+    assert fitted.front.seen is None
 
 
 def test_test_rows_change_nothing_about_the_search(clinic, tested, tmp_path):
@@ -514,8 +514,8 @@ def test_another_point_is_deployed_and_found_again(own):
     again = Run.open(own.folder)
     assert again.chosen == number
     assert again.point == own.front[number]
-    wanted = own.front.cascade(number).classifiers.coefs
-    assert np.array_equal(again.cascade.classifiers.coefs, wanted)
+    wanted = own.front.cascade(number).models.coefs
+    assert np.array_equal(again.cascade.models.coefs, wanted)
 
 
 def test_a_choice_that_cannot_be_written_leaves_the_earlier_one(own, monkeypatch):

@@ -406,7 +406,7 @@ def test_an_evaluator_with_a_journal_scores_and_counts_as_one_without(path, smal
             journaled = Evaluator(*common, kept)
             for part in (designs[:50], designs[: max(known, 60)]):
                 ours, wanted = journaled.score(part), plain.score(part)
-                for name in ("exits", "hits", "spent"):
+                for name in ("exits", "correct_exits", "spent"):
                     assert np.array_equal(getattr(ours, name), getattr(wanted, name))
                 assert journaled.n_designs == plain.n_designs
                 assert journaled.n_subsets == plain.n_subsets
@@ -421,8 +421,8 @@ def quick(path=None, **settings):
 
 
 def front(clf):
-    """Designs, exits, hits and ties of a front, in order."""
-    return [(p.design.stages.tolist(), p.exits, p.hits, p.n_tied) for p in clf.front_]
+    """Designs, exits, correct_exits and ties of a front, in order."""
+    return [(p.design.stages.tolist(), p.exits, p.correct_exits, p.n_tied) for p in clf.front_]
 
 
 def timeless(history):
@@ -600,7 +600,7 @@ def fit(checkpoint):
         range(1, 11), 0.9, 10, SEARCH, population_size=40, generations=15,
         checkpoint=checkpoint, random_state=0,
     ).fit(X, y)
-    return [(p.design.stages.tolist(), p.exits, p.hits, p.n_tied) for p in clf.front_]
+    return [(p.design.stages.tolist(), p.exits, p.correct_exits, p.n_tied) for p in clf.front_]
 
 
 def tell(owner, name, pipe):

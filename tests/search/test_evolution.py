@@ -64,7 +64,9 @@ def evaluate(small_problem):
 
 
 def exact_front(evaluator, max_stages):
-    return find_front(Landscape.of(evaluator, DesignSpace(len(evaluator.units), max_stages)))
+    return find_front(
+        Landscape.from_evaluator(evaluator, DesignSpace(len(evaluator.units), max_stages))
+    )
 
 
 def by_design(designs, values) -> dict[tuple[int, ...], int]:
@@ -184,7 +186,7 @@ def test_a_new_vector_on_the_front_renews_patience():
 
     def better_in_generation_2(designs):
         scores = all_alike(designs)
-        return Scores(50, scores.exits, scores.hits, scores.spent - (next(calls) == 2))
+        return Scores(50, scores.exits, scores.correct_exits, scores.spent - (next(calls) == 2))
 
     search = search_with(10, patience=3)
     assert len(run(search, better_in_generation_2)) == 2 + 1 + 4  # of which one is the side line's
@@ -252,7 +254,7 @@ def test_the_archive_holds_all_that_nothing_scored_dominates(unit):
     def score(designs):
         scores = made_up(designs)
         spent = scores.spent if unit == 1 else scores.spent / unit
-        return Scores(50, scores.exits, scores.hits, spent)
+        return Scores(50, scores.exits, scores.correct_exits, spent)
 
     search = search_with(7)
     asked = np.concatenate(run(search, score))
@@ -302,7 +304,7 @@ def test_the_front_within_limits_is_the_exact_one(evaluate, limits):
     run(search, evaluator.score)
     designs, scores = search.front
     assert scores.feasible.all()
-    exact = find_front(Landscape.of(evaluator, space))
+    exact = find_front(Landscape.from_evaluator(evaluator, space))
     assert sorted(designs.tolist()) == sorted(exact.designs.tolist())
 
 

@@ -81,7 +81,10 @@ def objectives(scores: Scores) -> list[tuple[int, Fraction, int]]:
     counts = zip(
         scores.accepted.tolist(), scores.correct.tolist(), scores.spent.tolist(), strict=True
     )
-    return [(accepted, Fraction(hits, accepted or 1), -spent) for accepted, hits, spent in counts]
+    return [
+        (accepted, Fraction(correct_exits, accepted or 1), -spent)
+        for accepted, correct_exits, spent in counts
+    ]
 
 
 def known(designs, scores) -> dict[tuple[int, ...], tuple[int, Fraction, int]]:
@@ -305,7 +308,7 @@ def test_the_stage_limit_can_be_reached():
 def test_told_scores_are_left_alone():
     search = search_with()
     scores = all_alike(search.ask())
-    for array in (scores.exits, scores.hits, scores.spent):
+    for array in (scores.exits, scores.correct_exits, scores.spent):
         array.setflags(write=False)
     search.tell(scores)
     search.tell(one_wins(search.ask()))

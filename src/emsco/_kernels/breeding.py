@@ -153,14 +153,14 @@ def add_up_stages(designs, values, totals):
 
 
 @kernel()
-def measure_gaps(points, front, slope, gaps):
+def measure_distances(points, front, slope, distances):
     """How far each point lies behind the front; 0 for one that nothing in it dominates.
 
     Behind a point that dominates it, that is the smallest of its shortfalls plus `slope` times
     their sum; behind several, the largest of these.
     """
     for i in range(len(points)):
-        gaps[i] = 0.0
+        distances[i] = 0.0
         for f in range(len(front)):
             a = front[f, 0] - points[i, 0]
             b = front[f, 1] - points[i, 1]
@@ -168,5 +168,5 @@ def measure_gaps(points, front, slope, gaps):
             least = a if a < b else b
             least = c if c < least else least
             if least >= 0.0:
-                gap = least + slope * (a + b + c)
-                gaps[i] = gap if gap > gaps[i] else gaps[i]
+                distance = least + slope * (a + b + c)
+                distances[i] = distance if distance > distances[i] else distances[i]

@@ -26,8 +26,8 @@ class Space(NamedTuple):
 
     accepts: WordArray
     errs: WordArray  # accepted rows with the wrong label
-    gaps: WordArray  # rows with a gap in some of these features, by subset of those with gaps
-    gap_mask: int  # the features with gaps
+    missing: WordArray  # rows with a gap in some of these features, by subset of those with missing
+    missing_mask: int  # the features with missing
     weights: WordArray  # how much each row of a word counts
     reach: WordArray  # accepted by some larger subset
     doomed: WordArray  # sure to be accepted by the tail, right in no larger subset
@@ -257,7 +257,7 @@ def extend_chains(
             rest = space.cost[full] - space.cost[target] + rules.evaluation
             digits_left = space.place[full] - space.place[target]
         for w in range(n_words):
-            kept_from = space.gaps[(full ^ target) & space.gap_mask, w]
+            kept_from = space.missing[(full ^ target) & space.missing_mask, w]
             in_tail[w] = space.accepts[full, w] & ~kept_from if tail else np.uint64(0)
         left = 0
         for i in range(62):
@@ -272,7 +272,7 @@ def extend_chains(
             step = space.cost[target] - space.cost[source] + rules.evaluation
             digits = space.place[target] - space.place[source]
             for w in range(n_words):
-                kept_from = space.gaps[(target ^ source) & space.gap_mask, w]
+                kept_from = space.missing[(target ^ source) & space.missing_mask, w]
                 leaves[w] = space.accepts[target, w] & ~kept_from
                 errs[w] = space.errs[target, w] & ~kept_from
                 later = in_tail[w] & ~leaves[w]

@@ -12,7 +12,7 @@ from emsco._base.checks import refused
 from emsco._base.typing import BoolArray, IntArray, WordArray
 from emsco._kernels import load
 
-__all__ = ["UNBOUNDED", "Claim", "SlotTable"]
+__all__ = ["UNBOUNDED", "Claim", "Slots"]
 
 UNBOUNDED = 2**62  # capacity of a table that never drops a key
 
@@ -29,7 +29,7 @@ class Claim:
     new_places: IntArray
 
 
-class SlotTable:
+class Slots:
     """At most `capacity` keys, each with a slot number; a hash table over rows of words.
 
     Parameters
@@ -41,7 +41,7 @@ class SlotTable:
 
     Examples
     --------
-    >>> table = SlotTable(capacity=2, n_words=1)
+    >>> table = Slots(capacity=2, n_words=1)
     >>> with table.claim(np.array([[7], [9], [7]], dtype=np.uint64)) as claim:
     ...     claim.slots.tolist()
     [0, 1, 0]

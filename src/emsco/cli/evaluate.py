@@ -35,9 +35,8 @@ def evaluate(
 ) -> None:
     """Test a design on labelled rows that came later, beside its earlier figures.
 
-    Draws the cascade as `emsco show` does: rows held out to score designs, test rows where the run
-    has some, and the new rows have lines of their own. Each line says how many rows leave at a
-    stage, the share of correct labels, and the cost. The file may be larger than memory.
+    Draws the cascade as `emsco show` does; the new rows have lines of their own. Each line says how
+    many rows leave at a stage and the share of correct labels. The file may be larger than memory.
 
     For example:
 

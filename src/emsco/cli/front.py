@@ -29,9 +29,9 @@ def front(
 ) -> None:
     """The designs of a run that no other design beats, to choose from.
 
-    Figures are of the rows held out to score designs, and beside them of the test rows where the
-    run has some. Limits apply to the former, and a mark shows the design that `emsco choose` would
-    take within them. `emsco show RUN N` draws a design.
+    Scored figures are of the rows held out to score designs; seen figures stand beside them where
+    the run has test rows. Limits apply to scored figures, and a mark shows the design that `emsco
+    choose` would take within them. `emsco show RUN N` draws a design.
     """
     from emsco.runs.run import Run
 

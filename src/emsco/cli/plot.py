@@ -29,8 +29,8 @@ def plot(
     ] = None,
     point: Point = None,
     on: Annotated[
-        str, typer.Option(help="Whose figures: held-out, test or, for fronts, both.")
-    ] = "held-out",
+        str, typer.Option(help="Whose figures: scored, seen or, for fronts, both.")
+    ] = "scored",
     data: Annotated[
         Path | None,
         typer.Option(help="CSV or Parquet file with labelled rows, for reliability and risk."),

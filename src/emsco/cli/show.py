@@ -27,8 +27,8 @@ def show(
 ) -> None:
     """Draw the cascade of a design: the features and the cost of each stage, and its exits.
 
-    Rows held out to score designs and test rows, where the run has some, have lines of their own:
-    how many reach a stage, how many leave there with a label, and the share of correct labels.
+    Scored figures and, where the run has test rows, seen figures have lines of their own: how many
+    rows reach a stage, how many leave there with a label, and the share of correct labels.
     """
     from emsco.runs.run import Run
 

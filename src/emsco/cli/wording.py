@@ -48,7 +48,7 @@ _HINTS: dict[Remedy, Callable[[tuple[str, ...]], str]] = {
     Remedy.GAPS: lambda _: "emsco fit --gaps impute or --gaps skip allows missing values",
     Remedy.LIMITS: lambda _: "or be left out for --max-cost, --min-accuracy or --min-coverage",
     Remedy.RESUME: lambda _: "emsco fit --resume goes on with it",
-    Remedy.TESTS: lambda _: "emsco fit --test adds them",
+    Remedy.SEEN: lambda _: "emsco fit --test adds them",
     Remedy.TRUST: lambda names: f"add {_repeated('--trust', names)}",
 }
 

@@ -102,7 +102,7 @@ def chromosome_numbers(designs: StageArray) -> FloatArray:
 
 
 def design_keys(designs: StageArray) -> WordArray:
-    """Chromosomes as rows of words, four genes a word, for a `SlotTable`."""
+    """Chromosomes as rows of words, four genes a word, for a `Slots`."""
     padded = np.zeros((len(designs), -(-designs.shape[1] // 4) * 4), dtype=np.int16)
     padded[:, : designs.shape[1]] = designs
     return padded.view(np.uint64)

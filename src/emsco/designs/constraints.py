@@ -30,7 +30,7 @@ class Constraints:
 
     Examples
     --------
-    >>> Constraints.of({"first": ["age"], "max_mean_cost": 20}, ("age", "scan")).first
+    >>> Constraints.from_rules({"first": ["age"], "max_mean_cost": 20}, ("age", "scan")).first
     ('age',)
     """
 
@@ -40,7 +40,9 @@ class Constraints:
     max_worst_cost: float | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any] | Constraints | None, names: Sequence[str]) -> Self:
+    def from_rules(
+        cls, given: Mapping[str, Any] | Constraints | None, names: Sequence[str]
+    ) -> Self:
         """Whatever a user may give, checked against the features there are."""
         if isinstance(given, Constraints):
             given = {field.name: getattr(given, field.name) for field in fields(given)}

@@ -170,13 +170,13 @@ class Comparison:
         for name in self.sets:
             for contestant in CONTESTANTS:
                 by_split = {
-                    job.split: [outcome.test for outcome in result.of_rule(contestant.rule)]
+                    job.split: [outcome.seen for outcome in result.of_rule(contestant.rule)]
                     for job, result in self.results.items()
                     if (job.name, job.method) == (name, contestant.method)
                 }
                 by_split = {split: tests for split, tests in by_split.items() if tests}
                 if by_split:
-                    found[name, contestant] = Standing.of(by_split)
+                    found[name, contestant] = Standing.from_tests(by_split)
         return found
 
     def contestants(self, name: str) -> list[Contestant]:
@@ -219,7 +219,7 @@ def reproduce_comparison(
     started = perf_counter()
     jobs = (extent or Extent()).jobs(check_whole("seed", seed, 0))
     found, complete = finish_jobs(jobs, _run, ResultStore(Path(folder)), n_jobs, report)
-    results = {job: MethodResult.from_fields(fields) for job, fields in found.items()}
+    results = {job: MethodResult.from_dict(fields) for job, fields in found.items()}
     return Comparison(results, seed, perf_counter() - started, complete)
 
 
@@ -238,7 +238,7 @@ def known_comparison(folder: PathLike, seed: int = 0) -> Comparison:
     if not best:
         raise FileError(f"{folder} must hold results of a comparison of seed {seed}, got none.")
     found = [best[place] for place in sorted(best)]
-    results = {job: MethodResult.from_fields(fields) for job, fields in found}
+    results = {job: MethodResult.from_dict(fields) for job, fields in found}
     return Comparison(results, seed, 0.0, complete=True)
 
 

@@ -301,7 +301,7 @@ def _evaluator(name: str, max_stages: int, seed: int) -> tuple[Evaluator, Featur
 
 def _truth(name: str, max_stages: int, seed: int, n_jobs: int) -> _Truth:
     evaluator, _ = _evaluator(name, max_stages, seed)
-    landscape = Landscape.of(evaluator, DesignSpace(len(evaluator.units), max_stages))
+    landscape = Landscape.from_evaluator(evaluator, DesignSpace(len(evaluator.units), max_stages))
     started = perf_counter()
     front = find_front(landscape, n_jobs=n_jobs)
     if front.stopped == "interrupted":

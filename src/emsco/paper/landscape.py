@@ -129,7 +129,7 @@ def _tally_part(landscape: Landscape, firsts: IntArray) -> tuple[IntArray, IntAr
     counts = np.zeros((most + 1, 4), dtype=np.int64)
     counts[0, 0] = landscape.n_rows
     tables = _empty_tables(landscape.n_rows)
-    errs, costs = landscape.accepts & ~landscape.hits, landscape.totals(landscape.costs)
+    errs, costs = landscape.accepts & ~landscape.correct, landscape.totals(landscape.costs)
     load_kernels("tallying").tally_designs(
         landscape.accepts, errs, costs, firsts, most, rows, counts, *tables
     )
@@ -141,7 +141,7 @@ def _tally_one(landscape: Landscape) -> tuple[IntArray, IntArray, IntArray]:
     tables = _empty_tables(landscape.n_rows)
     pair = (
         int(landscape.count(landscape.accepts[-1])),
-        int(landscape.count(landscape.hits[-1])),
+        int(landscape.count(landscape.correct[-1])),
     )
     spent = landscape.n_rows * int(landscape.costs.sum())
     for table, value in zip(tables, (1, spent, spent), strict=True):
@@ -258,7 +258,7 @@ def reproduce_landscape(
     split = SplitRows.cut(data.X, data.y, train, held_out)
     bank = logistic_bank([split], data.X.shape[1])
     evaluator = Evaluator(bank, data.costs, data.min_confidence, len(held_out), max_stages)
-    landscape = Landscape.of(evaluator, DesignSpace(data.X.shape[1], max_stages))
+    landscape = Landscape.from_evaluator(evaluator, DesignSpace(data.X.shape[1], max_stages))
     per_one = data.costs.in_units(len(held_out)).per_one
     started = perf_counter()
     tally = tally_of(landscape, per_one, effective_n_jobs(n_jobs))

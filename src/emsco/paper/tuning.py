@@ -280,7 +280,7 @@ def _scores(
         result = banks.search("paper", settings, data.min_confidence, rng)
         for rule, into in zip(RULES, scores, strict=True):
             choice = banks.choose(result, rule, data.min_confidence)
-            into.append(choice.validation.balanced(data.costs.total))
+            into.append(choice.scored.balanced(data.costs.total))
     return scores
 
 

@@ -40,7 +40,7 @@ class DecisionCounts:
     cost_of_everything: float
 
     @classmethod
-    def of(cls, cascade: Cascade, n_rows: int, exits: IntArray) -> DecisionCounts:
+    def from_exits(cls, cascade: Cascade, n_rows: int, exits: IntArray) -> DecisionCounts:
         """Add up what rows have cost that left so; the same however they were cut into chunks."""
         n_accepted = int(exits.sum())
         cost = exits @ cascade.stage_costs + (n_rows - n_accepted) * cascade.stage_costs[-1]
@@ -90,7 +90,7 @@ def decide_file(
             n_rows += len(decisions)
             if report:
                 report(n_rows)
-    return DecisionCounts.of(cascade, n_rows, exits)
+    return DecisionCounts.from_exits(cascade, n_rows, exits)
 
 
 def _side_by_side(kept: Columns, decided: Columns) -> Columns:

@@ -37,7 +37,7 @@ class RunEvaluation:
     new: Evaluation
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: number and stages of the design; validation, test and new rows apart."""
+        """Plain values: number and stages of the design; scored, seen and new figures apart."""
         return {**self.run.figures([self.number])[0], "new": self.new.to_dict()}
 
 
@@ -109,7 +109,7 @@ def _evaluate(cascade: Cascade, chunk: Chunk, path: PathLike, weights: str | Non
     first, table = chunk.first + 1, chunk.table.select(cascade.encoding.columns)
     decisions = cascade.decide_rows(cascade.encoding.rows(table, first, str(path)))
     labels: Any = chunk.labels  # which were asked for
-    return Evaluation.of(
+    return Evaluation.from_decisions(
         decisions,
         as_classes(labels, cascade.classes, path, first),
         None if weights is None else _weights(chunk, path, weights),

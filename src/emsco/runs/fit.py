@@ -90,7 +90,7 @@ def fit_files(
     if rows.test is not None:
         with JobProgress("tests of designs") if verbose else nullcontext() as progress:
             test, report = rows.test, progress.job if progress else None
-            front = front.with_tests(test.table, test.y, test.weights, report=report)
+            front = front.with_seen(test.table, test.y, test.weights, report=report)
     seed, held_out = _plain(seed), _plain(held_out)
     run = Run(path, _about(files, rows, classifier, seed, held_out), front, classifier.cascade_)
     _write(run, classifier)

@@ -39,7 +39,7 @@ class RunPicture:
     point : int or None
         Position of a point of the front; None is the deployed one.
     on : str
-        "held-out", "test" or, for fronts, "both".
+        "scored", "seen" or, for fronts, "both".
     data : path or None
         Labelled rows, for what the folder has no figures of.
     width : float
@@ -48,7 +48,7 @@ class RunPicture:
 
     kind: str = "front"
     point: int | None = None
-    on: str = "held-out"
+    on: str = "scored"
     data: PathLike | None = None
     width: float = COLUMN
 

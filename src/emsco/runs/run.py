@@ -85,7 +85,7 @@ class Run:
         """How the search went, from its file."""
         path, names = self.folder / _HISTORY, tuple(field.name for field in fields(Convergence))
         chunks = [table_rows(chunk.table, names, str(path)) for chunk in read_chunks(path, names)]
-        return Convergence.of(dict(zip(names, np.concatenate(chunks).T, strict=True)))
+        return Convergence.from_columns(dict(zip(names, np.concatenate(chunks).T, strict=True)))
 
     def labelled(self, path: PathLike) -> tuple[pa.Table, AnyArray, FloatArray | None]:
         """Rows of another file with the columns of this run, their labels, and weights if any."""
@@ -100,14 +100,14 @@ class Run:
         return (self.folder / _CHECKPOINT).exists()
 
     def figures(self, which: list[int] | None = None) -> list[dict[str, Any]]:
-        """Points of the front as plain values, by default all; validation and test apart."""
-        tests = self.front.tests
+        """Points of the front as plain values, by default all; scored and seen figures apart."""
+        seen = self.front.seen
         return [
             {
                 "number": i,
                 "stages": [list(bought) for bought in self.front[i].design.buys],
-                "validation": self.front[i].figures(),
-                "test": tests and tests[i].to_dict(),
+                "scored": self.front[i].scores_to_dict(),
+                "seen": seen and seen[i].to_dict(),
             }
             for i in (range(len(self.front)) if which is None else which)
         ]

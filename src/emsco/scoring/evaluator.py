@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, StageArray, WordArray
-from emsco._kernels.slots import UNBOUNDED, SlotTable
+from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import (
     design_keys,
@@ -67,8 +67,8 @@ class Evaluator:
         self._n_rows = n_rows
         self._max_stages = max_stages
         n_features = bank.n_features
-        self._designs = SlotTable(UNBOUNDED, n_words=-(-n_features // 4))
-        self._subsets = SlotTable(UNBOUNDED, n_words=-(-n_features // 32))
+        self._designs = Slots(UNBOUNDED, n_words=-(-n_features // 4))
+        self._subsets = Slots(UNBOUNDED, n_words=-(-n_features // 32))
         self._counts: IntArray = np.zeros((2, 1024, max_stages), dtype=np.int64)
 
     @property
@@ -132,9 +132,9 @@ class Evaluator:
         return self._bank.word_weights
 
     @property
-    def gaps(self) -> WordArray:
+    def missing(self) -> WordArray:
         """Rows that a stage which buys a feature cannot judge, (n_features, n_words)."""
-        return self._bank.gaps
+        return self._bank.missing
 
     def bits(self, check: Callable[[], None] | None = None) -> tuple[WordArray, WordArray]:
         """Rows that every subset accepts, and gets right; see `SubsetBank.bits`."""
@@ -145,12 +145,12 @@ class Evaluator:
         with self._designs.claim(design_keys(designs)) as claim:
             if claim.new_slots.size:
                 self._count(designs_of_keys(claim.new_keys, designs.shape[1]), claim.new_slots)
-        exits, hits = self._counts[:, claim.slots]
+        exits, correct_exits = self._counts[:, claim.slots]
         paid = self._paid(designs)
         rejected = self._n_rows - exits.sum(axis=1)
         spent: IntArray | FloatArray = (exits * paid).sum(axis=1) + rejected * paid[:, -1]
         excess = None if self._limits == Limits() else self._excess(spent, paid[:, -1])
-        return Scores(self._n_rows, exits, hits, spent, self._per_one, excess)
+        return Scores(self._n_rows, exits, correct_exits, spent, self._per_one, excess)
 
     def worst_costs(self, designs: StageArray) -> FloatArray:
         """What a rejected row costs by each design."""

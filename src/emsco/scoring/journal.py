@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._base.typing import IntArray, StageArray
-from emsco._kernels.slots import UNBOUNDED, SlotTable
+from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.designs.chromosomes import design_keys
 from emsco.errors import CheckpointError
 from emsco.scoring.checkpoint import CheckpointFolder
@@ -68,7 +68,7 @@ class Journal:
         entries = {number: self._read(number) for number in _part_numbers(folder.path)}
         self._parts = [_Part(number, len(designs)) for number, (designs, _) in entries.items()]
         designs, counts = self._joined(list(entries.values()))
-        self._known = SlotTable(UNBOUNDED, n_words=-(-n_features // 4))
+        self._known = Slots(UNBOUNDED, n_words=-(-n_features // 4))
         with self._known.claim(design_keys(designs)) as claim:
             self._counts: IntArray = np.zeros((2, len(self._known), max_stages), dtype=np.int64)
             self._counts[:, claim.slots] = counts

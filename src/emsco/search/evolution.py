@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
 from emsco._kernels import load
-from emsco._kernels.slots import UNBOUNDED, SlotTable
+from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.designs.chromosomes import NEVER, compress, design_keys, designs_of_keys
 from emsco.designs.space import DesignSpace
 from emsco.scoring.scores import Scores
@@ -96,7 +96,7 @@ class _Line:
         self.archive = Archive(first.shape[1], total_cost)
         self.asked = first
         self._total_cost = total_cost
-        self._vectors = SlotTable(UNBOUNDED, n_words=3)
+        self._vectors = Slots(UNBOUNDED, n_words=3)
         self._pool = _Pool(self.archive.designs, np.zeros((0, 3)), np.zeros(0))
 
     def take(self, scores: Scores, row: float) -> None:
@@ -112,10 +112,10 @@ class _Line:
     def by_promise(self, rng: Generator) -> _Pool:
         """The pool, cut, from the smallest handicapped gap behind the front up."""
         pool = self._pool
-        gaps = np.empty(len(pool.points))
+        distances = np.empty(len(pool.points))
         front = self._points(self.archive.front()[1])
-        load("breeding").measure_gaps(pool.points, front, _SLOPE, gaps)
-        pool.keep(np.lexsort((rng.random(len(gaps)), gaps + pool.handicap))[:_POOL])
+        load("breeding").measure_distances(pool.points, front, _SLOPE, distances)
+        pool.keep(np.lexsort((rng.random(len(distances)), distances + pool.handicap))[:_POOL])
         return pool
 
     def _points(self, scores: Scores) -> FloatArray:
@@ -180,7 +180,7 @@ class EvolutionSearch:
         self._space = settings.space(len(costs))
         self._n_designs = self._space.size
         self._variation = _THOROUGH if self._n_designs <= _SMALL else _WIDE
-        self._seen = SlotTable(UNBOUNDED, n_words=-(-len(costs) // 4))
+        self._seen = Slots(UNBOUNDED, n_words=-(-len(costs) // 4))
         self._main = _Line(self._first_designs(), total_cost)
         self._side: _Line | None = _Line(self._first_designs(), total_cost)
         self._line = self._main

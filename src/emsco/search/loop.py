@@ -53,7 +53,7 @@ class SearchRecord:
     seconds: float
 
     @classmethod
-    def of(
+    def from_front(
         cls,
         generation: int,
         designs: StageArray,
@@ -119,7 +119,9 @@ def run_search(
             search.tell(evaluator.score(search.ask()))
             front = search.front  # of a whole generation, should the next one be interrupted
             records.append(
-                SearchRecord.of(search.generation, *front, evaluator, perf_counter() - started)
+                SearchRecord.from_front(
+                    search.generation, *front, evaluator, perf_counter() - started
+                )
             )
             if report:
                 report(records[-1])

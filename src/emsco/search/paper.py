@@ -145,7 +145,7 @@ class PaperSearch:
         return mutate(children, settings.mutation_rate, settings.stage_bias, self._space, self._rng)
 
     def _rank(self) -> None:
-        self._ranking = Ranking.of(
+        self._ranking = Ranking.from_scores(
             self._designs, self._known_scores, self._smallest_cost, self._settings.epsilon
         )
         distinct = self._ranking.distinct

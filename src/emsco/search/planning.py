@@ -310,7 +310,7 @@ def _run_exact(
             raise TimeLimitError(f"the time limit of {time_limit:g} s was reached")
 
     try:
-        landscape = Landscape.of(evaluator, space, check)
+        landscape = Landscape.from_evaluator(evaluator, space, check)
         watcher.begin("exact", problem.n_features - landscape.tail)
         found = find_front(landscape, warm.scores, problem.memory_limit, problem.n_jobs, check)
     except TimeLimitError as limit:
@@ -351,7 +351,7 @@ def _last_record(
 ) -> SearchRecord:
     """How an exact search ended, as the generation after the last of its first designs."""
     generation = warm.records[-1].generation + 1
-    record = SearchRecord.of(generation, *front, problem.evaluator, seconds)
+    record = SearchRecord.from_front(generation, *front, problem.evaluator, seconds)
     n_subsets = 2**problem.n_features - 1
     return replace(record, n_designs=found.n_settled, n_subsets=n_subsets)
 

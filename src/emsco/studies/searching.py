@@ -13,6 +13,7 @@ import numpy as np
 from emsco._base.checks import check_choice
 from emsco._base.digests import fingerprint
 from emsco._base.documents import Fields
+from emsco._base.objectives import Objectives
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
@@ -25,7 +26,6 @@ from emsco.search.loop import SearchResult
 from emsco.search.paper import PaperSettings
 from emsco.search.planning import Problem, SearchPlan, plan_search
 from emsco.search.progress import SearchProgress
-from emsco.studies.jobs import Objectives
 
 __all__ = ["EVERY_RULE", "RULES", "Choice", "Parts", "SplitBanks", "SplitData"]
 
@@ -69,9 +69,9 @@ class SplitData:
     test: IntArray
 
     @classmethod
-    def of(cls, parts: Parts) -> SplitData:
+    def from_parts(cls, parts: Parts) -> SplitData:
         """The same rows, checked."""
-        data = TrainingData.of(parts.X, parts.y, parts.weights, parts.costs, "refuse")
+        data = TrainingData.from_table(parts.X, parts.y, parts.weights, parts.costs, "refuse")
         return cls(data, parts.train, parts.val, parts.test)
 
     def digest(self) -> str:
@@ -93,17 +93,17 @@ class Choice:
     """A design by one rule: what it does on the rows that chose it, and on the test rows."""
 
     rule: str
-    validation: Objectives
-    test: Objectives
+    scored: Objectives
+    seen: Objectives
     design: tuple[int, ...] = ()
 
     @classmethod
-    def from_fields(cls, fields: Fields) -> Choice:
+    def from_dict(cls, fields: Fields) -> Choice:
         """What `dataclasses.asdict` gave, read from a file."""
         return cls(
             fields.text("rule"),
-            Objectives.from_fields(fields.fields("validation")),
-            Objectives.from_fields(fields.fields("test")),
+            Objectives.from_dict(fields.fields("scored")),
+            Objectives.from_dict(fields.fields("seen")),
             tuple(fields.items("design")),
         )
 
@@ -119,7 +119,7 @@ class SplitBanks:
     """
 
     def __init__(self, parts: Parts | SplitData, n_jobs: int = 1) -> None:
-        data = parts.data if isinstance(parts, SplitData) else SplitData.of(parts).data
+        data = parts.data if isinstance(parts, SplitData) else SplitData.from_parts(parts).data
         recipe = StageRecipe(None, None, None, _MEMORY, n_jobs, 0)
         self._n_jobs = n_jobs
         self._costs = data.costs
@@ -198,8 +198,8 @@ class SplitBanks:
         subsets = (design[0] >= 0) & (design[0] <= np.arange(most)[:, None])
         self._test.adopt(subsets, self._val.kept(subsets))
         tested = self._evaluator(self._test, most, min_confidence).score(design)
-        validated = Objectives.of_scores(result.scores, position)
-        test = Objectives.of_scores(tested, 0)
+        validated = result.scores.objectives(position)
+        test = tested.objectives(0)
         return Choice(rule, validated, test, tuple(design[0].tolist()))
 
     def _position(self, result: SearchResult, rule: str) -> int:

@@ -25,7 +25,7 @@ from emsco.fitting import check_settings, draw_seed, seeds_of_fit
 from emsco.search.paper import PaperSettings
 from emsco.studies.jobs import Begin, Report, ResultStore, finish_jobs
 from emsco.studies.searching import EVERY_RULE, Parts, SplitBanks, SplitData
-from emsco.studies.sweep_records import SweepRun, ThresholdSweep
+from emsco.studies.sweep_records import SweepRepeat, ThresholdSweep
 
 __all__ = ["THRESHOLDS", "SweepJob", "sweep_thresholds"]
 
@@ -146,14 +146,14 @@ def sweep_thresholds(
     >>> few = {"generations": 2, "population_size": 10, "max_stages": 2}
     >>> sweep = sweep_thresholds(parts, [0.9, 0.99], runs=2, n_jobs=1, **few)
     >>> low, high = sweep.lines("fittest")
-    >>> low.test.mean.coverage >= high.test.mean.coverage
+    >>> low.seen.mean.coverage >= high.seen.mean.coverage
     True
     """
     started = perf_counter()
     rules = _rules(prefer)
     check_whole("runs", runs, 1)
     check_whole("seed", seed, 0)
-    split = SplitData.of(parts)
+    split = SplitData.from_parts(parts)
     thresholds = _thresholds(min_confidence, split.data.classes)
     search, own = _settings(settings, parts)
     banks = SplitBanks(split, effective_n_jobs(n_jobs))
@@ -170,7 +170,7 @@ def sweep_thresholds(
         store = ResultStore(Path(place))
         bench = _Bench(digest, split, _fits(banks, jobs, store, report))
         found, complete = finish_jobs(jobs, partial(_run, bench), store, n_jobs, report)
-    done = tuple(SweepRun.from_fields(found[job]) for job in jobs if job in found)
+    done = tuple(SweepRepeat.from_dict(found[job]) for job in jobs if job in found)
     sizes = (len(parts.train), len(parts.val), len(parts.test))
     seconds = perf_counter() - started
     return ThresholdSweep(done, rules, search, own, parts.costs, sizes, seed, seconds, complete, of)
@@ -198,7 +198,9 @@ def _settings(given: dict[str, Any], parts: Parts) -> tuple[str, PaperSettings]:
         raise refused("settings", f"be out of {listed}", given, got=repr(unknown[0]))
     classifier = EMSCOClassifier(**{"search": "paper", **given})
     names = parts.costs.names
-    return classifier.search, check_settings(classifier, Blocks.of(Constraints(), names))
+    return classifier.search, check_settings(
+        classifier, Blocks.from_constraints(Constraints(), names)
+    )
 
 
 def _fits(
@@ -236,7 +238,7 @@ def _run(bench: _Bench, job: SweepJob) -> dict[str, Any]:
     result = banks.search(job.search, job.settings, job.min_confidence, rng)
     choices = tuple(banks.choose(result, rule, job.min_confidence) for rule in EVERY_RULE)
     seconds = round(process_time() - started, 4)
-    run = SweepRun(
+    run = SweepRepeat(
         job.min_confidence, job.run, job.random_state, choices, result.stop_reason, seconds
     )
     return asdict(run)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_sweep"]
 
-_ROWS = {"validation": "held-out", "test": "test"}
+_ROWS = {"scored": "validation", "seen": "test"}
 _NOTE = (
     "Marks with a threshold beside them: means over runs, bars of one standard deviation; "
     "small dots: runs."

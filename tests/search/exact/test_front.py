@@ -94,19 +94,19 @@ class TestFront:
         assert found_ones(find_front(instance.landscape())) == {(1, 0, 0): 4}
 
     def test_counts_longer_chains_that_come_after_a_shorter_one_of_the_same_state(self):
-        accepts, hits = np.zeros((2, 64, 1), dtype=bool)
-        accepts[[0b010, 0b100, 0b111]] = hits[0b111] = True
-        found = assert_whole(Instance(accepts, hits, ALIKE, 5))
+        accepts, correct = np.zeros((2, 64, 1), dtype=bool)
+        accepts[[0b010, 0b100, 0b111]] = correct[0b111] = True
+        found = assert_whole(Instance(accepts, correct, ALIKE, 5))
         # {0, 1, 2} after nothing, {0} or a pair, then 3 features in at most 4 or 3 stages; or
         # after {0} and a pair, then in at most 2.
         assert found_ones(found)[0, 0, 0, 1, 1, 1] == 5 * 13 + 2 * 7
 
     def test_bits_are_left_as_they_are(self):
         landscape = Instance.random(4, 3, 70, 0.1).landscape()
-        before = landscape.accepts.copy(), landscape.hits.copy()
+        before = landscape.accepts.copy(), landscape.correct.copy()
         find_front(landscape)
         assert (landscape.accepts == before[0]).all()
-        assert (landscape.hits == before[1]).all()
+        assert (landscape.correct == before[1]).all()
 
 
 class TestRealProblems:
@@ -138,7 +138,7 @@ class TestRealProblems:
         doubled = replace(
             instance,
             accepts=np.repeat(instance.accepts, [1] * 64 + [2] * 64, axis=1),
-            hits=np.repeat(instance.hits, [1] * 64 + [2] * 64, axis=1),
+            correct=np.repeat(instance.correct, [1] * 64 + [2] * 64, axis=1),
         )
         weighed = find_front(replace(instance, word_weights=(1, 2)).landscape())
         assert found_ones(weighed) == found_ones(find_front(doubled.landscape()))
@@ -146,8 +146,8 @@ class TestRealProblems:
     def test_a_row_with_a_gap_is_accepted_by_a_later_stage_that_buys_something_else(self):
         everyone = np.ones((4, 2), dtype=bool)
         everyone[0] = False
-        gaps = np.array([[True, False], [False, False]])
-        instance = Instance(everyone, everyone, (1, 3), 2, gaps=gaps)
+        missing = np.array([[True, False], [False, False]])
+        instance = Instance(everyone, everyone, (1, 3), 2, missing=missing)
         assert found_ones(assert_whole(instance)) == {(0, 1): 1}
         assert instance.score((0, 1)) == (2, 2, 5)  # one row buys the second feature, too
         assert instance.score((0, 0)) == (1, 1, 8)

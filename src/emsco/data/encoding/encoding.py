@@ -88,7 +88,7 @@ class Encoding:
         """
         check_choice("gaps", gaps, GAPS)
         names = costs.table
-        columns = TableColumns.of(table, names, what)
+        columns = TableColumns.from_table(table, names, what)
         if columns.known is not None:
             codes = tuple(map(ColumnCode, names, columns.known))
         else:
@@ -156,7 +156,7 @@ class Encoding:
             Where a column is missing or holds something else than in training, where a value is
             missing that must not be, and where one is infinite or past 1e100.
         """
-        columns = TableColumns.of(table, self.columns, what)
+        columns = TableColumns.from_table(table, self.columns, what)
         if self._are_numbers and columns.known is not None:
             rows = table_rows(columns.table, self.columns, what)
             for i, code in enumerate(self.codes):
@@ -220,14 +220,14 @@ class Encoding:
         codes = tuple(self.codes[i] for i, _ in members)
         return Encoding(codes, tuple(features), tuple(f for _, f in members), self.gaps)
 
-    def gaps_by_feature(self, rows: FloatArray) -> BoolArray:
+    def missing_by_feature(self, rows: FloatArray) -> BoolArray:
         """Which features lack a value, by encoded rows; shape (n_rows, n_features)."""
         missing = np.zeros((len(rows), len(self.features)), dtype=np.bool_)
         for start, feature in zip(self.starts, self.feature_of, strict=False):
             missing[:, feature] |= np.isnan(rows[:, start])
         return missing
 
-    def values(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, for a file."""
         columns = [
             {**code.to_dict(), "feature": self.features[feature]}
@@ -236,7 +236,7 @@ class Encoding:
         return {"gaps": self.gaps, "features": list(self.features), "columns": columns}
 
     @classmethod
-    def read(cls, fields: Fields) -> Self:
+    def from_dict(cls, fields: Fields) -> Self:
         """The same, read from a file and checked."""
         features = fields.texts("features")
         if (gaps := fields.text("gaps")) not in GAPS:
@@ -246,9 +246,9 @@ class Encoding:
         for column in fields.many_fields("columns"):
             if (feature := column.text("feature")) not in features:
                 column.refuse("feature", "one of the features", feature)
-            code = ColumnCode.read(column)
-            if code.marks_gaps and gaps != "impute":
-                column.refuse("marks_gaps", "false where gaps are not imputed", True)  # noqa: FBT003
+            code = ColumnCode.from_dict(column)
+            if code.marks_missing and gaps != "impute":
+                column.refuse("marks_missing", "false where gaps are not imputed", True)  # noqa: FBT003
             if code.name in {other.name for other in codes}:
                 column.refuse("name", "another one than those before", code.name)
             codes.append(code)
@@ -290,7 +290,8 @@ class Encoding:
         if self.gaps == "skip":
             return self
         codes = [
-            replace(code, marks_gaps=bool(missing[:, i].any())) for i, code in enumerate(self.codes)
+            replace(code, marks_missing=bool(missing[:, i].any()))
+            for i, code in enumerate(self.codes)
         ]
         return replace(self, codes=tuple(codes))
 
@@ -301,7 +302,7 @@ class Encoding:
         rows = np.empty((len(numbers), self.n_inputs))
         for i, code in enumerate(self.codes):
             rows[:, self.starts[i]] = numbers[:, i]
-            if code.marks_gaps:
+            if code.marks_missing:
                 rows[:, self.starts[i] + 1] = np.isnan(numbers[:, i])
         return rows
 

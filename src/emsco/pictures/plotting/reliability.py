@@ -98,10 +98,10 @@ def _draw_stage(above: Any, below: Any, record: Reliability, number: int) -> Non
 
 def _draw_right(panel: Any, record: Reliability, number: int) -> None:
     """How often a stage is right, by how sure it is."""
-    _draw_bars(panel, record, record.right, color="0.78", label=_RIGHT)
+    _draw_bars(panel, record, record.accuracy, color="0.78", label=_RIGHT)
     panel.plot([0, 1], [0, 1], color="0.35", linestyle=":", linewidth=1.0, label="honest")
     dots: dict[str, Any] = {"color": "#0072b2", "markersize": 3, "label": "mean confidence"}
-    panel.plot(record.confidence, record.right, "o", **dots)
+    panel.plot(record.confidence, record.accuracy, "o", **dots)
     panel.set_ylim(0, 1)
     title = f"stage {number if record.stage is None else record.stage}"
     panel.set_title(f"{title}, error {record.error:.3f}", fontsize=8)

@@ -11,13 +11,13 @@ from emsco._base.typing import FloatArray, IntArray
 from emsco.errors import DataError
 from emsco.models.calibration import Calibrator
 
-__all__ = ["StageEstimator"]
+__all__ = ["EstimatorModel"]
 
 _DECIMALS = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StageEstimator:
+class EstimatorModel:
     """A fitted classifier, and what it takes to ask it about rows.
 
     Probabilities are rounded to 12 decimals. Matrix products and sums over threads differ in the
@@ -52,9 +52,9 @@ class StageEstimator:
         if not len(rows):
             return found
         known = np.ascontiguousarray(rows[:, self.inputs], dtype=np.float64)
-        gaps = np.isnan(known)
-        if gaps.any():
-            known = np.where(gaps, self.fill, known)
+        missing = np.isnan(known)
+        if missing.any():
+            known = np.where(missing, self.fill, known)
         found[:, self.estimator.classes_] = self._said(known)
         if self.calibrator is not None:
             found = self.calibrator.apply(found)

@@ -17,14 +17,14 @@ from emsco.models.calibration import Calibrator
 from emsco.models.scaling import Scaling
 
 if TYPE_CHECKING:
-    from emsco.models.fitted import StageEstimator
+    from emsco.models.estimator_model import EstimatorModel
 
-__all__ = ["EstimatorClassifiers", "LinearClassifiers", "StageClassifiers"]
+__all__ = ["EstimatorModels", "LinearModels", "StageModels"]
 
 Judgement = tuple[IntArray, IntArray, FloatArray]
 
 
-class StageClassifiers(Protocol):
+class StageModels(Protocol):
     """One classifier per stage of a design."""
 
     def __len__(self) -> int:
@@ -56,7 +56,7 @@ class StageClassifiers(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class LinearClassifiers:
+class LinearModels:
     """Logistic regressions: weights of standardised inputs.
 
     Attributes
@@ -136,13 +136,13 @@ class LinearClassifiers:
     @property
     def arrays(self) -> tuple[AnyArray, ...]:
         """All that judgements depend on."""
-        maps = np.array([f"{one.values()}" for one in self.calibrators or ()])
+        maps = np.array([f"{one.to_dict()}" for one in self.calibrators or ()])
         return (self.reads, self.coefs, self.scaling.mean, self.scaling.deviation, maps)
 
     @cached_property
     def _models(self) -> Models:
         coefs = self.coefs[:, 0] if self.coefs.shape[1] == 1 else self.coefs
-        return Models.of(self.reads, coefs)
+        return Models.from_subsets(self.reads, coefs)
 
     @cached_property
     def _inverse(self) -> FloatArray:
@@ -164,10 +164,10 @@ class LinearClassifiers:
 
 
 @dataclass(frozen=True, eq=False)
-class EstimatorClassifiers:
+class EstimatorModels:
     """Any classifiers with `predict_proba`, one per stage."""
 
-    models: tuple[StageEstimator, ...]
+    models: tuple[EstimatorModel, ...]
 
     def __len__(self) -> int:
         """Number of stages."""
@@ -205,17 +205,17 @@ class EstimatorClassifiers:
 
 
 def judge_by_probabilities(
-    classifiers: StageClassifiers, rows: FloatArray, first: int, end: int, thresholds: FloatArray
+    models: StageModels, rows: FloatArray, first: int, end: int, thresholds: FloatArray
 ) -> Judgement:
     """Stage by stage, each stage the rows that no earlier one was sure about."""
-    stage = np.full(len(rows), len(classifiers), dtype=np.int64)
+    stage = np.full(len(rows), len(models), dtype=np.int64)
     winner = np.zeros(len(rows), dtype=np.int64)
     confidence = np.full(len(rows), np.nan)
     left = np.arange(len(rows))
     for j in range(first, end):
         if not left.size:
             break
-        found = classifiers.probabilities(rows[left], j)
+        found = models.probabilities(rows[left], j)
         winner[left] = found.argmax(axis=1)
         confidence[left] = found.max(axis=1)
         sure = confidence[left] >= thresholds[winner[left]]
