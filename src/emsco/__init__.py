@@ -69,7 +69,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     """Import a name when it is first asked for.
 
-    So `emsco --help` waits for no numpy, and deciding for no scikit-learn.
+    So the help of the command line waits for no numpy, and deciding for no scikit-learn.
     """
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

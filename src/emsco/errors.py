@@ -94,8 +94,8 @@ class _Message:
         Examples
         --------
         >>> error = EMSCOError(Parameter("n_jobs"), " must be a whole number.")
-        >>> error.reworded(lambda part: "--jobs")
-        '--jobs must be a whole number.'
+        >>> error.reworded(lambda part: "Jobs")
+        'Jobs must be a whole number.'
         """
         return "".join(part if isinstance(part, str) else word(part) for part in self.parts)
 

@@ -342,7 +342,8 @@ def test_fit_refuses_an_existing_run_and_a_complete_one_to_resume(fit, run):
     refuses(
         fit(), f"--out must be a new or empty folder, {which} has 'cascade.json'; name another."
     )
-    refuses(fit("--resume"), f"--resume must name a run that has not ended, {which} is complete.")
+    words = f"--out must be a run that has not ended for --resume, {which} is complete."
+    refuses(fit("--resume"), words)
 
 
 def test_ctrl_c_during_a_fit_keeps_what_was_found_and_resume_goes_on(
@@ -412,8 +413,8 @@ def test_an_id_without_a_cost_is_refused_with_the_way_out(emsco, numbered, data,
     words = ["--target", "sick", "--costs", data / "costs.csv", "--out", tmp_path / "run"]
     refuses(
         emsco("fit", numbered, *words),
-        "--costs must have a cost for every feature, got none for 'patient id', 'note'; add them, "
-        "or leave out what is no feature, such as an id (emsco fit --drop).",
+        "--costs must have a cost for every feature, got none for 'patient id', 'note'; add "
+        "their costs, or leave them out with --drop 'patient id' --drop note.",
     )
 
 
@@ -421,7 +422,7 @@ def test_fit_warns_in_one_line(fit):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         result = fit("--min-confidence", "1")
-    words = "no design accepts any held-out row at min_confidence=1.0; lower it."
+    words = "no design accepts any held-out row at --min-confidence=1; lower it."
     assert (result.code, result.err.splitlines()[-1]) == (0, f"emsco: warning: {words}")
 
 
@@ -468,7 +469,7 @@ def test_front_says_how_many_lines_it_leaves_out_and_shows_all_on_request(emsco,
     found = ParetoFront.load(run / "front.json")
     n_different = len({(p.coverage, p.accuracy, p.cost) for p in found})
     few, every = emsco("front", run, "--rows", 2).out, emsco("front", run, "--all").out
-    said = f"2 of {n_different} are shown, evenly from cheap to dear; --all shows all."
+    said = f"2 of {n_different} are shown, evenly from cheap to expensive; --all shows all."
     assert said in " ".join(few.split())
     assert len(lines(every)) == n_different
     assert "are shown" not in every
@@ -536,9 +537,7 @@ def test_choose_refuses_what_is_no_choice_and_leaves_the_cascade(emsco, run):
         emsco("choose", run, 0, "--max-cost", 9),
         "either a number N or a limit must be given, got both.",
     )
-    refuses(
-        emsco("choose", run, 99), f"point must be a whole number from 0 to {n_points - 1}, got 99."
-    )
+    refuses(emsco("choose", run, 99), f"N must be a whole number from 0 to {n_points - 1}, got 99.")
     assert emsco("choose", run, "first").code == 2
     assert (run / "cascade.json").read_bytes() == before
 
@@ -611,8 +610,7 @@ def test_decide_refuses_files_by_name_and_writes_nothing(emsco, run, data, tmp_p
     new.write_text("age,pulse,panel,scan\n1,2,3,4\n1,,3,4\n")
     words = (
         f"{new} must have no missing value (empty cell or NaN), got one in column "
-        "'pulse', row 2; emsco fit with --gaps impute or --gaps skip (in Python gaps=) makes a "
-        "cascade that takes it."
+        "'pulse', row 2; emsco fit --gaps impute or --gaps skip allows missing values."
     )
     refuses(emsco("decide", run, new, "--out", out, "--json"), words)
     words = "must end in .csv, .csv.gz, .parquet, .pq, got '.xls'."
@@ -666,7 +664,7 @@ def test_a_failure_of_the_system_is_one_line_and_exit_code_1(emsco, monkeypatch,
                 "--resume",
             ],
         ),
-        ("front", ["What there is to choose from", "RUN", "--max-cost", "--min-accuracy"]),
+        ("front", ["The designs of a run that no other", "RUN", "--max-cost", "--min-accuracy"]),
         ("choose", ["Deploy another design of a run", "[N]", "--min-coverage"]),
         ("decide", ["Label or reject every row of a file", "NEW", "--out", "--keep"]),
     ],

@@ -85,7 +85,7 @@ def test_compare_prints_its_record_where_it_is_asked_to(emsco, own, tmp_path):
 
 
 def test_a_comparison_that_is_refused_leaves_no_folder(emsco, own, tmp_path):
-    with pytest.raises(ParameterError, match=r"methods must be one of .* got 'emscoo'"):
+    with pytest.raises(ParameterError, match=r"^--method must be one of .* got 'emscoo'"):
         emsco("compare", own, "--target", "ill", "--method", "emscoo", "--out", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
@@ -107,3 +107,16 @@ def test_ctrl_c_while_comparing_is_exit_code_130(emsco, own, tmp_path, monkeypat
     result = emsco("compare", own, "--target", "ill", "--out", tmp_path / "new")
     assert result.exit_code == 130
     assert "interrupted; nothing is written" in result.stderr
+
+
+def test_ctrl_c_in_the_midst_of_comparing_does_not_hide_the_folder_it_made(
+    emsco, own, tmp_path, monkeypatch
+):
+    def press(*_args, begin, **_settings):
+        begin({})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("emsco.studies.files.compare_methods", press)
+    result = emsco("compare", own, "--target", "ill", "--out", tmp_path / "new")
+    assert result.exit_code == 130
+    assert f"interrupted; no result is written to {tmp_path / 'new'}." in result.stderr
