@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 import typer
 
@@ -16,6 +17,8 @@ from emsco.cli.options import Processes, Threads
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from emsco.paper.comparison import Extent
 
 __all__ = ["reproduce"]
 
@@ -63,16 +66,17 @@ def reproduce_global(
     end(out, "global", result.seconds, result.complete, goes_on=False)
 
 
-@reproduce.command("comparison")
-def reproduce_comparison(
-    out: Annotated[
-        Path, typer.Option(help="Folder for results, tables (Markdown, JSON) and the figure.")
-    ] = Path("reproduce-comparison"),
-    splits: Annotated[int, typer.Option(min=1, help="Random splits of each set.")] = 10,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonExtent:
+    """How much of the comparison is run."""
+
+    PANEL: ClassVar[str] = "Extent"
+
+    splits: Annotated[int, typer.Option(min=1, help="Random splits of each set.")] = 10
     runs: Annotated[
         int, typer.Option(min=1, help="Runs of EMSCO on a split; on synthetic50, on all together.")
-    ] = 50,
-    sets: Sets = None,
+    ] = 50
+    sets: Sets = None
     methods: Annotated[
         list[str] | None,
         typer.Option(
@@ -82,13 +86,31 @@ def reproduce_comparison(
             "greedy_miser, cstc, astc, cact_lasso, cost_ordered or cost_aware_boosting; "
             "repeatable, by default all.",
         ),
-    ] = None,
+    ] = None
     quick: Annotated[
         bool,
         typer.Option(
             "--quick", help="A minute or two: two sets and splits, few runs and settings."
         ),
-    ] = False,
+    ] = False
+
+    def extent(self) -> Extent:
+        """The same as the library takes it."""
+        from dataclasses import replace
+
+        from emsco.paper.comparison import QUICK, Extent
+
+        most = QUICK if self.quick else Extent(splits=self.splits, runs=self.runs)
+        sets, methods = tuple(self.sets or most.sets), tuple(self.methods or most.methods)
+        return replace(most, sets=sets, methods=methods)
+
+
+@reproduce.command("comparison")
+def reproduce_comparison(
+    extent: ComparisonExtent,
+    out: Annotated[
+        Path, typer.Option(help="Folder for results, tables (Markdown, JSON) and the figure.")
+    ] = Path("reproduce-comparison"),
     known: Annotated[
         bool,
         typer.Option("--known", help="Run nothing: report all results of this seed in the folder."),
@@ -103,25 +125,18 @@ def reproduce_comparison(
     result is kept in the folder as soon as it is there: killed or interrupted, the same command
     goes on. The tables stand beside the paper's, with 95 % margins of error and paired tests.
     """
-    from dataclasses import replace
-
-    from emsco.paper.comparison import QUICK, Extent, known_comparison
+    from emsco.paper.comparison import known_comparison
     from emsco.paper.comparison import reproduce_comparison as run
     from emsco.paper.comparison_report import ComparisonReport
     from emsco.paper.figures import draw_comparison
 
     make_folder(out)
-    extent = QUICK if quick else Extent(splits=splits, runs=runs)
-    extent = replace(
-        extent,
-        sets=tuple(sets or extent.sets),
-        methods=tuple(methods or extent.methods),
-    )
+    wanted = extent.extent()
     if known:
         result = known_comparison(out / "results", seed)
     else:
         with _at_work() as report:
-            result = run(out / "results", extent, seed, jobs, report)
+            result = run(out / "results", wanted, seed, jobs, report)
     _write(out, "comparison", ComparisonReport(result), draw_comparison(result), as_json)
     end(out, "comparison", None if known else result.seconds, result.complete)
 
