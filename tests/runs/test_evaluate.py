@@ -215,7 +215,7 @@ def test_the_command_draws_held_out_test_and_new_rows(clinic):
     for stage in flow.stages:
         assert f"leave: {stage.left} of {stage.reached}" in text
     assert f"new 90 rows: coverage {new.coverage:.1%}, accuracy {new.accuracy:.1%}, cost" in text
-    assert f"held out {n_held_out}" in text
+    assert f"scored {n_held_out}" in text
     assert "seen 60 rows: coverage" in text
 
 
