@@ -67,13 +67,13 @@ class Landscape:
     ) -> Self:
         """Fit every subset; `check` is called now and then, and may raise."""
         return cls(
-            *evaluator.bits(check),
-            costs=evaluator.units,
-            n_rows=evaluator.n_rows,
+            *evaluator.bank.bits(evaluator.thresholds, check),
+            costs=evaluator.units.features,
+            n_rows=evaluator.bank.n_rows,
             design_space=design_space,
-            evaluation=evaluator.evaluation,
-            word_weights=evaluator.word_weights,
-            missing=evaluator.missing,
+            evaluation=evaluator.units.evaluation,
+            word_weights=evaluator.bank.word_weights,
+            missing=evaluator.bank.missing,
             most_spent=evaluator.most_spent,
             most_paid=evaluator.most_paid,
         )
