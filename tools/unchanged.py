@@ -27,12 +27,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-for _library in ("OMP", "OPENBLAS", "MKL", "NUMEXPR"):  # before NumPy: sums depend on it
-    os.environ[f"{_library}_NUM_THREADS"] = "1"
-
-from recordings.comparing import CaseComparison, compare_facts  # noqa: E402
+from recordings.comparing import CaseComparison, compare_facts
 
 _ABOUT = "about.json"
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "lightgbm", "pandas", "polars")
 
 Case = Callable[[Path], dict[str, Any]]
@@ -67,6 +65,7 @@ def record_case(case: Case) -> dict[str, Any]:
 
 def record(folder: Path, only: str) -> int:
     """Run the cases whose names hold `only`, a file each; 1 if any has failed."""
+    os.environ |= dict.fromkeys(_THREADS, "1")  # before NumPy is imported: sums depend on it
     import emsco
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -113,9 +112,7 @@ def compare(before: Path, after: Path, only: str, notes: bool) -> int:
         print(f"note: the recordings come from different environments; see {_ABOUT}")
     changed = sum(bool(case.changes) for case in found)
     noted = sum(bool(case.notes) for case in found)
-    print(
-        f"{len(found)} cases: {len(found) - changed} the same, {changed} differ; {noted} with notes"
-    )
+    print(f"the same: {len(found) - changed} of {len(found)} cases; {noted} with notes (--notes)")
     return 1 if changed or not found else 0
 
 
@@ -133,7 +130,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True)
     recording = commands.add_parser("record", help="run all cases")
-    recording.add_argument("folder", type=Path)
+    recording.add_argument("folder", type=Path, metavar="FOLDER")
     comparing = commands.add_parser("compare", help="compare two recordings")
     comparing.add_argument("before", type=Path, metavar="A")
     comparing.add_argument("after", type=Path, metavar="B")
@@ -143,8 +140,13 @@ def main(arguments: list[str] | None = None) -> int:
         one.add_argument("--only", default="", metavar="TEXT", help="cases with this in their name")
     asked = parser.parse_args(arguments)
     if asked.command == "record":
+        if not asked.only and asked.folder.is_dir() and any(asked.folder.iterdir()):
+            parser.error(f"FOLDER must be new or empty, got {asked.folder}; --only adds to it.")
         return record(asked.folder, asked.only)
     if asked.command == "compare":
+        for folder in (asked.before, asked.after):
+            if not (folder / _ABOUT).exists():
+                parser.error(f"A and B must be folders of recordings, got {folder}.")
         return compare(asked.before, asked.after, asked.only, asked.notes)
     print(*(name for name in all_cases() if asked.only in name), sep="\n")
     return 0

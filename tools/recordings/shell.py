@@ -45,12 +45,12 @@ class Shell:
         found = parse_json(self.run(*arguments, "--json"))
         return {key: value for key, value in found.items() if key not in _ABOUT}
 
-    def kill_once_there(self, path: str, *arguments: object, patience: float = 60.0) -> int:
+    def kill_once_there(self, path: str, *arguments: object, patience: float = 300.0) -> int:
         """Start a command, kill it as soon as a file of that path is there; its exit code."""
         started, deadline = self._start(*arguments), time.monotonic() + patience
         while started.poll() is None and time.monotonic() < deadline:
             if (self.folder / path).exists():
-                time.sleep(0.3)
+                time.sleep(0.2)
                 started.kill()
                 break
             time.sleep(0.02)
