@@ -17,15 +17,15 @@ __all__ = ["record_refusals"]
 
 def record_refusals(folder: Path) -> Facts:
     """The class of every error and of its ancestors; its sentence may change."""
-    return {name: _error(call) for name, call in _calls(folder).items()}
+    return {name: _error(call, folder) for name, call in _calls(folder).items()}
 
 
-def _error(call: Callable[[], object]) -> Facts:
+def _error(call: Callable[[], object], folder: Path) -> Facts:
     try:
         call()
     except Exception as error:  # any class is worth recording
         ancestors = [one.__name__ for one in type(error).__mro__]
-        return {"classes": ancestors, "message": str(error)}
+        return {"classes": ancestors, "message": str(error).replace(str(folder), "FOLDER")}
     return {"classes": None}
 
 
