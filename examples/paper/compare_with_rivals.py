@@ -1,8 +1,10 @@
-"""EMSCO beside its rivals on the paper's Pima data, in a small extent.
+"""
+EMSCO beside its rivals
+=======================
 
-You learn to tune and test every method on the same rows, and to read the result: which methods are
-beaten in everything, and which are better in one thing and worse in another. It tries two settings
-of each rival; `emsco reproduce comparison` is the real thing, with many splits and runs.
+You learn to tune and test several methods on the same rows, and to read which of them are beaten in
+everything. This small run tries two settings of each rival on the paper's Pima data;
+``emsco reproduce comparison`` is the full experiment.
 
 It reads pima.csv from the folder that the environment variable EMSCO_DATA names.
 
@@ -12,6 +14,7 @@ Run it with: python examples/paper/compare_with_rivals.py
 import os
 
 from emsco.datasets import load, paper_split
+from emsco.experiments.drawing import draw_methods
 from emsco.experiments.own_data import compare_methods
 from emsco.experiments.searching import Parts
 
@@ -24,3 +27,9 @@ parts = Parts(data.X, data.y, data.costs, *paper_split(len(data.X), seed=0))
 methods = ("emsco", "greedy_miser", "cact_lasso", "cost_ordered")
 result = compare_methods(parts, data.min_confidence, methods, most=2, n_jobs=1)
 print(result.to_markdown())
+
+# %%
+# Each method is a curve over its own setting. Large marks are what you would deploy.
+
+figure = draw_methods(result)
+figure.savefig("methods.png")
