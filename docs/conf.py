@@ -50,11 +50,11 @@ _run = (
     r"[\\/]\w+\.py$" if "EMSCO_DATA" in os.environ else r"[\\/](quickstart|in_depth)[\\/]\w+\.py$"
 )
 sphinx_gallery_conf = {
-    "examples_dirs": str(_copy),
+    "examples_dirs": "../build/examples",
     "gallery_dirs": "gallery",
     "filename_pattern": _run,
     "image_scrapers": (FigureScraper(),),
-    "subsection_order": [str(_copy / tier) for tier in ("quickstart", "in_depth", "paper")],
+    "subsection_order": [f"../build/examples/{t}" for t in ("quickstart", "in_depth", "paper")],
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "capture_repr": (),
