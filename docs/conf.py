@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "docs"))
-
-from gallery_figures import FigureScraper  # noqa: E402
+sys.path.insert(0, str(ROOT / "docs"))  # gallery_figures.py lies here
 
 project = "emsco"
 author = "The emsco developers"
@@ -53,7 +53,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../build/examples",
     "gallery_dirs": "gallery",
     "filename_pattern": _run,
-    "image_scrapers": (FigureScraper(),),
+    "image_scrapers": ("gallery_figures",),
     "subsection_order": [f"../build/examples/{t}" for t in ("quickstart", "in_depth", "paper")],
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
@@ -86,3 +86,22 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+
+
+def escape_bars(*event: Any) -> None:
+    """Write |G| as text: docstrings mean a size, and reStructuredText would look for a variable."""
+    lines = event[-1]
+    lines[:] = [re.sub(r"(?<![`\\])\|(\w)\|", r"\\|\1\\|", line) for line in lines]
+
+
+def skip_borrowed(*event: Any) -> bool:
+    """Leave out what scikit-learn or Python itself documents, such as `set_params`."""
+    _, _, _, member, skip, _ = event
+    home = getattr(getattr(member, "fget", member), "__module__", None) or "emsco"
+    return bool(skip) or not home.startswith("emsco")
+
+
+def setup(app: Any) -> None:
+    """Connect the functions above."""
+    app.connect("autodoc-skip-member", skip_borrowed)
+    app.connect("autodoc-process-docstring", escape_bars)

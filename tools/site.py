@@ -50,7 +50,8 @@ class Page(HTMLParser):
 
 def problems_of(site: Path) -> list[str]:
     """Everything that would fail on a page opened from disk, one sentence each."""
-    pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
+    paths = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in paths}
     found = []
     for path, page in pages.items():
         name = path.relative_to(site).as_posix()
@@ -88,7 +89,7 @@ def _missing(path: Path, address: str, pages: dict[Path, Page]) -> str:
 
 def build(out: Path, gallery: bool) -> int:
     """Run Sphinx with warnings as errors; its exit code."""
-    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-n", "-q"]
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-E", "-W", "--keep-going", "-n", "-q"]
     if not gallery:
         command += ["-D", "plot_gallery=0"]
     command += ["-d", str(out.parent / f"{out.name}-doctrees"), str(ROOT / "docs"), str(out)]
