@@ -55,7 +55,7 @@ sphinx_gallery_conf = {
     "filename_pattern": _run,
     "image_scrapers": ("gallery_figures",),
     "subsection_order": [f"../build/examples/{t}" for t in ("quickstart", "in_depth", "paper")],
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_figures.ListedOrder",
     "abort_on_example_error": True,
     "capture_repr": (),
     "download_all_examples": False,

@@ -1,8 +1,9 @@
-"""How the gallery finds the pictures of an example."""
+"""How the gallery finds the pictures of an example, and in which order examples stand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -31,3 +32,16 @@ def show_figures(_: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any
         figure.savefig(path, dpi=110)
         paths.append(path)
     return str(figure_rst(paths, gallery_conf["src_dir"]))
+
+
+class ListedOrder:
+    """Examples stand in the order of examples/README.md."""
+
+    def __init__(self, _: str) -> None:
+        """Read the list; sphinx-gallery passes the folder it sorts."""
+        root = Path(__file__).resolve().parent.parent
+        self._listed = (root / "examples" / "README.md").read_text(encoding="utf-8")
+
+    def __call__(self, filename: str) -> int:
+        """Where the list has this file."""
+        return self._listed.index(f"/{filename})")

@@ -123,8 +123,8 @@ def _stage(
         f"q0 {-inner:.1f} {gone / 2 - 50:.1f} {-inner:.1f} h-10 z"
     )
     lines = [
-        f'<rect class="go" x="{x:.1f}" y="{TOP}" width="{fork - x:.1f}" height="{width:.1f}"/>',
-        f'<rect class="go" x="{fork:.1f}" y="{TOP}" width="{end - fork:.1f}" height="{stay:.1f}"/>',
+        f'<rect class="go" x="{x:.1f}" y="{TOP}" width="{fork - x + 1:.1f}" height="{width:.1f}"/>',
+        f'<rect class="go" x="{fork:.1f}" y="{TOP}" width="{end - fork + 1:.1f}" height="{stay:.1f}"/>',
         f'<path class="leave" d="{bend}"/>',
         f'<rect class="card" x="{x + 18:.1f}" y="20" width="{STEP - 36}" height="142" rx="8"/>',
         _text(x + 32, 46, f"Stage {number} buys", "b"),

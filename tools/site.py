@@ -111,7 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
     for problem in found:
         print(problem, file=sys.stderr)
     if found:
-        print(f"The site has {len(found)} problems.", file=sys.stderr)
+        print(f"Problems found: {len(found)}.", file=sys.stderr)
         return 1
     print(f"Open {site / 'index.html'}")
     return 0
