@@ -3,6 +3,7 @@
 import re
 import shlex
 import textwrap
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -46,14 +47,18 @@ def blocks(page, *languages):
 
 
 def commands(page):
-    """Every command line of a page: of its blocks, and between backticks."""
+    """The command lines in the blocks of a page, as words."""
     lines = []
     for block in blocks(page, "console", "bash", "text"):
         joined = block.text.replace("\\\n", " ")
         lines += [line for line in joined.splitlines() if re.match(r"\w", line)]
-    prose = FENCE.sub("", read(page))
-    spans = re.findall(r"`((?:emsco|python|nox) [^`]+)`", prose)
-    return [words for line in [*lines, *spans] if (words := shlex.split(line, comments=True))]
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+def mentions(page):
+    """The commands that a page names between backticks, perhaps without an option's value."""
+    spans = re.findall(r"`((?:emsco|python) [^`]+)`", FENCE.sub("", read(page)))
+    return [shlex.split(span) for span in spans]
 
 
 def prose_of(page):
@@ -76,37 +81,44 @@ def test_a_block_says_its_language_and_fences_are_closed(page):
     assert read(page).count("```") == 2 * len(blocks(page))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)])
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page) or mentions(page)])
 def test_every_command_that_a_page_names_exists_with_its_options(page):
     for words in commands(page):
         if words[0] == "emsco":
-            check_emsco(words)
-        for word in words:
-            if re.fullmatch(r"(tools|benchmarks)/\w+\.py", word):
-                assert (ROOT / word).is_file(), word
+            parse(words)
+    for words in mentions(page):
+        if words[0] == "emsco":
+            command, rest = find(words)
+            known = {flag for parameter in command.params for flag in parameter.opts}
+            assert {word for word in rest if word.startswith("--")} <= known, words
+    for word in [word for words in [*commands(page), *mentions(page)] for word in words]:
+        if re.fullmatch(r"(tools|benchmarks)/\w+\.py", word):
+            assert (ROOT / word).is_file(), word
 
 
-def check_emsco(words):
-    """Parse a command line without running it: an unknown command or option raises."""
-    command = typer.main.get_command(cli.app)
-    rest = words[1:]
-    while hasattr(command, "commands"):
-        if not rest:
-            return
+def find(words):
+    """The command that a line runs, and the words after its name."""
+    command, rest = typer.main.get_command(cli.app), words[1:]
+    while rest and hasattr(command, "commands"):
         assert rest[0] in command.commands, f"no command {rest[0]}: {' '.join(words)}"
         command, rest = command.commands[rest[0]], rest[1:]
-    context = command.context_class(command)
-    _, left, _ = command.make_parser(context).parse_args(list(rest))
+    return command, rest
+
+
+def parse(words):
+    """Parse a line without running it: an unknown command or option raises."""
+    command, rest = find(words)
+    _, left, _ = command.make_parser(command.context_class(command)).parse_args(list(rest))
     assert not left, f"too many arguments: {' '.join(words)}"
 
 
 def test_an_option_that_does_not_exist_is_found():
     with pytest.raises(Exception, match="--nonsense"):
-        check_emsco(["emsco", "fit", "a.csv", "--nonsense", "1"])
+        parse(["emsco", "fit", "a.csv", "--nonsense", "1"])
     with pytest.raises(AssertionError, match="no command bake"):
-        check_emsco(["emsco", "bake"])
+        parse(["emsco", "bake"])
     with pytest.raises(AssertionError, match="too many arguments"):
-        check_emsco(["emsco", "explore", "run", "away"])
+        parse(["emsco", "explore", "run", "away"])
 
 
 @pytest.fixture
@@ -202,8 +214,6 @@ def test_the_reference_has_every_public_name():
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_extra_that_a_page_names_exists(page):
-    import tomllib
-
     project = tomllib.loads(read("pyproject.toml"))["project"]
     named = {extra for group in EXTRAS.findall(read(page)) for extra in group.split(",")}
-    assert named <= {*project["optional-dependencies"], "all"}
+    assert named <= set(project["optional-dependencies"])

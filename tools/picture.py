@@ -123,8 +123,8 @@ def _stage(
         f"q0 {-inner:.1f} {gone / 2 - 50:.1f} {-inner:.1f} h-10 z"
     )
     lines = [
-        f'<rect class="go" x="{x:.1f}" y="{TOP}" width="{fork - x + 1:.1f}" height="{width:.1f}"/>',
-        f'<rect class="go" x="{fork:.1f}" y="{TOP}" width="{end - fork + 1:.1f}" height="{stay:.1f}"/>',
+        _band(x, fork, width),
+        _band(fork, end, stay),
         f'<path class="leave" d="{bend}"/>',
         f'<rect class="card" x="{x + 18:.1f}" y="20" width="{STEP - 36}" height="142" rx="8"/>',
         _text(x + 32, 46, f"Stage {number} buys", "b"),
@@ -136,6 +136,12 @@ def _stage(
         _text(turn, FLOOR + 24, f"{leave.accuracy:.0%} correct, {leave.cost:g} each", "s m"),
     ]
     return lines
+
+
+def _band(start: float, end: float, height: float) -> str:
+    """Undecided rows, a little longer than asked for so that no seam shows."""
+    where = f'x="{start:.1f}" y="{TOP}" width="{end - start + 1:.1f}" height="{height:.1f}"'
+    return f'<rect class="go" {where}/>'
 
 
 def _rejected(leave: Exit, x: float, n_rows: int) -> list[str]:
