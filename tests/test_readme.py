@@ -32,7 +32,3 @@ def test_both_commands_are_a_single_line_each():
     assert all(command.count("\n") == 1 for command in commands)
     assert commands[0].strip().endswith("emsco demo")
     assert commands[1].strip().endswith("tools/gate.py")
-
-
-def test_continuous_integration_runs_the_command_of_the_readme():
-    assert "README.md" in (ROOT / ".ci" / "run").read_text()
