@@ -37,6 +37,9 @@ myst_links_external_new_tab = False
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings name the types
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True  # 1 / 3, not 0.3333333333333333
+default_role = "code"  # docstrings write names between single backticks
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the class template lists them
 numpydoc_class_members_toctree = False
 

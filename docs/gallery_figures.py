@@ -29,7 +29,7 @@ def show_figures(_: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any
     paths = []
     for figure, path in zip(new, block_vars["image_path_iterator"], strict=False):
         _shown.add(figure)
-        figure.savefig(path, dpi=110)
+        figure.savefig(path, dpi=200)
         paths.append(path)
     return str(figure_rst(paths, gallery_conf["src_dir"]))
 

@@ -39,7 +39,7 @@ for name, estimator in stages.items():
     print(f"{name}: {clf.design_}")
     print(clf.evaluate(X_test, y_test), "\n")
 
-figure = clf.front_.plot_cascade(clf.point_, width=8)
+figure = clf.front_.plot_cascade(clf.point_, width=7)
 figure.savefig("cascade.png")
 
 # %%

@@ -47,5 +47,5 @@ for constraints in (None, rules):
 # %%
 # The design that obeys the rules:
 
-figure = clf.front_.plot_cascade(clf.point_, width=9)
+figure = clf.front_.plot_cascade(clf.point_, width=7)
 figure.savefig("cascade.png")

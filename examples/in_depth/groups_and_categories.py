@@ -39,5 +39,5 @@ print(clf.evaluate(X_test, y_test))
 print(f"The first stage asks for the columns {', '.join(clf.cascade_.open().needs)}.")
 print(f"The stage models read {', '.join(clf.cascade_.encoding.input_names)}.")
 
-figure = clf.front_.plot_cascade(clf.point_, width=9)
+figure = clf.front_.plot_cascade(clf.point_, width=7)
 figure.savefig("cascade.png")

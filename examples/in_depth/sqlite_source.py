@@ -130,5 +130,5 @@ def main(folder):
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
         fitted = main(Path(temporary))
-    figure = fitted.front_.plot_cascade(fitted.point_, width=9)
+    figure = fitted.front_.plot_cascade(fitted.point_, width=7)
     figure.savefig("cascade.png")

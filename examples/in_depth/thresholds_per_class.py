@@ -30,5 +30,5 @@ for min_confidence in (0.8, {"benign": 0.97, "malignant": 0.7}):
 # %%
 # Where the rows leave with a threshold for each class:
 
-figure = clf.front_.plot_cascade(clf.point_, width=9)
+figure = clf.front_.plot_cascade(clf.point_, width=7)
 figure.savefig("cascade.png")

@@ -167,5 +167,5 @@ async def main(folder):
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
         fitted = asyncio.run(main(Path(temporary)))
-    figure = fitted.front_.plot_cascade(fitted.point_, width=9)
+    figure = fitted.front_.plot_cascade(fitted.point_, width=7)
     figure.savefig("cascade.png")

@@ -44,8 +44,8 @@ for design in islice(clf.front_.ties(tied), 3):
 # All three pairs of objectives. Hollow markers are test rows.
 
 tested = clf.front_.with_tests(data.X[test], data.y[test])
-pairs = tested.plot("pairs", on="both", width=9)
+pairs = tested.plot("pairs", on="both", width=8)
 pairs.savefig("pairs.png")
 
-cascade = tested.plot_cascade(clf.point_, width=9)
+cascade = tested.plot_cascade(clf.point_, width=7)
 cascade.savefig("cascade.png")

@@ -42,7 +42,7 @@ figure.savefig("front.png")
 
 print(clf.cascade_)
 
-cascade = clf.front_.plot_cascade(clf.point_, width=9)
+cascade = clf.front_.plot_cascade(clf.point_, width=7)
 cascade.savefig("cascade.png")
 
 # %%

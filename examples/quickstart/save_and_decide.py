@@ -23,7 +23,7 @@ X_train, X_new, y_train, y_new = train_test_split(wine.data, cultivars, random_s
 clf = EMSCOClassifier(min_confidence=0.9, max_stages=3, generations=20, random_state=0)
 clf.fit(X_train, y_train.to_numpy())
 
-figure = clf.front_.plot_cascade(clf.point_, width=9)
+figure = clf.front_.plot_cascade(clf.point_, width=7)
 figure.savefig("cascade.png")
 
 # %%
