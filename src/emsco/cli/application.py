@@ -162,7 +162,7 @@ def fit(
         int | None, typer.Option(help="Most stages of a design; half the features by default.")
     ] = None,
     search: Annotated[
-        str, typer.Option(help="auto, exact, evolution or paper; see docs/search.md.")
+        str, typer.Option(help="auto, exact, evolution or paper; see docs/how/search.md.")
     ] = "auto",
     prefer: Annotated[
         str | None,

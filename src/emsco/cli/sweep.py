@@ -52,7 +52,7 @@ def sweep(
     search: Annotated[
         str,
         typer.Option(
-            help="paper, evolution, exact or auto; see docs/search.md. Of exact there is one run."
+            help="paper, evolution, exact or auto; see docs/how/search.md. Of exact there is one run."
         ),
     ] = "paper",
     prefer: Annotated[
