@@ -211,7 +211,7 @@ def fit(
     estimator: Annotated[
         str | None,
         typer.Option(
-            help="Classifier of each stage, as in 'DecisionTreeClassifier()', or a "
+            help="Classifier of each stage, as in DecisionTreeClassifier(), or a "
             "make_pipeline(...) that ends in one; logistic regression by default."
         ),
     ] = None,
