@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
-from emsco._kernels import load
+from emsco._kernels.breeding import measure_gaps
 from emsco._kernels.slots import UNBOUNDED, SlotTable
 from emsco.designs.chromosomes import NEVER, compress, design_keys, designs_of_keys
 from emsco.designs.space import DesignSpace
@@ -114,7 +114,7 @@ class _Line:
         pool = self._pool
         gaps = np.empty(len(pool.points))
         front = self._points(self.archive.front()[1])
-        load("breeding").measure_gaps(pool.points, front, _SLOPE, gaps)
+        measure_gaps(pool.points, front, _SLOPE, gaps)
         pool.keep(np.lexsort((rng.random(len(gaps)), gaps + pool.handicap))[:_POOL])
         return pool
 
