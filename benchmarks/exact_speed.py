@@ -6,10 +6,10 @@ import time
 from functools import cache
 
 import numpy as np
-from numba import njit
 from timing import CORES, SEED, best_of
 
 from emsco._kernels.bits import popcount
+from emsco._kernels.compiling import kernel
 from emsco.datasets import Dataset, load, paper_split
 from emsco.designs.space import DesignSpace
 from emsco.models.bank import logistic_bank
@@ -119,7 +119,7 @@ def twin_seconds_per_design(landscape: Landscape) -> float:
     return best_of(1, lambda: score_in_numpy(landscape, first, second)) / n_designs
 
 
-@njit(nogil=True)
+@kernel()
 def and_and_count(left, right, n_pairs):
     """AND and popcount of rows of words, pair after pair, and nothing else."""
     total = np.uint64(0)

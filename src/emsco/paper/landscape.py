@@ -13,7 +13,7 @@ from joblib import effective_n_jobs
 from emsco._base.arrays import locked_copy
 from emsco._base.checks import check_choice, check_whole
 from emsco._base.typing import BoolArray, FloatArray, IntArray
-from emsco._kernels import load as load_kernels
+from emsco._kernels.tallying import tally_designs
 from emsco.data.training import TrainingData
 from emsco.datasets import load, paper_split
 from emsco.designs.space import DesignSpace
@@ -129,9 +129,7 @@ def _tally_part(landscape: Landscape, firsts: IntArray) -> tuple[IntArray, IntAr
     counts[0, 0] = landscape.n_rows
     tables = _empty_tables(landscape.n_rows)
     errs, costs = landscape.accepts & ~landscape.correct, landscape.totals(landscape.costs)
-    load_kernels("tallying").tally_designs(
-        landscape.accepts, errs, costs, firsts, most, rows, counts, *tables
-    )
+    tally_designs(landscape.accepts, errs, costs, firsts, most, rows, counts, *tables)
     return tables
 
 

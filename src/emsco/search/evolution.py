@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
-from emsco._kernels import load
+from emsco._kernels.breeding import measure_distances
 from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.designs.chromosomes import NEVER, compress, design_keys, designs_of_keys
 from emsco.scoring.scores import Scores
@@ -95,7 +95,7 @@ class _Line:
         pool = self._pool
         distances = np.empty(len(pool.points))
         front = self._points(self.archive.front()[1])
-        load("breeding").measure_distances(pool.points, front, _SLOPE, distances)
+        measure_distances(pool.points, front, _SLOPE, distances)
         pool.keep(np.lexsort((rng.random(len(distances)), distances + pool.handicap))[:_POOL])
         return pool
 

@@ -18,6 +18,7 @@ from support.brute import (
     varied,
 )
 
+from emsco._kernels.chaining import Candidates, Labels
 from emsco.designs.space import count_designs
 from emsco.search.exact import chains
 from emsco.search.exact.front import TimeLimitError, find_front
@@ -243,13 +244,15 @@ class TestIndifference:
         enlarged, enlarge = [], chains._enlarged
         monkeypatch.setattr(chains, "_ROOM", 32)
         monkeypatch.setattr(
-            chains, "_enlarged", lambda kind, *given: enlarged.append(kind) or enlarge(kind, *given)
+            chains,
+            "_enlarged",
+            lambda old, *given: enlarged.append(type(old)) or enlarge(old, *given),
         )
         tight = find_front(landscape)
         assert found_ones(tight) == found_ones(roomy)
         assert (tight.n_settled, tight.n_labels) == (roomy.n_settled, roomy.n_labels)
-        assert enlarged.count("Labels") > 1  # the first is the room to begin with
-        assert "Candidates" in enlarged
+        assert enlarged.count(Labels) > 1  # the first is the room to begin with
+        assert Candidates in enlarged
 
     @pytest.mark.parametrize("n_lines", [1, 4, 30])
     def test_a_coarse_table_of_allowances_changes_nothing(self, monkeypatch, hard, plain, n_lines):

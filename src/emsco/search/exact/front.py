@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, StageArray
+from emsco._kernels.chaining import Candidates
 from emsco.errors import MemoryLimitError
 from emsco.scoring.scores import Scores
 from emsco.search.exact.chains import ChainPool, reduced
@@ -118,7 +118,7 @@ def find_front(
     except KeyboardInterrupt:
         stopped = StopReason(Stop.INTERRUPTED)
     found = _merge(pool, found)
-    found = type(found)(*(column[found.spent <= landscape.most_spent] for column in found))
+    found = Candidates._make(column[found.spent <= landscape.most_spent] for column in found)
     if stopped is None and pool.n_settled != landscape.n_designs:
         raise RuntimeError(f"{pool.n_settled} of {landscape.n_designs} designs are settled.")
     return ExactFront(
@@ -131,15 +131,16 @@ def find_front(
     )
 
 
-def _merge(pool: ChainPool, found: Any) -> Any:
+def _merge(pool: ChainPool, found: Candidates | None) -> Candidates:
     """Candidates found so far and the pool's, which is emptied, reduced to one per vector."""
-    parts = [found, *pool.candidates] if found else pool.candidates
-    merged = reduced(parts, pool.rules) if pool.candidates else found
+    if found is not None and not pool.candidates:
+        return found
+    merged = reduced([*([] if found is None else [found]), *pool.candidates], pool.rules)
     pool.candidates.clear()
     return merged
 
 
-def _allowances(pool: ChainPool, found: Any, known: Scores | None) -> FloatArray:
+def _allowances(pool: ChainPool, found: Candidates, known: Scores | None) -> FloatArray:
     """What designs may cost, by the candidates found and the scores known before."""
     if known is None:
         return pool.allowances(found.accepted, found.wrong, found.spent)
