@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from emsco._base.checks import check_choice, check_number, check_whole, memory_bytes
+from emsco._base.checks import check_choice, check_number, check_whole, memory_bytes, refused
 from emsco._base.progress import JobProgress
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Decisions, Evaluation, FrontModels
@@ -26,7 +26,6 @@ from emsco.data.training import TrainingData
 from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import MinConfidence, check_min_confidence
-from emsco.errors import ParameterError
 from emsco.fitting import Workbench, check_parameters, draw_seed, seeds_of_fit
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.front.history import Generation, history_of
@@ -342,9 +341,7 @@ class EMSCOClassifier(TableClassifier):
         if isinstance(which, Integral):
             return self.front_[check_whole("point", which, 0, len(self.front_) - 1)]
         if not isinstance(which, ParetoPoint) or which not in self.front_:
-            raise ParameterError(
-                f"point must be one of this front_, its position or a rule, got {which!r}."
-            )
+            raise refused("point", "be one of this front_, its position or a rule", which)
         return which
 
     def _undeploy(self) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 from sklearn.utils import check_random_state
 
-from emsco._base.checks import check_choice, check_number, check_whole
+from emsco._base.checks import check_choice, check_number, check_whole, refused
 from emsco._base.digests import fingerprint
 from emsco._base.typing import Report
 from emsco.cascade import FrontModels
@@ -24,8 +24,8 @@ from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints
-from emsco.designs.thresholds import MinConfidence, by_class, plain
-from emsco.errors import ParameterError
+from emsco.designs.thresholds import MinConfidence, by_class, in_words, plain
+from emsco.errors import EMSCOWarning, Parameter
 from emsco.front import ParetoFront, check_preference
 from emsco.models.bank import SubsetBank
 from emsco.models.recipe import StageRecipe
@@ -53,7 +53,7 @@ def seeds_of_fit(seed: int) -> list[SeedSequence]:
 def check_parameters(given: Mapping[str, Any]) -> None:
     """Refuse parameters of a fit that break their rule and need no data to be checked."""
     if given["n_jobs"] is not None and check_whole("n_jobs", given["n_jobs"], -(2**31)) == 0:
-        raise ParameterError("n_jobs must be None, a number of threads or negative, got 0.")
+        raise refused("n_jobs", "be a number of threads, or negative to count from all cores", 0)
     check_choice("search", given["search"], KINDS)
     if given["time_limit"] is not None:
         check_number("time_limit", given["time_limit"], 0, np.inf, "()")
@@ -62,7 +62,7 @@ def check_parameters(given: Mapping[str, Any]) -> None:
     check_whole("verbose", given["verbose"], 0)
     check_preference(given["prefer"])
     if not isinstance(given["refit"], (bool, np.bool_)):
-        raise ParameterError(f"refit must be True or False, got {given['refit']!r}.")
+        raise refused("refit", "be True or False", given["refit"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,8 +209,9 @@ class Workbench:
             self.data.per_row,
         )
         if not any(point.coverage for point in front):
-            what = f"no design accepts any held-out row at min_confidence={min_confidence}"
-            warnings.warn(f"{what}; lower it.", stacklevel=4)
+            least = (Parameter("min_confidence"), f"={in_words(min_confidence)}; lower it.")
+            what = EMSCOWarning("no design accepts any scored row at ", *least)
+            warnings.warn(what, stacklevel=4)
         return front
 
     def stage_models(
@@ -243,4 +244,4 @@ class Workbench:
 
 def _check_path(name: str, value: Any) -> None:
     if value is not None and (not isinstance(value, (str, os.PathLike)) or not os.fspath(value)):
-        raise ParameterError(f"{name} must be the path of a folder or None, got {value!r}.")
+        raise refused(name, "be the path of a folder or None", value)

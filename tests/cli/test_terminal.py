@@ -72,10 +72,11 @@ def test_no_more_lines_than_asked_for_and_the_chosen_one_is_among_them(fitted, m
     assert len(lines) == most
     assert sum("▶" in line for line in lines) == 1
     n_different = len({(p.coverage, p.accuracy, p.cost) for p in fitted.front_})
-    assert f"{most} of {n_different} are shown, evenly from cheap to dear." in text
+    assert f"{most} of {n_different} are shown, evenly from cheap to expensive." in text
     text = drawn(front_table(fitted.front_, chosen, most=most, see_all="--all"))
-    assert f"{most} of {n_different} are shown, evenly from cheap to dear; --all shows all." in (
-        " ".join(text.split())
+    assert (
+        f"{most} of {n_different} are shown, evenly from cheap to expensive; --all shows all."
+        in (" ".join(text.split()))
     )
     spare = n_different - most
     assert "are shown" not in drawn(front_table(fitted.front_, chosen, most=most, spare=spare))

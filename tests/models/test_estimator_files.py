@@ -98,7 +98,7 @@ def test_types_that_are_not_trusted_are_named_with_the_way_out():
     assert kinds
     sentence = (
         f"triage.json must hold trusted types only, got {', '.join(kinds)}; where you trust "
-        f"whoever wrote it, load it with trusted={kinds!r}, or --trust on the command line."
+        f"whoever wrote it, load it with trusted={kinds!r}."
     )
     with pytest.raises(FileError, match=whole(sentence)):
         read_estimator(text, where="triage.json")

@@ -222,9 +222,15 @@ def test_the_command_writes_elsewhere_and_opens_what_it_wrote(run, tmp_path, mon
     assert opened == [out.as_uri()]
 
 
+def test_the_command_looks_for_the_run_before_it_asks_for_vega(tmp_path, monkeypatch, emsco):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(FileError, match="RUN must be a folder that emsco fit has made, got "):
+        emsco("explore", tmp_path / "none")
+
+
 def test_pages_of_runs_name_no_folders_of_their_rows_and_their_seeds_whole(run):
     known = replace(run, about={**run.about, "seed": 10**20})
-    facts = dict(data_of(explore_run(known, folder="a run"))["facts"])
+    facts = dict(data_of(explore_run(known))["facts"])
     assert not [how for how in facts.values() if "/" in how]
     assert facts["Seed"] == "1" + 20 * "0"
 

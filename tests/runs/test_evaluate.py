@@ -152,11 +152,13 @@ def test_a_missing_column_of_labels_is_named_with_the_way_out(clinic, tmp_path):
     with pytest.raises(
         DataError,
         match=r"bare\.csv must have the column 'state' with the labels, got 'scan', 'panel', "
-        "'age'; --target names another",
+        "'age'; target names another",
     ):
         evaluate_run(clinic.run, path)
-    with pytest.raises(ParameterError, match="--target must be a column of labels, got 'age', a f"):
+    with pytest.raises(ParameterError, match="target must be a column of labels, got 'age', a f"):
         evaluate_run(clinic.run, clinic.new, "age")
+    with pytest.raises(DataError, match=r"must have the column 'stat' .*; did you mean 'state'\?$"):
+        evaluate_run(clinic.run, clinic.new, "stat")
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ def test_a_point_that_buys_nothing_does_not_stretch_the_picture(result):
 
 
 def test_train_and_val_without_test_are_refused(file):
-    with pytest.raises(ParameterError, match="--test must be given beside --train and --val"):
+    with pytest.raises(ParameterError, match="test must be given beside train and val"):
         read_parts(FitFiles("health", train=file, val=file))
 
 

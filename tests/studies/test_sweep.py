@@ -16,8 +16,8 @@ from support.contests import small_set
 
 from emsco import EMSCOClassifier
 from emsco._base.objectives import Objectives
-from emsco.cli.commands import claim_folder
-from emsco.cli.options import parse_range
+from emsco.cli.folders import claim_folder
+from emsco.cli.parsing import parse_range
 from emsco.cli.terminal import sweep_table
 from emsco.costs import FeatureCosts
 from emsco.data.sources import FitFiles
@@ -443,7 +443,7 @@ def test_an_interrupted_sweep_is_exit_code_130(emsco, authors, tmp_path, monkeyp
 
 def test_a_threshold_at_chance_is_one_line(emsco, authors, tmp_path):
     words = options(authors, **{"--min-confidence": "0.5,0.6"})
-    with pytest.raises(ParameterError, match=r"min_confidence must be a number in \(0\.5, 1]"):
+    with pytest.raises(ParameterError, match=r"^--min-confidence must be a number in \(0\.5, 1]"):
         emsco("sweep", *words, "--out", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from emsco import Cascade, EMSCOClassifier, Evaluation, ParetoFront, ParetoPoint
+from recordings.names import named
 from recordings.plain import digest, plain, plain_fields
 from recordings.tables import Table
 
@@ -58,7 +59,8 @@ def classifier_facts(clf: EMSCOClassifier, table: Table, folder: Path) -> Facts:
 
 def front_facts(front: ParetoFront) -> Facts:
     """The points in their order, and whether they are proven."""
-    tests = None if front.tests is None else [evaluation_facts(test) for test in front.tests]
+    seen = named(front, "seen")
+    tests = None if seen is None else [evaluation_facts(test) for test in seen]
     return {
         "proven": front.proven,
         "min_confidence": plain(front.min_confidence),

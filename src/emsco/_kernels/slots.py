@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from emsco._base.checks import refused
 from emsco._base.typing import BoolArray, IntArray, WordArray
 from emsco._kernels.hashing import claim_slots, find_slots
-from emsco.errors import ParameterError
 
 __all__ = ["UNBOUNDED", "Claim", "Slots"]
 
@@ -100,7 +100,12 @@ class Slots:
         slots, new = np.empty((2, len(keys)), dtype=np.int64)
         n_new = claim_slots(self._index, self._keys, keys, places, slots, new)
         if n_new < 0:
-            raise ParameterError(f"keys must be at most {self.capacity} different ones at a time.")
+            raise refused(
+                "keys",
+                f"be at most {self.capacity} different ones at a time",
+                None,
+                got=f"{n_new} more",
+            )
         reused = min(n_new, len(self._free))
         self._free = self._free[reused:]
         self.n_used += n_new - reused

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from emsco.cli.commands import AsJSON, Point, RunFolder, Trusted, print_json
+from emsco.cli.options import AsJSON, Point, RunFolder, Trusted
+from emsco.cli.output import print_json
 
 __all__ = ["plot"]
 

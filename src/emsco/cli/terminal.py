@@ -46,7 +46,7 @@ def front_table(
     best: ParetoPoint | None = None,
     spare: int = 0,
 ) -> Table:
-    """Different trade-offs of a front from cheap to dear, at most `most`, the chosen one marked.
+    """Different trade-offs of a front by cost, at most `most`, the chosen one marked.
 
     One line each; of what a design buys first, as many names as fit into `width`. `within` are
     positions to show alone, and `best` the one that limits would choose; figures on test rows,
@@ -86,7 +86,7 @@ def _reading(front: ParetoFront, n_shown: int, n_all: int, see_all: str, limited
         lines.append("✓ is what emsco choose takes within these limits.")
     if n_shown < n_all:
         how = f"; {see_all} shows all" if see_all else ""
-        lines.append(f"{n_shown} of {n_all:,} are shown, evenly from cheap to dear{how}.")
+        lines.append(f"{n_shown} of {n_all:,} are shown, evenly from cheap to expensive{how}.")
     return "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._base.checks import check_whole
+from emsco._base.checks import check_whole, refused
 from emsco._base.documents import PathLike, read_document, write_document, write_text
 from emsco._base.text import shorten
 from emsco._base.typing import FloatArray, IntArray, StageArray
@@ -139,7 +139,8 @@ class ParetoFront(Sequence[ParetoPoint]):
         if self.models is None:
             raise ParameterError(
                 "a cascade needs fitted stages, got a front without any; take one from "
-                "EMSCOClassifier.front_ or ParetoFront.load."
+                "EMSCOClassifier.front_ or ParetoFront.load.",
+                parameter="models",
             )
         return Cascade(
             design=self.points[position].design,
@@ -265,9 +266,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         if isinstance(point, Integral):
             return check_whole("point", point, 0, len(self) - 1)
         if not isinstance(point, ParetoPoint) or point not in self.points:
-            raise ParameterError(
-                f"point must be one of this front, or its position, got {point!r}."
-            )
+            raise refused("point", "be one of this front, or its position", point)
         return self.points.index(point)
 
     def __len__(self) -> int:

@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from emsco._base.checks import check_choice
+from emsco._base.checks import check_choice, refused
 from emsco.cascade import Evaluation
 from emsco.costs import FeatureCosts
 from emsco.designs.thresholds import MinConfidence, in_words
-from emsco.errors import ParameterError
+from emsco.errors import Hint, Remedy
 from emsco.front.point import ParetoPoint
 from emsco.pictures.explorer import ExploredDesign
 from emsco.pictures.flow import Flow
@@ -83,8 +83,6 @@ def explored_designs(points: Points, seen: Seen, costs: FeatureCosts) -> list[Ex
 
 def _checked(seen: Seen, on: str) -> Sequence[Evaluation]:
     if seen is None:
-        raise ParameterError(
-            f"on must be 'scored' for a front without seen figures, got {on!r}; emsco fit --test "
-            "adds them, as does with_seen in Python."
-        )
+        rule = "be 'scored' for a front without seen figures"
+        raise refused("on", rule, on, hint=Hint(Remedy.SEEN))
     return seen

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from emsco._base.checks import refused
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._base.workers import Workers, slices
 from emsco._kernels.slots import Slots
 from emsco.designs.chromosomes import subset_words, subsets_of_words, words_of_subsets
-from emsco.errors import ParameterError
 from emsco.models.engine import Engine, LogisticEngine, SplitRows
 
 __all__ = ["SubsetBank", "logistic_bank"]
@@ -57,9 +57,11 @@ class SubsetBank:
         self._thresholds: dict[bytes, int] = {}
         if self.capacity < n_features:
             least = max(-(-n_features * slot * 4 // 3) + 1, n_features * fit * 4)
-            raise ParameterError(
-                f"memory_limit must be at least {least:,} bytes for these rows and features, "
-                f"got {memory_limit:,}."
+            raise refused(
+                "memory_limit",
+                f"be at least {least:,} bytes for these rows and features",
+                memory_limit,
+                got=f"{memory_limit:,}",
             )
 
     @property

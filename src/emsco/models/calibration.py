@@ -223,7 +223,8 @@ class Calibrator:
         if self.n_classes != 2 or not isinstance(first, SigmoidMap):
             raise ParameterError(
                 f"{name} must be asked of a sigmoid of two classes, got {self.kind!r} of "
-                f"{self.n_classes}."
+                f"{self.n_classes}.",
+                parameter=name,
             )
         return first
 

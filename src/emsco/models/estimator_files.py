@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from emsco._base.checks import refused
 from emsco._base.documents import Fields
 from emsco._base.text import first_line
 from emsco.data.rows import LARGEST
-from emsco.errors import FileError, ParameterError, not_installed
+from emsco.errors import FileError, Hint, Parameter, Remedy, not_installed
 from emsco.models.calibration import Calibrator
 from emsco.models.estimator_model import EstimatorModel
 
@@ -48,8 +49,9 @@ def estimator_text(estimator: Any) -> str:
         skops.loads(content, trusted=skops.get_untrusted_types(data=content))
     except Exception as error:  # whatever skops makes of a stranger's object
         raise FileError(
-            f"estimator must be one that skops can write and read to be saved, got "
-            f"{type(estimator).__name__} ({first_line(error)})."
+            Parameter("estimator"),
+            f" must be one that skops can write and read to be saved, got "
+            f"{type(estimator).__name__} ({first_line(error)}).",
         ) from error
     return f"scikit-learn={version('scikit-learn')};base64,{base64.b64encode(content).decode()}"
 
@@ -88,7 +90,9 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
     if unknown := sorted(found - set(trusted)):
         raise FileError(
             f"{where} must hold trusted types only, got {', '.join(unknown)}; where you trust "
-            f"whoever wrote it, load it with trusted={unknown!r}, or --trust on the command line."
+            "whoever wrote it, ",
+            Hint(Remedy.TRUST, tuple(unknown)),
+            ".",
         )
     _warn_of_version(match[1], where)
     with warnings.catch_warnings():
@@ -171,7 +175,7 @@ def _content(text: str, where: str) -> bytes:
 def _check_names(trusted: Sequence[str]) -> None:
     listed = isinstance(trusted, (list, tuple)) and all(isinstance(one, str) for one in trusted)
     if not listed:
-        raise ParameterError(f"trusted must be a list of names of types, got {trusted!r}.")
+        raise refused("trusted", "be a list of names of types", trusted)
 
 
 def _warn_of_version(written: str, where: str) -> None:

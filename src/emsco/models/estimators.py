@@ -13,11 +13,11 @@ import joblib
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from emsco._base.checks import check_choice
+from emsco._base.checks import check_choice, refused
 from emsco._base.digests import fingerprint
 from emsco._base.documents import PathLike
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
-from emsco.errors import DataError, ParameterError
+from emsco.errors import DataError, Parameter, ParameterError
 from emsco.models.calibration import KINDS, SHARE, Calibrator, calibration_split
 from emsco.models.estimator_model import EstimatorModel
 from emsco.models.outcomes import OutcomeCache, Outcomes
@@ -93,8 +93,10 @@ class _Job:
                 model.fit(np.ascontiguousarray(rows.X[:, inputs]), np.array(rows.labels), **weights)
             except Exception as error:  # whatever a stranger's code raises
                 raise ParameterError(
-                    "estimator must be able to fit every subset of the inputs, but with inputs "
-                    f"{inputs.tolist()} {_kind(model)} says: {error}"
+                    Parameter("estimator"),
+                    " must be able to fit every subset of the inputs, but with inputs "
+                    f"{inputs.tolist()} {_kind(model)} says: {error}",
+                    value=model,
                 ) from error
             stage = EstimatorModel(model, inputs, self.fill[inputs], self.n_classes)
             return _calibrated(stage, *self.calibrating) if self.calibrating else stage
@@ -108,8 +110,10 @@ class _Job:
                 raise
             except Exception as error:  # whatever a stranger's code raises
                 raise ParameterError(
-                    "estimator must be able to tell probabilities of rows, but with inputs "
-                    f"{stage.inputs.tolist()} {_kind(stage.estimator)} says: {error}"
+                    Parameter("estimator"),
+                    " must be able to tell probabilities of rows, but with inputs "
+                    f"{stage.inputs.tolist()} {_kind(stage.estimator)} says: {error}",
+                    value=stage.estimator,
                 ) from error
 
     def outcome(self, subset: BoolArray) -> tuple[LabelArray, FloatArray]:
@@ -299,9 +303,11 @@ def _calibrated(stage: EstimatorModel, kind: str, rows: _Rows) -> EstimatorModel
 def _distinct(subsets: BoolArray, n_inputs: int) -> tuple[BoolArray, Sequence[int]]:
     """Different subsets, in order of first appearance, and where each given one is among them."""
     if subsets.ndim != 2 or subsets.shape[1] != n_inputs or not subsets.any(axis=1).all():
-        raise ParameterError(
-            f"subsets must be rows of {n_inputs} truth values, at least one of them true, got "
-            f"shape {subsets.shape}."
+        raise refused(
+            "subsets",
+            f"be rows of {n_inputs} truth values, at least one of them true",
+            subsets,
+            got=f"shape {subsets.shape}",
         )
     numbers: dict[bytes, int] = {}
     places = [numbers.setdefault(subset.tobytes(), len(numbers)) for subset in subsets]

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import check_choice, check_number
+from emsco._base.checks import check_choice, check_number, refused
 from emsco._base.documents import PathLike
+from emsco._base.text import some
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.thresholds import plain
-from emsco.errors import ParameterError
+from emsco.errors import Parameter
 from emsco.models.bank import SubsetBank
 from emsco.models.calibrated import CalibratedFitter
 from emsco.models.calibration import KINDS
@@ -73,9 +74,15 @@ class StageRecipe:
             check_choice("calibration", calibration, KINDS)
         _check_class_weight(class_weight, classes)
         if cache is not None and estimator is None:
-            raise ParameterError(
-                "cache must be None where estimator is None, because logistic regressions are "
-                f"fitted faster than they are read, got {str(cache)!r}."
+            raise refused(
+                "cache",
+                (
+                    "be left out without ",
+                    Parameter("estimator"),
+                    ", because logistic regressions are fitted faster than they are read",
+                ),
+                cache,
+                got=repr(str(cache)),
             )
         return cls(estimator, calibration, class_weight, memory_limit, n_jobs, seed, cache)
 
@@ -219,11 +226,11 @@ def _check_class_weight(given: Any, classes: AnyArray) -> None:
     if given is None or (isinstance(given, str) and given == "balanced"):
         return
     if not isinstance(given, Mapping):
-        raise ParameterError(
-            f'class_weight must be None, "balanced" or a dict of labels and weights, got {given!r}.'
-        )
+        raise refused("class_weight", 'be None, "balanced" or a dict of labels and weights', given)
     labels = classes.tolist()
     for label, weight in given.items():
         if label not in labels:
-            raise ParameterError(f"class_weight must name the classes {labels}, got {label!r}.")
-        check_number(f"class_weight of class {label!r}", weight, 0, np.inf, "()")
+            raise refused(
+                "class_weight", f"name the classes {some(labels)}", given, got=repr(label)
+            )
+        check_number("class_weight", weight, 0, np.inf, "()", of=f"class {label!r}")

@@ -15,7 +15,7 @@ from emsco.cascade import Cascade
 from emsco.data.rows import table_rows
 from emsco.data.sources import FitFiles
 from emsco.data.tables import read_chunks
-from emsco.errors import FileError
+from emsco.errors import FileError, Hint, Parameter, Remedy
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.pictures.plotting.convergence import Convergence
 
@@ -55,10 +55,9 @@ class Run:
         if not (path / _RUN).exists():
             why = f"which has no {_RUN}" if path.is_dir() else "which is a file"
             why = why if path.exists() else "which does not exist"
-            hint = "; emsco fit --resume goes on with it" if (path / _CHECKPOINT).exists() else ""
-            raise FileError(
-                f"RUN must be a folder that emsco fit has made, got {str(folder)!r}, {why}{hint}."
-            )
+            resume = ("; ", Hint(Remedy.RESUME)) if (path / _CHECKPOINT).exists() else ()
+            made = f" must be a folder that emsco fit has made, got {str(folder)!r}, {why}"
+            raise FileError(Parameter("folder"), made, *resume, ".")
         fields = read_document(path / _RUN, "run", _FORMAT)
         fields.text("stop_reason")
         about = fields.values

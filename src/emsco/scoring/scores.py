@@ -44,7 +44,7 @@ class Limits:
         """Refuse what is no cost."""
         for name in ("mean", "worst"):
             if getattr(self, name) is not None:
-                check_number(f"largest {name} cost", getattr(self, name), 0, _LARGEST)
+                check_number(name, getattr(self, name), 0, _LARGEST)
 
     def __str__(self) -> str:
         """The limits in words."""

@@ -11,9 +11,10 @@ from typing import Protocol
 import numpy as np
 from numpy.random import Generator
 
+from emsco._base.checks import refused
 from emsco._base.typing import FloatArray, StageArray
 from emsco.designs.space import DesignSpace
-from emsco.errors import InterruptedWarning, NoSuchDesign, ParameterError
+from emsco.errors import Hint, InterruptedWarning, NoSuchDesign, Parameter, Remedy
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import SAME_COST, best_balanced_first
 from emsco.scoring.scores import Scores
@@ -149,10 +150,16 @@ def plan_search(
     time = f"take {_duration(seconds / problem.n_jobs)}"
     if search == "exact":
         if obstacle:
-            raise ParameterError(
-                f'search must be "evolution", "paper" or "auto" here, got "exact", which would '
-                f"have to settle {space} and {obstacle}, and {time}; fewer features or stages, "
-                "or more memory_limit, bring it into reach."
+            raise refused(
+                "search",
+                'be "evolution", "paper" or "auto" here',
+                search,
+                got=f'"exact", which would have to settle {space} and {obstacle}, and {time}',
+                hint=(
+                    "fewer features or stages, or more ",
+                    Parameter("memory_limit"),
+                    ", bring it into reach",
+                ),
             )
         return SearchPlan("exact", settings, takes=_takes(problem, space, seconds))
     if problem.seconds_per_fit is None:
@@ -193,9 +200,12 @@ def _check_limits(problem: Problem, designs: DesignSpace) -> None:
     limits, costs = problem.evaluator.limits, problem.costs
     total = problem.evaluator.costs.total
     if limits.worst is not None and not designs.allow_exclusion and total > limits.most_paid():
-        raise ParameterError(
-            f"max_worst_cost must be at least {total:g}, since every design buys everything in "
-            f"the end, got {limits.worst:g}; allow_exclusion lets designs leave features out."
+        raise refused(
+            "constraints['max_worst_cost']",
+            f"be at least {total:g}, since every design buys everything in the end",
+            limits.worst,
+            got=f"{limits.worst:g}",
+            hint=Hint(Remedy.ALLOW_EXCLUSION),
         )
     cheapest = costs.min() if designs.first is None else costs[designs.first]
     least = float(cheapest) + total - float(costs.sum())
@@ -204,9 +214,11 @@ def _check_limits(problem: Problem, designs: DesignSpace) -> None:
         ("max_worst_cost", limits.worst, limits.most_paid()),
     ):
         if limit is not None and least * (1 - SAME_COST) > most:
-            raise ParameterError(
-                f"{name} must be at least {least:g}, which the cheapest first stage costs, got "
-                f"{limit:g}."
+            raise refused(
+                f"constraints[{name!r}]",
+                f"be at least {least:g}, which the cheapest first stage costs",
+                limit,
+                got=f"{limit:g}",
             )
 
 

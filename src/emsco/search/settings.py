@@ -8,10 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.checks import check_number, check_whole
+from emsco._base.checks import check_number, check_whole, refused
 from emsco.designs.blocks import Blocks
 from emsco.designs.space import DesignSpace, default_max_stages
-from emsco.errors import ParameterError
 
 __all__ = ["KINDS", "SearchSettings"]
 
@@ -71,14 +70,14 @@ class SearchSettings:
         known = {field.name: field.default for field in fields(cls) if field.name != "first"}
         if unknown := [name for name in given if name not in known]:
             listed = ", ".join(known)
-            raise ParameterError(f"settings must be out of {listed}, got {unknown[0]!r}.")
+            raise refused("settings", f"be out of {listed}", given, got=repr(unknown[0]))
         own = {**known, "max_stages": None, **given}
         n_blocks = blocks.n_blocks
         rate = 1 / n_blocks if own["mutation_rate"] is None else own["mutation_rate"]
         stages = default_max_stages(n_blocks) if own["max_stages"] is None else own["max_stages"]
         patience, exclusion = own["patience"], own["allow_exclusion"]
         if not isinstance(exclusion, (bool, np.bool_)):
-            raise ParameterError(f"allow_exclusion must be True or False, got {exclusion!r}.")
+            raise refused("allow_exclusion", "be True or False", exclusion)
         most = len(blocks.of_feature)
         return cls(
             max_stages=min(check_whole("max_stages", stages, 1, most), n_blocks),

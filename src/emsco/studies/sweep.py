@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from emsco._base.checks import check_choice, check_whole
+from emsco._base.checks import check_choice, check_whole, refused
 from emsco._base.documents import PathLike
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import check_min_confidence
-from emsco.errors import ParameterError
 from emsco.fitting import draw_seed, seeds_of_fit
 from emsco.search.settings import KINDS, SearchSettings
 from emsco.studies.jobs import Begin, Report, ResultStore, finish_jobs
@@ -164,7 +163,7 @@ def sweep_thresholds(
 def _rules(given: Sequence[str]) -> tuple[str, ...]:
     """Different rules, in the order given."""
     if not given:
-        raise ParameterError("prefer must be one rule or more, got none.")
+        raise refused("prefer", "be one rule or more", given, got="none")
     return tuple(dict.fromkeys(check_choice("prefer", rule, EVERY_RULE) for rule in given))
 
 
@@ -172,7 +171,7 @@ def _thresholds(given: Sequence[float], classes: AnyArray) -> list[float]:
     """Different thresholds, each above chance, from the lowest up."""
     checked = {float(check_min_confidence(one, classes)) for one in given}  # type: ignore[arg-type]
     if not checked:
-        raise ParameterError("min_confidence must be one threshold or more, got none.")
+        raise refused("min_confidence", "be one threshold or more", given, got="none")
     return sorted(checked)
 
 

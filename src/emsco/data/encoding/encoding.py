@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.checks import check_choice
+from emsco._base.checks import check_choice, refused
 from emsco._base.documents import Fields
 from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, IntArray, Kind
@@ -17,14 +17,12 @@ from emsco.costs import FeatureCosts
 from emsco.data.encoding.codes import ColumnCode
 from emsco.data.encoding.columns import TableColumns
 from emsco.data.rows import LARGEST, check_finite, table_rows
-from emsco.errors import DataError, ParameterError
+from emsco.errors import DataError, Hint, Remedy
 
 __all__ = ["GAPS", "Encoding"]
 
 GAPS = ("refuse", "impute", "skip")
-_WAY_OUT = (
-    "; emsco fit with --gaps impute or --gaps skip (in Python gaps=) makes a cascade that takes it"
-)
+_WAY_OUT = Hint(Remedy.GAPS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +61,14 @@ class Encoding:
         """Refuse an unknown way with gaps, and features without columns."""
         check_choice("gaps", self.gaps, GAPS)
         if len(self.feature_of) != len(self.codes):
-            raise ParameterError(
-                f"feature_of must have one entry for each of {len(self.codes)} columns, got "
-                f"{len(self.feature_of)}."
+            raise refused(
+                "feature_of",
+                f"have one entry for each of {len(self.codes)} columns",
+                self.feature_of,
+                got=str(len(self.feature_of)),
             )
         if set(self.feature_of) != set(range(len(self.features))):
-            raise ParameterError(
-                f"feature_of must hold every position in {self.features}, got {self.feature_of}."
-            )
+            raise refused("feature_of", f"hold every position in {self.features}", self.feature_of)
 
     @classmethod
     def learn(
@@ -317,7 +315,9 @@ class Encoding:
                         row = first_row + int(np.argmax(missing))
                         raise DataError(
                             f"{what} must have no missing value (empty cell or NaN), got one in "
-                            f"column {code.name!r}, row {row}{_WAY_OUT}."
+                            f"column {code.name!r}, row {row}; ",
+                            _WAY_OUT,
+                            ".",
                         )
         check_finite(
             rows,

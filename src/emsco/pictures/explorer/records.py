@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from emsco._base.checks import check_whole
+from emsco._base.checks import check_whole, refused
 from emsco._base.objectives import Objectives
 from emsco.costs import FeatureCosts
 from emsco.designs.thresholds import MinConfidence
-from emsco.errors import ParameterError
 from emsco.pictures.flow import Flow
 
 __all__ = ["Explored", "ExploredDesign"]
@@ -77,7 +76,7 @@ class Explored:
     def __post_init__(self) -> None:
         """Refuse what the page could not show."""
         if _NUMBER not in self.deploy:
-            raise ParameterError(f"deploy must have {_NUMBER} in it, got {self.deploy!r}.")
+            raise refused("deploy", f"have {_NUMBER} in it", self.deploy)
         if self.deployed is not None:
             check_whole("deployed", self.deployed, 0, len(self.designs) - 1)
 

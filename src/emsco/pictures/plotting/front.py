@@ -12,7 +12,7 @@ from emsco._base.arrays import locked_copy
 from emsco._base.checks import check_choice
 from emsco._base.text import counted
 from emsco._base.typing import FloatArray, IntArray
-from emsco.errors import ParameterError
+from emsco.errors import Parameter, ParameterError
 from emsco.pictures.plotting.figures import (
     COLOURS,
     COLUMN,
@@ -138,7 +138,9 @@ def draw_front(
     if ax is None:
         return KINDS[kind](picture, check_width(width))
     if kind == "pairs":
-        raise ParameterError('ax must be left out for kind "pairs", which has three panels.')
+        raise ParameterError(
+            Parameter("ax"), ' must be left out for kind "pairs", which has three panels.', value=ax
+        )
     return _draw_into(check_axes(ax, "3d" if kind == "3d" else "rectilinear"), picture)
 
 
