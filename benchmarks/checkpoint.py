@@ -1,12 +1,14 @@
 """What a checkpoint costs: the same fit without one, with one, and run again on its checkpoint.
 
 python benchmarks/checkpoint.py          half a minute
+python benchmarks/checkpoint.py store    a few seconds: writes and replays of the store alone
 """
 
 from __future__ import annotations
 
 import datetime
 import platform
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -15,8 +17,11 @@ import numpy as np
 from timing import CORES, SEED
 
 from emsco import EMSCOClassifier
+from emsco.scoring.journal import Journal
 
 SHAPE = (3_000, 50)
+STAGES = 4
+WRITES = {300: 30, 3_000: 30, 30_000: 10}  # designs of a write, and how many writes
 
 
 def seconds_of(checkpoint: Path | None) -> tuple[float, float, int]:
@@ -33,19 +38,59 @@ def seconds_of(checkpoint: Path | None) -> tuple[float, float, int]:
     return *spent, clf.history_[-1].n_designs
 
 
-def main() -> None:
-    where = f"{platform.machine()}, {CORES} cores, Python {platform.python_version()}"
-    print(
-        f"{datetime.date.today()}, {where}, seed {SEED}; {SHAPE[0]:,} × {SHAPE[1]} rows, 1 thread"
-    )
+def report_fits() -> None:
+    """A fit without a checkpoint, with one, and on one that is complete."""
+    print(f"{SHAPE[0]:,} × {SHAPE[1]} rows, 1 thread")
     seconds_of(None)  # compiles
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "checkpoint")
         for name, checkpoint in (("without", None), ("with", path), ("run again", path)):
             clock, cpu, n_designs = seconds_of(checkpoint)
             print(f"{name:9} {n_designs:,} designs: {clock:.1f} s by the clock, {cpu:.1f} s of CPU")
-        size = sum(file.stat().st_size for file in path.iterdir())
-        print(f"the checkpoint has {size / 1e6:.1f} MB")
+        print(f"the checkpoint has {bytes_of(path) / 1e6:.1f} MB")
+
+
+def bytes_of(path: Path) -> int:
+    return sum(file.stat().st_size for file in path.iterdir())
+
+
+def opened(path: Path) -> Journal:
+    return Journal.open(path, {}, SEED, SHAPE[1], STAGES)
+
+
+def report_store() -> None:
+    """Each write is brought to the disk, as in a search, where two seconds lie between two."""
+    rng = np.random.default_rng(SEED)
+    for n_designs, n_writes in WRITES.items():
+        total = n_designs * n_writes
+        designs = rng.integers(0, STAGES, size=(total, SHAPE[1])).astype(np.int16)
+        counts = rng.integers(0, SHAPE[0], size=(2, total, STAGES))
+        with tempfile.TemporaryDirectory() as folder:
+            path, seconds = Path(folder, "checkpoint"), []
+            with opened(path) as journal:
+                for start in range(0, total, n_designs):
+                    part = slice(start, start + n_designs)
+                    begun = time.perf_counter()
+                    journal.add(designs[part], counts[:, part])
+                    journal.flush()
+                    seconds.append(time.perf_counter() - begun)
+            begun = time.perf_counter()
+            opened(path).__exit__()
+            replay, size = time.perf_counter() - begun, bytes_of(path)
+        print(
+            f"{n_designs:6,} designs a write: {1e3 * np.median(seconds):.1f} ms (slowest "
+            f"{1e3 * max(seconds):.1f}); {total:,} replayed in {1e3 * replay:.0f} ms; "
+            f"{size / total:.0f} bytes a design"
+        )
+
+
+def main() -> None:
+    where = f"{platform.machine()}, {CORES} cores, Python {platform.python_version()}"
+    print(f"{datetime.date.today()}, {where}, seed {SEED}")
+    if sys.argv[1:] == ["store"]:
+        report_store()
+    else:
+        report_fits()
 
 
 if __name__ == "__main__":

@@ -6,20 +6,21 @@ import time
 from functools import cache
 
 import numpy as np
-from numba import njit
 from timing import CORES, SEED, best_of
 
 from emsco._kernels.bits import popcount
+from emsco._kernels.compiling import kernel
 from emsco.datasets import Dataset, load, paper_split
 from emsco.designs.space import DesignSpace
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
-from emsco.search.evolution import EvolutionSearch, EvolutionSettings
+from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.front import ExactFront, find_front
 from emsco.search.exact.landscape import Landscape
 from emsco.search.loop import run_search
+from emsco.search.settings import SearchSettings
 
 TWIN_DESIGNS = 2_000_000
 BARE_PAIRS = 50_000_000
@@ -38,14 +39,14 @@ def evaluator(name: str, max_stages: int, n_jobs: int = CORES) -> Evaluator:
     train, held_out, _ = paper_split(len(data.X), SEED)
     split = SplitRows.cut(data.X, data.y, train, held_out)
     bank = logistic_bank([split], data.X.shape[1], n_jobs=n_jobs)
-    return Evaluator(bank, data.costs, data.min_confidence, len(held_out), max_stages)
+    return Evaluator(bank, data.costs, data.min_confidence, max_stages)
 
 
 def open_landscape(name: str, max_stages: int, allow_exclusion: bool = False) -> Landscape:
     """Fit every subset of a set."""
     scorer = evaluator(name, max_stages)
     return Landscape.from_evaluator(
-        scorer, DesignSpace(len(scorer.units), max_stages, allow_exclusion)
+        scorer, DesignSpace(scorer.bank.n_features, max_stages, allow_exclusion)
     )
 
 
@@ -65,7 +66,7 @@ def evolved(name: str, max_stages: int, allow_exclusion: bool = False) -> Scores
     """What an evolution finds first, as the estimator lets it do in large spaces."""
     scorer = evaluator(name, max_stages)
     costs = dataset(name).costs.costs
-    settings = EvolutionSettings(max_stages, allow_exclusion=allow_exclusion)
+    settings = SearchSettings(max_stages, allow_exclusion=allow_exclusion)
     search = EvolutionSearch(costs, settings, np.random.default_rng(SEED))
     return run_search(search, scorer).scores
 
@@ -118,7 +119,7 @@ def twin_seconds_per_design(landscape: Landscape) -> float:
     return best_of(1, lambda: score_in_numpy(landscape, first, second)) / n_designs
 
 
-@njit(nogil=True)
+@kernel()
 def and_and_count(left, right, n_pairs):
     """AND and popcount of rows of words, pair after pair, and nothing else."""
     total = np.uint64(0)

@@ -28,6 +28,7 @@ __all__ = [
     "EMSCOWarning",
     "FileError",
     "Hint",
+    "InterruptedWarning",
     "MemoryLimitError",
     "NoSuchDesign",
     "Parameter",
@@ -163,6 +164,10 @@ class ParameterError(EMSCOError, ValueError):
 
 class NoSuchDesign(EMSCOError, LookupError):  # noqa: N818 - the name users were promised
     """No point of a front is within the limits asked for."""
+
+
+class InterruptedWarning(UserWarning):
+    """Ctrl-C has ended a search or a run early; what it has so far is kept."""
 
 
 def not_installed(package: str, install: str | None = None) -> EMSCOError:

@@ -161,7 +161,7 @@ class TestAgreesWithTheSearch:
         draws = np.random.default_rng(2).integers(0, 4, size=(60, n_features))
         bank = logistic_bank([SplitRows.cut(data.X, data.y, data.train, data.held_out)], n_features)
         costs = FeatureCosts.from_array(data.costs, data.names)
-        scores = Evaluator(bank, costs, 0.75, len(new), 4).score(compress(draws))
+        scores = Evaluator(bank, costs, 0.75, 4).score(compress(draws))
         for i, stages in enumerate(compress(draws)):
             cascade = fit_cascade(data.X, data.y, data.train, stages, data.names, data.costs, 0.75)
             decided = cascade.evaluate(new, truth)
@@ -180,7 +180,7 @@ class TestAgreesWithTheSearch:
         everything = fit_cascade(X, y, TRAIN, (0,) * 6, NAMES, COSTS, 0.5).decide(rows)
         for tie in everything.confidence[everything.confidence < 1]:
             cascade = fit_cascade(X, y, TRAIN, STAGES, NAMES, COSTS, tie)
-            exits = Evaluator(bank, costs, tie, 60, 3).score(stages).exits[0]
+            exits = Evaluator(bank, costs, tie, 3).score(stages).exits[0]
             decisions = cascade.decide(rows)
             left = [(decisions.accepted & (decisions.stage == j)).sum() for j in (1, 2, 3)]
             assert left == exits.tolist()

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from support.banks import coefs_of, logistic_bank, sure
 from support.chains import Chains
 
-from emsco._kernels import hashing
+from emsco._kernels import slots
 from emsco.designs.chromosomes import compress
 from emsco.errors import ParameterError
 from emsco.models.engine import SplitRows
@@ -405,7 +405,7 @@ class TestInterruptions:
         bank = smallest_bank(small_problem) if tight else bank_of(small_problem)
         sound, chains = bank_of(small_problem), Chains.of(np.arange(6, dtype=np.int16)[None])
         bank.count(*some_chains(1), sure(0.8))
-        calls, claim_slots = iter(range(100)), hashing.claim_slots
+        calls, claim_slots = iter(range(100)), slots.claim_slots
 
         def interrupting(*arguments):
             n_new = claim_slots(*arguments)
@@ -414,7 +414,7 @@ class TestInterruptions:
             return n_new
 
         with monkeypatch.context() as patch:
-            patch.setattr(hashing, "claim_slots", interrupting)
+            patch.setattr(slots, "claim_slots", interrupting)
             with pytest.raises(KeyboardInterrupt, match="between two keys"):
                 bank.count(*chains, sure(0.6))
         for threshold in (0.6, 0.9, 0.6):

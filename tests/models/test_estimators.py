@@ -427,16 +427,6 @@ def test_subsets_of_nothing_or_of_other_inputs_are_refused(subsets):
 # On disk
 
 
-@pytest.fixture
-def in_memory(monkeypatch):
-    """Disks are slow, and these tests pull no plug."""
-    monkeypatch.setattr("os.fsync", lambda _: None)
-
-
-def part_files(folder):
-    return sorted(folder.glob("*/part-*.npz"))
-
-
 def cached(folder, prototype=GaussianNB(), **settings):  # noqa: B008 - never changed
     return make_fits(prototype, cache=folder, **settings)
 
@@ -476,16 +466,16 @@ def test_outcomes_of_another_problem_are_not_taken(tmp_path, change):
     assert len(cached(tmp_path).cache) == 1
 
 
-def test_many_writes_leave_few_files_and_lose_nothing(tmp_path, monkeypatch, in_memory):
+def test_many_writes_leave_one_file_and_lose_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(outcomes, "_SECONDS", 0.0)
     rng = np.random.default_rng(0)
-    subsets = np.unique(rng.random((120, 12)) < 0.5, axis=0)
+    subsets = np.unique(rng.random((40, 12)) < 0.5, axis=0)
     told = rng.random((len(subsets), 20))
     won = rng.integers(0, 3, told.shape).astype(np.uint8)
     cache = OutcomeCache(tmp_path, "a problem", 12, 20)
     for subset, winner, confidence in zip(subsets, won, told, strict=True):
         cache.add(subset, winner, confidence)
-    assert len(part_files(tmp_path)) <= 8
+    assert list(tmp_path.iterdir()) == [cache.path]
     again = OutcomeCache(tmp_path, "a problem", 12, 20)
     known, found = again.find(np.concatenate([subsets, ~subsets[:0]]))
     assert known.all()
@@ -493,18 +483,7 @@ def test_many_writes_leave_few_files_and_lose_nothing(tmp_path, monkeypatch, in_
     assert len(again) == len(cache) == len(subsets)
 
 
-def test_large_parts_are_left_as_they_are(tmp_path, monkeypatch, in_memory):
-    monkeypatch.setattr(outcomes, "_SECONDS", 0.0)
-    monkeypatch.setattr(outcomes, "_LARGE", 4 * (9 * 20 + 2))
-    cache = OutcomeCache(tmp_path, "a problem", 12, 20)
-    for number in range(1, 33):
-        subset = np.unpackbits(np.array([number], dtype=np.uint8), count=12 - 4)
-        cache.add(np.pad(subset, (0, 4)).astype(bool), np.zeros(20, np.uint8), np.full(20, 0.5))
-    assert len(part_files(tmp_path)) == 8
-    assert len(OutcomeCache(tmp_path, "a problem", 12, 20)) == 32
-
-
-def test_two_processes_may_share_a_folder(tmp_path, monkeypatch, in_memory):
+def test_two_processes_may_share_a_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(outcomes, "_SECONDS", 0.0)
     monkeypatch.setattr(outcomes, "_KEPT", 1)
     first, second = cached(tmp_path), cached(tmp_path)
@@ -514,6 +493,16 @@ def test_two_processes_may_share_a_folder(tmp_path, monkeypatch, in_memory):
             told = fits.outcomes(SUBSETS[part])
             assert_same_bits(told, [values[part] for values in expected])
     assert_same_bits(cached(tmp_path).outcomes(SUBSETS), expected)
+
+
+def test_what_another_process_has_written_is_known_after_the_next_write(tmp_path, monkeypatch):
+    monkeypatch.setattr(outcomes, "_SECONDS", 0.0)
+    first, second = (OutcomeCache(tmp_path, "a problem", 4, 2) for _ in range(2))
+    for cache, subset, won in ((first, SUBSETS[0], 0), (second, SUBSETS[1], 1)):
+        cache.add(subset, np.full(2, won, dtype=np.uint8), np.full(2, 0.5))
+    known, found = second.find(SUBSETS[:3])
+    assert known.tolist() == [True, True, False]
+    assert found.winner[:2].tolist() == [[0, 0], [1, 1]]
 
 
 def test_outcomes_are_written_while_fits_go_on_and_kept_when_they_fail(tmp_path, monkeypatch):
@@ -530,45 +519,38 @@ def test_outcomes_are_written_while_fits_go_on_and_kept_when_they_fail(tmp_path,
 
 def damaged(path, what):
     return whole(
-        f"cache must have whole parts, got {str(path)!r}, which {what}; delete that file, and "
-        "what it held is fitted again."
+        f"cache must be whole, got {str(path)!r}, which {what}; delete that file, and its subsets "
+        "are fitted again."
     ).replace("\\.\\.\\.", ".*")
 
 
-@pytest.mark.parametrize("spoil", ["cut", "flipped", "text", "empty"])
-def test_a_damaged_part_is_refused_and_can_be_deleted(tmp_path, spoil):
+@pytest.mark.parametrize(
+    ("spoil", "what"),
+    [
+        ("cut", "cannot be read (...)"),
+        ("flipped", "does not ..."),
+        ("text", "cannot be read (...)"),
+    ],
+)
+def test_a_damaged_file_is_refused_and_can_be_deleted(tmp_path, spoil, what):
     fits = cached(tmp_path)
-    fits.outcomes(SUBSETS)
+    told = fits.outcomes(SUBSETS)
     fits.close()
-    (part,) = part_files(tmp_path)
-    content = bytearray(part.read_bytes())
-    content[len(content) // 2] ^= 1
-    spoilt = {"cut": content[:-40], "flipped": content, "text": b"no part", "empty": b""}
-    part.write_bytes(spoilt[spoil])
-    with pytest.raises(FileError, match=damaged(part, "cannot be read (...)")):
-        cached(tmp_path)
-    part.unlink()
+    file = fits.cache.path
+    content = bytearray(file.read_bytes())
+    content[content.rindex(told.confidence[0, :1].tobytes())] ^= 1
+    file.write_bytes({"cut": content[:5000], "flipped": content, "text": b"no file"}[spoil])
+    with pytest.raises(FileError, match=damaged(file, what)):
+        cached(tmp_path).outcomes(SUBSETS)
+    file.unlink()
     assert len(cached(tmp_path).cache) == 0
 
 
-def test_a_part_of_another_problem_is_refused(tmp_path):
-    for name in ("one", "another"):
-        with OutcomeCache(tmp_path, name, 4, 2) as cache:
-            cache.add(SUBSETS[0], np.zeros(2, dtype=np.uint8), np.zeros(2))
-    first, second = part_files(tmp_path)
-    second.write_bytes(first.read_bytes())
-    name = "another" if second.parent == cache.path else "one"
-    with pytest.raises(FileError, match=damaged(second, "is of another problem")):
-        OutcomeCache(tmp_path, name, 4, 2)
-
-
-def test_objects_in_a_part_are_not_unpickled(tmp_path):
-    with OutcomeCache(tmp_path, "a problem", 4, 2) as cache:
-        cache.add(SUBSETS[0], np.zeros(2, dtype=np.uint8), np.zeros(2))
-    (part,) = part_files(tmp_path)
-    np.savez(part, subsets=np.array([print], dtype=object))
-    with pytest.raises(FileError, match="allow_pickle=False"):
-        OutcomeCache(tmp_path, "a problem", 4, 2)
+def test_a_file_of_another_problem_is_refused(tmp_path):
+    one, another = (OutcomeCache(tmp_path, name, 4, 2).path for name in ("one", "another"))
+    another.write_bytes(one.read_bytes())
+    with pytest.raises(FileError, match=damaged(another, "is of another problem")):
+        OutcomeCache(tmp_path, "another", 4, 2)
 
 
 def test_a_folder_that_cannot_be_used_is_refused(tmp_path):

@@ -22,7 +22,7 @@ from emsco.paper.equal_cost import equal_cost
 from emsco.paper.figures import draw_comparison
 from emsco.paper.published import MARGINS, SETS, SETTINGS, TABLE
 from emsco.pictures.plotting import save_figure
-from emsco.search.paper import PaperSettings
+from emsco.search.settings import SearchSettings
 from emsco.studies import methods
 from emsco.studies.jobs import ResultStore
 from emsco.studies.methods import CONTESTANTS, Contestant, new_rival, run_rival
@@ -112,7 +112,7 @@ def test_test_figures_are_those_of_the_deployed_cascade():
     data = small_set()
     parts = split_parts(data, 0, 0)
     banks = SplitBanks(parts)
-    settings = PaperSettings(3, 0.2, generations=10)
+    settings = SearchSettings(3, 0.2, generations=10)
     found = banks.search("evolution", settings, 0.75, np.random.default_rng(0))
     choice = banks.choose(found, "balanced", 0.75)
     classifier = EMSCOClassifier(
@@ -126,7 +126,7 @@ def test_test_figures_are_those_of_the_deployed_cascade():
 def test_the_fittest_of_an_exact_front_is_the_papers_and_not_the_best_balanced():
     parts = split_parts(small_set(), 1, 0)
     banks = SplitBanks(parts)
-    found = banks.search("exact", PaperSettings(3, 0.2), 0.75, np.random.default_rng(0))
+    found = banks.search("exact", SearchSettings(3, 0.2), 0.75, np.random.default_rng(0))
     fittest, balanced = (banks.choose(found, rule, 0.75).scored for rule in ("fittest", "balanced"))
     cheapest = found.scores.cost.min()
     lengths = np.sqrt(
@@ -139,7 +139,7 @@ def test_the_fittest_of_an_exact_front_is_the_papers_and_not_the_best_balanced()
 def test_an_exact_search_out_of_reach_is_left_out_with_the_reason(small, monkeypatch):
     result, _ = small
     job = next(job for job in result.results if job.method == "exact")
-    settings = PaperSettings(2, 0.1, generations=1)
+    settings = SearchSettings(2, 0.1, generations=1)
     banks = SplitBanks(split_parts(small_set(), 0, 0))
     monkeypatch.setattr("emsco.search.planning._MOST_FEATURES", 4)
     left = methods.run_searches(banks, "exact", settings, 0.75, [[0]])
@@ -175,7 +175,7 @@ def test_labels_of_test_rows_change_nothing_but_the_test_figures():
     turned = replace(parts, y=y)
     rivals = [run_rival(FirstColumns(costs=data.costs), one) for one in (parts, turned)]
     searches = [
-        methods.run_searches(SplitBanks(one), "paper", PaperSettings(3, 0.2), 0.75, [[0]])
+        methods.run_searches(SplitBanks(one), "paper", SearchSettings(3, 0.2), 0.75, [[0]])
         for one in (parts, turned)
     ]
     for plain, other in (rivals, searches):

@@ -211,11 +211,11 @@ def test_the_command_draws_held_out_test_and_new_rows(clinic):
     text = " ".join(re.sub("[│├└─█]", " ", result.stdout).split())
     assert result.exit_code == 0
     new = evaluate_run(clinic.run, clinic.new).new
-    flow, n_held_out = Flow.of_evaluation(new), f"{clinic.run.point.n_rows} rows: coverage"
+    flow, n_scored = Flow.of_evaluation(new), f"{clinic.run.point.n_rows} rows: coverage"
     for stage in flow.stages:
         assert f"leave: {stage.left} of {stage.reached}" in text
     assert f"new 90 rows: coverage {new.coverage:.1%}, accuracy {new.accuracy:.1%}, cost" in text
-    assert f"scored {n_held_out}" in text
+    assert f"scored {n_scored}" in text
     assert "seen 60 rows: coverage" in text
 
 

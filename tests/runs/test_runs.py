@@ -393,7 +393,7 @@ def test_a_killed_fit_goes_on_and_ends_with_the_same_front(clinic, undisturbed, 
     process.communicate()
     assert process.returncode == -signal.SIGKILL
     assert sorted(path.name for path in folder.iterdir()) == ["checkpoint"]
-    assert list((folder / "checkpoint").glob("part-*.npz"))
+    assert (folder / "checkpoint" / "journal.sqlite").exists()
     long_fit(clinic, folder, resume=True)
     assert front_of(folder) == front_of(undisturbed)
     assert sorted(path.name for path in folder.iterdir()) == FILES
@@ -490,7 +490,7 @@ def test_a_run_killed_while_it_was_written_can_be_resumed(clinic, interrupted, u
 
 def test_half_a_checkpoint_never_stands_in_the_way_of_a_complete_run(clinic, monkeypatch, tmp_path):
     def killed(folder):
-        (folder / "problem.json").unlink()
+        (folder / "journal.sqlite").unlink()
         raise KeyboardInterrupt("killed")
 
     monkeypatch.setattr(shutil, "rmtree", killed)

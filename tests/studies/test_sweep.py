@@ -24,7 +24,7 @@ from emsco.data.sources import FitFiles
 from emsco.errors import ParameterError
 from emsco.models.engine import LogisticEngine
 from emsco.paper.sweep import reproduce_sweep
-from emsco.search.paper import PaperSettings
+from emsco.search.settings import SearchSettings
 from emsco.studies import sweep as sweeping
 from emsco.studies.files import read_parts
 from emsco.studies.searching import Parts, SplitBanks
@@ -146,7 +146,7 @@ def test_a_run_is_the_same_whatever_others_there_are(parts, result):
 
 def test_every_threshold_and_run_has_a_seed_of_its_own(result):
     seeds = {run.random_state for run in result.runs}
-    other = SweepJob("", "paper", PaperSettings(2, 0.2), 0.6, 0, seed=1)
+    other = SweepJob("", "paper", SearchSettings(2, 0.2), 0.6, 0, seed=1)
     assert len(seeds | {other.random_state}) == 10
 
 
@@ -323,7 +323,7 @@ def test_a_threshold_that_no_row_reaches_is_in_the_table_and_not_in_the_picture(
         ({"prefer": ("best",)}, "prefer must be one of .*got 'best'"),
         ({"prefer": ()}, "prefer must be one rule or more, got none"),
         ({"search": "random"}, "search must be one of .*got 'random'"),
-        ({"estimator": None}, "settings must be out of search, .*got 'estimator'"),
+        ({"estimator": None}, "settings must be out of max_stages, .*got 'estimator'"),
         ({"max_stages": 9}, "max_stages must be a whole number from 1 to 5, got 9"),
     ],
 )

@@ -255,18 +255,19 @@ class RealInstance:
             logistic_bank([split], n_features),
             FeatureCosts.from_array(data.costs),
             min_confidence,
-            len(data.held_out),
             max_stages,
         )
-        return cls(evaluator, evaluator.bits())
+        return cls(evaluator, evaluator.bank.bits(evaluator.thresholds))
 
     def landscape(self, max_stages, **options):
-        space = DesignSpace(len(self.evaluator.units), max_stages, **options)
-        return Landscape(*self.bits, self.evaluator.units, self.evaluator.n_rows, space)
+        space = DesignSpace(self.evaluator.bank.n_features, max_stages, **options)
+        return Landscape(
+            *self.bits, self.evaluator.units.features, self.evaluator.bank.n_rows, space
+        )
 
     def front(self, max_stages):
         """Non-dominated objectives, each with all its designs, the simplest first."""
-        designs = every_design(len(self.evaluator.units), max_stages)
+        designs = every_design(self.evaluator.bank.n_features, max_stages)
         scores = self.evaluator.score(np.array(designs, dtype=np.int16))
         columns = (scores.accepted, scores.correct, scores.spent)
         vectors = zip(*(column.tolist() for column in columns), strict=True)

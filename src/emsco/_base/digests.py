@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 
 import numpy as np
 
 from emsco._base.typing import AnyArray
 
-if sys.platform == "win32":
-    pass
-else:
-    pass
+__all__ = ["DIGEST", "fingerprint"]
 
-__all__ = ["fingerprint"]
-
-_DIGEST = "sha256:"
+DIGEST = "sha256:"  # how fingerprints begin
 
 
 def fingerprint(*arrays: AnyArray) -> str:
@@ -32,4 +26,4 @@ def fingerprint(*arrays: AnyArray) -> str:
         little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         digest.update(f"{little.dtype.str}{little.shape}".encode())
         digest.update(little.data)
-    return _DIGEST + digest.hexdigest()
+    return DIGEST + digest.hexdigest()

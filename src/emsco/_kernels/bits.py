@@ -1,31 +1,22 @@
-"""Bit tricks that NumPy has and Numba has not."""
+"""Bit tricks that NumPy has and Numba has not; `lowering` says what compiled code makes of them."""
 
-from typing import Any
+from __future__ import annotations
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+import numpy as np
 
-
-@intrinsic
-def double_from_bits(_context: Any, _bits: Any) -> Any:
-    def generate(_target: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.int64), generate
+__all__ = ["double_from_bits", "popcount", "single_from_bits"]
 
 
-@intrinsic
-def single_from_bits(_context: Any, _bits: Any) -> Any:
-    def generate(_target: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.FloatType())
-
-    return types.float32(types.int32), generate
+def double_from_bits(bits: int | np.int64) -> np.float64:
+    """The float64 with these 64 bits."""
+    return np.int64(bits).view(np.float64)
 
 
-@intrinsic
-def popcount(_context: Any, _word: Any) -> Any:
-    def generate(_target: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.ctpop(args[0])
+def single_from_bits(bits: int | np.int32) -> np.float32:
+    """The float32 with these 32 bits."""
+    return np.int32(bits).view(np.float32)
 
-    return types.uint64(types.uint64), generate
+
+def popcount(word: int | np.uint64) -> np.uint64:
+    """How many bits of a word are set."""
+    return np.uint64(np.bitwise_count(np.uint64(word)))

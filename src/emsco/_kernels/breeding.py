@@ -3,6 +3,9 @@
 A gene of -1 says that a feature is never bought.
 """
 
+from __future__ import annotations
+
+from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
 from emsco._kernels.compiling import helper, kernel
 
 
@@ -33,14 +36,23 @@ def _compress_row(row, number):
 
 
 @kernel()
-def compress_rows(designs, number):
+def compress_rows(
+    designs: StageArray,
+    number: IntArray,
+) -> None:
     """Compress each design in place; `number` is scratch for as many stages as there may be."""
     for row in designs:
         _compress_row(row, number)
 
 
 @kernel()
-def cross_rows(first, second, draws, crossover_rate, children):
+def cross_rows(
+    first: StageArray,
+    second: StageArray,
+    draws: FloatArray,
+    crossover_rate: float,
+    children: StageArray,
+) -> None:
     """One child per pair; `draws` holds, per pair, three uniforms and one for each gene.
 
     A child that would buy nothing is a copy of the first parent.
@@ -70,7 +82,16 @@ def _buys_nothing(row):
 
 
 @kernel()
-def mutate_rows(designs, draws, rate, cumulative, exclusion, first, mutants, number):
+def mutate_rows(
+    designs: StageArray,
+    draws: FloatArray,
+    rate: float,
+    cumulative: FloatArray,
+    exclusion: bool,
+    first: int,
+    mutants: StageArray,
+    number: IntArray,
+) -> None:
     """Redraw genes whose uniform is below `rate`, then compress, into `mutants`.
 
     `cumulative[h]` is the distribution function over stages 0..h; a uniform below `rate`,
@@ -119,8 +140,17 @@ def _take_step(row, step, n_places, exclusion):
 
 @kernel()
 def take_steps(
-    designs, parent, steps, n_places, max_stages, exclusion, first, children, allowed, number
-):
+    designs: StageArray,
+    parent: IntArray,
+    steps: IntArray,
+    n_places: IntArray,
+    max_stages: int,
+    exclusion: bool,
+    first: int,
+    children: StageArray,
+    allowed: BoolArray,
+    number: IntArray,
+) -> None:
     """Children one step away from their parents, compressed; and which of them are to be had.
 
     Not those that leave the space (too many stages, a feature left out without `exclusion` or
@@ -142,7 +172,11 @@ def take_steps(
 
 
 @kernel()
-def add_up_stages(designs, values, totals):
+def add_up_stages(
+    designs: StageArray,
+    values: FloatArray,
+    totals: FloatArray,
+) -> None:
     """Running sums, over stages, of `values` of the features bought at each."""
     for d in range(len(designs)):
         for i in range(designs.shape[1]):
@@ -153,7 +187,12 @@ def add_up_stages(designs, values, totals):
 
 
 @kernel()
-def measure_distances(points, front, slope, distances):
+def measure_distances(
+    points: FloatArray,
+    front: FloatArray,
+    slope: float,
+    distances: FloatArray,
+) -> None:
     """How far each point lies behind the front; 0 for one that nothing in it dominates.
 
     Behind a point that dominates it, that is the smallest of its shortfalls plus `slope` times

@@ -9,11 +9,13 @@ Where every feature must be bought, a design is a chain and the full set after i
 features may be left out there is no tail: every chain is a design as it stands.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
 
-from emsco._base.typing import FloatArray, IntArray, WordArray
+from emsco._base.typing import FloatArray, IntArray, SmallIntArray, WordArray
 from emsco._kernels.bits import popcount
 from emsco._kernels.compiling import helper, kernel
 
@@ -43,12 +45,12 @@ class Labels(NamedTuple):
     """Chains, by what matters of them for their future."""
 
     undecided: WordArray  # of the rows that some larger subset accepts
-    n_open: IntArray  # how many these are
-    accepted: IntArray
-    wrong: IntArray
+    n_open: SmallIntArray  # how many these are
+    accepted: SmallIntArray
+    wrong: SmallIntArray
     spent: FloatArray
     allowed: FloatArray  # a future that spends more than this is dominated
-    stages: IntArray
+    stages: SmallIntArray
     n_tied: IntArray
     code: IntArray  # the simplest one's chromosome number, later features as 0
 
@@ -56,10 +58,10 @@ class Labels(NamedTuple):
 class Candidates(NamedTuple):
     """Objectives of whole designs, with the simplest design and the number of them."""
 
-    accepted: IntArray
-    wrong: IntArray
+    accepted: SmallIntArray
+    wrong: SmallIntArray
     spent: FloatArray
-    stages: IntArray
+    stages: SmallIntArray
     n_tied: IntArray
     code: IntArray
 
@@ -225,9 +227,21 @@ def _settle(labels, first, head, after, new, binding, slack):
 
 @kernel()
 def extend_chains(
-    rules, space, known, labels, spans, sets, first_set, fresh, ends, candidates, index, after,
-    tally, scratch,
-):  # fmt: skip
+    rules: Rules,
+    space: Space,
+    known: FloatArray,
+    labels: Labels,
+    spans: IntArray,
+    sets: IntArray,
+    first_set: int,
+    fresh: Labels,
+    ends: IntArray,
+    candidates: Candidates,
+    index: IntArray,
+    after: IntArray,
+    tally: IntArray,
+    scratch: WordArray,
+) -> tuple[int, int]:
     """Grow chains into each of `sets` from first_set on; which set to go on with, and why.
 
     `spans` delimits the labels of each subset. Fresh labels of sets[t] end at ends[t].

@@ -4,8 +4,11 @@ Every product and sum of a logit and a confidence is rounded on its own, in one 
 that a row is decided alike in whatever batch or SIMD lane it lands.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
+from emsco._base.typing import FloatArray, IntArray, LabelArray, StageArray, WordArray
 from emsco._kernels.bits import double_from_bits, popcount
 from emsco._kernels.compiling import helper, kernel
 
@@ -48,7 +51,10 @@ def _confidence(logit):
 
 
 @kernel()
-def count_unusable(values, largest):
+def count_unusable(
+    values: FloatArray,
+    largest: float,
+) -> int:
     """How many values are NaN or larger than `largest` in size."""
     n_unusable = 0
     for i in range(len(values)):
@@ -57,9 +63,12 @@ def count_unusable(values, largest):
 
 
 @kernel()
-def confidence_of(logit):
+def confidence_of(
+    logit: float,
+) -> float:
     """Probability of the likelier of two classes."""
-    return _confidence(logit)
+    confidence: float = _confidence(logit)
+    return confidence
 
 
 @helper()
@@ -105,8 +114,19 @@ def _find_uneven_exits(logits, first, end, n, thresholds, bounds_0, bounds_1, st
 
 @kernel()
 def judge_rows(
-    rows, labels, columns, sizes, coefs, slots, thresholds, valid, accepted, correct, logit, sure
-):
+    rows: FloatArray,
+    labels: LabelArray,
+    columns: IntArray,
+    sizes: IntArray,
+    coefs: FloatArray,
+    slots: IntArray,
+    thresholds: FloatArray,
+    valid: WordArray,
+    accepted: WordArray,
+    correct: WordArray,
+    logit: FloatArray,
+    sure: WordArray,
+) -> None:
     """Bits of the held-out rows that each model accepts, and of those that it also gets right.
 
     A row is accepted where the probability of the likelier class reaches that class's threshold,
@@ -167,8 +187,19 @@ def _find_likeliest(logits, n, top, winner, confidence):
 
 @kernel()
 def judge_rows_many(
-    rows, labels, columns, sizes, coefs, slots, thresholds, valid, accepted, correct, work, winner
-):
+    rows: FloatArray,
+    labels: LabelArray,
+    columns: IntArray,
+    sizes: IntArray,
+    coefs: FloatArray,
+    slots: IntArray,
+    thresholds: FloatArray,
+    valid: WordArray,
+    accepted: WordArray,
+    correct: WordArray,
+    work: FloatArray,
+    winner: IntArray,
+) -> None:
     """What `judge_rows` does for three classes or more, with `coefs` as models × classes × columns.
 
     `work` has a line for each class and two more, for the 64 rows of a word, as `winner` has one.
@@ -221,18 +252,18 @@ def _count_weighted(undecided, leaving, right, weights, blocked):
 
 @kernel()
 def count_exits(
-    accepted,
-    correct,
-    weights,
-    missing,
-    designs,
-    chains,
-    n_stages,
-    exits,
-    correct_exits,
-    undecided,
-    blocked,
-):
+    accepted: WordArray,
+    correct: WordArray,
+    weights: IntArray,
+    missing: WordArray,
+    designs: StageArray,
+    chains: IntArray,
+    n_stages: IntArray,
+    exits: IntArray,
+    correct_exits: IntArray,
+    undecided: WordArray,
+    blocked: WordArray,
+) -> None:
     """Add, per design and stage, the rows that leave there and those that leave correctly.
 
     A row counts as often as `weights` says of its word. Where `missing`, features × words, has a
@@ -263,19 +294,19 @@ def count_exits(
 
 @kernel()
 def decide_rows(
-    X,
-    mean,
-    inverse_scale,
-    columns,
-    sizes,
-    coefs,
-    thresholds,
-    first,
-    end,
-    stage,
-    winner,
-    confidence,
-):
+    X: FloatArray,
+    mean: FloatArray,
+    inverse_scale: FloatArray,
+    columns: IntArray,
+    sizes: IntArray,
+    coefs: FloatArray,
+    thresholds: FloatArray,
+    first: int,
+    end: int,
+    stage: IntArray,
+    winner: IntArray,
+    confidence: FloatArray,
+) -> None:
     """Send each row of X through stages `first` to `end` - 1, in the order `judge_rows` adds up.
 
     `stage` is the exit stage from 0, or the number of stages for a row that does not leave;
@@ -351,19 +382,19 @@ def _fill_logits(rows, mean, inverse_scale, columns, size, coefs, ready, values,
 
 @kernel()
 def decide_rows_many(
-    X,
-    mean,
-    inverse_scale,
-    columns,
-    sizes,
-    coefs,
-    thresholds,
-    first,
-    end,
-    stage,
-    winner,
-    confidence,
-):
+    X: FloatArray,
+    mean: FloatArray,
+    inverse_scale: FloatArray,
+    columns: IntArray,
+    sizes: IntArray,
+    coefs: FloatArray,
+    thresholds: FloatArray,
+    first: int,
+    end: int,
+    stage: IntArray,
+    winner: IntArray,
+    confidence: FloatArray,
+) -> None:
     """What `decide_rows` does, for any number of classes.
 
     `coefs` is stages × classes × columns.
@@ -396,7 +427,15 @@ def decide_rows_many(
 
 
 @kernel()
-def probabilities_of(X, mean, inverse_scale, columns, sizes, coefs, stage):
+def probabilities_of(
+    X: FloatArray,
+    mean: FloatArray,
+    inverse_scale: FloatArray,
+    columns: IntArray,
+    sizes: IntArray,
+    coefs: FloatArray,
+    stage: int,
+) -> FloatArray:
     """Probabilities of all classes, rows × classes, at one stage of `decide_rows_many`.
 
     The largest is the confidence that the row is decided with, to the last bit.

@@ -1,7 +1,10 @@
 """The objective of a soft tree of classifiers as a function of one node, with its gradient."""
 
+from __future__ import annotations
+
 import numpy as np
 
+from emsco._base.typing import FloatArray
 from emsco._kernels.compiling import helper, kernel
 
 
@@ -40,24 +43,24 @@ def _add_penalties(weights, reads, costs, penalty, sparsity, smoothing, roots, r
 
 @kernel()
 def block_terms(
-    line,
-    values,
-    targets,
-    reads,
-    costs,
-    penalty,
-    sparsity,
-    sharpness,
-    smoothing,
-    here,
-    ends,
-    errors,
-    squares,
-    roots,
-    norms,
-    reached,
-    gradient,
-):
+    line: FloatArray,
+    values: FloatArray,
+    targets: FloatArray,
+    reads: FloatArray,
+    costs: FloatArray,
+    penalty: float,
+    sparsity: float,
+    sharpness: float,
+    smoothing: float,
+    here: FloatArray,
+    ends: FloatArray,
+    errors: FloatArray,
+    squares: FloatArray,
+    roots: FloatArray,
+    norms: FloatArray,
+    reached: FloatArray,
+    gradient: FloatArray,
+) -> float:
     """What depends on one node's line; its gradient goes to `gradient`.
 
     The arguments are those of `Block` in `emsco.baselines.soft`; `roots`, `norms` and `reached`
@@ -91,6 +94,7 @@ def block_terms(
             gradient[t] += slope * values[i, t]
     gradient[n_learners] = slopes
     gradient[n_learners + 1] = -turns
-    return value + _add_penalties(
+    total: float = value + _add_penalties(
         weights, reads, costs, penalty, sparsity, smoothing, roots, reached, gradient
     )
+    return total

@@ -5,8 +5,11 @@ depends neither on the other models of a batch, nor on the number of threads, no
 are cut into shards, as long as the cuts fall between blocks.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
+from emsco._base.typing import BoolArray, FloatArray, IntArray, SingleArray
 from emsco._kernels.bits import double_from_bits, single_from_bits
 from emsco._kernels.compiling import helper, kernel
 
@@ -164,23 +167,23 @@ def _scale(line, factors):
 
 @kernel(fastmath=_FAST)
 def add_terms(
-    rows,
-    targets,
-    row_weights,
-    rows32,
-    targets32,
-    row_weights32,
-    columns,
-    sizes,
-    coefs,
-    fine,
-    curved,
-    live,
-    gradient,
-    hessian,
-    work,
-    work32,
-):
+    rows: FloatArray,
+    targets: FloatArray,
+    row_weights: FloatArray,
+    rows32: SingleArray,
+    targets32: SingleArray,
+    row_weights32: SingleArray,
+    columns: IntArray,
+    sizes: IntArray,
+    coefs: FloatArray,
+    fine: BoolArray,
+    curved: BoolArray,
+    live: IntArray,
+    gradient: FloatArray,
+    hessian: FloatArray,
+    work: FloatArray,
+    work32: SingleArray,
+) -> None:
     """Add this shard's Σ gradient, and Σ Hessian where `curved`, of each model in `live`.
 
     `rows` is inputs × rows with a first line of ones; `row_weights` is empty where each row
@@ -325,21 +328,21 @@ def _add_hessians(data, columns, size, start, stop, lines, block, hessian):
 
 @kernel(fastmath=_FAST)
 def add_terms_many(
-    double,
-    single,
-    columns,
-    sizes,
-    coefs,
-    fine,
-    curved,
-    live,
-    gradient,
-    hessian,
-    work,
-    work32,
-    weights,
-    block,
-):
+    double: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+    single: tuple[SingleArray, SingleArray, SingleArray, SingleArray],
+    columns: IntArray,
+    sizes: IntArray,
+    coefs: FloatArray,
+    fine: BoolArray,
+    curved: BoolArray,
+    live: IntArray,
+    gradient: FloatArray,
+    hessian: FloatArray,
+    work: FloatArray,
+    work32: SingleArray,
+    weights: FloatArray,
+    block: FloatArray,
+) -> None:
     """What `add_terms` does, for three classes or more.
 
     Weights that are equal for all classes change no probability, so a model has parameters along

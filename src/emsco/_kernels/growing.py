@@ -4,6 +4,9 @@ A tree is a heap: the children of node k are 2k + 1, for rows at or below its cu
 leaf has the column -1.
 """
 
+from __future__ import annotations
+
+from emsco._base.typing import BoolArray, FloatArray, IntArray, SmallIntArray
 from emsco._kernels.compiling import helper, kernel
 
 ROUNDING = 1e-12  # what is smaller than this share of a whole is taken for rounding
@@ -11,8 +14,18 @@ ROUNDING = 1e-12  # what is smaller than this share of a whole is taken for roun
 
 @kernel()
 def grow_tree(
-    rows, order, ordered, residuals, weights, penalties, columns, cuts, values, node, work
-):
+    rows: FloatArray,
+    order: SmallIntArray,
+    ordered: FloatArray,
+    residuals: FloatArray,
+    weights: FloatArray,
+    penalties: FloatArray,
+    columns: SmallIntArray,
+    cuts: FloatArray,
+    values: FloatArray,
+    node: SmallIntArray,
+    work: FloatArray,
+) -> None:
     """Grow one tree, as deep as `columns`, `cuts` and `values` have room for nodes.
 
     `order` has a line for each column: the rows from its smallest value to its largest, and
@@ -90,7 +103,15 @@ def _move_on(rows, columns, cuts, node):
 
 
 @kernel()
-def walk_trees(rows, columns, cuts, values, feature_of, scores, met):
+def walk_trees(
+    rows: FloatArray,
+    columns: SmallIntArray,
+    cuts: FloatArray,
+    values: FloatArray,
+    feature_of: IntArray,
+    scores: FloatArray,
+    met: BoolArray,
+) -> None:
     """Send rows down all trees, (n_rounds, n_scores, n_nodes), and add up the leaves they reach.
 
     Features met on the way are marked in `met`; `feature_of` tells which one a column is of.

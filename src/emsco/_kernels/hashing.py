@@ -1,7 +1,10 @@
 """A hash table with open addressing over rows of words."""
 
+from __future__ import annotations
+
 import numpy as np
 
+from emsco._base.typing import IntArray, WordArray
 from emsco._kernels.compiling import helper, kernel
 
 
@@ -32,14 +35,26 @@ def _find(index, keys, key):
 
 
 @kernel()
-def find_slots(index, keys, wanted, slots):
+def find_slots(
+    index: IntArray,
+    keys: WordArray,
+    wanted: WordArray,
+    slots: IntArray,
+) -> None:
     """Slot of each wanted key in a table with open addressing, -1 where it has none."""
     for i in range(len(wanted)):
         slots[i], _ = _find(index, keys, wanted[i])
 
 
 @kernel()
-def claim_slots(index, keys, wanted, places, slots, new):
+def claim_slots(
+    index: IntArray,
+    keys: WordArray,
+    wanted: WordArray,
+    places: IntArray,
+    slots: IntArray,
+    new: IntArray,
+) -> int:
     """Slot of each wanted key, the next of `places` for new ones; where new ones first come.
 
     Returns how many are new, or -1 where `places` do not suffice.

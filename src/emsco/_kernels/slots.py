@@ -10,7 +10,7 @@ import numpy as np
 
 from emsco._base.checks import refused
 from emsco._base.typing import BoolArray, IntArray, WordArray
-from emsco._kernels import load
+from emsco._kernels.hashing import claim_slots, find_slots
 
 __all__ = ["UNBOUNDED", "Claim", "Slots"]
 
@@ -87,7 +87,7 @@ class Slots:
     def find(self, keys: WordArray) -> IntArray:
         """Slot of each key, -1 where it has none; nothing is claimed."""
         slots = np.empty(len(keys), dtype=np.int64)
-        load("hashing").find_slots(self._index, self._keys, np.ascontiguousarray(keys), slots)
+        find_slots(self._index, self._keys, np.ascontiguousarray(keys), slots)
         return slots
 
     def _claim(self, keys: WordArray) -> Claim:
@@ -98,7 +98,7 @@ class Slots:
         self._grow(self.n_used + len(unused))
         places = np.concatenate([self._free, unused])
         slots, new = np.empty((2, len(keys)), dtype=np.int64)
-        n_new = load("hashing").claim_slots(self._index, self._keys, keys, places, slots, new)
+        n_new = claim_slots(self._index, self._keys, keys, places, slots, new)
         if n_new < 0:
             raise refused(
                 "keys",
@@ -141,4 +141,4 @@ class Slots:
         self._index.fill(-1)
         kept = np.flatnonzero(self._kept)
         unwanted = np.empty((2, len(kept)), dtype=np.int64)
-        load("hashing").claim_slots(self._index, self._keys, self._keys[kept], kept, *unwanted)
+        claim_slots(self._index, self._keys, self._keys[kept], kept, *unwanted)

@@ -4,8 +4,11 @@ A model's parameters stand in one line, the `n_free` without a penalty first: on
 classes, one per direction for more. What one model does never depends on the others.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
+from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco._kernels.compiling import helper, kernel
 
 _MOST_COARSE = 8  # float32 passes before float64 takes over regardless
@@ -22,7 +25,14 @@ def _clear(matrix):
 
 
 @kernel()
-def turn_hessian(hessian, size, n_directions, mixing, sums, turned):
+def turn_hessian(
+    hessian: FloatArray,
+    size: int,
+    n_directions: int,
+    mixing: FloatArray,
+    sums: FloatArray,
+    turned: FloatArray,
+) -> None:
     """Turn sums by pairs of classes, as shards add them up, into the Hessian of the parameters.
 
     Both are lower triangles, of `size` parameters, `n_directions` a column. Line p of `mixing` is
@@ -110,20 +120,20 @@ def _solve_block(gradient, hessian, columns, size, penalty, n_free, work, factor
 
 @kernel()
 def start_models(
-    gradient_0,
-    hessian_0,
-    bound,
-    gradient,
-    hessian,
-    penalty,
-    n_free,
-    columns,
-    sizes,
-    coefs,
-    step,
-    slope,
-    factor,
-):
+    gradient_0: FloatArray,
+    hessian_0: FloatArray,
+    bound: float,
+    gradient: FloatArray,
+    hessian: FloatArray,
+    penalty: float,
+    n_free: int,
+    columns: IntArray,
+    sizes: IntArray,
+    coefs: FloatArray,
+    step: FloatArray,
+    slope: FloatArray,
+    factor: FloatArray,
+) -> None:
     """Put each model where a quadratic of the full model, cut down to its columns, is least.
 
     No row is read. The quadratic around the full model's optimum is nearer to the truth; the
@@ -217,25 +227,25 @@ def _settle(m, largest, longest, tolerance, slope, norm, fine, curved, passes):
 
 @kernel()
 def advance_models(
-    penalty,
-    n_free,
-    tolerance,
-    hessian_0,
-    mixing,
-    live,
-    columns,
-    sizes,
-    coefs,
-    gradient,
-    hessian,
-    step,
-    slope,
-    norm,
-    fine,
-    curved,
-    passes,
-    work,
-):
+    penalty: float,
+    n_free: int,
+    tolerance: float,
+    hessian_0: FloatArray,
+    mixing: FloatArray,
+    live: IntArray,
+    columns: IntArray,
+    sizes: IntArray,
+    coefs: FloatArray,
+    gradient: FloatArray,
+    hessian: FloatArray,
+    step: FloatArray,
+    slope: FloatArray,
+    norm: FloatArray,
+    fine: BoolArray,
+    curved: BoolArray,
+    passes: IntArray,
+    work: FloatArray,
+) -> int:
     """One guarded Newton step for each live model; the live ones that go on, first in `live`.
 
     The objective is convex, so its slope along the last step tells whether the step went too

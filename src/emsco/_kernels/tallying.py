@@ -1,7 +1,10 @@
 """All designs of a space, one by one, counted by their accepted and correct rows."""
 
+from __future__ import annotations
+
 import numpy as np
 
+from emsco._base.typing import IntArray, WordArray
 from emsco._kernels.bits import popcount
 from emsco._kernels.compiling import helper, kernel
 
@@ -44,7 +47,18 @@ def _end(accepts, errs, cost, paid, subset, rows, before, designs, lowest, total
 
 
 @kernel()
-def tally_designs(accepts, errs, cost, firsts, most, rows, counts, designs, lowest, total):
+def tally_designs(
+    accepts: WordArray,
+    errs: WordArray,
+    cost: IntArray,
+    firsts: IntArray,
+    most: int,
+    rows: WordArray,
+    counts: IntArray,
+    designs: IntArray,
+    lowest: IntArray,
+    total: IntArray,
+) -> None:
     """Count designs whose chain of subsets before the full set begins with one of `firsts`.
 
     Chains have at most `most` subsets, and the full set comes after each. `rows[d]` and

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy.special import expit, softmax
 
 from emsco._base.checks import check_choice, check_number, check_whole
 from emsco._base.threads import by_parts
-from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
-from emsco._kernels import load
+from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SmallIntArray
+from emsco._kernels.growing import grow_tree, walk_trees
 from emsco.baselines.base import CostedClassifier
 from emsco.costs import CostsLike, FeatureCosts
 
@@ -23,6 +23,8 @@ _LOSSES = ("logistic", "squared")
 _DECIMALS = 12
 _DEEPEST = 12  # a tree has room for all the nodes that its depth allows
 _STRENGTHS = np.logspace(-4, 1, 11)  # of the penalty, as a share of rows / mean cost
+
+Tree: TypeAlias = tuple[SmallIntArray, FloatArray, FloatArray]  # columns, cuts and values
 
 
 class GreedyMiser(CostedClassifier):
@@ -168,7 +170,7 @@ class BoostedTrees:
         second of them.
     """
 
-    columns: AnyArray
+    columns: SmallIntArray
     cuts: FloatArray
     values: FloatArray
 
@@ -206,8 +208,7 @@ class BoostedTrees:
         scores = np.zeros((len(rows), self.columns.shape[1]))
         met = np.zeros((len(rows), n_features), dtype=np.bool_)
         trees = self.columns, self.cuts, self.values, feature_of
-        walk = load("growing").walk_trees
-        by_parts(len(rows), lambda part: walk(rows[part], *trees, scores[part], met[part]))
+        by_parts(len(rows), lambda part: walk_trees(rows[part], *trees, scores[part], met[part]))
         return scores, met
 
 
@@ -216,10 +217,10 @@ class _Grower:
     """Rows with their columns sorted once for all trees, and scratch."""
 
     rows: FloatArray
-    order: AnyArray
+    order: SmallIntArray
     ordered: FloatArray
     weights: FloatArray
-    leaf: AnyArray
+    leaf: SmallIntArray
     work: FloatArray
 
     @classmethod
@@ -234,10 +235,10 @@ class _Grower:
             np.empty((3, 3, 2**depth)),
         )
 
-    def grow(self, residuals: FloatArray, penalties: FloatArray, tree: tuple[AnyArray, ...]) -> Any:
+    def grow(self, residuals: FloatArray, penalties: FloatArray, tree: Tree) -> SmallIntArray:
         """Grow one tree into the arrays of `tree`; the leaf of each row."""
         data = self.rows, self.order, self.ordered, residuals, self.weights
-        load("growing").grow_tree(*data, penalties, *tree, self.leaf, self.work)
+        grow_tree(*data, penalties, *tree, self.leaf, self.work)
         return self.leaf
 
 

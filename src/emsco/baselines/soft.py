@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from emsco._base.typing import FloatArray
-from emsco._kernels import load
+from emsco._kernels.descending import block_terms
 from emsco.baselines.tree import on_path, weighted_median
 
 __all__ = ["Block", "SoftProblem", "SoftTree", "descend", "grow"]
@@ -163,7 +163,7 @@ class Block:
         roots = np.empty_like(self.squares)
         norms, reached = np.zeros((2, *self.squares.shape[:2]))
         gradient = np.zeros_like(line)
-        value: float = load("descending").block_terms(
+        value = block_terms(
             line,
             problem.values,
             problem.targets,

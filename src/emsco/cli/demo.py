@@ -47,5 +47,5 @@ def demo(
     out.print(comparison_table(result.test, result.everything))
     saved = 1 - result.test.cost / result.everything.cost
     out.print(f"The cascade spends {than_everything(saved)}.")
-    if classifier.stop_reason_.startswith("interrupted"):
+    if classifier.stop_reason_.is_interrupted:
         raise typer.Exit(INTERRUPTED)

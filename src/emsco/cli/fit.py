@@ -44,7 +44,7 @@ class FitSearch(Evolution):
     """How designs are searched for."""
 
     search: Annotated[
-        str, typer.Option(help="auto, exact, evolution or paper; see docs/search.md.")
+        str, typer.Option(help="auto, exact, evolution or paper; see docs/how/search.md.")
     ] = "auto"
     time_limit: Annotated[
         float | None, typer.Option(help="Seconds after which the search ends with its results.")

@@ -32,7 +32,7 @@ class SweepSearch(Evolution):
     search: Annotated[
         str,
         typer.Option(
-            help="paper, evolution, exact or auto; see docs/search.md. Exact search runs once."
+            help="paper, evolution, exact or auto; see docs/how/search.md. Exact search runs once."
         ),
     ] = "paper"
     prefer: Annotated[

@@ -14,7 +14,7 @@ import numpy as np
 from emsco._base.text import some, what_was_meant
 from emsco._base.threads import by_parts
 from emsco._base.typing import AnyArray, FloatArray, Kind
-from emsco._kernels import load
+from emsco._kernels.deciding import count_unusable
 from emsco.errors import DataError, EMSCOWarning, Hint, Remedy
 
 __all__ = [
@@ -156,9 +156,8 @@ def check_finite(
     `table` is what the message calls X, and `first_row` the number of its first row. Where `gaps`
     is true, NaN is a gap and passes; else `way_out` is what to do about one.
     """
-    count = load("deciding").count_unusable
     flat = np.ascontiguousarray(X).reshape(-1)
-    if not any(by_parts(len(flat), lambda part: count(flat[part], LARGEST))):
+    if not any(by_parts(len(flat), lambda part: count_unusable(flat[part], LARGEST))):
         return
     for start in range(0, len(X), _BLOCK):
         block = X[start : start + _BLOCK]

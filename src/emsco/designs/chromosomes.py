@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from emsco._base.checks import refused
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
-from emsco._kernels import load
+from emsco._kernels.breeding import add_up_stages, compress_rows
 
 __all__ = ["compress", "nested_subsets"]
 
@@ -38,9 +38,7 @@ def compress(designs: ArrayLike) -> StageArray:
             designs,
             got=str(wrong),
         )
-    load("breeding").compress_rows(
-        np.atleast_2d(compressed), np.empty(_MOST_STAGES + 1, dtype=np.int64)
-    )
+    compress_rows(np.atleast_2d(compressed), np.empty(_MOST_STAGES + 1, dtype=np.int64))
     return compressed
 
 
@@ -60,9 +58,7 @@ def totals_by_stage(
     Shape (n_designs, n_stages); exact for whole numbers whose sum is below 2⁵³.
     """
     totals = np.zeros((len(designs), n_stages))
-    load("breeding").add_up_stages(
-        np.ascontiguousarray(designs), np.array(values, dtype=np.float64), totals
-    )
+    add_up_stages(np.ascontiguousarray(designs), np.array(values, dtype=np.float64), totals)
     return totals
 
 

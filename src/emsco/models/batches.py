@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray
-from emsco._kernels import load
+from emsco._kernels.deciding import decide_rows, decide_rows_many, probabilities_of
 
 __all__ = ["ModelBatch", "Models", "mixing_of_pairs", "n_outputs_of", "orthonormal_basis"]
 
@@ -92,8 +92,7 @@ class Models:
         """
         stage, winner = np.empty((2, len(rows)), dtype=np.int64)
         out = stage, winner, np.empty(len(rows))
-        deciding = load("deciding")
-        decide = deciding.decide_rows if self.n_outputs == 1 else deciding.decide_rows_many
+        decide = decide_rows if self.n_outputs == 1 else decide_rows_many
         given = rows, mean, inverse, self.columns, self.sizes, self.coefs
         decide(*given, thresholds, first, end, *out)
         return out
@@ -105,7 +104,7 @@ class Models:
 
         The largest is the confidence that `decide` finds there, to the last bit.
         """
-        found: FloatArray = load("deciding").probabilities_of(
+        return probabilities_of(
             rows,
             mean,
             inverse,
@@ -114,7 +113,6 @@ class Models:
             self.coefs[:, None, :] if self.coefs.ndim == 2 else self.coefs,
             stage,
         )
-        return found
 
 
 def n_outputs_of(n_classes: int) -> int:

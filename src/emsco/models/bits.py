@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from emsco._base.typing import BoolArray, IntArray, StageArray, WordArray
-from emsco._kernels import load
+from emsco._kernels.deciding import count_exits
 from emsco.models.layout import Layout, pack
 
 __all__ = ["BitBank", "Table"]
@@ -116,7 +116,7 @@ class BitBank:
         correct_exits: IntArray,
     ) -> None:
         """Send all held-out rows through each design, given as the slots of its nested subsets."""
-        load("deciding").count_exits(
+        count_exits(
             self.accepted,
             self.correct,
             self.word_weights[: 0 if self._is_plain else None],

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray
-from emsco._kernels import load
+from emsco._kernels.stepping import advance_models, start_models, turn_hessian
 from emsco.models.batches import ModelBatch, Models, mixing_of_pairs
 from emsco.models.shard import Shard
 
@@ -70,8 +70,7 @@ class LogisticFitter:
         size = coefs.shape[1]
         if self._n_classes > 2:
             work = np.empty((2, len(self._mixing)))
-            turn = load("stepping").turn_hessian
-            turn(at.hessian[0], size, at.n_directions, self._mixing, *work)
+            turn_hessian(at.hessian[0], size, at.n_directions, self._mixing, *work)
         lower = np.tril(at.hessian[0, :size, :size])
         hessian = lower + np.tril(lower, -1).T
         return at.gradient[0] - hessian @ coefs[0], hessian
@@ -102,7 +101,7 @@ class LogisticFitter:
         return batch
 
     def _start(self, batch: ModelBatch, places: IntArray, sizes: IntArray) -> None:
-        load("stepping").start_models(
+        start_models(
             *self._at_zero,
             0.5 * self._n_classes,  # how much more than at zero a model of classes can bend
             *self._at_full,
@@ -118,7 +117,7 @@ class LogisticFitter:
 
     def _advance(self, batch: ModelBatch, places: IntArray, sizes: IntArray, live: IntArray) -> int:
         """Step with the live models; how many go on, first in `live`."""
-        n_live: int = load("stepping").advance_models(
+        return advance_models(
             self._penalty,
             batch.n_directions,
             self._tolerance,
@@ -138,4 +137,3 @@ class LogisticFitter:
             batch.passes,
             np.empty((2, len(self._mixing))),
         )
-        return n_live

@@ -11,8 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
-from emsco._kernels import load
+from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SingleArray
+from emsco._kernels.deciding import judge_rows, judge_rows_many
+from emsco._kernels.fitting import BLOCK, add_terms, add_terms_many
 from emsco.models.batches import ModelBatch, Models, orthonormal_basis
 from emsco.models.bits import BitBank, Table
 from emsco.models.layout import Layout
@@ -70,7 +71,7 @@ class LocalShard:
         basis = orthonormal_basis(n_classes)
         targets = train_labels.astype(np.float64) if n_classes == 2 else basis[train_labels].T
         self._double = train_rows, np.ascontiguousarray(targets), weights, basis
-        self._single = tuple(array.astype(np.float32) for array in self._double)
+        self._single = _rounded(*self._double)
         layout = Layout.from_counts(held_out_rows.shape[1], held_out_counts)
         self.table = BitBank(layout, held_out_missing)
         if held_out_counts is not None:
@@ -81,21 +82,22 @@ class LocalShard:
 
     def add_terms(self, batch: ModelBatch, live: IntArray) -> None:
         """Add Σ over training rows of each live model's gradient, and Hessian where `curved`."""
-        fitting = load("fitting")
         models, n_classes = batch.models, batch.n_classes
         width = models.columns.shape[1]
         shared = (models.columns, models.sizes, models.coefs, batch.fine, batch.curved, live)
         sums = batch.gradient, batch.hessian
         n_lines = 2 * n_classes if n_classes > 2 else 2
-        work = np.empty((n_lines, fitting.BLOCK))
-        work32 = np.empty((n_lines + width + 1, fitting.BLOCK), dtype=np.float32)
+        work = np.empty((n_lines, BLOCK))
+        work32 = np.empty((n_lines + width + 1, BLOCK), dtype=np.float32)
         if n_classes == 2:
-            data = *self._double[:3], *self._single[:3]
-            fitting.add_terms(*data, *shared, *sums, work, work32)
+            rows, targets, weights, _ = self._double
+            rows32, targets32, weights32, _ = self._single
+            data = rows, targets, weights, rows32, targets32, weights32
+            add_terms(*data, *shared, *sums, work, work32)
         else:
             side = -(-width // 4) * 4
             scratch = work, work32, np.empty((n_classes, width)), np.zeros((side, side))
-            fitting.add_terms_many(self._double, self._single, *shared, *sums, *scratch)
+            add_terms_many(self._double, self._single, *shared, *sums, *scratch)
 
     def judge(self, models: Models, slots: IntArray, thresholds: FloatArray) -> None:
         """Store which held-out rows each model accepts, and accepts correctly, as bits.
@@ -103,23 +105,23 @@ class LocalShard:
         A row is accepted where the probability of its likeliest class reaches that class's
         threshold; `thresholds` has shape (n_classes,).
         """
-        deciding, n_classes = load("deciding"), len(thresholds)
-        kernel = deciding.judge_rows if n_classes == 2 else deciding.judge_rows_many
-        work = np.empty(64) if n_classes == 2 else np.empty((n_classes + 2, 64))
-        kernel(
-            self._held_out_rows,
-            self._held_out_labels,
-            models.columns,
-            models.sizes,
-            models.coefs,
-            slots,
-            thresholds,
-            self.table.valid,
-            self.table.accepted,
-            self.table.correct,
-            work,
-            np.empty(64, dtype=np.uint64 if n_classes == 2 else np.int64),
-        )
+        rows = self._held_out_rows, self._held_out_labels
+        fitted = models.columns, models.sizes, models.coefs
+        table = self.table.valid, self.table.accepted, self.table.correct
+        given = *rows, *fitted, slots, thresholds, *table
+        if len(thresholds) == 2:
+            judge_rows(*given, np.empty(64), np.empty(64, dtype=np.uint64))
+        else:
+            work = np.empty((len(thresholds) + 2, 64))
+            judge_rows_many(*given, work, np.empty(64, dtype=np.int64))
+
+
+def _rounded(
+    rows: FloatArray, targets: FloatArray, weights: FloatArray, basis: FloatArray
+) -> tuple[SingleArray, SingleArray, SingleArray, SingleArray]:
+    """The same in float32."""
+    single = np.float32
+    return rows.astype(single), targets.astype(single), weights.astype(single), basis.astype(single)
 
 
 def cut_shards(

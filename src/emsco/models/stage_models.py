@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from emsco._base.arrays import locked_copy
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
-from emsco._kernels import load
+from emsco._kernels.deciding import confidence_of
 from emsco.models.batches import Models
 from emsco.models.calibration import Calibrator
 from emsco.models.scaling import Scaling
@@ -159,8 +159,8 @@ class LinearModels:
         return terms
 
     @cached_property
-    def _confidence(self) -> Any:
-        return load("deciding").confidence_of
+    def _confidence(self) -> Callable[[float], float]:
+        return confidence_of.compiled  # it is called row by row
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from emsco.designs.space import default_max_stages
 from emsco.errors import FileError
 from emsco.paper.published import SETS, SETTINGS
 from emsco.paper.standings import Standing
-from emsco.search.paper import PaperSettings
+from emsco.search.settings import SearchSettings
 from emsco.studies.jobs import Report, ResultStore, finish_jobs
 from emsco.studies.methods import (
     CONTESTANTS,
@@ -265,10 +265,10 @@ def _banks(name: str, split: int, seed: int) -> SplitBanks:
     return SplitBanks(split_parts(_data(name, seed), split, seed))
 
 
-def paper_settings(name: str, n_features: int, generations: int = 150) -> PaperSettings:
+def paper_settings(name: str, n_features: int, generations: int = 150) -> SearchSettings:
     """The settings that the paper chose for a set."""
     own: dict[str, Any] = SETTINGS[name]
-    return PaperSettings(default_max_stages(n_features), generations=generations, **own)
+    return SearchSettings(default_max_stages(n_features), generations=generations, **own)
 
 
 def _run_emsco(job: ComparisonJob, data: Dataset) -> MethodResult:

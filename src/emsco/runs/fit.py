@@ -94,7 +94,7 @@ def fit_files(
     seed, held_out = _plain(seed), _plain(held_out)
     run = Run(path, _about(files, rows, classifier, seed, held_out), front, classifier.cascade_)
     _write(run, classifier)
-    if not classifier.stop_reason_.startswith("interrupted"):
+    if not classifier.stop_reason_.is_interrupted:
         _remove_checkpoint(path)
     if lacking:
         kept = f"{lacking} All that was found is kept in {path}: "
@@ -191,7 +191,7 @@ def _about(
         "held_out": held_out if files.val is None else None,
         "seed": seed,
         "settings": settings,
-        "stop_reason": classifier.stop_reason_,
+        "stop_reason": str(classifier.stop_reason_),
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in _LIBRARIES},
     }

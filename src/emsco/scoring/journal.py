@@ -3,75 +3,57 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from time import monotonic
 from typing import Any, Self
 
 import numpy as np
 
+from emsco._base.store import Store
 from emsco._base.typing import IntArray, StageArray
 from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.designs.chromosomes import design_keys
-from emsco.errors import CheckpointError
-from emsco.scoring.checkpoint import CheckpointFolder
+from emsco.scoring.checkpoint import open_checkpoint
 
 __all__ = ["Journal"]
 
 _SECONDS = 2.0  # between two writes
 _AT_ONCE = 64  # designs to count between looks at the clock; with fewer, threads would stand idle
-_LARGE = 2**16  # designs from which on a part is left as it is
-
-Entries = tuple[StageArray, IntArray]  # designs, and their counts
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A file of the journal: its number, and how many designs it holds."""
-
-    number: int
-    size: int
-
-    @property
-    def name(self) -> str:
-        return f"part-{self.number:06d}.npz"
 
 
 class Journal:
     """Counts of every design that a search has scored, in a folder that outlives the process.
 
     A search is determined by its seed and the scores it is told. Run again on its journal it
-    goes the same way, and what the journal holds is neither fitted nor counted again. A small
-    part is merged with those before it that are no larger, so there are few files; should the
-    process be killed meanwhile, a design is there twice, with the same counts.
+    goes the same way, and what the journal holds is neither fitted nor counted again. A write that
+    is interrupted may leave a design there twice, with the same counts.
 
     Parameters
     ----------
-    folder : CheckpointFolder
-        Where parts are read from now, and written to; closed with the journal.
+    store : Store
+        Where designs are keys and counts are rows; read now, written to, closed with the journal.
     n_features, max_stages : int
 
     Raises
     ------
     CheckpointError
-        Where a part is damaged.
+        Where the store is damaged.
     """
 
-    def __init__(self, folder: CheckpointFolder, n_features: int, max_stages: int) -> None:
-        self._folder = folder
-        self._n_features, self._max_stages = n_features, max_stages
-        self._new: list[Entries] = []
+    def __init__(self, store: Store, n_features: int, max_stages: int) -> None:
+        self._store = store
+        self._max_stages = max_stages
+        self._new: list[tuple[StageArray, IntArray]] = []
         self._last_write = monotonic()
         self._at_once = _AT_ONCE
-        entries = {number: self._read(number) for number in _part_numbers(folder.path)}
-        self._parts = [_Part(number, len(designs)) for number, (designs, _) in entries.items()]
-        designs, counts = self._joined(list(entries.values()))
+        batches = list(store.batches())
+        keys = [np.zeros((0, 2 * n_features), dtype=np.uint8), *(one.keys for one in batches)]
+        rows = [np.zeros((0, 2, max_stages), dtype=np.int64), *map(store.rows, batches)]
+        designs = np.concatenate(keys).view("<i2").astype(np.int16)
         self._known = Slots(UNBOUNDED, n_words=-(-n_features // 4))
         with self._known.claim(design_keys(designs)) as claim:
             self._counts: IntArray = np.zeros((2, len(self._known), max_stages), dtype=np.int64)
-            self._counts[:, claim.slots] = counts
+            self._counts[:, claim.slots] = np.concatenate(rows).swapaxes(0, 1)
 
     @classmethod
     def open(
@@ -82,12 +64,13 @@ class Journal:
         n_features: int,
         max_stages: int,
     ) -> Self:
-        """Begin a journal in a folder, or go on with the one there; see `CheckpointFolder`."""
-        folder = CheckpointFolder.open(path, problem, seed)
+        """Begin a journal in a folder, or go on with the one there; see `open_checkpoint`."""
+        row_type = np.dtype(("<i8", (2, max_stages)))
+        store = open_checkpoint(path, problem, seed, 2 * n_features, row_type)
         try:
-            return cls(folder, n_features, max_stages)
+            return cls(store, n_features, max_stages)
         except BaseException:
-            folder.close()
+            store.close()
             raise
 
     def __enter__(self) -> Self:
@@ -99,7 +82,7 @@ class Journal:
         try:
             self.flush()
         finally:
-            self._folder.close()
+            self._store.close()
 
     def find(self, designs: StageArray) -> tuple[IntArray, IntArray]:
         """Positions of designs that were there when the journal was opened, and their counts.
@@ -140,60 +123,8 @@ class Journal:
     def flush(self) -> None:
         """Write what has been added since the last write."""
         if self._new:
-            n_kept, size = self._to_keep(sum(len(designs) for designs, _ in self._new))
-            merged = self._parts[n_kept:]
-            last = self._parts[-1].number if self._parts else 0
-            part = _Part(merged[0].number if merged else last + 1, size)
-            earlier = [self._read(old.number) for old in merged]
-            designs, counts = self._joined(earlier + self._new)
-            self._folder.write(
-                part.name, lambda file: np.savez(file, designs=designs, counts=counts)
-            )
-            self._parts[n_kept:], self._new = [part], []
-            for old in merged[1:]:
-                self._folder.remove(old.name)
+            designs = np.concatenate([some for some, _ in self._new])
+            counts = np.concatenate([some for _, some in self._new], axis=1)
+            self._store.add(designs.astype("<i2").view(np.uint8), counts.swapaxes(0, 1))
+            self._new = []
         self._last_write = monotonic()
-
-    def _to_keep(self, size: int) -> tuple[int, int]:
-        """How many parts stay when so many designs are new, and the size of one with the rest."""
-        n_kept = len(self._parts)
-        while n_kept and self._parts[n_kept - 1].size <= size < _LARGE:
-            n_kept -= 1
-            size += self._parts[n_kept].size
-        return n_kept, size
-
-    def _joined(self, entries: list[Entries]) -> Entries:
-        no_designs = np.zeros((0, self._n_features), dtype=np.int16)
-        no_counts = np.zeros((2, 0, self._max_stages), dtype=np.int64)
-        designs = np.concatenate([no_designs, *(designs for designs, _ in entries)])
-        return designs, np.concatenate([no_counts, *(counts for _, counts in entries)], axis=1)
-
-    def _read(self, number: int) -> Entries:
-        file = self._folder.path / _Part(number, 0).name
-        try:
-            with file.open("rb") as content, np.load(content, allow_pickle=False) as arrays:
-                designs, counts = arrays["designs"], arrays["counts"]
-        except Exception as error:  # whatever zipfile and NumPy make of a damaged file
-            raise _damaged(file, f"cannot be read ({error})") from error
-        fits = (
-            (designs.dtype, counts.dtype) == (np.int16, np.int64)
-            and designs.ndim == 2
-            and designs.shape[1] == self._n_features
-            and counts.shape == (2, len(designs), self._max_stages)
-        )
-        if not fits:
-            got = f"{designs.dtype} {designs.shape} and {counts.dtype} {counts.shape}"
-            raise _damaged(file, f"has arrays of other types or shapes, {got}")
-        return designs, counts
-
-
-def _part_numbers(folder: Path) -> list[int]:
-    names = (re.fullmatch(r"part-(\d{6})\.npz", file.name) for file in folder.iterdir())
-    return sorted(int(name[1]) for name in names if name)
-
-
-def _damaged(file: Path, what: str) -> CheckpointError:
-    return CheckpointError(
-        f"checkpoint must have whole parts, got {str(file)!r}, which {what}; delete that file, "
-        "and what it held is scored again."
-    )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._base.typing import FloatArray, IntArray, StageArray
-from emsco._kernels import load
+from emsco._kernels.breeding import cross_rows, mutate_rows, take_steps
 from emsco.designs.chromosomes import NEVER, compress, stage_counts
 from emsco.designs.space import DesignSpace
 
@@ -96,7 +96,7 @@ def recombine(
     n_pairs, n_features = first.shape
     children = np.empty_like(first)
     draws = rng.random((n_pairs, 3 + n_features))
-    load("breeding").cross_rows(first, second, draws, crossover_rate, children)
+    cross_rows(first, second, draws, crossover_rate, children)
     return children
 
 
@@ -113,7 +113,7 @@ def mutate(
     """
     mutants = np.empty_like(designs)
     draws = rng.random(designs.shape)
-    load("breeding").mutate_rows(
+    mutate_rows(
         designs,
         draws,
         rate,
@@ -183,7 +183,7 @@ def neighbours(
     parent, column = np.nonzero(step < steps[:, None])
     children = np.empty((len(parent), n_features), dtype=np.int16)
     allowed = np.empty(len(parent), dtype=np.bool_)
-    load("breeding").take_steps(
+    take_steps(
         designs,
         parent,
         step[parent, column],

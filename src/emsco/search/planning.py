@@ -14,16 +14,18 @@ from numpy.random import Generator
 from emsco._base.checks import refused
 from emsco._base.typing import FloatArray, StageArray
 from emsco.designs.space import DesignSpace
-from emsco.errors import Hint, NoSuchDesign, Parameter, Remedy
+from emsco.errors import Hint, InterruptedWarning, NoSuchDesign, Parameter, Remedy
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import SAME_COST, best_balanced_first
 from emsco.scoring.scores import Scores
-from emsco.search.evolution import EvolutionSearch, EvolutionSettings
+from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.front import ExactFront, ExactProgress, TimeLimitError, find_front
 from emsco.search.exact.landscape import Landscape
 from emsco.search.exact.ties import LandscapeTies
 from emsco.search.loop import SearchRecord, SearchResult, run_search
-from emsco.search.paper import PaperSearch, PaperSettings
+from emsco.search.paper import PaperSearch
+from emsco.search.settings import SearchSettings
+from emsco.search.stopping import Stop, StopReason
 
 __all__ = ["Problem", "SearchPlan", "Watcher", "plan_search"]
 
@@ -93,7 +95,7 @@ class SearchPlan:
     """
 
     kind: str
-    settings: PaperSettings
+    settings: SearchSettings
     why: str = ""
     takes: str = ""
 
@@ -118,19 +120,17 @@ class SearchPlan:
             search = self._search(problem, rng)
             result = run_search(search, problem.evaluator, time_limit, watcher.generation)
         _check_found(problem, result)
-        if not self.why:
-            return result
-        return replace(result, stop_reason=f"{result.stop_reason}; {self.why}")
+        return replace(result, stop_reason=replace(result.stop_reason, note=self.why))
 
     def _search(self, problem: Problem, rng: Generator) -> PaperSearch | EvolutionSearch:
         if self.kind == "paper":
-            costs = problem.costs
-            return PaperSearch(len(costs), float(costs[costs > 0].min()), self.settings, rng)
+            costs = problem.evaluator.costs
+            return PaperSearch(problem.n_features, costs.smallest, self.settings, rng)
         return _evolution(problem, self.settings, rng)
 
 
 def plan_search(
-    search: str, problem: Problem, settings: PaperSettings, time_limit: float | None = None
+    search: str, problem: Problem, settings: SearchSettings, time_limit: float | None = None
 ) -> SearchPlan:
     """What "auto", "exact", "evolution" or "paper" means for a problem.
 
@@ -184,7 +184,7 @@ def _takes(problem: Problem, space: str, seconds: float) -> str:
     return f"exact search over {space} should take {_duration(seconds)} on {cores}"
 
 
-def _plan_by_fits(problem: Problem, settings: PaperSettings, obstacle: str) -> SearchPlan:
+def _plan_by_fits(problem: Problem, settings: SearchSettings, obstacle: str) -> SearchPlan:
     """What "auto" means where nobody knows how long a fit takes: few subsets are all fitted."""
     n_subsets = 2**problem.n_features - 1
     if obstacle or n_subsets > _FEW_FITS:
@@ -198,7 +198,7 @@ def _plan_by_fits(problem: Problem, settings: PaperSettings, obstacle: str) -> S
 def _check_limits(problem: Problem, designs: DesignSpace) -> None:
     """Refuse a limit that every design exceeds, whatever its rows do."""
     limits, costs = problem.evaluator.limits, problem.costs
-    total = problem.evaluator.total_cost
+    total = problem.evaluator.costs.total
     if limits.worst is not None and not designs.allow_exclusion and total > limits.most_paid():
         raise refused(
             "constraints['max_worst_cost']",
@@ -235,17 +235,9 @@ def _check_found(problem: Problem, result: SearchResult) -> None:
     )
 
 
-def _evolution(problem: Problem, settings: PaperSettings, rng: Generator) -> EvolutionSearch:
-    own = EvolutionSettings(
-        max_stages=settings.max_stages,
-        population_size=settings.population_size,
-        generations=settings.generations,
-        patience=settings.patience,
-        allow_exclusion=settings.allow_exclusion,
-        first=settings.first,
-    )
+def _evolution(problem: Problem, settings: SearchSettings, rng: Generator) -> EvolutionSearch:
     evaluator = problem.evaluator
-    return EvolutionSearch(problem.costs, own, rng, evaluator.total_cost, evaluator.per_row)
+    return EvolutionSearch(problem.costs, settings, rng, evaluator.costs.total, evaluator.per_row)
 
 
 def _exact_seconds(problem: Problem, space: DesignSpace) -> float:
@@ -268,19 +260,19 @@ def _obstacle(problem: Problem, space: DesignSpace, seconds: float) -> str:
     if n_subsets > problem.capacity:
         held = f"memory_limit holds {problem.capacity:,}"
         return f"keep {n_subsets:,} subsets of {n_features} features, of which {held}"
-    n_bytes = Landscape.n_bytes(n_features, problem.evaluator.n_words)
+    n_bytes = Landscape.n_bytes(n_features, problem.evaluator.bank.n_words)
     if n_bytes > problem.memory_limit:
         return f"hold {n_bytes:,} bytes of bits, and memory_limit is {problem.memory_limit:,}"
     if (space.max_stages + space.allow_exclusion) ** (n_features + 1) >= 2**62:
         return f"need chromosomes of {n_features} genes and {space.max_stages} stages in 62 bits"
-    if problem.evaluator.n_rows >= _MOST_WEIGHT:
-        return f"count rows whose weights add up to {problem.evaluator.n_rows:,} in 31 bits"
+    if problem.evaluator.bank.n_rows >= _MOST_WEIGHT:
+        return f"count rows whose weights add up to {problem.evaluator.bank.n_rows:,} in 31 bits"
     return "need more than a day" if seconds > _DAY else ""
 
 
 def _run_exact(
     problem: Problem,
-    settings: PaperSettings,
+    settings: SearchSettings,
     rng: Generator,
     time_limit: float | None,
     watcher: Watcher,
@@ -301,45 +293,48 @@ def _run_exact(
     evaluator = problem.evaluator
     warm = run_search(search, evaluator, time_limit, watcher.generation)
     if warm.stop_reason != search.stop_reason:  # the time limit or Ctrl-C
-        return replace(warm, stop_reason=_unproven(warm.stop_reason, 0, n_designs))
+        return _unproven(warm, warm.stop_reason, n_designs)
 
     def check(progress: ExactProgress | None = None) -> None:
         if progress:
             watcher.exact(progress)
         if perf_counter() > deadline:
-            raise TimeLimitError(f"the time limit of {time_limit:g} s was reached")
+            raise TimeLimitError(time_limit or 0.0)
 
     try:
         landscape = Landscape.from_evaluator(evaluator, space, check)
         watcher.begin("exact", problem.n_features - landscape.tail)
         found = find_front(landscape, warm.scores, problem.memory_limit, problem.n_jobs, check)
     except TimeLimitError as limit:
-        return replace(warm, stop_reason=_unproven(str(limit), 0, n_designs))
+        return _unproven(warm, StopReason(Stop.TIME_LIMIT, seconds=limit.seconds), n_designs)
     except KeyboardInterrupt:
-        return replace(warm, stop_reason=_unproven(_interrupted(), 0, n_designs))
+        _warn_of_interruption()
+        return _unproven(warm, StopReason(Stop.INTERRUPTED), n_designs)
     if found.stopped is None and not len(found.designs):
-        return replace(warm, stop_reason=f"all {found.n_settled:,} designs are settled")
+        nothing = StopReason(Stop.NOTHING_FEASIBLE, n_settled=found.n_settled)
+        return replace(warm, stop_reason=nothing)
     if found.stopped is None:
         return _proven(problem, landscape, found, warm, perf_counter() - started)
-    reason = _interrupted() if found.stopped == "interrupted" else found.stopped
+    if found.stopped.is_interrupted:
+        _warn_of_interruption()
     archive = search.archive
     had = {design.tobytes() for design in archive.designs}
     new = [i for i, design in enumerate(found.designs) if design.tobytes() not in had]
     if new:
         archive.add(found.designs[new], evaluator.score(found.designs[new]))
-    reason = _unproven(reason, found.n_settled, n_designs)
+    reason = replace(found.stopped, n_settled=found.n_settled, n_designs=n_designs)
     last = _last_record(problem, archive.front(), found, warm, perf_counter() - started)
     return SearchResult.of_archive(archive, (*warm.records, last), reason)
 
 
-def _interrupted() -> str:
-    warnings.warn("Search interrupted; what it has found so far is kept, not proven.", stacklevel=6)
-    return "interrupted"
+def _warn_of_interruption() -> None:
+    message = "Search interrupted; what it has found so far is kept, not proven."
+    warnings.warn(message, InterruptedWarning, stacklevel=6)
 
 
-def _unproven(reason: str, n_settled: int, n_designs: int) -> str:
-    settled = f"{n_settled:,} of {n_designs:,} designs are settled"
-    return f"{reason}, so the front is not proven ({settled})"
+def _unproven(warm: SearchResult, reason: StopReason, n_designs: int) -> SearchResult:
+    """What was known before exact search settled any design."""
+    return replace(warm, stop_reason=replace(reason, n_settled=0, n_designs=n_designs))
 
 
 def _last_record(
@@ -365,14 +360,14 @@ def _proven(
 ) -> SearchResult:
     landscape.forget()
     scores = problem.evaluator.score(found.designs)
-    order = best_balanced_first(found.designs, scores, problem.evaluator.total_cost)
+    order = best_balanced_first(found.designs, scores, problem.evaluator.costs.total)
     designs, scores, n_tied = found.designs[order], scores[order], found.n_tied[order]
     last = _last_record(problem, (designs, scores), found, warm, seconds)
     return SearchResult(
         designs,
         scores,
         (*warm.records, last),
-        f"the front is proven: all {found.n_settled:,} designs are settled",
+        StopReason(Stop.PROVEN, n_settled=found.n_settled),
         n_tied,
         LandscapeTies(landscape, designs, scores, n_tied, problem.memory_limit),
         proven=True,

@@ -17,7 +17,7 @@ from emsco._base.objectives import Objectives
 from emsco.designs.space import default_max_stages
 from emsco.designs.thresholds import check_min_confidence
 from emsco.errors import EMSCOError
-from emsco.search.paper import PaperSettings
+from emsco.search.settings import SearchSettings
 from emsco.studies.jobs import Begin, Report
 from emsco.studies.methods import (
     EVERY,
@@ -272,7 +272,7 @@ def _run_emsco(parts: Parts, min_confidence: float, seed: int, most: int) -> Met
     """The balanced design at every threshold; deployed is the one at the threshold asked for."""
     banks = SplitBanks(parts)
     n_features = len(parts.costs.names)
-    settings = PaperSettings(default_max_stages(n_features), 1 / n_features)
+    settings = SearchSettings(default_max_stages(n_features), 1 / n_features)
     curve, outcome, note = [], None, ""
     for threshold in _thresholds(parts, min_confidence, most):
         rng = np.random.default_rng(seed)
@@ -280,7 +280,7 @@ def _run_emsco(parts: Parts, min_confidence: float, seed: int, most: int) -> Met
         choice = banks.choose(found, "balanced", threshold)
         curve.append(Attempt({"min_confidence": threshold}, choice.scored, choice.seen))
         if threshold == min_confidence:
-            outcome, note = Outcome.from_choice(0, choice), found.stop_reason
+            outcome, note = Outcome.from_choice(0, choice), str(found.stop_reason)
     if outcome is None:
         raise AssertionError("the threshold asked for is one of them")
     return MethodResult((outcome,), tuple(curve), {"min_confidence": min_confidence}, note)

@@ -15,7 +15,7 @@ from emsco.baselines.base import CostedClassifier
 from emsco.baselines.tuning import Trial
 from emsco.costs import FeatureCosts
 from emsco.errors import ParameterError
-from emsco.search.paper import PaperSettings
+from emsco.search.settings import SearchSettings
 from emsco.studies.searching import RULES, Choice, Parts, SplitBanks
 
 __all__ = [
@@ -194,7 +194,7 @@ class MethodResult:
 def run_searches(
     banks: SplitBanks,
     search: str,
-    settings: PaperSettings,
+    settings: SearchSettings,
     min_confidence: float,
     seeds: Sequence[Sequence[int]],
     time_limit: float | None = None,
@@ -213,7 +213,7 @@ def run_searches(
             return MethodResult(note=str(obstacle))
         if search == "exact" and not result.proven:
             return MethodResult(note=f"exact search was given up: {result.stop_reason}")
-        note = result.stop_reason
+        note = str(result.stop_reason)
         choices = [banks.choose(result, rule, min_confidence) for rule in RULES]
         outcomes += [Outcome.from_choice(run, choice) for choice in choices]
     return MethodResult(tuple(outcomes), note=note)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache, partial
@@ -20,9 +20,8 @@ from emsco._base.typing import AnyArray, FloatArray
 from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import check_min_confidence
-from emsco.estimator import EMSCOClassifier
-from emsco.fitting import check_settings, draw_seed, seeds_of_fit
-from emsco.search.paper import PaperSettings
+from emsco.fitting import draw_seed, seeds_of_fit
+from emsco.search.settings import KINDS, SearchSettings
 from emsco.studies.jobs import Begin, Report, ResultStore, finish_jobs
 from emsco.studies.searching import EVERY_RULE, Parts, SplitBanks, SplitData
 from emsco.studies.sweep_records import SweepRepeat, ThresholdSweep
@@ -30,21 +29,6 @@ from emsco.studies.sweep_records import SweepRepeat, ThresholdSweep
 __all__ = ["THRESHOLDS", "SweepJob", "sweep_thresholds"]
 
 THRESHOLDS = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-_OF_SEARCHES = (
-    "search",
-    "max_stages",
-    "population_size",
-    "generations",
-    "mutation_rate",
-    "crossover_rate",
-    "elite_fraction",
-    "stage_bias",
-    "epsilon",
-    "growth",
-    "patience",
-    "allow_exclusion",
-)
-
 _BILLIONTHS = 10**9
 _MOST_SUBSETS = 2**17  # that are all fitted before the runs begin
 _DESIGNS_PER_SUBSET = 10  # that runs must score for that to be worth it
@@ -60,14 +44,14 @@ class SweepJob:
         Digest of rows, labels, costs and split.
     search : str
         "paper", "evolution" or "exact".
-    settings : PaperSettings
+    settings : SearchSettings
     min_confidence : float
     run, seed : int
     """
 
     data: str
     search: str
-    settings: PaperSettings
+    settings: SearchSettings
     min_confidence: float
     run: int
     seed: int
@@ -191,16 +175,12 @@ def _thresholds(given: Sequence[float], classes: AnyArray) -> list[float]:
     return sorted(checked)
 
 
-def _settings(given: dict[str, Any], parts: Parts) -> tuple[str, PaperSettings]:
-    """The search, and its settings, checked as those of a classifier are."""
-    if unknown := [name for name in given if name not in _OF_SEARCHES]:
-        listed = ", ".join(_OF_SEARCHES)
-        raise refused("settings", f"be out of {listed}", given, got=repr(unknown[0]))
-    classifier = EMSCOClassifier(**{"search": "paper", **given})
-    names = parts.costs.names
-    return classifier.search, check_settings(
-        classifier, Blocks.from_constraints(Constraints(), names)
-    )
+def _settings(given: Mapping[str, Any], parts: Parts) -> tuple[str, SearchSettings]:
+    """The search, "paper" unless said, and its settings, checked as those of a classifier are."""
+    own = dict(given)
+    search = check_choice("search", own.pop("search", "paper"), KINDS)
+    blocks = Blocks.from_constraints(Constraints(), parts.costs.names)
+    return search, SearchSettings.from_parameters(own, blocks)
 
 
 def _fits(
@@ -239,6 +219,6 @@ def _run(bench: _Bench, job: SweepJob) -> dict[str, Any]:
     choices = tuple(banks.choose(result, rule, job.min_confidence) for rule in EVERY_RULE)
     seconds = round(process_time() - started, 4)
     run = SweepRepeat(
-        job.min_confidence, job.run, job.random_state, choices, result.stop_reason, seconds
+        job.min_confidence, job.run, job.random_state, choices, str(result.stop_reason), seconds
     )
     return asdict(run)

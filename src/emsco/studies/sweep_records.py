@@ -15,7 +15,7 @@ from emsco._base.text import counted, decimals_of
 from emsco.costs import FeatureCosts
 from emsco.data.frames import Columns, to_pandas
 from emsco.designs.design import Design
-from emsco.search.paper import PaperSettings
+from emsco.search.settings import SearchSettings
 from emsco.studies.searching import Choice
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class ThresholdSweep:
         Rules that tables and pictures show: "fittest", "balanced", "knee".
     search : str
         The search that was run: "paper", "evolution" or "exact".
-    settings : PaperSettings
+    settings : SearchSettings
     costs : FeatureCosts
     n_rows : tuple of int
         Training, validation and test rows.
@@ -177,7 +177,7 @@ class ThresholdSweep:
     runs: tuple[SweepRepeat, ...]
     prefer: tuple[str, ...]
     search: str
-    settings: PaperSettings
+    settings: SearchSettings
     costs: FeatureCosts
     n_rows: tuple[int, int, int]
     seed: int

@@ -18,6 +18,7 @@ from support.brute import (
     varied,
 )
 
+from emsco._kernels.chaining import Candidates, Labels
 from emsco.designs.space import count_designs
 from emsco.search.exact import chains
 from emsco.search.exact.front import TimeLimitError, find_front
@@ -243,13 +244,15 @@ class TestIndifference:
         enlarged, enlarge = [], chains._enlarged
         monkeypatch.setattr(chains, "_ROOM", 32)
         monkeypatch.setattr(
-            chains, "_enlarged", lambda kind, *given: enlarged.append(kind) or enlarge(kind, *given)
+            chains,
+            "_enlarged",
+            lambda old, *given: enlarged.append(type(old)) or enlarge(old, *given),
         )
         tight = find_front(landscape)
         assert found_ones(tight) == found_ones(roomy)
         assert (tight.n_settled, tight.n_labels) == (roomy.n_settled, roomy.n_labels)
-        assert enlarged.count("Labels") > 1  # the first is the room to begin with
-        assert "Candidates" in enlarged
+        assert enlarged.count(Labels) > 1  # the first is the room to begin with
+        assert Candidates in enlarged
 
     @pytest.mark.parametrize("n_lines", [1, 4, 30])
     def test_a_coarse_table_of_allowances_changes_nothing(self, monkeypatch, hard, plain, n_lines):
@@ -293,23 +296,24 @@ class TestStopping:
     @pytest.mark.parametrize("n_jobs", [1, 2])
     @pytest.mark.parametrize("n_calls", [1, 3, 8])
     def test_a_time_limit_ends_with_what_is_known(self, instance, n_calls, n_jobs):
-        stop = StopAfter(n_calls, TimeLimitError("2 s were all there was"))
+        stop = StopAfter(n_calls, TimeLimitError(2.0))
         found = find_front(instance.landscape(), n_jobs=n_jobs, report=stop)
-        assert found.stopped == "2 s were all there was"
+        assert str(found.stopped) == "the time limit of 2 s was reached"
         assert_part(found, instance)
 
     @pytest.mark.parametrize("n_jobs", [1, 2])
     def test_an_interrupt_ends_with_what_is_known(self, instance, n_jobs):
         stop = StopAfter(6, KeyboardInterrupt())
         found = find_front(instance.landscape(), n_jobs=n_jobs, report=stop)
-        assert found.stopped == "interrupted"
+        assert found.stopped.is_interrupted
         assert_part(found, instance)
 
     @pytest.mark.parametrize("memory_limit", [1, 500, 4000])
     def test_too_little_memory_is_named_and_ends_with_what_is_known(self, instance, memory_limit):
         found = find_front(instance.landscape(), memory_limit=memory_limit)
-        assert found.stopped.startswith("memory_limit was reached by ")
-        assert f"{found.n_labels:,} kinds of chains; raise it, or lower max_stages" in found.stopped
+        assert str(found.stopped).startswith("memory_limit was reached by ")
+        said = f"{found.n_labels:,} kinds of chains; raise it, or lower max_stages"
+        assert said in str(found.stopped)
         assert_part(found, instance)
 
     def test_other_errors_of_a_report_are_not_swallowed(self, instance):

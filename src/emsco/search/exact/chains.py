@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from emsco._base.typing import FloatArray, IntArray
-from emsco._kernels import load
+from emsco._base.typing import AnyArray, FloatArray, IntArray, SmallIntArray
+from emsco._kernels.chaining import (
+    NO_PLACE,
+    NO_ROOM,
+    Candidates,
+    Labels,
+    Rules,
+    Space,
+    extend_chains,
+)
 from emsco.errors import MemoryLimitError
 from emsco.scoring.pareto import front_mask, tie_groups
 from emsco.scoring.scores import Scores
 from emsco.search.exact.landscape import Landscape
 
-__all__ = ["ChainPool", "empty_columns", "reduced"]
+__all__ = ["ChainPool", "reduced"]
+
+Columns = TypeVar("Columns", Labels, Candidates)
+Counts: TypeAlias = IntArray | SmallIntArray
 
 _CHUNK = 4_000_000  # transitions of one task
 _ROOM = 2**15
@@ -64,7 +75,7 @@ class ChainPool:
         n_words = landscape.accepts.shape[1]
         self._landscape = landscape
         self._n_jobs = n_jobs
-        self.rules = load("chaining").Rules(
+        self.rules = Rules(
             n_rows=landscape.n_rows,
             max_stages=landscape.max_stages,
             tail=landscape.tail,
@@ -75,8 +86,8 @@ class ChainPool:
             shift=max(0, (landscape.n_rows // _LINES).bit_length()),
             keep_all=keep_all,
         )
-        size = sum(column.nbytes for column in empty_columns("Labels", 1, n_words))
-        self.labels = empty_columns("Labels", max(1, memory_limit // size), n_words)
+        size = sum(column.nbytes for column in _empty(Labels, 1, n_words))
+        self.labels = _empty(Labels, max(1, memory_limit // size), n_words)
         self.n_labels = 1
         self.spans: IntArray = np.zeros((2**landscape.n_features, 2), dtype=np.int64)
         self.n_settled = landscape.tail
@@ -97,7 +108,7 @@ class ChainPool:
         dear = landscape.evaluation > 0 and bool(np.isfinite(landscape.most_paid))
         return dear or landscape.max_stages < landscape.n_features
 
-    def _plant(self) -> Any:
+    def _plant(self) -> Candidates:
         """The empty chain as the first label; its tail, which is the design of one stage."""
         space, labels = self._landscape.space, self.labels
         for column in labels:
@@ -108,7 +119,7 @@ class ChainPool:
         labels.n_tied[0] = 1
         self.spans[0] = 0, 1
         paid = space.cost[-1] + self.rules.evaluation
-        one = empty_columns("Candidates", self.rules.tail if paid <= self.rules.most_paid else 0)
+        one = _empty(Candidates, self.rules.tail if paid <= self.rules.most_paid else 0)
         rows = space.accepts[-1] & ~space.missing[space.missing_mask]
         one.accepted[:] = self._landscape.count(rows)
         one.wrong[:] = self._landscape.count(rows & space.errs[-1])
@@ -116,9 +127,7 @@ class ChainPool:
         one.stages[:], one.n_tied[:], one.code[:] = 1, 1, 0
         return one
 
-    def allowances(
-        self, accepted: IntArray, wrong: IntArray, spent: IntArray | FloatArray
-    ) -> FloatArray:
+    def allowances(self, accepted: Counts, wrong: Counts, spent: Counts | FloatArray) -> FloatArray:
         """Least cost of these designs, by line and column, at no less coverage and accuracy.
 
         Nor more than the landscape allows all rows to cost.
@@ -199,7 +208,8 @@ class ChainPool:
         begin, n_new = self.n_labels, len(grown.labels.n_tied)
         if begin + n_new > len(self.labels.n_tied):
             raise MemoryLimitError(_TOO_MANY.format(self.n_labels))
-        for column, new in zip(self.labels, grown.labels, strict=True):
+        pairs: Iterable[tuple[AnyArray, AnyArray]] = zip(self.labels, grown.labels, strict=True)
+        for column, new in pairs:
             column[begin : begin + n_new] = new
         stops = begin + grown.ends
         self.spans[grown.sets, 0] = np.concatenate([[begin], stops[:-1]])
@@ -216,8 +226,8 @@ class _Grown:
 
     sets: IntArray
     ends: IntArray
-    labels: Any
-    candidates: Any
+    labels: Labels
+    candidates: Candidates
     n_transitions: int
     n_settled: int
 
@@ -227,30 +237,29 @@ class _Workspace:
 
     def __init__(self, n_words: int) -> None:
         self._n_words = n_words
-        self._candidates = empty_columns("Candidates", _ROOM)
-        self._fresh = empty_columns("Labels", 0, n_words)
+        self._candidates = _empty(Candidates, _ROOM)
+        self._fresh = _empty(Labels, 0, n_words)
         self._make_room(_ROOM)
 
     def grow(
-        self, pool: ChainPool, rules: Any, space: Any, allowances: FloatArray, sets: IntArray
+        self, pool: ChainPool, rules: Rules, space: Space, allowances: FloatArray, sets: IntArray
     ) -> _Grown:
         """Grow the pool's chains into each of the sets."""
-        chaining = load("chaining")
         ends = np.zeros(len(sets), dtype=np.int64)
         tally = np.zeros(3, dtype=np.int64)
         scratch = np.zeros((6, self._n_words), dtype=np.uint64)
         at = 0
         while at < len(sets):
-            at, lack = chaining.extend_chains(
+            at, lack = extend_chains(
                 rules, space, allowances, pool.labels, pool.spans, sets, at, self._fresh, ends,
                 self._candidates, self._index, self._after, tally, scratch,
             )  # fmt: skip
-            if lack == chaining.NO_ROOM:
+            if lack == NO_ROOM:
                 if len(self._fresh.n_tied) > len(pool.labels.n_tied):
                     raise MemoryLimitError(_TOO_MANY.format(pool.n_labels))
                 self._make_room(2 * len(self._fresh.n_tied))
-            elif lack == chaining.NO_PLACE:
-                self._candidates = _enlarged("Candidates", self._candidates)
+            elif lack == NO_PLACE:
+                self._candidates = _enlarged(self._candidates, 2 * len(self._candidates.n_tied))
         n_candidates, n_transitions, n_settled = tally.tolist()
         return _Grown(
             sets=sets,
@@ -262,27 +271,25 @@ class _Workspace:
         )
 
     def _make_room(self, n_labels: int) -> None:
-        self._fresh = _enlarged("Labels", self._fresh, n_labels, self._n_words)
+        self._fresh = _enlarged(self._fresh, n_labels, self._n_words)
         self._index: IntArray = np.empty(max(256, 8 * n_labels), dtype=np.int64)
         self._after: IntArray = np.empty(n_labels, dtype=np.int64)
 
 
-def empty_columns(kind: str, n: int, n_words: int = 0) -> Any:
-    """Room for n "Labels" or "Candidates"."""
-    columns = getattr(load("chaining"), kind)
-    return columns(
-        **{
-            name: np.empty(
-                (n, n_words) if name == "undecided" else n, dtype=_DTYPES.get(name, np.int64)
-            )
-            for name in columns._fields
-        }
-    )
+def _empty(kind: type[Columns], n: int, n_words: int = 0) -> Columns:
+    """Room for n labels or candidates."""
+    room: dict[str, Any] = {
+        name: np.empty(
+            (n, n_words) if name == "undecided" else n, dtype=_DTYPES.get(name, np.int64)
+        )
+        for name in kind._fields
+    }
+    return kind(**room)
 
 
-def reduced(parts: list[Any], rules: Any) -> Any:
+def reduced(parts: list[Candidates], rules: Rules) -> Candidates:
     """Candidates that no other dominates, those that tie as one: the simplest, all counted."""
-    found = type(parts[0])(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    found = Candidates._make(np.concatenate(column) for column in zip(*parts, strict=True))
     if not len(found.n_tied):
         return found
     found = _rows(found, np.lexsort((found.code, found.stages)))
@@ -298,13 +305,15 @@ def reduced(parts: list[Any], rules: Any) -> Any:
     return _rows(found, first)._replace(n_tied=n_tied)
 
 
-def _rows(columns: Any, which: Any) -> Any:
+def _rows(columns: Columns, which: slice | IntArray) -> Columns:
     """Copies of some rows of Labels or Candidates."""
-    return type(columns)(*(column[which].copy() for column in columns))
+    return type(columns)._make(column[which].copy() for column in columns)
 
 
-def _enlarged(kind: str, columns: Any, n: int | None = None, n_words: int = 0) -> Any:
-    grown = empty_columns(kind, n or 2 * len(columns.n_tied), n_words)
-    for column, old in zip(grown, columns, strict=True):
+def _enlarged(columns: Columns, n: int, n_words: int = 0) -> Columns:
+    """The same labels or candidates, with room for n."""
+    grown = _empty(type(columns), n, n_words)
+    pairs: Iterable[tuple[AnyArray, AnyArray]] = zip(grown, columns, strict=True)
+    for column, old in pairs:
         column[: len(old)] = old
     return grown

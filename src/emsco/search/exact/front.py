@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, StageArray
+from emsco._kernels.chaining import Candidates
 from emsco.errors import MemoryLimitError
 from emsco.scoring.scores import Scores
 from emsco.search.exact.chains import ChainPool, reduced
 from emsco.search.exact.landscape import Landscape
+from emsco.search.stopping import Stop, StopReason
 
 __all__ = ["ExactFront", "ExactProgress", "TimeLimitError", "find_front"]
 
 
 class TimeLimitError(Exception):
-    """Raised by a report to end the search with what is known."""
+    """Raised by a report to end the search with what is known; `seconds` is the limit."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the time limit of {seconds:g} s was reached")
+        self.seconds = seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ class ExactFront:
         Designs that were settled, one by one or many at once: with a proof, all of the space.
     n_labels, n_transitions : int
         Kinds of chains kept, and pairs of one and a larger subset that were looked at.
-    stopped : str or None
+    stopped : StopReason or None
         What ended the search early; None for a proven front.
     """
 
@@ -66,7 +71,7 @@ class ExactFront:
     n_settled: int
     n_labels: int
     n_transitions: int
-    stopped: str | None
+    stopped: StopReason | None
 
 
 def find_front(
@@ -92,7 +97,7 @@ def find_front(
         Called after every part of the work; may raise `TimeLimitError`.
     """
     pool = ChainPool(landscape, memory_limit, n_jobs)
-    stopped = None
+    stopped: StopReason | None = None
     found = _merge(pool, None)
     largest = landscape.n_features - landscape.tail if landscape.max_stages > landscape.tail else 0
     sizes = range(1, largest + 1)
@@ -106,12 +111,14 @@ def find_front(
                     )
                     report(done)
             found = _merge(pool, found)
-    except (TimeLimitError, MemoryLimitError) as limit:
-        stopped = str(limit)
+    except TimeLimitError as limit:
+        stopped = StopReason(Stop.TIME_LIMIT, seconds=limit.seconds)
+    except MemoryLimitError as limit:
+        stopped = StopReason(Stop.MEMORY_LIMIT, detail=str(limit))
     except KeyboardInterrupt:
-        stopped = "interrupted"
+        stopped = StopReason(Stop.INTERRUPTED)
     found = _merge(pool, found)
-    found = type(found)(*(column[found.spent <= landscape.most_spent] for column in found))
+    found = Candidates._make(column[found.spent <= landscape.most_spent] for column in found)
     if stopped is None and pool.n_settled != landscape.n_designs:
         raise RuntimeError(f"{pool.n_settled} of {landscape.n_designs} designs are settled.")
     return ExactFront(
@@ -124,15 +131,16 @@ def find_front(
     )
 
 
-def _merge(pool: ChainPool, found: Any) -> Any:
+def _merge(pool: ChainPool, found: Candidates | None) -> Candidates:
     """Candidates found so far and the pool's, which is emptied, reduced to one per vector."""
-    parts = [found, *pool.candidates] if found else pool.candidates
-    merged = reduced(parts, pool.rules) if pool.candidates else found
+    if found is not None and not pool.candidates:
+        return found
+    merged = reduced([*([] if found is None else [found]), *pool.candidates], pool.rules)
     pool.candidates.clear()
     return merged
 
 
-def _allowances(pool: ChainPool, found: Any, known: Scores | None) -> FloatArray:
+def _allowances(pool: ChainPool, found: Candidates, known: Scores | None) -> FloatArray:
     """What designs may cost, by the candidates found and the scores known before."""
     if known is None:
         return pool.allowances(found.accepted, found.wrong, found.spent)

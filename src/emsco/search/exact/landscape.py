@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
-from emsco._kernels import load
+from emsco._kernels.chaining import Space
 from emsco.designs.space import DesignSpace, count_designs
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import SAME_COST
@@ -67,13 +67,13 @@ class Landscape:
     ) -> Self:
         """Fit every subset; `check` is called now and then, and may raise."""
         return cls(
-            *evaluator.bits(check),
-            costs=evaluator.units,
-            n_rows=evaluator.n_rows,
+            *evaluator.bank.bits(evaluator.thresholds, check),
+            costs=evaluator.units.features,
+            n_rows=evaluator.bank.n_rows,
             design_space=design_space,
-            evaluation=evaluator.evaluation,
-            word_weights=evaluator.word_weights,
-            missing=evaluator.missing,
+            evaluation=evaluator.units.evaluation,
+            word_weights=evaluator.bank.word_weights,
+            missing=evaluator.bank.missing,
             most_spent=evaluator.most_spent,
             most_paid=evaluator.most_paid,
         )
@@ -151,7 +151,7 @@ class Landscape:
         return stages
 
     @cached_property
-    def space(self) -> Any:
+    def space(self) -> Space:
         """The same facts as the kernels take them, with bounds on what larger subsets can do."""
         errs = self.accepts & ~self.correct
         missing, missing_mask = self._missing()
@@ -159,7 +159,7 @@ class Landscape:
         right = _of_larger(_spread_up(self.correct.copy(), np.bitwise_or), np.bitwise_or, 0)
         cost = self.totals(np.asarray(self.costs, dtype=np.float64))
         dear, rises = self._levels(cost)
-        return load("chaining").Space(
+        return Space(
             accepts=self.accepts,
             errs=errs,
             missing=missing,

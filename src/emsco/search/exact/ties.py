@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, StageArray
+from emsco._kernels.chaining import Labels
 from emsco.designs.chromosomes import NEVER
 from emsco.scoring.scores import Scores
 from emsco.search.exact.chains import ChainPool
@@ -72,7 +73,7 @@ class _WalkBack:
                     pool.candidates.clear()
         used = slice(pool.n_labels)
         self._binding = bool(pool.rules.binding)
-        self._labels = type(pool.labels)(*(column[used] for column in pool.labels))
+        self._labels = Labels._make(column[used] for column in pool.labels)
         lengths = pool.spans[:, 1] - pool.spans[:, 0]
         begins = np.argsort(pool.spans[:, 0] + (lengths == 0) * len(pool.labels.n_tied))
         self._subset = np.repeat(begins, lengths[begins])
@@ -91,8 +92,7 @@ class _WalkBack:
 
     @property
     def _subset_costs(self) -> FloatArray:
-        costs: FloatArray = self._landscape.space.cost
-        return costs
+        return self._landscape.space.cost
 
     def _before(self, chain: tuple[int, ...], label: int | None) -> Iterator[StageArray]:
         """Designs that end in `chain`, whose first subset has this label (None: the full set)."""
