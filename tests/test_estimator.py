@@ -262,7 +262,7 @@ def test_choose_takes_a_rule_or_a_numpy_position_too(table, rule):
 
 
 def test_a_threshold_that_nothing_reaches_is_warned_of(table):
-    with pytest.warns(UserWarning, match="no design accepts any held-out row at min_confidence=1"):
+    with pytest.warns(UserWarning, match="no design accepts any scored row at min_confidence=1"):
         quick(min_confidence=1.0).fit(*table)
 
 
