@@ -262,7 +262,7 @@ def test_choose_takes_a_rule_or_a_numpy_position_too(table, rule):
 
 
 def test_a_threshold_that_nothing_reaches_is_warned_of(table):
-    with pytest.warns(UserWarning, match="no design accepts any held-out row at min_confidence=1"):
+    with pytest.warns(UserWarning, match="no design accepts any scored row at min_confidence=1"):
         quick(min_confidence=1.0).fit(*table)
 
 
@@ -390,12 +390,12 @@ def with_value(value):
             r"min_confidence must be a number in \(0.25, 1\], since guessing .*, got 0.25\.",
         ),
         ({"min_confidence": {0: 0.9}}, "a threshold for every class, got none for 1"),
-        ({"min_confidence": {0: 0.9, 1: 0.9, 2: 0.9}}, r"name the classes \[0, 1\], got 2 too"),
+        ({"min_confidence": {0: 0.9, 1: 0.9, 2: 0.9}}, r"name the classes 0, 1, got 2 too"),
         ({"min_confidence": {0: 0.9, 1: 0}}, r"of class 1 must be a number in \(0, 1\], got 0"),
         ({"estimator": "forest"}, "estimator must be"),
         ({"calibration": "platt"}, 'calibration must be one of "sigmoid", "isotonic", got'),
         ({"class_weight": "even"}, "class_weight must be None, \"balanced\" or a dict.*got 'even'"),
-        ({"class_weight": {5: 1}}, r"class_weight must name the classes \[0, 1\], got 5"),
+        ({"class_weight": {5: 1}}, r"class_weight must name the classes 0, 1, got 5"),
         ({"class_weight": {1: -1}}, r"class_weight of class 1 must be a number.*got -1"),
         ({"gaps": "drop"}, 'gaps must be one of "refuse", "impute", "skip", got \'drop\''),
         ({"allow_exclusion": 1}, "allow_exclusion must be True or False, got 1"),
@@ -409,7 +409,7 @@ def with_value(value):
             'search must be one of "auto", "exact", "evolution", "paper", got \'greedy\'',
         ),
         ({"stage_bias": 1e9}, r"stage_bias must be a number in \(0, 1000\], got 1000000000.0"),
-        ({"n_jobs": 0}, "n_jobs must be None, a number of threads or negative, got 0"),
+        ({"n_jobs": 0}, "n_jobs must be a number of threads, or negative .*, got 0"),
         ({"n_jobs": "all"}, "n_jobs must be a whole number .* got 'all'"),
         (
             {"X": with_value("old")},

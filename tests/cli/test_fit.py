@@ -198,7 +198,7 @@ def test_fit_warns_in_one_line(fit):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         result = fit("--min-confidence", "1")
-    words = "no design accepts any held-out row at --min-confidence=1; lower it."
+    words = "no design accepts any scored row at --min-confidence=1; lower it."
     assert (result.code, result.err.splitlines()[-1]) == (0, f"emsco: warning: {words}")
 
 

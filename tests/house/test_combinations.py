@@ -78,7 +78,7 @@ class Setting:
             **{**options, **self.options, **more},
         )
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "no design accepts any held-out row")
+            warnings.filterwarnings("ignore", "no design accepts any scored row")
             return classifier.fit(self.rows(known), self.y[known], weights)
 
 
@@ -255,7 +255,7 @@ def _fit_rows(problem: Setting, rows: np.ndarray, split: list[Any]) -> EMSCOClas
         **problem.options,
     )
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "no design accepts any held-out row")
+        warnings.filterwarnings("ignore", "no design accepts any scored row")
         try:
             return classifier.fit(problem.rows(rows), problem.y[rows])
         except NoSuchDesign:
