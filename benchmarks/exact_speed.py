@@ -16,10 +16,11 @@ from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
-from emsco.search.evolution import EvolutionSearch, EvolutionSettings
+from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.front import ExactFront, find_front
 from emsco.search.exact.landscape import Landscape
 from emsco.search.loop import run_search
+from emsco.search.settings import SearchSettings
 
 TWIN_DESIGNS = 2_000_000
 BARE_PAIRS = 50_000_000
@@ -38,13 +39,15 @@ def evaluator(name: str, max_stages: int, n_jobs: int = CORES) -> Evaluator:
     train, held_out, _ = paper_split(len(data.X), SEED)
     split = SplitRows.cut(data.X, data.y, train, held_out)
     bank = logistic_bank([split], data.X.shape[1], n_jobs=n_jobs)
-    return Evaluator(bank, data.costs, data.min_confidence, len(held_out), max_stages)
+    return Evaluator(bank, data.costs, data.min_confidence, max_stages)
 
 
 def open_landscape(name: str, max_stages: int, allow_exclusion: bool = False) -> Landscape:
     """Fit every subset of a set."""
     scorer = evaluator(name, max_stages)
-    return Landscape.of(scorer, DesignSpace(len(scorer.units), max_stages, allow_exclusion))
+    return Landscape.from_evaluator(
+        scorer, DesignSpace(scorer.bank.n_features, max_stages, allow_exclusion)
+    )
 
 
 def solve(
@@ -63,14 +66,14 @@ def evolved(name: str, max_stages: int, allow_exclusion: bool = False) -> Scores
     """What an evolution finds first, as the estimator lets it do in large spaces."""
     scorer = evaluator(name, max_stages)
     costs = dataset(name).costs.costs
-    settings = EvolutionSettings(max_stages, allow_exclusion=allow_exclusion)
+    settings = SearchSettings(max_stages, allow_exclusion=allow_exclusion)
     search = EvolutionSearch(costs, settings, np.random.default_rng(SEED))
     return run_search(search, scorer).scores
 
 
 def score_in_numpy(landscape: Landscape, first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Objectives of the designs (first, second, third, full), all of them in whole arrays."""
-    accepts, hits = landscape.accepts, landscape.hits
+    accepts, correct_exits = landscape.accepts, landscape.correct_exits
     cost = landscape.totals(np.asarray(landscape.costs, dtype=np.float64))
     best = np.full((landscape.n_rows + 1) ** 2, np.inf)
     full = len(cost) - 1
@@ -82,7 +85,7 @@ def score_in_numpy(landscape: Landscape, first: np.ndarray, second: np.ndarray) 
         for subset in chain:
             spent = spent + n_left * (cost[subset] - before)
             leaving = left & accepts[subset]
-            correct = correct + np.bitwise_count(leaving & hits[subset]).sum(axis=1)
+            correct = correct + np.bitwise_count(leaving & correct_exits[subset]).sum(axis=1)
             n_left = n_left - np.bitwise_count(leaving).sum(axis=1)
             left = left & ~accepts[subset]
             before = cost[subset]

@@ -58,11 +58,13 @@ def make_front(n_designs: int, n_features: int) -> ParetoFront:
     )
     exits = rng.multinomial(N_ROWS, rng.dirichlet(np.ones(MAX_STAGES + 1), n_designs))
     exits = np.where(np.arange(MAX_STAGES) <= designs.max(axis=1, keepdims=True), exits[:, :-1], 0)
-    hits = rng.binomial(exits, rng.uniform(0.7, 1, n_designs)[:, None])
+    correct_exits = rng.binomial(exits, rng.uniform(0.7, 1, n_designs)[:, None])
     costs = FeatureCosts.from_array(rng.integers(1, 100, n_features))
     spent = rng.uniform(0.1, 1, n_designs) * costs.total * N_ROWS
     ties = np.ones(n_designs, dtype=np.int64)
-    return ParetoFront.of(designs, Scores(N_ROWS, exits, hits, spent), costs, 0.8, ties)
+    return ParetoFront.from_scores(
+        designs, Scores(N_ROWS, exits, correct_exits, spent), costs, 0.8, ties
+    )
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 from timing import SEED, best_of
 
-from emsco.models.logistic import LogisticFits
+from emsco.models.logistic import LogisticFitter
 from emsco.models.scaling import Scaling
 from emsco.models.shard import cut_shards
 
@@ -39,7 +39,7 @@ def fit_all(X: np.ndarray, y: np.ndarray, subsets: np.ndarray, batch: int) -> np
     rows, n_classes = np.arange(len(X)), int(y.max()) + 1
     scaling = Scaling.learn(X)
     shards = cut_shards(X, y.astype(np.uint8), rows, rows[:0], scaling, n_classes=n_classes)
-    fits = LogisticFits(shards, X.shape[1], len(X), n_classes=n_classes)
+    fits = LogisticFitter(shards, X.shape[1], len(X), n_classes=n_classes)
     parts = [subsets[i : i + batch] for i in range(0, len(subsets), batch)]
     with ThreadPoolExecutor(THREADS) as pool:
         models = pool.map(fits.fit, parts)

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from emsco.models.batches import ModelBatch
 from emsco.models.engine import SplitRows
-from emsco.models.logistic import LogisticFits
+from emsco.models.logistic import LogisticFitter
 from emsco.models.shard import LocalShard
 
 
@@ -51,7 +51,7 @@ def product_peak(kind: type, side: int = 1200) -> float:
 
 def exponential_seconds(shard: LocalShard, n_models: int, n_rows: int) -> float:
     """Time of one row's exponential, from models that have nothing but an intercept."""
-    empty = ModelBatch.of(np.zeros((n_models, 1), dtype=bool))
+    empty = ModelBatch.from_subsets(np.zeros((n_models, 1), dtype=bool))
     empty.fine[:] = True
     empty.curved[:] = False
     live = np.arange(n_models)
@@ -76,9 +76,9 @@ def report_fits(name: str, peak: float, n_models: int = 256) -> None:
     split = SplitRows.cut(problem.X, problem.y, problem.train, problem.held_out)
     subsets = np.random.default_rng(0).random((n_models, n_features)) < 0.5
     subsets[:, 0] |= ~subsets.any(axis=1)
-    LogisticFits(split.shards, n_features, n_rows).fit(subsets)
+    LogisticFitter(split.shards, n_features, n_rows).fit(subsets)
     counting = CountingShard(split.shards[0], n_rows)
-    fits = LogisticFits([counting], n_features, n_rows)
+    fits = LogisticFitter([counting], n_features, n_rows)
     started = time.perf_counter()
     fits.fit(subsets)
     total = time.perf_counter() - started

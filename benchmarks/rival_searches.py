@@ -12,13 +12,14 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._base.typing import FloatArray, StageArray
-from emsco._kernels.slots import UNBOUNDED, SlotTable
+from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.designs.chromosomes import compress, design_keys
 from emsco.designs.space import DesignSpace
 from emsco.errors import ParameterError
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
 from emsco.search.operators import initial_population, mutate, random_designs, recombine
+from emsco.search.stopping import Stop, StopReason
 
 __all__ = ["GSEMO", "NSGA2", "RandomSearch"]
 
@@ -30,14 +31,14 @@ class _ArchivingSearch:
 
     def __init__(self, costs: FloatArray, max_stages: int, rng: Generator) -> None:
         self.generation = -1
-        self.stop_reason: str | None = None
+        self.stop_reason: StopReason | None = None
         self.archive = Archive(len(costs), float(costs.sum()))
         self._n_features = len(costs)
         self._max_stages = max_stages
         self._space = DesignSpace(len(costs), max_stages)
         self._rng = rng
         self._asked: StageArray = self.archive.designs
-        self._seen = SlotTable(UNBOUNDED, n_words=-(-len(costs) // 4))
+        self._seen = Slots(UNBOUNDED, n_words=-(-len(costs) // 4))
         self._front: tuple[StageArray, Scores] | None = None
 
     @property
@@ -121,7 +122,7 @@ class NSGA2(_ArchivingSearch):
         """The next offspring; none, and a reason to stop, where pymoo finds no new ones."""
         self._infills = self._algorithm.ask()
         if self._infills is None:
-            self.stop_reason = "NSGA-II breeds no new designs any more"
+            self.stop_reason = StopReason(Stop.EXHAUSTED, n_designs=len(self._seen))
             self._asked = self._asked[:0]
         else:
             self._asked = self._infills.get("X").astype(np.int16)

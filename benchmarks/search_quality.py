@@ -17,11 +17,12 @@ from emsco.designs.space import DesignSpace, default_max_stages
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
-from emsco.search.evolution import EvolutionSearch, EvolutionSettings
+from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.front import find_front
 from emsco.search.exact.landscape import Landscape
 from emsco.search.loop import Search
-from emsco.search.paper import PaperSearch, PaperSettings
+from emsco.search.paper import PaperSearch
+from emsco.search.settings import SearchSettings
 
 BUDGET = 45_000  # the paper's 300 × 150
 MARKS = (1_000, 2_000, 5_000, 10_000, 20_000, 45_000)
@@ -43,9 +44,9 @@ def open_search(name: str, data: str, costs: np.ndarray, max_stages: int, seed: 
     """A search by name, for at least BUDGET distinct designs where it does not end itself."""
     rng = np.random.default_rng([SEED, seed])
     if name == "evolution":
-        return EvolutionSearch(costs, EvolutionSettings(max_stages), rng)
+        return EvolutionSearch(costs, SearchSettings(max_stages), rng)
     if name == "paper":
-        settings = PaperSettings(max_stages, **PAPER_SETTINGS[data])
+        settings = SearchSettings(max_stages, **PAPER_SETTINGS[data])
         return PaperSearch(len(costs), float(costs[costs > 0].min()), settings, rng)
     rivals = {"nsga2": NSGA2, "gsemo": GSEMO, "random": RandomSearch}
     return rivals[name](costs, max_stages, rng)
@@ -115,7 +116,7 @@ def report_found(seeds: int, searches: Sequence[str]) -> None:
     for data in ("pima", "heart", "credit"):
         for k in (2, 3, 4):
             scorer = evaluator(data, k)
-            landscape = Landscape.of(scorer, DesignSpace(len(scorer.units), k))
+            landscape = Landscape.from_evaluator(scorer, DesignSpace(scorer.bank.n_features, k))
             truth = scorer.score(find_front(landscape, n_jobs=CORES).designs)
             runs = all_runs(data, k, seeds, searches, truth)
             print(f"{data}, {k} stages, {len(truth)} vectors, {seeds} seeds")

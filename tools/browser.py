@@ -1,6 +1,8 @@
 """A browser for the tests of pages: headless Chromium, driven by Selenium.
 
 python tools/browser.py         install it where that can be done without asking; else say how
+
+With the environment variable EMSCO_BROWSER=off nothing is installed, and no page is tested.
 """
 
 from __future__ import annotations
@@ -37,6 +39,17 @@ def find() -> tuple[str, str] | None:
     return (browser, driver) if browser and driver else None
 
 
+def missing() -> str:
+    """Why pages cannot be tested here, in words; empty if they can."""
+    if _switched_off():
+        return "EMSCO_BROWSER is off: pages are not tested in a browser"
+    return "" if find() else "no Chromium with its driver; see tools/browser.py"
+
+
+def _switched_off() -> bool:
+    return os.environ.get("EMSCO_BROWSER", "").lower() == "off"
+
+
 def install() -> bool:
     """Install both, as root on Debian and its kin; False where that cannot be done or fails."""
     apt = shutil.which("apt-get")
@@ -69,13 +82,14 @@ def open_browser(folder: Path) -> Chrome:
     options.binary_location = found[0]
     for switch in (*SWITCHES, f"--user-data-dir={folder}"):
         options.add_argument(switch)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     return Chrome(options=options, service=Service(found[1]))
 
 
 def main() -> int:
     """Install where it can be done; never a failure, as tests skip what they cannot do."""
-    if find() is None:
+    if _switched_off():
+        print(missing())
+    elif find() is None:
         print("installing", *PACKAGES, flush=True)
         try:
             installed = install()

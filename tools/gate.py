@@ -3,6 +3,10 @@
 python tools/gate.py              all checks
 python tools/gate.py --fix        let ruff repair layout and simple findings first
 python tools/gate.py --coverage   also that the tests run at least 95 % of the lines: a minute more
+
+Pages are tested in Chromium. Where it is missing, and you are root on Debian or its kin, the gate
+installs it with apt. With the environment variable EMSCO_BROWSER=off it installs nothing, and skips
+these tests. Longer checks, of other versions and of the built package, are in noxfile.py.
 """
 
 import subprocess

@@ -1,8 +1,9 @@
-"""Any scikit-learn classifier as the stages of a cascade.
+"""
+Any scikit-learn classifier as stages
+=====================================
 
-You learn to put a classifier or a whole pipeline in the place of logistic regression. It is fitted
-once for each subset of features that the search asks for, so few features and few generations are
-the way to begin; a cache on disk makes the next fit, at another threshold, free of fits.
+You learn to replace logistic regression with a classifier or a whole pipeline of your own, and to
+keep what its fits said on disk.
 
 Run it with: python examples/in_depth/any_estimator.py
 """
@@ -23,6 +24,10 @@ X, y = load_iris(return_X_y=True, as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
 costs = dict(zip(X, [1, 1, 3, 3], strict=True))  # petals are harder to measure
 
+# %%
+# Your classifier is fitted once for every subset of features that the search asks for. Start with
+# few features and few generations.
+
 stages = {
     "logistic regression": None,
     "naive Bayes": GaussianNB(),
@@ -33,6 +38,12 @@ for name, estimator in stages.items():
     clf.fit(X_train, y_train)
     print(f"{name}: {clf.design_}")
     print(clf.evaluate(X_test, y_test), "\n")
+
+figure = clf.front_.plot_cascade(clf.point_, width=7)
+figure.savefig("cascade.png")
+
+# %%
+# With a cache on disk, the next fit at another threshold fits nothing again.
 
 with tempfile.TemporaryDirectory() as cache:
     for min_confidence in (0.9, 0.8):

@@ -1,8 +1,9 @@
-"""Rules that every design must obey, and features that may be left out.
+"""
+Rules that every design must obey
+=================================
 
-You learn to rule out beforehand what could never be deployed: what the first stage must buy, what
-one stage must buy together, and how much a row may cost on average and at worst. A stage can have
-a cost of its own, a visit say, on top of what its features cost.
+You learn to exclude designs that you could never deploy: which features come first, which belong
+together, and how much a row may cost.
 
 Run it with: python examples/in_depth/constraints.py
 """
@@ -16,6 +17,11 @@ wine = load_wine(as_frame=True)
 X = wine.data.iloc[:, :8]
 X_train, X_test, y_train, y_test = train_test_split(X, wine.target, random_state=0)
 costs = dict(zip(X, [1, 2, 2, 2, 3, 5, 5, 8], strict=True))
+
+# %%
+# Running a stage costs 0.5 here, on top of its features. ``max_worst_cost`` needs
+# ``allow_exclusion``: a rejected row pays for everything its design buys, so some features must
+# stay out.
 
 rules = {
     "first": ["alcohol"],
@@ -37,3 +43,9 @@ for constraints in (None, rules):
     print(f"  {clf.design_}")
     print(f"  a row costs at most {clf.cascade_.stage_costs[-1]:g}")
     print(clf.evaluate(X_test, y_test), "\n")
+
+# %%
+# The design that obeys the rules:
+
+figure = clf.front_.plot_cascade(clf.point_, width=7)
+figure.savefig("cascade.png")

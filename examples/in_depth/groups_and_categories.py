@@ -1,8 +1,9 @@
-"""Columns that are bought together, and columns that hold categories.
+"""
+Groups of columns and categories
+================================
 
-You learn to name a group of columns that one payment buys, such as a laboratory's panel: designs,
-costs and tables then speak of the group, and only a case asks for its columns. Text and truth
-values go in as they are; each is one feature, however many inputs the classifiers make of it.
+You learn to buy several columns for one cost, such as a laboratory panel, and to use text and
+true/false columns as they are.
 
 Run it with: python examples/in_depth/groups_and_categories.py
 """
@@ -19,6 +20,10 @@ table = wine.data.assign(
     strong=wine.data["alcohol"] > 13,
 )[["strong", "colour", "hue", "total_phenols", "flavanoids", "proline", "magnesium"]]
 
+# %%
+# Name the group, give it one cost, and list its columns. Designs, costs and tables then speak of
+# the group. Only a case asks for the columns.
+
 costs = FeatureCosts.from_mapping(
     {"strong": 1, "look": 2, "phenols": 20, "proline": 15, "magnesium": 10},
     list(table),
@@ -32,6 +37,7 @@ clf.fit(X_train, y_train)
 print(clf.cascade_)
 print(clf.evaluate(X_test, y_test))
 print(f"The first stage asks for the columns {', '.join(clf.cascade_.open().needs)}.")
-print(f"Classifiers read {', '.join(clf.cascade_.encoding.input_names)}.")
+print(f"The stage models read {', '.join(clf.cascade_.encoding.input_names)}.")
 
-clf.front_.plot_cascade(clf.point_).savefig("cascade.png")
+figure = clf.front_.plot_cascade(clf.point_, width=7)
+figure.savefig("cascade.png")

@@ -1,7 +1,9 @@
-"""Data frames in, data frames out: Polars here, pandas and PyArrow alike.
+"""
+Polars tables in, Polars tables out
+===================================
 
-You learn that columns are known by name, whatever their order, and that what comes back is of the
-kind that went in: decisions to join to your table, the front to filter like any other.
+You learn that columns are matched by name, in any order, and that you get back the kind of table
+you passed in. pandas and PyArrow work the same way.
 
 Run it with: python examples/in_depth/polars_frames.py
 """
@@ -28,9 +30,19 @@ known, new = flowers[:110], flowers[110:]
 clf = EMSCOClassifier(min_confidence=0.8, max_stages=3, random_state=0)
 clf.fit(known.drop("species"), known["species"].to_numpy())
 
-backwards = new.select(reversed(iris.feature_names))  # the order of columns is no matter
+# %%
+# Join the decisions to your own table.
+
+backwards = new.select(reversed(iris.feature_names))  # the order of the columns does not matter
 decisions = clf.decide(backwards).to_frame()
 print(pl.concat([new.select("species"), decisions], how="horizontal").head())
 print(decisions.group_by("stage", "accepted").agg(pl.len(), pl.mean("cost")).sort("stage"))
+
+# %%
+# The front is a table, too.
+
 front = clf.front_.to_polars().with_row_index("number")
 print(front.filter(pl.col("coverage") > 0.8).select("number", "coverage", "accuracy", "cost"))
+
+figure = clf.front_.plot(mark=clf.point_, width=6)
+figure.savefig("front.png")

@@ -1,10 +1,11 @@
-"""A SQLite database as the source of features: a query per stage, for the undecided rows only.
+"""
+Read features from a database, stage by stage
+=============================================
 
-The script writes a database of patients, with a table for each kind of measurement, into a
-temporary folder, and fits a cascade to other patients. The cascade then decides those in the
-database, within a budget for each. Every query is logged, and at the end what was read is put
-beside all there is. Some patients have no row in one of the tables: those who need it are rejected
-with the reason, and emsco warns that there are some.
+The script writes patients into a SQLite database, with one table for each kind of measurement, and
+fits a cascade to other patients. The cascade then decides the patients in the database, within a
+budget for each. It sends one query per stage, for the patients still undecided. Some patients lack
+a row in one of the tables. If they need it, they are rejected with the reason and emsco warns you.
 
 Run it with: python examples/in_depth/sqlite_source.py
 """
@@ -23,16 +24,20 @@ from emsco import EMSCOClassifier
 from emsco.datasets import load
 
 log = logging.getLogger("sqlite_source")
-CHUNK = 100  # ids in a query; SQLite limits its parameters, older ones to 999
+CHUNK = 100  # ids per query; SQLite limits the parameters, old versions to 999
+
+
+# %%
+# The database. In your project it exists already.
 
 
 def quoted(name):
-    """A table or column as SQL: unlike values, names cannot be passed as parameters."""
+    """Return a table or column name as SQL; names cannot be passed as parameters."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def write_patients(connection, names, rows):
-    """Patients 1, 2, …, and a table for each kind of measurement: mean, error and worst."""
+    """Write patients 1, 2, … and a table for each kind of measurement: mean, error, worst."""
     ids = range(1, len(rows) + 1)
     connection.execute("CREATE TABLE patients (id INTEGER PRIMARY KEY)")
     connection.executemany("INSERT INTO patients VALUES (?)", [(i,) for i in ids])
@@ -41,14 +46,18 @@ def write_patients(connection, names, rows):
         fields = ", ".join(f"{quoted(names[j])} REAL NOT NULL" for j in columns)
         connection.execute(f"CREATE TABLE {quoted(kind)} (id INTEGER PRIMARY KEY, {fields})")
         marks = ", ".join("?" * (len(columns) + 1))
-        measured = [i for i in ids if kind != "worst" or i % 10]  # one in ten never was
+        measured = [i for i in ids if kind != "worst" or i % 10]  # one in ten is missing
         values = [(i, *rows[i - 1, columns].tolist()) for i in measured]
         connection.executemany(f"INSERT INTO {quoted(kind)} VALUES ({marks})", values)
     connection.commit()
 
 
+# %%
+# The source. A cascade calls ``acquire`` with the features of a stage and the undecided patients.
+
+
 class Measurements:
-    """The database's measurements; `acquire` answers a cascade, and counts what it reads."""
+    """Answers a cascade from the database, and counts the values it reads."""
 
     def __init__(self, connection):
         self.connection, self.n_read = connection, 0
@@ -61,8 +70,8 @@ class Measurements:
         )
 
     def acquire(self, names, ids):
-        """A row for each id, in the order of `ids`, and in it a value for each name."""
-        # Each column with its table: SQLite takes an unknown "name" alone for a piece of text.
+        """Return a row for each id, in the order of `ids`, with a value for each name."""
+        # Name the table with each column: SQLite reads an unknown "name" on its own as text.
         columns = ", ".join(f"{quoted(self.table_of[name])}.{quoted(name)}" for name in names)
         tables = sorted({self.table_of[name] for name in names})
         joins = " ".join(f"LEFT JOIN {quoted(table)} USING (id)" for table in tables)
@@ -81,14 +90,18 @@ class Measurements:
         return [found.get(patient, nothing) for patient in ids]
 
     def n_values(self):
-        """How many measurements there are."""
+        """Count all measurements in the database."""
         n_columns = Counter(self.table_of.values())
         counts = [f"{n} * (SELECT count(*) FROM {quoted(t)})" for t, n in n_columns.items()]
         return self.connection.execute(f"SELECT {' + '.join(counts)}").fetchone()[0]
 
 
+# %%
+# Fit, then decide. The log shows every query.
+
+
 def main(folder):
-    """Fit a cascade, then let it read from the database what it needs."""
+    """Fit a cascade, let it read what it needs, and return the classifier."""
     logging.basicConfig(stream=sys.stdout, format="%(message)s", level=logging.INFO)
     data = load("breast_cancer")  # its costs are minutes of work for each feature
     X_train, X_new, y_train, y_new = train_test_split(
@@ -108,11 +121,14 @@ def main(folder):
     print(f"\nread: {n_read} of {n_values} values ({n_read / n_values:.0%})")
     accepted = decisions.accepted
     share = (decisions.labels == y_new).mean()  # of the accepted: the others are masked
-    print(f"accepted: {accepted.sum()} of {len(ids)}, {share:.1%} of them rightly")
+    print(f"accepted: {accepted.sum()} of {len(ids)}, {share:.1%} of them correct")
     for reason, n in Counter(decisions.reasons[~accepted]).most_common():
         print(f"rejected: {n}, {reason}")
+    return classifier
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
-        main(Path(temporary))
+        fitted = main(Path(temporary))
+    figure = fitted.front_.plot_cascade(fitted.point_, width=7)
+    figure.savefig("cascade.png")

@@ -1,7 +1,9 @@
-"""A threshold for each class: be surer of what is dearer to get wrong.
+"""
+A threshold for each class
+==========================
 
 You learn to ask for more confidence before calling a tumour benign than before calling it
-malignant, and what that does: fewer of the dangerous mistakes, more rows that nobody labels.
+malignant. You get fewer dangerous mistakes and more rows without a label.
 
 Run it with: python examples/in_depth/thresholds_per_class.py
 """
@@ -21,6 +23,12 @@ for min_confidence in (0.8, {"benign": 0.97, "malignant": 0.7}):
     decisions = clf.fit(X_train, y_train).decide(X_test)
     missed = decisions.accepted & (decisions.guesses == "benign") & (y_test == "malignant")
     alarms = decisions.accepted & (decisions.guesses == "malignant") & (y_test == "benign")
-    print(f"sure means {min_confidence}:")
+    print(f"threshold {min_confidence}:")
     print(f"  tumours missed: {np.sum(missed)}; false alarms: {np.sum(alarms)}")
     print(f"  {decisions}\n")
+
+# %%
+# Where the rows leave with a threshold for each class:
+
+figure = clf.front_.plot_cascade(clf.point_, width=7)
+figure.savefig("cascade.png")

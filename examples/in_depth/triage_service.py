@@ -1,13 +1,14 @@
-"""A triage service that asks three slow departments, and only for what it still needs.
+"""
+A triage service with three slow sources
+========================================
 
-A cascade is fitted to samples with a known diagnosis, kept as a JSON file, and loaded as a service
-would. The service decides new patients, eight at a time, and asks about each stage by stage until
-the cascade is sure. The laboratory turns some requests down; they are made again. Imaging never
-answers about one patient, who is rejected with that reason. Last, one patient's case is put aside
-as text from one stage to the next.
+A service loads a cascade and decides new patients, eight at a time. It asks three departments
+about each patient, stage by stage, until the cascade is sure. The laboratory turns some requests
+down and is asked again. Imaging never answers about one patient, who is rejected with that reason.
+At the end one case waits as text between its stages.
 
-The data are the breast-cancer samples that come with scikit-learn. In truth all their features
-are taken from one picture; here each of the three kinds has a department of its own.
+The data are the breast-cancer samples that come with scikit-learn. In reality all features come
+from one picture; here each of the three kinds has its own department.
 
 Run it with: python examples/in_depth/triage_service.py
 """
@@ -27,8 +28,14 @@ from emsco.datasets import load
 DATA = load("breast_cancer")  # its costs are minutes of work for each feature
 
 
+# %%
+# The sources
+# -----------
+# A department is slow, sometimes busy, and may lose a request.
+
+
 class Source:
-    """A department: slow, at times too busy, and able to lose a request."""
+    """A department that measures some of the features."""
 
     def __init__(self, name, kind, delay, records, refuses=(), loses=()):
         self.name, self.delay, self.records = name, delay, records
@@ -37,11 +44,11 @@ class Source:
         self.n_calls = self.n_refused = self.n_values = self.minutes = 0
 
     async def measure(self, names, ids):
-        """The named features of these patients, as a mapping of names to values."""
+        """Measure the named features of these patients; return a mapping of names to values."""
         self.n_calls += 1
         await asyncio.sleep(self.delay)
         if busy := self.refuses.intersection(ids):
-            self.refuses -= busy  # the next request is taken
+            self.refuses -= busy  # the next request succeeds
             self.n_refused += 1
             raise ConnectionError(f"{self.name} is busy")
         if self.loses.intersection(ids):
@@ -51,12 +58,18 @@ class Source:
         return {name: [self.records[patient][name] for patient in ids] for name in names}
 
 
+# %%
+# One function that asks them
+# ---------------------------
+# The cascade calls ``acquire`` with the features of the next stage and the undecided patients.
+
+
 def make_acquire(sources):
-    """An `acquire` that asks, all at once, those sources that have any of the features."""
+    """Return an `acquire` that asks all sources involved at the same time."""
     arrived = {}
 
-    # When one source fails, the whole of `acquire` is called again. What the others answered is
-    # kept, so that nothing is bought twice; a long-lived service would drop it after the decision.
+    # If one source fails, the cascade calls `acquire` again. Keep the other answers so that nothing
+    # is bought twice. A long-running service would drop them after the decision.
     async def ask(source, names, ids):
         request = (source.name, names, *ids)
         if request not in arrived:
@@ -66,7 +79,7 @@ def make_acquire(sources):
     async def acquire(names, ids):
         shares = [(s, tuple(name for name in names if name in s.features)) for s in sources]
         requests = [ask(source, share, ids) for source, share in shares if share]
-        # By default gather() ends at the first failure, before the others have answered.
+        # Without return_exceptions, gather() ends at the first failure and drops the other answers.
         answers = await asyncio.gather(*requests, return_exceptions=True)
         for answer in answers:
             if isinstance(answer, BaseException):
@@ -76,8 +89,13 @@ def make_acquire(sources):
     return acquire
 
 
+# %%
+# What was bought, and a case that waits
+# --------------------------------------
+
+
 def report(decisions, truth, sources):
-    """What was bought, beside buying everything, and what came of it."""
+    """Print what was bought beside the price of everything, and the decisions."""
     row = "{:<10} {:>6} {:>8} {:>7} {:>8}".format
     print(row("source", "calls", "refused", "values", "minutes"))
     for s in sources:
@@ -90,13 +108,13 @@ def report(decisions, truth, sources):
 
     accepted = decisions.accepted
     share = (decisions.labels == truth).mean()  # of the accepted: the others are masked
-    print(f"\naccepted: {accepted.sum()} of {len(decisions)}, {share:.1%} of them rightly")
+    print(f"\naccepted: {accepted.sum()} of {len(decisions)}, {share:.1%} of them correct")
     for reason, n in Counter(decisions.reasons[~accepted]).most_common():
         print(f"rejected: {n}, {reason}")
 
 
 def wait_for_days(cascade, patient, record, file):
-    """Decide one patient whose values come late; in between there is nothing but a file."""
+    """Decide one patient whose values come late; between stages the case is only a file."""
     print(f"\n{patient}")
     file.write_text(cascade.open().to_json())
     while (case := cascade.resume(file.read_text())).needs:  # days later, maybe elsewhere
@@ -106,8 +124,13 @@ def wait_for_days(cascade, patient, record, file):
     print(f"  {case.decision.label}: {case.decision.reason}, {case.decision.cost:g} minutes")
 
 
+# %%
+# The service
+# -----------
+
+
 async def main(folder):
-    """Fit, save, load and serve; then follow one patient who has to wait."""
+    """Fit, save, load and serve; follow one patient who waits; return the classifier."""
     diagnoses = np.array(["malignant", "benign"])[DATA.y]
     patients = [f"patient {i}" for i in range(len(diagnoses))]
     X_train, X_new, y_train, y_new, _, ids = train_test_split(
@@ -121,25 +144,28 @@ async def main(folder):
     cascade = Cascade.load(folder / "triage.json")
     for j, cost in enumerate(cascade.stage_costs):
         print(f"stage {j + 1} ({cost:g} minutes): {', '.join(cascade.design.features(j))}\n")
-    # Deciding a table beforehand shows whom to have bad luck with. It also loads the compiled
-    # code, which is best done before a service takes calls, as it would hold them up.
+    # Decide a table first. It picks the unlucky patients for this example, and it loads the
+    # compiled code before the service takes calls.
     stage = cascade.decide(X_new).stage
     unlucky, late = ids[np.argmax(stage == cascade.n_stages)], ids[np.argmax(stage == 2)]
     names = DATA.costs.names
     records = {i: dict(zip(names, row, strict=True)) for i, row in zip(ids, X_new, strict=True)}
-    sources = [  # the delays are in seconds, and stand for hours
+    sources = [  # delays in seconds, standing in for hours
         Source("bedside", "mean", 0.002, records),
         Source("laboratory", "error", 0.01, records, refuses=ids[::5]),
         Source("imaging", "worst", 0.02, records, loses=[unlucky]),
     ]
     acquire = make_acquire(sources)
-    # report() tells the reasons; the warning that there are some would only repeat them.
+    # report() prints the reasons, so the warning would only repeat them.
     warnings.filterwarnings("ignore", message=".* could not be acquired")
     decisions = await cascade.arun(ids, acquire, concurrency=8, timeout=0.5, retries=2, pause=0.01)
     report(decisions, y_new, sources)
     wait_for_days(cascade, late, records[late], folder / "case.json")
+    return classifier
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
-        asyncio.run(main(Path(temporary)))
+        fitted = asyncio.run(main(Path(temporary)))
+    figure = fitted.front_.plot_cascade(fitted.point_, width=7)
+    figure.savefig("cascade.png")

@@ -1,8 +1,10 @@
-"""EMSCO beside its rivals on the paper's Pima data, in a small extent.
+"""
+EMSCO beside its rivals
+=======================
 
-You learn to tune and test every method on the same rows, and to read the result: which methods are
-beaten in everything, and which are better in one thing and worse in another. It tries two settings
-of each rival; `emsco reproduce comparison` is the real thing, with many splits and runs.
+You learn to tune and test several methods on the same rows, and to read which of them are beaten in
+everything. This small run tries two settings of each rival on the paper's Pima data;
+``emsco reproduce comparison`` is the full experiment.
 
 It reads pima.csv from the folder that the environment variable EMSCO_DATA names.
 
@@ -13,6 +15,7 @@ import os
 
 from emsco.datasets import load, paper_split
 from emsco.studies.compare import compare_methods
+from emsco.studies.compare_figure import draw_methods
 from emsco.studies.searching import Parts
 
 if "EMSCO_DATA" not in os.environ:
@@ -24,3 +27,9 @@ parts = Parts(data.X, data.y, data.costs, *paper_split(len(data.X), seed=0))
 methods = ("emsco", "greedy_miser", "cact_lasso", "cost_ordered")
 result = compare_methods(parts, data.min_confidence, methods, most=2, n_jobs=1)
 print(result.to_markdown())
+
+# %%
+# Each method is a curve over its own setting. Large marks are what you would deploy.
+
+figure = draw_methods(result)
+figure.savefig("methods.png")

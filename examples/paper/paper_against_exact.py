@@ -1,7 +1,9 @@
-"""How much of the true front the paper's search finds, and how much ours.
+"""
+How much of the true front a search finds
+=========================================
 
-You learn to set a search beside the truth: the exact front of Pima with at most three stages, and
-what the published loop and the default evolution have found of it after so many generations.
+You learn to measure a search against the truth: the exact front of Pima with at most three stages,
+and the part of it that the paper's loop and our evolution have found after some generations.
 
 It reads pima.csv from the folder that the environment variable EMSCO_DATA names.
 
@@ -9,6 +11,8 @@ Run it with: python examples/paper/paper_against_exact.py
 """
 
 import os
+
+import matplotlib.pyplot as plt
 
 from emsco import EMSCOClassifier
 from emsco.datasets import load
@@ -34,8 +38,23 @@ def front(search, generations=150):
 
 
 truth = front("exact")
-print(f"The exact front has {len(truth)} different trade-offs. Of these are found:")
+steps = (1, 5, 20, 60)
+found = {
+    search: [len(truth & front(search, generations)) for generations in steps]
+    for search in ("paper", "evolution")
+}
+print(f"The exact front has {len(truth)} trade-offs. Each search found:")
 print("generations  paper  evolution")
-for generations in (1, 5, 20, 60):
-    found = [len(truth & front(search, generations)) for search in ("paper", "evolution")]
-    print(f"{generations:>11}  {found[0]:>5}  {found[1]:>9}")
+for generations, ours, theirs in zip(steps, found["evolution"], found["paper"], strict=True):
+    print(f"{generations:>11}  {theirs:>5}  {ours:>9}")
+
+# %%
+# The same as a picture:
+
+figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
+for search, marker in (("paper", "o"), ("evolution", "s")):
+    axes.plot(steps, found[search], marker=marker, label=search)
+axes.axhline(len(truth), color="grey", linestyle=":", label="all")
+axes.set(xlabel="generations", ylabel="trade-offs of the true front")
+axes.legend()
+figure.savefig("found.png")

@@ -1,8 +1,9 @@
-"""Choose from the front: by a rule, by limits, or by number.
+"""
+Choose from the front
+=====================
 
-You learn that one search answers many questions: every design of the front is kept with its fitted
-stages, so that another trade-off is deployed without a new fit. Test figures stand beside the
-held-out ones, which come from the rows that chose the designs and are a little too good.
+You learn that one search answers many questions. The front keeps the fitted stages of every design,
+so you can deploy another trade-off without fitting again.
 
 Run it with: python examples/quickstart/choose_from_the_front.py
 """
@@ -18,17 +19,30 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_sta
 
 clf = EMSCOClassifier(costs=costs, min_confidence=0.85, max_stages=3, random_state=0)
 clf.fit(X_train, y_train)
-print(f"{len(clf.front_)} designs; {clf.stop_reason_}\n")
+print(f"{len(clf.front_)} designs on the front")
+print(clf.stop_reason_)
+
+# %%
+# Choose by a rule or by limits. Within limits, you get the best balanced design.
 
 for rule in ("balanced", "knee", {"min_accuracy": 0.98}, {"max_cost": 8, "min_coverage": 0.93}):
     print(f"{rule}: {clf.choose(rule).point_}")
     print(clf.evaluate(X_test, y_test), "\n")
 
+# %%
+# If no design is within your limits, the error says how close the front comes.
+
 try:
     clf.front_.select(max_cost=3, min_accuracy=0.99)
 except NoSuchDesign as error:
-    print(error, "\n")  # says how near the front comes
+    print(error)
 
-tested = clf.front_.with_tests(X_test, y_test)
+# %%
+# The front's own figures come from the rows that chose the designs, so they are a little too good.
+# Test rows give honest figures. Hollow markers show them beside the others.
+
+tested = clf.front_.with_seen(X_test, y_test)
 print(tested.to_pandas().filter(regex="coverage|accuracy|cost").head().round(3).to_string())
-tested.plot(on="both").savefig("front.png")
+
+figure = tested.plot(on="both", width=6)
+figure.savefig("front.png")

@@ -3,25 +3,24 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from emsco.cascade import Cascade, Case, CaseDecision, Decisions, Evaluation, ExitReport
-from emsco.costs import FeatureCosts
-from emsco.designs.constraints import Constraints
-from emsco.designs.design import Design
-from emsco.errors import (
-    CheckpointError,
-    CostsError,
-    DataError,
-    EMSCOError,
-    FileError,
-    MemoryLimitError,
-    NoSuchDesign,
-    ParameterError,
-)
-from emsco.front import ParetoFront, ParetoPoint
-from emsco.trust.reliability import Reliability
-
 if TYPE_CHECKING:
+    from emsco.cascade import Cascade, Case, CaseDecision, Decisions, Evaluation, ExitReport
+    from emsco.costs import FeatureCosts
+    from emsco.designs.constraints import Constraints
+    from emsco.designs.design import Design
+    from emsco.errors import (
+        CheckpointError,
+        CostsError,
+        DataError,
+        EMSCOError,
+        FileError,
+        MemoryLimitError,
+        NoSuchDesign,
+        ParameterError,
+    )
     from emsco.estimator import EMSCOClassifier, Generation
+    from emsco.front import ParetoFront, ParetoPoint
+    from emsco.trust.reliability import Reliability
 
 __all__ = [
     "Cascade",
@@ -48,14 +47,42 @@ __all__ = [
     "Reliability",
 ]
 
-_NEED_SCIKIT_LEARN = ("EMSCOClassifier", "Generation")
+_HOMES = {
+    "Cascade": "emsco.cascade",
+    "Case": "emsco.cascade",
+    "CaseDecision": "emsco.cascade",
+    "CheckpointError": "emsco.errors",
+    "Constraints": "emsco.designs.constraints",
+    "CostsError": "emsco.errors",
+    "DataError": "emsco.errors",
+    "Decisions": "emsco.cascade",
+    "Design": "emsco.designs.design",
+    "EMSCOClassifier": "emsco.estimator",
+    "EMSCOError": "emsco.errors",
+    "Evaluation": "emsco.cascade",
+    "ExitReport": "emsco.cascade",
+    "FeatureCosts": "emsco.costs",
+    "FileError": "emsco.errors",
+    "Generation": "emsco.estimator",
+    "MemoryLimitError": "emsco.errors",
+    "NoSuchDesign": "emsco.errors",
+    "ParameterError": "emsco.errors",
+    "ParetoFront": "emsco.front",
+    "ParetoPoint": "emsco.front",
+    "Reliability": "emsco.trust.reliability",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs scikit-learn when it is first asked for: deciding does without."""
-    if name in _NEED_SCIKIT_LEARN:
-        return getattr(import_module("emsco.estimator"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Import a name when it is first asked for.
+
+    So deciding waits for no scikit-learn, and the command line, which has to see to Ctrl-C from the
+    first moment on, for nothing.
+    """
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -8,23 +8,120 @@ EMSCOError
 ├── MemoryLimitError (MemoryError)  a result that does not fit into memory_limit
 ├── ParameterError   (ValueError)   a parameter outside its rule
 └── NoSuchDesign     (LookupError)  no point of a front is within the limits
+
+A message is made of parts: text, the names of parameters, and ways out. Python and the command line
+name parameters and ways out differently, so each writes those parts in its own words.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
 
 __all__ = [
     "CheckpointError",
     "CostsError",
     "DataError",
     "EMSCOError",
+    "EMSCOWarning",
     "FileError",
+    "Hint",
+    "InterruptedWarning",
     "MemoryLimitError",
     "NoSuchDesign",
+    "Parameter",
     "ParameterError",
+    "Part",
+    "Remedy",
     "not_installed",
 ]
 
 
-class EMSCOError(Exception):
-    """Root of all errors that emsco raises on purpose."""
+class Remedy(Enum):
+    """Ways out of an error that Python and the command line word differently.
+
+    The value is Python's wording; ``{names}`` stands for the names that a `Hint` has.
+    """
+
+    ALLOW_EXCLUSION = "allow_exclusion=True lets designs leave features out"
+    CHOOSE = "Run.choose deploys another design"
+    DROP = "drop {names}"
+    GAPS = "fit with gaps='impute' or gaps='skip' to allow missing values"
+    LIMITS = "or limits such as {{'max_cost': 300}}"
+    RESUME = "resume=True goes on with it"
+    SEEN = "with_seen adds them"
+    TRUST = "load it with trusted=[{names}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """The name of a parameter inside a message, as Python spells it."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A way out inside a message, and the names of what it is about, if any."""
+
+    remedy: Remedy
+    names: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.remedy.value.format(names=", ".join(map(repr, self.names)))
+
+
+Part: TypeAlias = str | Parameter | Hint
+
+
+class _Message:
+    """A message that knows its parts."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def hint(self) -> Hint | None:
+        """The way out that the message names, if Python and the command line word it apart."""
+        return next((part for part in self.parts if isinstance(part, Hint)), None)
+
+    def reworded(self, word: Callable[[Parameter | Hint], str]) -> str:
+        """The message with other words for parameters and ways out.
+
+        Examples
+        --------
+        >>> error = EMSCOError(Parameter("n_jobs"), " must be a whole number.")
+        >>> error.reworded(lambda part: "Jobs")
+        'Jobs must be a whole number.'
+        """
+        return "".join(part if isinstance(part, str) else word(part) for part in self.parts)
+
+
+class EMSCOError(_Message, Exception):
+    """Root of all errors that emsco raises on purpose.
+
+    Attributes
+    ----------
+    parts : tuple of str, Parameter or Hint
+        The message, in pieces.
+    hint : Hint or None
+    """
+
+    def __init__(self, *parts: Part) -> None:
+        super().__init__("".join(map(str, parts)))
+        self.parts = parts
+
+
+class EMSCOWarning(_Message, UserWarning):
+    """A warning whose message has parts, as those of errors have."""
+
+    def __init__(self, *parts: Part) -> None:
+        super().__init__("".join(map(str, parts)))
+        self.parts = parts
 
 
 class CheckpointError(EMSCOError, ValueError):
@@ -48,11 +145,29 @@ class MemoryLimitError(EMSCOError, MemoryError):
 
 
 class ParameterError(EMSCOError, ValueError):
-    """A parameter is outside its rule."""
+    """A parameter is outside its rule.
+
+    Attributes
+    ----------
+    parameter : str or None
+        Its name; by default the first that the message has. None where the error is about none.
+    value : object
+        What was given for it.
+    """
+
+    def __init__(self, *parts: Part, parameter: str | None = None, value: object = None) -> None:
+        super().__init__(*parts)
+        named = (part.name for part in parts if isinstance(part, Parameter))
+        self.parameter = next(named, None) if parameter is None else parameter
+        self.value = value
 
 
 class NoSuchDesign(EMSCOError, LookupError):  # noqa: N818 - the name users were promised
     """No point of a front is within the limits asked for."""
+
+
+class InterruptedWarning(UserWarning):
+    """Ctrl-C has ended a search or a run early; what it has so far is kept."""
 
 
 def not_installed(package: str, install: str | None = None) -> EMSCOError:

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-import warnings
-from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import asdict, replace
+from contextlib import nullcontext
+from dataclasses import fields, replace
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.random import Generator
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from emsco._base.checks import check_choice, check_number, check_whole, memory_bytes
-from emsco._base.digests import fingerprint
+from emsco._base.checks import check_choice, check_number, check_whole, memory_bytes, refused
 from emsco._base.progress import JobProgress
 from emsco._base.typing import AnyArray, FloatArray
-from emsco.cascade import Cascade, Decisions, Evaluation, StageModels
+from emsco.cascade import Cascade, Decisions, Evaluation, FrontModels
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.encoding import GAPS
 from emsco.data.splits import Split, make_splits
@@ -28,26 +25,20 @@ from emsco.data.tabular import TableClassifier
 from emsco.data.training import TrainingData
 from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints
-from emsco.designs.thresholds import MinConfidence, by_class, check_min_confidence, plain
-from emsco.errors import ParameterError
-from emsco.fitting import check_settings, draw_seed, seeds_of_fit
+from emsco.designs.thresholds import MinConfidence, check_min_confidence
+from emsco.fitting import Workbench, check_parameters, draw_seed, seeds_of_fit
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.front.history import Generation, history_of
-from emsco.models.bank import SubsetBank
 from emsco.models.recipe import StageRecipe
 from emsco.pictures.diagram import cascade_boxes
 from emsco.scoring.checkpoint import stored_seed
-from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.journal import Journal
-from emsco.scoring.scores import Limits
-from emsco.search.loop import SearchResult
-from emsco.search.paper import PaperSettings
-from emsco.search.planning import Problem, plan_search
-from emsco.search.progress import SearchProgress
+from emsco.search.settings import SearchSettings
 from emsco.trust.reliability import Reliability
 from emsco.trust.risk import RiskCoverage
 
 __all__ = ["EMSCOClassifier", "Generation"]
+
+_OF_SEARCHES = tuple(field.name for field in fields(SearchSettings) if field.name != "first")
 
 
 class EMSCOClassifier(TableClassifier):
@@ -146,7 +137,8 @@ class EMSCOClassifier(TableClassifier):
     cascade_ : Cascade
         Its design, and the fitted stages.
     history_ : list of Generation
-    stop_reason_ : str
+    stop_reason_ : StopReason
+        Why the search ended; `str` makes a sentence of it, `cause` is for code to ask.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -159,8 +151,8 @@ class EMSCOClassifier(TableClassifier):
     >>> clf = EMSCOClassifier(
     ...     min_confidence=0.9, max_stages=3, search="evolution", generations=20, random_state=0
     ... )
-    >>> clf.fit(X.iloc[:400], y[:400]).stop_reason_
-    'all 20 generations have run'
+    >>> print(clf.fit(X.iloc[:400], y[:400]).stop_reason_)
+    all 20 generations have run
     >>> decisions = clf.decide(X.iloc[400:])
     >>> bool(decisions.accepted.mean() > 0.8 and decisions.cost.mean() < 15)
     True
@@ -253,39 +245,34 @@ class EMSCOClassifier(TableClassifier):
         """
         data = self._check_data(X, y, sample_weight)
         names = data.costs.names
-        constraints = Constraints.of(self.constraints, names)
-        blocks = Blocks.of(constraints, names)
-        settings = check_settings(self, blocks)
+        constraints = Constraints.from_rules(self.constraints, names)
+        check_parameters(self.get_params(deep=False))
+        own = {name: getattr(self, name) for name in _OF_SEARCHES}
+        blocks = Blocks.from_constraints(constraints, names)
+        settings = SearchSettings.from_parameters(own, blocks)
         min_confidence = check_min_confidence(self.min_confidence, data.classes)
         seed = self._draw_seed()
         split_seed, search_seed, stage_seed = seeds_of_fit(seed)
         splits = self._make_splits(data, groups, int(split_seed.generate_state(1)[0]))
         recipe = self._recipe(data.classes, int(stage_seed.generate_state(1)[0]))
-        bank = recipe.open_bank(data, splits, blocks.members())
-        rng = np.random.default_rng(search_seed)
-        rules = {"min_confidence": plain(min_confidence), "constraints": asdict(constraints)}
-        rules |= asdict(settings)
-        n_blocks = blocks.n_blocks
-        with self._open_journal(data, splits, recipe, rules, n_blocks, seed) as journal:
-            evaluator = Evaluator(
-                bank,
-                blocks.costs(data.costs),
-                by_class(min_confidence, data.classes),
-                bank.n_rows,
-                settings.max_stages,
-                journal,
-                Limits(constraints.max_mean_cost, constraints.max_worst_cost),
-                data.per_row,
+        bench = Workbench(data, splits, recipe, constraints)
+        with bench.open_journal(
+            self.checkpoint, self.search, settings, min_confidence, seed
+        ) as journal:
+            result = bench.search(
+                self.search,
+                settings,
+                min_confidence,
+                np.random.default_rng(search_seed),
+                time_limit=self.time_limit,
+                journal=journal,
+                shown=self.verbose > 0,
             )
-            result = self._search(bank, evaluator, settings, rng)
         self._undeploy()
-        front = _front_of(result, blocks, data, min_confidence)
-        if self.refit or len(splits) > 1:
-            everything = np.arange(len(data.rows))
-            bank = recipe.open_bank(data, [(everything, everything[:0])])
-        models = self._collect_models(recipe, bank, front, data)
+        front = bench.front(result, min_confidence)
+        models = self._fit_stages(bench, front)
         self.front_ = replace(front, models=models, by_fitness=self.search == "paper")
-        self.history_ = history_of(result, blocks, names, data.per_row)
+        self.history_ = history_of(result, bench.blocks, names, data.per_row)
         self.stop_reason_ = result.stop_reason
         return self.choose(self.prefer)
 
@@ -354,9 +341,7 @@ class EMSCOClassifier(TableClassifier):
         if isinstance(which, Integral):
             return self.front_[check_whole("point", which, 0, len(self.front_) - 1)]
         if not isinstance(which, ParetoPoint) or which not in self.front_:
-            raise ParameterError(
-                f"point must be one of this front_, its position or a rule, got {which!r}."
-            )
+            raise refused("point", "be one of this front_, its position or a rule", which)
         return which
 
     def _undeploy(self) -> None:
@@ -376,7 +361,7 @@ class EMSCOClassifier(TableClassifier):
         if self.evaluation_cost is not None:
             evaluation = check_number("evaluation_cost", self.evaluation_cost, 0, 1e100)
             costs = replace(costs, evaluation=evaluation)
-        data = TrainingData.of(table, targets, sample_weight, costs, self.gaps)
+        data = TrainingData.from_table(table, targets, sample_weight, costs, self.gaps)
         self.classes_ = data.classes
         return data
 
@@ -385,7 +370,7 @@ class EMSCOClassifier(TableClassifier):
         return make_splits(self.cv, data.rows, data.labels, classes, groups, seed, data.weights)
 
     def _recipe(self, classes: AnyArray, seed: int) -> StageRecipe:
-        return StageRecipe.of(
+        return StageRecipe.from_parameters(
             self.estimator,
             self.calibration,
             self.class_weight,
@@ -404,73 +389,9 @@ class EMSCOClassifier(TableClassifier):
         stored = stored_seed(self.checkpoint)
         return drawn if stored is None else stored
 
-    def _open_journal(
-        self,
-        data: TrainingData,
-        splits: list[Split],
-        recipe: StageRecipe,
-        rules: dict[str, Any],
-        n_blocks: int,
-        seed: int,
-    ) -> AbstractContextManager[Journal | None]:
-        """The journal of a checkpoint; `rules` are those of the search, as plain values."""
-        if self.checkpoint is None:
-            return nullcontext()
-        problem = {
-            **data.fingerprints(),
-            "cv": fingerprint(*(part for split in splits for part in split)),
-            "search": self.search,
-            **recipe.values(),
-            **rules,
-        }
-        return Journal.open(self.checkpoint, problem, seed, n_blocks, rules["max_stages"])
-
-    def _search(
-        self, bank: SubsetBank, evaluator: Evaluator, settings: PaperSettings, rng: Generator
-    ) -> SearchResult:
-        problem = Problem(
-            evaluator,
-            evaluator.costs.costs,
-            seconds_per_fit=bank.engine.seconds_per_fit(),
-            capacity=bank.capacity,
-            memory_limit=memory_bytes("memory_limit", self.memory_limit),
-            n_jobs=effective_n_jobs(self.n_jobs),
-        )
-        plan = plan_search(self.search, problem, settings, self.time_limit)
-        with (
-            SearchProgress(shown=self.verbose > 0, note=plan.why or plan.takes) as progress,
-            closing(bank.engine),
-        ):
-            bank.on_fit = progress.fitting
-            return plan.run(problem, rng, self.time_limit, progress)
-
-    def _collect_models(
-        self, recipe: StageRecipe, bank: SubsetBank, front: ParetoFront, data: TrainingData
-    ) -> StageModels:
-        """Fitted stages of all designs of the front, so that any of them can be deployed later."""
-        reads = [point.design.subsets()[:, data.encoding.input_feature] for point in front]
+    def _fit_stages(self, bench: Workbench, front: ParetoFront) -> FrontModels:
+        """Fitted stages of all points of the front, so that any of them can be deployed later."""
         slow = self.verbose > 0 and self.estimator is not None
         with JobProgress("stages to deploy") if slow else nullcontext() as progress:
             report = (lambda done, total: progress.job(done, total, "")) if progress else None
-            found = recipe.stage_classifiers(bank, reads, report)
-        return StageModels(self.classes_, data.encoding, found)
-
-
-def _front_of(
-    result: SearchResult, blocks: Blocks, data: TrainingData, min_confidence: MinConfidence
-) -> ParetoFront:
-    """What a search has found, with designs over features by name."""
-    front = ParetoFront.of(
-        blocks.designs(result.designs),
-        result.scores,
-        data.costs,
-        min_confidence,
-        result.n_tied,
-        result.ties and blocks.ties(result.ties),
-        result.proven,
-        data.per_row,
-    )
-    if not any(point.coverage for point in front):
-        what = f"no design accepts any held-out row at min_confidence={min_confidence}"
-        warnings.warn(f"{what}; lower it.", stacklevel=3)
-    return front
+            return bench.stage_models(front, self.refit or len(bench.splits) > 1, report)

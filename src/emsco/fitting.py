@@ -1,22 +1,43 @@
-"""Parameters of a fit, each refused by name where it breaks its rule."""
+"""The one assembly: rows and a recipe become a bank, an evaluator, a search and a front.
+
+The estimator, the studies and the paper's experiments all fit through a `Workbench`.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+import warnings
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
 
 import numpy as np
-from numpy.random import SeedSequence
+from numpy.random import Generator, SeedSequence
 from sklearn.utils import check_random_state
 
-from emsco._base.checks import check_choice, check_number, check_whole
+from emsco._base.checks import check_choice, check_number, check_whole, refused
+from emsco._base.digests import fingerprint
+from emsco._base.typing import Report
+from emsco.cascade import FrontModels
+from emsco.data.splits import Split
+from emsco.data.training import TrainingData
 from emsco.designs.blocks import Blocks
-from emsco.designs.space import default_max_stages
-from emsco.errors import ParameterError
-from emsco.front import check_preference
-from emsco.search.paper import PaperSettings
+from emsco.designs.constraints import Constraints
+from emsco.designs.thresholds import MinConfidence, by_class, in_words, plain
+from emsco.errors import EMSCOWarning, Parameter
+from emsco.front import ParetoFront, check_preference
+from emsco.models.bank import SubsetBank
+from emsco.models.recipe import StageRecipe
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.journal import Journal
+from emsco.scoring.scores import Limits
+from emsco.search.loop import SearchResult
+from emsco.search.planning import Problem, SearchPlan, plan_search
+from emsco.search.progress import SearchProgress
+from emsco.search.settings import KINDS, SearchSettings
 
-__all__ = ["check_settings", "draw_seed", "seeds_of_fit"]
+__all__ = ["Workbench", "check_parameters", "draw_seed", "seeds_of_fit"]
 
 
 def draw_seed(random_state: Any) -> int:
@@ -29,43 +50,198 @@ def seeds_of_fit(seed: int) -> list[SeedSequence]:
     return SeedSequence(seed).spawn(3)
 
 
-def check_settings(classifier: Any, blocks: Blocks) -> PaperSettings:
-    """Parameters of a classifier that need no data to be checked; and those of its search."""
-    if classifier.n_jobs is not None and check_whole("n_jobs", classifier.n_jobs, -(2**31)) == 0:
-        raise ParameterError("n_jobs must be None, a number of threads or negative, got 0.")
-    check_choice("search", classifier.search, ("auto", "exact", "evolution", "paper"))
-    if classifier.time_limit is not None:
-        check_number("time_limit", classifier.time_limit, 0, np.inf, "()")
+def check_parameters(given: Mapping[str, Any]) -> None:
+    """Refuse parameters of a fit that break their rule and need no data to be checked."""
+    if given["n_jobs"] is not None and check_whole("n_jobs", given["n_jobs"], -(2**31)) == 0:
+        raise refused("n_jobs", "be a number of threads, or negative to count from all cores", 0)
+    check_choice("search", given["search"], KINDS)
+    if given["time_limit"] is not None:
+        check_number("time_limit", given["time_limit"], 0, np.inf, "()")
     for name in ("checkpoint", "cache"):
-        _check_path(name, getattr(classifier, name))
-    check_whole("verbose", classifier.verbose, 0)
-    check_preference(classifier.prefer)
-    for name in ("refit", "allow_exclusion"):
-        if not isinstance(given := getattr(classifier, name), (bool, np.bool_)):
-            raise ParameterError(f"{name} must be True or False, got {given!r}.")
-    n_features, n_blocks = len(blocks.of_feature), blocks.n_blocks
-    rate = 1 / n_blocks if classifier.mutation_rate is None else classifier.mutation_rate
-    stages = (
-        default_max_stages(n_blocks) if classifier.max_stages is None else classifier.max_stages
-    )
-    return PaperSettings(
-        max_stages=min(check_whole("max_stages", stages, 1, n_features), n_blocks),
-        population_size=check_whole("population_size", classifier.population_size, 2),
-        generations=check_whole("generations", classifier.generations, 0),
-        mutation_rate=check_number("mutation_rate", rate, 0, 1),
-        crossover_rate=check_number("crossover_rate", classifier.crossover_rate, 0, 1),
-        elite_fraction=check_number("elite_fraction", classifier.elite_fraction, 0, 1),
-        stage_bias=check_number("stage_bias", classifier.stage_bias, 0, 1000, "(]"),
-        epsilon=check_number("epsilon", classifier.epsilon, 0, np.inf, "()"),
-        growth=check_whole("growth", classifier.growth, 0),
-        patience=None
-        if classifier.patience is None
-        else check_whole("patience", classifier.patience, 1),
-        allow_exclusion=bool(classifier.allow_exclusion),
-        first=blocks.first,
-    )
+        _check_path(name, given[name])
+    check_whole("verbose", given["verbose"], 0)
+    check_preference(given["prefer"])
+    if not isinstance(given["refit"], (bool, np.bool_)):
+        raise refused("refit", "be True or False", given["refit"])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Workbench:
+    """A bank on some rows, for any number of searches at any thresholds; no subset is fitted twice.
+
+    Attributes
+    ----------
+    data : TrainingData
+    splits : list of (train, scored) row numbers
+    recipe : StageRecipe
+    constraints : Constraints
+    blocks : Blocks
+        Features that a search moves as one.
+    bank : SubsetBank
+    """
+
+    data: TrainingData
+    splits: list[Split]
+    recipe: StageRecipe
+    constraints: Constraints = field(default_factory=Constraints)
+    blocks: Blocks = field(init=False)
+    bank: SubsetBank = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Open the bank."""
+        blocks = Blocks.from_constraints(self.constraints, self.data.costs.names)
+        bank = self.recipe.open_bank(self.data, self.splits, blocks.members())
+        object.__setattr__(self, "blocks", blocks)
+        object.__setattr__(self, "bank", bank)
+
+    @classmethod
+    def of_logistic_stages(
+        cls, data: TrainingData, split: Split, memory_limit: int = 2**30, n_jobs: int = 1
+    ) -> Self:
+        """The paper's stages on one split of the rows."""
+        return cls(data, [split], StageRecipe(None, None, None, memory_limit, n_jobs, 0))
+
+    def evaluator(
+        self,
+        max_stages: int,
+        min_confidence: MinConfidence,
+        journal: Journal | None = None,
+    ) -> Evaluator:
+        """Score designs of at most so many stages, at one threshold or one for each class."""
+        rules = self.constraints
+        return Evaluator(
+            self.bank,
+            self.blocks.costs(self.data.costs),
+            by_class(min_confidence, self.data.classes),
+            max_stages,
+            journal,
+            Limits(rules.max_mean_cost, rules.max_worst_cost),
+            self.data.per_row,
+        )
+
+    def open_journal(
+        self,
+        folder: str | os.PathLike[str] | None,
+        search: str,
+        settings: SearchSettings,
+        min_confidence: MinConfidence,
+        seed: int,
+    ) -> AbstractContextManager[Journal | None]:
+        """The journal of a checkpoint in `folder`, which must be of this very search; or none."""
+        if folder is None:
+            return nullcontext()
+        problem = {
+            **self.data.fingerprints(),
+            "cv": fingerprint(*(part for split in self.splits for part in split)),
+            "search": search,
+            **self.recipe.to_dict(),
+            "min_confidence": plain(min_confidence),
+            "constraints": asdict(self.constraints),
+            **asdict(settings),
+        }
+        return Journal.open(folder, problem, seed, self.blocks.n_blocks, settings.max_stages)
+
+    def plan(
+        self,
+        search: str,
+        settings: SearchSettings,
+        min_confidence: MinConfidence,
+        memory_limit: int | None = None,
+    ) -> SearchPlan:
+        """Which search "auto" means here.
+
+        Raises
+        ------
+        ParameterError
+            Where "exact" is out of reach.
+        """
+        evaluator = self.evaluator(settings.max_stages, min_confidence)
+        return plan_search(search, self._problem(search, evaluator, memory_limit), settings)
+
+    def search(
+        self,
+        search: str,
+        settings: SearchSettings,
+        min_confidence: MinConfidence,
+        rng: Generator,
+        *,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        journal: Journal | None = None,
+        shown: bool = False,
+    ) -> SearchResult:
+        """Designs over blocks that a search finds; `shown` draws a progress bar.
+
+        Parameters
+        ----------
+        search : {"auto", "exact", "evolution", "paper"}
+        settings : SearchSettings
+        min_confidence : float or dict
+        rng : numpy.random.Generator
+        time_limit : float, optional
+            Seconds after which it ends with what it has found.
+        memory_limit : int, optional
+            Bytes that an exact search may take beside the bank; by default as many as the bank.
+        journal : Journal, optional
+            Where scores are kept on disk.
+        shown : bool
+        """
+        evaluator = self.evaluator(settings.max_stages, min_confidence, journal)
+        problem = self._problem(search, evaluator, memory_limit)
+        plan = plan_search(search, problem, settings, time_limit)
+        with (
+            SearchProgress(shown=shown, note=plan.why or plan.takes) as progress,
+            closing(self.bank.engine),
+        ):
+            self.bank.on_fit = progress.fitting if shown else None
+            return plan.run(problem, rng, time_limit, progress)
+
+    def front(self, result: SearchResult, min_confidence: MinConfidence) -> ParetoFront:
+        """What a search has found, with designs over features by name; stages are not fitted."""
+        front = ParetoFront.from_scores(
+            self.blocks.designs(result.designs),
+            result.scores,
+            self.data.costs,
+            min_confidence,
+            result.n_tied,
+            result.ties and self.blocks.ties(result.ties),
+            result.proven,
+            self.data.per_row,
+        )
+        if not any(point.coverage for point in front):
+            least = (Parameter("min_confidence"), f"={in_words(min_confidence)}; lower it.")
+            what = EMSCOWarning("no design accepts any scored row at ", *least)
+            warnings.warn(what, stacklevel=4)
+        return front
+
+    def stage_models(
+        self, front: ParetoFront, refit: bool, report: Report | None = None
+    ) -> FrontModels:
+        """Fitted stages of all points of a front, so that any of them can be deployed.
+
+        They are those that were scored, of the first split; with `refit` they are fitted to all
+        rows. ``report(done, total)`` is called where fits take a while.
+        """
+        bank = self.bank
+        if refit:
+            everything = np.arange(len(self.data.rows))
+            bank = self.recipe.open_bank(self.data, [(everything, everything[:0])])
+        reads = [point.design.subsets()[:, self.data.encoding.input_feature] for point in front]
+        found = self.recipe.stage_models(bank, reads, report)
+        return FrontModels(self.data.classes, self.data.encoding, found)
+
+    def _problem(self, search: str, evaluator: Evaluator, memory_limit: int | None) -> Problem:
+        may_prove = search in ("auto", "exact")
+        return Problem(
+            evaluator,
+            evaluator.costs.costs,
+            seconds_per_fit=self.bank.engine.seconds_per_fit() if may_prove else 0.0,
+            capacity=self.bank.capacity,
+            memory_limit=self.recipe.memory_limit if memory_limit is None else memory_limit,
+            n_jobs=self.recipe.n_jobs,
+        )
 
 
 def _check_path(name: str, value: Any) -> None:
     if value is not None and (not isinstance(value, (str, os.PathLike)) or not os.fspath(value)):
-        raise ParameterError(f"{name} must be the path of a folder or None, got {value!r}.")
+        raise refused(name, "be the path of a folder or None", value)

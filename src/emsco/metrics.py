@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
+from emsco._base.checks import refused
 from emsco.cascade import Decisions
-from emsco.errors import DataError, ParameterError
+from emsco.errors import DataError
 from emsco.scoring.pareto import balanced_length
 
 __all__ = [
@@ -142,12 +143,11 @@ def make_selective_scorer(
     if isinstance(metric, str):
         if metric not in _NAMED:
             listed = ", ".join(f'"{name}"' for name in _NAMED)
-            raise ParameterError(f"metric must be one of {listed} or a callable, got {metric!r}.")
+            raise refused("metric", f"be one of {listed} or a callable", metric)
         measure, better_when_greater = _NAMED[metric]
         if greater_is_better not in (None, better_when_greater):
-            raise ParameterError(
-                f"greater_is_better must be left out for metric {metric!r}, "
-                f"got {greater_is_better!r}."
+            raise refused(
+                "greater_is_better", f"be left out for metric {metric!r}", greater_is_better
             )
     else:
         measure, better_when_greater = _ignoring_cost(metric), greater_is_better is not False

@@ -80,11 +80,11 @@ def assert_same_cascade(some, other):
     assert (some.costs.names, some.min_confidence) == (other.costs.names, other.min_confidence)
     assert some.classes.dtype == other.classes.dtype
     assert some.classes.tolist() == other.classes.tolist()
-    assert some.encoding.values() == other.encoding.values()
+    assert some.encoding.to_dict() == other.encoding.to_dict()
     assert some.costs.evaluation == other.costs.evaluation
     for one, two in (
         (some.costs.costs, other.costs.costs),
-        *zip(some.classifiers.arrays, other.classifiers.arrays, strict=True),
+        *zip(some.models.arrays, other.models.arrays, strict=True),
     ):
         assert one.dtype == two.dtype
         assert one.tobytes() == two.tobytes()
@@ -144,14 +144,14 @@ class TestCascades:
     def test_are_readable_text_that_names_its_writer(self, tmp_path):
         make_cascade(names=("Größe", "b", "c", "d")).save(tmp_path / "c.json")
         found = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
-        assert (found["emsco"], found["format"]) == ("cascade", 2)
+        assert (found["emsco"], found["format"]) == ("cascade", 3)
         assert found["written_by"].startswith("emsco ")
         assert found["body"]["stages"][0]["buys"] == ["Größe", "b"]
         assert "Größe" in (tmp_path / "c.json").read_text(encoding="utf-8")
 
     def test_lock_what_was_loaded(self, tmp_path):
         loaded = saved(make_cascade(), tmp_path)
-        for array in (*loaded.classifiers.arrays[:4], loaded.classes, loaded.costs.costs):
+        for array in (*loaded.models.arrays[:4], loaded.classes, loaded.costs.costs):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 1
 
@@ -172,8 +172,8 @@ class TestCascades:
 
     def test_with_weights_that_no_file_can_hold_are_not_saved(self, tmp_path):
         cascade = make_cascade()
-        weights = np.full_like(cascade.classifiers.coefs, np.nan)
-        broken = replace(cascade, classifiers=replace(cascade.classifiers, coefs=weights))
+        weights = np.full_like(cascade.models.coefs, np.nan)
+        broken = replace(cascade, models=replace(cascade.models, coefs=weights))
         sentence = "a cascade must hold finite numbers only to be written."
         with pytest.raises(FileError, match=whole(sentence)):
             broken.save(tmp_path / "c.json")
@@ -186,10 +186,10 @@ class TestFronts:
     def test_come_back_with_points_cascades_and_tests(self, tmp_path, label, tested):
         front = make_front(LABELS[label])
         if tested and label != "object of many":  # which cannot be sorted
-            front = front.with_tests(ROWS, LABELS[label][TRUTH])
+            front = front.with_seen(ROWS, LABELS[label][TRUTH])
         loaded = saved(front, tmp_path)
         assert loaded.points == front.points
-        assert loaded.tests == front.tests
+        assert loaded.seen == front.seen
         assert (loaded.proven, loaded.min_confidence, loaded.by_fitness) == (True, 0.8, False)
         for i in range(2):
             assert_same_cascade(loaded.cascade(i), front.cascade(i))
@@ -205,30 +205,30 @@ class TestFronts:
 
     @pytest.mark.parametrize("names", ODD_NAMES.values(), ids=ODD_NAMES)
     def test_come_back_with_features_of_every_name(self, tmp_path, names):
-        front = make_front(names=names).with_tests(ROWS, TRUTH)
+        front = make_front(names=names).with_seen(ROWS, TRUTH)
         loaded = saved(front, tmp_path)
-        assert (loaded.points, loaded.tests) == (front.points, front.tests)
+        assert (loaded.points, loaded.seen) == (front.points, front.seen)
 
     def test_are_tested_by_the_cascade_of_each_point(self):
-        front = make_front().with_tests(ROWS, TRUTH)
-        assert front.tests == tuple(front.cascade(i).evaluate(ROWS, TRUTH) for i in range(2))
-        assert front.tests[0] != front.tests[1]
-        assert make_front().tests is None
+        front = make_front().with_seen(ROWS, TRUTH)
+        assert front.seen == tuple(front.cascade(i).evaluate(ROWS, TRUTH) for i in range(2))
+        assert front.seen[0] != front.seen[1]
+        assert make_front().seen is None
 
     @pytest.mark.parametrize("scale", [1, 1000])  # so far out that every stage is certain
     def test_come_back_with_tests_of_weighted_rows(self, tmp_path, scale):
         for seed in range(20):
             rows, front = scale * make_rows(60, seed=seed), make_front()
             weights = np.random.default_rng(seed).random(60) ** 8
-            front = front.with_tests(rows, front.cascade(0).decide(rows).guesses, weights)
-            assert saved(front, tmp_path).tests == front.tests
+            front = front.with_seen(rows, front.cascade(0).decide(rows).guesses, weights)
+            assert saved(front, tmp_path).seen == front.seen
 
     def test_show_validation_and_test_apart(self, tmp_path):
-        front = saved(make_front().with_tests(ROWS, TRUTH), tmp_path)
+        front = saved(make_front().with_seen(ROWS, TRUTH), tmp_path)
         table = front.to_pandas()
         assert table["coverage"].tolist() == [0.9, 0.75]
         for name in ("coverage", "accuracy", "cost"):
-            assert table[f"test {name}"].tolist() == [getattr(test, name) for test in front.tests]
+            assert table[f"seen {name}"].tolist() == [getattr(test, name) for test in front.seen]
         assert front.to_polars().columns == table.columns.tolist()
         assert not [name for name in make_front().to_pandas() if name.startswith("test")]
 
@@ -267,7 +267,7 @@ class TestFronts:
         with pytest.raises(ParameterError, match=whole(sentence)):
             bare.cascade(0)
         with pytest.raises(ParameterError, match=whole(sentence)):
-            bare.with_tests(ROWS, TRUTH)
+            bare.with_seen(ROWS, TRUTH)
 
 
 class TestWriting:
@@ -362,7 +362,7 @@ class TestDamage:
     def valid(self, request, tmp_path):
         """A class, the path of a file of it, and what it holds."""
         path = tmp_path / "valid.json"
-        one = make_cascade() if request.param is Cascade else make_front().with_tests(ROWS, TRUTH)
+        one = make_cascade() if request.param is Cascade else make_front().with_seen(ROWS, TRUTH)
         one.save(path)
         return request.param, path, path.read_bytes()
 
@@ -448,7 +448,7 @@ class TestDamage:
             body = f'{{"features":{nested(depth)}}}'
             digest = hashlib.sha256(body.encode()).hexdigest()
             put(
-                path, f'{{"emsco":"cascade","format":2,"sha256":"{digest}","body":{body}}}'.encode()
+                path, f'{{"emsco":"cascade","format":3,"sha256":"{digest}","body":{body}}}'.encode()
             )
             with pytest.raises(FileError, match=r"deep\.json'.* must be (whole|a list of dif)"):
                 Cascade.load(path)
@@ -481,17 +481,17 @@ class TestDamage:
 
     def test_a_file_of_a_newer_format_is_refused(self, valid):
         kind, path, content = valid
-        path.write_bytes(content.replace(b'"format": 2', b'"format": 3'))
+        path.write_bytes(content.replace(b'"format": 3', b'"format": 4'))
         said = (
-            r"valid.json' must have format 2 or older, got 3, written by emsco .*; install a newer"
+            r"valid.json' must have format 3 or older, got 4, written by emsco .*; install a newer"
         )
         with pytest.raises(FileError, match=said):
             kind.load(path)
 
     def test_a_file_of_an_older_format_is_refused(self, valid):
         kind, path, content = valid
-        path.write_bytes(content.replace(b'"format": 2', b'"format": 1'))
-        said = r"valid.json' must have format 2 or newer, got 1, written by emsco .*; fit and save"
+        path.write_bytes(content.replace(b'"format": 3', b'"format": 2'))
+        said = r"valid.json' must have format 3 or newer, got 2, written by emsco .*; fit and save"
         with pytest.raises(FileError, match=said):
             kind.load(path)
 
@@ -505,7 +505,7 @@ def body_of(thing):
 
 CASCADE_BODY = body_of(make_cascade())
 RICH_BODIES = [body_of(make_rich_cascade("sigmoid")), body_of(make_rich_cascade("isotonic"))]
-FRONT_BODY = body_of(make_front().with_tests(ROWS, TRUTH))
+FRONT_BODY = body_of(make_front().with_seen(ROWS, TRUTH))
 
 
 def paths_of(value, path=()):
@@ -531,12 +531,12 @@ def changed(tree, path, value):
 
 def load_body(folder, kind, body):
     """Load such a body, with a checksum that fits it."""
-    text = document_text("cascade" if kind is Cascade else "front", 2, body)
+    text = document_text("cascade" if kind is Cascade else "front", 3, body)
     put(folder / "body.json", text.encode(errors="surrogatepass"))
     return kind.load(folder / "body.json")
 
 
-N, P, T = ("stages", 1), ("points", 0, "validation"), ("points", 0, "test")
+N, P, T = ("stages", 1), ("points", 0, "scored"), ("points", 0, "seen")
 RANGE = "from -1e+100 to 1e+100"
 WRONG_CASCADES = [
     (("features",), list("abcc"), "'features' must be a list of different names"),
@@ -567,8 +567,8 @@ WRONG_CASCADES = [
     (("min_confidence",), 0, "'min_confidence' must be a finite number from 1e-300 to 1, got 0"),
     (("min_confidence",), 1.01, "'min_confidence' must be a finite number from 1e-300 to 1, got"),
     (("min_confidence",), "0.8", "'min_confidence' must be a finite number from 1e-300 to 1, got"),
-    (("classifier",), "forest", "'classifier' must be 'logistic' or 'estimator', got 'forest'"),
-    (("classifier",), 1, "'classifier' must be text, got 1"),
+    (("family",), "forest", "'family' must be 'logistic' or 'estimator', got 'forest'"),
+    (("family",), 1, "'family' must be text, got 1"),
     (("classes",), [0, 0], "'classes' must be 2 to 255 different labels, got [0, 0]"),
     (("classes",), [1, True], "'classes' must be 2 to 255 different labels, got [1, True]"),
     (("classes",), [0, 1, 2], "0, 'outputs' must be a list of 3, got '1'"),
@@ -624,29 +624,33 @@ SHARE = "must be a finite number from 0 to 1, got"
 WRONG_FRONTS = [
     (("points",), [], "'points' must be a list of objects, got []"),
     (("points",), {}, "'points' must be a list, got {}"),
-    (("points", 1, "test"), None, "'points' must be tested all or none, got '1 tests'"),
-    (("points", 1, "test"), [], "'points' 1, 'test' must be an object, got []"),
+    (("points", 1, "seen"), None, "'points' must be evaluated all or none, got '1 evaluations'"),
+    (("points", 1, "seen"), [], "'points' 1, 'seen' must be an object, got []"),
     (("proven",), 1, "'proven' must be true or false, got 1"),
     (("by_fitness",), 1, "'by_fitness' must be true or false, got 1"),
-    ((*P, "coverage"), 1.5, f"'points' 0, 'validation', 'coverage' {SHARE} 1.5"),
-    ((*P, "accuracy"), -0.1, f"'points' 0, 'validation', 'accuracy' {SHARE} -0.1"),
-    ((*P, "cost"), -1, f"'points' 0, 'validation', 'cost' {UP} -1"),
+    ((*P, "coverage"), 1.5, f"'points' 0, 'scored', 'coverage' {SHARE} 1.5"),
+    ((*P, "accuracy"), -0.1, f"'points' 0, 'scored', 'accuracy' {SHARE} -0.1"),
+    ((*P, "cost"), -1, f"'points' 0, 'scored', 'cost' {UP} -1"),
     ((*P, "n_tied"), 0, "'n_tied' must be a whole number from 1 up, got 0"),
     ((*P, "n_tied"), 2**63, "'n_tied' must be a whole number from 1 up, got 9223372036854775808"),
     ((*P, "n_tied"), 1.0, "'n_tied' must be a whole number from 1 up, got 1.0"),
-    ((*P, "n_rows"), 0, "'validation', 'n_rows' must be above 0, got 0"),
+    ((*P, "n_rows"), 0, "'scored', 'n_rows' must be above 0, got 0"),
     ((*P, "n_rows"), 30, "'exits' must be 3 finite numbers from 0 to 30, got [40, 30, 20]"),
     ((*P, "exits"), [1, 2], "'exits' must be 3 finite numbers from 0 to 100, got [1, 2]"),
     ((*P, "exits", 0), -1, "'exits' must be 3 finite numbers from 0 to 100, got [-1, 30, 20]"),
-    ((*P, "hits", 0), True, "'hits' must be 3 finite numbers from 0 to 100, got [True, 28, 13]"),
-    ((*P, "hits", 0), 41, "'hits' must be at most the exits, got [41, 28, 13]"),
-    ((*T, "n_rows"), -1, "'points' 0, 'test', 'n_rows' must be a finite number from 0 up, got -1"),
-    ((*T, "coverage"), 2, f"'points' 0, 'test', 'coverage' {SHARE} 2"),
-    ((*T, "accuracy"), "1", f"'points' 0, 'test', 'accuracy' {SHARE} '1'"),
-    ((*T, "cost"), None, f"'points' 0, 'test', 'cost' {UP} None"),
+    (
+        (*P, "correct_exits", 0),
+        True,
+        "'correct_exits' must be 3 finite numbers from 0 to 100, got [True, 28, 13]",
+    ),
+    ((*P, "correct_exits", 0), 41, "'correct_exits' must be at most the exits, got [41, 28, 13]"),
+    ((*T, "n_rows"), -1, "'points' 0, 'seen', 'n_rows' must be a finite number from 0 up, got -1"),
+    ((*T, "coverage"), 2, f"'points' 0, 'seen', 'coverage' {SHARE} 2"),
+    ((*T, "accuracy"), "1", f"'points' 0, 'seen', 'accuracy' {SHARE} '1'"),
+    ((*T, "cost"), None, f"'points' 0, 'seen', 'cost' {UP} None"),
     (
         (*T, "exits"),
-        FRONT_BODY["points"][0]["test"]["exits"][1:],
+        FRONT_BODY["points"][0]["seen"]["exits"][1:],
         "'exits' must be 4 exits, got '3'",
     ),
     ((*T, "exits", 0, "stage"), 2, "'exits' 0, 'stage' must be 1, as in the design, got 2"),
@@ -718,7 +722,7 @@ class TestLies:
             load_body(tmp_path, Cascade, body)
 
     def test_too_large_numbers_are_found_in_every_place(self, tmp_path):
-        content = document_text("cascade", 2, changed(CASCADE_BODY, ("mean", 0), 12345.5))
+        content = document_text("cascade", 3, changed(CASCADE_BODY, ("mean", 0), 12345.5))
         (tmp_path / "body.json").write_text(content.replace("12345.5", "1e999"))
         with pytest.raises(FileError, match=r"body.json' must be as it was written"):
             Cascade.load(tmp_path / "body.json")
@@ -824,7 +828,7 @@ class TestAnyFile:
     )
     @fuzz
     def test_with_any_head_is_usable_or_refused(self, tmp_path, head):
-        found = json.loads(document_text("cascade", 2, CASCADE_BODY)) | head
+        found = json.loads(document_text("cascade", 3, CASCADE_BODY)) | head
         path = tmp_path / "head.json"
         put(path, json.dumps(found).encode())
         try:
@@ -843,7 +847,7 @@ class TestAnyFile:
 
 
 def test_deciding_needs_neither_scikit_learn_nor_what_comes_with_it(tmp_path):
-    cascade, front = make_cascade(), make_front().with_tests(ROWS, TRUTH)
+    cascade, front = make_cascade(), make_front().with_seen(ROWS, TRUTH)
     cascade.save(tmp_path / "cascade.json")
     front.save(tmp_path / "front.json")
     code = dedent("""

@@ -31,7 +31,7 @@ def random_batch(sizes=SIZES, n_features=16, seed=1):
     subsets = np.zeros((len(sizes), n_features), dtype=bool)
     for m, size in enumerate(sizes):
         subsets[m, rng.choice(n_features, size - 1, replace=False)] = True
-    batch = ModelBatch.of(subsets)
+    batch = ModelBatch.from_subsets(subsets)
     batch.models.coefs[:] = rng.normal(size=batch.models.coefs.shape)
     return batch
 
@@ -153,7 +153,7 @@ class TestAddTerms:
     def test_a_probability_is_accurate_down_to_the_smallest(self, fine, error, relative):
         """One row of target 0 and intercept z adds σ(z): the exponential, seen from outside."""
         logits = np.linspace(-700 if fine else -80, 40, 20_001)
-        batch = ModelBatch.of(np.zeros((len(logits), 1), dtype=bool))
+        batch = ModelBatch.from_subsets(np.zeros((len(logits), 1), dtype=bool))
         batch.models.coefs[:, 0] = logits
         batch.fine[:] = fine
         add_terms(batch, np.ones((2, 1)), np.zeros(1))
@@ -164,7 +164,7 @@ class TestAddTerms:
 
     @pytest.mark.parametrize("fine", [True, False])
     def test_absurd_logits_stay_finite(self, fine):
-        batch = ModelBatch.of(np.zeros((4, 1), dtype=bool))
+        batch = ModelBatch.from_subsets(np.zeros((4, 1), dtype=bool))
         batch.models.coefs[:, 0] = [-1e30, -1e3, 1e3, 1e30]
         batch.fine[:] = fine
         add_terms(batch, np.ones((2, 1)), np.zeros(1))
@@ -178,7 +178,7 @@ def classes_batch(n_classes, sizes=SIZES, seed=11):
     subsets = np.zeros((len(sizes), 16), dtype=bool)
     for m, size in enumerate(sizes):
         subsets[m, few.models.columns[m, 1:size] - 1] = True
-    batch = ModelBatch.of(subsets, n_classes)
+    batch = ModelBatch.from_subsets(subsets, n_classes)
     shape = batch.models.coefs.shape
     batch.models.coefs[:] = np.random.default_rng(seed).normal(size=shape) / 2
     return batch
@@ -271,7 +271,7 @@ class TestAddTermsMany:
     @pytest.mark.parametrize("fine", [True, False])
     def test_a_row_that_is_all_but_certain_still_bends(self, fine):
         """By p (1 - p) of the rare class, not by the rounding of a difference."""
-        batch = ModelBatch.of(np.zeros((1, 1), dtype=bool), 3)
+        batch = ModelBatch.from_subsets(np.zeros((1, 1), dtype=bool), 3)
         batch.models.coefs[0, :2] = orthonormal_basis(3).T @ [20.0, 0.0, 0.0]
         batch.fine[:] = fine
         add_terms_many(batch, np.ones((2, 1)), np.zeros(1, dtype=int))
@@ -280,7 +280,7 @@ class TestAddTermsMany:
 
     @pytest.mark.parametrize("fine", [True, False])
     def test_absurd_logits_stay_finite(self, fine):
-        batch = ModelBatch.of(np.zeros((4, 1), dtype=bool), 3)
+        batch = ModelBatch.from_subsets(np.zeros((4, 1), dtype=bool), 3)
         batch.models.coefs[:, 0] = [-1e30, -1e3, 1e3, 1e30]
         batch.fine[:] = fine
         add_terms_many(batch, np.ones((2, 1)), np.zeros(1, dtype=int))
@@ -406,7 +406,7 @@ class TestAdvanceModels:
             np.testing.assert_allclose(batch.slope[m], share * slope @ step, rtol=1e-9)
 
     def test_a_step_that_went_too_far_is_cut_back_to_where_the_slope_vanishes(self):
-        batch = ModelBatch.of(np.ones((1, 1), dtype=bool))
+        batch = ModelBatch.from_subsets(np.ones((1, 1), dtype=bool))
         batch.fine[:] = True
         batch.models.coefs[:] = batch.step[:] = [[4.0, 0.0]]
         batch.slope[:], batch.gradient[:] = -1.0, [[0.75, 0.0]]  # the slope is now 3
@@ -498,7 +498,7 @@ class TestJudgeRows:
             assert (words[2] != 2**64 - 1).all()
 
     def test_equal_probabilities_are_accepted_at_one_half_and_the_first_class_wins(self):
-        models = Models.of(np.ones((1, 2), dtype=bool))
+        models = Models.from_subsets(np.ones((1, 2), dtype=bool))
         labels = np.array([0, 1, 1, 0, 1], dtype=np.uint8)
         accepted, correct = judge(models, np.ones((3, 5)), labels, np.array([0]), 0.5)
         assert accepted.tolist() == [[0b11111]]
@@ -595,35 +595,35 @@ class TestCountExits:
         correct = accepted & (rng.random((12, n_rows)) < 0.7)
         words = words_of(np.array([accepted, correct]))
         chains, n_stages = rng.integers(0, 12, size=(50, 4)), rng.integers(1, 5, size=50)
-        exits, hits = np.full((2, 50, 4), 1000)
+        exits, correct_exits = np.full((2, 50, 4), 1000)
         scratch = np.full((2, words.shape[2]), 7, dtype=np.uint64)
         unweighted = np.zeros(0, dtype=np.int64), np.zeros((0, words.shape[2]), dtype=np.uint64)
         designs = np.zeros((50, 0), dtype=np.int16)
         inputs = frozen(words[0], words[1], *unweighted, designs, chains, n_stages)
-        deciding.count_exits(*inputs, exits, hits, *scratch)
+        deciding.count_exits(*inputs, exits, correct_exits, *scratch)
         for d, n in enumerate(n_stages):
             wanted = np.zeros((2, 4), dtype=int)
             wanted[:, :n] = plain_exits(accepted, correct, chains[d, :n])
-            assert [exits[d].tolist(), hits[d].tolist()] == (wanted + 1000).tolist()
+            assert [exits[d].tolist(), correct_exits[d].tolist()] == (wanted + 1000).tolist()
 
     @pytest.mark.parametrize("n_features", [0, 5])
     def test_weights_and_gaps_equal_the_plain_ones(self, n_features):
         rng = np.random.default_rng(13)
         accepted = rng.random((12, 256)) < 0.4
-        correct, gaps = (
+        correct, missing = (
             accepted & (rng.random((12, 256)) < 0.7),
             rng.random((n_features, 256)) < 0.2,
         )
         weights, designs = rng.integers(1, 9, size=4), rng.integers(-1, 4, size=(50, n_features))
         chains, n_stages = rng.integers(0, 12, size=(50, 4)), rng.integers(1, 5, size=50)
-        exits, hits = np.zeros((2, 50, 4), dtype=np.int64)
-        tables = words_of(accepted), words_of(correct), weights, words_of(gaps)
+        exits, correct_exits = np.zeros((2, 50, 4), dtype=np.int64)
+        tables = words_of(accepted), words_of(correct), weights, words_of(missing)
         inputs = frozen(*tables, designs.astype(np.int16), chains, n_stages)
-        deciding.count_exits(*inputs, exits, hits, *np.full((2, 4), 7, dtype=np.uint64))
+        deciding.count_exits(*inputs, exits, correct_exits, *np.full((2, 4), 7, dtype=np.uint64))
         for d, n in enumerate(n_stages):
-            blocked = [gaps[designs[d] == j].any(axis=0) for j in range(n)]
+            blocked = [missing[designs[d] == j].any(axis=0) for j in range(n)]
             wanted = plain_exits(accepted, correct, chains[d, :n], weights.repeat(64), blocked)
-            assert [exits[d, :n].tolist(), hits[d, :n].tolist()] == wanted.tolist()
+            assert [exits[d, :n].tolist(), correct_exits[d, :n].tolist()] == wanted.tolist()
 
 
 def decide(X, mean, inverse, models, min_confidence):
@@ -642,7 +642,7 @@ def random_cascade(n_stages, n_features=9, seed=4):
     known = np.zeros((n_stages, n_features), dtype=bool)
     for j, part in enumerate(np.array_split(order, n_stages)):
         known[j:, part] = True
-    models = Models.of(known, 0.5 * rng.normal(size=(n_stages, n_features + 1)))
+    models = Models.from_subsets(known, 0.5 * rng.normal(size=(n_stages, n_features + 1)))
     mean, deviation = rng.normal(size=n_features), rng.uniform(0.1, 9.0, size=n_features)
     X = mean + deviation * rng.normal(size=(300, n_features))
     return X, mean, 1 / deviation, models
@@ -671,7 +671,7 @@ class TestDecideRows:
         assert (np.abs(confidence - plain_confidence) <= 2 * np.spacing(plain_confidence)).all()
 
     def test_a_confidence_is_within_two_units_in_the_last_place(self):
-        models = Models.of(np.ones((1, 1), dtype=bool), np.array([[0.0, 1.0]]))
+        models = Models.from_subsets(np.ones((1, 1), dtype=bool), np.array([[0.0, 1.0]]))
         logit = np.concatenate([np.linspace(-45, 45, 50_001), [-1e4, -700.5, 700.5, 1e300]])
         _, winner, confidence = decide(logit[:, None], np.zeros(1), np.ones(1), models, 1.0)
         exact = sigmoid(np.abs(logit))
@@ -917,16 +917,16 @@ class TestBreeding:
     def test_gaps_equal_the_plain_ones(self, slope):
         rng = np.random.default_rng(4)
         points, front = (rng.integers(0, 9, size=(n, 3)) / 8 for n in (300, 12))
-        gaps = np.full(300, np.nan)
-        breeding.measure_gaps(*frozen(points, front), slope, gaps)
+        distances = np.full(300, np.nan)
+        breeding.measure_distances(*frozen(points, front), slope, distances)
         shortfall = front - points[:, None]
         behind = shortfall.min(axis=2) + slope * shortfall.sum(axis=2)
         plain = np.where((shortfall >= 0).all(axis=2), behind, 0.0).max(axis=1)
         assert (plain == 0).any()
         assert (plain > 0.25).any()
-        np.testing.assert_allclose(gaps, plain, rtol=1e-12, atol=0)
+        np.testing.assert_allclose(distances, plain, rtol=1e-12, atol=0)
 
     def test_no_gap_lies_behind_an_empty_front(self):
-        gaps = np.full(2, np.nan)
-        breeding.measure_gaps(*frozen(np.zeros((2, 3)), np.zeros((0, 3))), 0.1, gaps)
-        assert gaps.tolist() == [0.0, 0.0]
+        distances = np.full(2, np.nan)
+        breeding.measure_distances(*frozen(np.zeros((2, 3)), np.zeros((0, 3))), 0.1, distances)
+        assert distances.tolist() == [0.0, 0.0]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emsco._kernels.slots import SlotTable
+from emsco._kernels.slots import Slots
 from emsco.errors import ParameterError
 
 
@@ -24,7 +24,7 @@ class Table:
     """A slot table that is asked by letters, and answers with them."""
 
     def __init__(self, capacity):
-        self.table = SlotTable(capacity, n_words=2)
+        self.table = Slots(capacity, n_words=2)
         self.slots = {}
 
     def claim(self, keys, fails=False):
@@ -111,7 +111,7 @@ def test_n_used_is_the_size_that_a_table_behind_it_needs():
 
 
 def test_claiming_nothing_gives_nothing():
-    with SlotTable(capacity=1, n_words=2).claim(words("")) as claim:
+    with Slots(capacity=1, n_words=2).claim(words("")) as claim:
         assert claim.slots.tolist() == claim.new_slots.tolist() == claim.new_keys.tolist() == []
 
 
@@ -184,7 +184,7 @@ def test_only_the_least_recently_used_are_dropped_and_no_two_keys_share_a_slot(c
 
 
 def test_more_different_keys_than_the_table_holds_are_refused():
-    table = SlotTable(capacity=2, n_words=1)
+    table = Slots(capacity=2, n_words=1)
     with (
         pytest.raises(ParameterError, match="keys must be at most 2 different ones at a time"),
         table.claim(np.arange(3, dtype=np.uint64)[:, None]),

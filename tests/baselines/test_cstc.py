@@ -55,7 +55,9 @@ def hard_tree(depth=3, seed=0, n_learners=5) -> ClassifierTree:
     weights = rng.normal(size=(2**depth - 1, n_learners)) * rng.integers(
         0, 2, size=(2**depth - 1, n_learners)
     )
-    return ClassifierTree.of(weights, rng.normal(size=len(weights)), rng.normal(size=len(weights)))
+    return ClassifierTree.from_weights(
+        weights, rng.normal(size=len(weights)), rng.normal(size=len(weights))
+    )
 
 
 def plain_objective(given: SoftProblem, tree: SoftTree) -> float:
@@ -114,7 +116,7 @@ class TestObjective:
     @pytest.mark.parametrize("node", [0, 1, 2, 5, 6])
     def test_a_block_differs_from_it_by_a_constant(self, node):
         given, tree = problem(), random_tree(3)
-        block = Block.of(given, tree, node)
+        block = Block.from_tree(given, tree, node)
         lines = np.random.default_rng(1).normal(size=(4, 7))
         rest = [tree.with_line(node, line).objective(given) - block(line)[0] for line in lines]
         assert np.ptp(rest) < 1e-12
@@ -122,7 +124,7 @@ class TestObjective:
     @pytest.mark.parametrize("node", [0, 1, 2, 5, 6])
     def test_its_gradient_equals_finite_differences(self, node):
         given, tree = problem(), random_tree(3)
-        _, gradient = Block.of(given, tree, node)(tree.lines[node])
+        _, gradient = Block.from_tree(given, tree, node)(tree.lines[node])
         for i, step in enumerate(1e-6 * np.eye(7)):
             ends = [
                 tree.with_line(node, tree.lines[node] + s).objective(given) for s in (step, -step)
@@ -132,7 +134,7 @@ class TestObjective:
     @pytest.mark.parametrize("node", [0, 1, 6])
     def test_the_kernel_equals_its_plain_twin(self, node):
         given, tree = problem(seed=3), random_tree(3, seed=4)
-        block, line = Block.of(given, tree, node), np.random.default_rng(5).normal(size=7)
+        block, line = Block.from_tree(given, tree, node), np.random.default_rng(5).normal(size=7)
         for array in (block.here, block.ends, block.errors, block.squares, line):
             array.setflags(write=False)
         value, gradient = block(line)
@@ -172,7 +174,7 @@ class TestObjective:
 
 class TestTree:
     def test_a_row_goes_to_the_child_that_its_score_asks_for(self):
-        tree = ClassifierTree.of(
+        tree = ClassifierTree.from_weights(
             np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]]), np.zeros(3), np.array([0.5, 0.0, 0.0])
         )
         values = np.array([[1.0, -3.0], [0.5, 4.0]])
@@ -184,7 +186,7 @@ class TestTree:
 
     def test_a_path_has_bought_what_its_nodes_read(self):
         weights = np.array([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
-        tree = ClassifierTree.of(weights, np.zeros(3), np.zeros(3))
+        tree = ClassifierTree.from_weights(weights, np.zeros(3), np.zeros(3))
         reads = np.array([[True, False, False], [False, True, True]])
         assert tree.bought(reads).tolist() == [[True, False], [True, True], [True, False]]
 
@@ -199,7 +201,7 @@ class TestTree:
         assert all(pruned.kept[(node - 1) // 2] for node in np.flatnonzero(pruned.kept)[1:])
 
     def test_what_cannot_be_told_apart_is_pruned(self):
-        tree = ClassifierTree.of(np.ones((7, 5)), np.zeros(7), np.zeros(7))
+        tree = ClassifierTree.from_weights(np.ones((7, 5)), np.zeros(7), np.zeros(7))
         given = problem()
         assert tree.prune(given.values, given.targets, given.row_weights).kept.sum() == 1
 
@@ -232,7 +234,7 @@ class TestRows:
     def test_a_fraction_of_each_class_is_held_out(self):
         rows = np.arange(100.0)[:, None]
         labels = (np.arange(100) < 40).astype(np.uint8)
-        found = TreedRows.of(rows, labels, None, 0.25, np.random.RandomState(0))
+        found = TreedRows.from_labels(rows, labels, None, 0.25, np.random.RandomState(0))
         assert [(found.targets[found.held_out] == side).sum() for side in (-1, 1)] == [15, 10]
         assert len(found.growing().rows) + len(found.pruning().rows) == 100
 
@@ -241,14 +243,14 @@ class TestRows:
         rows = rng.integers(0, 3, size=(60, 2)).astype(float)
         labels = rng.integers(0, 2, size=60).astype(np.uint8)
         order = rng.permutation(60)
-        one = TreedRows.of(rows, labels, None, 0.3, np.random.RandomState(1))
-        two = TreedRows.of(rows[order], labels[order], None, 0.3, np.random.RandomState(1))
+        one = TreedRows.from_labels(rows, labels, None, 0.3, np.random.RandomState(1))
+        two = TreedRows.from_labels(rows[order], labels[order], None, 0.3, np.random.RandomState(1))
         assert one.weights.sum() == 60 > len(one.rows)
         assert np.array_equal(one.rows, two.rows)
         assert np.array_equal(one.held_out, two.held_out)
 
     def test_where_none_are_held_out_the_growing_rows_prune(self):
-        rows = TreedRows.of(
+        rows = TreedRows.from_labels(
             np.eye(4), np.array([0, 0, 1, 1], np.uint8), None, 0.0, np.random.RandomState(0)
         )
         assert len(rows.pruning().rows) == len(rows.growing().rows) == 4

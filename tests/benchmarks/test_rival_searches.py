@@ -10,6 +10,7 @@ from emsco.designs.chromosomes import compress
 from emsco.errors import ParameterError
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Scores
+from emsco.search.stopping import Stop
 
 RIVALS = [RandomSearch, GSEMO, NSGA2]
 every_rival = pytest.mark.parametrize("rival", RIVALS, ids=lambda rival: rival.__name__)
@@ -113,7 +114,7 @@ def test_the_smallest_spaces_are_no_trouble(rival, n_features, max_stages):
 def test_nsga2_says_when_it_has_no_new_design(n_features, max_stages):
     search = make(NSGA2, n_features, max_stages)
     run(search)
-    assert search.stop_reason == "NSGA-II breeds no new designs any more"
+    assert search.stop_reason.cause is Stop.EXHAUSTED
     assert len(search.front[0]) >= 1
 
 

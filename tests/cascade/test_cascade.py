@@ -18,7 +18,7 @@ from emsco.designs.chromosomes import compress
 from emsco.designs.design import Design
 from emsco.errors import DataError
 from emsco.models.engine import SplitRows
-from emsco.models.stages import LinearClassifiers
+from emsco.models.stage_models import LinearModels
 from emsco.scoring.evaluator import Evaluator
 
 NAMES = ("a", "b", "c", "d", "e", "f")
@@ -37,7 +37,7 @@ def fit_cascade(X, y, train, stages, names, costs, min_confidence, classes=(0, 1
         classes=np.array(classes),
         min_confidence=min_confidence,
         encoding=plain_encoding(names),
-        classifiers=LinearClassifiers(split.scaling, design.subsets(), coefs[:, None]),
+        models=LinearModels(split.scaling, design.subsets(), coefs[:, None]),
     )
 
 
@@ -161,13 +161,15 @@ class TestAgreesWithTheSearch:
         draws = np.random.default_rng(2).integers(0, 4, size=(60, n_features))
         bank = logistic_bank([SplitRows.cut(data.X, data.y, data.train, data.held_out)], n_features)
         costs = FeatureCosts.from_array(data.costs, data.names)
-        scores = Evaluator(bank, costs, 0.75, len(new), 4).score(compress(draws))
+        scores = Evaluator(bank, costs, 0.75, 4).score(compress(draws))
         for i, stages in enumerate(compress(draws)):
             cascade = fit_cascade(data.X, data.y, data.train, stages, data.names, data.costs, 0.75)
             decided = cascade.evaluate(new, truth)
             n_stages = cascade.n_stages
             assert [e.n_rows for e in decided.exits[:-1]] == scores.exits[i, :n_stages].tolist()
-            assert [e.n_correct for e in decided.exits[:-1]] == scores.hits[i, :n_stages].tolist()
+            assert [e.n_correct for e in decided.exits[:-1]] == scores.correct_exits[
+                i, :n_stages
+            ].tolist()
             assert decided.cost == pytest.approx(scores.cost[i], rel=1e-12)
 
     def test_a_confidence_equal_to_the_threshold_is_accepted_by_both(self, small_problem, rows):
@@ -178,7 +180,7 @@ class TestAgreesWithTheSearch:
         everything = fit_cascade(X, y, TRAIN, (0,) * 6, NAMES, COSTS, 0.5).decide(rows)
         for tie in everything.confidence[everything.confidence < 1]:
             cascade = fit_cascade(X, y, TRAIN, STAGES, NAMES, COSTS, tie)
-            exits = Evaluator(bank, costs, tie, 60, 3).score(stages).exits[0]
+            exits = Evaluator(bank, costs, tie, 3).score(stages).exits[0]
             decisions = cascade.decide(rows)
             left = [(decisions.accepted & (decisions.stage == j)).sum() for j in (1, 2, 3)]
             assert left == exits.tolist()
@@ -199,8 +201,8 @@ class TestProbabilities:
         assert words.predict_proba(rows).tolist() == cascade.predict_proba(rows).tolist()
 
     def test_an_undecidable_row_is_one_half_each_and_the_first_class(self, cascade, rows):
-        zeros = replace(cascade.classifiers, coefs=np.zeros((3, 1, 7)))
-        blank = replace(cascade, classifiers=zeros, min_confidence=0.5)
+        zeros = replace(cascade.models, coefs=np.zeros((3, 1, 7)))
+        blank = replace(cascade, models=zeros, min_confidence=0.5)
         assert blank.predict_proba(rows[:3]).tolist() == [[0.5, 0.5]] * 3
         decisions = blank.decide(rows[:3])
         assert decisions.guesses.tolist() == [0, 0, 0]
@@ -259,7 +261,7 @@ class TestEvaluate:
 
     def test_the_text_has_a_line_per_exit(self):
         exits = (ExitReport(1, ("a",), 2.5, 6, 3), ExitReport(None, (), 7.0, 4, 0))
-        text = repr(Evaluation(10, 0.6, 0.5, 4.3, exits))
+        text = repr(Evaluation(0.6, 0.5, 4.3, 10, exits))
         assert text.splitlines() == [
             "Evaluation on 10 rows: coverage 0.600, accuracy 0.500, cost 4.3",
             "  stage 1         6 rows at cost 2.5, accuracy 0.500",
@@ -267,7 +269,7 @@ class TestEvaluate:
         ]
 
     def test_one_row_is_no_rows(self):
-        text = repr(Evaluation(1, 1.0, 1.0, 2.0, (ExitReport(1, ("a",), 2.0, 1, 1),)))
+        text = repr(Evaluation(1.0, 1.0, 2.0, 1, (ExitReport(1, ("a",), 2.0, 1, 1),)))
         assert text.startswith("Evaluation on 1 row: ")
         assert "1 row  at cost 2, accuracy" in text
 

@@ -67,9 +67,9 @@ def test_rows_of_a_weighted_run_keep_their_weights(tmp_path):
 
 def test_a_point_other_than_the_deployed_one_can_be_drawn(run):
     other = next(i for i in range(len(run.front)) if i != run.chosen)
-    figure = draw_run(run, RunPicture("cascade", point=other, on="test", width=7.0))
+    figure = draw_run(run, RunPicture("cascade", point=other, on="seen", width=7.0))
     said = " ".join(text.get_text() for text in figure.axes[0].texts)
-    assert f"mean cost {run.front.tests[other].cost:.4g}" in said
+    assert f"mean cost {run.front.seen[other].cost:.4g}" in said
     with pytest.raises(ParameterError, match="point must be a whole number from 0 to"):
         draw_run(run, RunPicture("cascade", point=len(run.front)))
 
@@ -114,9 +114,9 @@ def test_labels_that_the_run_does_not_know_are_refused(run, tmp_path):
 
 
 def test_rows_are_asked_for_where_they_are_needed_and_nowhere_else():
-    with pytest.raises(ParameterError, match="--data must be given for --kind risk, got none"):
+    with pytest.raises(ParameterError, match="data must be given for kind risk, got none"):
         RunPicture("risk")
-    with pytest.raises(ParameterError, match="--data must be left out for --kind front, got 'rows"):
+    with pytest.raises(ParameterError, match="data must be left out for kind front, got 'rows"):
         RunPicture("front", data="rows.csv")
     with pytest.raises(ParameterError, match=r"kind must be one of .*, got 'none'"):
         RunPicture("none")
@@ -126,9 +126,9 @@ def test_rows_are_asked_for_where_they_are_needed_and_nowhere_else():
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path):
     figure = new_figure(1, 1)
-    with pytest.raises(ParameterError, match=r"--out must be a file that ends in \.png, \.svg, "):
+    with pytest.raises(ParameterError, match=r"path must be a file that ends in \.png, \.svg, "):
         write_figure(figure, tmp_path / "front.gif")
-    with pytest.raises(FileError, match=r"--out must be a file, got .* \(No such file"):
+    with pytest.raises(FileError, match=r"path must be a file, got .* \(No such file"):
         write_figure(figure, tmp_path / "nowhere" / "front.png")
 
 

@@ -5,7 +5,9 @@ import json
 import numpy as np
 import pytest
 from support.contests import small_set
+from typer.testing import CliRunner
 
+from emsco import cli
 from emsco.errors import ParameterError
 from emsco.paper import comparison, tuning
 
@@ -85,7 +87,7 @@ def test_compare_prints_its_record_where_it_is_asked_to(emsco, own, tmp_path):
 
 
 def test_a_comparison_that_is_refused_leaves_no_folder(emsco, own, tmp_path):
-    with pytest.raises(ParameterError, match=r"methods must be one of .* got 'emscoo'"):
+    with pytest.raises(ParameterError, match=r"^--method must be one of .* got 'emscoo'"):
         emsco("compare", own, "--target", "ill", "--method", "emscoo", "--out", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
@@ -107,3 +109,59 @@ def test_ctrl_c_while_comparing_is_exit_code_130(emsco, own, tmp_path, monkeypat
     result = emsco("compare", own, "--target", "ill", "--out", tmp_path / "new")
     assert result.exit_code == 130
     assert "interrupted; nothing is written" in result.stderr
+
+
+def test_ctrl_c_in_the_midst_of_comparing_does_not_hide_the_folder_it_made(
+    emsco, own, tmp_path, monkeypatch
+):
+    def press(*_args, begin, **_settings):
+        begin({})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("emsco.studies.files.compare_methods", press)
+    result = emsco("compare", own, "--target", "ill", "--out", tmp_path / "new")
+    assert result.exit_code == 130
+    assert f"interrupted; no result is written to {tmp_path / 'new'}." in result.stderr
+
+
+def test_reproduce_global_writes_tables_and_figures(paper_set, monkeypatch, tmp_path):
+    paper_set("pima")
+    monkeypatch.setattr("emsco.paper.global_optima.SETS", ("pima",))
+    monkeypatch.setattr("emsco.paper.global_optima.STAGES", (2,))
+    command = [
+        "reproduce",
+        "global",
+        "--runs",
+        "1",
+        "--jobs",
+        "1",
+        "--out",
+        str(tmp_path),
+        "--json",
+    ]
+    result = CliRunner().invoke(cli.app, command)
+    assert result.exit_code == 0, result.output
+    written = json.loads((tmp_path / "global.json").read_text())
+    assert json.loads(result.stdout) == written
+    assert written["landscapes"][0]["front_vectors"] == 24
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".md", ".png", ".svg"]
+
+
+def test_reproduce_says_which_data_it_lacks(monkeypatch, capsys, tmp_path):
+    monkeypatch.delenv("EMSCO_DATA", raising=False)
+    monkeypatch.setattr(
+        "sys.argv", ["emsco", "reproduce", "global", "--out", str(tmp_path / "new")]
+    )
+    with pytest.raises(SystemExit, match="1"):
+        cli.main()
+    assert "EMSCO_DATA must name the folder that holds heart.csv" in capsys.readouterr().err
+
+
+def test_reproduce_refuses_a_folder_that_cannot_be_before_any_work(monkeypatch, capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(
+        "sys.argv", ["emsco", "reproduce", "global", "--out", str(tmp_path / "file")]
+    )
+    with pytest.raises(SystemExit, match="1"):
+        cli.main()
+    assert "--out must be a folder, got" in capsys.readouterr().err

@@ -57,7 +57,7 @@ def test_a_line_tells_number_figures_and_what_is_bought_first(fitted):
 
 def test_names_are_shown_as_they_are_whatever_rich_would_read_into_them(fitted):
     cascade = fitted.cascade_
-    counts = DecisionCounts.of(cascade, 9, np.arange(cascade.n_stages))
+    counts = DecisionCounts.from_exits(cascade, 9, np.arange(cascade.n_stages))
     text = drawn(counts_table(cascade, counts))
     assert all(name in text for name in NAMES)
     text = drawn(front_table(fitted.front_, fitted.point_, width=200, most=99), width=200)
@@ -72,10 +72,11 @@ def test_no_more_lines_than_asked_for_and_the_chosen_one_is_among_them(fitted, m
     assert len(lines) == most
     assert sum("▶" in line for line in lines) == 1
     n_different = len({(p.coverage, p.accuracy, p.cost) for p in fitted.front_})
-    assert f"{most} of {n_different} are shown, evenly from cheap to dear." in text
+    assert f"{most} of {n_different} are shown, evenly from cheap to expensive." in text
     text = drawn(front_table(fitted.front_, chosen, most=most, see_all="--all"))
-    assert f"{most} of {n_different} are shown, evenly from cheap to dear; --all shows all." in (
-        " ".join(text.split())
+    assert (
+        f"{most} of {n_different} are shown, evenly from cheap to expensive; --all shows all."
+        in (" ".join(text.split()))
     )
     spare = n_different - most
     assert "are shown" not in drawn(front_table(fitted.front_, chosen, most=most, spare=spare))
@@ -139,12 +140,12 @@ def test_lines_go_from_cheap_to_dear(fitted):
 def test_test_figures_have_columns_of_their_own(fitted):
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(40, 5)), rng.integers(0, 2, size=40)
-    tested = fitted.front_.with_tests(X, y)
+    tested = fitted.front_.with_seen(X, y)
     text = drawn(front_table(tested, fitted.point_))
-    assert f"held-out figures on {fitted.point_.n_rows} rows, tests on 40" in text
-    assert "test cov." in text
+    assert f"scored on {fitted.point_.n_rows} rows, seen on 40" in text
+    assert "seen cov." in text
     line = next(line for line in lines_of(text) if "▶" in line)
-    test = tested.tests[tested.points.index(fitted.point_)]
+    test = tested.seen[tested.points.index(fitted.point_)]
     coverage, accuracy, cost = line.split()[6:9]
     assert (coverage, accuracy) == (f"{test.coverage:.1%}", f"{test.accuracy:.1%}")
     assert float(cost) == pytest.approx(test.cost, rel=1e-2)
@@ -161,7 +162,7 @@ def test_counts_tell_who_left_where_and_what_was_saved(fitted):
     cascade = fitted.cascade_
     exits = np.zeros(cascade.n_stages, dtype=np.int64)
     exits[0] = 1500
-    counts = DecisionCounts.of(cascade, 2000, exits)
+    counts = DecisionCounts.from_exits(cascade, 2000, exits)
     text = drawn(counts_table(cascade, counts))
     assert "2,000 rows: 75.0% with a label" in text
     first, *_, rejected = lines_of(text)
@@ -172,7 +173,9 @@ def test_counts_tell_who_left_where_and_what_was_saved(fitted):
 
 
 def test_counts_of_no_rows_are_shown_without_an_error(fitted):
-    counts = DecisionCounts.of(fitted.cascade_, 0, np.zeros(fitted.cascade_.n_stages, np.int64))
+    counts = DecisionCounts.from_exits(
+        fitted.cascade_, 0, np.zeros(fitted.cascade_.n_stages, np.int64)
+    )
     assert "0 rows: 0.0% with a label" in drawn(counts_table(fitted.cascade_, counts))
 
 
@@ -193,17 +196,17 @@ def test_names_in_the_table_are_whole_and_those_without_room_are_counted(fitted)
 def tested(fitted):
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(40, 5)), rng.integers(0, 2, size=40)
-    return fitted.front_.with_tests(X, y)
+    return fitted.front_.with_seen(X, y)
 
 
-def test_a_drawing_has_the_facts_of_the_flow_for_held_out_and_test_rows(tested):
+def test_a_drawing_has_the_facts_of_the_flow_for_scored_and_seen_rows(tested):
     text = " ".join(re.sub("[│├└─█]", " ", drawn(cascade_drawing(tested, 2))).split())
     for rows, flow in {
-        "held out": tested.flow(2),
-        "test": Flow.of_evaluation(tested.tests[2]),
+        "scored": tested.flow(2),
+        "seen": Flow.of_evaluation(tested.seen[2]),
     }.items():
         for stage in flow.stages:
-            right = f", {stage.accuracy:.1%} right" if stage.left else ""
+            right = f", {stage.accuracy:.1%} correct" if stage.left else ""
             leave = f"{flow.share(stage.left):.1%} leave: {stage.left} of {stage.reached}"
             assert f"{rows} {leave}{right}" in text
             assert f"stage {stage.number}, cost so far {stage.cost_so_far:g}" in text
@@ -232,8 +235,8 @@ def test_lines_of_rows_fit_eighty_columns_and_say_the_same_of_all(tested):
 
 def test_without_tests_a_drawing_has_held_out_rows_alone(fitted):
     text = drawn(cascade_drawing(fitted.front_, 0))
-    assert "held out" in text
-    assert "test" not in text
+    assert "scored" in text
+    assert "seen" not in text
     assert "\x1b" not in text
 
 

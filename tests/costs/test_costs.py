@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emsco.costs import FeatureCosts
-from emsco.errors import CostsError, EMSCOError
+from emsco.errors import CostsError, EMSCOError, Hint, Remedy
 
 # What is refused
 
@@ -73,9 +73,10 @@ def test_names_that_are_no_features_are_refused():
 
 
 def test_features_without_a_cost_are_refused():
-    words = r"costs must have a cost for every feature, got none for 'scan', 'sex'; add them, or"
-    with pytest.raises(CostsError, match=words):
+    words = r"costs must have a cost for every feature, got none for 'scan', 'sex'; add their "
+    with pytest.raises(CostsError, match=words + "costs, or drop 'scan', 'sex'") as caught:
         FeatureCosts.from_mapping({"age": 1}, names=["age", "scan", "sex"])
+    assert caught.value.hint == Hint(Remedy.DROP, ("scan", "sex"))
 
 
 def test_a_long_list_of_names_is_cut_short():

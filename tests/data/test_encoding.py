@@ -251,7 +251,7 @@ def test_a_feature_has_a_gap_where_any_of_its_columns_has():
     for gaps in ("impute", "skip"):
         encoding = learn(table, gaps, groups={"both": ["a", "c"]})
         assert encoding.features == ("both", "b")
-        found = encoding.gaps_by_feature(encoding.rows(table))
+        found = encoding.missing_by_feature(encoding.rows(table))
         assert found.tolist() == [[False, False], [True, False], [True, False]]
 
 
@@ -506,9 +506,9 @@ def test_an_answer_that_is_no_such_table_is_refused(answer, words):
 
 
 def again(encoding, change=lambda _: None):
-    plain = json.loads(json.dumps(encoding.values()))
+    plain = json.loads(json.dumps(encoding.to_dict()))
     change(plain)
-    return Encoding.read(Fields(plain, "the file"))
+    return Encoding.from_dict(Fields(plain, "the file"))
 
 
 @pytest.mark.parametrize("gaps", ["refuse", "impute", "skip"])
@@ -562,7 +562,7 @@ def test_kinds_groups_and_gaps_in_any_combination_give_the_same_inputs_by_every_
         [any(record[column] is None for column in encoding.needs(name)) for name in features]
         for record in table.to_dicts()
     ]
-    assert encoding.gaps_by_feature(rows).tolist() == missing
+    assert encoding.missing_by_feature(rows).tolist() == missing
     assert encoding.input_feature.tolist() == [
         features.index(name)
         for column, code in zip(encoding.columns, encoding.codes, strict=True)
@@ -579,8 +579,8 @@ def test_kinds_groups_and_gaps_in_any_combination_give_the_same_inputs_by_every_
         (lambda v: v["columns"][0].update(kind="date"), "'kind' must be one of number, truth, cat"),
         (lambda v: v["columns"][0].update(name="ill"), "'name' must be another one than those bef"),
         (
-            lambda v: v["columns"][0].update(marks_gaps=True),
-            "'marks_gaps' must be false where gaps",
+            lambda v: v["columns"][0].update(marks_missing=True),
+            "'marks_missing' must be false where gaps",
         ),
         (lambda v: v["columns"][1].update(categories=[]), "'categories' must be a list of differ"),
         (

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from emsco.data.rows import check_finite, table_rows, warn_of_ids
-from emsco.errors import DataError
+from emsco.errors import DataError, Hint, Remedy
 
 NAMES = ("age", "sex", "scan")
 VALUES = np.array([[63.0, 1.0, 0.25], [41.0, 0.0, -7.5]])
@@ -209,6 +209,7 @@ def test_whole_numbers_and_texts_that_all_differ_may_be_ids(ids, others):
         warnings.simplefilter("always")
         warn_of_ids(table)
         warn_of_ids(table.slice(0, 49))
-    drops = " ".join(f"--drop {name}" for name in ids)
     assert len(caught) == bool(ids)
-    assert all(str(one.message).endswith(f"out with {drops}.") for one in caught)
+    for one in caught:
+        assert one.message.hint == Hint(Remedy.DROP, tuple(ids))
+        assert str(one.message).endswith(f"drop {', '.join(map(repr, ids))}.")

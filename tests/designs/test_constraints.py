@@ -12,7 +12,7 @@ NAMES = ("age", "iron", "scan", "gait", "sex")
 
 
 def blocks_of(**rules):
-    return Blocks.of(Constraints.of(rules, NAMES), NAMES)
+    return Blocks.from_constraints(Constraints.from_rules(rules, NAMES), NAMES)
 
 
 def test_without_rules_every_feature_is_for_itself():
@@ -56,8 +56,8 @@ def test_costs_of_blocks_are_exact_sums_of_decimals():
 
 def test_rules_may_be_given_as_such():
     rules = Constraints(first=("age",), max_mean_cost=3)
-    assert Constraints.of(rules, NAMES) == rules
-    assert Constraints.of(None, NAMES) == Constraints()
+    assert Constraints.from_rules(rules, NAMES) == rules
+    assert Constraints.from_rules(None, NAMES) == Constraints()
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_rules_may_be_given_as_such():
 )
 def test_what_is_no_rule_is_refused(rules, said):
     with pytest.raises(ParameterError, match=said):
-        Constraints.of(rules, NAMES)
+        Constraints.from_rules(rules, NAMES)
 
 
 def test_constraints_that_are_no_dict_are_refused():
     with pytest.raises(ParameterError, match=r"constraints must be a dict with first, .*, got 5\."):
-        Constraints.of(5, NAMES)
+        Constraints.from_rules(5, NAMES)

@@ -30,7 +30,7 @@ def test_labels_may_be_numbers_of_numpy():
         (1 / 3, r"a number in \(0.333333, 1\], since guessing reaches 1 / .*, got 0.333"),
         ("0.9", r"min_confidence must be a number in .*, got '0.9'\."),
         ({"ill": 0.9, "well": 0.9}, "must have a threshold for every class, got none for 'worn'"),
-        ({"ill": 1, "well": 1, "x": 1}, r"must name the classes .*'well', 'worn'\], got 'x' too\."),
+        ({"ill": 1, "well": 1, "x": 1}, r"must name the classes .*'well', 'worn', got 'x' too\."),
         (
             {"ill": 0, "well": 1, "worn": 1},
             r"min_confidence of class 'ill' must be a number in \(0, 1\], got 0\.",

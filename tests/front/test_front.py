@@ -15,15 +15,22 @@ def front():
     """Three trade-offs, the last shared by two designs."""
     designs = np.array([[0, 0], [0, 1], [1, 0], [1, 0]], dtype=np.int16)
     exits = np.array([[90, 0], [60, 20], [50, 10], [50, 10]])
-    hits = np.array([[80, 0], [58, 18], [50, 10], [50, 10]])
+    correct_exits = np.array([[80, 0], [58, 18], [50, 10], [50, 10]])
     spent = np.array([1000, 460, 300, 300])
-    return ParetoFront.of(designs, Scores(100, exits, hits, spent, 1.0), COSTS, 0.8)
+    return ParetoFront.from_scores(
+        designs, Scores(100, exits, correct_exits, spent, 1.0), COSTS, 0.8
+    )
 
 
 def test_points_carry_objectives_and_counts(front):
     point = front[1]
     assert (point.coverage, point.accuracy, point.cost) == (0.8, 0.95, 4.6)
-    assert (point.n_stages, point.exits, point.hits, point.n_rows) == (2, (60, 20), (58, 18), 100)
+    assert (point.n_stages, point.exits, point.correct_exits, point.n_rows) == (
+        2,
+        (60, 20),
+        (58, 18),
+        100,
+    )
 
 
 def test_ties_count_designs_with_the_same_objectives(front):
@@ -55,7 +62,7 @@ def test_fittest_counts_the_smallest_cost_where_a_design_is_free():
     exits = np.array([[0, 0], [0, 60]])
     scores = Scores(100, exits, exits, np.array([0, 100]))
     free = FeatureCosts.from_mapping({"age": 0, "scan": 4})
-    front = ParetoFront.of(designs, scores, free, 0.8)
+    front = ParetoFront.from_scores(designs, scores, free, 0.8)
     assert front.fittest() is front[1]  # √(.36 + 1 + .64) beside 1; without a shift √1.36
 
 
@@ -94,16 +101,16 @@ def test_tables_name_the_features(front):
 
 def test_records_hold_the_features_and_counts_of_each_stage(front):
     record = front.to_dicts()[1]
-    assert record["stages"][1] == {"features": ["scan"], "exits": 20, "hits": 18}
+    assert record["stages"][1] == {"features": ["scan"], "exits": 20, "correct_exits": 18}
     assert record["cost"] == 4.6
 
 
 def test_repr_shows_a_table_and_cuts_long_designs(front):
     text = repr(front)
-    assert "ParetoFront of 4 points on 100 held-out rows" in text
+    assert "ParetoFront of 4 points on 100 scored rows" in text
     assert "age → scan" in text
     names = tuple(f"a very long feature name {i}" for i in range(6))
-    wide = ParetoFront.of(
+    wide = ParetoFront.from_scores(
         np.zeros((11, 6), dtype=np.int16),
         Scores(10, np.full((11, 1), 5), np.full((11, 1), 5), np.full(11, 60), 1.0),
         FeatureCosts.from_array(np.ones(6), names),
@@ -125,7 +132,7 @@ class TestTies:
         """Two designs with the same objectives, the simpler one last; and one without a tie."""
         designs = np.array([[1, 0], [0, 1], [0, 0]], dtype=np.int16)
         exits = np.array([[50, 10], [60, 0], [90, 0]])
-        return ParetoFront.of(
+        return ParetoFront.from_scores(
             designs, Scores(100, exits, exits, np.array([300, 300, 1000])), COSTS, 0.8
         )
 
@@ -148,7 +155,7 @@ class TestTies:
         designs = np.array([[0, 1], [1, 0]], dtype=np.int16)
         spent = np.array([0.1 + 0.2, 0.3])
         exits = np.array([[0, 3], [0, 3]])
-        front = ParetoFront.of(designs, Scores(3, exits, exits, spent), COSTS, 0.8)
+        front = ParetoFront.from_scores(designs, Scores(3, exits, exits, spent), COSTS, 0.8)
         assert [point.n_tied for point in front] == [2, 2]
         assert [len(list(front.ties(point))) for point in front] == [2, 2]
 
@@ -168,7 +175,9 @@ class TestTies:
     def test_counts_that_a_search_hands_over_are_kept(self):
         designs, exits = np.array([[0, 1]], dtype=np.int16), np.array([[0, 3]])
         scores = Scores(3, exits, exits, np.array([9]))
-        front = ParetoFront.of(designs, scores, COSTS, 0.8, n_tied=np.array([7]), proven=True)
+        front = ParetoFront.from_scores(
+            designs, scores, COSTS, 0.8, n_tied=np.array([7]), proven=True
+        )
         assert front[0].n_tied == 7
         assert front.to_pandas()["n_tied"].tolist() == [7]
         assert front.to_dicts()[0]["n_tied"] == 7
@@ -176,6 +185,6 @@ class TestTies:
 
 def test_repr_says_whether_a_front_is_proven(front):
     proven = ParetoFront(front.points, COSTS, 0.8, proven=True)
-    assert "held-out rows, proven\n" in repr(proven)
+    assert "scored rows, proven\n" in repr(proven)
     assert "proven" not in repr(front)
     assert not front.proven

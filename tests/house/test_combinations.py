@@ -146,7 +146,7 @@ def test_a_cascade_does_on_the_held_out_rows_just_what_the_front_says(problem):
         exits = [leave.n_rows for leave in found.exits[:-1]]
         assert exits == pytest.approx(point.exits, rel=1e-5)  # weights may have been rounded
         assert [leave.n_correct for leave in found.exits[:-1]] == pytest.approx(
-            point.hits, rel=1e-5
+            point.correct_exits, rel=1e-5
         )
         assert found.cost == pytest.approx(point.cost, rel=1e-5)
 

@@ -154,8 +154,10 @@ def test_the_choice_of_a_search_does_not_depend_on_the_machine(wine):
     clf = EMSCOClassifier(estimator=tree, max_stages=2, generations=1, random_state=0)
     few = clf.fit(X.iloc[:, :3], y)
     assert few.front_.proven
-    assert "because there are 7 subsets to fit" in few.stop_reason_
-    assert "would fit 8,191 subsets" in clf.set_params(population_size=5).fit(X, y).stop_reason_
+    assert "because there are 7 subsets to fit" in few.stop_reason_.note
+    assert (
+        "would fit 8,191 subsets" in clf.set_params(population_size=5).fit(X, y).stop_reason_.note
+    )
 
 
 def test_a_classifier_that_cannot_tell_probabilities_is_named(wine):

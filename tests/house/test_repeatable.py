@@ -17,8 +17,8 @@ SETTINGS = {"generations": 6, "population_size": 40, "max_stages": 4, "random_st
 def fingerprint(**settings):
     X, y = load_breast_cancer(return_X_y=True)
     clf = EMSCOClassifier(**{**SETTINGS, **settings}).fit(X, y)
-    designs = [(np.asarray(p.design).tolist(), p.exits, p.hits) for p in clf.front_]
-    return json.loads(json.dumps([designs, clf.cascade_.classifiers.coefs.tolist()]))
+    designs = [(np.asarray(p.design).tolist(), p.exits, p.correct_exits) for p in clf.front_]
+    return json.loads(json.dumps([designs, clf.cascade_.models.coefs.tolist()]))
 
 
 @pytest.fixture(scope="module")

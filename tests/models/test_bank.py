@@ -15,7 +15,7 @@ from emsco._kernels import slots
 from emsco.designs.chromosomes import compress
 from emsco.errors import ParameterError
 from emsco.models.engine import SplitRows
-from emsco.models.logistic import LogisticFits
+from emsco.models.logistic import LogisticFitter
 from emsco.models.shard import LocalShard
 
 N_FEATURES = 6
@@ -166,10 +166,13 @@ class TestBits:
         bank, (first, second) = bank_of(small_problem), (0b000101, 0b110101)
         accepted, correct = map(row_bits, bank.bits(sure(0.8)))
         design = np.array([[0, 2, 0, 2, 1, 1]], dtype=np.int16)
-        exits, hits = bank.count(*Chains.of(design), sure(0.8))
+        exits, correct_exits = bank.count(*Chains.of(design), sure(0.8))
         later = accepted[second] & ~accepted[first]
         assert exits[0, :2].tolist() == [accepted[first].sum(), later.sum()]
-        assert hits[0, :2].tolist() == [correct[first].sum(), (later & correct[second]).sum()]
+        assert correct_exits[0, :2].tolist() == [
+            correct[first].sum(),
+            (later & correct[second]).sum(),
+        ]
         assert later.any()
 
     def test_no_features_accept_nothing_and_what_is_right_is_accepted(self, small_problem):
@@ -324,7 +327,7 @@ class TestInterruptions:
     ):
         bank, chains = bank_of(small_problem, n_jobs=n_jobs), some_chains()
         bank.count(*some_chains(3, seed=5), sure(0.7))  # so that the tables hold something already
-        calls, fit = iter(range(10**6)), LogisticFits.fit
+        calls, fit = iter(range(10**6)), LogisticFitter.fit
 
         def failing(self, subsets):
             if next(calls) == 2:
@@ -332,7 +335,7 @@ class TestInterruptions:
             return fit(self, subsets)
 
         with monkeypatch.context() as patch:
-            patch.setattr(LogisticFits, "fit", failing)
+            patch.setattr(LogisticFitter, "fit", failing)
             with pytest.raises(error, match="midway"):
                 bank.count(*chains, sure(0.7))
         sound = bank_of(small_problem)
@@ -353,8 +356,8 @@ class TestInterruptions:
             ended.append(1)
             return fit(self, subsets)
 
-        fit, bank = LogisticFits.fit, bank_of(small_problem, n_jobs=2)
-        monkeypatch.setattr(LogisticFits, "fit", failing)
+        fit, bank = LogisticFitter.fit, bank_of(small_problem, n_jobs=2)
+        monkeypatch.setattr(LogisticFitter, "fit", failing)
         with pytest.raises(MemoryError, match="midway"):
             coefs_of(bank, all_subsets(N_FEATURES))
         n_started = len(started)
@@ -426,7 +429,7 @@ class TestInterruptions:
 
         for seed in range(20):
             with monkeypatch.context() as patch:
-                patch.setattr(LogisticFits, "fit", failing)
+                patch.setattr(LogisticFitter, "fit", failing)
                 patch.setattr(LocalShard, "judge", failing)  # where there is nothing to fit
                 with pytest.raises(MemoryError, match="midway"):
                     bank.count(*some_chains(1, seed=seed), sure(0.9 - seed / 1000))

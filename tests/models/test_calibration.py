@@ -191,8 +191,8 @@ def test_whole_weights_are_repeated_rows(kind, seed, n_classes):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_calibrator_comes_back_from_text_bit_by_bit(kind, n_classes):
     calibrator = Calibrator.learn(kind, *said_by_nobody(50, n_classes))
-    text = json.dumps(calibrator.values())
-    again = Calibrator.read(Fields(json.loads(text), "a file"), n_classes)
+    text = json.dumps(calibrator.to_dict())
+    again = Calibrator.from_dict(Fields(json.loads(text), "a file"), n_classes)
     new, _ = said_by_nobody(30, n_classes, seed=9)
     assert again.apply(new).tobytes() == calibrator.apply(new).tobytes()
 
@@ -200,7 +200,7 @@ def test_a_calibrator_comes_back_from_text_bit_by_bit(kind, n_classes):
 def test_a_row_that_every_map_gives_0_has_all_classes_alike():
     knots = [{"inputs": [0.5], "outputs": [0.0]}] * 3
     fields = Fields({"kind": "isotonic", "maps": knots}, "a file")
-    found = Calibrator.read(fields, 3).apply(np.array([[0.2, 0.3, 0.5]]))
+    found = Calibrator.from_dict(fields, 3).apply(np.array([[0.2, 0.3, 0.5]]))
     assert found.tolist() == [[1 / 3, 1 / 3, 1 / 3]]
 
 
@@ -234,9 +234,9 @@ def test_applying_does_not_need_scikit_learn():
     ],
 )
 def test_a_damaged_calibrator_is_refused(change, sentence):
-    values = Calibrator.learn("sigmoid", *said_by_nobody(30, 2)).values()
+    values = Calibrator.learn("sigmoid", *said_by_nobody(30, 2)).to_dict()
     with pytest.raises(FileError, match=whole(sentence)):
-        Calibrator.read(Fields({**values, **change}, "a file"), 2)
+        Calibrator.from_dict(Fields({**values, **change}, "a file"), 2)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_knots_that_are_no_rising_line_are_refused(inputs, outputs, what):
     knots = {"inputs": inputs, "outputs": outputs}
     fields = Fields({"kind": "isotonic", "maps": [knots]}, "a file")
     with pytest.raises(FileError, match=what):
-        Calibrator.read(fields, 2)
+        Calibrator.from_dict(fields, 2)
 
 
 def test_unknown_kinds_and_unusable_rows_are_refused():

@@ -28,12 +28,12 @@ from emsco._base.documents import Fields
 from emsco.errors import EMSCOError, FileError, ParameterError
 from emsco.models import estimator_files as estimators
 from emsco.models.estimator_files import (
+    estimator_from_dict,
     estimator_text,
+    estimator_to_dict,
     read_estimator,
-    read_stage_estimator,
-    stage_estimator_values,
 )
-from emsco.models.estimators import EstimatorFits
+from emsco.models.estimators import EstimatorFitter
 
 skops = pytest.importorskip("skops.io")
 
@@ -60,15 +60,17 @@ def untrusted(text):
 
 def fitted(prototype, calibration=None):
     rows = np.arange(60)
-    fits = EstimatorFits(prototype, X, LABELS, None, rows, rows[:0], 0, 3, calibration=calibration)
+    fits = EstimatorFitter(
+        prototype, X, LABELS, None, rows, rows[:0], 0, 3, calibration=calibration
+    )
     return fits.models(np.array([[True, False, True, True]]))[0]
 
 
 def again(stage, change=(), trusted=None):
     """The stage, written as JSON and read, after a change of its values."""
-    values = {**json.loads(json.dumps(stage_estimator_values(stage))), **dict(change)}
+    values = {**json.loads(json.dumps(estimator_to_dict(stage))), **dict(change)}
     names = untrusted(values["estimator"]) if trusted is None else trusted
-    return read_stage_estimator(Fields(values, "a file"), 4, 3, names)
+    return estimator_from_dict(Fields(values, "a file"), 4, 3, names)
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
@@ -96,7 +98,7 @@ def test_types_that_are_not_trusted_are_named_with_the_way_out():
     assert kinds
     sentence = (
         f"triage.json must hold trusted types only, got {', '.join(kinds)}; where you trust "
-        f"whoever wrote it, load it with trusted={kinds!r}, or --trust on the command line."
+        f"whoever wrote it, load it with trusted={kinds!r}."
     )
     with pytest.raises(FileError, match=whole(sentence)):
         read_estimator(text, where="triage.json")

@@ -36,8 +36,8 @@ from sklearn.tree import DecisionTreeClassifier
 from emsco.errors import DataError, FileError, ParameterError
 from emsco.models import outcomes
 from emsco.models.calibration import calibration_split
-from emsco.models.estimators import EstimatorFits
-from emsco.models.fitted import StageEstimator
+from emsco.models.estimator_model import EstimatorModel
+from emsco.models.estimators import EstimatorFitter
 from emsco.models.outcomes import OutcomeCache
 from emsco.models.prototypes import check_estimator_like, describe, seeded_clone, weight_name
 
@@ -66,7 +66,7 @@ def make_rows(n_classes=2, seed=0):
 def make_fits(prototype, n_classes=2, weights=None, **settings):
     X, labels = make_rows(n_classes)
     given = {"X": X, "labels": labels, "seed": 7, "train": TRAIN, "held_out": HELD_OUT, **settings}
-    return EstimatorFits(prototype, weights=weights, n_classes=n_classes, **given)
+    return EstimatorFitter(prototype, weights=weights, n_classes=n_classes, **given)
 
 
 def whole(sentence):
@@ -307,10 +307,10 @@ def test_calibrating_rows_do_not_fit_and_held_out_rows_do_not_calibrate(kind):
     changed = labels.copy()
     changed[HELD_OUT] = 1 - changed[HELD_OUT]
     again = make_fits(GaussianNB(), calibration=kind, labels=changed).models(SUBSETS[-1:])[0]
-    assert again.calibrator.values() == found.calibrator.values()
+    assert again.calibrator.to_dict() == found.calibrator.to_dict()
     changed[calibrating] = 1 - changed[calibrating]
     other = make_fits(GaussianNB(), calibration=kind, labels=changed)
-    assert other.models(SUBSETS[-1:])[0].calibrator.values() != found.calibrator.values()
+    assert other.models(SUBSETS[-1:])[0].calibrator.to_dict() != found.calibrator.to_dict()
 
 
 def test_votes_have_room_for_doubt_and_scores_hardly_need_any():
@@ -592,7 +592,7 @@ def test_an_interrupt_leaves_nothing_running(tmp_path):
         from pathlib import Path
         import numpy as np
         from sklearn.naive_bayes import GaussianNB
-        from emsco.models.estimators import EstimatorFits
+        from emsco.models.estimators import EstimatorFitter
 
         class Slow(GaussianNB):
             def fit(self, X, y):
@@ -601,7 +601,7 @@ def test_an_interrupt_leaves_nothing_running(tmp_path):
 
         X = np.random.default_rng(0).normal(size=(20, 3))
         rows = np.arange(20)
-        fits = EstimatorFits(Slow(), X, (rows % 2).astype(np.uint8), None, rows, rows, 0, 2, 2)
+        fits = EstimatorFitter(Slow(), X, (rows % 2).astype(np.uint8), None, rows, rows, 0, 2, 2)
         try:
             fits.outcomes(np.eye(3, dtype=bool))
         except KeyboardInterrupt:
@@ -645,7 +645,7 @@ def test_a_stage_estimator_is_a_plain_record():
     X, y = load_iris(return_X_y=True)
     inputs = np.array([2, 3])
     fitted = GaussianNB().fit(X[:, inputs], y)
-    model = StageEstimator(fitted, inputs, np.zeros(2), 3)
+    model = EstimatorModel(fitted, inputs, np.zeros(2), 3)
     np.testing.assert_allclose(
         model.probabilities(X), fitted.predict_proba(X[:, inputs]), atol=1e-12
     )
@@ -654,7 +654,7 @@ def test_a_stage_estimator_is_a_plain_record():
 def test_asking_a_stage_and_naming_its_file_import_nothing_heavy():
     code = """
         import sys
-        import emsco.models.fitted, emsco.models.estimator_files
+        import emsco.models.estimator_model, emsco.models.estimator_files
         print([name for name in ("sklearn", "scipy", "joblib", "skops") if name in sys.modules])
     """
     command = [sys.executable, "-c", dedent(code)]

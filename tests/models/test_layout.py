@@ -13,7 +13,7 @@ from emsco.models.layout import Layout, pack
 @given(st.lists(st.one_of(st.integers(0, 5), st.integers(0, 2**20)), max_size=200))
 def test_every_row_counts_what_it_weighs(counts):
     counts = np.array(counts, dtype=np.int64)
-    layout = Layout.of(len(counts), counts)
+    layout = Layout.from_counts(len(counts), counts)
     weight = np.repeat(layout.weights, 64)[: len(layout.rows)]
     found = np.zeros(len(counts), dtype=np.int64)
     used = layout.rows >= 0
@@ -25,7 +25,7 @@ def test_every_row_counts_what_it_weighs(counts):
 
 @pytest.mark.parametrize("n_rows", [0, 1, 63, 64, 65, 200])
 def test_without_weights_every_row_has_one_bit_in_order(n_rows):
-    layout = Layout.of(n_rows)
+    layout = Layout.from_counts(n_rows)
     assert layout.rows.tolist() == list(range(n_rows))
     assert layout.total == n_rows
     assert layout.is_plain
@@ -33,7 +33,7 @@ def test_without_weights_every_row_has_one_bit_in_order(n_rows):
 
 def test_few_different_weights_take_few_words():
     counts = np.repeat([7, 9], 64)  # by binary digits there would be 7 words
-    assert len(Layout.of(128, counts).weights) == 2
+    assert len(Layout.from_counts(128, counts).weights) == 2
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from emsco.models import logistic
 from emsco.models.batches import ModelBatch, Models, orthonormal_basis
 from emsco.models.engine import SplitRows
-from emsco.models.logistic import LogisticFits
+from emsco.models.logistic import LogisticFitter
 from emsco.models.scaling import Scaling
 from emsco.models.shard import cut_shards
 
@@ -93,7 +93,7 @@ def fits_of(X, y, weights=None, penalty=1.0, rows_per_shard=2**20):
         X, labels, train, train[:0], scaling, rows_per_shard, n_classes=n_classes, weights=weights
     )
     total = len(X) if weights is None else weights.sum()
-    return scaling, LogisticFits(shards, X.shape[1], total, penalty, n_classes)
+    return scaling, LogisticFitter(shards, X.shape[1], total, penalty, n_classes)
 
 
 def probabilities(X, y, subsets, X_new=None, **settings):
@@ -204,14 +204,14 @@ class TestModels:
     def test_weights_spread_over_all_inputs_make_the_same_models(self, shape):
         subsets = all_subsets(5)
         spread = np.random.default_rng(0).normal(size=shape)
-        models = Models.of(subsets, spread)
+        models = Models.from_subsets(subsets, spread)
         used = np.c_[np.ones(31, dtype=bool), subsets].reshape(31, *[1] * (len(shape) - 2), 6)
         assert models.spread(5).tolist() == np.where(used, spread, 0).tolist()
         assert models.n_outputs == (1 if len(shape) == 2 else 4)
 
     @pytest.mark.parametrize("n_classes", [2, 3, 7])
     def test_a_batch_takes_no_more_memory_than_is_said(self, n_classes):
-        batch = ModelBatch.of(np.ones((10, 6), dtype=bool), n_classes)
+        batch = ModelBatch.from_subsets(np.ones((10, 6), dtype=bool), n_classes)
         arrays = batch.gradient, batch.hessian, batch.step, batch.fitted.coefs, batch.slope
         taken = sum(array.nbytes for array in (*arrays, batch.norm, batch.passes))
         assert taken <= 10 * ModelBatch.bytes_per_model(6, n_classes)
@@ -258,7 +258,7 @@ class TestWeights:
         for weights in (None, np.ones(len(X))):
             given = X, y.astype(np.uint8), rows, rows[:0], scaling
             shards = cut_shards(*given, n_classes=n_classes, weights=weights)
-            fits = LogisticFits(shards, 5, len(X), n_classes=n_classes)
+            fits = LogisticFitter(shards, 5, len(X), n_classes=n_classes)
             found.append(fits.fit(subsets).spread(5).tobytes())
         assert found[0] == found[1]
 

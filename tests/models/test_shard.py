@@ -15,10 +15,10 @@ from support.chains import Chains
 from emsco._kernels import fitting
 from emsco.designs.chromosomes import compress
 from emsco.models.engine import SplitRows
-from emsco.models.logistic import LogisticFits
+from emsco.models.logistic import LogisticFitter
 from emsco.models.scaling import Scaling
 from emsco.models.shard import ROWS_PER_SHARD, cut_shards
-from emsco.models.stages import LinearClassifiers
+from emsco.models.stage_models import LinearModels
 
 
 def problem(n_rows=2000, n_features=7, seed=0):
@@ -73,8 +73,8 @@ class RemoteTable:
         return self._local.word_weights
 
     @property
-    def gaps(self):
-        return self._local.gaps
+    def missing(self):
+        return self._local.missing
 
     def reserve(self, n_slots):
         self._local.reserve(*self._wire.over(n_slots))
@@ -82,13 +82,13 @@ class RemoteTable:
     def bits(self, slots):
         return self._wire.over(self._local.bits(*self._wire.over(slots)))[0]
 
-    def add_counts(self, designs, chains, n_stages, exits, hits):
+    def add_counts(self, designs, chains, n_stages, exits, correct_exits):
         *given, more_exits, more_hits = self._wire.over(
-            designs, chains, n_stages, 0 * exits, 0 * hits
+            designs, chains, n_stages, 0 * exits, 0 * correct_exits
         )
         self._local.add_counts(*given, more_exits, more_hits)
         exits += more_exits
-        hits += more_hits
+        correct_exits += more_hits
 
 
 class RemoteShard:
@@ -103,8 +103,8 @@ class RemoteShard:
         return self._over(self._local.word_weights)[0]
 
     @property
-    def gaps(self):
-        return self._over(self._local.gaps)[0]
+    def missing(self):
+        return self._over(self._local.missing)[0]
 
     def add_terms(self, batch, live):
         theirs, live = self.wire.over(batch, live)
@@ -166,13 +166,13 @@ class TestCuts:
         (shard,) = split.shards
         shard.table.reserve(7)
         shard.judge(split.fits.fit(np.eye(7, dtype=bool)), np.arange(7), sure(0.6))
-        exits, hits = np.zeros((2, 7, 1), dtype=np.int64)
-        shard.table.add_counts(*one_stage_each(7), exits, hits)
+        exits, correct_exits = np.zeros((2, 7, 1), dtype=np.int64)
+        shard.table.add_counts(*one_stage_each(7), exits, correct_exits)
         slots = np.array([5, 0, 5])
         bits = shard.table.bits(slots)
         assert bits.shape == (2, 3, 2)
         counts = np.bitwise_count(bits).sum(axis=2).tolist()
-        assert counts == [exits[slots, 0].tolist(), hits[slots, 0].tolist()]
+        assert counts == [exits[slots, 0].tolist(), correct_exits[slots, 0].tolist()]
         bits[:] = 0
         assert np.bitwise_count(shard.table.bits(slots)).sum(axis=2).tolist() == counts
 
@@ -183,7 +183,7 @@ class TestRemote:
         train, held_out = np.arange(1100), np.arange(1100, 2000)
         scaling = Scaling.learn(X[train])
         shards = [wrap(shard) for shard in cut_shards(X, y, train, held_out, scaling, 512)]
-        return SplitRows(shards, LogisticFits(shards, 7, len(train)), scaling, len(train))
+        return SplitRows(shards, LogisticFitter(shards, 7, len(train)), scaling, len(train))
 
     def test_shards_of_another_kind_give_the_same_bits(self):
         remote, local = self.split_of(RemoteShard), self.split_of(lambda shard: shard)
@@ -206,22 +206,22 @@ def problem_of_classes(n_classes=3, n_rows=900, seed=3):
 
 def bits_and_counts(shards, models, thresholds, designs=None):
     """Bits of models that stand for a chain of nested subsets, and counts of that one design."""
-    exits, hits = np.zeros((2, 1, len(models.sizes)), dtype=np.int64)
+    exits, correct_exits = np.zeros((2, 1, len(models.sizes)), dtype=np.int64)
     chain, n_stages = np.arange(len(models.sizes))[None], np.array([len(models.sizes)])
     designs = np.zeros((1, 7), dtype=np.int16) if designs is None else designs
     for shard in shards:
         shard.table.reserve(len(models.sizes))
         shard.judge(models, chain[0], thresholds)
-        shard.table.add_counts(designs, chain, n_stages, exits, hits)
+        shard.table.add_counts(designs, chain, n_stages, exits, correct_exits)
     bits = np.concatenate([shard.table.bits(chain[0]) for shard in shards], axis=2)
-    return bits, exits[0].tolist(), hits[0].tolist()
+    return bits, exits[0].tolist(), correct_exits[0].tolist()
 
 
 def classifiers_of(models, scaling):
     """The same models, as the stages of a cascade."""
     spread = models.spread(7)
     coefs = spread if spread.ndim == 3 else spread[:, None]
-    return LinearClassifiers(scaling, (spread.reshape(len(spread), -1, 8)[:, 0, 1:] != 0), coefs)
+    return LinearModels(scaling, (spread.reshape(len(spread), -1, 8)[:, 0, 1:] != 0), coefs)
 
 
 class TestClasses:
@@ -232,7 +232,7 @@ class TestClasses:
         for rows_per_shard, wrap in [(2**20, iter), (256, iter), (256, partial(map, RemoteShard))]:
             cut = cut_shards(X, y, train, held_out, scaling, rows_per_shard, n_classes=3)
             shards = list(wrap(cut))
-            models = LogisticFits(shards, 7, 600, n_classes=3).fit(nested)
+            models = LogisticFitter(shards, 7, 600, n_classes=3).fit(nested)
             bits, *counts = bits_and_counts(shards, models, np.array([0.5, 0.6, 0.7]))
             found.append((models.spread(7).tobytes(), bits.tolist(), counts))
         assert found[0] == found[1] == found[2]
@@ -241,13 +241,13 @@ class TestClasses:
         X, y = problem_of_classes()
         rows = np.arange(900)
         shards = cut_shards(X, y, rows, rows, Scaling.learn(X), n_classes=3)
-        models = LogisticFits(shards, 7, 900, n_classes=3).fit(np.ones((1, 7), dtype=bool))
+        models = LogisticFitter(shards, 7, 900, n_classes=3).fit(np.ones((1, 7), dtype=bool))
         p = classifiers_of(models, Scaling.learn(X)).probabilities(X, 0)
         thresholds = np.array([0.4, 2.0, 0.8])
-        _, exits, hits = bits_and_counts(shards, models, thresholds)
+        _, exits, correct_exits = bits_and_counts(shards, models, thresholds)
         wanted = p.max(axis=1) >= thresholds[p.argmax(axis=1)]
         assert exits == [wanted.sum()]
-        assert hits == [(wanted & (p.argmax(axis=1) == y)).sum()]
+        assert correct_exits == [(wanted & (p.argmax(axis=1) == y)).sum()]
 
 
 class TestWeights:
@@ -266,21 +266,21 @@ class TestWeights:
         shards = cut_shards(
             X, y, np.arange(300), held_out, Scaling.learn(X), 128, n_classes=n_classes, counts=every
         )
-        models = LogisticFits(shards, 7, 300, n_classes=n_classes).fit(np.tri(7, dtype=bool)[2:5])
-        _, exits, hits = bits_and_counts(shards, models, np.full(n_classes, 0.7))
+        models = LogisticFitter(shards, 7, 300, n_classes=n_classes).fit(np.tri(7, dtype=bool)[2:5])
+        _, exits, correct_exits = bits_and_counts(shards, models, np.full(n_classes, 0.7))
         stage, winner, _ = classifiers_of(models, Scaling.learn(X)).judge(
             X[held_out], 0, 3, np.full(n_classes, 0.7)
         )
         right = winner == y[held_out]
         assert exits == [counts[stage == j].sum() for j in range(3)]
-        assert hits == [counts[(stage == j) & right].sum() for j in range(3)]
+        assert correct_exits == [counts[(stage == j) & right].sum() for j in range(3)]
 
     def test_rows_that_count_once_take_the_words_they_take_unweighted(self):
         X, y = problem()
         rows = np.arange(2000)
         (plain,) = cut_shards(X, y, rows, rows, Scaling.learn(X))
         (once,) = cut_shards(X, y, rows, rows, Scaling.learn(X), counts=np.ones(2000, dtype=int))
-        models = LogisticFits([plain], 7, 2000).fit(np.tri(7, dtype=bool))
+        models = LogisticFitter([plain], 7, 2000).fit(np.tri(7, dtype=bool))
         bits = [bits_and_counts([shard], models, np.full(2, 0.7))[0] for shard in (plain, once)]
         assert bits[0].tolist() == bits[1].tolist()
         assert plain.table.word_weights.tolist() == once.table.word_weights.tolist() == [1] * 32
@@ -299,7 +299,7 @@ class TestWeights:
         for train in (rows, kept):
             scaling = Scaling.learn(X[train], weights[train])
             shards = cut_shards(X, y, train, rows, scaling, n_classes=3, weights=weights)
-            fits = LogisticFits(shards, 7, weights.sum(), n_classes=3)
+            fits = LogisticFitter(shards, 7, weights.sum(), n_classes=3)
             found.append(fits.fit(np.tri(7, dtype=bool)).spread(7).tobytes())
         assert found[0] == found[1]
 
@@ -309,25 +309,25 @@ class TestGaps:
     def test_a_row_passes_a_stage_that_buys_what_it_lacks(self, counts):
         X, y = problem()
         rng, rows, scaling = np.random.default_rng(4), np.arange(2000), Scaling.learn(X)
-        gaps = rng.random((2000, 3)) < 0.2
-        shards = cut_shards(X, y, rows, rows, scaling, 512, counts=counts, gaps=gaps)
+        missing = rng.random((2000, 3)) < 0.2
+        shards = cut_shards(X, y, rows, rows, scaling, 512, counts=counts, missing=missing)
         designs = np.array([[1, 0, -1]], dtype=np.int16)
-        models = LogisticFits(shards, 7, 2000).fit(np.tri(7, dtype=bool)[[2, 5]])
-        _, exits, hits = bits_and_counts(shards, models, np.full(2, 0.7), designs)
+        models = LogisticFitter(shards, 7, 2000).fit(np.tri(7, dtype=bool)[[2, 5]])
+        _, exits, correct_exits = bits_and_counts(shards, models, np.full(2, 0.7), designs)
         count = np.ones(2000, dtype=int) if counts is None else counts
         left, stages = np.ones(2000, dtype=bool), classifiers_of(models, scaling)
-        for j, lacking in enumerate(gaps[:, [1, 0]].T):
+        for j, lacking in enumerate(missing[:, [1, 0]].T):
             stage, winner, _ = stages.judge(X, j, j + 1, np.full(2, 0.7))
             leaves = left & (stage == j) & ~lacking
             assert exits[j] == count[leaves].sum() > 0
-            assert hits[j] == count[leaves & (winner == y)].sum()
+            assert correct_exits[j] == count[leaves & (winner == y)].sum()
             left &= ~leaves
 
     def test_bits_of_gaps_stand_where_the_rows_do(self):
         X, y = problem(100)
-        rows, gaps = np.arange(100), np.random.default_rng(5).random((100, 4)) < 0.5
-        (shard,) = cut_shards(X, y, rows, rows, Scaling.learn(X), gaps=gaps)
-        bits = np.unpackbits(shard.table.gaps.view(np.uint8), axis=1, bitorder="little")
-        assert bits[:, :100].tolist() == gaps.T.astype(int).tolist()
+        rows, missing = np.arange(100), np.random.default_rng(5).random((100, 4)) < 0.5
+        (shard,) = cut_shards(X, y, rows, rows, Scaling.learn(X), missing=missing)
+        bits = np.unpackbits(shard.table.missing.view(np.uint8), axis=1, bitorder="little")
+        assert bits[:, :100].tolist() == missing.T.astype(int).tolist()
         assert not bits[:, 100:].any()
-        assert cut_shards(X, y, rows, rows, Scaling.learn(X))[0].table.gaps.shape == (0, 2)
+        assert cut_shards(X, y, rows, rows, Scaling.learn(X))[0].table.missing.shape == (0, 2)

@@ -22,7 +22,7 @@ from emsco.paper.equal_cost import equal_cost
 from emsco.paper.figures import draw_comparison
 from emsco.paper.published import MARGINS, SETS, SETTINGS, TABLE
 from emsco.pictures.plotting import save_figure
-from emsco.search.paper import PaperSettings
+from emsco.search.settings import SearchSettings
 from emsco.studies import methods
 from emsco.studies.jobs import ResultStore
 from emsco.studies.methods import CONTESTANTS, Contestant, new_rival, run_rival
@@ -112,24 +112,22 @@ def test_test_figures_are_those_of_the_deployed_cascade():
     data = small_set()
     parts = split_parts(data, 0, 0)
     banks = SplitBanks(parts)
-    settings = PaperSettings(3, 0.2, generations=10)
+    settings = SearchSettings(3, 0.2, generations=10)
     found = banks.search("evolution", settings, 0.75, np.random.default_rng(0))
     choice = banks.choose(found, "balanced", 0.75)
     classifier = EMSCOClassifier(
         costs=data.costs, cv=[(parts.train, parts.val)], max_stages=3, search="exact"
     ).fit(data.X, data.y)
     tested = classifier.evaluate(*parts.rows("test"))
-    assert (choice.test.coverage, choice.test.accuracy) == (tested.coverage, tested.accuracy)
-    assert choice.test.cost == pytest.approx(tested.cost)
+    assert (choice.seen.coverage, choice.seen.accuracy) == (tested.coverage, tested.accuracy)
+    assert choice.seen.cost == pytest.approx(tested.cost)
 
 
 def test_the_fittest_of_an_exact_front_is_the_papers_and_not_the_best_balanced():
     parts = split_parts(small_set(), 1, 0)
     banks = SplitBanks(parts)
-    found = banks.search("exact", PaperSettings(3, 0.2), 0.75, np.random.default_rng(0))
-    fittest, balanced = (
-        banks.choose(found, rule, 0.75).validation for rule in ("fittest", "balanced")
-    )
+    found = banks.search("exact", SearchSettings(3, 0.2), 0.75, np.random.default_rng(0))
+    fittest, balanced = (banks.choose(found, rule, 0.75).scored for rule in ("fittest", "balanced"))
     cheapest = found.scores.cost.min()
     lengths = np.sqrt(
         found.scores.coverage**2 + found.scores.accuracy**2 + (cheapest / found.scores.cost) ** 2
@@ -141,7 +139,7 @@ def test_the_fittest_of_an_exact_front_is_the_papers_and_not_the_best_balanced()
 def test_an_exact_search_out_of_reach_is_left_out_with_the_reason(small, monkeypatch):
     result, _ = small
     job = next(job for job in result.results if job.method == "exact")
-    settings = PaperSettings(2, 0.1, generations=1)
+    settings = SearchSettings(2, 0.1, generations=1)
     banks = SplitBanks(split_parts(small_set(), 0, 0))
     monkeypatch.setattr("emsco.search.planning._MOST_FEATURES", 4)
     left = methods.run_searches(banks, "exact", settings, 0.75, [[0]])
@@ -153,10 +151,10 @@ def test_an_exact_search_out_of_reach_is_left_out_with_the_reason(small, monkeyp
 def test_a_rival_is_tuned_on_validation_rows_and_its_curve_is_a_front():
     parts = split_parts(small_set(), 0, 0)
     result = run_rival(FirstColumns(costs=parts.costs), parts)
-    best = max(result.curve, key=lambda one: one.validation.balanced(parts.costs.total))
+    best = max(result.curve, key=lambda one: one.scored.balanced(parts.costs.total))
     assert best.setting == result.setting
-    assert best.test == result.outcomes[0].test
-    validated = [one.validation for one in result.curve]
+    assert best.seen == result.outcomes[0].seen
+    validated = [one.scored for one in result.curve]
     assert not any(a.dominates(b) for a in validated for b in validated)
     assert [one.cost for one in validated] == sorted(one.cost for one in validated)
 
@@ -177,15 +175,15 @@ def test_labels_of_test_rows_change_nothing_but_the_test_figures():
     turned = replace(parts, y=y)
     rivals = [run_rival(FirstColumns(costs=data.costs), one) for one in (parts, turned)]
     searches = [
-        methods.run_searches(SplitBanks(one), "paper", PaperSettings(3, 0.2), 0.75, [[0]])
+        methods.run_searches(SplitBanks(one), "paper", SearchSettings(3, 0.2), 0.75, [[0]])
         for one in (parts, turned)
     ]
     for plain, other in (rivals, searches):
         assert plain.setting == other.setting
         for one, two in zip(plain.outcomes, other.outcomes, strict=True):
-            assert one.validation == two.validation
-            assert (one.test.coverage, one.test.cost) == (two.test.coverage, two.test.cost)
-            assert one.test.accuracy == pytest.approx(1 - two.test.accuracy)
+            assert one.scored == two.scored
+            assert (one.seen.coverage, one.seen.cost) == (two.seen.coverage, two.seen.cost)
+            assert one.seen.accuracy == pytest.approx(1 - two.seen.accuracy)
 
 
 def test_rivals_draw_with_the_seed_of_the_split_and_of_the_comparison(monkeypatch):
@@ -207,17 +205,17 @@ def test_at_equal_cost_a_rival_deploys_the_best_that_it_can_afford(small):
             [r for job, r in result.results.items() if key == (job.name, job.split, job.method)]
             for key in (("heart", split, "paper"), ("heart", split, "cstc"))
         )
-        budget = np.mean([one.validation.cost for one in own.of_rule("fittest")])
-        within = [one for one in curve.curve if one.validation.cost <= budget]
-        best = max(within, key=lambda one: one.validation.coverage**2 + one.validation.accuracy**2)
-        assert found == [best.test.coverage, best.test.accuracy, best.test.cost]
+        budget = np.mean([one.scored.cost for one in own.of_rule("fittest")])
+        within = [one for one in curve.curve if one.scored.cost <= budget]
+        best = max(within, key=lambda one: one.scored.coverage**2 + one.scored.accuracy**2)
+        assert found == [best.seen.coverage, best.seen.accuracy, best.seen.cost]
 
 
 def test_at_equal_cost_a_rival_spends_no_more_on_validation_rows(small):
     result, _ = small
     found = equal_cost(result, "heart", PAPERS)
     own = {
-        job.split: np.mean([one.validation.cost for one in res.of_rule("fittest")])
+        job.split: np.mean([one.scored.cost for one in res.of_rule("fittest")])
         for job, res in result.results.items()
         if (job.name, job.method) == ("heart", "paper")
     }

@@ -6,12 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from emsco._base.objectives import Objectives
 from emsco.paper.standings import Standing, duels, holm, margin
-from emsco.studies.jobs import Objectives
 
 
 def standing(table):
-    return Standing.of({i: [Objectives(*row)] for i, row in enumerate(np.asarray(table).tolist())})
+    return Standing.from_tests(
+        {i: [Objectives(*row)] for i, row in enumerate(np.asarray(table).tolist())}
+    )
 
 
 @pytest.fixture
@@ -22,7 +24,7 @@ def base():
 
 def test_a_standing_averages_runs_first_and_then_splits():
     runs = {0: [Objectives(1, 0.5, 10), Objectives(1, 0.7, 20)], 1: [Objectives(1, 0.8, 5)] * 2}
-    found = Standing.of(runs)
+    found = Standing.from_tests(runs)
     assert found.mean == Objectives(1.0, pytest.approx(0.7), 10.0)
     assert found.by_split[:, 2].tolist() == [15.0, 5.0]
     assert found.n_runs == 2
@@ -56,7 +58,7 @@ def test_equal_ones_do_not_differ(base):
 
 
 def test_only_splits_that_both_have_are_paired(base):
-    some = Standing.of({i: [Objectives(*base[i].tolist())] for i in (3, 7)})
+    some = Standing.from_tests({i: [Objectives(*base[i].tolist())] for i in (3, 7)})
     (duel,) = duels(standing(base), [some])
     assert duel.n_splits == 2
     assert duel.gains == (0.0, 0.0, 0.0)
@@ -100,8 +102,8 @@ def test_one_split_proves_nothing(base):
 
 def test_equal_runs_whose_mean_is_rounded_do_not_differ_from_one():
     runs = [Objectives(1.0, k / 75, 0.1 * k) for k in range(40, 50)]
-    one = Standing.of({i: [run] for i, run in enumerate(runs)})
-    many = Standing.of({i: [run] * 50 for i, run in enumerate(runs)})
+    one = Standing.from_tests({i: [run] for i, run in enumerate(runs)})
+    many = Standing.from_tests({i: [run] * 50 for i, run in enumerate(runs)})
     assert not np.array_equal(one.by_split, many.by_split)
     (duel,) = duels(many, [one])
     assert duel.p_values == (1.0, 1.0, 1.0)

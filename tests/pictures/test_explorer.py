@@ -35,7 +35,7 @@ def _without_library():
 @pytest.fixture(scope="module")
 def front():
     rows = make_rows(40)
-    return make_front().with_tests(rows, (rows[:, 0] > 0).astype(int))
+    return make_front().with_seen(rows, (rows[:, 0] > 0).astype(int))
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def scripts_of(text):
 
 
 def test_the_page_has_the_figures_of_every_design(front, data):
-    for which, found in (("held_out", front), ("test", front.tests)):
+    for which, found in (("scored", front), ("seen", front.seen)):
         for name in ("coverage", "accuracy", "cost"):
             assert data[which][name] == pytest.approx([getattr(one, name) for one in found])
 
@@ -77,9 +77,9 @@ def test_the_page_has_the_flow_of_every_design(front, data):
         names = [tuple(data["features"][j] for j in stage) for stage in data["stages"][i]]
         assert names == [stage.features for stage in flow.stages]
         assert data["paid"][i] == [stage.cost_so_far for stage in flow.stages]
-        assert data["held_out"]["left"][i] == [stage.left for stage in flow.stages]
-        assert data["held_out"]["right"][i] == [stage.right for stage in flow.stages]
-        assert data["held_out"]["rows"][i] == flow.n_rows
+        assert data["scored"]["left"][i] == [stage.left for stage in flow.stages]
+        assert data["scored"]["correct"][i] == [stage.correct for stage in flow.stages]
+        assert data["scored"]["rows"][i] == flow.n_rows
 
 
 def test_the_first_of_the_best_is_the_one_that_the_front_selects(front, data):
@@ -89,7 +89,7 @@ def test_the_first_of_the_best_is_the_one_that_the_front_selects(front, data):
 def test_a_front_without_tests_says_so_and_thresholds_by_class_are_named(front):
     plain = ParetoFront(front.points, front.costs, {"ill": 0.9, 1: 0.75}, models=front.models)
     found = data_of(plain.to_html())
-    assert found["test"] is None
+    assert found["seen"] is None
     assert found["thresholds"] == [["ill", 0.9], ["1", 0.75]]
 
 
@@ -128,7 +128,7 @@ def test_many_designs_stay_a_few_hundred_bytes_each():
     designs = np.array([rng.permutation(20) // 5 for _ in range(500)], dtype=np.int16)
     exits = rng.integers(0, 250, (500, 4))
     scores = Scores(1000, exits, exits, rng.integers(1000, 9999, 500))
-    front = ParetoFront.of(designs, scores, FeatureCosts.from_array(np.ones(20)), 0.8)
+    front = ParetoFront.from_scores(designs, scores, FeatureCosts.from_array(np.ones(20)), 0.8)
     assert len(scripts_of(front.to_html())["data"]) < 500 * 250
 
 
@@ -175,8 +175,8 @@ def test_text_and_controls_stand_out_from_their_ground(colours, ground):
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
-def test_rows_with_right_and_wrong_labels_differ_to_any_eyes(colours, sight):
-    assert contrast(colours["right"], colours["wrong"], sight) > 1.5
+def test_rows_with_correct_and_wrong_labels_differ_to_any_eyes(colours, sight):
+    assert contrast(colours["correct"], colours["wrong"], sight) > 1.5
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
@@ -222,9 +222,15 @@ def test_the_command_writes_elsewhere_and_opens_what_it_wrote(run, tmp_path, mon
     assert opened == [out.as_uri()]
 
 
+def test_the_command_looks_for_the_run_before_it_asks_for_vega(tmp_path, monkeypatch, emsco):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(FileError, match="RUN must be a folder that emsco fit has made, got "):
+        emsco("explore", tmp_path / "none")
+
+
 def test_pages_of_runs_name_no_folders_of_their_rows_and_their_seeds_whole(run):
     known = replace(run, about={**run.about, "seed": 10**20})
-    facts = dict(data_of(explore_run(known, folder="a run"))["facts"])
+    facts = dict(data_of(explore_run(known))["facts"])
     assert not [how for how in facts.values() if "/" in how]
     assert facts["Seed"] == "1" + 20 * "0"
 

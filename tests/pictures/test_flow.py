@@ -45,7 +45,9 @@ def test_weights_that_do_not_add_up_to_the_last_bit_leave_no_rows_behind(seed):
         cost=stage.astype(float),
     )
     weights = rng.integers(1, 9, size=50) / 10
-    flow = Flow.of_evaluation(Evaluation.of(decisions, np.zeros(50), weights, [("a",)] * 3))
+    flow = Flow.of_evaluation(
+        Evaluation.from_decisions(decisions, np.zeros(50), weights, [("a",)] * 3)
+    )
     assert (flow.rejected, flow.stages[-1].staying) == (0, 0)
 
 

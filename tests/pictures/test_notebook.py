@@ -50,7 +50,7 @@ def reprs(names=NAMES, classes=(0, 1)):
     X = make_rows(60)
     y = np.asarray(classes)[np.arange(60) % 2]
     decisions = replace(cascade.decide(X), ids=np.array([names[0]] * 60))
-    many = (front, front.with_tests(X, y), cascade, decisions, cascade.evaluate(X, y))
+    many = (front, front.with_seen(X, y), cascade, decisions, cascade.evaluate(X, y))
     return [*(one._repr_html_() for one in many), front.flow(0)._repr_html_()]
 
 
@@ -89,7 +89,7 @@ def test_a_front_shows_its_first_points_and_draws_them_all():
     front = make_front()
     text = front._repr_html_()
     assert text.count("<circle") == len(front)
-    assert "Front of 2 designs: held-out figures on 100 rows; proven" in shown(text)
+    assert "Front of 2 designs: scored on 100 rows; proven" in shown(text)
     for point in front:
         assert f"{point.coverage:.1%}" in shown(text)
         assert ", ".join(point.design.features(0)) in shown(text)
@@ -106,8 +106,8 @@ def test_a_front_of_very_many_points_stays_small_and_says_what_it_leaves_out():
 
 def test_tests_have_columns_of_their_own():
     text = shown(reprs()[1])
-    assert "held-out figures on 100 rows, tests on 60" in text
-    assert "test accuracy" in text
+    assert "scored on 100 rows, seen on 60" in text
+    assert "seen accuracy" in text
 
 
 def test_a_cascade_shows_what_each_stage_buys_and_costs_and_when_rows_leave():
@@ -157,7 +157,7 @@ def test_the_diagram_of_scikit_learn_shows_the_deployed_stages(fitted):
         assert f"stage {stage.number}, cost {stage.cost:g}" in text
         assert f"buys {', '.join(stage.features)}" in text
         assert f"{stage.left} leave, with confidence of at least 0.8" in text
-    assert f"{fitted.front_.flow(fitted.point_).rejected} of 40 held-out rows" in text
+    assert f"{fitted.front_.flow(fitted.point_).rejected} of 40 scored rows" in text
 
 
 def test_the_stages_are_there_inside_a_pipeline_and_a_search_of_settings(fitted, small_problem):

@@ -41,7 +41,7 @@ LONG = (
 @pytest.fixture(scope="module")
 def front():
     X = make_rows(60)
-    return make_front().with_tests(X, (X[:, 0] > 0).astype(int))
+    return make_front().with_seen(X, (X[:, 0] > 0).astype(int))
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +54,9 @@ def flow():
 
 
 def test_the_picture_of_a_front_has_the_objectives_of_its_points(front):
-    picture = front_picture(front.points, front.tests, front.costs.total, marked=1)
+    picture = front_picture(front.points, front.seen, front.costs.total, marked=1)
     (held_out,) = picture.series
-    assert (held_out.name, held_out.n_rows) == ("held-out", 100)
+    assert (held_out.name, held_out.n_rows) == ("scored", 100)
     for name in ("coverage", "accuracy", "cost"):
         assert getattr(held_out, name).tolist() == [getattr(point, name) for point in front]
     assert picture.n_stages.tolist() == [3, 2]
@@ -64,25 +64,26 @@ def test_the_picture_of_a_front_has_the_objectives_of_its_points(front):
 
 
 def test_figures_on_test_rows_are_a_series_of_their_own(front):
-    held_out, test = front_picture(front.points, front.tests, front.costs.total, on="both").series
+    held_out, test = front_picture(front.points, front.seen, front.costs.total, on="both").series
     assert (held_out.n_rows, test.n_rows) == (100, 60)
-    assert test.cost.tolist() == [found.cost for found in front.tests]
+    assert test.cost.tolist() == [found.cost for found in front.seen]
     assert (
-        front_picture(front.points, front.tests, front.costs.total, on="test").series[0].name
-        == "test"
+        front_picture(front.points, front.seen, front.costs.total, on="seen").series[0].name
+        == "seen"
     )
 
 
 def test_records_are_locked(front):
     with pytest.raises(ValueError, match="read-only"):
-        front_picture(front.points, front.tests, front.costs.total).series[0].cost[0] = 1
+        front_picture(front.points, front.seen, front.costs.total).series[0].cost[0] = 1
 
 
 def test_a_front_without_tests_says_how_to_get_them():
     with pytest.raises(
-        ParameterError, match=r"for a front without tests, got 'test'; emsco fit --test adds them"
+        ParameterError,
+        match=r"for a front without seen figures, got 'seen'; ",
     ):
-        make_front().plot(on="test")
+        make_front().plot(on="seen")
     with pytest.raises(ParameterError, match=r"on must be one of .*, got 'both'"):
         make_front().plot_cascade(0, on="both")
 
@@ -93,7 +94,7 @@ def test_a_front_without_tests_says_how_to_get_them():
 def test_every_kind_of_front_says_all_at_any_width(front, kind, width):
     figure = front.plot(kind, mark=0, on="both", width=width)
     words = words_of(figure)
-    for said in ("3stages", "2stages", "100held-outrows", "60testrows", "chosen", "coverage"):
+    for said in ("3stages", "2stages", "scoredon100rows", "seenon60rows", "chosen", "coverage"):
         assert said in words
     assert figure.get_figwidth() == width
 
@@ -118,13 +119,13 @@ def test_every_number_of_stages_has_a_marker_of_its_own():
 def test_ten_thousand_points_are_drawn(tmp_path):
     rng = np.random.default_rng(0)
     coverage, accuracy, cost = rng.random((3, 10_000))
-    series = FrontSeries("held-out", 500, coverage, accuracy, cost)
+    series = FrontSeries("scored", 500, coverage, accuracy, cost)
     picture = FrontPicture((series,), rng.integers(1, 11, 10_000), 1.0)
     draw_front(picture).savefig(tmp_path / "front.png", dpi=50)
 
 
 def test_points_of_one_coverage_have_a_scale_all_the_same():
-    series = FrontSeries("held-out", 5, *np.ones((3, 2)))
+    series = FrontSeries("scored", 5, *np.ones((3, 2)))
     assert FrontPicture((series,), np.ones(2), 1.0).coverage_range == (0.99, 1.01)
 
 
@@ -153,21 +154,21 @@ def test_the_picture_of_a_cascade_has_its_features_costs_and_flow(front):
         "accuracy 88.9%",
         f"mean cost {picture.flow.cost:.4g} (everything: 53.5)",
     ]
-    assert (picture.sure, picture.start()) == ("confidence ≥ 0.8", "100 held-out rows")
+    assert (picture.sure, picture.start()) == ("confidence ≥ 0.8", "100 scored rows")
 
 
 def test_rows_that_flow_through_a_cascade_may_be_those_of_tests(front):
     picture = cascade_picture(
-        front.points, front.tests, front.costs, front.min_confidence, 1, "test"
+        front.points, front.seen, front.costs, front.min_confidence, 1, "seen"
     )
-    assert picture.flow == Flow.of_evaluation(front.tests[1])
+    assert picture.flow == Flow.of_evaluation(front.seen[1])
     assert picture.start() == "60 test rows"
 
 
 @pytest.mark.parametrize("width", [2.6, 3.4, 11.0])
 def test_names_of_features_are_never_cut(flow, width):
     costs = dict(zip(LONG, (1, 2, 4, 8, 16, 32), strict=True))
-    words = words_of(draw_cascade(CascadePicture(flow, costs, "sure", "held-out"), width))
+    words = words_of(draw_cascade(CascadePicture(flow, costs, "sure", "scored"), width))
     for name in LONG:
         assert f"{name}({costs[name]})".replace(" ", "") in words
 
@@ -297,7 +298,7 @@ HISTORY = {
 
 
 def test_convergence_draws_its_columns():
-    figure = draw_convergence(Convergence.of(HISTORY))
+    figure = draw_convergence(Convergence.from_columns(HISTORY))
     drawn = [line.get_ydata().tolist() for panel in figure.axes for line in panel.get_lines()]
     names = ("best_coverage", "best_accuracy", "best_cost", "n_front", "n_designs", "n_subsets")
     assert drawn == [HISTORY[name] for name in names]
@@ -305,7 +306,9 @@ def test_convergence_draws_its_columns():
 
 
 def test_legends_of_convergence_stand_above_what_is_drawn():
-    figure = draw_convergence(Convergence.of(HISTORY | {"best_coverage": [0.7, 0.95, 1.0]}))
+    figure = draw_convergence(
+        Convergence.from_columns(HISTORY | {"best_coverage": [0.7, 0.95, 1.0]})
+    )
     figure.draw_without_rendering()
     legends = [(panel, panel.get_legend()) for panel in figure.axes if panel.get_legend()]
     assert len(legends) == 2
@@ -314,16 +317,16 @@ def test_legends_of_convergence_stand_above_what_is_drawn():
 
 
 def test_a_search_without_generations_has_no_convergence_to_draw():
-    proof = Convergence.of({name: values[:2] for name, values in HISTORY.items()})
+    proof = Convergence.from_columns({name: values[:2] for name, values in HISTORY.items()})
     with pytest.raises(DataError, match=r"got 2; a search that proves its front has no genera"):
         draw_convergence(proof)
 
 
 def test_a_history_that_lacks_something_is_refused():
     with pytest.raises(DataError, match="a history must have the column 'seconds', got"):
-        Convergence.of({name: HISTORY[name] for name in list(HISTORY)[:-1]})
+        Convergence.from_columns({name: HISTORY[name] for name in list(HISTORY)[:-1]})
     with pytest.raises(DataError, match="must have a value for every generation, got shapes"):
-        Convergence.of(HISTORY | {"seconds": [1]})
+        Convergence.from_columns(HISTORY | {"seconds": [1]})
 
 
 def test_pictures_are_written_as_png_and_svg(front, tmp_path):
@@ -354,7 +357,7 @@ def test_a_front_and_its_cascade_stand_side_by_side_in_axes_of_ones_own(front, p
     assert front.plot(ax=left, mark=0, on="both") is left.figure
     assert front.plot_cascade(0, ax=right) is left.figure
     words = words_of(left.figure)
-    for said in ("3stages", "60testrows", "chosen", "coverage", "biopsy(40)", "rowsrejected"):
+    for said in ("3stages", "seenon60rows", "chosen", "coverage", "biopsy(40)", "rowsrejected"):
         assert said in words
     assert left.get_legend() is not None
     assert left.figure.get_figwidth() == 8
@@ -382,7 +385,7 @@ def test_a_diagram_in_axes_of_any_size_stays_inside_them(flow, size):
 def test_a_table_of_costs_and_a_convergence_take_axes_too(panels):
     costs = FeatureCosts.from_array([1, 2, 4, 8, 16, 32], LONG)
     assert draw_cost_classes(CostClasses.of_costs(costs), ax=panels[0]) is panels[0].figure
-    assert draw_convergence(Convergence.of(HISTORY), ax=panels[1]) is panels[0].figure
+    assert draw_convergence(Convergence.from_columns(HISTORY), ax=panels[1]) is panels[0].figure
     words = words_of(panels[0].figure)
     assert all(name.replace(" ", "") in words for name in LONG)
     drawn = [line.get_ydata().tolist() for line in panels[1].get_lines()]
@@ -397,7 +400,7 @@ def test_axes_that_a_picture_cannot_use_are_refused(front, panels):
     with pytest.raises(ParameterError, match=r"^ax must be axes of matplotlib, .* got array\("):
         front.plot_cascade(0, ax=panels)
     with pytest.raises(ParameterError, match=r"^ax must be axes of matplotlib, .* got <Figure"):
-        draw_convergence(Convergence.of(HISTORY), ax=panels[0].figure)
+        draw_convergence(Convergence.from_columns(HISTORY), ax=panels[0].figure)
 
 
 def test_costs_that_differ_in_the_seventh_digit_are_classes_of_their_own():

@@ -152,11 +152,13 @@ def test_a_missing_column_of_labels_is_named_with_the_way_out(clinic, tmp_path):
     with pytest.raises(
         DataError,
         match=r"bare\.csv must have the column 'state' with the labels, got 'scan', 'panel', "
-        "'age'; --target names another",
+        "'age'; target names another",
     ):
         evaluate_run(clinic.run, path)
-    with pytest.raises(ParameterError, match="--target must be a column of labels, got 'age', a f"):
+    with pytest.raises(ParameterError, match="target must be a column of labels, got 'age', a f"):
         evaluate_run(clinic.run, clinic.new, "age")
+    with pytest.raises(DataError, match=r"must have the column 'stat' .*; did you mean 'state'\?$"):
+        evaluate_run(clinic.run, clinic.new, "stat")
 
 
 @pytest.mark.parametrize(
@@ -209,12 +211,12 @@ def test_the_command_draws_held_out_test_and_new_rows(clinic):
     text = " ".join(re.sub("[│├└─█]", " ", result.stdout).split())
     assert result.exit_code == 0
     new = evaluate_run(clinic.run, clinic.new).new
-    flow, n_held_out = Flow.of_evaluation(new), f"{clinic.run.point.n_rows} rows: coverage"
+    flow, n_scored = Flow.of_evaluation(new), f"{clinic.run.point.n_rows} rows: coverage"
     for stage in flow.stages:
         assert f"leave: {stage.left} of {stage.reached}" in text
     assert f"new 90 rows: coverage {new.coverage:.1%}, accuracy {new.accuracy:.1%}, cost" in text
-    assert f"held out {n_held_out}" in text
-    assert "test 60 rows: coverage" in text
+    assert f"scored {n_scored}" in text
+    assert "seen 60 rows: coverage" in text
 
 
 def test_json_holds_validation_test_and_new_figures_and_out_keeps_them(clinic, tmp_path):
@@ -222,8 +224,8 @@ def test_json_holds_validation_test_and_new_figures_and_out_keeps_them(clinic, t
     result = emsco("evaluate", clinic.run.folder, clinic.new, "--point", 1, "--out", out, "--json")
     found = json.loads(result.stdout)
     assert out.read_text() == result.stdout
-    assert found["validation"]["n_rows"] == clinic.run.point.n_rows
-    assert found["test"] == json.loads(json.dumps(clinic.run.front.tests[1].to_dict()))
+    assert found["scored"]["n_rows"] == clinic.run.point.n_rows
+    assert found["seen"] == json.loads(json.dumps(clinic.run.front.seen[1].to_dict()))
     new = evaluate_run(clinic.run, clinic.new, point=1).new
     assert found["new"] == json.loads(json.dumps(new.to_dict()))
     assert (found["number"], found["data"]) == (1, str(clinic.new))

@@ -109,7 +109,7 @@ def test_a_run_has_the_front_and_the_cascade_of_the_estimator(fitted, estimated)
     assert fitted.front.to_dicts() == estimated.front_.to_dicts()
     assert fitted.front.proven == estimated.front_.proven
     assert fitted.cascade.design == estimated.design_
-    assert np.array_equal(fitted.cascade.classifiers.coefs, estimated.cascade_.classifiers.coefs)
+    assert np.array_equal(fitted.cascade.models.coefs, estimated.cascade_.models.coefs)
     assert fitted.point == estimated.point_
 
 
@@ -117,7 +117,7 @@ def test_a_run_opened_again_is_the_run(fitted):
     again = Run.open(fitted.folder)
     assert again.about == fitted.about
     assert again.front.to_dicts() == fitted.front.to_dicts()
-    assert np.array_equal(again.cascade.classifiers.coefs, fitted.cascade.classifiers.coefs)
+    assert np.array_equal(again.cascade.models.coefs, fitted.cascade.models.coefs)
     assert again.chosen == fitted.chosen
     assert not again.interrupted
 
@@ -140,15 +140,15 @@ def test_files_of_ones_own_are_a_predefined_split(clinic, tested):
 def test_test_figures_stand_apart_from_those_of_validation(clinic, tested):
     for i, point in enumerate(front_of(tested.folder)["points"]):
         expected = tested.front.cascade(i).evaluate(*clinic.rows["e"])
-        assert point["test"]["n_rows"] == 80
-        assert point["test"]["accuracy"] == expected.accuracy
-        assert point["validation"] == tested.front[i].figures()
-    assert tested.figures()[0]["test"] == tested.front.tests[0].to_dict()
+        assert point["seen"]["n_rows"] == 80
+        assert point["seen"]["accuracy"] == expected.accuracy
+        assert point["scored"] == tested.front[i].scores_to_dict()
+    assert tested.figures()[0]["seen"] == tested.front.seen[0].to_dict()
 
 
 def test_a_run_without_test_rows_has_no_test_figures(fitted):
-    assert {point["test"] for point in fitted.figures()} == {None}
-    assert fitted.front.tests is None
+    assert {point["seen"] for point in fitted.figures()} == {None}
+    assert fitted.front.seen is None
 
 
 def test_test_rows_change_nothing_about_the_search(clinic, tested, tmp_path):
@@ -206,10 +206,10 @@ def refuse_fit(words, files, folder, **settings):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, r"either DATA or --train must be given, got neither\."),
-        ({"data": "a", "train": "b"}, r"either DATA or --train must be given, got both\."),
-        ({"train": "b"}, "--val must be given beside --train, got none; a file given as DATA is"),
-        ({"data": "a", "val": "b"}, "beside --train, got DATA; give --train a, or --test b for"),
+        ({}, r"either data or train must be given, got neither\."),
+        ({"data": "a", "train": "b"}, r"either data or train must be given, got both\."),
+        ({"train": "b"}, "val must be given beside train, got none; a file given as data is"),
+        ({"data": "a", "val": "b"}, "beside train, got data; give a as train, or b as test for"),
     ],
 )
 def test_files_that_contradict_each_other_are_refused(given, words):
@@ -236,7 +236,7 @@ def test_numbers_that_are_no_classes_are_refused_by_their_column(clinic, tmp_pat
     measured = clinic.rows["d"][0][0, 1].item()
     words = (
         f"{clinic.data} must have classes in column 'pulse', got numbers such as {measured!r}; "
-        "--target names another."
+        "target names another column."
     )
     refuse_fit(words, FitFiles("pulse", clinic.data), tmp_path / "run")
 
@@ -274,8 +274,7 @@ def test_an_empty_cell_is_refused_by_file_column_and_row(clinic, tmp_path, part)
     )
     words = (
         f"{bad} must have no missing value (empty cell or NaN), got one in column "
-        "'panel', row 17; emsco fit with --gaps impute or --gaps skip (in Python gaps=) makes a "
-        "cascade that takes it."
+        "'panel', row 17; fit with gaps='impute' or gaps='skip' to allow missing values."
     )
     refuse_fit(words, FitFiles("sick", **files), tmp_path / "run")
 
@@ -295,7 +294,7 @@ def test_a_share_to_hold_out_that_is_none_is_refused(clinic, tmp_path, held_out)
 def test_an_existing_run_is_never_written_over(clinic, fitted):
     before = {path.name: path.read_bytes() for path in fitted.folder.iterdir()}
     words = (
-        f"--out must be a new or empty folder, got '{fitted.folder}', which has 'cascade.json'; "
+        f"out must be a new or empty folder, got '{fitted.folder}', which has 'cascade.json'; "
         "name another."
     )
     with pytest.raises(FileError, match="new or empty") as error:
@@ -314,11 +313,11 @@ def test_other_peoples_files_are_never_written_beside(clinic, tmp_path):
 
 def test_places_that_can_be_no_folder_are_refused(clinic, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(FileError, match="--out must be a folder, got the file"):
+    with pytest.raises(FileError, match="out must be a folder, got the file"):
         fit_files(FitFiles("sick", clinic.data), tmp_path / "file", **SETTINGS)
-    with pytest.raises(FileError, match=r"--out must be a folder, got '.*' \(Not a directory\)\."):
+    with pytest.raises(FileError, match=r"out must be a folder, got '.*' \(Not a directory\)\."):
         fit_files(FitFiles("sick", clinic.data), tmp_path / "file" / "run", **SETTINGS)
-    with pytest.raises(FileError, match=r"--out must be a folder, got '.*' \(File name too long\)"):
+    with pytest.raises(FileError, match=r"out must be a folder, got '.*' \(File name too long\)"):
         fit_files(FitFiles("sick", clinic.data), tmp_path / ("x" * 300), **SETTINGS)
 
 
@@ -439,7 +438,8 @@ def test_resume_with_nothing_there_says_so_and_begins(clinic, undisturbed, tmp_p
 
 
 def test_resume_of_a_complete_run_is_refused(clinic, undisturbed):
-    words = f"--resume must name a run that has not ended, got '{undisturbed}', which is complete."
+    got = f"got '{undisturbed}', which is complete."
+    words = f"out must be a run that has not ended for resume, {got}"
     with pytest.raises(FileError, match="which is complete") as error:
         long_fit(clinic, undisturbed, resume=True)
     assert str(error.value) == words
@@ -456,7 +456,7 @@ def interrupted(clinic, interrupt, tmp_path):
 
 
 def test_an_interrupted_run_is_not_written_over_without_being_asked(clinic, interrupted):
-    with pytest.raises(FileError, match=r"which has 'cascade\.json'; --resume goes on with it\."):
+    with pytest.raises(FileError, match=r"which has 'cascade\.json'; resume=True goes on"):
         long_fit(clinic, interrupted)
 
 
@@ -481,7 +481,7 @@ def test_an_interrupted_run_can_be_chosen_from_decided_by_and_resumed(
 def test_a_run_killed_while_it_was_written_can_be_resumed(clinic, interrupted, undisturbed):
     (interrupted / "run.json").unlink()
     (interrupted / "front.json.123.tmp").write_text("half a fro")
-    with pytest.raises(FileError, match=r"got '.*', which has no run\.json; emsco fit --resume"):
+    with pytest.raises(FileError, match=r"got '.*', which has no run\.json; resume=True goes on"):
         Run.open(interrupted)
     long_fit(clinic, interrupted, resume=True)
     assert sorted(path.name for path in interrupted.iterdir()) == FILES
@@ -514,8 +514,8 @@ def test_another_point_is_deployed_and_found_again(own):
     again = Run.open(own.folder)
     assert again.chosen == number
     assert again.point == own.front[number]
-    wanted = own.front.cascade(number).classifiers.coefs
-    assert np.array_equal(again.cascade.classifiers.coefs, wanted)
+    wanted = own.front.cascade(number).models.coefs
+    assert np.array_equal(again.cascade.models.coefs, wanted)
 
 
 def test_a_choice_that_cannot_be_written_leaves_the_earlier_one(own, monkeypatch):
@@ -674,7 +674,7 @@ def test_an_empty_cell_far_down_is_refused_by_column_and_row(
     new = write_rows(tmp_path / f"new.{ending}", X)
     monkeypatch.setattr(tables, "_BLOCK", 512)
     monkeypatch.setattr(tables, "_ROWS", 10)
-    words = rf"new\.{ending} must have no missing value .* in column 'scan', row 132; emsco fit"
+    words = rf"new\.{ending} must have no missing value .* in column 'scan', row 132; fit with"
     with pytest.raises(DataError, match=words):
         decide_file(fitted.cascade, new, tmp_path / f"out.{ending}")
     assert [path.name for path in tmp_path.iterdir()] == [new.name]
@@ -682,7 +682,7 @@ def test_an_empty_cell_far_down_is_refused_by_column_and_row(
 
 def test_the_file_of_new_rows_is_never_replaced_by_decisions(fitted, new):
     before = (new / "new.csv").read_bytes()
-    with pytest.raises(ParameterError, match="--out must be another file than NEW, got"):
+    with pytest.raises(ParameterError, match="out must be another file than new, got"):
         decide_file(fitted.cascade, new / "new.csv", new / ".." / new.name / "new.csv")
     assert (new / "new.csv").read_bytes() == before
 
@@ -690,7 +690,7 @@ def test_the_file_of_new_rows_is_never_replaced_by_decisions(fitted, new):
 def test_a_kept_column_is_never_replaced_by_a_decision(clinic, fitted, tmp_path):
     new = write_rows(tmp_path / "new.csv", clinic.rows["f"][0], label=["truth"] * 150)
     words = (
-        r"--keep must name columns other than those of decisions \(label, accepted, confidence, "
+        r"keep must name columns other than those of decisions \(label, accepted, confidence, "
         r"stage, cost\), got 'label'; rename it\."
     )
     with pytest.raises(ParameterError, match=words):

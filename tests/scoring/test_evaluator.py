@@ -35,9 +35,8 @@ class Problem:
 
     def evaluator(self, max_stages=4, min_confidence=None, evaluation=0.0, limits=None):
         threshold = self.min_confidence if min_confidence is None else min_confidence
-        costs, n_rows = FeatureCosts.from_array(self.costs), len(self.held_out)
-        costs = replace(costs, evaluation=evaluation)
-        return Evaluator(self.bank, costs, threshold, n_rows, max_stages, limits=limits)
+        costs = replace(FeatureCosts.from_array(self.costs), evaluation=evaluation)
+        return Evaluator(self.bank, costs, threshold, max_stages, limits=limits)
 
     def designs(self, n_designs, max_stages=4, seed=0):
         rng = np.random.default_rng(seed)
@@ -61,7 +60,7 @@ def small(small_problem):
 
 
 def counts_from_plain_bits(problem, design):
-    """Exits and hits of one design: whole-array NumPy on the bank's own coefficients."""
+    """Exits and correct_exits of one design: whole-array NumPy on the bank's own coefficients."""
     subsets = Design(design, tuple(map(str, range(len(design))))).subsets()
     rows = problem.bank.engine.splits[0].scaling.columns(problem.X[problem.held_out])
     logits = coefs_of(problem.bank, subsets)[0] @ rows
@@ -111,9 +110,9 @@ class TestCounts:
         designs = problem.designs(200)
         scores = problem.evaluator().score(designs)
         for i, design in enumerate(designs):
-            exits, hits = counts_from_plain_bits(problem, design)
+            exits, correct_exits = counts_from_plain_bits(problem, design)
             assert scores.exits[i, : len(exits)].tolist() == exits.tolist()
-            assert scores.hits[i, : len(hits)].tolist() == hits.tolist()
+            assert scores.correct_exits[i, : len(correct_exits)].tolist() == correct_exits.tolist()
             assert not scores.exits[i, len(exits) :].any()
 
     def test_scores_equal_those_of_a_loop_over_rows_and_stages(self, problem):
@@ -128,7 +127,7 @@ class TestCounts:
         folds = [(np.flatnonzero(np.arange(120) % 4 != i), np.arange(i, 120, 4)) for i in range(4)]
         bank = logistic_bank([SplitRows.cut(small.X, small.y, *fold) for fold in folds], 6)
         costs = FeatureCosts.from_array(small.costs)
-        together = Evaluator(bank, costs, 0.75, 120, 4).score(small.designs(30))
+        together = Evaluator(bank, costs, 0.75, 4).score(small.designs(30))
         parts = [
             Problem(small.X, small.y, *fold, small.costs, 0.75).evaluator().score(small.designs(30))
             for fold in folds
@@ -150,7 +149,7 @@ class TestObjectives:
         scores = small.evaluator().score(small.designs(50))
         assert scores.coverage.tolist() == (scores.exits.sum(axis=1) / 60).tolist()
         np.testing.assert_allclose(
-            scores.accuracy * scores.accepted, scores.hits.sum(axis=1), rtol=1e-14
+            scores.accuracy * scores.accepted, scores.correct_exits.sum(axis=1), rtol=1e-14
         )
         np.testing.assert_allclose(scores.cost * 60, scores.spent / scores.per_one, rtol=1e-14)
 
@@ -220,7 +219,7 @@ class TestMemory:
         evaluator = small.evaluator()
         evaluator.score(designs[20:40])
         mixed, plain = evaluator.score(designs[order]), small.evaluator().score(designs)[order]
-        for name in ("exits", "hits", "spent"):
+        for name in ("exits", "correct_exits", "spent"):
             assert getattr(mixed, name).tolist() == getattr(plain, name).tolist()
 
     def test_different_subsets_are_counted(self, small):
@@ -249,7 +248,7 @@ class TestMemory:
             scores = evaluator.score(part.copy())
             some = np.arange(0, 4683, 7)
             fresh = small.evaluator(6).score(part[some])
-            assert scores.hits[some].tolist() == fresh.hits.tolist()
+            assert scores.correct_exits[some].tolist() == fresh.correct_exits.tolist()
         assert evaluator.n_designs == 4683
         assert evaluator.n_subsets == 63
 
@@ -279,7 +278,7 @@ class TestMemory:
         assert tight.bank.capacity < 10
         scores, wanted = tight.evaluator(6).score(designs), small.evaluator(6).score(designs)
         assert scores.exits.tolist() == wanted.exits.tolist()
-        assert scores.hits.tolist() == wanted.hits.tolist()
+        assert scores.correct_exits.tolist() == wanted.correct_exits.tolist()
         assert tight.bank.n_fits > small.bank.n_fits
 
     def test_a_selection_and_a_concatenation_keep_the_rest(self, small):
@@ -288,7 +287,7 @@ class TestMemory:
         assert len(scores) == len(halves) == 20
         assert halves.n_rows == 60
         assert halves.per_one == scores.per_one
-        for name in ("exits", "hits", "spent", "cost"):
+        for name in ("exits", "correct_exits", "spent", "cost"):
             assert getattr(halves, name).tolist() == getattr(scores, name).tolist()
 
 
@@ -308,7 +307,7 @@ class TestLeavingOut:
         )
         scores = small.evaluator().score(designs)
         expected = fewer.evaluator().score(designs[:, columns])
-        for name in ("exits", "hits", "spent"):
+        for name in ("exits", "correct_exits", "spent"):
             assert getattr(scores, name).tolist() == getattr(expected, name).tolist()
 
 

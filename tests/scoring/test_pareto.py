@@ -48,11 +48,16 @@ def scores_of(rows, n_rows=N_ROWS, per_one=1) -> Scores:
 def rank_of(rows, designs=None, smallest_cost=1.0, **options) -> Ranking:
     if designs is None:
         designs = np.zeros((len(rows), 1), dtype=np.int16)
-    return Ranking.of(np.array(designs, dtype=np.int16), scores_of(rows), smallest_cost, **options)
+    return Ranking.from_scores(
+        np.array(designs, dtype=np.int16), scores_of(rows), smallest_cost, **options
+    )
 
 
 def plain_objectives(rows) -> list[tuple[int, Fraction, int]]:
-    return [(accepted, Fraction(hits, accepted or 1), -spent) for accepted, hits, spent in rows]
+    return [
+        (accepted, Fraction(correct_exits, accepted or 1), -spent)
+        for accepted, correct_exits, spent in rows
+    ]
 
 
 def plain_levels(points) -> list[int]:
@@ -276,7 +281,7 @@ def test_the_fittest_of_a_front_is_the_first_of_its_ranking(drawn):
     scores = scores_of([rows for rows, _ in drawn])
     designs = np.array([design for _, design in drawn], dtype=np.int16)
     front = np.flatnonzero(front_mask(scores))
-    order = Ranking.of(designs[front], scores[front], 1.0).order
+    order = Ranking.from_scores(designs[front], scores[front], 1.0).order
     objectives = (getattr(scores, name)[front] for name in ("coverage", "accuracy", "cost"))
     assert fittest_of(designs[front], *objectives, 1.0) == order[0]
 
@@ -302,7 +307,7 @@ def test_nothing_is_added_where_no_design_is_free():
 
 def test_the_smallest_cost_is_in_the_users_unit_not_in_whole_steps():
     scores = scores_of([(0, 0, 0), (0, 0, N_ROWS * 3)], per_one=10)
-    ranking = Ranking.of(np.zeros((2, 1), dtype=np.int16), scores, smallest_cost=0.1)
+    ranking = Ranking.from_scores(np.zeros((2, 1), dtype=np.int16), scores, smallest_cost=0.1)
     assert ranking.aggregate == pytest.approx([1.0, 0.1 / 0.4])
 
 
@@ -363,11 +368,13 @@ def test_distinct_lists_each_chromosome_once_at_its_first_place(rows, random):
 def test_ranking_leaves_its_inputs_alone():
     scores = scores_of([(6, 3, 4), (5, 3, 4), (0, 0, 0)])
     designs = np.array([[0, 1], [0, 0], [1, 0]], dtype=np.int16)
-    arrays = [designs, scores.exits, scores.hits, scores.spent]
+    arrays = [designs, scores.exits, scores.correct_exits, scores.spent]
     before = [array.copy() for array in arrays]
     for array in arrays:
         array.setflags(write=False)
-    assert Ranking.of(designs, scores, 1.0).selection_probabilities.sum() == pytest.approx(1)
+    assert Ranking.from_scores(designs, scores, 1.0).selection_probabilities.sum() == pytest.approx(
+        1
+    )
     assert all(np.array_equal(array, old) for array, old in zip(arrays, before, strict=True))
 
 
@@ -419,7 +426,7 @@ def test_the_front_is_of_the_designs_that_exceed_the_limits_the_least(population
 
 def test_no_design_past_a_limit_is_fitter_than_one_within():
     scores = replace(scores_of([(1, 0, 8), (12, 12, 1)]), excess=np.array([0.0, 0.1]))
-    ranking = Ranking.of(np.zeros((2, 1), dtype=np.int16), scores, 1.0)
+    ranking = Ranking.from_scores(np.zeros((2, 1), dtype=np.int16), scores, 1.0)
     assert ranking.order.tolist() == [0, 1]
     assert ranking.log_fitness[0] > ranking.log_fitness[1]
 

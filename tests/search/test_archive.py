@@ -30,7 +30,7 @@ def random_case(seed, n_designs=120):
     ease = rng.integers(1, 6, size=len(designs))
     wrong, extra = rng.integers(0, 3, size=(2, len(designs)))
     scores = scores_of(np.column_stack([2 * ease, ease + 1 - wrong // 2, ease + extra]))
-    for array in (designs, scores.exits, scores.hits, scores.spent):
+    for array in (designs, scores.exits, scores.correct_exits, scores.spent):
         array.setflags(write=False)
     return designs, scores
 
@@ -45,7 +45,8 @@ def filled(designs, scores, n_batches=3) -> Archive:
 def objectives(scores) -> list[tuple[int, Fraction, int]]:
     counts = zip(scores.accepted.tolist(), scores.correct.tolist(), scores.spent, strict=True)
     return [
-        (accepted, Fraction(hits, accepted or 1), -int(cost)) for accepted, hits, cost in counts
+        (accepted, Fraction(correct_exits, accepted or 1), -int(cost))
+        for accepted, correct_exits, cost in counts
     ]
 
 

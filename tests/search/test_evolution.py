@@ -16,9 +16,10 @@ from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Limits, Scores
 from emsco.search import evolution
-from emsco.search.evolution import EvolutionSearch, EvolutionSettings
+from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.front import find_front
 from emsco.search.exact.landscape import Landscape
+from emsco.search.settings import SearchSettings
 
 COSTS = [3, 1, 4, 1, 5, 9]
 
@@ -38,7 +39,7 @@ def all_alike(designs) -> Scores:
 def search_with(n_features=6, seed=0, costs=None, **settings) -> EvolutionSearch:
     costs = np.arange(1.0, n_features + 1) if costs is None else np.array(costs, dtype=float)
     chosen = {"max_stages": 3, "population_size": 30, "generations": 20, **settings}
-    return EvolutionSearch(costs, EvolutionSettings(**chosen), np.random.default_rng(seed))
+    return EvolutionSearch(costs, SearchSettings(**chosen), np.random.default_rng(seed))
 
 
 def run(search, score=made_up) -> list[np.ndarray]:
@@ -58,13 +59,15 @@ def evaluate(small_problem):
         split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))
         costs = FeatureCosts.from_array(COSTS)
         bank = logistic_bank([split], 6)
-        return Evaluator(bank, costs, min_confidence, 60, max_stages, limits=limits)
+        return Evaluator(bank, costs, min_confidence, max_stages, limits=limits)
 
     return make
 
 
 def exact_front(evaluator, max_stages):
-    return find_front(Landscape.of(evaluator, DesignSpace(len(evaluator.units), max_stages)))
+    return find_front(
+        Landscape.from_evaluator(evaluator, DesignSpace(evaluator.bank.n_features, max_stages))
+    )
 
 
 def by_design(designs, values) -> dict[tuple[int, ...], int]:
@@ -155,14 +158,14 @@ def test_every_design_of_a_small_space_is_scored_and_then_the_search_says_so(
     search = search_with(n_features, max_stages=max_stages, population_size=300, generations=10_000)
     n_asked = sum(map(len, run(search)))
     assert n_asked == count_designs(n_features, max_stages)
-    assert search.stop_reason == f"all {n_asked:,} designs have been scored"
+    assert str(search.stop_reason) == f"all {n_asked:,} designs have been scored"
 
 
 def test_all_designs_are_said_to_be_scored_only_where_they_are(monkeypatch):
     monkeypatch.setattr(evolution, "_POOL", 5)
     search = search_with(5, max_stages=5, population_size=300, generations=10_000)
     n_asked = sum(map(len, run(search)))
-    assert n_asked == count_designs(5, 5) or not search.stop_reason.startswith("all ")
+    assert n_asked == count_designs(5, 5) or not str(search.stop_reason).startswith("all ")
 
 
 @pytest.mark.parametrize("generations", [0, 1, 7])
@@ -170,13 +173,13 @@ def test_a_search_ends_after_its_generations(generations):
     search = search_with(generations=generations, n_features=10)
     assert len(run(search)) == generations + 1
     assert search.generation == generations
-    assert search.stop_reason == f"all {generations} generations have run"
+    assert str(search.stop_reason) == f"all {generations} generations have run"
 
 
 def test_patience_ends_a_search_whose_front_stays_the_same():
     search = search_with(10, patience=3)
     assert len(run(search, all_alike)) == 5  # of which the side line has one
-    assert search.stop_reason == "the front has stayed the same for 3 generations"
+    assert str(search.stop_reason) == "the front has stayed the same for 3 generations"
 
 
 def test_a_new_vector_on_the_front_renews_patience():
@@ -184,7 +187,7 @@ def test_a_new_vector_on_the_front_renews_patience():
 
     def better_in_generation_2(designs):
         scores = all_alike(designs)
-        return Scores(50, scores.exits, scores.hits, scores.spent - (next(calls) == 2))
+        return Scores(50, scores.exits, scores.correct_exits, scores.spent - (next(calls) == 2))
 
     search = search_with(10, patience=3)
     assert len(run(search, better_in_generation_2)) == 2 + 1 + 4  # of which one is the side line's
@@ -199,7 +202,7 @@ def test_without_patience_a_front_may_stay_the_same():
 def test_a_space_of_one_design_ends_at_once(n_features, max_stages):
     search = search_with(n_features, max_stages=max_stages)
     assert [designs.tolist() for designs in run(search)] == [[[0] * n_features]]
-    assert search.stop_reason == "only one design exists"
+    assert str(search.stop_reason) == "only one design exists"
     assert search.front[0].tolist() == [[0] * n_features]
 
 
@@ -252,7 +255,7 @@ def test_the_archive_holds_all_that_nothing_scored_dominates(unit):
     def score(designs):
         scores = made_up(designs)
         spent = scores.spent if unit == 1 else scores.spent / unit
-        return Scores(50, scores.exits, scores.hits, spent)
+        return Scores(50, scores.exits, scores.correct_exits, spent)
 
     search = search_with(7)
     asked = np.concatenate(run(search, score))
@@ -286,13 +289,13 @@ def test_a_small_space_with_exclusion_is_searched_to_its_last_design(max_stages,
     space = DesignSpace(4, max_stages, allow_exclusion=True, first=first)
     assert len(asked) == len(np.unique(asked, axis=0)) == space.size
     assert space.holds(asked).all()
-    assert search.stop_reason == f"all {space.size:,} designs have been scored"
+    assert str(search.stop_reason) == f"all {space.size:,} designs have been scored"
 
 
 def test_only_one_design_exists_where_the_only_feature_may_be_left_out():
     search = search_with(1, allow_exclusion=True)
     assert np.concatenate(run(search)).tolist() == [[0]]
-    assert search.stop_reason == "only one design exists"
+    assert str(search.stop_reason) == "only one design exists"
 
 
 @pytest.mark.parametrize("limits", [Limits(mean=3.0), Limits(worst=6.0), Limits(3.0, 9.0)])
@@ -302,7 +305,7 @@ def test_the_front_within_limits_is_the_exact_one(evaluate, limits):
     run(search, evaluator.score)
     designs, scores = search.front
     assert scores.feasible.all()
-    exact = find_front(Landscape.of(evaluator, space))
+    exact = find_front(Landscape.from_evaluator(evaluator, space))
     assert sorted(designs.tolist()) == sorted(exact.designs.tolist())
 
 

@@ -10,9 +10,13 @@ import pytest
 from emsco.scoring.pareto import Ranking
 from emsco.scoring.scores import Scores
 from emsco.search import loop
-from emsco.search.evolution import EvolutionSearch, EvolutionSettings
+from emsco.search.evolution import EvolutionSearch
 from emsco.search.loop import run_search
-from emsco.search.paper import PaperSearch, PaperSettings
+from emsco.search.paper import PaperSearch
+from emsco.search.settings import SearchSettings
+from emsco.search.stopping import Stop, StopReason
+
+ENOUGH = StopReason(Stop.EXHAUSTED, n_designs=7)
 
 
 class CountingSearch:
@@ -22,7 +26,7 @@ class CountingSearch:
 
     def __init__(self, n_generations: int = 1000) -> None:
         self.generation = -1
-        self.stop_reason: str | None = None
+        self.stop_reason: StopReason | None = None
         self.told: list[int] = []
         self._n_generations = n_generations
 
@@ -38,7 +42,7 @@ class CountingSearch:
         self.told.append(len(scores))
         self.generation += 1
         if self.generation == self._n_generations:
-            self.stop_reason = "enough"
+            self.stop_reason = ENOUGH
 
 
 class FakeEvaluator:
@@ -66,14 +70,14 @@ def scores_of(designs) -> Scores:
 
 
 def paper_search(generations: int = 6) -> PaperSearch:
-    settings = PaperSettings(
+    settings = SearchSettings(
         max_stages=3, mutation_rate=0.1, population_size=20, generations=generations
     )
     return PaperSearch(5, 1.0, settings, np.random.default_rng(0))
 
 
 def evolution(generations: int = 6) -> EvolutionSearch:
-    settings = EvolutionSettings(max_stages=3, population_size=20, generations=generations)
+    settings = SearchSettings(max_stages=3, population_size=20, generations=generations)
     return EvolutionSearch(np.ones(5), settings, np.random.default_rng(0))
 
 
@@ -90,7 +94,7 @@ def clock(monkeypatch):
 def test_a_search_runs_until_it_says_why_it_stops():
     search = CountingSearch(n_generations=3)
     result = run_search(search, FakeEvaluator())
-    assert result.stop_reason == "enough"
+    assert result.stop_reason is ENOUGH
     assert search.told == [1, 2, 3, 4]
     assert np.array_equal(result.designs, search.front[0])
 
@@ -98,24 +102,24 @@ def test_a_search_runs_until_it_says_why_it_stops():
 def test_a_search_ends_after_the_generation_in_which_its_time_is_up(clock):
     result = run_search(CountingSearch(), FakeEvaluator(), time_limit=5.5)
     # Started at 100 s; each generation reads the clock twice, so the third check reads 106 s.
-    assert result.stop_reason == "the time limit of 5.5 s was reached"
+    assert str(result.stop_reason) == "the time limit of 5.5 s was reached"
     assert [record.generation for record in result.records] == [0, 1, 2]
 
 
 def test_one_generation_is_always_scored(clock):
     result = run_search(CountingSearch(), FakeEvaluator(), time_limit=0.0)
-    assert result.stop_reason == "the time limit of 0 s was reached"
+    assert str(result.stop_reason) == "the time limit of 0 s was reached"
     assert len(result.records) == 1
 
 
 def test_time_not_used_up_does_not_end_a_search(clock):
     result = run_search(CountingSearch(n_generations=2), FakeEvaluator(), time_limit=1000)
-    assert result.stop_reason == "enough"
+    assert result.stop_reason is ENOUGH
 
 
 def test_a_search_that_ends_as_its_time_is_up_gives_its_own_reason(clock):
     result = run_search(CountingSearch(n_generations=0), FakeEvaluator(), time_limit=0.0)
-    assert result.stop_reason == "enough"
+    assert result.stop_reason is ENOUGH
 
 
 # Interrupts
@@ -128,7 +132,7 @@ def test_an_interrupt_while_scoring_keeps_what_was_found():
         match=r"^Search interrupted after 2 generations; what it has found so far is kept\.$",
     ):
         result = run_search(search, FakeEvaluator(interrupted_in=3))
-    assert result.stop_reason == "interrupted after 2 generations"
+    assert str(result.stop_reason) == "interrupted after 2 generations"
     assert len(result.records) == 3
     assert np.array_equal(result.designs, np.full((3, 2), 2))
 
@@ -158,14 +162,14 @@ def test_an_interrupted_paper_search_hands_out_the_front_of_its_last_generation(
 
 
 def test_an_interrupt_while_ranking_keeps_the_front_of_the_generation_before(monkeypatch):
-    calls, rank = itertools.count(), Ranking.of
+    calls, rank = itertools.count(), Ranking.from_scores
 
     def interrupted_rank(*arguments, **options):
         if next(calls) == 4:
             raise KeyboardInterrupt
         return rank(*arguments, **options)
 
-    monkeypatch.setattr(Ranking, "of", interrupted_rank)
+    monkeypatch.setattr(Ranking, "from_scores", interrupted_rank)
     with pytest.warns(UserWarning, match="interrupted after 3 generations"):
         result = run_search(paper_search(), FakeEvaluator())
     whole = run_search(paper_search(generations=3), FakeEvaluator())

@@ -17,7 +17,8 @@ from scipy.stats import betabinom, binomtest, chisquare
 from emsco.designs.chromosomes import compress
 from emsco.designs.space import DesignSpace
 from emsco.scoring.scores import Scores
-from emsco.search.paper import PaperSearch, PaperSettings
+from emsco.search.paper import PaperSearch
+from emsco.search.settings import SearchSettings
 
 N_ROWS = 97
 
@@ -57,7 +58,7 @@ def one_wins(designs: np.ndarray) -> Scores:
 def search_with(n_features=6, seed=0, **options) -> PaperSearch:
     chosen = {"max_stages": 3, "mutation_rate": 0.1, "population_size": 12, "generations": 8}
     chosen |= options
-    return PaperSearch(n_features, 1.0, PaperSettings(**chosen), np.random.default_rng(seed))
+    return PaperSearch(n_features, 1.0, SearchSettings(**chosen), np.random.default_rng(seed))
 
 
 def generations(search: PaperSearch, score):
@@ -81,7 +82,10 @@ def objectives(scores: Scores) -> list[tuple[int, Fraction, int]]:
     counts = zip(
         scores.accepted.tolist(), scores.correct.tolist(), scores.spent.tolist(), strict=True
     )
-    return [(accepted, Fraction(hits, accepted or 1), -spent) for accepted, hits, spent in counts]
+    return [
+        (accepted, Fraction(correct_exits, accepted or 1), -spent)
+        for accepted, correct_exits, spent in counts
+    ]
 
 
 def known(designs, scores) -> dict[tuple[int, ...], tuple[int, Fraction, int]]:
@@ -305,7 +309,7 @@ def test_the_stage_limit_can_be_reached():
 def test_told_scores_are_left_alone():
     search = search_with()
     scores = all_alike(search.ask())
-    for array in (scores.exits, scores.hits, scores.spent):
+    for array in (scores.exits, scores.correct_exits, scores.spent):
         array.setflags(write=False)
     search.tell(scores)
     search.tell(one_wins(search.ask()))
@@ -379,7 +383,7 @@ def test_a_search_ends_when_all_generations_have_run(limit):
     n_told = sum(1 for _ in generations(search, made_up(1)))
     assert n_told == limit + 1
     assert search.generation == limit
-    assert search.stop_reason == f"all {limit} generations have run"
+    assert str(search.stop_reason) == f"all {limit} generations have run"
 
 
 def test_generations_count_from_the_initial_population_as_0():
@@ -409,7 +413,7 @@ def test_a_search_ends_when_the_fittest_has_stayed_the_same_for_that_many_genera
     run(search, improving(n_times))
     assert search.generation == n_times - 1 + patience
     words = f"the fittest design has stayed the same for {patience} generations"
-    assert search.stop_reason == words
+    assert str(search.stop_reason) == words
 
 
 def test_without_patience_a_search_goes_on_with_the_same_fittest():
@@ -428,7 +432,7 @@ def test_a_change_of_the_fittest_starts_the_count_again():
 def test_a_search_ends_when_the_population_is_full_of_non_dominated_designs():
     search = run(search_with(40, mutation_rate=0.5), all_alike)
     assert search.generation == 0
-    assert "full of elite designs" in search.stop_reason
+    assert "full of elite designs" in str(search.stop_reason)
     assert len(search.front[0]) == 12
 
 
@@ -440,7 +444,7 @@ def test_a_full_population_does_not_end_a_search_that_may_grow():
 
 def test_a_population_with_a_duplicate_is_not_full():
     search = run(search_with(2, population_size=4, generations=6), all_alike)
-    assert search.stop_reason == "all 6 generations have run"
+    assert str(search.stop_reason) == "all 6 generations have run"
 
 
 @pytest.mark.parametrize(("n_features", "max_stages"), [(1, 1), (1, 4), (5, 1)])
@@ -449,7 +453,7 @@ def test_where_only_one_design_exists_it_is_scored_once_and_the_search_ends(n_fe
     asked = search.ask()
     search.tell(all_alike(asked))
     assert tuples(asked) == [(0,) * n_features] == tuples(search.front[0])
-    assert search.stop_reason == "only one design exists"
+    assert str(search.stop_reason) == "only one design exists"
     assert search.generation == 0
 
 

@@ -15,30 +15,30 @@ from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import compress
 from emsco.designs.space import DesignSpace, count_designs
 from emsco.errors import NoSuchDesign, ParameterError
-from emsco.models.bank import logistic_bank
+from emsco.models.bank import SubsetBank, logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Limits
 from emsco.search import planning
 from emsco.search.exact.landscape import Landscape
-from emsco.search.paper import PaperSettings
 from emsco.search.planning import Problem, SearchPlan, plan_search
+from emsco.search.settings import SearchSettings
 
 PLENTY = 2**40
 
 
 def problem_of(n_features, n_train=100, capacity=PLENTY, memory_limit=PLENTY, n_jobs=1) -> Problem:
     """One to plan for, not to run."""
-    evaluator = SimpleNamespace(
-        n_rows=100, n_words=2, limits=Limits(), total_cost=float(n_features)
-    )
+    bank = SimpleNamespace(n_rows=100, n_words=2)
+    costs = SimpleNamespace(total=float(n_features))
+    evaluator = SimpleNamespace(bank=bank, limits=Limits(), costs=costs)
     seconds = n_train * n_features * 6e-9  # as logistic regressions take
     return Problem(evaluator, np.ones(n_features), seconds, capacity, memory_limit, n_jobs)
 
 
-def settings_of(max_stages, **options) -> PaperSettings:
-    return PaperSettings(
+def settings_of(max_stages, **options) -> SearchSettings:
+    return SearchSettings(
         **{
             "max_stages": max_stages,
             "mutation_rate": 0.1,
@@ -72,7 +72,7 @@ class Watcher:
 def problem(small_problem):
     split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))
     costs = FeatureCosts.from_array([3, 1, 4, 1, 5, 9])
-    evaluator = Evaluator(logistic_bank([split], 6), costs, 0.6, 60, 3)
+    evaluator = Evaluator(logistic_bank([split], 6), costs, 0.6, 3)
     return Problem(evaluator, costs.costs, 60, PLENTY, 2**30, n_jobs=1)
 
 
@@ -287,16 +287,16 @@ def test_exact_search_finds_what_scoring_every_design_finds(problem):
 
 def test_a_proven_front_says_so_and_counts_the_whole_space(problem):
     result = run(problem)
-    assert result.stop_reason == "the front is proven: all 603 designs are settled"
+    assert str(result.stop_reason) == "the front is proven: all 603 designs are settled"
     assert (result.records[-1].n_designs, result.records[-1].n_subsets) == (603, 63)
     assert [record.generation for record in result.records] == [0, 1]
     assert result.records[-1].n_front == len(result.designs)
 
 
 def test_the_reason_for_the_choice_follows_the_reason_to_stop(problem):
-    assert run(problem, why="it was quick").stop_reason.endswith("are settled; it was quick")
+    assert str(run(problem, why="it was quick").stop_reason).endswith("are settled; it was quick")
     reason = run(problem, kind="evolution", why="it was long").stop_reason
-    assert reason == "all 4 generations have run; it was long"
+    assert str(reason) == "all 4 generations have run; it was long"
 
 
 def test_large_spaces_are_warmed_up_and_give_the_same_front(problem, monkeypatch):
@@ -331,7 +331,7 @@ def test_a_watcher_sees_every_generation_of_the_other_searches(problem, kind, ge
 
 def test_evolution_is_given_patience(problem):
     result = run(problem, "evolution", generations=100, population_size=7, patience=1)
-    assert result.stop_reason == "the front has stayed the same for 1 generations"
+    assert str(result.stop_reason) == "the front has stayed the same for 1 generations"
 
 
 def test_a_front_of_one_stage_is_proven_at_once(problem):
@@ -364,7 +364,7 @@ def test_a_time_limit_ends_exact_search_with_what_is_known(problem, clock, time_
     result = run(problem, time_limit=time_limit)
     check_unproven(problem, result)
     reason = f"the time limit of {time_limit} s was reached, so the front is not proven"
-    assert re.fullmatch(rf"{reason} \({settled}\)", result.stop_reason)
+    assert re.fullmatch(rf"{reason} \({settled}\)", str(result.stop_reason))
 
 
 def test_a_time_limit_during_the_first_designs_leaves_nothing_proven(problem, monkeypatch):
@@ -372,7 +372,7 @@ def test_a_time_limit_during_the_first_designs_leaves_nothing_proven(problem, mo
     result = run(problem, time_limit=1e-9)
     check_unproven(problem, result)
     assert len(result.records) == 1
-    assert result.stop_reason == (
+    assert str(result.stop_reason) == (
         "the time limit of 1e-09 s was reached, so the front is not proven "
         "(0 of 603 designs are settled)"
     )
@@ -386,7 +386,7 @@ def test_ctrl_c_while_chaining_keeps_what_is_known(problem):
     with pytest.warns(UserWarning, match=r"^Search interrupted; what it has found .* not proven"):
         result = run(problem, watcher=Watcher(interrupts_at=0))
     check_unproven(problem, result)
-    assert result.stop_reason.startswith("interrupted, so the front is not proven (")
+    assert str(result.stop_reason).startswith("interrupted, so the front is not proven (")
 
 
 @pytest.mark.filterwarnings("ignore:Search interrupted")
@@ -400,10 +400,10 @@ def test_what_was_found_before_ctrl_c_joins_the_first_designs(problem):
 
 @pytest.mark.filterwarnings("ignore:Search interrupted")
 def test_ctrl_c_while_fitting_all_subsets_keeps_the_first_designs(problem, monkeypatch):
-    def interrupted(_, check):
+    def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Evaluator, "bits", interrupted)
+    monkeypatch.setattr(SubsetBank, "bits", interrupted)
     try:
         check_unproven(problem, run(problem))
     except KeyboardInterrupt:
@@ -413,8 +413,8 @@ def test_ctrl_c_while_fitting_all_subsets_keeps_the_first_designs(problem, monke
 def test_too_little_memory_for_chains_keeps_what_is_known(problem):
     result = run(replace(problem, memory_limit=1))
     check_unproven(problem, result)
-    assert "memory_limit" in result.stop_reason
-    assert "so the front is not proven" in result.stop_reason
+    assert "memory_limit" in str(result.stop_reason)
+    assert "so the front is not proven" in str(result.stop_reason)
 
 
 # Features that are left out, one that comes first, and limits of costs
@@ -428,7 +428,7 @@ def limited(problem, small_problem):
         split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))
         costs = replace(FeatureCosts.from_array(problem.costs), evaluation=evaluation)
         bank = logistic_bank([split], 6)
-        evaluator = Evaluator(bank, costs, 0.6, 60, 3, limits=Limits(**limits))
+        evaluator = Evaluator(bank, costs, 0.6, 3, limits=Limits(**limits))
         return replace(problem, evaluator=evaluator)
 
     return make
@@ -447,7 +447,9 @@ def test_exact_search_with_exclusion_finds_what_scoring_every_design_finds(
     on_front = front_mask(scores)
     found = np.concatenate([list(result.ties(i)) for i in range(len(result.designs))])
     assert sorted(found.tolist()) == sorted(designs[on_front].tolist())
-    assert result.stop_reason == f"the front is proven: all {len(designs):,} designs are settled"
+    assert (
+        str(result.stop_reason) == f"the front is proven: all {len(designs):,} designs are settled"
+    )
 
 
 @pytest.mark.parametrize("kind", ["exact", "evolution", "paper"])
@@ -513,6 +515,6 @@ def test_chromosomes_have_one_value_more_with_exclusion():
 
 def test_weights_past_31_bits_are_an_obstacle():
     problem = problem_of(6)
-    problem.evaluator.n_rows = 2**31
+    problem.evaluator.bank.n_rows = 2**31
     with pytest.raises(ParameterError, match="count rows whose weights add up to 2,147,483,648"):
         plan_search("exact", problem, settings_of(3))

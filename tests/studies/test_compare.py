@@ -8,6 +8,7 @@ import pytest
 from support.contests import FirstColumns, small_set
 
 from emsco import baselines
+from emsco._base.objectives import Objectives
 from emsco.cli.terminal import methods_table
 from emsco.data.sources import FitFiles
 from emsco.errors import DataError, ParameterError
@@ -15,7 +16,6 @@ from emsco.studies import methods
 from emsco.studies.compare import compare_methods, label_of
 from emsco.studies.compare_figure import draw_methods
 from emsco.studies.files import compare_files, read_parts
-from emsco.studies.jobs import Objectives
 from emsco.studies.methods import MethodResult
 from emsco.studies.searching import Parts
 
@@ -76,11 +76,11 @@ def test_every_method_deploys_one_and_has_a_curve(result):
 
 def test_the_deployed_point_lies_on_the_curve(result):
     for found in result.results.values():
-        assert found.outcomes[0].test in [one.test for one in found.curve]
+        assert found.outcomes[0].seen in [one.seen for one in found.curve]
 
 
 def test_methods_come_with_the_most_accurate_first(result):
-    accuracies = [one.test.accuracy for one in result.deployed.values()]
+    accuracies = [one.seen.accuracy for one in result.deployed.values()]
     assert accuracies == sorted(accuracies, reverse=True)
 
 
@@ -88,7 +88,7 @@ def test_accuracies_by_chance_apart_are_those_of_two_binomials(result):
     accuracy, n_labelled = 0.8, 40
     points = 196 * np.sqrt(2 * accuracy * (1 - accuracy) / n_labelled)
     tested = Objectives(1.0, accuracy, 3.0)
-    outcome = replace(result.results["cstc"].outcomes[0], test=tested)
+    outcome = replace(result.results["cstc"].outcomes[0], seen=tested)
     two = replace(result, results=dict.fromkeys(("cstc", "emsco"), MethodResult((outcome,))))
     assert f"less than about {points:.0f} points" in two.summary()[-1]
 
@@ -99,7 +99,7 @@ def made(result):
     outcome = result.results["cstc"].outcomes[0]
 
     def make(**tests):
-        outcomes = {name: replace(outcome, test=Objectives(*test)) for name, test in tests.items()}
+        outcomes = {name: replace(outcome, seen=Objectives(*test)) for name, test in tests.items()}
         return replace(
             result, results={name: MethodResult((one,)) for name, one in outcomes.items()}
         )
@@ -211,7 +211,7 @@ def test_every_method_has_a_colour_and_dashes_of_its_own_in_the_picture(result):
 
 
 def test_a_point_that_buys_nothing_does_not_stretch_the_picture(result):
-    free = replace(result.results["cstc"].curve[0], test=Objectives(1.0, 0.1, 0.0))
+    free = replace(result.results["cstc"].curve[0], seen=Objectives(1.0, 0.1, 0.0))
     cstc = replace(result.results["cstc"], curve=(free, *result.results["cstc"].curve))
     panel = draw_methods(replace(result, results=result.results | {"cstc": cstc})).axes[0]
     assert panel.get_ylim()[0] > 0.1
@@ -220,7 +220,7 @@ def test_a_point_that_buys_nothing_does_not_stretch_the_picture(result):
 
 
 def test_train_and_val_without_test_are_refused(file):
-    with pytest.raises(ParameterError, match="--test must be given beside --train and --val"):
+    with pytest.raises(ParameterError, match="test must be given beside train and val"):
         read_parts(FitFiles("health", train=file, val=file))
 
 
@@ -235,7 +235,7 @@ def test_whole_weights_are_as_if_rows_were_there_so_many_times():
     one, two = (compare_methods(part, 0.7, methods, most=2, n_jobs=1) for part in (heavy, many))
     for method in methods:
         ours, theirs = (found.results[method].outcomes[0] for found in (one, two))
-        for which in ("validation", "test"):
+        for which in ("scored", "seen"):
             pair = [astuple(getattr(outcome, which)) for outcome in (ours, theirs)]
             assert pair[0] == pytest.approx(pair[1], rel=1e-6), method
     assert one.n_alike == pytest.approx(weights[120:].sum() ** 2 / (weights[120:] ** 2).sum())

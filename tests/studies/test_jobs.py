@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emsco._base.objectives import Objectives
 from emsco.errors import EMSCOError
-from emsco.studies.jobs import Objectives, ResultStore, finish_jobs, run_jobs
+from emsco.studies.jobs import ResultStore, finish_jobs, run_jobs
 
 
 @dataclass(frozen=True)

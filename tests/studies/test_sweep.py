@@ -15,18 +15,18 @@ from rich.console import Console
 from support.contests import small_set
 
 from emsco import EMSCOClassifier
-from emsco.cli.commands import claim_folder
-from emsco.cli.options import parse_range
+from emsco._base.objectives import Objectives
+from emsco.cli.folders import claim_folder
+from emsco.cli.parsing import parse_range
 from emsco.cli.terminal import sweep_table
 from emsco.costs import FeatureCosts
 from emsco.data.sources import FitFiles
 from emsco.errors import ParameterError
 from emsco.models.engine import LogisticEngine
 from emsco.paper.sweep import reproduce_sweep
-from emsco.search.paper import PaperSettings
+from emsco.search.settings import SearchSettings
 from emsco.studies import sweep as sweeping
 from emsco.studies.files import read_parts
-from emsco.studies.jobs import Objectives
 from emsco.studies.searching import Parts, SplitBanks
 from emsco.studies.sweep import SweepJob, sweep_thresholds
 from emsco.studies.sweep_figure import draw_sweep
@@ -94,9 +94,9 @@ def test_a_run_is_what_the_classifier_finds_with_its_seed(parts, result, rule, p
     classifier = fitted_again(parts, result, run, rule)
     tested = classifier.evaluate(*parts.rows("test"))
     assert classifier.design_.stages.tolist() == list(run.by(rule).design)
-    assert run.by(rule).test == Objectives.of_evaluation(tested)
+    assert run.by(rule).seen == tested.objectives
     point = classifier.point_
-    assert run.by(rule).validation == Objectives(point.coverage, point.accuracy, point.cost)
+    assert run.by(rule).scored == Objectives(point.coverage, point.accuracy, point.cost)
 
 
 @pytest.mark.parametrize("search", ["evolution", "exact", "auto"])
@@ -146,7 +146,7 @@ def test_a_run_is_the_same_whatever_others_there_are(parts, result):
 
 def test_every_threshold_and_run_has_a_seed_of_its_own(result):
     seeds = {run.random_state for run in result.runs}
-    other = SweepJob("", "paper", PaperSettings(2, 0.2), 0.6, 0, seed=1)
+    other = SweepJob("", "paper", SearchSettings(2, 0.2), 0.6, 0, seed=1)
     assert len(seeds | {other.random_state}) == 10
 
 
@@ -210,14 +210,14 @@ def test_no_figure_of_the_table_is_cut_however_narrow_the_terminal(result, width
     shown = console.file.getvalue()
     assert "…" not in shown
     for line in dear.lines("fittest"):
-        for text in line.test.cells():
+        for text in line.seen.cells():
             mean, deviation = text.split(" ± ")
             assert mean in shown
             assert f"±{deviation}" in shown
 
 
 def test_runs_that_deploy_the_same_deviate_by_0_however_means_are_rounded():
-    same = Spread.of([Objectives(1.0, 0.86, 1.12)] * 30)
+    same = Spread.from_objectives([Objectives(1.0, 0.86, 1.12)] * 30)
     assert same.deviation == Objectives(0, 0, 0)
     assert same.cells() == ["86.0 ± 0.0", "100.0 ± 0.0", "1.12 ± 0.00"]
 
@@ -226,14 +226,14 @@ def with_cost_of_thousands(run):
     def dear(test):
         return replace(test, cost=1234.5 + 1e-3 * run.run + 100 * test.cost)
 
-    return replace(run, choices=tuple(replace(c, test=dear(c.test)) for c in run.choices))
+    return replace(run, choices=tuple(replace(c, seen=dear(c.seen)) for c in run.choices))
 
 
 def test_an_exact_search_is_run_once_at_each_threshold(parts):
     sweep = sweep_thresholds(parts, THRESHOLDS, runs=5, search="auto", n_jobs=1, **QUICK)
     assert sweep.search == "exact"
     assert [run.run for run in sweep.runs] == [0, 0, 0]
-    assert sweep.lines("fittest")[0].test.deviation is None
+    assert sweep.lines("fittest")[0].seen.deviation is None
     assert "1 run at each threshold" in sweep.to_markdown()
 
 
@@ -246,21 +246,21 @@ def test_more_than_two_classes_are_swept_from_above_a_third():
 
 def test_lines_hold_means_and_deviations_over_runs(result):
     line = result.lines("balanced")[1]
-    tests = [run.by("balanced").test.cost for run in result.runs if run.min_confidence == 0.75]
-    assert line.test.mean.cost == pytest.approx(np.mean(tests))
-    assert line.test.deviation.cost == pytest.approx(np.std(tests, ddof=1))
+    tests = [run.by("balanced").seen.cost for run in result.runs if run.min_confidence == 0.75]
+    assert line.seen.mean.cost == pytest.approx(np.mean(tests))
+    assert line.seen.deviation.cost == pytest.approx(np.std(tests, ddof=1))
     assert line.n_runs == 3
 
 
 @given(st.lists(st.builds(Objectives, *3 * [st.floats(0, 1)]), min_size=2, max_size=6))
 def test_a_spread_is_the_mean_and_the_deviation_of_each_objective(runs):
-    spread = Spread.of(runs)
+    spread = Spread.from_objectives(runs)
     for name in OBJECTIVES:
         values = [getattr(one, name) for one in runs]
         assert getattr(spread.mean, name) == pytest.approx(statistics.fmean(values))
         plain = pytest.approx(statistics.stdev(values), abs=1e-12)
         assert getattr(spread.deviation, name) == plain
-    assert Spread.of(runs[:1]).deviation is None
+    assert Spread.from_objectives(runs[:1]).deviation is None
 
 
 def test_tables_in_all_forms_hold_the_same_lines(result):
@@ -269,8 +269,8 @@ def test_tables_in_all_forms_hold_the_same_lines(result):
     assert result.to_markdown().count("\n| 0.") == 9
     frame = result.to_pandas()
     assert len(frame) == 18
-    line = plain["tables"]["knee"][2]["test"]["accuracy"]
-    last = frame[(frame["rule"] == "knee") & (frame["rows"] == "test")].iloc[-1]
+    line = plain["tables"]["knee"][2]["seen"]["accuracy"]
+    last = frame[(frame["rule"] == "knee") & (frame["rows"] == "seen")].iloc[-1]
     assert (last["accuracy"], last["accuracy deviation"]) == (line["mean"], line["deviation"])
     assert sweep_table(result, "knee").row_count == 3
 
@@ -284,7 +284,7 @@ def test_the_picture_has_held_out_and_test_rows_for_each_rule(result):
     rules = ("fittest", "knee")
     figure = draw_sweep(replace(result, prefer=rules))
     titles = [panel.get_title() for panel in figure.axes[:4]]
-    parts = ("held-out", "test")
+    parts = ("validation", "test")
     assert titles == [f"{rule} design, {part} rows" for rule in rules for part in parts]
     assert [text.get_text() for text in figure.axes[0].texts] == ["0.6", "0.75", "0.9"]
     with pytest.raises(ParameterError, match="sweep must hold at least one run, got none"):
@@ -309,7 +309,7 @@ def test_the_scale_of_coverage_has_the_range_of_the_runs(result):
 
 def test_a_threshold_that_no_row_reaches_is_in_the_table_and_not_in_the_picture(parts):
     sweep = sweep_thresholds(parts, [0.6, 1.0], runs=1, n_jobs=1, **QUICK)
-    assert sweep.lines("fittest")[1].test.mean == Objectives(0.0, 0.0, parts.costs.total)
+    assert sweep.lines("fittest")[1].seen.mean == Objectives(0.0, 0.0, parts.costs.total)
     assert [text.get_text() for text in draw_sweep(sweep).axes[1].texts] == ["0.6"]
 
 
@@ -323,7 +323,7 @@ def test_a_threshold_that_no_row_reaches_is_in_the_table_and_not_in_the_picture(
         ({"prefer": ("best",)}, "prefer must be one of .*got 'best'"),
         ({"prefer": ()}, "prefer must be one rule or more, got none"),
         ({"search": "random"}, "search must be one of .*got 'random'"),
-        ({"estimator": None}, "settings must be out of search, .*got 'estimator'"),
+        ({"estimator": None}, "settings must be out of max_stages, .*got 'estimator'"),
         ({"max_stages": 9}, "max_stages must be a whole number from 1 to 5, got 9"),
     ],
 )
@@ -443,7 +443,7 @@ def test_an_interrupted_sweep_is_exit_code_130(emsco, authors, tmp_path, monkeyp
 
 def test_a_threshold_at_chance_is_one_line(emsco, authors, tmp_path):
     words = options(authors, **{"--min-confidence": "0.5,0.6"})
-    with pytest.raises(ParameterError, match=r"min_confidence must be a number in \(0\.5, 1]"):
+    with pytest.raises(ParameterError, match=r"^--min-confidence must be a number in \(0\.5, 1]"):
         emsco("sweep", *words, "--out", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

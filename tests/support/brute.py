@@ -92,12 +92,12 @@ class Instance:
     """
 
     accepts: np.ndarray
-    hits: np.ndarray
+    correct: np.ndarray
     costs: tuple
     max_stages: int
     evaluation: int | Fraction = 0
     word_weights: tuple = ()
-    gaps: np.ndarray | None = None
+    missing: np.ndarray | None = None
     most_spent: float = np.inf
     most_paid: float = np.inf
     allow_exclusion: bool = False
@@ -116,7 +116,7 @@ class Instance:
     def with_idle(self, feature):
         """A feature changes nothing but the cost, so that many designs tie."""
         others = np.arange(len(self.accepts)) & ~(1 << feature)
-        return replace(self, accepts=self.accepts[others], hits=self.hits[others])
+        return replace(self, accepts=self.accepts[others], correct=self.correct[others])
 
     @property
     def n_features(self):
@@ -148,13 +148,13 @@ class Instance:
         )
         return Landscape(
             pack(self.accepts),
-            pack(self.hits),
+            pack(self.correct),
             costs,
             sum(self.weights),
             self.space,
             evaluation=self.evaluation if self.is_whole else float(self.evaluation),
             word_weights=np.array(self.word_weights) if self.word_weights else None,
-            gaps=None if self.gaps is None else pack(self.gaps),
+            missing=None if self.missing is None else pack(self.missing),
             most_spent=float(self.most_spent),
             most_paid=float(self.most_paid),
         )
@@ -174,7 +174,7 @@ class Instance:
         """Rows accepted by each subset, and those it gets right, as sets."""
         return [
             [set(np.flatnonzero(row).tolist()) for row in table]
-            for table in (self.accepts, self.hits)
+            for table in (self.accepts, self.correct)
         ]
 
     def score(self, design):
@@ -186,8 +186,8 @@ class Instance:
             known += sum(1 << i for i in bought)
             spent += self._weigh(undecided) * (sum(self.costs[i] for i in bought) + self.evaluation)
             leaving = undecided & self.rows[0][known]
-            if self.gaps is not None:
-                leaving -= set(np.flatnonzero(self.gaps[bought].any(axis=0)).tolist())
+            if self.missing is not None:
+                leaving -= set(np.flatnonzero(self.missing[bought].any(axis=0)).tolist())
             accepted += self._weigh(leaving)
             correct += self._weigh(leaving & self.rows[1][known])
             undecided -= leaving
@@ -225,7 +225,9 @@ def varied(seed, **options):
     parts = {
         "evaluation": evaluation,
         "word_weights": tuple(rng.integers(1, 4, size=n_words).tolist()) * int(rng.integers(2)),
-        "gaps": (None, rng.random((n_features, n_rows)) < rng.choice([0.05, 0.4]))[rng.integers(2)],
+        "missing": (None, rng.random((n_features, n_rows)) < rng.choice([0.05, 0.4]))[
+            rng.integers(2)
+        ],
         "allow_exclusion": bool(rng.integers(2)),
         "first": (None, int(rng.integers(n_features)))[rng.integers(2)],
     }
@@ -253,18 +255,19 @@ class RealInstance:
             logistic_bank([split], n_features),
             FeatureCosts.from_array(data.costs),
             min_confidence,
-            len(data.held_out),
             max_stages,
         )
-        return cls(evaluator, evaluator.bits())
+        return cls(evaluator, evaluator.bank.bits(evaluator.thresholds))
 
     def landscape(self, max_stages, **options):
-        space = DesignSpace(len(self.evaluator.units), max_stages, **options)
-        return Landscape(*self.bits, self.evaluator.units, self.evaluator.n_rows, space)
+        space = DesignSpace(self.evaluator.bank.n_features, max_stages, **options)
+        return Landscape(
+            *self.bits, self.evaluator.units.features, self.evaluator.bank.n_rows, space
+        )
 
     def front(self, max_stages):
         """Non-dominated objectives, each with all its designs, the simplest first."""
-        designs = every_design(len(self.evaluator.units), max_stages)
+        designs = every_design(self.evaluator.bank.n_features, max_stages)
         scores = self.evaluator.score(np.array(designs, dtype=np.int16))
         columns = (scores.accepted, scores.correct, scores.spent)
         vectors = zip(*(column.tolist() for column in columns), strict=True)

@@ -9,12 +9,12 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from emsco import Cascade, Decisions, Design, FeatureCosts, ParetoFront
-from emsco.cascade import StageModels
+from emsco.cascade import FrontModels
 from emsco.data.encoding import ColumnCode, Encoding
 from emsco.designs.chromosomes import compress
 from emsco.models.calibration import Calibrator, IsotonicMap, SigmoidMap
 from emsco.models.scaling import Scaling
-from emsco.models.stages import LinearClassifiers
+from emsco.models.stage_models import LinearModels
 from emsco.scoring.scores import Scores
 
 NAMES = ("age", "pulse", "scan", "biopsy")
@@ -37,7 +37,7 @@ def make_cascade(
         classes=np.asarray(classes),
         min_confidence=min_confidence,
         encoding=plain_encoding(names),
-        classifiers=LinearClassifiers(scaling, design.subsets(), coefs[:, None]),
+        models=LinearModels(scaling, design.subsets(), coefs[:, None]),
     )
 
 
@@ -49,20 +49,23 @@ def plain_encoding(names):
 def make_front(classes=(0, 1), names=NAMES, n_tied=(1, 3)):
     """Two points, each with a fitted cascade."""
     designs = np.array([STAGES, (1, 0, 0, 0)], dtype=np.int16)
-    exits, hits = np.array([[40, 30, 20], [50, 25, 0]]), np.array([[39, 28, 13], [50, 20, 0]])
+    exits, correct_exits = (
+        np.array([[40, 30, 20], [50, 25, 0]]),
+        np.array([[39, 28, 13], [50, 20, 0]]),
+    )
     costs = FeatureCosts.from_array(COSTS, names)
-    front = ParetoFront.of(
+    front = ParetoFront.from_scores(
         designs,
-        Scores(100, exits, hits, np.array([1500, 700])),
+        Scores(100, exits, correct_exits, np.array([1500, 700])),
         costs,
         0.8,
         np.array(n_tied),
         proven=True,
     )
     parts = [make_cascade(design, names, classes=classes) for design in designs]
-    shared = parts[0].classifiers.scaling  # as of one fit
-    found = tuple(replace(part.classifiers, scaling=shared) for part in parts)
-    models = StageModels(np.asarray(classes), parts[0].encoding, found)
+    shared = parts[0].models.scaling  # as of one fit
+    found = tuple(replace(part.models, scaling=shared) for part in parts)
+    models = FrontModels(np.asarray(classes), parts[0].encoding, found)
     return ParetoFront(front.points, costs, 0.8, proven=True, models=models)
 
 
@@ -70,7 +73,7 @@ def make_rich_cascade(kind="sigmoid", gaps="impute", seed=0):
     """Three classes, a group, a category, a truth value, gaps, calibration, all at once."""
     rng = np.random.default_rng(seed)
     codes = (
-        ColumnCode("age", marks_gaps=gaps == "impute"),
+        ColumnCode("age", marks_missing=gaps == "impute"),
         ColumnCode("sodium"),
         ColumnCode("ward", "category", ("A", "B", "ICU")),
         ColumnCode("potassium"),
@@ -94,7 +97,7 @@ def make_rich_cascade(kind="sigmoid", gaps="impute", seed=0):
         classes=np.array(["ill", "unclear", "well"]),
         min_confidence={"ill": 0.6, "unclear": 0.7, "well": 0.65},
         encoding=encoding,
-        classifiers=LinearClassifiers(scaling, reads, coefs, maps),
+        models=LinearModels(scaling, reads, coefs, maps),
     )
 
 

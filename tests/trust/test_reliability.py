@@ -31,8 +31,10 @@ def plain_bins(confidence, right, weights, edges):
         rows = [r for r, c in enumerate(confidence) if low <= c and (c < high or last)]
         total = sum(weights[r] for r in rows)
         sure = sum(weights[r] * confidence[r] for r in rows)
-        hits = sum(weights[r] * right[r] for r in rows)
-        bins.append((total, sure / total if total else None, hits / total if total else None))
+        correct_exits = sum(weights[r] * right[r] for r in rows)
+        bins.append(
+            (total, sure / total if total else None, correct_exits / total if total else None)
+        )
     return bins
 
 
@@ -48,12 +50,12 @@ def test_bins_are_those_of_a_plain_loop(rows, n_bins):
     found = reliability_of(confidence, right, weights, n_bins)
     expected = plain_bins(confidence, right, weights, found.edges)
     assert found.rows.tolist() == [total for total, _, _ in expected]
-    for i, (total, sure, hits) in enumerate(expected):
+    for i, (total, sure, correct_exits) in enumerate(expected):
         if total:
             assert found.confidence[i] == pytest.approx(sure)
-            assert found.right[i] == pytest.approx(hits)
-    gaps = [abs(hits - sure) * total for total, sure, hits in expected if total]
-    assert found.error == pytest.approx(sum(gaps) / max(weights.sum(), 1))
+            assert found.accuracy[i] == pytest.approx(correct_exits)
+    errors = [abs(correct_exits - sure) * total for total, sure, correct_exits in expected if total]
+    assert found.error == pytest.approx(sum(errors) / max(weights.sum(), 1))
 
 
 @given(seed=st.integers(0, 2**32))
@@ -64,21 +66,21 @@ def test_whole_weights_are_repeated_rows(seed):
     weighted = reliability_of(confidence, right, counts.astype(np.float64))
     repeated = reliability_of(np.repeat(confidence, counts), np.repeat(right, counts))
     assert weighted.rows.tolist() == repeated.rows.tolist()
-    np.testing.assert_allclose(weighted.right, repeated.right)
+    np.testing.assert_allclose(weighted.accuracy, repeated.accuracy)
     assert weighted.error == pytest.approx(repeated.error)
-    assert weighted.largest_gap == pytest.approx(repeated.largest_gap)
+    assert weighted.largest_error == pytest.approx(repeated.largest_error)
 
 
 def test_honest_confidence_has_hardly_an_error():
     found = reliability_of(*honest(100_000), lowest=0.5)
     assert found.error < 0.01
-    assert found.largest_gap < 0.03
+    assert found.largest_error < 0.03
 
 
-def test_a_boast_has_a_gap_below_zero():
+def test_a_boast_has_an_error_below_zero():
     found = reliability_of(np.full(10, 0.95), np.arange(10) < 6)
-    assert found.gaps[-1] == pytest.approx(-0.35)
-    assert (found.error, found.largest_gap) == (pytest.approx(0.35), pytest.approx(0.35))
+    assert found.errors[-1] == pytest.approx(-0.35)
+    assert (found.error, found.largest_error) == (pytest.approx(0.35), pytest.approx(0.35))
 
 
 def test_the_last_bin_holds_certainty_and_others_their_lower_edge():
@@ -88,15 +90,23 @@ def test_the_last_bin_holds_certainty_and_others_their_lower_edge():
 
 def test_no_rows_have_no_error():
     found = reliability_of(np.zeros(0), np.zeros(0, dtype=bool))
-    assert (found.error, found.largest_gap) == (0.0, 0.0)
+    assert (found.error, found.largest_error) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("method", ["to_pandas", "to_polars"])
 def test_empty_bins_are_missing_in_tables(method):
     found = reliability_of(np.full(4, 0.95), np.ones(4, dtype=bool), stage=2)
     table = getattr(found, method)()
-    assert list(table.columns) == ["stage", "low", "high", "rows", "confidence", "right", "gap"]
-    right = table["right"].to_list()
+    assert list(table.columns) == [
+        "stage",
+        "low",
+        "high",
+        "rows",
+        "confidence",
+        "accuracy",
+        "error",
+    ]
+    right = table["accuracy"].to_list()
     assert right[-1] == 1.0
     assert all(str(value) in ("None", "<NA>") for value in right[:-1])
 
@@ -112,7 +122,7 @@ def test_several_stages_make_one_table():
 def test_a_record_is_plain_values_for_json():
     found = reliability_of(*honest(50))
     again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert again["bins"][0]["right"] is None
+    assert again["bins"][0]["accuracy"] is None
     assert again["error"] == found.error
 
 

@@ -36,7 +36,7 @@ def with_threshold(cascade, level):
         cascade.classes,
         level,
         cascade.encoding,
-        cascade.classifiers,
+        cascade.models,
     )
 
 

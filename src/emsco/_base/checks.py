@@ -7,27 +7,70 @@ import re
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
+from emsco.errors import Parameter, ParameterError, Part
 
-from emsco.errors import ParameterError
-
-__all__ = ["check_choice", "check_number", "check_whole", "is_number", "memory_bytes"]
+__all__ = ["check_choice", "check_number", "check_whole", "is_number", "memory_bytes", "refused"]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _LEAST_PERCENT = 10  # of what is probably meant as a share
 
 
+def refused(
+    name: str,
+    rule: Part | tuple[Part, ...],
+    value: Any,
+    *,
+    of: str = "",
+    got: Part | tuple[Part, ...] | None = None,
+    hint: Part | tuple[Part, ...] = "",
+) -> ParameterError:
+    """The error to raise for a parameter outside its rule: which, must, got, and the way out.
+
+    Parameters
+    ----------
+    name : str
+        The parameter.
+    rule : str, part or tuple of them
+        The words after "must".
+    value : object
+        What was given; the error carries it.
+    of : str
+        The part of the parameter that is wrong, as in "class 'ill'".
+    got : str, part or tuple of them, optional
+        How the message words the value; by default as Python writes it.
+    hint : str, part or tuple of them
+        The way out.
+
+    Examples
+    --------
+    >>> error = refused("share", "be a number in [0, 1]", 90, hint="did you mean 0.9?")
+    >>> str(error), error.parameter, error.value
+    ('share must be a number in [0, 1], got 90; did you mean 0.9?', 'share', 90)
+    """
+    parts: tuple[Part, ...] = (Parameter(name), f" of {of} must " if of else " must ")
+    parts += (*_parts(rule), ", got ", *_parts(repr(value) if got is None else got))
+    if way_out := _parts(hint):
+        parts += ("; ", *way_out)
+    asks = bool(way_out) and str(way_out[-1]).endswith("?")
+    parts += () if asks else (".",)
+    return ParameterError(*parts, value=value)
+
+
+def _parts(words: Part | tuple[Part, ...]) -> tuple[Part, ...]:
+    return words if isinstance(words, tuple) else (words,) if words else ()
+
+
 def is_number(value: Any) -> bool:
     """Whether this is a real number; True and False are not."""
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """One of a few words."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(f'"{choice}"' for choice in choices)
-        raise ParameterError(f"{name} must be one of {listed}, got {value!r}.")
+        raise refused(name, f"be one of {listed}", value)
     return value
 
 
@@ -36,14 +79,24 @@ def check_whole(name: str, value: Any, low: int, high: int | None = None) -> int
     rule = f"a whole number from {low}" + (f" to {high}" if high is not None else " up")
     whole = is_number(value) and isinstance(value, Integral)
     if not whole or value < low or (high is not None and value > high):
-        raise ParameterError(f"{name} must be {rule}, got {value!r}.")
+        raise refused(name, f"be {rule}", value)
     return int(value)
 
 
 def check_number(
-    name: str, value: Any, low: float, high: float, ends: str = "[]", note: str = ""
+    name: str,
+    value: Any,
+    low: float,
+    high: float,
+    ends: str = "[]",
+    *,
+    of: str = "",
+    note: str = "",
 ) -> float:
-    """A number in an interval; `ends` tells which ends belong to it, as in "(]"."""
+    """A number in an interval; `ends` tells which ends belong to it, as in "(]".
+
+    `of` names the part of the parameter that is checked, and `note` follows the rule.
+    """
     rule = f"a number in {ends[0]}{low:g}, {high:g}{ends[1]}{note}"
     try:
         number = float(value) if is_number(value) else math.nan
@@ -55,8 +108,8 @@ def check_number(
         share = number / 100
         is_share = low < share < high or (share == high and ends[1] == "]")
         percent = high == 1 and number >= _LEAST_PERCENT and is_share
-        hint = f"; did you mean {share:g}?" if percent else "."
-        raise ParameterError(f"{name} must be {rule}, got {value!r}{hint}")
+        hint = f"did you mean {share:g}?" if percent else ""
+        raise refused(name, f"be {rule}", value, of=of, hint=hint)
     return number
 
 
@@ -71,14 +124,12 @@ def memory_bytes(name: str, value: Any) -> int:
     text = str(value).strip().upper()
     match = re.fullmatch(r"([0-9.]+(?:E[+]?[0-9]+)?)\s*([KMGT]?I?B|)", text)
     try:
-        if match is None or match[2] == "IB" or isinstance(value, (bool, np.bool_)):
+        if match is None or match[2] == "IB":
             raise ValueError
         size = int(float(match[1]) * _UNITS[match[2]])
     except (OverflowError, ValueError):
         size = 0
     if size <= 0:
-        raise ParameterError(
-            f'{name} must be a number of bytes above 0, with or without a unit such as "512MiB", '
-            f"got {value!r}."
-        )
+        rule = 'be a number of bytes above 0, with or without a unit such as "512MiB"'
+        raise refused(name, rule, value)
     return size

@@ -187,11 +187,11 @@ def add_up_stages(
 
 
 @kernel()
-def measure_gaps(
+def measure_distances(
     points: FloatArray,
     front: FloatArray,
     slope: float,
-    gaps: FloatArray,
+    distances: FloatArray,
 ) -> None:
     """How far each point lies behind the front; 0 for one that nothing in it dominates.
 
@@ -199,7 +199,7 @@ def measure_gaps(
     their sum; behind several, the largest of these.
     """
     for i in range(len(points)):
-        gaps[i] = 0.0
+        distances[i] = 0.0
         for f in range(len(front)):
             a = front[f, 0] - points[i, 0]
             b = front[f, 1] - points[i, 1]
@@ -207,5 +207,5 @@ def measure_gaps(
             least = a if a < b else b
             least = c if c < least else least
             if least >= 0.0:
-                gap = least + slope * (a + b + c)
-                gaps[i] = gap if gap > gaps[i] else gaps[i]
+                distance = least + slope * (a + b + c)
+                distances[i] = distance if distance > distances[i] else distances[i]

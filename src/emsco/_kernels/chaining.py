@@ -43,8 +43,8 @@ class Space(NamedTuple):
 
     accepts: WordArray
     errs: WordArray  # accepted rows with the wrong label
-    gaps: WordArray  # rows with a gap in some of these features, by subset of those with gaps
-    gap_mask: int  # the features with gaps
+    missing: WordArray  # rows with a gap in some of these features, by subset of those with missing
+    missing_mask: int  # the features with missing
     weights: WordArray  # how much each row of a word counts
     reach: WordArray  # accepted by some larger subset
     doomed: WordArray  # sure to be accepted by the tail, right in no larger subset
@@ -306,7 +306,7 @@ def extend_chains(
             rest = space.cost[full] - space.cost[target] + rules.evaluation
             digits_left = space.place[full] - space.place[target]
         for w in range(n_words):
-            kept_from = space.gaps[(full ^ target) & space.gap_mask, w]
+            kept_from = space.missing[(full ^ target) & space.missing_mask, w]
             in_tail[w] = space.accepts[full, w] & ~kept_from if tail else np.uint64(0)
         left = 0  # features that are not bought yet
         for i in range(62):
@@ -327,7 +327,7 @@ def extend_chains(
             # Rows that the new stage accepts, unless a feature that it buys is a gap in them, and
             # rows that the tail accepts after it.
             for w in range(n_words):
-                kept_from = space.gaps[(target ^ source) & space.gap_mask, w]
+                kept_from = space.missing[(target ^ source) & space.missing_mask, w]
                 leaves[w] = space.accepts[target, w] & ~kept_from
                 errs[w] = space.errs[target, w] & ~kept_from
                 later = in_tail[w] & ~leaves[w]

@@ -255,20 +255,20 @@ def count_exits(
     accepted: WordArray,
     correct: WordArray,
     weights: IntArray,
-    gaps: WordArray,
+    missing: WordArray,
     designs: StageArray,
     chains: IntArray,
     n_stages: IntArray,
     exits: IntArray,
-    hits: IntArray,
+    correct_exits: IntArray,
     undecided: WordArray,
     blocked: WordArray,
 ) -> None:
     """Add, per design and stage, the rows that leave there and those that leave correctly.
 
-    A row counts as often as `weights` says of its word. Where `gaps`, features × words, has a
+    A row counts as often as `weights` says of its word. Where `missing`, features × words, has a
     row's bit for a feature that a stage buys, the row does not leave there; `designs` has the
-    stage that buys each feature. If `weights` is empty, each row counts once and gaps are not
+    stage that buys each feature. If `weights` is empty, each row counts once and missing are not
     looked at. `undecided` and `blocked` are scratch for one bit per row.
     """
     n_words = accepted.shape[1]
@@ -283,13 +283,13 @@ def count_exits(
             else:
                 for w in range(n_words):
                     blocked[w] = 0
-                for i in range(len(gaps)):
+                for i in range(len(missing)):
                     if designs[d, i] == j:
                         for w in range(n_words):
-                            blocked[w] |= gaps[i, w]
+                            blocked[w] |= missing[i, w]
                 n_leaving, n_right = _count_weighted(undecided, leaving, right, weights, blocked)
             exits[d, j] += n_leaving
-            hits[d, j] += n_right
+            correct_exits[d, j] += n_right
 
 
 @helper()

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from emsco._base.checks import refused
 from emsco._base.typing import BoolArray, IntArray, WordArray
 from emsco._kernels.hashing import claim_slots, find_slots
-from emsco.errors import ParameterError
 
-__all__ = ["UNBOUNDED", "Claim", "SlotTable"]
+__all__ = ["UNBOUNDED", "Claim", "Slots"]
 
 UNBOUNDED = 2**62  # capacity of a table that never drops a key
 
@@ -29,7 +29,7 @@ class Claim:
     new_places: IntArray
 
 
-class SlotTable:
+class Slots:
     """At most `capacity` keys, each with a slot number; a hash table over rows of words.
 
     Parameters
@@ -41,7 +41,7 @@ class SlotTable:
 
     Examples
     --------
-    >>> table = SlotTable(capacity=2, n_words=1)
+    >>> table = Slots(capacity=2, n_words=1)
     >>> with table.claim(np.array([[7], [9], [7]], dtype=np.uint64)) as claim:
     ...     claim.slots.tolist()
     [0, 1, 0]
@@ -100,7 +100,12 @@ class SlotTable:
         slots, new = np.empty((2, len(keys)), dtype=np.int64)
         n_new = claim_slots(self._index, self._keys, keys, places, slots, new)
         if n_new < 0:
-            raise ParameterError(f"keys must be at most {self.capacity} different ones at a time.")
+            raise refused(
+                "keys",
+                f"be at most {self.capacity} different ones at a time",
+                None,
+                got=f"{n_new} more",
+            )
         reused = min(n_new, len(self._free))
         self._free = self._free[reused:]
         self.n_used += n_new - reused

@@ -121,7 +121,7 @@ class ASTC(TreedClassifier):
             score = inputs @ lines[node, :-2] + lines[node, -2]
             lines[node, -1] = weighted_median(score, weights)
             at[here] = np.where(score > lines[node, -1], 2 * node + 1, 2 * node + 2)
-        return ClassifierTree.of(lines[:, :-2], lines[:, -2], lines[:, -1])
+        return ClassifierTree.from_weights(lines[:, :-2], lines[:, -2], lines[:, -1])
 
 
 def pick_features(

@@ -71,7 +71,7 @@ class CostedClassifier(TableClassifier):
         """
         table, targets = self._check_table(X, y)
         costs = FeatureCosts.resolve(self.costs, self._names)
-        data = TrainingData.of(table, targets, sample_weight, costs, "refuse")
+        data = TrainingData.from_table(table, targets, sample_weight, costs, "refuse")
         self._check_classes(data)
         self.classes_, self.costs_, self.encoding_ = data.classes, costs, data.encoding
         if self.min_confidence is not None:
@@ -93,7 +93,7 @@ class CostedClassifier(TableClassifier):
         decisions = self.decide(X)
         truth = check_truth(y, self.classes_, len(decisions))
         weights = check_weights(sample_weight, len(decisions))
-        return Evaluation.of(decisions, truth, weights, self._buys())
+        return Evaluation.from_decisions(decisions, truth, weights, self._buys())
 
     def predict(self, X: Any) -> AnyArray:
         """The likeliest class of every row, of rejected ones too."""

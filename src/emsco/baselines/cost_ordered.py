@@ -93,7 +93,7 @@ class CostOrdered(CostedClassifier):
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         data = TrainingData(rows, labels, weights, self.classes_, self.costs_, self.encoding_)
-        recipe = StageRecipe.of(
+        recipe = StageRecipe.from_parameters(
             self.estimator,
             self.calibration,
             self.class_weight,
@@ -108,12 +108,12 @@ class CostOrdered(CostedClassifier):
         self.used_ = np.ones(len(stages), dtype=np.bool_)
         self.design_ = Design(stages.astype(np.int16), self.costs_.names)
         reads = self.design_.subsets()[:, self.encoding_.input_feature]
-        (classifiers,) = recipe.stage_classifiers(bank, [reads])
+        (models,) = recipe.stage_models(bank, [reads])
         self.cascade_ = Cascade(
             self.design_,
             self.costs_,
             self.classes_,
             check_min_confidence(self.min_confidence, self.classes_),
             self.encoding_,
-            classifiers,
+            models,
         )

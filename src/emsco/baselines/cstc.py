@@ -163,7 +163,7 @@ class CSTC(TreedClassifier):
         soft, objective = descend(problem, grow(problem, depth), tol, max_sweeps)
         self.objective_ = np.array(objective)
         weights = without_small(soft.lines[:, :-2])
-        return ClassifierTree.of(weights, soft.lines[:, -2], soft.lines[:, -1])
+        return ClassifierTree.from_weights(weights, soft.lines[:, -2], soft.lines[:, -1])
 
 
 def without_small(weights: FloatArray) -> FloatArray:

@@ -134,7 +134,7 @@ class GreedyMiser(CostedClassifier):
         check_choice("loss", self.loss, _LOSSES)
         feature_of, n_features = self._features
         targets = _targets(labels, len(self.classes_))
-        grower = _Grower.of(rows, np.ones(len(rows)) if weights is None else weights, depth)
+        grower = _Grower.from_rows(rows, np.ones(len(rows)) if weights is None else weights, depth)
         trees = BoostedTrees.empty(n_trees, len(targets), depth)
         scores = np.zeros_like(targets)
         used = np.zeros(n_features, dtype=np.bool_)
@@ -224,7 +224,7 @@ class _Grower:
     work: FloatArray
 
     @classmethod
-    def of(cls, rows: FloatArray, weights: FloatArray, depth: int) -> Self:
+    def from_rows(cls, rows: FloatArray, weights: FloatArray, depth: int) -> Self:
         order = np.argsort(rows.T, axis=1, kind="stable")
         return cls(
             np.ascontiguousarray(rows),

@@ -129,7 +129,7 @@ class Block:
     squares: FloatArray
 
     @classmethod
-    def of(cls, problem: SoftProblem, tree: SoftTree, node: int) -> Self:
+    def from_tree(cls, problem: SoftProblem, tree: SoftTree, node: int) -> Self:
         """Node `node` of a tree, with all that it does to the nodes below."""
         scores = tree.scores(problem.values)
         up = expit(problem.sharpness * (scores - tree.lines[:, -1:]))
@@ -233,7 +233,7 @@ def descend(
     for _ in range(max_sweeps):
         before = history[-1]
         for node in range(len(tree.lines)):
-            line = Block.of(problem, tree, node).least(tree.lines[node])
+            line = Block.from_tree(problem, tree, node).least(tree.lines[node])
             tree = tree.with_line(node, line)
             history.append(tree.objective(problem))
         if before - history[-1] <= tol * abs(before):

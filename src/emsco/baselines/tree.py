@@ -52,7 +52,9 @@ class ClassifierTree:
             object.__setattr__(self, name, locked_copy(getattr(self, name)))
 
     @classmethod
-    def of(cls, weights: FloatArray, intercepts: FloatArray, thresholds: FloatArray) -> Self:
+    def from_weights(
+        cls, weights: FloatArray, intercepts: FloatArray, thresholds: FloatArray
+    ) -> Self:
         """The full tree, whose nodes answer with their scores."""
         kept = np.ones(len(weights), dtype=np.bool_)
         return cls(weights, intercepts, thresholds, kept, weights, intercepts)

@@ -37,7 +37,7 @@ class TreedRows:
     held_out: BoolArray
 
     @classmethod
-    def of(
+    def from_labels(
         cls,
         rows: FloatArray,
         labels: LabelArray,
@@ -112,7 +112,7 @@ class TreedClassifier(CostedClassifier):
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         fraction = check_number("validation_fraction", self.validation_fraction, 0, 1, "[)")
         rng = check_random_state(self.random_state)
-        whole = TreedRows.of(rows, labels, weights, fraction, rng)
+        whole = TreedRows.from_labels(rows, labels, weights, fraction, rng)
         features = self._features_of(np.eye(rows.shape[1], dtype=np.bool_)).T
         tree = self._grow(whole.growing(), features, int(rng.randint(2**31 - 1)))
         few = whole.pruning()

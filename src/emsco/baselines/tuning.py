@@ -10,10 +10,10 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from emsco._base.checks import refused
 from emsco.baselines.base import CostedClassifier
 from emsco.cascade import Evaluation
 from emsco.costs import FeatureCosts
-from emsco.errors import ParameterError
 from emsco.scoring.pareto import balanced_length
 
 __all__ = ["Trial", "TunedRival", "tune"]
@@ -103,7 +103,7 @@ def tune(
     """
     settings = list(_default_grid(rival, train) if grid is None else grid)
     if not settings:
-        raise ParameterError("grid must have a setting or more, got none.")
+        raise refused("grid", "have a setting or more", grid, got="none")
     jobs = Parallel(
         n_jobs=min(effective_n_jobs(n_jobs), len(settings)),
         prefer=rival.prefers,

@@ -3,7 +3,7 @@
 from emsco.cascade.cascade import Cascade
 from emsco.cascade.case import Case, CaseDecision
 from emsco.cascade.decisions import Decisions, Evaluation, ExitReport
-from emsco.cascade.stages import StageModels
+from emsco.cascade.stages import FrontModels
 
 __all__ = [
     "Cascade",
@@ -12,5 +12,5 @@ __all__ = [
     "Decisions",
     "Evaluation",
     "ExitReport",
-    "StageModels",
+    "FrontModels",
 ]

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from emsco._base.checks import check_number, check_whole
+from emsco._base.checks import check_number, check_whole, refused
 from emsco._base.text import brief
 from emsco._base.typing import AnyArray, Report
 from emsco.cascade.batch import Batch
@@ -27,8 +27,6 @@ __all__ = ["Acquire", "AsyncAcquire", "Retries", "run", "run_async"]
 
 Acquire: TypeAlias = Callable[[list[str], list[Any]], Any]
 AsyncAcquire: TypeAlias = Callable[[list[str], list[Any]], Awaitable[Any]]
-
-_NOT_PLAIN = "acquire must be a plain function, got an async one; await arun()."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ def run(
 ) -> Decisions:
     """See `Cascade.run`."""
     if inspect.iscoroutinefunction(acquire):
-        raise ParameterError(_NOT_PLAIN)
+        raise _not_plain(acquire)
     batches = _batches(stages, ids, acquire, budget, batch_size)
     try:
         for done, batch in enumerate(batches, start=1):
@@ -138,7 +136,7 @@ def _ask(batch: Batch, acquire: Acquire, retries: Retries) -> None:
         else:
             if inspect.iscoroutine(table):
                 table.close()
-                raise ParameterError(_NOT_PLAIN)
+                raise _not_plain(acquire)
             _hand_over(batch, table)
             return
 
@@ -172,11 +170,19 @@ async def _ask_async(
             return
 
 
+def _not_plain(acquire: Acquire) -> ParameterError:
+    rule = "be a plain function"
+    return refused("acquire", rule, acquire, got="an async one", hint="await arun()")
+
+
 def _check_async(answer: Any) -> None:
     if not inspect.isawaitable(answer):
-        raise ParameterError(
-            f"acquire must be an async function here, got one that returns {brief(answer)}; a "
-            "plain one goes with run()."
+        raise refused(
+            "acquire",
+            "be an async function here",
+            answer,
+            got=f"one that returns {brief(answer)}",
+            hint="a plain one goes with run()",
         )
 
 
@@ -202,9 +208,9 @@ def _batches(
     batch_size: int | None,
 ) -> list[Batch]:
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise ParameterError(f"ids must be a sequence, one id per row, got {brief(ids)}.")
+        raise refused("ids", "be a sequence, one id per row", ids, got=brief(ids))
     if not callable(acquire):
-        raise ParameterError(f"acquire must be a function of names and ids, got {brief(acquire)}.")
+        raise refused("acquire", "be a function of names and ids", acquire, got=brief(acquire))
     rows = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)  # drivers know plain numbers
     limit = check_budget(budget)
     size = len(rows) or 1

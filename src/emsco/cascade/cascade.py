@@ -28,7 +28,7 @@ from emsco.data.weights import check_weights
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence, in_words
 from emsco.errors import DataError
-from emsco.models.stages import StageClassifiers
+from emsco.models.stage_models import StageModels
 from emsco.pictures.notebook import boxes, fragment, note
 from emsco.trust.reliability import Reliability, reliability_of
 from emsco.trust.risk import RiskCoverage, risk_coverage_of, spread_thresholds
@@ -52,7 +52,7 @@ class Cascade:
         names; one that never does is rejected.
     encoding : Encoding
         How columns become the numbers that classifiers read, and what to do about gaps.
-    classifiers : StageClassifiers
+    models : StageModels
         One per stage.
     """
 
@@ -61,7 +61,7 @@ class Cascade:
     classes: AnyArray
     min_confidence: MinConfidence
     encoding: Encoding
-    classifiers: StageClassifiers
+    models: StageModels
 
     def __post_init__(self) -> None:
         """Copy and lock the classes."""
@@ -75,13 +75,13 @@ class Cascade:
     @cached_property
     def stages(self) -> Stages:
         """The stages, as what decides rows."""
-        return Stages.of(
+        return Stages.from_design(
             self.design,
             self.costs,
             self.classes,
             self.min_confidence,
             self.encoding,
-            self.classifiers,
+            self.models,
         )
 
     @cached_property
@@ -105,7 +105,7 @@ class Cascade:
         With `sample_weight`, rows count as much as they weigh.
         """
         decisions = self.decide(X)
-        return Evaluation.of(
+        return Evaluation.from_decisions(
             decisions,
             check_truth(y, self.classes, len(decisions)),
             check_weights(sample_weight, len(decisions)),
@@ -294,11 +294,11 @@ class Cascade:
 
     def save(self, path: PathLike) -> None:
         """Write the cascade as a JSON file, all of it or nothing."""
-        shared = formats.Shared.of(
-            self.costs, self.classes, self.min_confidence, self.encoding, [self.classifiers]
+        shared = formats.Shared.from_models(
+            self.costs, self.classes, self.min_confidence, self.encoding, [self.models]
         )
-        stages = shared.stages_values(self.design, self.classifiers)
-        write_document(path, "cascade", formats.FORMAT, {**shared.values(), "stages": stages})
+        stages = shared.stages_to_dicts(self.design, self.models)
+        write_document(path, "cascade", formats.FORMAT, {**shared.to_dict(), "stages": stages})
 
     @classmethod
     def load(cls, path: PathLike, trusted: Sequence[str] = ()) -> Self:
@@ -317,21 +317,21 @@ class Cascade:
             Where the file is missing, damaged, changed, too new or something else.
         """
         fields = read_document(path, "cascade", formats.FORMAT, formats.FORMAT)
-        shared = formats.Shared.read(fields, trusted)
-        design, classifiers = formats.read_stages(fields, shared)
+        shared = formats.Shared.from_dict(fields, trusted)
+        design, models = formats.stages_from_dicts(fields, shared)
         return cls(
             design,
             shared.costs,
             shared.classes,
             shared.min_confidence,
             shared.encoding,
-            classifiers,
+            models,
         )
 
     @property
     def untrusted_types(self) -> list[str]:
         """What `load` must be told to trust to read this cascade's file."""
-        return self.classifiers.untrusted_types
+        return self.models.untrusted_types
 
     def __repr__(self) -> str:
         """The design, its threshold, and the cost at each stage."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Self
 
-from emsco._base.checks import check_number
+from emsco._base.checks import check_number, refused
 from emsco._base.documents import document_text, parse_document
 from emsco.cascade.stages import Stages
 from emsco.data.rows import NUMBERS
-from emsco.errors import DataError, FileError, ParameterError
+from emsco.errors import DataError, FileError
 
 __all__ = ["Case", "CaseDecision", "check_budget", "why_no_more"]
 
@@ -129,7 +129,7 @@ class Case:
         if self._reason is not None:
             raise DataError(f"reject() must not be called once a case is decided ({self._reason}).")
         if not isinstance(reason, str) or not reason:
-            raise ParameterError(f"reason must be some words, got {reason!r}.")
+            raise refused("reason", "be some words", reason)
         self._reason = reason
         return self
 

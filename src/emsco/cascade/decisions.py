@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from emsco._base.documents import Fields
+from emsco._base.objectives import Objectives
 from emsco._base.text import aligned, counted, in_short, listed
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.data.frames import Columns, like, to_pandas, to_polars, to_pyarrow
@@ -204,7 +205,7 @@ class ExitReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Objectives):
     """A cascade's three objectives on labelled rows, and where rows left.
 
     Attributes
@@ -218,13 +219,10 @@ class Evaluation:
     """
 
     n_rows: float
-    coverage: float
-    accuracy: float
-    cost: float
     exits: tuple[ExitReport, ...]
 
     @classmethod
-    def of(
+    def from_decisions(
         cls,
         decisions: Decisions,
         truth: AnyArray,

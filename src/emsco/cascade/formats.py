@@ -19,16 +19,16 @@ from emsco.designs.design import Design
 from emsco.designs.thresholds import MOST_CLASSES, MinConfidence
 from emsco.errors import CostsError, FileError, ParameterError
 from emsco.models.calibration import Calibrator
-from emsco.models.estimator_files import read_stage_estimator, stage_estimator_values
+from emsco.models.estimator_files import estimator_from_dict, estimator_to_dict
 from emsco.models.scaling import Scaling
-from emsco.models.stages import EstimatorClassifiers, LinearClassifiers, StageClassifiers
+from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels
 
 if TYPE_CHECKING:
-    from emsco.models.fitted import StageEstimator
+    from emsco.models.estimator_model import EstimatorModel
 
-__all__ = ["FORMAT", "Shared", "read_stages"]
+__all__ = ["FORMAT", "Shared", "stages_from_dicts"]
 
-FORMAT = 2
+FORMAT = 3
 _SMALLEST = 1e-300  # above 0, and so that 1 / deviation is finite
 _LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
 
@@ -45,29 +45,29 @@ class Shared:
     min_confidence: MinConfidence
     encoding: Encoding
     scaling: Scaling | None
-    models: tuple[StageEstimator, ...] = ()
+    models: tuple[EstimatorModel, ...] = ()
 
     @classmethod
-    def of(
+    def from_models(
         cls,
         costs: FeatureCosts,
         classes: AnyArray,
         min_confidence: MinConfidence,
         encoding: Encoding,
-        classifiers: Sequence[StageClassifiers],
+        fitted: Sequence[StageModels],
     ) -> Self:
         """What cascades share that have these classifiers."""
-        scalings = [c.scaling for c in classifiers if isinstance(c, LinearClassifiers)]
+        scalings = [c.scaling for c in fitted if isinstance(c, LinearModels)]
         scaling = scalings[0] if scalings else None
         if any(not other.equals(scalings[0]) for other in scalings):
             raise FileError(
                 "a front must have stages of one fit to be saved, got several scalings."
             )
-        others = (c.models for c in classifiers if isinstance(c, EstimatorClassifiers))
+        others = (c.models for c in fitted if isinstance(c, EstimatorModels))
         models = {id(model): model for some in others for model in some}
         return cls(costs, classes, min_confidence, encoding, scaling, tuple(models.values()))
 
-    def values(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         sure = self.min_confidence
         labels = self.classes.tolist()
@@ -76,22 +76,22 @@ class Shared:
             "features": list(self.costs.names),
             "costs": self.costs.costs.tolist(),
             "evaluation_cost": float(self.costs.evaluation),
-            "encoding": self.encoding.values(),
+            "encoding": self.encoding.to_dict(),
             "classes": labels,
             "class_type": _label_type(self.classes),
             "min_confidence": least,
-            "classifier": "logistic" if self.scaling else "estimator",
+            "family": "logistic" if self.scaling else "estimator",
         }
         if self.scaling:
             mean, deviation = self.scaling.mean.tolist(), self.scaling.deviation.tolist()
             return {**common, "mean": mean, "deviation": deviation}
-        return {**common, "models": [stage_estimator_values(model) for model in self.models]}
+        return {**common, "models": [estimator_to_dict(model) for model in self.models]}
 
     @classmethod
-    def read(cls, fields: Fields, trusted: Sequence[str] = ()) -> Self:
+    def from_dict(cls, fields: Fields, trusted: Sequence[str] = ()) -> Self:
         """The same, read from a file and checked."""
         names = tuple(fields.texts("features"))
-        encoding = Encoding.read(fields.fields("encoding"))
+        encoding = Encoding.from_dict(fields.fields("encoding"))
         if encoding.features != names:
             fields.refuse("features", "those of the encoding", list(names))
         evaluation = fields.number("evaluation_cost", 0)
@@ -103,45 +103,45 @@ class Shared:
             fields.refuse("costs", "costs that can be used", str(error))
         classes = _read_classes(fields)
         shared = cls(costs, classes, _read_min_confidence(fields, classes), encoding, None)
-        kind, n_inputs = fields.text("classifier"), encoding.n_inputs
+        kind, n_inputs = fields.text("family"), encoding.n_inputs
         if kind == "logistic":
             mean = fields.numbers("mean", n_inputs, -LARGEST, LARGEST)
             deviation = fields.numbers("deviation", n_inputs, _SMALLEST, LARGEST)
             return replace(shared, scaling=Scaling(mean, deviation))
         if kind != "estimator":
-            fields.refuse("classifier", "'logistic' or 'estimator'", kind)
+            fields.refuse("family", "'logistic' or 'estimator'", kind)
         models = fields.many_fields("models")
         return replace(
             shared,
             models=tuple(
-                read_stage_estimator(one, n_inputs, len(classes), trusted, one.where)
+                estimator_from_dict(one, n_inputs, len(classes), trusted, one.where)
                 for one in models
             ),
         )
 
-    def stages_values(self, design: Design, classifiers: StageClassifiers) -> list[dict[str, Any]]:
+    def stages_to_dicts(self, design: Design, models: StageModels) -> list[dict[str, Any]]:
         """What each stage buys, and its classifier."""
-        if isinstance(classifiers, EstimatorClassifiers):
+        if isinstance(models, EstimatorModels):
             places = {id(model): i for i, model in enumerate(self.models)}
-            found = [{"model": places[id(model)]} for model in classifiers.models]
-        elif isinstance(classifiers, LinearClassifiers):
-            found = [_linear_values(classifiers, j) for j in range(len(classifiers))]
+            found = [{"model": places[id(model)]} for model in models.models]
+        elif isinstance(models, LinearModels):
+            found = [_linear_to_dict(models, j) for j in range(len(models))]
         return [
             {"buys": list(bought), **one} for bought, one in zip(design.buys, found, strict=True)
         ]
 
 
-def _linear_values(classifiers: LinearClassifiers, stage: int) -> dict[str, Any]:
+def _linear_to_dict(models: LinearModels, stage: int) -> dict[str, Any]:
     """Weights of a stage, in the order of the inputs it reads, by output."""
-    reads, maps = classifiers.reads[stage], classifiers.calibrators
+    reads, maps = models.reads[stage], models.calibrators
     outputs = [
         {"intercept": float(coefs[0]), "weights": coefs[1:][reads].tolist()}
-        for coefs in classifiers.coefs[stage]
+        for coefs in models.coefs[stage]
     ]
-    return {"outputs": outputs, "calibration": maps and maps[stage].values()}
+    return {"outputs": outputs, "calibration": maps and maps[stage].to_dict()}
 
 
-def read_stages(fields: Fields, shared: Shared) -> tuple[Design, StageClassifiers]:
+def stages_from_dicts(fields: Fields, shared: Shared) -> tuple[Design, StageModels]:
     """The design and the classifiers of a list of stages."""
     names, stages = shared.costs.names, fields.many_fields("stages")
     if len(stages) > len(names):
@@ -156,23 +156,23 @@ def read_stages(fields: Fields, shared: Shared) -> tuple[Design, StageClassifier
     design = Design(chromosome, names)
     reads = design.subsets()[:, shared.encoding.input_feature]
     if shared.scaling is None:
-        return design, _read_estimators(stages, shared, reads)
-    return design, _read_linear(stages, shared, reads)
+        return design, _estimator_models_from(stages, shared, reads)
+    return design, _linear_models_from(stages, shared, reads)
 
 
-def _read_estimators(
+def _estimator_models_from(
     stages: list[Fields], shared: Shared, reads: BoolArray
-) -> EstimatorClassifiers:
+) -> EstimatorModels:
     models = []
     for stage, known in zip(stages, reads, strict=True):
         model = shared.models[stage.whole("model", 0, len(shared.models) - 1)]
         if not np.array_equal(model.inputs, np.flatnonzero(known)):
             stage.refuse("model", "one that reads what is bought by then", stage.get("model"))
         models.append(model)
-    return EstimatorClassifiers(tuple(models))
+    return EstimatorModels(tuple(models))
 
 
-def _read_linear(stages: list[Fields], shared: Shared, reads: BoolArray) -> LinearClassifiers:
+def _linear_models_from(stages: list[Fields], shared: Shared, reads: BoolArray) -> LinearModels:
     n_classes = len(shared.classes)
     n_outputs = 1 if n_classes == 2 else n_classes
     coefs = np.zeros((len(stages), n_outputs, reads.shape[1] + 1))
@@ -186,12 +186,12 @@ def _read_linear(stages: list[Fields], shared: Shared, reads: BoolArray) -> Line
             coefs[j, k, 0] = output.number("intercept", -LARGEST, LARGEST)
             coefs[j, k, 1 + known] = output.numbers("weights", len(known), -LARGEST, LARGEST)
         if stage.get("calibration") is not None:
-            maps.append(Calibrator.read(stage.fields("calibration"), n_classes))
+            maps.append(Calibrator.from_dict(stage.fields("calibration"), n_classes))
     if maps and len(maps) < len(stages):
         stages[0].refuse("calibration", "there for all stages or none", f"{len(maps)} stages")
     if shared.scaling is None:
         raise AssertionError("logistic regressions have one")
-    return LinearClassifiers(shared.scaling, reads, coefs, tuple(maps) or None)
+    return LinearModels(shared.scaling, reads, coefs, tuple(maps) or None)
 
 
 def _read_min_confidence(fields: Fields, classes: AnyArray) -> MinConfidence:

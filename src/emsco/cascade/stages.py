@@ -15,9 +15,9 @@ from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence, by_class
-from emsco.models.stages import Judgement, StageClassifiers
+from emsco.models.stage_models import Judgement, StageModels
 
-__all__ = ["StageModels", "Stages"]
+__all__ = ["FrontModels", "Stages"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Stages:
     thresholds : ndarray of shape (n_classes,)
         How sure a stage must be of each class.
     encoding : Encoding
-    classifiers : StageClassifiers
+    models : StageModels
     """
 
     buys: tuple[tuple[str, ...], ...]
@@ -51,17 +51,17 @@ class Stages:
     labels: tuple[object, ...]
     thresholds: FloatArray
     encoding: Encoding
-    classifiers: StageClassifiers
+    models: StageModels
 
     @classmethod
-    def of(
+    def from_design(
         cls,
         design: Design,
         costs: FeatureCosts,
         classes: AnyArray,
         min_confidence: MinConfidence,
         encoding: Encoding,
-        classifiers: StageClassifiers,
+        models: StageModels,
     ) -> Stages:
         """The stages of a design, with a classifier each."""
         return cls(
@@ -76,7 +76,7 @@ class Stages:
             labels=tuple(classes.tolist()),
             thresholds=by_class(min_confidence, classes),
             encoding=encoding,
-            classifiers=classifiers,
+            models=models,
         )
 
     def __len__(self) -> int:
@@ -91,20 +91,20 @@ class Stages:
         is to be skipped for a row may not accept it.
         """
         if self.encoding.gaps == "refuse":
-            return self.classifiers.judge(rows, first, end, self.thresholds)
-        skips, rows = self._skips(rows), self.classifiers.filled(rows)
+            return self.models.judge(rows, first, end, self.thresholds)
+        skips, rows = self._skips(rows), self.models.filled(rows)
         if skips is None:
-            return self.classifiers.judge(rows, first, end, self.thresholds)
+            return self.models.judge(rows, first, end, self.thresholds)
         whole = ~skips.any(axis=1)
         stage, winner = np.zeros((2, len(rows)), dtype=np.int64)
         confidence = np.empty(len(rows))
-        stage[whole], winner[whole], confidence[whole] = self.classifiers.judge(
+        stage[whole], winner[whole], confidence[whole] = self.models.judge(
             rows[whole], first, end, self.thresholds
         )
         left = np.flatnonzero(~whole)
         stage[left] = len(self)
         for j in range(first, end):
-            sure, winner[left], confidence[left] = self.classifiers.judge(
+            sure, winner[left], confidence[left] = self.models.judge(
                 rows[left], j, j + 1, self.thresholds
             )
             leaving = (sure == j) & ~skips[left, j]
@@ -114,7 +114,7 @@ class Stages:
 
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities of encoded rows at one stage, shape (n_rows, n_classes)."""
-        return self.classifiers.probabilities(self.classifiers.filled(rows), stage)
+        return self.models.probabilities(self.models.filled(rows), stage)
 
     def opinions(self, rows: FloatArray) -> tuple[FloatArray, IntArray]:
         """How sure every stage is of encoded rows, and of which class: two (n_stages, n_rows).
@@ -122,18 +122,18 @@ class Stages:
         No row leaves on the way. Where a stage is to be skipped for a row, it is not sure at all.
         """
         skips = self._skips(rows) if self.encoding.gaps == "skip" else None
-        filled = rows if self.encoding.gaps == "refuse" else self.classifiers.filled(rows)
+        filled = rows if self.encoding.gaps == "refuse" else self.models.filled(rows)
         confidence = np.empty((len(self), len(rows)))
         winner = np.empty((len(self), len(rows)), dtype=np.int64)
         for j in range(len(self)):
-            _, winner[j], confidence[j] = self.classifiers.judge(filled, j, j + 1, self.thresholds)
+            _, winner[j], confidence[j] = self.models.judge(filled, j, j + 1, self.thresholds)
         if skips is not None:
             confidence[skips.T] = 0.0
         return confidence, winner
 
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[bool, int, float]:
         """Whether one row leaves at a stage; the likeliest class there and its probability."""
-        winner, confidence = self.classifiers.judge_one(row, stage)
+        winner, confidence = self.models.judge_one(row, stage)
         sure = confidence >= self._least[winner]
         if sure and self.encoding.gaps == "skip":
             sure = all(row[i] == row[i] for i in self.inputs[stage])
@@ -156,30 +156,30 @@ class Stages:
     @cached_property
     def identity(self) -> str:
         """A digest of all that decisions depend on."""
-        words = [*(f"{label!r}" for label in self.labels), f"{self.encoding.values()}"]
+        words = [*(f"{label!r}" for label in self.labels), f"{self.encoding.to_dict()}"]
         return fingerprint(
             np.array([*words, f"{self.buys}"]),
             np.array(self.costs),
             self.thresholds,
-            *self.classifiers.arrays,
+            *self.models.arrays,
         )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StageModels:
+class FrontModels:
     """Fitted stages of every design of a front.
 
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
     encoding : Encoding
-    classifiers : tuple of StageClassifiers
-        Those of each design.
+    of_points : tuple of StageModels
+        Those of each point, in order.
     """
 
     classes: AnyArray
     encoding: Encoding
-    classifiers: tuple[StageClassifiers, ...]
+    of_points: tuple[StageModels, ...]
 
     def __post_init__(self) -> None:
         """Copy and lock the classes."""

@@ -1,5 +1,27 @@
 """The command line: one module a command, and the only place that knows a flag's name."""
 
-from emsco.cli.application import app, main
+from typing import TYPE_CHECKING, Any
+
+from emsco.cli.endings import ending_quietly
+
+if TYPE_CHECKING:
+    from emsco.cli.application import app
 
 __all__ = ["app", "main"]
+
+
+def main() -> None:
+    """Run the command line; Ctrl-C and a closed pipe end it quietly, from the first import on."""
+    with ending_quietly():
+        from emsco.cli.application import run
+
+        run()
+
+
+def __getattr__(name: str) -> Any:
+    """Import the application when it is first asked for, so that `main` sees to Ctrl-C before."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from emsco.cli.application import app
+
+    return app

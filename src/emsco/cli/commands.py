@@ -1,104 +1,59 @@
-"""Commands of the command line that have modules of their own, and what all commands share."""
+"""What commands are made of: options in dataclasses, help that reads well, errors in flags."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from emsco.cli.endings import ending_quietly
+from emsco.cli.wording import speaking
 
-__all__ = [
-    "INTERRUPTED",
-    "AsJSON",
-    "Commands",
-    "CostsFile",
-    "Dropped",
-    "Jobs",
-    "LabelledFile",
-    "Point",
-    "RunFolder",
-    "Seed",
-    "Target",
-    "TestFile",
-    "TrainFile",
-    "Trusted",
-    "ValFile",
-    "Weights",
-    "check_folder",
-    "claim_folder",
-    "end",
-    "interruptible",
-    "make_folder",
-    "print_json",
-    "write_results",
-]
+__all__ = ["Commands", "with_options"]
 
 _Body = TypeVar("_Body", bound=Callable[..., Any])
-
-INTERRUPTED = 130  # what a shell reports for a program that Ctrl-C has ended
-
-AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
-LabelledFile = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="DATA", help="CSV or Parquet file with features and labels.", show_default=False
-    ),
-]
-Point = Annotated[
-    int | None,
-    typer.Option(
-        help="Number of a design, as `emsco front` shows it; by default the deployed one."
-    ),
-]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that emsco fit has made.")]
-Trusted = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--trust",
-        metavar="TYPE",
-        help="Type that a file with other classifiers may hold, such as sklearn.tree._tree.Tree: "
-        "only where you trust whoever wrote the file; repeatable.",
-    ),
-]
-Target = Annotated[str, typer.Option(help="Column with the labels; all others are features.")]
-Weights = Annotated[
-    str | None, typer.Option(help="Column that says how much each row counts; no feature.")
-]
-
-# Of commands that test what they find.
-CostsFile = Annotated[
-    Path | None, typer.Option(help="Costs, as for emsco fit. Without it every column costs 1.")
-]
-TrainFile = Annotated[
-    Path | None, typer.Option(help="Rows to fit on, instead of DATA; with --val and --test.")
-]
-ValFile = Annotated[Path | None, typer.Option(help="Rows to tune and to choose on.")]
-TestFile = Annotated[
-    Path | None, typer.Option(help="Rows to test on, instead of a quarter of DATA.")
-]
-Dropped = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN", help="Column that is no feature, such as an id; repeatable."),
-]
-Seed = Annotated[int, typer.Option(min=0, help="Seed; the same gives the same.")]
-Jobs = Annotated[int, typer.Option(help="Processes; -1 is one for each core.")]
 
 
 class _Command(TyperCommand):
     def get_params(self, ctx: Any) -> Any:
         return _bare_flags(super().get_params(ctx))
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _unless_closed(super().format_help, ctx, formatter)
+
+    def invoke(self, ctx: Any) -> Any:
+        with speaking(self):
+            return super().invoke(ctx)
+
 
 class _Group(TyperGroup):
     def get_params(self, ctx: Any) -> Any:
         return _bare_flags(super().get_params(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _unless_closed(super().format_help, ctx, formatter)
+
+    def make_context(self, *args: Any, **settings: Any) -> Any:
+        with ending_quietly():  # before Typer gives Ctrl-C and closed pipes endings of its own
+            return super().make_context(*args, **settings)
+
+    def invoke(self, ctx: Any) -> Any:
+        with ending_quietly():
+            return super().invoke(ctx)
+
+
+def _unless_closed(show: Callable[[Any, Any], None], ctx: Any, formatter: Any) -> None:
+    """Show help; Rich answers a closed pipe with an exit code of its own."""
+    try:
+        show(ctx, formatter)
+    except SystemExit:
+        raise BrokenPipeError from None
 
 
 def _bare_flags(parameters: Any) -> Any:
@@ -110,115 +65,68 @@ def _bare_flags(parameters: Any) -> Any:
 
 
 class Commands(typer.Typer):
-    """Commands whose help shows flags as they are typed."""
+    """Commands that may take dataclasses of options, and whose help shows flags as typed."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(cls=_Group, rich_markup_mode="markdown", no_args_is_help=True, **settings)
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[_Body], _Body]:
-        """Add a command, as for `typer.Typer`."""
-        return super().command(name, cls=_Command, **settings)
+        """Add a command, as for `typer.Typer`; see `with_options` about its parameters."""
+        add = super().command(name, cls=_Command, **settings)
+
+        def register(body: _Body) -> _Body:
+            add(with_options(body))
+            return body
+
+        return register
 
 
-@contextmanager
-def interruptible(left: str | Callable[[], str]) -> Iterator[None]:
-    """Say what Ctrl-C has left, which may have to be looked up, and exit as shells expect it."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        typer.echo(f"emsco: interrupted; {left() if callable(left) else left}.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+def with_options(body: Callable[..., None]) -> Callable[..., None]:
+    """Take apart every parameter that is a dataclass: each of its fields becomes an option.
 
-
-def print_json(values: Any) -> None:
-    """One JSON object on standard output."""
-    typer.echo(json.dumps(values, indent=2))
-
-
-def check_folder(path: Path) -> None:
-    """Say why --out cannot be a folder for results, and whether pictures can be drawn.
-
-    Before minutes of work, not after them.
+    A field is annotated as a parameter of a Typer command is. A dataclass may have a PANEL, under
+    which help lists its options.
     """
-    from emsco.errors import ParameterError
-    from emsco.pictures.plotting import check_matplotlib
+    kinds = get_type_hints(body, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
+    parameters: list[Parameter] = []
+    for name, parameter in signature(body).parameters.items():
+        if name in groups:
+            parameters += _options(groups[name])
+        else:
+            kind, typed = Parameter.KEYWORD_ONLY, kinds[name]
+            parameters.append(parameter.replace(kind=kind, annotation=typed))
 
-    check_matplotlib()
-    if (path / "run.json").exists():
-        raise ParameterError(
-            f"--out must be a folder without a run of emsco fit, got {str(path)!r}; name another."
+    @wraps(body)
+    def command(**given: Any) -> None:
+        for name, group in groups.items():
+            own = {field.name: given.pop(field.name) for field in fields(group)}
+            given[name] = group(**own)
+        body(**given)
+
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
+
+
+def _options(group: Any) -> Iterator[Parameter]:
+    """The fields of a dataclass as parameters of a command."""
+    kinds = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        kind = _in_panel(kinds[field.name], getattr(group, "PANEL", None))
+        yield Parameter(
+            field.name, Parameter.KEYWORD_ONLY, default=_default(field), annotation=kind
         )
-    if path.exists() and not path.is_dir():
-        raise ParameterError(f"--out must be a folder, got the file {str(path)!r}.")
 
 
-def make_folder(path: Path) -> None:
-    """Make the folder of --out, or say why it cannot be."""
-    from emsco.errors import ParameterError
-
-    check_folder(path)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or "it cannot be made"
-        raise ParameterError(f"--out must be a folder, got {str(path)!r}: {reason}.") from None
+def _default(field: Field[Any]) -> Any:
+    return Parameter.empty if field.default is MISSING else field.default
 
 
-def claim_folder(path: Path, name: str, of: Mapping[str, Any]) -> None:
-    """Make the folder of --out, unless its results of that name are of something else.
-
-    `of` is what results are of, as plain values.
-    """
-    from emsco.errors import ParameterError
-
-    there = path / f"{name}.json"
-    if there.exists() and (differ := _differences(there, of)):
-        raise ParameterError(
-            f"--out must be a new folder or one of the same {name}, got {str(path)!r}, whose "
-            f"{there.name} differs in {', '.join(differ)}; name another."
-        )
-    make_folder(path)
-
-
-def _differences(file: Path, of: Mapping[str, Any]) -> list[str]:
-    """What results that are there have otherwise; all, where they do not say."""
-    known: Any = None
-    with suppress(AttributeError, OSError, ValueError):
-        known = json.loads(file.read_text(encoding="utf-8")).get("of")
-    if not isinstance(known, dict):
-        return list(of)
-    wanted = json.loads(json.dumps(of))
-    return [name for name in wanted if name not in known or known[name] != wanted[name]]
-
-
-def write_results(
-    out: Path, name: str, figure: Figure, values: dict[str, Any], markdown: str
-) -> str:
-    """Table and picture of an experiment, into the folder of --out; returns the JSON."""
-    from emsco._base.documents import write_text
-    from emsco.pictures.plotting import save_figure
-
-    text = json.dumps(values, indent=2)
-    write_text(out / f"{name}.json", text + "\n")
-    write_text(out / f"{name}.md", markdown + "\n")
-    save_figure(figure, out / name)
-    return text
-
-
-def end(
-    out: Path,
-    name: str,
-    seconds: float | None = None,
-    complete: bool = True,
-    goes_on: bool = True,
-) -> None:
-    """Say where results are; where Ctrl-C has come before the last one, exit as shells expect.
-
-    `goes_on` is whether the same command takes up what is there.
-    """
-    took = "" if seconds is None else f" after {seconds:.0f} s"
-    typer.echo(f"Written to {out}{took}: {name}.md, .json, .png, .svg", err=True)
-    if not complete:
-        more = ", and the same command goes on" if goes_on else ""
-        typer.echo(f"emsco: interrupted; what is complete is kept{more}.", err=True)
-        raise typer.Exit(INTERRUPTED)
+def _in_panel(kind: Any, panel: str | None) -> Any:
+    """The annotation of an option, listed in a panel of help; arguments have one of their own."""
+    value, info = get_args(kind)
+    info = copy(info)
+    if panel is not None and isinstance(info, type(typer.Option())):
+        info.rich_help_panel = panel
+    return Annotated[value, info]

@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from emsco.cli.commands import (
-    AsJSON,
-    CostsFile,
-    Dropped,
-    Jobs,
-    LabelledFile,
-    Seed,
-    Target,
-    TestFile,
-    TrainFile,
-    ValFile,
-    Weights,
-    check_folder,
-    claim_folder,
-    end,
-    interruptible,
-    write_results,
-)
+from emsco.cli.endings import interruptible
+from emsco.cli.folders import check_folder, claim_folder, end, what_is_left, write_results
+from emsco.cli.options import AsJSON, Processes, Seed, StudyFiles
+from emsco.cli.output import console
+
+if TYPE_CHECKING:
+    from emsco.studies.compare import OwnComparison
 
 __all__ = ["compare"]
 
 _QUICK = 6
 
 
-def compare(
-    data: LabelledFile = None,
-    *,
-    target: Target,
-    out: Annotated[
-        Path, typer.Option(help="Folder for the table (Markdown, JSON) and the picture (PNG, SVG).")
-    ] = Path("comparison"),
-    costs: CostsFile = None,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Methods:
+    """The methods to compare, and how thoroughly they are tuned."""
+
+    PANEL: ClassVar[str] = "Methods"
+
     min_confidence: Annotated[
         float, typer.Option(help="How sure methods must be that can decline to answer.")
-    ] = 0.75,
+    ] = 0.75
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -50,20 +38,34 @@ def compare(
             help="emsco, greedy_miser, cstc, astc, cact_lasso, cost_ordered or "
             "cost_aware_boosting; repeatable, by default all.",
         ),
-    ] = None,
-    train: TrainFile = None,
-    val: ValFile = None,
-    test: TestFile = None,
-    drop: Dropped = None,
-    weights: Weights = None,
+    ] = None
     quick: Annotated[
         bool, typer.Option("--quick", help=f"Try {_QUICK} settings of each method.")
-    ] = False,
+    ] = False
+
+    def settings(self) -> dict[str, Any]:
+        """The same as `compare_files` takes them."""
+        from emsco.studies.compare import METHODS
+        from emsco.studies.methods import EVERY
+
+        return {
+            "min_confidence": self.min_confidence,
+            "methods": tuple(self.method or METHODS),
+            "most": _QUICK if self.quick else EVERY,
+        }
+
+
+def compare(
+    files: StudyFiles,
+    methods: Methods,
+    out: Annotated[
+        Path, typer.Option(help="Folder for the table (Markdown, JSON) and the picture (PNG, SVG).")
+    ] = Path("comparison"),
     seed: Seed = 0,
-    jobs: Jobs = -1,
+    jobs: Processes = -1,
     as_json: AsJSON = False,
 ) -> None:
-    """EMSCO and its rivals on your data: one table, one picture, and what they say.
+    """Compare EMSCO and its rivals on your data: one table, one picture, and a summary.
 
     Every method is fitted and tuned on the same rows, by the same score, and tested on the same
     rows kept aside. In the picture each is a curve over its own knob: threshold, penalty or budget.
@@ -73,21 +75,15 @@ def compare(
         emsco compare heart.csv --target disease --costs costs.csv
     """
     from emsco._base.progress import JobProgress
-    from emsco.data.sources import FitFiles
-    from emsco.studies.compare import METHODS
     from emsco.studies.compare_figure import draw_methods
     from emsco.studies.files import compare_files
-    from emsco.studies.methods import EVERY
 
     check_folder(out)
-    files = FitFiles(target, data, train, val, test, costs, tuple(drop or ()), weights)
-    with interruptible("nothing is written"), JobProgress("methods") as progress:
+    with interruptible(lambda: what_is_left(out)), JobProgress("methods") as progress:
         result = compare_files(
-            files,
+            files.files(),
             seed=seed,
-            min_confidence=min_confidence,
-            methods=tuple(method or METHODS),
-            most=_QUICK if quick else EVERY,
+            **methods.settings(),
             n_jobs=jobs,
             begin=partial(claim_folder, out, "comparison"),
             report=progress.job,
@@ -97,12 +93,14 @@ def compare(
     if as_json:
         typer.echo(text)
     else:
-        from rich.console import Console
-
-        from emsco.cli.terminal import methods_table
-
-        console = Console()
-        console.print(methods_table(result))
-        for line in result.summary():
-            console.print(f"- {line}", highlight=False, markup=False)
+        _show(result)
     end(out, "comparison")
+
+
+def _show(result: OwnComparison) -> None:
+    from emsco.cli.terminal import methods_table
+
+    shown = console()
+    shown.print(methods_table(result))
+    for line in result.summary():
+        shown.print(f"- {line}", highlight=False, markup=False)

@@ -39,7 +39,7 @@ class DemoResult:
         """The same as plain values, for machines."""
         front, cascade = self.classifier.front_, self.classifier.cascade_
         return {
-            "stop_reason": self.classifier.stop_reason_,
+            "stop_reason": str(self.classifier.stop_reason_),
             "min_confidence": front.min_confidence,
             "cost_of_everything": front.costs.total,
             "front": front.to_dicts(),

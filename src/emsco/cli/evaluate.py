@@ -8,8 +8,11 @@ from typing import Annotated
 
 import typer
 
-from emsco.cli.commands import AsJSON, Point, RunFolder, Trusted, interruptible
-from emsco.cli.show import draw_design
+from emsco._base.checks import refused
+from emsco.cli.endings import interruptible
+from emsco.cli.options import AsJSON, Point, RunFolder, Trusted
+from emsco.cli.output import print_design
+from emsco.errors import Parameter
 
 __all__ = ["evaluate"]
 
@@ -30,11 +33,10 @@ def evaluate(
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
-    """What a design does on labelled rows that came later, beside what was known of it.
+    """Test a design on labelled rows that came later, beside its earlier figures.
 
-    Draws the cascade as `emsco show` does: rows held out to score designs, test rows where the run
-    has some, and the new rows have lines of their own, with how many leave at each stage, how many
-    of those are right, and what they cost. The file may be larger than memory.
+    Draws the cascade as `emsco show` does; the new rows have lines of their own. Each line says how
+    many rows leave at a stage and the share of correct labels. The file may be larger than memory.
 
     For example:
 
@@ -42,12 +44,12 @@ def evaluate(
     """
     from emsco._base.documents import write_text
     from emsco._base.progress import RowProgress
-    from emsco.errors import ParameterError
     from emsco.runs.evaluate import evaluate_run
     from emsco.runs.run import Run
 
     if out is not None and out.resolve() == data.resolve():
-        raise ParameterError(f"--out must be another file than DATA, got {str(out)!r} for both.")
+        rule = ("be another file than ", Parameter("data"))
+        raise refused("out", rule, out, got=f"{str(out)!r} for both")
     found = Run.open(run, trusted or ())
     with interruptible("nothing is written"), RowProgress() as progress:
         result = evaluate_run(found, data, target, point, progress.rows)
@@ -57,6 +59,6 @@ def evaluate(
     if as_json:
         typer.echo(text)
         return
-    draw_design(found.front, result.number, result.new)
+    print_design(found.front, result.number, result.new)
     if out is not None:
         typer.echo(f"Written to {out}.")

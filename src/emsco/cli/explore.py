@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import webbrowser
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from emsco.cli.commands import AsJSON, RunFolder, Trusted, print_json
+from emsco.cli.options import AsJSON, RunFolder, Trusted
+from emsco.cli.output import print_json
 
 __all__ = ["explore"]
 
@@ -35,8 +37,8 @@ def explore(
 ) -> None:
     """The designs of a run as a web page: one file to look at, to choose from and to mail.
 
-    It needs no network. On it, limits are dragged and designs clicked; each is shown as a
-    cascade, with what its rows cost, and the command that deploys it.
+    The page needs no network. Drag limits and click designs on it; each is shown as a cascade,
+    with the cost of its rows and the command that deploys it.
 
     For example:
 
@@ -46,10 +48,12 @@ def explore(
     from emsco.runs.explore import explore_run
     from emsco.runs.run import Run
 
-    check_vega()
     found = Run.open(run, trusted or ())
+    check_vega()
     path = run / "explorer.html" if out is None else out
-    size = len(explore_run(found, path, run).encode())
+    trust = "".join(f" --trust {shlex.quote(name)}" for name in found.cascade.untrusted_types)
+    deploy = f"emsco choose {shlex.quote(str(run))}{trust} {{number}}"
+    size = len(explore_run(found, path, deploy).encode())
     if as_json:
         print_json({"run": str(run), "out": str(path), "designs": len(found.front), "bytes": size})
     else:

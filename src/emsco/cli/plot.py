@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from emsco.cli.commands import AsJSON, Point, RunFolder, Trusted, print_json
+from emsco.cli.options import AsJSON, Point, RunFolder, Trusted
+from emsco.cli.output import print_json
 
 __all__ = ["plot"]
 
@@ -28,8 +29,8 @@ def plot(
     ] = None,
     point: Point = None,
     on: Annotated[
-        str, typer.Option(help="Whose figures: held-out, test or, for fronts, both.")
-    ] = "held-out",
+        str, typer.Option(help="Whose figures: scored, seen or, for fronts, both.")
+    ] = "scored",
     data: Annotated[
         Path | None,
         typer.Option(help="CSV or Parquet file with labelled rows, for reliability and risk."),

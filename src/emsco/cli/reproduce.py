@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 import typer
 
-from emsco.cli.commands import Commands, Jobs, end, interruptible, make_folder, write_results
+from emsco.cli.commands import Commands
+from emsco.cli.endings import interruptible
+from emsco.cli.folders import end, make_folder, what_is_left, write_results
+from emsco.cli.options import Processes, Threads
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from emsco.paper.comparison import Extent
 
 __all__ = ["reproduce"]
 
@@ -40,7 +46,7 @@ def reproduce_global(
         int, typer.Option(min=1, help="Runs of each search on each landscape; the paper has 50.")
     ] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of all runs.")] = 0,
-    jobs: Jobs = -1,
+    jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
     """The exact fronts of nine landscapes, and how much of them searches find.
@@ -60,16 +66,17 @@ def reproduce_global(
     end(out, "global", result.seconds, result.complete, goes_on=False)
 
 
-@reproduce.command("comparison")
-def reproduce_comparison(
-    out: Annotated[
-        Path, typer.Option(help="Folder for results, tables (Markdown, JSON) and the figure.")
-    ] = Path("reproduce-comparison"),
-    splits: Annotated[int, typer.Option(min=1, help="Random splits of each set.")] = 10,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonExtent:
+    """How much of the comparison is run."""
+
+    PANEL: ClassVar[str] = "Extent"
+
+    splits: Annotated[int, typer.Option(min=1, help="Random splits of each set.")] = 10
     runs: Annotated[
         int, typer.Option(min=1, help="Runs of EMSCO on a split; on synthetic50, on all together.")
-    ] = 50,
-    sets: Sets = None,
+    ] = 50
+    sets: Sets = None
     methods: Annotated[
         list[str] | None,
         typer.Option(
@@ -79,19 +86,37 @@ def reproduce_comparison(
             "greedy_miser, cstc, astc, cact_lasso, cost_ordered or cost_aware_boosting; "
             "repeatable, by default all.",
         ),
-    ] = None,
+    ] = None
     quick: Annotated[
         bool,
         typer.Option(
             "--quick", help="A minute or two: two sets and splits, few runs and settings."
         ),
-    ] = False,
+    ] = False
+
+    def extent(self) -> Extent:
+        """The same as the library takes it."""
+        from dataclasses import replace
+
+        from emsco.paper.comparison import QUICK, Extent
+
+        most = QUICK if self.quick else Extent(splits=self.splits, runs=self.runs)
+        sets, methods = tuple(self.sets or most.sets), tuple(self.methods or most.methods)
+        return replace(most, sets=sets, methods=methods)
+
+
+@reproduce.command("comparison")
+def reproduce_comparison(
+    extent: ComparisonExtent,
+    out: Annotated[
+        Path, typer.Option(help="Folder for results, tables (Markdown, JSON) and the figure.")
+    ] = Path("reproduce-comparison"),
     known: Annotated[
         bool,
         typer.Option("--known", help="Run nothing: report all results of this seed in the folder."),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of sets, splits and runs.")] = 0,
-    jobs: Jobs = -1,
+    jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
     """EMSCO and its rivals on the paper's five sets, over many random splits.
@@ -100,25 +125,18 @@ def reproduce_comparison(
     result is kept in the folder as soon as it is there: killed or interrupted, the same command
     goes on. The tables stand beside the paper's, with 95 % margins of error and paired tests.
     """
-    from dataclasses import replace
-
-    from emsco.paper.comparison import QUICK, Extent, known_comparison
+    from emsco.paper.comparison import known_comparison
     from emsco.paper.comparison import reproduce_comparison as run
     from emsco.paper.comparison_report import ComparisonReport
     from emsco.paper.figures import draw_comparison
 
     make_folder(out)
-    extent = QUICK if quick else Extent(splits=splits, runs=runs)
-    extent = replace(
-        extent,
-        sets=tuple(sets or extent.sets),
-        methods=tuple(methods or extent.methods),
-    )
+    wanted = extent.extent()
     if known:
         result = known_comparison(out / "results", seed)
     else:
         with _at_work() as report:
-            result = run(out / "results", extent, seed, jobs, report)
+            result = run(out / "results", wanted, seed, jobs, report)
     _write(out, "comparison", ComparisonReport(result), draw_comparison(result), as_json)
     end(out, "comparison", None if known else result.seconds, result.complete)
 
@@ -135,7 +153,7 @@ def reproduce_tuning(
     ] = 1,
     sets: Sets = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of sets, splits and runs.")] = 0,
-    jobs: Jobs = -1,
+    jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
     """The paper's search at many settings: which are best, and how much it matters.
@@ -167,7 +185,7 @@ def reproduce_sweep(
     ] = "synthetic15",
     runs: Annotated[int, typer.Option(min=1, help="Runs at each threshold.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the set, the split and all runs.")] = 0,
-    jobs: Jobs = -1,
+    jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
     """The authors' sweep: nine thresholds from .55 to .95, and what the fittest designs do at each.
@@ -215,7 +233,7 @@ def reproduce_landscape(
     name: Annotated[str, typer.Option("--set", help="credit, heart or pima.")] = "credit",
     max_stages: Annotated[int, typer.Option(min=1, max=4, help="Most stages of a design.")] = 4,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Threads; -1 is one for each core.")] = -1,
+    jobs: Threads = -1,
     as_json: PrintJSON = False,
 ) -> None:
     """Coverage, accuracy and cost of every design of a set: the paper's trade-off figure.
@@ -228,7 +246,7 @@ def reproduce_landscape(
 
     make_folder(out)
     typer.echo("scoring every design; a few seconds on an idle machine", err=True)
-    with interruptible("nothing is written"):
+    with interruptible(lambda: what_is_left(out)):
         result = run(name, max_stages, seed, jobs)
     _write(out, "landscape", result, draw_trade_offs(result), as_json)
     end(out, "landscape", result.seconds)

@@ -2,85 +2,80 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from emsco.cli.commands import (
-    AsJSON,
-    CostsFile,
-    Dropped,
-    Jobs,
-    LabelledFile,
-    Seed,
-    Target,
-    TestFile,
-    TrainFile,
-    ValFile,
-    Weights,
-    check_folder,
-    claim_folder,
-    end,
-    interruptible,
-    write_results,
-)
+from emsco.cli.endings import interruptible
+from emsco.cli.folders import check_folder, claim_folder, end, write_results
+from emsco.cli.options import AsJSON, Evolution, Processes, Seed, StudyFiles
+from emsco.cli.output import console
 
 __all__ = ["sweep"]
 
 
-def sweep(
-    data: LabelledFile = None,
-    *,
-    target: Target,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepSearch(Evolution):
+    """The thresholds, the searches at each, and the designs taken from them."""
+
     min_confidence: Annotated[
         str,
         typer.Option(
             metavar="P",
             help="Thresholds: a range first:last:step, the last included, or numbers with commas.",
         ),
-    ] = ".55:.95:.05",
-    runs: Annotated[int, typer.Option(min=1, help="Searches at each threshold.")] = 10,
+    ] = ".55:.95:.05"
+    runs: Annotated[int, typer.Option(min=1, help="Searches at each threshold.")] = 10
+    search: Annotated[
+        str,
+        typer.Option(
+            help="paper, evolution, exact or auto; see docs/how/search.md. Exact search runs once."
+        ),
+    ] = "paper"
+    prefer: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RULE",
+            help="Rule for the design to deploy: fittest (by default, as in the paper), "
+            "balanced or knee; repeatable, a table each.",
+        ),
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """The same as `sweep_files` takes them."""
+        from emsco.cli.parsing import parse_range
+
+        return {
+            "min_confidence": parse_range("min_confidence", self.min_confidence),
+            "runs": self.runs,
+            "search": self.search,
+            "prefer": tuple(self.prefer or ("fittest",)),
+            "max_stages": self.max_stages,
+            "generations": self.generations,
+            "population_size": self.population_size,
+        }
+
+
+def sweep(
+    files: StudyFiles,
+    search: SweepSearch,
     out: Annotated[
         Path,
         typer.Option(
             help="Folder for results, the table (Markdown, JSON), the picture (PNG, SVG)."
         ),
     ] = Path("sweep"),
-    costs: CostsFile = None,
-    search: Annotated[
-        str,
-        typer.Option(
-            help="paper, evolution, exact or auto; see docs/search.md. Of exact there is one run."
-        ),
-    ] = "paper",
-    prefer: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RULE",
-            help="Which design of a run is deployed: fittest (by default, as in the paper), "
-            "balanced or knee; repeatable, a table each.",
-        ),
-    ] = None,
-    max_stages: Annotated[
-        int | None, typer.Option(help="Most stages of a design; half the features by default.")
-    ] = None,
-    generations: Annotated[int, typer.Option(help="Generations of a search.")] = 150,
-    population_size: Annotated[int, typer.Option(help="Designs in a generation.")] = 300,
-    train: TrainFile = None,
-    val: ValFile = None,
-    test: TestFile = None,
-    drop: Dropped = None,
-    weights: Weights = None,
     seed: Seed = 0,
-    jobs: Jobs = -1,
+    jobs: Processes = -1,
     as_json: AsJSON = False,
 ) -> None:
     """What a threshold buys: accuracy, coverage and cost at each, with their spread over runs.
 
     Every classifier is fitted once and serves all thresholds and runs. Results are kept in the
-    folder as they come: killed or interrupted, the same command goes on. A folder that has those of
+    folder as they come: killed or interrupted, the same command goes on. A folder with results of
     other data or settings is refused.
 
     DATA is split into half the rows to fit on, a quarter to choose on and a quarter to test on.
@@ -94,24 +89,15 @@ def sweep(
         emsco sweep --train a.csv --val b.csv --test c.csv --target label --costs costs.txt
     """
     from emsco._base.progress import JobProgress
-    from emsco.cli.options import parse_range
-    from emsco.data.sources import FitFiles
     from emsco.studies.files import sweep_files
     from emsco.studies.sweep_figure import draw_sweep
 
-    thresholds = parse_range("--min-confidence", min_confidence)
-    files = FitFiles(target, data, train, val, test, costs, tuple(drop or ()), weights)
+    settings, own = search.settings(), files.files()
     check_folder(out)
     with interruptible("no run was complete"), JobProgress("runs") as progress:
         result = sweep_files(
-            files,
-            min_confidence=thresholds,
-            runs=runs,
-            search=search,
-            prefer=tuple(prefer or ("fittest",)),
-            max_stages=max_stages,
-            generations=generations,
-            population_size=population_size,
+            own,
+            **settings,
             folder=out / "results",
             seed=seed,
             n_jobs=jobs,
@@ -122,11 +108,9 @@ def sweep(
     if as_json:
         typer.echo(text)
     else:
-        from rich.console import Console
-
         from emsco.cli.terminal import sweep_table
 
-        console = Console()
+        shown = console()
         for rule in result.prefer:
-            console.print(sweep_table(result, rule, console.width))
+            shown.print(sweep_table(result, rule, shown.width))
     end(out, "sweep", result.seconds, result.complete)

@@ -46,7 +46,7 @@ def front_table(
     best: ParetoPoint | None = None,
     spare: int = 0,
 ) -> Table:
-    """Different trade-offs of a front from cheap to dear, at most `most`, the chosen one marked.
+    """Different trade-offs of a front by cost, at most `most`, the chosen one marked.
 
     One line each; of what a design buys first, as many names as fit into `width`. `within` are
     positions to show alone, and `best` the one that limits would choose; figures on test rows,
@@ -54,25 +54,25 @@ def front_table(
     how many, and by `see_all` how to have them; up to `spare` more are shown instead.
     """
     shown, n_different = _shown(front, (chosen, best), most, within, spare)
-    tested = f", tests on {front.tests[0].n_rows:.10g}" if front.tests else ""
+    seen = f", seen on {front.seen[0].n_rows:.10g}" if front.seen else ""
     table = _table(
-        title=f"Front: held-out figures on {counted(chosen.n_rows, 'row')}{tested}",
+        title=f"Front: scored on {counted(chosen.n_rows, 'row')}{seen}",
         caption=_reading(front, len(shown), n_different, see_all, best is not None),
     )
-    tests = ("test cov.", "test acc.", "test cost") if front.tests else ()
-    for heading in ("", "#", "coverage", "accuracy", "cost", "ties", *tests):
+    headings = ("seen cov.", "seen acc.", "seen cost") if front.seen else ()
+    for heading in ("", "#", "coverage", "accuracy", "cost", "ties", *headings):
         least = max(_WIDEST.get(heading, 3), len(heading))
         table.add_column(heading, justify="right", no_wrap=True, min_width=least)
-    room = width - _NUMBERS - sum(len(heading) + 2 for heading in tests)
+    room = width - _NUMBERS - sum(len(heading) + 2 for heading in headings)
     if room >= _LEAST_ROOM:
         table.add_column("buys first", no_wrap=True)
     figures = objective_lines([front[i] for i in shown])
-    found = objective_lines([front.tests[i] for i in shown]) if front.tests else [()] * len(shown)
-    for i, own, test in zip(shown, figures, found, strict=True):
+    found = objective_lines([front.seen[i] for i in shown]) if front.seen else [()] * len(shown)
+    for i, own, more in zip(shown, figures, found, strict=True):
         point = front[i]
         first = _fitting(point.design.features(0), room)
         marks = ("▶" if point is chosen else "") + ("✓" if point is best else "")
-        cells = (marks, str(i), *own, str(point.n_tied), *test)
+        cells = (marks, str(i), *own, str(point.n_tied), *more)
         buys = [Text(first)] if room >= _LEAST_ROOM else []
         table.add_row(*cells, *buys, style="bold" if point is chosen else "")
     return table
@@ -86,7 +86,7 @@ def _reading(front: ParetoFront, n_shown: int, n_all: int, see_all: str, limited
         lines.append("✓ is what emsco choose takes within these limits.")
     if n_shown < n_all:
         how = f"; {see_all} shows all" if see_all else ""
-        lines.append(f"{n_shown} of {n_all:,} are shown, evenly from cheap to dear{how}.")
+        lines.append(f"{n_shown} of {n_all:,} are shown, evenly from cheap to expensive{how}.")
     return "\n".join(lines)
 
 
@@ -132,18 +132,18 @@ def than_everything(saved: float) -> str:
 def cascade_drawing(
     front: ParetoFront,
     number: int,
-    test: Evaluation | None = None,
+    seen: Evaluation | None = None,
     new: Evaluation | None = None,
 ) -> RenderableType:
     """The stages of a design from top to bottom: what each buys and costs, and who leaves there.
 
-    Held-out, test and new rows have lines of their own, all with the same facts; they fit 80
-    columns. Tests are `test`, by default the front's.
+    Scored, seen and new figures have lines of their own, all with the same facts; they fit 80
+    columns. `seen` is by default the front's.
     """
     flow, point = front.flow(number), front[number]
-    test = front.tests[number] if test is None and front.tests else test
-    found = {rows: one for rows, one in (("test", test), ("new", new)) if one is not None}
-    flows = {"held out": flow} | {rows: Flow.of_evaluation(one) for rows, one in found.items()}
+    seen = front.seen[number] if seen is None and front.seen else seen
+    found = {rows: one for rows, one in (("seen", seen), ("new", new)) if one is not None}
+    flows = {"scored": flow} | {rows: Flow.of_evaluation(one) for rows, one in found.items()}
     threshold = f"a row leaves once confidence is at least {in_words(front.min_confidence)}"
     drawing = Tree(Text(f"Cascade of design {number}: {threshold}", "italic"))
     for j, stage in enumerate(flow.stages):
@@ -171,8 +171,8 @@ def _leaving(flow: Flow, j: int) -> str:
     stage = flow.stages[j]
     share = flow.share(stage.left)
     of = f"{stage.left:,.10g} of {stage.reached:,.10g}"
-    right = f", {stage.accuracy:.1%} right" if stage.left else ""
-    return f"{_bar(share)} {share:6.1%} leave: {of}{right}"
+    correct = f", {stage.accuracy:.1%} correct" if stage.left else ""
+    return f"{_bar(share)} {share:6.1%} leave: {of}{correct}"
 
 
 def _bar(share: float) -> str:
@@ -206,7 +206,7 @@ def methods_table(result: OwnComparison) -> Table:
     table = Table(title=title, title_justify="left")
     for heading in ("", "accuracy", "coverage", "mean cost", "seconds"):
         table.add_column(heading, justify="left" if not heading else "right")
-    figures = objective_lines([outcome.test for outcome in result.deployed.values()])
+    figures = objective_lines([outcome.seen for outcome in result.deployed.values()])
     for name, (coverage, accuracy, cost) in zip(result.deployed, figures, strict=True):
         seconds = f"{result.results[name].seconds:.1f}"
         table.add_row(label_of(name), accuracy, coverage, cost, seconds)
@@ -222,11 +222,11 @@ def sweep_table(sweep: ThresholdSweep, rule: str, width: int = 80) -> Table:
     differ = len({line.n_runs for line in lines}) > 1
     table = _table(
         title=f"The {rule} design at each threshold: {sweep.search}, {sweep.counted_runs('each')}",
-        caption=f"Held out: {counted(n_val, 'row')} that chose it; test: {n_test:,} others. "
+        caption=f"Scored: {counted(n_val, 'row')} that chose it; seen: {n_test:,} others. "
         "Accuracy and coverage in %, ± deviation over runs. Buying everything costs "
         f"{sweep.costs.total:g}.",
     )
-    parts = [f"{part} {name}" for part in ("held-out", "test") for name in ("acc.", "cov.", "cost")]
+    parts = [f"{part} {name}" for part in ("scored", "seen") for name in ("acc.", "cov.", "cost")]
     shown = [("threshold", *(["runs"] if differ else []), *parts)]
     for line, cells in zip(lines, sweep.cells(rule), strict=True):
         runs = [str(line.n_runs)] if differ else []

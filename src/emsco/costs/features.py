@@ -17,7 +17,7 @@ from emsco._base.checks import check_number
 from emsco._base.text import brief, some
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.costs.files import parse_costs
-from emsco.errors import CostsError
+from emsco.errors import CostsError, Hint, Parameter, Remedy
 
 __all__ = ["CostUnits", "CostsLike", "FeatureCosts"]
 
@@ -87,9 +87,9 @@ class FeatureCosts:
         try:
             owned = np.array(self.costs, dtype=np.float64)
         except (OverflowError, TypeError, ValueError):
-            raise CostsError(f"costs must be numbers, got {self.costs!r}.") from None
+            raise CostsError(Parameter("costs"), f" must be numbers, got {self.costs!r}.") from None
         _check_costs(owned, self.names)
-        check_number("evaluation cost", self.evaluation, 0, _LARGEST_COST)
+        check_number("evaluation", self.evaluation, 0, _LARGEST_COST)
         owned.setflags(write=False)
         columns = self.columns or tuple((name,) for name in self.names)
         together = tuple(column for members in columns for column in members)
@@ -137,13 +137,13 @@ class FeatureCosts:
         _check_fit(given, names, group_of)
         features = dict.fromkeys(group_of.get(column, column) for column in names)
         if missing := [name for name in features if name not in given]:
-            which = "it" if len(missing) == 1 else "them"
-            hint = (
-                f"; add {which}, or leave out what is no feature, such as an id (emsco fit --drop)"
-            )
+            columns_of_table = tuple(name for name in missing if name in names)
+            hint = ("; add their costs, or ", Hint(Remedy.DROP, columns_of_table[:5]))
             raise CostsError(
-                f"costs must have a cost for every feature, got none for {some(missing)}"
-                f"{hint if set(missing) & set(names) else ''}."
+                Parameter("costs"),
+                f" must have a cost for every feature, got none for {some(missing)}",
+                *(hint if columns_of_table else ()),
+                ".",
             )
         place = {column: i for i, column in enumerate(names)}
         columns = tuple(
@@ -185,8 +185,9 @@ class FeatureCosts:
                 groups[prefix].append(column)
         if empty := [name for name in given if name in groups and not groups[name]]:
             raise CostsError(
-                f"costs must name columns of the data ({some(names)}) or how they begin before "
-                f"{separator!r}, got {some(empty)}."
+                Parameter("costs"),
+                f" must name columns of the data ({some(names)}) or how they begin before "
+                f"{separator!r}, got {some(empty)}.",
             )
         return cls.from_mapping(given, names, groups)
 
@@ -214,12 +215,13 @@ class FeatureCosts:
         except OSError as error:
             why = error.strerror or error
             raise CostsError(
-                f"costs must be a file that can be read, got {path} ({why})."
+                Parameter("costs"), f" must be a file that can be read, got {path} ({why})."
             ) from None
         except (csv.Error, RecursionError, ValueError) as error:  # bad UTF-8 and JSON are such
             raise CostsError(
-                "costs must be CSV with the columns feature and cost, JSON, or one line of "
-                f"numbers, got {path}: {error}."
+                Parameter("costs"),
+                " must be CSV with the columns feature and cost, JSON, or one line of "
+                f"numbers, got {path}: {error}.",
             ) from None
         if isinstance(found, dict):
             given, members = _without(set(dropped), *_take_apart(found, groups))
@@ -247,7 +249,8 @@ class FeatureCosts:
         """Features in the order of `costs`, of a table that is not known."""
         if missing := [name for name in groups if name not in costs]:
             raise CostsError(
-                f"costs must have a cost for every group, got none for {some(missing)}."
+                Parameter("costs"),
+                f" must have a cost for every group, got none for {some(missing)}.",
             )
         columns = tuple(groups.get(name, (name,)) for name in costs)
         return cls(tuple(costs), np.array(list(costs.values()), dtype=object), columns=columns)
@@ -331,21 +334,25 @@ CostsLike: TypeAlias = FeatureCosts | Mapping[str, Any] | ArrayLike | None
 def _check_costs(costs: FloatArray, names: tuple[str, ...]) -> None:
     if costs.ndim != 1:
         raise CostsError(
-            f"costs must be one number per feature, got an array of shape {costs.shape}."
+            Parameter("costs"),
+            f" must be one number per feature, got an array of shape {costs.shape}.",
         )
     if len(costs) != len(names):
         raise CostsError(
-            f"costs must have one entry for each of the {len(names)} features, got {len(costs)}."
+            Parameter("costs"),
+            f" must have one entry for each of the {len(names)} features, got {len(costs)}.",
         )
     if len(set(names)) < len(names):
         raise CostsError(f"feature names must differ, got {some(names)}.")
     if bad := np.flatnonzero(~((costs >= 0) & np.isfinite(costs))).tolist():
         raise CostsError(
-            f"costs must be finite and at least 0, got {costs[bad[0]]:g} for feature "
-            f"{names[bad[0]]!r}."
+            Parameter("costs"),
+            f" must be finite and at least 0, got {costs[bad[0]]:g} for feature {names[bad[0]]!r}.",
         )
     if costs.max(initial=0) > _LARGEST_COST:
-        raise CostsError(f"costs must be at most {_LARGEST_COST:g}, got {costs.max():g}.")
+        raise CostsError(
+            Parameter("costs"), f" must be at most {_LARGEST_COST:g}, got {costs.max():g}."
+        )
     if not (costs > 0).any():
         raise CostsError(f"at least one cost must be above 0, got 0 for all {len(costs)} features.")
 
@@ -387,8 +394,9 @@ def _take_apart(
         if isinstance(cost, Mapping):
             if set(cost) not in ({"cost"}, {"cost", "columns"}) or name in members:
                 raise CostsError(
-                    f"costs must be numbers or like {{'cost': 40, 'columns': ['iron']}}, got "
-                    f"{brief(dict(cost))} for {name!r}."
+                    Parameter("costs"),
+                    f" must be numbers or like {{'cost': 40, 'columns': ['iron']}}, got "
+                    f"{brief(dict(cost))} for {name!r}.",
                 )
             given[name] = cost["cost"]
             if "columns" in cost:
@@ -433,14 +441,16 @@ def _check_fit(given: dict[str, Any], names: tuple[str, ...], group_of: dict[str
         )
     if inside := [name for name in given if name in group_of and name not in groups]:
         raise CostsError(
-            f"costs must name a group, not a column in it, got {inside[0]!r} of group "
-            f"{group_of[inside[0]]!r}."
+            Parameter("costs"),
+            f" must name a group, not a column in it, got {inside[0]!r} of group "
+            f"{group_of[inside[0]]!r}.",
         )
     if unknown := [name for name in given if name not in there and name not in groups]:
         features = tuple(dict.fromkeys(group_of.get(column, column) for column in names))
         raise CostsError(
-            f"costs must name features of the data ({some(features)}), got {some(unknown)}"
-            f"{_hint(names)}."
+            Parameter("costs"),
+            f" must name features of the data ({some(features)}), got {some(unknown)}"
+            f"{_hint(names)}.",
         )
 
 

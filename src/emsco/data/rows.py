@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 import warnings
 from collections.abc import Sequence
 from decimal import Decimal
@@ -16,7 +15,7 @@ from emsco._base.text import some, what_was_meant
 from emsco._base.threads import by_parts
 from emsco._base.typing import AnyArray, FloatArray, Kind
 from emsco._kernels.deciding import count_unusable
-from emsco.errors import DataError
+from emsco.errors import DataError, EMSCOWarning, Hint, Remedy
 
 __all__ = [
     "LARGEST",
@@ -150,7 +149,7 @@ def check_finite(
     first_row: int = 0,
     *,
     gaps: bool = False,
-    way_out: str = "",
+    way_out: Hint | None = None,
 ) -> None:
     """Refuse NaN, infinity and absurd sizes, naming the first column and row that has one.
 
@@ -172,8 +171,9 @@ def check_finite(
             where = f"in column {names[column]!r}, row {first_row + start + row}"
             if way_out and math.isnan(value):
                 raise DataError(
-                    f"{table} must have no missing value (empty cell or NaN), got one {where}"
-                    f"{way_out}."
+                    f"{table} must have no missing value (empty cell or NaN), got one {where}; ",
+                    way_out,
+                    ".",
                 )
             raise DataError(f"{table} must be {rule}, got {got} {where}.")
 
@@ -184,11 +184,10 @@ def warn_of_ids(table: Any) -> None:
     if not found:
         return
     which = f"column {found[0]!r} has" if len(found) == 1 else f"columns {some(found)} have"
-    an_id, them = ("it is an id", "it") if len(found) == 1 else ("they are ids", "them")
-    drops = " ".join(f"--drop {shlex.quote(name)}" for name in found[:5])
+    an_id = "it is an id" if len(found) == 1 else "they are ids"
+    drop = Hint(Remedy.DROP, tuple(found[:5]))
     warnings.warn(
-        f"{which} another value in every row; if {an_id}, leave {them} out with {drops}.",
-        stacklevel=4,
+        EMSCOWarning(f"{which} another value in every row; if {an_id}, ", drop, "."), stacklevel=4
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from emsco._base.checks import refused
 from emsco._base.digests import fingerprint
 from emsco._base.documents import PathLike
 from emsco._base.typing import AnyArray, FloatArray
@@ -16,7 +17,7 @@ from emsco.data.labels import as_classes
 from emsco.data.rows import column_rows, warn_of_ids
 from emsco.data.tables import joined, read_labelled
 from emsco.designs.thresholds import MOST_CLASSES
-from emsco.errors import DataError, ParameterError
+from emsco.errors import DataError, Parameter, ParameterError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,23 +58,21 @@ class FitFiles:
 
     def __post_init__(self) -> None:
         """Refuse files that contradict each other."""
+        data, train = Parameter("data"), Parameter("train")
         if (self.data is None) == (self.train is None):
             got = "neither" if self.data is None else "both"
-            raise ParameterError(f"either DATA or --train must be given, got {got}.")
+            raise ParameterError("either ", data, " or ", train, f" must be given, got {got}.")
+        beside = ("be given beside ", train)
         if self.train is not None and self.val is None:
-            raise ParameterError(
-                "--val must be given beside --train, got none; a file given as DATA is split."
-            )
+            split = ("a file given as ", data, " is split")
+            raise refused("val", beside, None, got="none", hint=split)
         if self.train is None and self.val is not None:
-            raise ParameterError(
-                f"--val must be given beside --train, got DATA; give --train {self.data}, or "
-                f"--test {self.val} for rows to test on."
-            )
+            give = (f"give {self.data} as ", train, f", or {self.val} as ", Parameter("test"))
+            raise refused("val", beside, self.val, got=data, hint=(*give, " for rows to test on"))
         if self.weights is not None and self.weights in (self.target, *self.drop):
-            raise ParameterError(
-                "--weights must be another column than those of --target and --drop, got "
-                f"{self.weights!r}."
-            )
+            others = (Parameter("target"), " and ", Parameter("drop"))
+            rule = ("be another column than those of ", *others)
+            raise refused("weights", rule, self.weights)
 
     def read(self, held_out: float, gaps: str = "refuse") -> RowsOfFiles:
         """All rows, and how they are split; every value is checked."""
@@ -130,8 +129,9 @@ def _classes(y: AnyArray, where: str, path: PathLike) -> AnyArray:
         )
     if y.dtype.kind == "f" and (measured := y[y != np.floor(y)]).size:
         raise DataError(
-            f"{path} must have classes {where}, got numbers such as {measured[0].item()!r}; "
-            "--target names another."
+            f"{path} must have classes {where}, got numbers such as {measured[0].item()!r}; ",
+            Parameter("target"),
+            " names another column.",
         )
     if len(classes) > MOST_CLASSES:
         raise DataError(

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
 
-from emsco._base.checks import is_number
+from emsco._base.checks import is_number, refused
 from emsco._base.typing import AnyArray, FloatArray, IntArray, LabelArray
-from emsco.errors import DataError, ParameterError
+from emsco.errors import DataError, Parameter
 
 __all__ = ["Split", "make_splits"]
 
@@ -53,9 +53,11 @@ def make_splits(
             for train, held_out in splitter.split(X, labels, groups)
         ]
     except (TypeError, ValueError) as error:
-        raise DataError(f"cv must be able to split the {len(labels)} rows, but: {error}") from error
+        raise DataError(
+            Parameter("cv"), f" must be able to split the {len(labels)} rows, but: {error}"
+        ) from error
     if not pairs:
-        raise ParameterError(f"cv must make at least one split, got none from {cv!r}.")
+        raise refused("cv", "make at least one split", cv, got=f"none from {cv!r}")
     for number, (train, held_out) in enumerate(pairs):
         _check_split(number, train, held_out, labels, classes, weights)
     return pairs
@@ -72,9 +74,11 @@ def _splitter(cv: Any, labels: LabelArray, classes: Sequence[Any], seed: int) ->
             raise TypeError
         return check_cv(cv, labels, classifier=True)
     except (TypeError, ValueError):
-        raise ParameterError(
-            "cv must be a fraction between 0 and 1, a number of folds from 2, a splitter or a list "
-            f"of splits, got {cv!r}."
+        raise refused(
+            "cv",
+            "be a fraction between 0 and 1, a number of folds from 2, a splitter or a list of "
+            "splits",
+            cv,
         ) from None
 
 

@@ -160,7 +160,7 @@ def read_chunks(
             else _parquet_batches(path, wanted)
         )
         for batch in batches:
-            table = _with_gaps(batch, texts) if is_csv else batch
+            table = _with_missing(batch, texts) if is_csv else batch
             kept = {name: batch.column(name) for name in keep}
             labels = None
             if target is not None:
@@ -327,7 +327,7 @@ def _csv_batches(path: PathLike, columns: list[str], types: dict[str, Any]) -> I
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    # What is kept stays just as it stands there, so gaps among texts are found by `_with_gaps`.
+    # What is kept stays just as it stands there, so gaps among texts are found by `_with_missing`.
     conversion = arrow_csv.ConvertOptions(include_columns=columns, column_types=types)
     with arrow_csv.open_csv(path, **_csv_options(), convert_options=conversion) as reader:
         yield reader.schema.empty_table()
@@ -401,7 +401,7 @@ def _check_texts(path: PathLike, table: pa.Table) -> None:
         )
 
 
-def _with_gaps(table: pa.Table, texts: Sequence[str]) -> pa.Table:
+def _with_missing(table: pa.Table, texts: Sequence[str]) -> pa.Table:
     """The same table, where texts that stand for a missing value are missing."""
     import pyarrow as pa
     from pyarrow import compute

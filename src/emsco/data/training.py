@@ -26,7 +26,7 @@ class TrainingData:
     Attributes
     ----------
     rows : ndarray of shape (n_rows, n_inputs)
-        As `encoding` has made them, gaps as NaN.
+        As `encoding` has made them, missing values as NaN.
     labels : ndarray of shape (n_rows,)
         Positions in `classes`.
     weights : ndarray of shape (n_rows,) or None
@@ -52,7 +52,7 @@ class TrainingData:
         object.__setattr__(self, "per_row", whole.per_one if whole else 1)
 
     @classmethod
-    def of(
+    def from_table(
         cls, table: Any, y: AnyArray, sample_weight: Any, costs: FeatureCosts, gaps: str
     ) -> TrainingData:
         """A table and its labels, as whatever kind they come in, checked."""
@@ -88,6 +88,6 @@ class TrainingData:
             "gaps": self.encoding.gaps,
         }
 
-    def gaps(self) -> BoolArray | None:
-        """Rows with a gap by feature, (n_rows, n_features), where such a stage is to be skipped."""
-        return self.encoding.gaps_by_feature(self.rows) if self.encoding.gaps == "skip" else None
+    def missing(self) -> BoolArray | None:
+        """Missing values by feature, (n_rows, n_features), where their stages are to be skipped."""
+        return self.encoding.missing_by_feature(self.rows) if self.encoding.gaps == "skip" else None

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from emsco._base.arrays import whole_units
 from emsco._base.text import brief
 from emsco._base.typing import FloatArray, IntArray
-from emsco.errors import DataError
+from emsco.errors import DataError, Parameter
 
 __all__ = ["WholeWeights", "whole_weights"]
 
@@ -22,18 +22,24 @@ def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
     try:
         given = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError(f"sample_weight must be numbers, got {brief(weights)}.") from None
+        raise DataError(
+            Parameter("sample_weight"), f" must be numbers, got {brief(weights)}."
+        ) from None
     if given.shape != (n_rows,):
         raise DataError(
-            f"sample_weight must have a weight for each of {n_rows} rows, got shape {given.shape}."
+            Parameter("sample_weight"),
+            f" must have a weight for each of {n_rows} rows, got shape {given.shape}.",
         )
     bad = np.flatnonzero(~((given >= 0) & np.isfinite(given)))
     if bad.size:
         raise DataError(
-            f"sample_weight must be finite and at least 0, got {given[bad[0]]:g} in row {bad[0]}."
+            Parameter("sample_weight"),
+            f" must be finite and at least 0, got {given[bad[0]]:g} in row {bad[0]}.",
         )
     if not (given > 0).any():
-        raise DataError(f"sample_weight must be above 0 for some row, got zero for all {n_rows}.")
+        raise DataError(
+            Parameter("sample_weight"), f" must be above 0 for some row, got zero for all {n_rows}."
+        )
     return given
 
 

@@ -32,7 +32,7 @@ class Blocks:
     first: int | None
 
     @classmethod
-    def of(cls, constraints: Constraints, names: Sequence[str]) -> Self:
+    def from_constraints(cls, constraints: Constraints, names: Sequence[str]) -> Self:
         """The fewest and largest blocks: what shares a feature is one."""
         lead = list(range(len(names)))
 

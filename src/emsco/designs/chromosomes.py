@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from emsco._base.checks import refused
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.breeding import add_up_stages, compress_rows
-from emsco.errors import ParameterError
 
 __all__ = ["compress", "nested_subsets"]
 
@@ -32,8 +32,11 @@ def compress(designs: ArrayLike) -> StageArray:
     compressed: StageArray = np.clip(given, NEVER, _MOST_STAGES).astype(np.int16)
     if not np.array_equal(compressed, given):
         wrong = given[compressed != given][0]
-        raise ParameterError(
-            f"stages must be whole numbers from 0 to {_MOST_STAGES}, or -1 for never, got {wrong}."
+        raise refused(
+            "stages",
+            f"be whole numbers from 0 to {_MOST_STAGES}, or -1 for never",
+            designs,
+            got=str(wrong),
         )
     compress_rows(np.atleast_2d(compressed), np.empty(_MOST_STAGES + 1, dtype=np.int64))
     return compressed
@@ -95,7 +98,7 @@ def chromosome_numbers(designs: StageArray) -> FloatArray:
 
 
 def design_keys(designs: StageArray) -> WordArray:
-    """Chromosomes as rows of words, four genes a word, for a `SlotTable`."""
+    """Chromosomes as rows of words, four genes a word, for a `Slots`."""
     padded = np.zeros((len(designs), -(-designs.shape[1] // 4) * 4), dtype=np.int16)
     padded[:, : designs.shape[1]] = designs
     return padded.view(np.uint64)

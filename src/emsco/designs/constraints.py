@@ -8,8 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.checks import check_number
-from emsco.errors import ParameterError
+from emsco._base.checks import check_number, refused
 
 __all__ = ["Constraints"]
 
@@ -31,7 +30,7 @@ class Constraints:
 
     Examples
     --------
-    >>> Constraints.of({"first": ["age"], "max_mean_cost": 20}, ("age", "scan")).first
+    >>> Constraints.from_rules({"first": ["age"], "max_mean_cost": 20}, ("age", "scan")).first
     ('age',)
     """
 
@@ -41,27 +40,25 @@ class Constraints:
     max_worst_cost: float | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any] | Constraints | None, names: Sequence[str]) -> Self:
+    def from_rules(
+        cls, given: Mapping[str, Any] | Constraints | None, names: Sequence[str]
+    ) -> Self:
         """Whatever a user may give, checked against the features there are."""
         if isinstance(given, Constraints):
             given = {field.name: getattr(given, field.name) for field in fields(given)}
         known = [field.name for field in fields(cls)]
         if given is not None and not isinstance(given, Mapping):
-            raise ParameterError(
-                f"constraints must be a dict with {', '.join(known)}, got {given!r}."
-            )
+            raise refused("constraints", f"be a dict with {', '.join(known)}", given)
         rules = dict(given or {})
         if unknown := [name for name in rules if name not in known]:
-            raise ParameterError(
-                f"constraints must be out of {', '.join(known)}, got {unknown[0]!r}."
+            raise refused(
+                "constraints", f"be out of {', '.join(known)}", given, got=repr(unknown[0])
             )
         together = rules.get("together") or ()
         if not isinstance(together, (list, tuple)) or not all(
             isinstance(part, (list, tuple)) for part in together
         ):
-            raise ParameterError(
-                f"constraints['together'] must be a list of lists of features, got {together!r}."
-            )
+            raise refused("constraints['together']", "be a list of lists of features", together)
         return cls(
             first=_features("first", rules.get("first") or (), names),
             together=tuple(_features("together", part, names) for part in together),
@@ -78,11 +75,11 @@ def _limit(name: str, value: Any) -> float | None:
 
 def _features(name: str, given: Any, names: Sequence[str]) -> tuple[str, ...]:
     if not isinstance(given, (str, list, tuple)):
-        raise ParameterError(f"constraints[{name!r}] must be a list of features, got {given!r}.")
+        raise refused(f"constraints[{name!r}]", "be a list of features", given)
     wanted = (given,) if isinstance(given, str) else tuple(given)
     if unknown := [one for one in wanted if one not in names]:
         listed = ", ".join(map(repr, names[:5])) + (", …" if len(names) > 5 else "")
-        raise ParameterError(
-            f"constraints[{name!r}] must name features ({listed}), got {unknown[0]!r}."
+        raise refused(
+            f"constraints[{name!r}]", f"name features ({listed})", given, got=repr(unknown[0])
         )
     return wanted

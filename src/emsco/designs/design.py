@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from emsco._base.arrays import locked_copy
+from emsco._base.checks import refused
 from emsco._base.typing import AnyArray, BoolArray, StageArray
 from emsco.designs.chromosomes import NEVER, nested_subsets
-from emsco.errors import ParameterError
 
 __all__ = ["Design"]
 
@@ -42,17 +42,23 @@ class Design:
         """Copy, check and lock `stages`."""
         given = np.asarray(self.stages)
         if given.ndim != 1 or given.size != len(self.names) or not given.size:
-            raise ParameterError(
-                f"stages must hold one number for each of {len(self.names)} features, "
-                f"got an array of shape {given.shape}."
+            raise refused(
+                "stages",
+                f"hold one number for each of {len(self.names)} features",
+                self.stages,
+                got=f"an array of shape {given.shape}",
             )
         used = np.unique(given[given != NEVER])
         if not np.array_equal(used, np.arange(len(used))):
-            raise ParameterError(
-                f"stages must count from 0 without gaps, got {given.tolist()}; see compress()."
+            raise refused(
+                "stages",
+                "count from 0 without gaps",
+                self.stages,
+                got=str(given.tolist()),
+                hint="see compress()",
             )
         if not used.size:
-            raise ParameterError(f"stages must buy a feature or more, got {given.tolist()}.")
+            raise refused("stages", "buy a feature or more", self.stages, got=str(given.tolist()))
         object.__setattr__(self, "stages", locked_copy(given, np.int16))
 
     @property

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import comb
 
-from emsco._base.checks import check_whole
+from emsco._base.checks import check_whole, refused
 from emsco._base.typing import BoolArray, StageArray
-from emsco.errors import ParameterError
 
 __all__ = ["DesignSpace", "count_designs", "default_max_stages"]
 
@@ -43,9 +42,7 @@ class DesignSpace:
         check_whole("n_features", self.n_features, 1)
         check_whole("max_stages", self.max_stages, 1)
         if self.first is not None and not 0 <= self.first < self.n_features:
-            raise ParameterError(
-                f"first must be a feature from 0 to {self.n_features - 1}, got {self.first}."
-            )
+            raise refused("first", f"be a feature from 0 to {self.n_features - 1}", self.first)
 
     @property
     def size(self) -> int:

@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from emsco._base.checks import check_number, is_number
+from emsco._base.checks import check_number, is_number, refused
+from emsco._base.text import some
 from emsco._base.typing import AnyArray, FloatArray
-from emsco.errors import ParameterError
 
 __all__ = ["MOST_CLASSES", "MinConfidence", "by_class", "check_min_confidence", "in_words", "plain"]
 
@@ -24,18 +24,26 @@ def check_min_confidence(min_confidence: Any, classes: AnyArray) -> MinConfidenc
         chance = 1 / len(classes)
         is_guess = is_number(min_confidence) and min_confidence <= chance
         note = ", since guessing reaches 1 / number of classes" if is_guess else ""
-        return check_number("min_confidence", min_confidence, chance, 1, "(]", note)
+        return check_number("min_confidence", min_confidence, chance, 1, "(]", note=note)
     labels = classes.tolist()
     if unknown := [label for label in min_confidence if label not in labels]:
-        raise ParameterError(
-            f"min_confidence must name the classes {labels}, got {unknown[0]!r} too."
+        raise refused(
+            "min_confidence",
+            f"name the classes {some(labels)}",
+            min_confidence,
+            got=f"{unknown[0]!r} too",
         )
     if missing := [label for label in labels if label not in min_confidence]:
-        raise ParameterError(
-            f"min_confidence must have a threshold for every class, got none for {missing[0]!r}."
+        raise refused(
+            "min_confidence",
+            "have a threshold for every class",
+            min_confidence,
+            got=f"none for {missing[0]!r}",
         )
     return {
-        label: check_number(f"min_confidence of class {label!r}", min_confidence[label], 0, 1, "(]")
+        label: check_number(
+            "min_confidence", min_confidence[label], 0, 1, "(]", of=f"class {label!r}"
+        )
         for label in labels
     }
 

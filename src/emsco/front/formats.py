@@ -6,50 +6,50 @@ from collections.abc import Sequence
 from typing import Any
 
 from emsco._base.documents import Fields
-from emsco.cascade import Evaluation, StageModels
-from emsco.cascade.formats import Shared, read_stages
+from emsco.cascade import Evaluation, FrontModels
+from emsco.cascade.formats import Shared, stages_from_dicts
 from emsco.front.point import ParetoPoint
 
-__all__ = ["points_to_dicts", "read_front"]
+__all__ = ["front_from_dict", "points_to_dicts"]
 
 
 def points_to_dicts(
     points: Sequence[ParetoPoint],
-    tests: Sequence[Evaluation] | None,
-    models: StageModels,
+    evaluations: Sequence[Evaluation] | None,
+    models: FrontModels,
     shared: Shared,
 ) -> list[dict[str, Any]]:
-    """Every point as plain values: its stages, its scored figures and those of its test."""
+    """Every point as plain values: its stages, its scored figures and those seen on other rows."""
     return [
         {
-            "stages": shared.stages_values(point.design, classifiers),
-            "validation": point.figures(),
-            "test": test and test.to_dict(),
+            "stages": shared.stages_to_dicts(point.design, fitted),
+            "scored": point.scores_to_dict(),
+            "seen": seen and seen.to_dict(),
         }
-        for point, classifiers, test in zip(
-            points, models.classifiers, tests or (None,) * len(points), strict=True
+        for point, fitted, seen in zip(
+            points, models.of_points, evaluations or (None,) * len(points), strict=True
         )
     ]
 
 
-def read_front(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
+def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
     """The attributes of the front in a file."""
-    shared = Shared.read(fields, trusted)
-    points, classifiers, tests = [], [], []
+    shared = Shared.from_dict(fields, trusted)
+    points, models, evaluations = [], [], []
     for one in fields.many_fields("points"):
-        design, stages = read_stages(one, shared)
-        points.append(ParetoPoint.from_fields(one.fields("validation"), design))
-        classifiers.append(stages)
-        if one.get("test") is not None:
-            tests.append(Evaluation.from_fields(one.fields("test"), design.buys))
-    if tests and len(tests) < len(points):
-        fields.refuse("points", "tested all or none", f"{len(tests)} tests")
+        design, stages = stages_from_dicts(one, shared)
+        points.append(ParetoPoint.from_fields(one.fields("scored"), design))
+        models.append(stages)
+        if one.get("seen") is not None:
+            evaluations.append(Evaluation.from_fields(one.fields("seen"), design.buys))
+    if evaluations and len(evaluations) < len(points):
+        fields.refuse("points", "evaluated all or none", f"{len(evaluations)} evaluations")
     return {
         "points": tuple(points),
         "costs": shared.costs,
         "min_confidence": shared.min_confidence,
         "proven": fields.flag("proven"),
         "by_fitness": "by_fitness" in fields.values and fields.flag("by_fitness"),
-        "models": StageModels(shared.classes, shared.encoding, tuple(classifiers)),
-        "tests": tuple(tests) or None,
+        "models": FrontModels(shared.classes, shared.encoding, tuple(models)),
+        "seen": tuple(evaluations) or None,
     }

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._base.checks import check_whole
+from emsco._base.checks import check_whole, refused
 from emsco._base.documents import PathLike, read_document, write_document, write_text
 from emsco._base.text import shorten
 from emsco._base.typing import FloatArray, IntArray, StageArray
-from emsco.cascade import Cascade, Evaluation, StageModels
+from emsco.cascade import Cascade, Evaluation, FrontModels
 from emsco.cascade.formats import FORMAT, Shared
 from emsco.costs import FeatureCosts
 from emsco.data.frames import Columns, to_pandas, to_polars, to_pyarrow
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence
 from emsco.errors import FileError, NoSuchDesign, ParameterError
-from emsco.front.formats import points_to_dicts, read_front
+from emsco.front.formats import front_from_dict, points_to_dicts
 from emsco.front.notebook import front_html
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import check_preference, why_none
@@ -64,9 +64,9 @@ class ParetoFront(Sequence[ParetoPoint]):
         that these are all.
     by_fitness : bool
         Whether the paper's search has listed the points, the fittest of its population first.
-    models : StageModels or None
+    models : FrontModels or None
         Fitted stages of every point; None for a front that was put together by hand.
-    tests : tuple of Evaluation or None
+    seen : tuple of Evaluation or None
         What each point does on rows that neither the search nor the fits have seen.
 
     Examples
@@ -85,12 +85,12 @@ class ParetoFront(Sequence[ParetoPoint]):
     min_confidence: MinConfidence
     proven: bool = False
     tied: TieSource | None = field(default=None, repr=False)
-    models: StageModels | None = field(default=None, repr=False)
-    tests: tuple[Evaluation, ...] | None = field(default=None, repr=False)
+    models: FrontModels | None = field(default=None, repr=False)
+    seen: tuple[Evaluation, ...] | None = field(default=None, repr=False)
     by_fitness: bool = field(default=False, repr=False)
 
     @classmethod
-    def of(
+    def from_scores(
         cls,
         designs: StageArray,
         scores: Scores,
@@ -110,7 +110,7 @@ class ParetoFront(Sequence[ParetoPoint]):
             among = TiedDesigns.among(designs, scores)
             n_tied, tied = among.counts, among
         points = [
-            ParetoPoint.of(Design(stages, costs.names), scores, i, int(n_tied[i]), per_row)
+            ParetoPoint.from_scores(Design(stages, costs.names), scores, i, int(n_tied[i]), per_row)
             for i, stages in enumerate(designs)
         ]
         return cls(tuple(points), costs, min_confidence, proven, tied)
@@ -139,7 +139,8 @@ class ParetoFront(Sequence[ParetoPoint]):
         if self.models is None:
             raise ParameterError(
                 "a cascade needs fitted stages, got a front without any; take one from "
-                "EMSCOClassifier.front_ or ParetoFront.load."
+                "EMSCOClassifier.front_ or ParetoFront.load.",
+                parameter="models",
             )
         return Cascade(
             design=self.points[position].design,
@@ -147,11 +148,11 @@ class ParetoFront(Sequence[ParetoPoint]):
             classes=self.models.classes,
             min_confidence=self.min_confidence,
             encoding=self.models.encoding,
-            classifiers=self.models.classifiers[position],
+            models=self.models.of_points[position],
         )
 
     def flow(self, point: ParetoPoint | int) -> Flow:
-        """How the held-out rows went through the stages of a point."""
+        """How the scored rows went through the stages of a point."""
         return flow_of(self.points[self.position(point)], self.costs)
 
     def plot(
@@ -159,7 +160,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         kind: str = "2d",
         *,
         mark: ParetoPoint | int | None = None,
-        on: str = "held-out",
+        on: str = "scored",
         width: float = COLUMN,
         ax: Axes | None = None,
     ) -> Figure:
@@ -173,7 +174,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         mark : ParetoPoint or int, optional
             A point to put a ring around, such as the one that is deployed.
         on : str
-            "held-out", "test" (hollow; see `with_tests`) or "both".
+            "scored", "seen" (hollow; see `with_seen`) or "both".
         width : float
             Inches of a new figure; 3.4 is the column of a paper.
         ax : Axes, optional
@@ -185,14 +186,14 @@ class ParetoFront(Sequence[ParetoPoint]):
             ``figure.savefig("front.svg")`` writes it.
         """
         marked = None if mark is None else self.position(mark)
-        picture = front_picture(self.points, self.tests, self.costs.total, marked, on)
+        picture = front_picture(self.points, self.seen, self.costs.total, marked, on)
         return draw_front(picture, kind, width, ax)
 
     def plot_cascade(
         self,
         point: ParetoPoint | int,
         *,
-        on: str = "held-out",
+        on: str = "scored",
         width: float = COLUMN,
         ax: Axes | None = None,
     ) -> Figure:
@@ -202,46 +203,46 @@ class ParetoFront(Sequence[ParetoPoint]):
         ----------
         point : ParetoPoint or int
         on : str
-            The rows that flow through it: "held-out" or "test".
+            The rows that flow through it: "scored" or "seen".
         width : float
             Inches of a new figure, whose height is what the features need.
         ax : Axes, optional
             Axes to draw into instead, where text is as small as it must be to have room.
         """
         picture = cascade_picture(
-            self.points, self.tests, self.costs, self.min_confidence, self.position(point), on
+            self.points, self.seen, self.costs, self.min_confidence, self.position(point), on
         )
         return draw_cascade(picture, width, ax)
 
-    def with_tests(
+    def with_seen(
         self,
         X: ArrayLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         report: Callable[[int, int, str], None] | None = None,
     ) -> ParetoFront:
-        """The same front with what every point does on labelled rows kept aside, in `tests`.
+        """The same front with what every point does on labelled rows kept aside, in `seen`.
 
         ``report(done, total, "")`` is called after each point.
         """
-        tests = []
+        seen = []
         for i in range(len(self)):
-            tests.append(self.cascade(i).evaluate(X, y, sample_weight))
+            seen.append(self.cascade(i).evaluate(X, y, sample_weight))
             if report:
                 report(i + 1, len(self), "")
-        return replace(self, tests=tuple(tests))
+        return replace(self, seen=tuple(seen))
 
     def save(self, path: PathLike) -> None:
         """Write the front, fitted stages included, as a JSON file, all of it or nothing."""
         if self.models is None:
             raise FileError("a front must have fitted stages to be saved, got one without any.")
         models = self.models
-        shared = Shared.of(
-            self.costs, models.classes, self.min_confidence, models.encoding, models.classifiers
+        shared = Shared.from_models(
+            self.costs, models.classes, self.min_confidence, models.encoding, models.of_points
         )
         facts = {"proven": self.proven, "by_fitness": self.by_fitness}
-        points = points_to_dicts(self.points, self.tests, models, shared)
-        write_document(path, "front", FORMAT, {**shared.values(), **facts, "points": points})
+        points = points_to_dicts(self.points, self.seen, models, shared)
+        write_document(path, "front", FORMAT, {**shared.to_dict(), **facts, "points": points})
 
     @classmethod
     def load(cls, path: PathLike, trusted: Sequence[str] = ()) -> ParetoFront:
@@ -258,16 +259,14 @@ class ParetoFront(Sequence[ParetoPoint]):
         FileError
             Where the file is missing, damaged, changed, too new or something else.
         """
-        return cls(**read_front(read_document(path, "front", FORMAT, FORMAT), trusted))
+        return cls(**front_from_dict(read_document(path, "front", FORMAT, FORMAT), trusted))
 
     def position(self, point: ParetoPoint | int) -> int:
         """Where a point stands in the front, from 0."""
         if isinstance(point, Integral):
             return check_whole("point", point, 0, len(self) - 1)
         if not isinstance(point, ParetoPoint) or point not in self.points:
-            raise ParameterError(
-                f"point must be one of this front, or its position, got {point!r}."
-            )
+            raise refused("point", "be one of this front, or its position", point)
         return self.points.index(point)
 
     def __len__(self) -> int:
@@ -291,7 +290,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         shown = 10
         proof = ", proven" if self.proven else ""
         n_rows = f"{self.points[0].n_rows:.10g}"
-        lines = [f"ParetoFront of {len(self)} points on {n_rows} held-out rows{proof}"]
+        lines = [f"ParetoFront of {len(self)} points on {n_rows} scored rows{proof}"]
         lines.append("  #  coverage  accuracy       cost  design")
         for i, point in enumerate(self.points[:shown]):
             objectives = f"{point.coverage:8.3f}  {point.accuracy:8.3f}  {point.cost:9.6g}"
@@ -302,7 +301,7 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     def _repr_html_(self) -> str:
         """The first points as a table, and all of them as a picture, for notebooks."""
-        return front_html(self.points, self.tests, self.proven)
+        return front_html(self.points, self.seen, self.proven)
 
     def balanced_scores(self) -> FloatArray:
         """√(coverage² + accuracy² + (1 - cost / cost of everything)²) of each point."""
@@ -428,7 +427,7 @@ class ParetoFront(Sequence[ParetoPoint]):
             The page.
         """
         explored = Explored(
-            designs=explored_designs(self.points, self.tests, self.costs),
+            designs=explored_designs(self.points, self.seen, self.costs),
             best_first=np.argsort(-self.balanced_scores(), kind="stable").tolist(),
             costs=self.costs,
             min_confidence=self.min_confidence,
@@ -448,9 +447,9 @@ class ParetoFront(Sequence[ParetoPoint]):
             name: [getattr(point, name) for point in self.points]
             for name in ("coverage", "accuracy", "cost", "n_stages", "n_tied")
         }
-        if self.tests is not None:
+        if self.seen is not None:
             for name in ("coverage", "accuracy", "cost"):
-                columns[f"test {name}"] = [getattr(test, name) for test in self.tests]
+                columns[f"seen {name}"] = [getattr(one, name) for one in self.seen]
         for i, name in enumerate(self.costs.names):
             columns[f"stage of {name}"] = [int(point.design.stages[i]) + 1 for point in self.points]
         return columns

@@ -51,7 +51,7 @@ def history_of(
         key = record.best.tobytes()
         if key not in points:
             best = Design(blocks.designs(record.best), names)
-            points[key] = ParetoPoint.of(best, record.best_scores, 0, per_row=per_row)
+            points[key] = ParetoPoint.from_scores(best, record.best_scores, 0, per_row=per_row)
         history.append(
             Generation(
                 generation=record.generation,
@@ -75,4 +75,4 @@ def history_columns(history: Sequence[Generation]) -> dict[str, list[float]]:
 
 def convergence_of(history: Sequence[Generation]) -> Convergence:
     """What a picture of a search shows; `emsco.pictures.plotting.draw_convergence` draws it."""
-    return Convergence.of(history_columns(history))
+    return Convergence.from_columns(history_columns(history))

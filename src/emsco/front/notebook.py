@@ -12,22 +12,22 @@ from emsco.pictures.notebook import Dot, fragment, note, scatter, table
 __all__ = ["front_html"]
 
 _FIRST_LINES, _MOST_NAMES = 8, 12
-_TESTED = ("test coverage", "test accuracy", "test cost")
+_SEEN = ("seen coverage", "seen accuracy", "seen cost")
 
 
 def front_html(
-    points: Sequence[ParetoPoint], tests: Sequence[Evaluation] | None, proven: bool
+    points: Sequence[ParetoPoint], seen: Sequence[Evaluation] | None, proven: bool
 ) -> str:
-    """The first points as a table, tests in columns of their own; all of them as a picture."""
+    """The first points as a table, seen in columns of their own; all of them as a picture."""
     first = points[:_FIRST_LINES]
-    tried = objective_lines(tests[:_FIRST_LINES]) if tests else [()] * len(first)
+    tried = objective_lines(seen[:_FIRST_LINES]) if seen else [()] * len(first)
     lines = [
-        (str(i), *own, *test, listed(point.design.features(0), _MOST_NAMES), str(point.n_stages))
-        for i, (point, own, test) in enumerate(
+        (str(i), *own, *more, listed(point.design.features(0), _MOST_NAMES), str(point.n_stages))
+        for i, (point, own, more) in enumerate(
             zip(first, objective_lines(first), tried, strict=True)
         )
     ]
-    tested = _TESTED if tests else ()
+    tested = _SEEN if seen else ()
     headings = ("#", "coverage", "accuracy", "cost", *tested, "buys first", "stages")
     more = len(points) - len(lines)
     rest = note(f"{more:,} more; to_pandas() has all.") if more > 0 else ""
@@ -35,11 +35,11 @@ def front_html(
         Dot(point.cost, point.accuracy, point.coverage, f"{i}: {in_short(point)}")
         for i, point in enumerate(points)
     ]
-    on_tests = f", tests on {tests[0].n_rows:,.10g}" if tests else ""
+    on_tests = f", seen on {seen[0].n_rows:,.10g}" if seen else ""
     proof = "; proven" if proven else ""
     return fragment(
         f"Front of {counted(len(points), 'design')}: "
-        f"held-out figures on {counted(points[0].n_rows, 'row')}"
+        f"scored on {counted(points[0].n_rows, 'row')}"
         f"{on_tests}{proof}",
         f"<div>{table(headings, lines, ('buys first',))}{rest}</div>",
         scatter(dots, "cost", "accuracy", "coverage"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from emsco._base.documents import Fields
+from emsco._base.objectives import Objectives
 from emsco._base.typing import IntArray
 from emsco.cascade.decisions import amount
 from emsco.designs.design import Design
@@ -15,8 +16,8 @@ __all__ = ["ParetoPoint"]
 
 
 @dataclass(frozen=True, slots=True)
-class ParetoPoint:
-    """A design and how it did on the held-out rows.
+class ParetoPoint(Objectives):
+    """A design and how it did on the scored rows.
 
     Attributes
     ----------
@@ -32,21 +33,18 @@ class ParetoPoint:
         proven front, of those scored (or, for the paper's search, of the front) else.
     n_rows : int or float
         Rows that it was scored on; with sample weights, what they weigh.
-    exits, hits : tuple of int or float
+    exits, correct_exits : tuple of int or float
         Rows that left at each stage, and rows that left there with the right label.
     """
 
     design: Design
-    coverage: float
-    accuracy: float
-    cost: float
     n_tied: int
     n_rows: float
     exits: tuple[float, ...]
-    hits: tuple[float, ...]
+    correct_exits: tuple[float, ...]
 
     @classmethod
-    def of(
+    def from_scores(
         cls, design: Design, scores: Scores, i: int, n_tied: int = 1, per_row: float = 1
     ) -> Self:
         """The point of a design whose scores stand at position i.
@@ -66,21 +64,24 @@ class ParetoPoint:
             n_tied=n_tied,
             n_rows=scores.n_rows if per_row == 1 else scores.n_rows / per_row,
             exits=rows(scores.exits[i, used]),
-            hits=rows(scores.hits[i, used]),
+            correct_exits=rows(scores.correct_exits[i, used]),
         )
 
     @classmethod
     def from_fields(cls, figures: Fields, design: Design) -> Self:
-        """What `figures` gave, read from a file and checked."""
+        """What `scores_to_dict` gave, read from a file and checked."""
         n_rows = amount(figures, "n_rows")
         if not n_rows:
             figures.refuse("n_rows", "above 0", n_rows)
         counts = {}
-        for name in ("exits", "hits"):
+        for name in ("exits", "correct_exits"):
             figures.numbers(name, design.n_stages, 0, n_rows)
             counts[name] = tuple(figures.items(name))
-        if any(hits > exits for hits, exits in zip(counts["hits"], counts["exits"], strict=True)):
-            figures.refuse("hits", "at most the exits", list(counts["hits"]))
+        if any(
+            correct_exits > exits
+            for correct_exits, exits in zip(counts["correct_exits"], counts["exits"], strict=True)
+        ):
+            figures.refuse("correct_exits", "at most the exits", list(counts["correct_exits"]))
         return cls(
             design=design,
             coverage=figures.number("coverage", 0, 1),
@@ -89,7 +90,7 @@ class ParetoPoint:
             n_tied=figures.whole("n_tied", 1),
             n_rows=n_rows,
             exits=counts["exits"],
-            hits=counts["hits"],
+            correct_exits=counts["correct_exits"],
         )
 
     @property
@@ -97,7 +98,7 @@ class ParetoPoint:
         """Stages of the design."""
         return self.design.n_stages
 
-    def figures(self) -> dict[str, Any]:
+    def scores_to_dict(self) -> dict[str, Any]:
         """All but the design, as plain values."""
         return {
             "coverage": self.coverage,
@@ -106,16 +107,18 @@ class ParetoPoint:
             "n_tied": self.n_tied,
             "n_rows": self.n_rows,
             "exits": list(self.exits),
-            "hits": list(self.hits),
+            "correct_exits": list(self.correct_exits),
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: the objectives, and features, exits and hits of each stage."""
-        figures = self.figures()
-        counts = zip(self.design.buys, figures.pop("exits"), figures.pop("hits"), strict=True)
+        """Plain values: the objectives, and features, exits and correct_exits of each stage."""
+        figures = self.scores_to_dict()
+        counts = zip(
+            self.design.buys, figures.pop("exits"), figures.pop("correct_exits"), strict=True
+        )
         stages = [
-            {"features": list(bought), "exits": exits, "hits": hits}
-            for bought, exits, hits in counts
+            {"features": list(bought), "exits": exits, "correct_exits": correct_exits}
+            for bought, exits, correct_exits in counts
         ]
         return {**figures, "stages": stages}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from emsco._base.checks import check_number
-from emsco.errors import ParameterError
+from emsco._base.checks import check_number, refused
+from emsco.errors import Hint, Remedy
 from emsco.front.point import ParetoPoint
 
 __all__ = ["check_preference", "why_none"]
@@ -19,18 +19,15 @@ def check_preference(rule: object) -> None:
     """Refuse what `ParetoFront.prefer` does not know, before anything is searched for."""
     if isinstance(rule, dict):
         if unknown := [name for name in rule if name not in _LIMITS]:
-            raise ParameterError(
-                f"prefer must name limits out of {', '.join(_LIMITS)}, got {unknown[0]!r}."
+            raise refused(
+                "prefer", f"name limits out of {', '.join(_LIMITS)}", rule, got=repr(unknown[0])
             )
         for name, limit in rule.items():
             if limit is not None:
                 check_number(name, limit, 0, math.inf if name == "max_cost" else 1)
     elif not isinstance(rule, str) or rule not in _RULES:
         listed = ", ".join(f'"{name}"' for name in _RULES)
-        raise ParameterError(
-            f"prefer must be {listed} or limits (in Python a dict such as {{'max_cost': 300}}, for "
-            f"emsco fit --max-cost, --min-accuracy and --min-coverage), got {rule!r}."
-        )
+        raise refused("prefer", (f"be {listed} ", Hint(Remedy.LIMITS)), rule)
 
 
 def why_none(

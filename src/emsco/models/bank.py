@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from emsco._base.checks import refused
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._base.workers import Workers, slices
-from emsco._kernels.slots import SlotTable
+from emsco._kernels.slots import Slots
 from emsco.designs.chromosomes import subset_words, subsets_of_words, words_of_subsets
-from emsco.errors import ParameterError
 from emsco.models.engine import Engine, LogisticEngine, SplitRows
 
 __all__ = ["SubsetBank", "logistic_bank"]
@@ -49,17 +49,19 @@ class SubsetBank:
         self._workers = Workers(n_jobs)
         self._bytes_per_slot = sum(table.bytes_per_slot for table in engine.tables)
         n_words = -(-n_features // 32)
-        slot = SlotTable.bytes_per_key(n_words + 1) + self._bytes_per_slot
-        fit = SlotTable.bytes_per_key(n_words) + 8 * engine.kept
-        self._slots = SlotTable(memory_limit * 3 // 4 // slot, n_words + 1)
-        self._fits = SlotTable(memory_limit // 4 // fit, n_words)
+        slot = Slots.bytes_per_key(n_words + 1) + self._bytes_per_slot
+        fit = Slots.bytes_per_key(n_words) + 8 * engine.kept
+        self._slots = Slots(memory_limit * 3 // 4 // slot, n_words + 1)
+        self._fits = Slots(memory_limit // 4 // fit, n_words)
         self._kept: FloatArray = np.zeros((0, engine.kept))
         self._thresholds: dict[bytes, int] = {}
         if self.capacity < n_features:
             least = max(-(-n_features * slot * 4 // 3) + 1, n_features * fit * 4)
-            raise ParameterError(
-                f"memory_limit must be at least {least:,} bytes for these rows and features, "
-                f"got {memory_limit:,}."
+            raise refused(
+                "memory_limit",
+                f"be at least {least:,} bytes for these rows and features",
+                memory_limit,
+                got=f"{memory_limit:,}",
             )
 
     @property
@@ -78,9 +80,9 @@ class SubsetBank:
         return np.concatenate([table.word_weights for table in self.engine.tables])
 
     @property
-    def gaps(self) -> WordArray:
+    def missing(self) -> WordArray:
         """Rows that a stage which buys a feature cannot judge, (n_features, n_words)."""
-        found = [table.gaps for table in self.engine.tables]
+        found = [table.missing for table in self.engine.tables]
         shape = (self.n_features, self.n_words)
         return np.concatenate(found, axis=1) if len(found[0]) else np.zeros(shape, np.uint64)
 

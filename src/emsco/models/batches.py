@@ -28,7 +28,7 @@ class Models:
     coefs: FloatArray
 
     @classmethod
-    def of(cls, subsets: BoolArray, spread: FloatArray | None = None) -> Self:
+    def from_subsets(cls, subsets: BoolArray, spread: FloatArray | None = None) -> Self:
         """Models of subsets of inputs, shape (n_models, n_inputs), at zero or with given weights.
 
         `spread` has shape (n_models, n_inputs + 1) or (n_models, n_classes, n_inputs + 1), as
@@ -175,9 +175,9 @@ class ModelBatch:
     passes: IntArray
 
     @classmethod
-    def of(cls, subsets: BoolArray, n_classes: int = 2) -> Self:
+    def from_subsets(cls, subsets: BoolArray, n_classes: int = 2) -> Self:
         """Models of subsets of inputs at zero, with all sums empty."""
-        models = Models.of(subsets)
+        models = Models.from_subsets(subsets)
         n_models, width = models.columns.shape
         n_parameters = width * (n_classes - 1)
         side = _tiled(n_parameters)

@@ -10,11 +10,11 @@ from emsco._base.typing import BoolArray, IntArray, StageArray, WordArray
 from emsco._kernels.deciding import count_exits
 from emsco.models.layout import Layout, pack
 
-__all__ = ["BitTable", "Table"]
+__all__ = ["BitBank", "Table"]
 
 
 class Table(Protocol):
-    """Bits of some held-out rows by slot; see `BitTable` for the meaning of each."""
+    """Bits of some held-out rows by slot; see `BitBank` for the meaning of each."""
 
     @property
     def bytes_per_slot(self) -> int:
@@ -29,7 +29,7 @@ class Table(Protocol):
         """How much each row of a word counts."""
 
     @property
-    def gaps(self) -> WordArray:
+    def missing(self) -> WordArray:
         """Rows in which a feature is missing, (n_features, n_words); (0, n_words) if none."""
 
     def reserve(self, n_slots: int) -> None:
@@ -44,19 +44,19 @@ class Table(Protocol):
         chains: IntArray,
         n_stages: IntArray,
         exits: IntArray,
-        hits: IntArray,
+        correct_exits: IntArray,
     ) -> None:
         """Add, per design and stage, rows that leave there and rows that leave correctly."""
 
 
-class BitTable:
+class BitBank:
     """Which held-out rows each subset accepts, and gets right, at a threshold: a slot each.
 
     Parameters
     ----------
     layout : Layout
         Where the bits stand, by position among the rows, and how much they count.
-    gaps : ndarray of bool, shape (n_features, n_rows), optional
+    missing : ndarray of bool, shape (n_features, n_rows), optional
         Rows in which a feature is missing, so that a stage which buys it may not accept them.
 
     Attributes
@@ -66,19 +66,19 @@ class BitTable:
     n_words : int
     word_weights : ndarray of shape (n_words,)
         How much each row of a word counts.
-    gaps : ndarray of shape (n_features, n_words)
-        The gaps as bits; of shape (0, n_words) if there are none.
+    missing : ndarray of shape (n_features, n_words)
+        The missing as bits; of shape (0, n_words) if there are none.
     """
 
-    def __init__(self, layout: Layout, gaps: BoolArray | None = None) -> None:
+    def __init__(self, layout: Layout, missing: BoolArray | None = None) -> None:
         self.n_words = len(layout.valid)
         self.n_rows = layout.total
         self.word_weights = layout.weights
         self.valid = layout.valid
-        self.gaps: WordArray = np.zeros((0, self.n_words), dtype=np.uint64)
-        if gaps is not None:
-            self.gaps = pack(gaps[:, layout.rows]) & layout.valid
-        self._is_plain = gaps is None and layout.is_plain
+        self.missing: WordArray = np.zeros((0, self.n_words), dtype=np.uint64)
+        if missing is not None:
+            self.missing = pack(missing[:, layout.rows]) & layout.valid
+        self._is_plain = missing is None and layout.is_plain
         self.accepted: WordArray = np.zeros((0, self.n_words), dtype=np.uint64)
         self.correct: WordArray = self.accepted
 
@@ -113,18 +113,18 @@ class BitTable:
         chains: IntArray,
         n_stages: IntArray,
         exits: IntArray,
-        hits: IntArray,
+        correct_exits: IntArray,
     ) -> None:
         """Send all held-out rows through each design, given as the slots of its nested subsets."""
         count_exits(
             self.accepted,
             self.correct,
             self.word_weights[: 0 if self._is_plain else None],
-            self.gaps,
+            self.missing,
             designs,
             chains,
             n_stages,
             exits,
-            hits,
+            correct_exits,
             *np.empty((2, self.n_words), dtype=np.uint64),
         )

@@ -13,13 +13,13 @@ from emsco.models.calibration import Calibrator, calibration_split
 from emsco.models.engine import SplitRows
 from emsco.models.scaling import Scaling
 
-__all__ = ["CalibratedFits"]
+__all__ = ["CalibratedFitter"]
 
 
 _AT_ONCE = 256
 
 
-class CalibratedFits:
+class CalibratedFitter:
     """Logistic regressions whose probabilities are calibrated on training rows they do not see.
 
     Parameters

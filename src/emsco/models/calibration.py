@@ -60,12 +60,12 @@ class SigmoidMap:
         mapped: FloatArray = expit(self.slope * odds + self.intercept)
         return mapped
 
-    def values(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {"slope": self.slope, "intercept": self.intercept, "certain": self.certain}
 
     @classmethod
-    def read(cls, fields: Fields) -> Self:
+    def from_dict(cls, fields: Fields) -> Self:
         """The same, read from a file and checked."""
         slope = fields.number("slope", -_LARGEST, _LARGEST)
         intercept = fields.number("intercept", -_LARGEST, _LARGEST)
@@ -96,12 +96,12 @@ class IsotonicMap:
         mapped: FloatArray = np.interp(probability, self.inputs, self.outputs)
         return mapped
 
-    def values(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {"inputs": self.inputs.tolist(), "outputs": self.outputs.tolist()}
 
     @classmethod
-    def read(cls, fields: Fields) -> Self:
+    def from_dict(cls, fields: Fields) -> Self:
         """The same, read from a file and checked."""
         n_knots = len(fields.items("inputs"))
         inputs = fields.numbers("inputs", n_knots, 0, 1)
@@ -223,23 +223,24 @@ class Calibrator:
         if self.n_classes != 2 or not isinstance(first, SigmoidMap):
             raise ParameterError(
                 f"{name} must be asked of a sigmoid of two classes, got {self.kind!r} of "
-                f"{self.n_classes}."
+                f"{self.n_classes}.",
+                parameter=name,
             )
         return first
 
-    def values(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {"kind": self.kind, "maps": [one.values() for one in self.maps]}
+        return {"kind": self.kind, "maps": [one.to_dict() for one in self.maps]}
 
     @classmethod
-    def read(cls, fields: Fields, n_classes: int) -> Self:
+    def from_dict(cls, fields: Fields, n_classes: int) -> Self:
         """The same, read from a file and checked."""
         if (kind := fields.text("kind")) not in KINDS:
             fields.refuse("kind", "'sigmoid' or 'isotonic'", kind)
         maps = fields.many_fields("maps")
         if len(maps) != (expected := len(_mapped_classes(n_classes))):
             fields.refuse("maps", f"{expected} for {n_classes} classes", len(maps))
-        return cls(kind, n_classes, tuple(_MAPS[kind].read(one) for one in maps))
+        return cls(kind, n_classes, tuple(_MAPS[kind].from_dict(one) for one in maps))
 
 
 def calibration_split(

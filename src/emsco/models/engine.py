@@ -12,13 +12,13 @@ import numpy as np
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
 from emsco._base.workers import Workers, slices
 from emsco.models.batches import ModelBatch, Models, n_outputs_of
-from emsco.models.bits import BitTable, Table
+from emsco.models.bits import BitBank, Table
 from emsco.models.layout import Layout, pack
-from emsco.models.logistic import LogisticFits
+from emsco.models.logistic import LogisticFitter
 from emsco.models.scaling import Scaling
 from emsco.models.shard import ROWS_PER_SHARD, Shard, cut_shards
 
-__all__ = ["Engine", "LogisticEngine", "OutcomeEngine", "OutcomeFits", "SplitRows"]
+__all__ = ["Engine", "LogisticEngine", "OutcomeEngine", "OutcomeFitter", "SplitRows"]
 
 _MOST_MODELS = 256  # fitted together; past this, batches only take more memory
 _BATCH_BYTES = 2**26
@@ -58,7 +58,7 @@ class SplitRows:
     """Training and held-out rows of one split, as shards, with what the fits need to know."""
 
     shards: Sequence[Shard]
-    fits: LogisticFits
+    fits: LogisticFitter
     scaling: Scaling
     n_rows: int
 
@@ -76,7 +76,7 @@ class SplitRows:
         weights: FloatArray | None = None,
         class_weights: FloatArray | None = None,
         counts: IntArray | None = None,
-        gaps: BoolArray | None = None,
+        missing: BoolArray | None = None,
     ) -> Self:
         """Standardise by the training rows and cut into shards; see `cut_shards`.
 
@@ -96,10 +96,10 @@ class SplitRows:
             n_classes=n_classes,
             weights=weights,
             counts=counts,
-            gaps=gaps,
+            missing=missing,
         )
         total = len(train) if own is None else float(own.sum())
-        fits = LogisticFits(shards, X.shape[1], total, penalty, n_classes)
+        fits = LogisticFitter(shards, X.shape[1], total, penalty, n_classes)
         return cls(shards, fits, scaling, len(train))
 
 
@@ -165,7 +165,7 @@ class LogisticEngine:
 
         def judge(part: slice) -> None:
             for split, spread in zip(self.splits, coefs, strict=True):
-                models = Models.of(subsets[part], spread[part])
+                models = Models.from_subsets(subsets[part], spread[part])
                 for shard in split.shards:
                     shard.judge(models, slots[part], thresholds)
 
@@ -176,7 +176,7 @@ class LogisticEngine:
         """Nothing is written."""
 
 
-class OutcomeFits(Protocol):
+class OutcomeFitter(Protocol):
     """Classifiers of subsets of the inputs, fitted on the training rows of one split."""
 
     n_train: int
@@ -186,7 +186,7 @@ class OutcomeFits(Protocol):
         """Likeliest class of each held-out row and its probability, (n_subsets, n_held_out)."""
 
     def models(self, subsets: BoolArray, report: Report | None = None) -> list[Any]:
-        """The fitted classifiers themselves: `StageEstimator`s, or weights and calibrators."""
+        """The fitted classifiers themselves: `EstimatorModel`s, or weights and calibrators."""
 
     def close(self) -> None:
         """Write what is not yet written, where anything is."""
@@ -200,23 +200,23 @@ class OutcomeEngine:
 
     Parameters
     ----------
-    fits : sequence of OutcomeFits
+    fits : sequence of OutcomeFitter
     layouts : sequence of Layout
         Where the bits of each split's held-out rows stand, by position among them.
     labels : sequence of ndarray
         Class of each held-out row, by split.
     n_classes : int
-    gaps : sequence of ndarray of shape (n_held_out, n_features), or None
+    missing : sequence of ndarray of shape (n_held_out, n_features), or None
         Rows with a gap, by feature and split.
     """
 
     def __init__(
         self,
-        fits: Sequence[OutcomeFits],
+        fits: Sequence[OutcomeFitter],
         layouts: Sequence[Layout],
         labels: Sequence[LabelArray],
         n_classes: int,
-        gaps: Sequence[BoolArray] | None = None,
+        missing: Sequence[BoolArray] | None = None,
     ) -> None:
         self.fits = fits
         self.n_classes = n_classes
@@ -224,7 +224,7 @@ class OutcomeEngine:
         self.kept = 2 * sum(one.n_held_out for one in fits)
         self._layouts, self._labels = layouts, labels
         self._bits = [
-            BitTable(layout, None if gaps is None else gaps[i].T)
+            BitBank(layout, None if missing is None else missing[i].T)
             for i, layout in enumerate(layouts)
         ]
         self.tables: Sequence[Table] = self._bits

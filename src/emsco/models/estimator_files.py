@@ -13,18 +13,19 @@ from typing import Any
 
 import numpy as np
 
+from emsco._base.checks import refused
 from emsco._base.documents import Fields
 from emsco._base.text import first_line
 from emsco.data.rows import LARGEST
-from emsco.errors import FileError, ParameterError, not_installed
+from emsco.errors import FileError, Hint, Parameter, Remedy, not_installed
 from emsco.models.calibration import Calibrator
-from emsco.models.fitted import StageEstimator
+from emsco.models.estimator_model import EstimatorModel
 
 __all__ = [
+    "estimator_from_dict",
     "estimator_text",
+    "estimator_to_dict",
     "read_estimator",
-    "read_stage_estimator",
-    "stage_estimator_values",
     "untrusted_types",
 ]
 
@@ -48,8 +49,9 @@ def estimator_text(estimator: Any) -> str:
         skops.loads(content, trusted=skops.get_untrusted_types(data=content))
     except Exception as error:  # whatever skops makes of a stranger's object
         raise FileError(
-            f"estimator must be one that skops can write and read to be saved, got "
-            f"{type(estimator).__name__} ({first_line(error)})."
+            Parameter("estimator"),
+            f" must be one that skops can write and read to be saved, got "
+            f"{type(estimator).__name__} ({first_line(error)}).",
         ) from error
     return f"scikit-learn={version('scikit-learn')};base64,{base64.b64encode(content).decode()}"
 
@@ -88,7 +90,9 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
     if unknown := sorted(found - set(trusted)):
         raise FileError(
             f"{where} must hold trusted types only, got {', '.join(unknown)}; where you trust "
-            f"whoever wrote it, load it with trusted={unknown!r}, or --trust on the command line."
+            "whoever wrote it, ",
+            Hint(Remedy.TRUST, tuple(unknown)),
+            ".",
         )
     _warn_of_version(match[1], where)
     with warnings.catch_warnings():
@@ -99,15 +103,15 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
             raise _damaged(where, first_line(error)) from error
 
 
-def untrusted_types(stage: StageEstimator) -> list[str]:
+def untrusted_types(stage: EstimatorModel) -> list[str]:
     """Types that must be named as trusted when a file with this classifier is read."""
     skops = _skops()
     return sorted(skops.get_untrusted_types(data=skops.dumps(stage.estimator)))
 
 
-def stage_estimator_values(stage: StageEstimator) -> dict[str, Any]:
+def estimator_to_dict(stage: EstimatorModel) -> dict[str, Any]:
     """A stage's classifier as plain values."""
-    calibrator = None if stage.calibrator is None else stage.calibrator.values()
+    calibrator = None if stage.calibrator is None else stage.calibrator.to_dict()
     return {
         "inputs": stage.inputs.tolist(),
         "fill": stage.fill.tolist(),
@@ -117,13 +121,13 @@ def stage_estimator_values(stage: StageEstimator) -> dict[str, Any]:
     }
 
 
-def read_stage_estimator(
+def estimator_from_dict(
     fields: Fields,
     n_inputs: int,
     n_classes: int,
     trusted: Sequence[str] = (),
     where: str = "a file",
-) -> StageEstimator:
+) -> EstimatorModel:
     """The same, read from a file and checked."""
     n_read = len(fields.items("inputs"))
     inputs = np.array(fields.wholes("inputs", n_read, 0, n_inputs - 1), dtype=np.int64)
@@ -132,13 +136,13 @@ def read_stage_estimator(
     fill = fields.numbers("fill", n_read, -LARGEST, LARGEST)
     calibrator = None
     if fields.get("calibrator") is not None:
-        calibrator = Calibrator.read(fields.fields("calibrator"), n_classes)
+        calibrator = Calibrator.from_dict(fields.fields("calibrator"), n_classes)
     estimator = read_estimator(fields.text("estimator"), trusted, where)
     if not _can_judge(estimator, n_read, n_classes):
         rule = f"a classifier of {n_read} inputs and {n_classes} classes at most"
         fields.refuse("estimator", rule, type(estimator).__name__)
     inputs.setflags(write=False)
-    return StageEstimator(estimator, inputs, fill, n_classes, calibrator, fields.text("identity"))
+    return EstimatorModel(estimator, inputs, fill, n_classes, calibrator, fields.text("identity"))
 
 
 def _can_judge(estimator: Any, n_inputs: int, n_classes: int) -> bool:
@@ -171,7 +175,7 @@ def _content(text: str, where: str) -> bytes:
 def _check_names(trusted: Sequence[str]) -> None:
     listed = isinstance(trusted, (list, tuple)) and all(isinstance(one, str) for one in trusted)
     if not listed:
-        raise ParameterError(f"trusted must be a list of names of types, got {trusted!r}.")
+        raise refused("trusted", "be a list of names of types", trusted)
 
 
 def _warn_of_version(written: str, where: str) -> None:

@@ -13,13 +13,13 @@ import joblib
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from emsco._base.checks import check_choice
+from emsco._base.checks import check_choice, refused
 from emsco._base.digests import fingerprint
 from emsco._base.documents import PathLike
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
-from emsco.errors import DataError, ParameterError
+from emsco.errors import DataError, Parameter, ParameterError
 from emsco.models.calibration import KINDS, SHARE, Calibrator, calibration_split
-from emsco.models.fitted import StageEstimator
+from emsco.models.estimator_model import EstimatorModel
 from emsco.models.outcomes import OutcomeCache, Outcomes
 from emsco.models.prototypes import (
     check_estimator_like,
@@ -30,7 +30,7 @@ from emsco.models.prototypes import (
 )
 from emsco.models.scaling import mean_of_known
 
-__all__ = ["EstimatorFits", "StageEstimator"]
+__all__ = ["EstimatorFitter", "EstimatorModel"]
 
 
 _PROBED = 1000  # rows that tell one fitted estimator from another
@@ -81,7 +81,7 @@ class _Job:
     seed: int
     n_classes: int
 
-    def fit(self, subset: BoolArray) -> StageEstimator:
+    def fit(self, subset: BoolArray) -> EstimatorModel:
         """The classifier of one subset."""
         inputs = np.flatnonzero(subset)
         model = seeded_clone(self.prototype, self.seed, subset)
@@ -93,13 +93,15 @@ class _Job:
                 model.fit(np.ascontiguousarray(rows.X[:, inputs]), np.array(rows.labels), **weights)
             except Exception as error:  # whatever a stranger's code raises
                 raise ParameterError(
-                    "estimator must be able to fit every subset of the inputs, but with inputs "
-                    f"{inputs.tolist()} {_kind(model)} says: {error}"
+                    Parameter("estimator"),
+                    " must be able to fit every subset of the inputs, but with inputs "
+                    f"{inputs.tolist()} {_kind(model)} says: {error}",
+                    value=model,
                 ) from error
-            stage = StageEstimator(model, inputs, self.fill[inputs], self.n_classes)
+            stage = EstimatorModel(model, inputs, self.fill[inputs], self.n_classes)
             return _calibrated(stage, *self.calibrating) if self.calibrating else stage
 
-    def _said(self, stage: StageEstimator, rows: FloatArray) -> FloatArray:
+    def _said(self, stage: EstimatorModel, rows: FloatArray) -> FloatArray:
         """Probabilities of rows; whatever goes wrong, as one sentence."""
         with _one_thread():
             try:
@@ -108,8 +110,10 @@ class _Job:
                 raise
             except Exception as error:  # whatever a stranger's code raises
                 raise ParameterError(
-                    "estimator must be able to tell probabilities of rows, but with inputs "
-                    f"{stage.inputs.tolist()} {_kind(stage.estimator)} says: {error}"
+                    Parameter("estimator"),
+                    " must be able to tell probabilities of rows, but with inputs "
+                    f"{stage.inputs.tolist()} {_kind(stage.estimator)} says: {error}",
+                    value=stage.estimator,
                 ) from error
 
     def outcome(self, subset: BoolArray) -> tuple[LabelArray, FloatArray]:
@@ -117,14 +121,14 @@ class _Job:
         said = self._said(self.fit(subset), self.held_out)
         return said.argmax(axis=1).astype(np.uint8), said.max(axis=1)
 
-    def model(self, subset: BoolArray) -> StageEstimator:
+    def model(self, subset: BoolArray) -> EstimatorModel:
         """The classifier of one subset, with its identity."""
         stage = self.fit(subset)
         said = self._said(stage, self.fitting.X[:_PROBED])
         return replace(stage, identity=fingerprint(stage.inputs, stage.fill, said))
 
 
-class EstimatorFits:
+class EstimatorFitter:
     """Fits a classifier of the user's to subsets of the inputs, on the rows of one split.
 
     Each subset is fitted by itself, with its inputs in ascending order and a seed that depends
@@ -250,7 +254,7 @@ class EstimatorFits:
                     self.cache.add(distinct[i], winner, confidence)
         return Outcomes(found.winner[places], found.confidence[places])
 
-    def models(self, subsets: BoolArray, report: Report | None = None) -> list[StageEstimator]:
+    def models(self, subsets: BoolArray, report: Report | None = None) -> list[EstimatorModel]:
         """The fitted classifier of each subset, the very one whose outcomes were told."""
         distinct, places = _distinct(subsets, self.n_inputs)
         fitted = list(self._run(self._job.model, distinct, report))
@@ -286,7 +290,7 @@ def _check(prototype: Any, weighted: bool, calibration: str | None) -> None:
         check_choice("calibration", calibration, KINDS)
 
 
-def _calibrated(stage: StageEstimator, kind: str, rows: _Rows) -> StageEstimator:
+def _calibrated(stage: EstimatorModel, kind: str, rows: _Rows) -> EstimatorModel:
     # A score that is mapped to (0, 1) never quite says 0 or 1; a vote of trees does.
     votes = not hasattr(stage.estimator, "decision_function")
     n_rows = len(rows.labels) if rows.weights is None else float(rows.weights.sum())
@@ -299,9 +303,11 @@ def _calibrated(stage: StageEstimator, kind: str, rows: _Rows) -> StageEstimator
 def _distinct(subsets: BoolArray, n_inputs: int) -> tuple[BoolArray, Sequence[int]]:
     """Different subsets, in order of first appearance, and where each given one is among them."""
     if subsets.ndim != 2 or subsets.shape[1] != n_inputs or not subsets.any(axis=1).all():
-        raise ParameterError(
-            f"subsets must be rows of {n_inputs} truth values, at least one of them true, got "
-            f"shape {subsets.shape}."
+        raise refused(
+            "subsets",
+            f"be rows of {n_inputs} truth values, at least one of them true",
+            subsets,
+            got=f"shape {subsets.shape}",
         )
     numbers: dict[bytes, int] = {}
     places = [numbers.setdefault(subset.tobytes(), len(numbers)) for subset in subsets]

@@ -38,7 +38,7 @@ class Layout:
     weights: IntArray
 
     @classmethod
-    def of(cls, n_rows: int, counts: IntArray | None = None) -> Self:
+    def from_counts(cls, n_rows: int, counts: IntArray | None = None) -> Self:
         """Bits for rows, which count so much each (None: 1)."""
         if counts is None:
             rows = np.arange(n_rows)

@@ -17,12 +17,12 @@ from emsco._kernels.stepping import advance_models, start_models, turn_hessian
 from emsco.models.batches import ModelBatch, Models, mixing_of_pairs
 from emsco.models.shard import Shard
 
-__all__ = ["LogisticFits"]
+__all__ = ["LogisticFitter"]
 
 _MOST_PASSES = 200
 
 
-class LogisticFits:
+class LogisticFitter:
     """Fits logistic regressions on the training rows of one split.
 
     Parameters
@@ -62,7 +62,7 @@ class LogisticFits:
 
     def _expand(self, coefs: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The quadratic around a full model: its gradient at zero, and Hessian, without penalty."""
-        at = ModelBatch.of(self._everything, self._n_classes)
+        at = ModelBatch.from_subsets(self._everything, self._n_classes)
         at.models.coefs[:] = coefs
         at.fine[:] = True
         for shard in self._shards:
@@ -80,7 +80,7 @@ class LogisticFits:
         return self._fit(subsets).fitted
 
     def _fit(self, subsets: BoolArray) -> ModelBatch:
-        batch = ModelBatch.of(subsets, self._n_classes)
+        batch = ModelBatch.from_subsets(subsets, self._n_classes)
         places, sizes = batch.parameters
         self._start(batch, places, sizes)
         live = np.arange(len(batch.passes))

@@ -14,10 +14,10 @@ from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from emsco._base.checks import refused
 from emsco._base.digests import fingerprint
 from emsco._base.text import brief
 from emsco._base.typing import BoolArray
-from emsco.errors import ParameterError
 
 __all__ = ["check_estimator_like", "check_takes_weights", "describe", "seeded_clone", "weight_name"]
 
@@ -39,26 +39,36 @@ write GaussianNB().
     """
     if isinstance(estimator, type):
         name = estimator.__name__
-        raise ParameterError(f"estimator must be an object, got the class {name}; write {name}().")
+        raise refused(
+            "estimator", "be an object", estimator, got=f"the class {name}", hint=f"write {name}()"
+        )
     whole = all(hasattr(estimator, name) for name in ("fit", "get_params", "set_params"))
     if not whole or not is_classifier(estimator):
-        raise ParameterError(
-            "estimator must be a scikit-learn classifier, or a pipeline that ends with one, got "
-            f"{brief(estimator, 80)}."
+        raise refused(
+            "estimator",
+            "be a scikit-learn classifier, or a pipeline that ends with one",
+            estimator,
+            got=brief(estimator, 80),
         )
     if not hasattr(estimator, "predict_proba"):
-        raise ParameterError(
-            f"estimator must have predict_proba, got {brief(estimator, 80)}, which has none; "
-            "CalibratedClassifierCV gives it one."
+        raise refused(
+            "estimator",
+            "have predict_proba",
+            estimator,
+            got=f"{brief(estimator, 80)}, which has none",
+            hint="CalibratedClassifierCV gives it one",
         )
 
 
 def check_takes_weights(estimator: Any) -> None:
     """Refuse an estimator that could not be fitted to weighted rows."""
     if weight_name(estimator) is None:
-        raise ParameterError(
-            "estimator must take sample_weight in fit where rows or classes have weights, got "
-            f"{brief(estimator, 80)}, which does not; leave the weights out or give another."
+        raise refused(
+            "estimator",
+            "take sample_weight in fit where rows or classes have weights",
+            estimator,
+            got=f"{brief(estimator, 80)}, which does not",
+            hint="leave the weights out or give another",
         )
 
 
@@ -132,9 +142,11 @@ def _digest(value: Any) -> str:
             raise ValueError("a function without a name of its own")
         return f"{_name(type(value))} {joblib.hash(value)}"
     except Exception as error:  # whatever an object does when it is taken apart
-        raise ParameterError(
-            "estimator must have parameters that can be told from others to be kept on disk, got "
-            f"{brief(value, 80)} ({error})."
+        raise refused(
+            "estimator",
+            "have parameters that can be told from others to be kept on disk",
+            value,
+            got=f"{brief(value, 80)} ({error})",
         ) from None
 
 

@@ -8,21 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import check_choice, check_number
+from emsco._base.checks import check_choice, check_number, refused
 from emsco._base.documents import PathLike
+from emsco._base.text import some
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.thresholds import plain
-from emsco.errors import ParameterError
+from emsco.errors import Parameter
 from emsco.models.bank import SubsetBank
-from emsco.models.calibrated import CalibratedFits
+from emsco.models.calibrated import CalibratedFitter
 from emsco.models.calibration import KINDS
 from emsco.models.engine import LogisticEngine, OutcomeEngine, SplitRows
-from emsco.models.estimators import EstimatorFits
+from emsco.models.estimators import EstimatorFitter
 from emsco.models.layout import Layout
 from emsco.models.prototypes import check_estimator_like, describe
-from emsco.models.stages import EstimatorClassifiers, LinearClassifiers, StageClassifiers
+from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels
 
 __all__ = ["StageRecipe"]
 
@@ -55,7 +56,7 @@ class StageRecipe:
     cache: PathLike | None = None
 
     @classmethod
-    def of(
+    def from_parameters(
         cls,
         estimator: Any,
         calibration: Any,
@@ -73,13 +74,19 @@ class StageRecipe:
             check_choice("calibration", calibration, KINDS)
         _check_class_weight(class_weight, classes)
         if cache is not None and estimator is None:
-            raise ParameterError(
-                "cache must be None where estimator is None, because logistic regressions are "
-                f"fitted faster than they are read, got {str(cache)!r}."
+            raise refused(
+                "cache",
+                (
+                    "be left out without ",
+                    Parameter("estimator"),
+                    ", because logistic regressions are fitted faster than they are read",
+                ),
+                cache,
+                got=repr(str(cache)),
             )
         return cls(estimator, calibration, class_weight, memory_limit, n_jobs, seed, cache)
 
-    def values(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What identifies the recipe, as plain values."""
         weight = self.class_weight
         return {
@@ -96,18 +103,18 @@ class StageRecipe:
         `members` has shape (n_blocks, n_features); by default every feature is for itself.
         """
         brings = np.arange(len(data.costs.names))[:, None] == data.encoding.input_feature
-        gaps = data.gaps()
+        missing = data.missing()
         if members is not None:
             brings = members @ brings
-            gaps = None if gaps is None else gaps @ members.T
+            missing = None if missing is None else missing @ members.T
         if self.estimator is None and self.calibration is None:
-            engine: LogisticEngine | OutcomeEngine = self._logistic(data, splits, gaps)
+            engine: LogisticEngine | OutcomeEngine = self._logistic(data, splits, missing)
         else:
-            engine = self._outcomes(data, splits, gaps)
+            engine = self._outcomes(data, splits, missing)
         return SubsetBank(engine, brings, self.memory_limit, self.n_jobs)
 
     def _logistic(
-        self, data: TrainingData, splits: list[Split], gaps: BoolArray | None
+        self, data: TrainingData, splits: list[Split], missing: BoolArray | None
     ) -> LogisticEngine:
         rows = [
             SplitRows.cut(
@@ -119,28 +126,31 @@ class StageRecipe:
                 weights=data.weights,
                 class_weights=self._class_weights(data, train),
                 counts=data.units,
-                gaps=gaps,
+                missing=missing,
             )
             for train, held_out in splits
         ]
         return LogisticEngine(rows, data.encoding.n_inputs, len(data.classes), self.n_jobs)
 
     def _outcomes(
-        self, data: TrainingData, splits: list[Split], gaps: BoolArray | None
+        self, data: TrainingData, splits: list[Split], missing: BoolArray | None
     ) -> OutcomeEngine:
         units, kept = data.units, [held_out for _, held_out in splits]
-        fits = [self._outcome_fits(data, number, *split) for number, split in enumerate(splits)]
+        fits = [self._outcome_fitter(data, number, *split) for number, split in enumerate(splits)]
         return OutcomeEngine(
             fits,
-            [Layout.of(len(rows), None if units is None else units[rows]) for rows in kept],
+            [
+                Layout.from_counts(len(rows), None if units is None else units[rows])
+                for rows in kept
+            ],
             [data.labels[rows] for rows in kept],
             len(data.classes),
-            None if gaps is None else [gaps[rows] for rows in kept],
+            None if missing is None else [missing[rows] for rows in kept],
         )
 
-    def stage_classifiers(
+    def stage_models(
         self, bank: SubsetBank, designs: list[BoolArray], report: Report | None = None
-    ) -> tuple[StageClassifiers, ...]:
+    ) -> tuple[StageModels, ...]:
         """Fitted stages of designs, given as the inputs that each of their stages reads.
 
         They come from the first split of the bank; classifiers of equal stages are shared.
@@ -152,34 +162,34 @@ class StageRecipe:
             coefs = np.split(engine.coefs(engine.fit(np.concatenate(designs)))[0], ends)
             scaling = engine.splits[0].scaling
             return tuple(
-                LinearClassifiers(scaling, reads, weights)
+                LinearModels(scaling, reads, weights)
                 for reads, weights in zip(designs, coefs, strict=True)
             )
         if not isinstance(engine, OutcomeEngine):
             raise AssertionError("there is no other engine")
-        return self._outcome_classifiers(engine, designs, report)
+        return self._outcome_models(engine, designs, report)
 
-    def _outcome_classifiers(
+    def _outcome_models(
         self, engine: OutcomeEngine, designs: list[BoolArray], report: Report | None
-    ) -> tuple[StageClassifiers, ...]:
+    ) -> tuple[StageModels, ...]:
         every = np.concatenate(designs)
         different, place = np.unique(every, axis=0, return_inverse=True)
         own_fits: Any = engine.fits[0]
         models = own_fits.models(different, report)
         chosen = iter([models[i] for i in place.reshape(-1)])
-        found: list[StageClassifiers] = []
+        found: list[StageModels] = []
         for reads in designs:
             own = [next(chosen) for _ in reads]
             if self.estimator is not None:
-                found.append(EstimatorClassifiers(tuple(own)))
+                found.append(EstimatorModels(tuple(own)))
                 continue
             coefs, maps = zip(*own, strict=True)
-            found.append(LinearClassifiers(own_fits.scaling, reads, np.stack(coefs), maps))
+            found.append(LinearModels(own_fits.scaling, reads, np.stack(coefs), maps))
         return tuple(found)
 
-    def _outcome_fits(
+    def _outcome_fitter(
         self, data: TrainingData, number: int, train: IntArray, held_out: IntArray
-    ) -> EstimatorFits | CalibratedFits:
+    ) -> EstimatorFitter | CalibratedFitter:
         if data.weights is not None:  # rows of weight 0 are no rows
             train = train[data.weights[train] > 0]
         common: dict[str, Any] = {
@@ -194,9 +204,9 @@ class StageRecipe:
             "seed": int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0]),
         }
         if self.estimator is None:
-            return CalibratedFits(**common)
+            return CalibratedFitter(**common)
         n_classes = len(data.classes)
-        return EstimatorFits(
+        return EstimatorFitter(
             self.estimator, **common, n_classes=n_classes, n_jobs=self.n_jobs, cache=self.cache
         )
 
@@ -216,11 +226,11 @@ def _check_class_weight(given: Any, classes: AnyArray) -> None:
     if given is None or (isinstance(given, str) and given == "balanced"):
         return
     if not isinstance(given, Mapping):
-        raise ParameterError(
-            f'class_weight must be None, "balanced" or a dict of labels and weights, got {given!r}.'
-        )
+        raise refused("class_weight", 'be None, "balanced" or a dict of labels and weights', given)
     labels = classes.tolist()
     for label, weight in given.items():
         if label not in labels:
-            raise ParameterError(f"class_weight must name the classes {labels}, got {label!r}.")
-        check_number(f"class_weight of class {label!r}", weight, 0, np.inf, "()")
+            raise refused(
+                "class_weight", f"name the classes {some(labels)}", given, got=repr(label)
+            )
+        check_number("class_weight", weight, 0, np.inf, "()", of=f"class {label!r}")

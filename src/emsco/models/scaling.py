@@ -34,15 +34,15 @@ class Scaling:
         if weights is not None and not weights.all():
             X, weights = X[weights > 0], weights[weights > 0]
         lowest, highest = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-        has_gaps = bool(np.isnan(X.min(axis=0)).any())
-        mean = mean_of_known(X, weights) if has_gaps or weights is not None else X.mean(axis=0)
+        has_missing = bool(np.isnan(X.min(axis=0)).any())
+        mean = mean_of_known(X, weights) if has_missing or weights is not None else X.mean(axis=0)
         mean = np.clip(mean, lowest, highest)  # a constant column is centred to exactly 0
         mean[np.isnan(lowest)] = 0.0
         squares = np.zeros(X.shape[1])
         for start in range(0, len(X), _BLOCK):
             square = np.square(X[start : start + _BLOCK] - mean)
-            if has_gaps:
-                _fill_gaps(square)
+            if has_missing:
+                _fill_missing(square)
             if weights is not None:
                 square *= weights[start : start + _BLOCK, None]
             squares += square.sum(axis=0)
@@ -63,13 +63,13 @@ class Scaling:
         return 1.0 / self.deviation
 
     def standardised(self, rows: FloatArray) -> FloatArray:
-        """Rows with mean 0 and deviation 1 over the training rows; gaps stay gaps."""
+        """Rows with mean 0 and deviation 1 over the training rows; missing stay missing."""
         return (rows - self.mean) * self.inverse
 
     def filled(self, rows: FloatArray) -> FloatArray:
-        """Rows with the mean in place of gaps; as they are where there are none."""
-        gaps = np.isnan(rows)
-        return np.where(gaps, self.mean, rows) if gaps.any() else rows
+        """Rows with the mean in place of missing; as they are where there are none."""
+        missing = np.isnan(rows)
+        return np.where(missing, self.mean, rows) if missing.any() else rows
 
     def columns(self, X: FloatArray) -> FloatArray:
         """X standardised, as inputs × rows below a line of ones for the intercept.
@@ -80,7 +80,7 @@ class Scaling:
         out[0] = 1.0
         for start in range(0, len(X), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            out[1:, rows] = _fill_gaps(self.standardised(X[rows])).T
+            out[1:, rows] = _fill_missing(self.standardised(X[rows])).T
         return out
 
 
@@ -95,14 +95,14 @@ def mean_of_known(
     for start in range(0, len(X), block):
         rows = X[start : start + block]
         weight = np.ones(len(rows)) if weights is None else weights[start : start + block]
-        totals += _fill_gaps(rows * weight[:, None]).sum(axis=0)
+        totals += _fill_missing(rows * weight[:, None]).sum(axis=0)
         known += (~np.isnan(rows) * weight[:, None]).sum(axis=0)
     means = np.full(X.shape[1], np.nan)
     np.divide(totals, known, out=means, where=known > 0)
     return means
 
 
-def _fill_gaps(block: FloatArray) -> FloatArray:
+def _fill_missing(block: FloatArray) -> FloatArray:
     """Put 0 in the place of NaN."""
     np.copyto(block, 0.0, where=np.isnan(block))
     return block

@@ -15,7 +15,7 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Sing
 from emsco._kernels.deciding import judge_rows, judge_rows_many
 from emsco._kernels.fitting import BLOCK, add_terms, add_terms_many
 from emsco.models.batches import ModelBatch, Models, orthonormal_basis
-from emsco.models.bits import BitTable, Table
+from emsco.models.bits import BitBank, Table
 from emsco.models.layout import Layout
 from emsco.models.scaling import Scaling
 
@@ -52,7 +52,7 @@ class LocalShard:
         What each row counts in the sums of a fit; 1 by default.
     held_out_counts : ndarray of shape (n_rows,), optional
         How often each row counts, a whole number; 1 by default.
-    held_out_gaps : ndarray of shape (n_features, n_rows), optional
+    held_out_missing : ndarray of shape (n_features, n_rows), optional
         Whether a feature is missing in a row, so that a stage which buys it lets the row pass.
     """
 
@@ -65,15 +65,15 @@ class LocalShard:
         n_classes: int = 2,
         train_weights: FloatArray | None = None,
         held_out_counts: IntArray | None = None,
-        held_out_gaps: BoolArray | None = None,
+        held_out_missing: BoolArray | None = None,
     ) -> None:
         weights = np.zeros(0) if train_weights is None else train_weights
         basis = orthonormal_basis(n_classes)
         targets = train_labels.astype(np.float64) if n_classes == 2 else basis[train_labels].T
         self._double = train_rows, np.ascontiguousarray(targets), weights, basis
         self._single = _rounded(*self._double)
-        layout = Layout.of(held_out_rows.shape[1], held_out_counts)
-        self.table = BitTable(layout, held_out_gaps)
+        layout = Layout.from_counts(held_out_rows.shape[1], held_out_counts)
+        self.table = BitBank(layout, held_out_missing)
         if held_out_counts is not None:
             held_out_rows = np.ascontiguousarray(held_out_rows[:, layout.rows])
             held_out_labels = held_out_labels[layout.rows]
@@ -135,14 +135,14 @@ def cut_shards(
     n_classes: int = 2,
     weights: FloatArray | None = None,
     counts: IntArray | None = None,
-    gaps: BoolArray | None = None,
+    missing: BoolArray | None = None,
 ) -> list[LocalShard]:
     """The rows of one split as shards of at most `rows_per_shard` training and held-out rows.
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_inputs)
-        May hold gaps (NaN).
+        May hold missing (NaN).
     labels : ndarray of shape (n_rows,)
         Class of each row, from 0.
     train, held_out : ndarray of int
@@ -154,7 +154,7 @@ def cut_shards(
         What each row counts when it is trained on. One of weight 0 is left out.
     counts : ndarray of shape (n_rows,), optional
         How often each row counts when it is held out, a whole number.
-    gaps : ndarray of shape (n_rows, n_features), optional
+    missing : ndarray of shape (n_rows, n_features), optional
         Features that are missing, so that a stage which buys one lets a held-out row pass.
     """
     if weights is not None:
@@ -172,7 +172,7 @@ def cut_shards(
                 n_classes,
                 None if weights is None else weights[train[cut]],
                 None if counts is None else counts[held_out[cut]],
-                None if gaps is None else gaps[held_out[cut]].T,
+                None if missing is None else missing[held_out[cut]].T,
             )
         )
     return shards

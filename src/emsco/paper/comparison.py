@@ -16,7 +16,7 @@ from emsco.designs.space import default_max_stages
 from emsco.errors import FileError
 from emsco.paper.published import SETS, SETTINGS
 from emsco.paper.standings import Standing
-from emsco.search.paper import PaperSettings
+from emsco.search.settings import SearchSettings
 from emsco.studies.jobs import Report, ResultStore, finish_jobs
 from emsco.studies.methods import (
     CONTESTANTS,
@@ -170,13 +170,13 @@ class Comparison:
         for name in self.sets:
             for contestant in CONTESTANTS:
                 by_split = {
-                    job.split: [outcome.test for outcome in result.of_rule(contestant.rule)]
+                    job.split: [outcome.seen for outcome in result.of_rule(contestant.rule)]
                     for job, result in self.results.items()
                     if (job.name, job.method) == (name, contestant.method)
                 }
                 by_split = {split: tests for split, tests in by_split.items() if tests}
                 if by_split:
-                    found[name, contestant] = Standing.of(by_split)
+                    found[name, contestant] = Standing.from_tests(by_split)
         return found
 
     def contestants(self, name: str) -> list[Contestant]:
@@ -219,7 +219,7 @@ def reproduce_comparison(
     started = perf_counter()
     jobs = (extent or Extent()).jobs(check_whole("seed", seed, 0))
     found, complete = finish_jobs(jobs, _run, ResultStore(Path(folder)), n_jobs, report)
-    results = {job: MethodResult.from_fields(fields) for job, fields in found.items()}
+    results = {job: MethodResult.from_dict(fields) for job, fields in found.items()}
     return Comparison(results, seed, perf_counter() - started, complete)
 
 
@@ -238,7 +238,7 @@ def known_comparison(folder: PathLike, seed: int = 0) -> Comparison:
     if not best:
         raise FileError(f"{folder} must hold results of a comparison of seed {seed}, got none.")
     found = [best[place] for place in sorted(best)]
-    results = {job: MethodResult.from_fields(fields) for job, fields in found}
+    results = {job: MethodResult.from_dict(fields) for job, fields in found}
     return Comparison(results, seed, 0.0, complete=True)
 
 
@@ -265,10 +265,10 @@ def _banks(name: str, split: int, seed: int) -> SplitBanks:
     return SplitBanks(split_parts(_data(name, seed), split, seed))
 
 
-def paper_settings(name: str, n_features: int, generations: int = 150) -> PaperSettings:
+def paper_settings(name: str, n_features: int, generations: int = 150) -> SearchSettings:
     """The settings that the paper chose for a set."""
     own: dict[str, Any] = SETTINGS[name]
-    return PaperSettings(default_max_stages(n_features), generations=generations, **own)
+    return SearchSettings(default_max_stages(n_features), generations=generations, **own)
 
 
 def _run_emsco(job: ComparisonJob, data: Dataset) -> MethodResult:

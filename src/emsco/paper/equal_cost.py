@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from emsco._base.objectives import Objectives
 from emsco.paper.comparison import Comparison
 from emsco.paper.standings import Duel, Standing, duels
-from emsco.studies.jobs import Objectives
 from emsco.studies.methods import CONTESTANTS, Attempt, Contestant
 
 __all__ = ["equal_cost"]
@@ -35,9 +35,9 @@ def equal_cost(
             if (job.name, job.method) != (name, rival.method) or job.split not in budgets:
                 continue
             if best := _best_within(result.curve, budgets[job.split]):
-                tests[job.split] = [best.test]
+                tests[job.split] = [best.seen]
         if tests:
-            found[rival] = Standing.of(tests)
+            found[rival] = Standing.from_tests(tests)
     fought = duels(comparison.standings[name, first], list(found.values()))
     return dict(zip(found, zip(found.values(), fought, strict=True), strict=True))
 
@@ -45,7 +45,7 @@ def equal_cost(
 def _budgets(comparison: Comparison, name: str, first: Contestant) -> dict[int, float]:
     """What the contestant costs on the validation rows of each split."""
     return {
-        job.split: float(np.mean([one.validation.cost for one in outcomes]))
+        job.split: float(np.mean([one.scored.cost for one in outcomes]))
         for job, result in comparison.results.items()
         if (job.name, job.method) == (name, first.method)
         and (outcomes := result.of_rule(first.rule))
@@ -53,9 +53,9 @@ def _budgets(comparison: Comparison, name: str, first: Contestant) -> dict[int, 
 
 
 def _best_within(curve: tuple[Attempt, ...], budget: float) -> Attempt | None:
-    within = [one for one in curve if one.validation.cost <= budget * (1 + _ROUNDING)]
+    within = [one for one in curve if one.scored.cost <= budget * (1 + _ROUNDING)]
     return max(
         within,
-        key=lambda one: math.hypot(one.validation.coverage, one.validation.accuracy),
+        key=lambda one: math.hypot(one.scored.coverage, one.scored.accuracy),
         default=None,
     )

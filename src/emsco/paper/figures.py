@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from emsco.errors import ParameterError
+from emsco._base.checks import refused
 from emsco.paper.comparison import Comparison
 from emsco.paper.comparison_report import published
 from emsco.paper.global_optima import GlobalOptima
@@ -63,7 +63,7 @@ def draw_comparison(result: Comparison) -> Figure:
     """
     names = result.sets
     if not names:
-        raise ParameterError("result must be of at least one set, got none.")
+        raise refused("result", "be of at least one set", result, got="none")
     heights = [len(result.contestants(name)) + 2 for name in names]
     figure = new_figure(7.2, 0.17 * sum(heights) + 0.5)
     figure.set_layout_engine("constrained")

@@ -18,18 +18,19 @@ from joblib import Parallel, delayed, effective_n_jobs
 from emsco._base.checks import check_choice, check_whole
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.costs import FeatureCosts
+from emsco.data.training import TrainingData
 from emsco.datasets import load, paper_split
 from emsco.designs.space import DesignSpace
 from emsco.errors import MemoryLimitError
-from emsco.models.bank import SubsetBank, logistic_bank
-from emsco.models.engine import SplitRows
+from emsco.fitting import Workbench
 from emsco.paper.published import SETTINGS
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
-from emsco.search.evolution import EvolutionSearch, EvolutionSettings
+from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.front import find_front
 from emsco.search.exact.landscape import Landscape
-from emsco.search.paper import PaperSearch, PaperSettings
+from emsco.search.paper import PaperSearch
+from emsco.search.settings import SearchSettings
 
 __all__ = ["Curve", "GlobalOptima", "LandscapeOptima", "reproduce_global"]
 
@@ -285,31 +286,34 @@ def _curve(runs: list[_Run]) -> Curve:
 
 
 @lru_cache(maxsize=3)
-def _bank(name: str, seed: int) -> tuple[SubsetBank, FeatureCosts, float, int]:
-    """Bank, costs, threshold and held-out rows of a set; once per process."""
+def _bench(name: str, seed: int) -> tuple[Workbench, float]:
+    """Workbench and threshold of a set; once per process."""
     data = load(name)
-    train, held_out, _ = paper_split(len(data.X), seed)
-    split = SplitRows.cut(data.X, data.y, train, held_out)
-    bank = logistic_bank([split], data.X.shape[1])
-    return bank, data.costs, data.min_confidence, len(held_out)
+    train, scored, _ = paper_split(len(data.X), seed)
+    rows = TrainingData.from_table(data.X, data.y, None, data.costs, "refuse")
+    return Workbench.of_logistic_stages(rows, (train, scored)), data.min_confidence
 
 
-def _evaluator(name: str, max_stages: int, seed: int) -> tuple[Evaluator, FeatureCosts]:
-    bank, costs, min_confidence, n_rows = _bank(name, seed)
-    return Evaluator(bank, costs, min_confidence, n_rows, max_stages), costs
+def _evaluator(name: str, max_stages: int, seed: int) -> Evaluator:
+    bench, min_confidence = _bench(name, seed)
+    return bench.evaluator(max_stages, min_confidence)
 
 
 def _truth(name: str, max_stages: int, seed: int, n_jobs: int) -> _Truth:
-    evaluator, _ = _evaluator(name, max_stages, seed)
-    landscape = Landscape.of(evaluator, DesignSpace(len(evaluator.units), max_stages))
+    evaluator = _evaluator(name, max_stages, seed)
+    space = DesignSpace(evaluator.bank.n_features, max_stages)
+    landscape = Landscape.from_evaluator(evaluator, space)
     started = perf_counter()
     front = find_front(landscape, n_jobs=n_jobs)
-    if front.stopped == "interrupted":
-        raise KeyboardInterrupt
-    if front.stopped:
-        raise MemoryLimitError(front.stopped)
+    if front.stopped is not None:
+        raise (
+            KeyboardInterrupt
+            if front.stopped.is_interrupted
+            else MemoryLimitError(str(front.stopped))
+        )
     scores = evaluator.score(front.designs)
-    spent = np.full((evaluator.n_rows + 1, evaluator.n_rows + 1), -1.0)
+    n_rows = evaluator.bank.n_rows
+    spent = np.full((n_rows + 1, n_rows + 1), -1.0)
     spent[scores.accepted, scores.correct] = scores.spent
     return _Truth(
         spent=spent,
@@ -337,25 +341,25 @@ def _run(
     name: str, max_stages: int, search: str, run: int, truth: _Truth, seed: int
 ) -> tuple[tuple[str, int, str], _Run]:
     """One run of one search, watched generation by generation."""
-    evaluator, costs = _evaluator(name, max_stages, seed)
+    evaluator = _evaluator(name, max_stages, seed)
     words = [seed, run, SETS.index(name), max_stages, SEARCHES.index(search)]
-    searcher = _search(name, search, max_stages, costs.costs, np.random.default_rng(words))
+    searcher = _search(name, search, max_stages, evaluator.costs, np.random.default_rng(words))
     counts = np.zeros((_GENERATIONS + 1, 2), dtype=np.int64)
     while searcher.stop_reason is None:
         searcher.tell(evaluator.score(searcher.ask()))
         scores = searcher.archive.scores if searcher.archive else searcher.front[1]
         optimal = scores[np.flatnonzero(truth.holds(scores))]
-        pairs = optimal.accepted * (evaluator.n_rows + 1) + optimal.correct
+        pairs = optimal.accepted * (evaluator.bank.n_rows + 1) + optimal.correct
         counts[searcher.generation :] = len(optimal), len(np.unique(pairs))
     designs, vectors = counts.T
     return (name, max_stages, search), _Run(designs, vectors, evaluator.n_designs)
 
 
 def _search(
-    name: str, search: str, max_stages: int, costs: FloatArray, rng: np.random.Generator
+    name: str, search: str, max_stages: int, costs: FeatureCosts, rng: np.random.Generator
 ) -> PaperSearch | EvolutionSearch:
     if search == "evolution":
-        own = EvolutionSettings(max_stages, generations=_GENERATIONS)
-        return EvolutionSearch(costs, own, rng)
-    settings = PaperSettings(max_stages, generations=_GENERATIONS, **SETTINGS[name])
-    return PaperSearch(len(costs), float(costs[costs > 0].min()), settings, rng)
+        own = SearchSettings(max_stages, generations=_GENERATIONS)
+        return EvolutionSearch(costs.costs, own, rng)
+    settings = SearchSettings(max_stages, generations=_GENERATIONS, **SETTINGS[name])
+    return PaperSearch(len(costs.names), costs.smallest, settings, rng)

@@ -14,10 +14,10 @@ from emsco._base.arrays import locked_copy
 from emsco._base.checks import check_choice, check_whole
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco._kernels.tallying import tally_designs
+from emsco.data.training import TrainingData
 from emsco.datasets import load, paper_split
 from emsco.designs.space import DesignSpace
-from emsco.models.bank import logistic_bank
-from emsco.models.engine import SplitRows
+from emsco.fitting import Workbench
 from emsco.models.layout import pack
 from emsco.paper.global_optima import SETS
 from emsco.pictures.plotting.figures import (
@@ -28,7 +28,6 @@ from emsco.pictures.plotting.figures import (
     new_figure,
     soften,
 )
-from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Scores
 from emsco.search.exact.landscape import Landscape
@@ -129,7 +128,7 @@ def _tally_part(landscape: Landscape, firsts: IntArray) -> tuple[IntArray, IntAr
     counts = np.zeros((most + 1, 4), dtype=np.int64)
     counts[0, 0] = landscape.n_rows
     tables = _empty_tables(landscape.n_rows)
-    errs, costs = landscape.accepts & ~landscape.hits, landscape.totals(landscape.costs)
+    errs, costs = landscape.accepts & ~landscape.correct, landscape.totals(landscape.costs)
     tally_designs(landscape.accepts, errs, costs, firsts, most, rows, counts, *tables)
     return tables
 
@@ -139,7 +138,7 @@ def _tally_one(landscape: Landscape) -> tuple[IntArray, IntArray, IntArray]:
     tables = _empty_tables(landscape.n_rows)
     pair = (
         int(landscape.count(landscape.accepts[-1])),
-        int(landscape.count(landscape.hits[-1])),
+        int(landscape.count(landscape.correct[-1])),
     )
     spent = landscape.n_rows * int(landscape.costs.sum())
     for table, value in zip(tables, (1, spent, spent), strict=True):
@@ -252,14 +251,13 @@ def reproduce_landscape(
     check_whole("max_stages", max_stages, 1, 4)
     check_whole("seed", seed, 0)
     data = load(name)
-    train, held_out, _ = paper_split(len(data.X), seed)
-    split = SplitRows.cut(data.X, data.y, train, held_out)
-    bank = logistic_bank([split], data.X.shape[1])
-    evaluator = Evaluator(bank, data.costs, data.min_confidence, len(held_out), max_stages)
-    landscape = Landscape.of(evaluator, DesignSpace(data.X.shape[1], max_stages))
-    per_one = data.costs.in_units(len(held_out)).per_one
+    train, scored, _ = paper_split(len(data.X), seed)
+    rows = TrainingData.from_table(data.X, data.y, None, data.costs, "refuse")
+    bench = Workbench.of_logistic_stages(rows, (train, scored))
+    evaluator = bench.evaluator(max_stages, data.min_confidence)
+    landscape = Landscape.from_evaluator(evaluator, DesignSpace(data.X.shape[1], max_stages))
     started = perf_counter()
-    tally = tally_of(landscape, per_one, effective_n_jobs(n_jobs))
+    tally = tally_of(landscape, evaluator.units.per_one, effective_n_jobs(n_jobs))
     seconds = perf_counter() - started
     return TradeOffs(name, max_stages, data.costs.total, seed, seconds, tally)
 

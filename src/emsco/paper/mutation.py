@@ -89,12 +89,12 @@ class MutationFigure:
     @property
     def largest_gap(self) -> float:
         """Largest distance between what is exact and what is simulated, in standard errors."""
-        gaps: list[float] = [
+        errors: list[float] = [
             abs(exact - seen) / (self.margin(exact) / _SURE)
             for curve in self.curves
             for exact, seen in zip(curve.exact.tolist(), curve.simulated.tolist(), strict=True)
         ]
-        return max(gaps)
+        return max(errors)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

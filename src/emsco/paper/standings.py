@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from emsco._base.objectives import Objectives
 from emsco._base.typing import FloatArray
-from emsco.studies.jobs import Objectives
 
 __all__ = ["ALPHA", "Duel", "Standing", "duels", "holm", "margin"]
 
@@ -48,7 +48,7 @@ class Standing:
     n_runs: int
 
     @classmethod
-    def of(cls, tests: Mapping[int, Sequence[Objectives]]) -> Standing:
+    def from_tests(cls, tests: Mapping[int, Sequence[Objectives]]) -> Standing:
         """From what each run on each split came to."""
         splits = tuple(sorted(tests))
         runs = [_table(tests[split]) for split in splits]

@@ -19,7 +19,7 @@ from emsco.datasets import Dataset, load
 from emsco.designs.space import default_max_stages
 from emsco.paper.comparison import split_parts
 from emsco.paper.published import SETS, SETTINGS
-from emsco.search.paper import PaperSettings
+from emsco.search.settings import SearchSettings
 from emsco.studies.jobs import Report, ResultStore, finish_jobs
 from emsco.studies.searching import RULES, SplitBanks
 
@@ -272,7 +272,7 @@ def _scores(
     values: dict[str, Any] = dict(zip(GRID, setting, strict=True))
     if values["mutation_rate"] is None:
         values["mutation_rate"] = 1 / n_features
-    settings = PaperSettings(default_max_stages(n_features), generations=job.generations, **values)
+    settings = SearchSettings(default_max_stages(n_features), generations=job.generations, **values)
     scores: list[list[float]] = [[] for _ in RULES]
     for run in range(job.runs):
         # The same seeds at every setting: settings differ by what they do, not by their luck.
@@ -280,7 +280,7 @@ def _scores(
         result = banks.search("paper", settings, data.min_confidence, rng)
         for rule, into in zip(RULES, scores, strict=True):
             choice = banks.choose(result, rule, data.min_confidence)
-            into.append(choice.validation.balanced(data.costs.total))
+            into.append(choice.scored.balanced(data.costs.total))
     return scores
 
 

@@ -44,7 +44,7 @@ class CascadeBoxes:
 
 
 def cascade_boxes(flow: Flow, min_confidence: MinConfidence) -> CascadeBoxes:
-    """The stages of a flow of held-out rows, and the rejected."""
+    """The stages of a flow of scored rows, and the rejected."""
     sure = in_words(min_confidence)
     parts = []
     for stage in flow.stages:
@@ -54,7 +54,7 @@ def cascade_boxes(flow: Flow, min_confidence: MinConfidence) -> CascadeBoxes:
                 f"stage {stage.number}, cost {stage.cost:g}",
                 f"buys {', '.join(stage.features)}\n"
                 f"cost {stage.cost:g}, so far {stage.cost_so_far:g}\n"
-                f"{stage.reached:,.10g} held-out rows get here\n"
+                f"{stage.reached:,.10g} scored rows get here\n"
                 f"{stage.left:,.10g} leave, with confidence of at least {sure}{right}",
                 f"{listed(stage.features, 3)}; {flow.share(stage.left):.1%} leave{right}",
             )
@@ -63,8 +63,8 @@ def cascade_boxes(flow: Flow, min_confidence: MinConfidence) -> CascadeBoxes:
     parts.append(
         StageBox(
             "rejected",
-            f"{flow.rejected:,.10g} of {flow.n_rows:,.10g} held-out rows, each at cost {last:g}",
-            f"{flow.share(flow.rejected):.1%} of held-out rows",
+            f"{flow.rejected:,.10g} of {flow.n_rows:,.10g} scored rows, each at cost {last:g}",
+            f"{flow.share(flow.rejected):.1%} of scored rows",
         )
     )
     return CascadeBoxes(

@@ -55,7 +55,7 @@ class FlowStage:
         What that costs, the stage's own evaluation cost included.
     cost_so_far : float
         What a row that leaves here has cost.
-    reached, left, right : float
+    reached, left, correct : float
         Rows that get here, leave here with a label, and leave here with the right one; with
         sample weights, what they weigh.
     """
@@ -66,7 +66,7 @@ class FlowStage:
     cost_so_far: float
     reached: float
     left: float
-    right: float
+    correct: float
 
     @property
     def staying(self) -> float:
@@ -77,7 +77,7 @@ class FlowStage:
     @property
     def accuracy(self) -> float:
         """Share of right labels among those given here; 0 where none is."""
-        return self.right / (self.left or 1)
+        return self.correct / (self.left or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +104,11 @@ class Flow:
         costs: FeatureCosts,
         n_rows: float,
         exits: Sequence[float],
-        hits: Sequence[float],
+        correct_exits: Sequence[float],
     ) -> Self:
         """From the rows that leave at each stage, and those of them with the right label."""
         paid = costs.after_stages(design.subsets())
-        return cls._of(design.buys, paid.tolist(), n_rows, zip(exits, hits, strict=True))
+        return cls._of(design.buys, paid.tolist(), n_rows, zip(exits, correct_exits, strict=True))
 
     @classmethod
     def of_evaluation(cls, evaluation: _Evaluated) -> Self:
@@ -127,10 +127,10 @@ class Flow:
         counts: Iterable[tuple[float, float]],
     ) -> Self:
         stages, before, reached = [], 0.0, n_rows
-        for number, (features, cost, (left, right)) in enumerate(
+        for number, (features, cost, (left, correct)) in enumerate(
             zip(buys, paid, counts, strict=True), start=1
         ):
-            stages.append(FlowStage(number, features, cost - before, cost, reached, left, right))
+            stages.append(FlowStage(number, features, cost - before, cost, reached, left, correct))
             before, reached = cost, stages[-1].staying
         return cls(tuple(stages), n_rows, reached)
 
@@ -147,7 +147,7 @@ class Flow:
     @property
     def accuracy(self) -> float:
         """Share of right labels among those given; 0 where none is."""
-        return sum(stage.right for stage in self.stages) / (self.accepted or 1)
+        return sum(stage.correct for stage in self.stages) / (self.accepted or 1)
 
     @property
     def cost(self) -> float:
@@ -191,6 +191,6 @@ class Flow:
         ]
         rejected, share = f"{self.rejected:,.10g}", f"{self.share(self.rejected):.1%}"
         lines.append(("rejected", "", "", so_far[-1], rejected, rejected, share, ""))
-        headings = ("", "buys", "cost", "cost so far", "reach it", "leave", "of all", "right")
+        headings = ("", "buys", "cost", "cost so far", "reach it", "leave", "of all", "correct")
         title = f"Flow of {counted(self.n_rows, 'row')}: {in_short(self)}"
         return fragment(title, table(headings, lines, ("", "buys")))

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from emsco._base.checks import refused
 from emsco._base.documents import PathLike
 from emsco._base.typing import IntArray
 from emsco.cascade import Cascade
 from emsco.data.frames import Columns
 from emsco.data.tables import read_chunks, write_table
-from emsco.errors import ParameterError
+from emsco.errors import Parameter
 
 __all__ = ["DecisionCounts", "decide_file"]
 
@@ -39,7 +40,7 @@ class DecisionCounts:
     cost_of_everything: float
 
     @classmethod
-    def of(cls, cascade: Cascade, n_rows: int, exits: IntArray) -> DecisionCounts:
+    def from_exits(cls, cascade: Cascade, n_rows: int, exits: IntArray) -> DecisionCounts:
         """Add up what rows have cost that left so; the same however they were cut into chunks."""
         n_accepted = int(exits.sum())
         cost = exits @ cascade.stage_costs + (n_rows - n_accepted) * cascade.stage_costs[-1]
@@ -73,7 +74,9 @@ def decide_file(
         ``report(n_rows)`` is called with the rows decided so far.
     """
     if Path(new).resolve() == Path(out).resolve():
-        raise ParameterError(f"--out must be another file than NEW, got {str(out)!r} for both.")
+        raise refused(
+            "out", ("be another file than ", Parameter("new")), out, got=f"{str(out)!r} for both"
+        )
     encoding = cascade.encoding
     exits = np.zeros(cascade.n_stages, dtype=np.int64)
     n_rows = 0
@@ -87,13 +90,16 @@ def decide_file(
             n_rows += len(decisions)
             if report:
                 report(n_rows)
-    return DecisionCounts.of(cascade, n_rows, exits)
+    return DecisionCounts.from_exits(cascade, n_rows, exits)
 
 
 def _side_by_side(kept: Columns, decided: Columns) -> Columns:
     if twice := [name for name in kept if name in decided]:
-        raise ParameterError(
-            f"--keep must name columns other than those of decisions ({', '.join(decided)}), got "
-            f"{twice[0]!r}; rename it."
+        raise refused(
+            "keep",
+            f"name columns other than those of decisions ({', '.join(decided)})",
+            tuple(kept),
+            got=repr(twice[0]),
+            hint="rename it",
         )
     return {**kept, **decided}

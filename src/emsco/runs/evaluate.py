@@ -6,14 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from emsco._base.checks import refused
 from emsco._base.documents import PathLike
-from emsco._base.text import some
+from emsco._base.text import some, what_was_meant
 from emsco._base.typing import FloatArray
 from emsco.cascade import Cascade, Evaluation
 from emsco.data.labels import as_classes
 from emsco.data.rows import column_rows
 from emsco.data.tables import Chunk, column_names, read_chunks
-from emsco.errors import DataError, ParameterError
+from emsco.errors import DataError, Parameter, Part
 from emsco.runs.run import Run
 
 __all__ = ["RunEvaluation", "evaluate_run"]
@@ -36,7 +37,7 @@ class RunEvaluation:
     new: Evaluation
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: number and stages of the design; validation, test and new rows apart."""
+        """Plain values: number and stages of the design; scored, seen and new figures apart."""
         return {**self.run.figures([self.number])[0], "new": self.new.to_dict()}
 
 
@@ -92,11 +93,13 @@ def evaluate_run(
 def _check_target(target: str, path: PathLike, cascade: Cascade, weights: str | None) -> str:
     if target in (*cascade.encoding.columns, weights):
         what = "weights" if target == weights else "a feature"
-        raise ParameterError(f"--target must be a column of labels, got {target!r}, {what}.")
+        raise refused("target", "be a column of labels", target, got=f"{target!r}, {what}")
     if target not in (there := column_names(path)):
+        meant = what_was_meant(target, there)
+        another: tuple[Part, ...] = ("; ", Parameter("target"), " names another.")
         raise DataError(
-            f"{path} must have the column {target!r} with the labels, got {some(there, 20)}; "
-            "--target names another."
+            f"{path} must have the column {target!r} with the labels, got {some(there, 20)}",
+            *(another if meant == "." else (meant,)),
         )
     return target
 
@@ -106,7 +109,7 @@ def _evaluate(cascade: Cascade, chunk: Chunk, path: PathLike, weights: str | Non
     first, table = chunk.first + 1, chunk.table.select(cascade.encoding.columns)
     decisions = cascade.decide_rows(cascade.encoding.rows(table, first, str(path)))
     labels: Any = chunk.labels  # which were asked for
-    return Evaluation.of(
+    return Evaluation.from_decisions(
         decisions,
         as_classes(labels, cascade.classes, path, first),
         None if weights is None else _weights(chunk, path, weights),

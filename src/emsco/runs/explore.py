@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,9 @@ __all__ = ["explore_run"]
 _DIGITS = 16  # of a fingerprint, enough to tell two apart
 
 
-def explore_run(run: Run, path: PathLike | None = None, folder: PathLike | None = None) -> str:
+def explore_run(
+    run: Run, path: PathLike | None = None, deploy: str = "run.choose({number})"
+) -> str:
     """The front of a run as a web page, with where its rows come from and how to deploy a design.
 
     Parameters
@@ -24,20 +25,18 @@ def explore_run(run: Run, path: PathLike | None = None, folder: PathLike | None 
     run : Run
     path : path, optional
         Where to write the page, too.
-    folder : path, optional
-        What the deploying command calls the run; by default its folder.
+    deploy : str
+        The command or line of Python that deploys a design; ``{number}`` stands for its number.
 
     Returns
     -------
     str
         The page.
     """
-    called = str(run.folder if folder is None else folder)
-    trust = "".join(f" --trust {shlex.quote(name)}" for name in run.cascade.untrusted_types)
     return run.front.to_html(
         path,
-        title=f"Designs of {Path(called).resolve().name}",
-        deploy=f"emsco choose {shlex.quote(called)}{trust} {{number}}",
+        title=f"Designs of {run.folder.resolve().name}",
+        deploy=deploy,
         deployed=run.chosen,
         facts=_facts(run.about) | {"Date of this page": date.today().isoformat()},
     )

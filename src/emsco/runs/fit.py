@@ -20,19 +20,20 @@ from emsco._base.progress import JobProgress
 from emsco.data.labels import of_labels
 from emsco.data.sources import FitFiles, RowsOfFiles
 from emsco.data.tables import write_table
-from emsco.errors import EMSCOError, FileError, NoSuchDesign
+from emsco.errors import EMSCOError, FileError, Hint, NoSuchDesign, Parameter, Remedy
 from emsco.estimator import EMSCOClassifier
 from emsco.front.history import history_columns
 from emsco.runs.run import _CASCADE, _CHECKPOINT, _FORMAT, _FRONT, _HISTORY, _RUN, Run
 
-__all__ = ["fit_files", "what_is_left"]
+__all__ = ["can_resume", "fit_files"]
 
+_OUT = Parameter("out")
 _LIBRARIES = ("emsco", "numpy", "numba", "scikit-learn", "scipy")
 
 
 def fit_files(
     files: FitFiles,
-    folder: PathLike,
+    out: PathLike,
     *,
     seed: int = 0,
     held_out: float = 1 / 3,
@@ -45,8 +46,8 @@ def fit_files(
     Parameters
     ----------
     files : FitFiles
-    folder : path
-        A new or empty folder. While the search runs, its checkpoint is there.
+    out : path
+        A new or empty folder for the run. While the search runs, its checkpoint is there.
     seed : int
     held_out : float
         Share of the rows held out to score designs, where `files` has no rows of its own for it.
@@ -63,7 +64,7 @@ def fit_files(
         Where no design is within the limits of `prefer`; the run is kept, and deploys the best
         balanced design.
     """
-    path = Path(folder)
+    path = Path(out)
     check_number("held_out", held_out, 0, 1, "()")
     with _usable(path):
         _check_place(path, resume)
@@ -89,16 +90,15 @@ def fit_files(
     if rows.test is not None:
         with JobProgress("tests of designs") if verbose else nullcontext() as progress:
             test, report = rows.test, progress.job if progress else None
-            front = front.with_tests(test.table, test.y, test.weights, report=report)
+            front = front.with_seen(test.table, test.y, test.weights, report=report)
     seed, held_out = _plain(seed), _plain(held_out)
     run = Run(path, _about(files, rows, classifier, seed, held_out), front, classifier.cascade_)
     _write(run, classifier)
-    if not classifier.stop_reason_.startswith("interrupted"):
+    if not classifier.stop_reason_.is_interrupted:
         _remove_checkpoint(path)
     if lacking:
-        raise NoSuchDesign(
-            f"{lacking} All that was found is kept in {path}: emsco choose takes other limits."
-        )
+        kept = f"{lacking} All that was found is kept in {path}: "
+        raise NoSuchDesign(kept, Hint(Remedy.CHOOSE), ".")
     return run
 
 
@@ -123,11 +123,9 @@ def _fit(
     return None
 
 
-def what_is_left(folder: PathLike) -> str:
-    """What a fit that was interrupted has left in its folder, in words."""
-    if (Path(folder) / _CHECKPOINT).exists():
-        return f"--resume goes on with {folder}"
-    return "nothing was found yet, and nothing is written"
+def can_resume(folder: PathLike) -> bool:
+    """Whether a fit was interrupted there that can go on."""
+    return (Path(folder) / _CHECKPOINT).exists()
 
 
 def _plain(value: Any) -> Any:
@@ -142,23 +140,26 @@ def _usable(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or error
-        raise FileError(f"--out must be a folder, got {str(folder)!r} ({why}).") from None
+        raise FileError(_OUT, f" must be a folder, got {str(folder)!r} ({why}).") from None
 
 
 def _check_place(folder: Path, resume: bool) -> None:
     """Refuse to write over another run."""
     if folder.exists() and not folder.is_dir():
-        raise FileError(f"--out must be a folder, got the file {str(folder)!r}.")
+        raise FileError(_OUT, f" must be a folder, got the file {str(folder)!r}.")
     there = {file.name for file in folder.iterdir()} if folder.exists() else set()
     if resume and _RUN in there and _CHECKPOINT not in there:
+        got = f"got {str(folder)!r}, which is complete."
         raise FileError(
-            f"--resume must name a run that has not ended, got {str(folder)!r}, which is complete."
+            _OUT, " must be a run that has not ended for ", Parameter("resume"), f", {got}"
         )
     if there and not (resume and _CHECKPOINT in there):
-        hint = "--resume goes on with it" if _CHECKPOINT in there else "name another"
         raise FileError(
-            f"--out must be a new or empty folder, got {str(folder)!r}, which has "
-            f"{sorted(there)[0]!r}; {hint}."
+            _OUT,
+            f" must be a new or empty folder, got {str(folder)!r}, which has "
+            f"{sorted(there)[0]!r}; ",
+            Hint(Remedy.RESUME) if _CHECKPOINT in there else "name another",
+            ".",
         )
 
 
@@ -190,7 +191,7 @@ def _about(
         "held_out": held_out if files.val is None else None,
         "seed": seed,
         "settings": settings,
-        "stop_reason": classifier.stop_reason_,
+        "stop_reason": str(classifier.stop_reason_),
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in _LIBRARIES},
     }

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from emsco._base.checks import check_choice
+from emsco._base.checks import check_choice, refused
 from emsco._base.documents import PathLike
 from emsco._base.typing import AnyArray, FloatArray
-from emsco.errors import ParameterError
+from emsco.errors import Parameter
 from emsco.front.records import ON
 from emsco.pictures.plotting import (
     COLUMN,
@@ -39,7 +39,7 @@ class RunPicture:
     point : int or None
         Position of a point of the front; None is the deployed one.
     on : str
-        "held-out", "test" or, for fronts, "both".
+        "scored", "seen" or, for fronts, "both".
     data : path or None
         Labelled rows, for what the folder has no figures of.
     width : float
@@ -48,7 +48,7 @@ class RunPicture:
 
     kind: str = "front"
     point: int | None = None
-    on: str = "held-out"
+    on: str = "scored"
     data: PathLike | None = None
     width: float = COLUMN
 
@@ -57,10 +57,15 @@ class RunPicture:
         check_choice("kind", self.kind, tuple(KINDS))
         check_choice("on", self.on, ON)
         if self.kind in _OF_ROWS and self.data is None:
-            raise ParameterError(f"--data must be given for --kind {self.kind}, got none.")
+            raise refused(
+                "data", ("be given for ", Parameter("kind"), f" {self.kind}"), None, got="none"
+            )
         if self.kind not in _OF_ROWS and self.data is not None:
-            raise ParameterError(
-                f"--data must be left out for --kind {self.kind}, got {str(self.data)!r}."
+            raise refused(
+                "data",
+                ("be left out for ", Parameter("kind"), f" {self.kind}"),
+                self.data,
+                got=repr(str(self.data)),
             )
 
 
@@ -117,6 +122,6 @@ def _point(run: Run, picture: RunPicture) -> int:
 
 
 def _rows(run: Run, picture: RunPicture) -> tuple[Any, AnyArray, FloatArray | None]:
-    """The labelled rows of --data, read as the run's own."""
+    """The labelled rows of the picture, read as the run's own."""
     assert picture.data is not None  # a RunPicture of such a kind has it
     return run.labelled(picture.data)

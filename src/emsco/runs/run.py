@@ -15,7 +15,7 @@ from emsco.cascade import Cascade
 from emsco.data.rows import table_rows
 from emsco.data.sources import FitFiles
 from emsco.data.tables import read_chunks
-from emsco.errors import FileError
+from emsco.errors import FileError, Hint, Parameter, Remedy
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.pictures.plotting.convergence import Convergence
 
@@ -55,10 +55,9 @@ class Run:
         if not (path / _RUN).exists():
             why = f"which has no {_RUN}" if path.is_dir() else "which is a file"
             why = why if path.exists() else "which does not exist"
-            hint = "; emsco fit --resume goes on with it" if (path / _CHECKPOINT).exists() else ""
-            raise FileError(
-                f"RUN must be a folder that emsco fit has made, got {str(folder)!r}, {why}{hint}."
-            )
+            resume = ("; ", Hint(Remedy.RESUME)) if (path / _CHECKPOINT).exists() else ()
+            made = f" must be a folder that emsco fit has made, got {str(folder)!r}, {why}"
+            raise FileError(Parameter("folder"), made, *resume, ".")
         fields = read_document(path / _RUN, "run", _FORMAT)
         fields.text("stop_reason")
         about = fields.values
@@ -86,7 +85,7 @@ class Run:
         """How the search went, from its file."""
         path, names = self.folder / _HISTORY, tuple(field.name for field in fields(Convergence))
         chunks = [table_rows(chunk.table, names, str(path)) for chunk in read_chunks(path, names)]
-        return Convergence.of(dict(zip(names, np.concatenate(chunks).T, strict=True)))
+        return Convergence.from_columns(dict(zip(names, np.concatenate(chunks).T, strict=True)))
 
     def labelled(self, path: PathLike) -> tuple[pa.Table, AnyArray, FloatArray | None]:
         """Rows of another file with the columns of this run, their labels, and weights if any."""
@@ -101,14 +100,14 @@ class Run:
         return (self.folder / _CHECKPOINT).exists()
 
     def figures(self, which: list[int] | None = None) -> list[dict[str, Any]]:
-        """Points of the front as plain values, by default all; validation and test apart."""
-        tests = self.front.tests
+        """Points of the front as plain values, by default all; scored and seen figures apart."""
+        seen = self.front.seen
         return [
             {
                 "number": i,
                 "stages": [list(bought) for bought in self.front[i].design.buys],
-                "validation": self.front[i].figures(),
-                "test": tests and tests[i].to_dict(),
+                "scored": self.front[i].scores_to_dict(),
+                "seen": seen and seen[i].to_dict(),
             }
             for i in (range(len(self.front)) if which is None else which)
         ]

@@ -11,7 +11,7 @@ import numpy as np
 
 from emsco._base.store import Store
 from emsco._base.typing import IntArray, StageArray
-from emsco._kernels.slots import UNBOUNDED, SlotTable
+from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.designs.chromosomes import design_keys
 from emsco.scoring.checkpoint import open_checkpoint
 
@@ -50,7 +50,7 @@ class Journal:
         keys = [np.zeros((0, 2 * n_features), dtype=np.uint8), *(one.keys for one in batches)]
         rows = [np.zeros((0, 2, max_stages), dtype=np.int64), *map(store.rows, batches)]
         designs = np.concatenate(keys).view("<i2").astype(np.int16)
-        self._known = SlotTable(UNBOUNDED, n_words=-(-n_features // 4))
+        self._known = Slots(UNBOUNDED, n_words=-(-n_features // 4))
         with self._known.claim(design_keys(designs)) as claim:
             self._counts: IntArray = np.zeros((2, len(self._known), max_stages), dtype=np.int64)
             self._counts[:, claim.slots] = np.concatenate(rows).swapaxes(0, 1)

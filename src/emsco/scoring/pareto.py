@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
+from emsco._base.objectives import balanced_length
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
 from emsco.designs.chromosomes import chromosome_numbers, stage_counts
 from emsco.scoring.scores import Scores
@@ -129,7 +130,7 @@ class Ranking:
     chromosome: FloatArray
 
     @classmethod
-    def of(
+    def from_scores(
         cls, designs: StageArray, scores: Scores, smallest_cost: float, epsilon: float = 0.01
     ) -> Self:
         """Rank a population; `smallest_cost` is the smallest feature cost above 0."""
@@ -244,15 +245,6 @@ def balanced_scores(scores: Scores, total_cost: float) -> FloatArray:
     """The balanced score of each design."""
     found: FloatArray = balanced_length(scores.coverage, scores.accuracy, scores.cost, total_cost)
     return found
-
-
-def balanced_length(coverage: Any, accuracy: Any, cost: Any, total_cost: float) -> Any:
-    """√(coverage² + accuracy² + saved²) of numbers or arrays; saved is 1 - cost / total cost.
-
-    Running several stages may cost more than everything bought in one: nothing is saved then.
-    """
-    saved = np.maximum(0.0, 1 - cost / total_cost)
-    return np.sqrt(coverage**2 + accuracy**2 + saved**2)
 
 
 def knee_of(coverage: FloatArray, accuracy: FloatArray, cost: FloatArray) -> int:

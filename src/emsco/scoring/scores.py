@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 
 from emsco._base.checks import check_number
+from emsco._base.objectives import Objectives
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["Limits", "Scores"]
@@ -43,7 +44,7 @@ class Limits:
         """Refuse what is no cost."""
         for name in ("mean", "worst"):
             if getattr(self, name) is not None:
-                check_number(f"largest {name} cost", getattr(self, name), 0, _LARGEST)
+                check_number(name, getattr(self, name), 0, _LARGEST)
 
     def __str__(self) -> str:
         """The limits in words."""
@@ -72,7 +73,7 @@ class Scores:
     ----------
     n_rows : int
         Held-out rows; with several splits, (split, row) pairs.
-    exits, hits : ndarray of shape (n_designs, max_stages)
+    exits, correct_exits : ndarray of shape (n_designs, max_stages)
         Rows that leave at each stage, and rows that leave there with the right label.
     spent : ndarray of shape (n_designs,)
         What all rows together cost, as a whole number of units where the costs allow.
@@ -85,7 +86,7 @@ class Scores:
 
     n_rows: int
     exits: IntArray
-    hits: IntArray
+    correct_exits: IntArray
     spent: IntArray | FloatArray
     per_one: int = 1
     excess: FloatArray | None = None
@@ -99,7 +100,7 @@ class Scores:
         return type(self)(
             self.n_rows,
             self.exits[which],
-            self.hits[which],
+            self.correct_exits[which],
             self.spent[which],
             self.per_one,
             None if self.excess is None else self.excess[which],
@@ -112,7 +113,7 @@ class Scores:
         return cls(
             parts[0].n_rows,
             np.concatenate([part.exits for part in parts]),
-            np.concatenate([part.hits for part in parts]),
+            np.concatenate([part.correct_exits for part in parts]),
             np.concatenate([part.spent for part in parts]),
             parts[0].per_one,
             np.concatenate([part.beyond for part in parts]) if limited else None,
@@ -138,8 +139,13 @@ class Scores:
     @cached_property
     def correct(self) -> IntArray:
         """Rows that leave with the right label."""
-        total: IntArray = self.hits.sum(axis=1)
+        total: IntArray = self.correct_exits.sum(axis=1)
         return total
+
+    def objectives(self, which: int) -> Objectives:
+        """The objectives of one design."""
+        columns = self.coverage, self.accuracy, self.cost
+        return Objectives(*(float(column[which]) for column in columns))
 
     @cached_property
     def coverage(self) -> FloatArray:

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
-from emsco._kernels.breeding import measure_gaps
-from emsco._kernels.slots import UNBOUNDED, SlotTable
+from emsco._kernels.breeding import measure_distances
+from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.designs.chromosomes import NEVER, compress, design_keys, designs_of_keys
-from emsco.designs.space import DesignSpace
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
 from emsco.search.operators import (
@@ -22,8 +21,10 @@ from emsco.search.operators import (
     random_designs,
     recombine,
 )
+from emsco.search.settings import SearchSettings
+from emsco.search.stopping import Stop, StopReason
 
-__all__ = ["EvolutionSearch", "EvolutionSettings"]
+__all__ = ["EvolutionSearch"]
 
 _SLOPE = 0.1  # share of all shortfalls that a gap counts beside the smallest
 _POOL = 4096
@@ -47,26 +48,6 @@ class _Variation:
 
 _THOROUGH = _Variation(per_parent=40, mutants=0.3, crossed=0.0, best=300)
 _WIDE = _Variation(per_parent=10, mutants=0.5, crossed=0.8, best=100)
-
-
-@dataclass(frozen=True, slots=True)
-class EvolutionSettings:
-    """Designs of at most `max_stages`: `population_size` of them for each of the `generations`.
-
-    With `patience`, the search also ends once the front has stayed the same for so many
-    generations. `allow_exclusion` and `first` are those of `DesignSpace`.
-    """
-
-    max_stages: int
-    population_size: int = 300
-    generations: int = 150
-    patience: int | None = None
-    allow_exclusion: bool = False
-    first: int | None = None
-
-    def space(self, n_features: int) -> DesignSpace:
-        """The designs to search, given how many features there are."""
-        return DesignSpace(n_features, self.max_stages, self.allow_exclusion, self.first)
 
 
 @dataclass(slots=True, eq=False)
@@ -96,7 +77,7 @@ class _Line:
         self.archive = Archive(first.shape[1], total_cost)
         self.asked = first
         self._total_cost = total_cost
-        self._vectors = SlotTable(UNBOUNDED, n_words=3)
+        self._vectors = Slots(UNBOUNDED, n_words=3)
         self._pool = _Pool(self.archive.designs, np.zeros((0, 3)), np.zeros(0))
 
     def take(self, scores: Scores, row: float) -> None:
@@ -112,10 +93,10 @@ class _Line:
     def by_promise(self, rng: Generator) -> _Pool:
         """The pool, cut, from the smallest handicapped gap behind the front up."""
         pool = self._pool
-        gaps = np.empty(len(pool.points))
+        distances = np.empty(len(pool.points))
         front = self._points(self.archive.front()[1])
-        measure_gaps(pool.points, front, _SLOPE, gaps)
-        pool.keep(np.lexsort((rng.random(len(gaps)), gaps + pool.handicap))[:_POOL])
+        measure_distances(pool.points, front, _SLOPE, distances)
+        pool.keep(np.lexsort((rng.random(len(distances)), distances + pool.handicap))[:_POOL])
         return pool
 
     def _points(self, scores: Scores) -> FloatArray:
@@ -143,7 +124,7 @@ class EvolutionSearch:
     Parameters
     ----------
     costs : ndarray of shape (n_features,)
-    settings : EvolutionSettings
+    settings : SearchSettings
     rng : numpy.random.Generator
     total_cost : float, optional
         Cost of buying everything in one stage; the sum of the costs where it is not given.
@@ -154,7 +135,7 @@ class EvolutionSearch:
     ----------
     generation : int
         How many generations have followed the first designs.
-    stop_reason : str or None
+    stop_reason : StopReason or None
         Why the search has ended; None while it has not.
     archive : Archive
         Every design scored that no other design scored dominates.
@@ -163,7 +144,7 @@ class EvolutionSearch:
     def __init__(
         self,
         costs: FloatArray,
-        settings: EvolutionSettings,
+        settings: SearchSettings,
         rng: Generator,
         total_cost: float | None = None,
         per_row: float = 1.0,
@@ -171,7 +152,7 @@ class EvolutionSearch:
         if total_cost is None:
             total_cost = float(costs.sum())
         self.generation = -1
-        self.stop_reason: str | None = None
+        self.stop_reason: StopReason | None = None
         self.archive = Archive(len(costs), total_cost)
         self._costs = costs
         self._settings = settings
@@ -180,7 +161,7 @@ class EvolutionSearch:
         self._space = settings.space(len(costs))
         self._n_designs = self._space.size
         self._variation = _THOROUGH if self._n_designs <= _SMALL else _WIDE
-        self._seen = SlotTable(UNBOUNDED, n_words=-(-len(costs) // 4))
+        self._seen = Slots(UNBOUNDED, n_words=-(-len(costs) // 4))
         self._main = _Line(self._first_designs(), total_cost)
         self._side: _Line | None = _Line(self._first_designs(), total_cost)
         self._line = self._main
@@ -214,7 +195,7 @@ class EvolutionSearch:
             if not len(self._line.asked):
                 self._line.asked = self._strangers()
             if not len(self._line.asked):
-                self.stop_reason = f"all {len(self._seen):,} designs have been scored"
+                self.stop_reason = StopReason(Stop.EXHAUSTED, n_designs=len(self._seen))
 
     @property
     def front(self) -> tuple[StageArray, Scores]:
@@ -312,12 +293,12 @@ class EvolutionSearch:
             pass
         return designs_of_keys(claim.new_keys, designs.shape[1])
 
-    def _reason_to_stop(self) -> str | None:
+    def _reason_to_stop(self) -> StopReason | None:
         settings = self._settings
         if self._n_designs == 1:
-            return "only one design exists"
+            return StopReason(Stop.EXHAUSTED, n_designs=1)
         if self.generation >= settings.generations:
-            return f"all {settings.generations} generations have run"
+            return StopReason(Stop.GENERATIONS, settings.generations)
         if settings.patience is not None and self._same_front >= settings.patience:
-            return f"the front has stayed the same for {settings.patience} generations"
+            return StopReason(Stop.SAME_FRONT, settings.patience)
         return None

@@ -11,10 +11,12 @@ from typing import Protocol, Self
 import numpy as np
 
 from emsco._base.typing import IntArray, StageArray
+from emsco.errors import InterruptedWarning
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import TiedDesigns
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
+from emsco.search.stopping import Stop, StopReason
 
 __all__ = ["Search", "SearchRecord", "SearchResult", "run_search"]
 
@@ -23,7 +25,7 @@ class Search(Protocol):
     """What a search offers to the loop."""
 
     generation: int
-    stop_reason: str | None
+    stop_reason: StopReason | None
 
     @property
     def archive(self) -> Archive | None:
@@ -53,7 +55,7 @@ class SearchRecord:
     seconds: float
 
     @classmethod
-    def of(
+    def from_front(
         cls,
         generation: int,
         designs: StageArray,
@@ -85,14 +87,14 @@ class SearchResult:
     designs: StageArray
     scores: Scores
     records: tuple[SearchRecord, ...]
-    stop_reason: str
+    stop_reason: StopReason
     n_tied: IntArray | None = None
     ties: Callable[[int], Iterator[StageArray]] | None = None
     proven: bool = False
 
     @classmethod
     def of_archive(
-        cls, archive: Archive, records: tuple[SearchRecord, ...], stop_reason: str
+        cls, archive: Archive, records: tuple[SearchRecord, ...], stop_reason: StopReason
     ) -> Self:
         """The front of everything that a search has seen."""
         tied = TiedDesigns(archive.ties())
@@ -113,24 +115,27 @@ def run_search(
     records: list[SearchRecord] = []
     front: tuple[StageArray, Scores]
     started = perf_counter()
-    reason = None
+    reason: StopReason | None = None
     try:
         while reason is None:
             search.tell(evaluator.score(search.ask()))
             front = search.front  # of a whole generation, should the next one be interrupted
             records.append(
-                SearchRecord.of(search.generation, *front, evaluator, perf_counter() - started)
+                SearchRecord.from_front(
+                    search.generation, *front, evaluator, perf_counter() - started
+                )
             )
             if report:
                 report(records[-1])
             reason = search.stop_reason
             if reason is None and time_limit is not None and perf_counter() - started > time_limit:
-                reason = f"the time limit of {time_limit:g} s was reached"
+                reason = StopReason(Stop.TIME_LIMIT, seconds=time_limit)
     except KeyboardInterrupt:
         if not records:
             raise
-        reason = f"interrupted after {records[-1].generation} generations"
-        warnings.warn(f"Search {reason}; what it has found so far is kept.", stacklevel=5)
+        reason = StopReason(Stop.INTERRUPTED, records[-1].generation)
+        message = f"Search {reason}; what it has found so far is kept."
+        warnings.warn(message, InterruptedWarning, stacklevel=5)
     if search.archive is not None:
         return SearchResult.of_archive(search.archive, tuple(records), reason)
     return SearchResult(*front, tuple(records), reason)

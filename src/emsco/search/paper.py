@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.random import Generator
 
 from emsco._base.typing import IntArray, StageArray
-from emsco.designs.space import DesignSpace
 from emsco.scoring.pareto import Ranking
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
 from emsco.search.operators import initial_population, mutate, recombine, round_half_up, select
+from emsco.search.settings import SearchSettings
+from emsco.search.stopping import Stop, StopReason
 
-__all__ = ["PaperSearch", "PaperSettings"]
-
-
-@dataclass(frozen=True, slots=True)
-class PaperSettings:
-    """Parameters of the paper's loop, under its symbols |G|, max_iter, m̂, r̂, b, β, ε, inc and g.
-
-    `allow_exclusion` and `first`, which the paper has not, are those of `DesignSpace`.
-    """
-
-    max_stages: int
-    mutation_rate: float
-    population_size: int = 300
-    generations: int = 150
-    crossover_rate: float = 0.8
-    elite_fraction: float = 0.2
-    stage_bias: float = 2.0
-    epsilon: float = 0.01
-    growth: int = 0
-    patience: int | None = None
-    allow_exclusion: bool = False
-    first: int | None = None
-
-    def space(self, n_features: int) -> DesignSpace:
-        """The designs to search, given how many features there are."""
-        return DesignSpace(n_features, self.max_stages, self.allow_exclusion, self.first)
+__all__ = ["PaperSearch"]
 
 
 class PaperSearch:
@@ -50,22 +24,22 @@ class PaperSearch:
     n_features : int
     smallest_cost : float
         The smallest feature cost above 0.
-    settings : PaperSettings
+    settings : SearchSettings
     rng : numpy.random.Generator
 
     Attributes
     ----------
     generation : int
         How many generations have followed the initial population.
-    stop_reason : str or None
+    stop_reason : StopReason or None
         Why the search has ended; None while it has not.
     """
 
     def __init__(
-        self, n_features: int, smallest_cost: float, settings: PaperSettings, rng: Generator
+        self, n_features: int, smallest_cost: float, settings: SearchSettings, rng: Generator
     ) -> None:
         self.generation = -1
-        self.stop_reason: str | None = None
+        self.stop_reason: StopReason | None = None
         self.archive: Archive | None = None  # the paper keeps the last generation, no more
         self._space = settings.space(n_features)
         self._only_one = self._space.size == 1
@@ -142,10 +116,11 @@ class PaperSearch:
         first, second = self._designs[parents[:n_children]], self._designs[parents[n_children:]]
         settings = self._settings
         children = recombine(first, second, settings.crossover_rate, self._rng)
-        return mutate(children, settings.mutation_rate, settings.stage_bias, self._space, self._rng)
+        rate = settings.rate(self._space.n_features)
+        return mutate(children, rate, settings.stage_bias, self._space, self._rng)
 
     def _rank(self) -> None:
-        self._ranking = Ranking.of(
+        self._ranking = Ranking.from_scores(
             self._designs, self._known_scores, self._smallest_cost, self._settings.epsilon
         )
         distinct = self._ranking.distinct
@@ -155,16 +130,16 @@ class PaperSearch:
         self._elites = distinct[: max(share, len(first))]
         self._front = self._designs[first], self._known_scores[first]
 
-    def _reason_to_stop(self) -> str | None:
+    def _reason_to_stop(self) -> StopReason | None:
         settings = self._settings
         if self._only_one:
-            return "only one design exists"
+            return StopReason(Stop.EXHAUSTED, n_designs=1)
         if self.generation >= settings.generations:
-            return f"all {settings.generations} generations have run"
+            return StopReason(Stop.GENERATIONS, settings.generations)
         if settings.patience is not None and self._same_best >= settings.patience:
-            return f"the fittest design has stayed the same for {settings.patience} generations"
+            return StopReason(Stop.SAME_BEST, settings.patience)
         if settings.growth == 0 and len(self._elites) == self._size:
-            return f"the population was full of elite designs after {self.generation} generations"
+            return StopReason(Stop.ELITES, self.generation)
         return None
 
     def _resize(self) -> None:

@@ -11,18 +11,21 @@ from typing import Protocol
 import numpy as np
 from numpy.random import Generator
 
+from emsco._base.checks import refused
 from emsco._base.typing import FloatArray, StageArray
 from emsco.designs.space import DesignSpace
-from emsco.errors import NoSuchDesign, ParameterError
+from emsco.errors import Hint, InterruptedWarning, NoSuchDesign, Parameter, Remedy
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import SAME_COST, best_balanced_first
 from emsco.scoring.scores import Scores
-from emsco.search.evolution import EvolutionSearch, EvolutionSettings
+from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.front import ExactFront, ExactProgress, TimeLimitError, find_front
 from emsco.search.exact.landscape import Landscape
 from emsco.search.exact.ties import LandscapeTies
 from emsco.search.loop import SearchRecord, SearchResult, run_search
-from emsco.search.paper import PaperSearch, PaperSettings
+from emsco.search.paper import PaperSearch
+from emsco.search.settings import SearchSettings
+from emsco.search.stopping import Stop, StopReason
 
 __all__ = ["Problem", "SearchPlan", "Watcher", "plan_search"]
 
@@ -92,7 +95,7 @@ class SearchPlan:
     """
 
     kind: str
-    settings: PaperSettings
+    settings: SearchSettings
     why: str = ""
     takes: str = ""
 
@@ -117,19 +120,17 @@ class SearchPlan:
             search = self._search(problem, rng)
             result = run_search(search, problem.evaluator, time_limit, watcher.generation)
         _check_found(problem, result)
-        if not self.why:
-            return result
-        return replace(result, stop_reason=f"{result.stop_reason}; {self.why}")
+        return replace(result, stop_reason=replace(result.stop_reason, note=self.why))
 
     def _search(self, problem: Problem, rng: Generator) -> PaperSearch | EvolutionSearch:
         if self.kind == "paper":
-            costs = problem.costs
-            return PaperSearch(len(costs), float(costs[costs > 0].min()), self.settings, rng)
+            costs = problem.evaluator.costs
+            return PaperSearch(problem.n_features, costs.smallest, self.settings, rng)
         return _evolution(problem, self.settings, rng)
 
 
 def plan_search(
-    search: str, problem: Problem, settings: PaperSettings, time_limit: float | None = None
+    search: str, problem: Problem, settings: SearchSettings, time_limit: float | None = None
 ) -> SearchPlan:
     """What "auto", "exact", "evolution" or "paper" means for a problem.
 
@@ -149,10 +150,16 @@ def plan_search(
     time = f"take {_duration(seconds / problem.n_jobs)}"
     if search == "exact":
         if obstacle:
-            raise ParameterError(
-                f'search must be "evolution", "paper" or "auto" here, got "exact", which would '
-                f"have to settle {space} and {obstacle}, and {time}; fewer features or stages, "
-                "or more memory_limit, bring it into reach."
+            raise refused(
+                "search",
+                'be "evolution", "paper" or "auto" here',
+                search,
+                got=f'"exact", which would have to settle {space} and {obstacle}, and {time}',
+                hint=(
+                    "fewer features or stages, or more ",
+                    Parameter("memory_limit"),
+                    ", bring it into reach",
+                ),
             )
         return SearchPlan("exact", settings, takes=_takes(problem, space, seconds))
     if problem.seconds_per_fit is None:
@@ -177,7 +184,7 @@ def _takes(problem: Problem, space: str, seconds: float) -> str:
     return f"exact search over {space} should take {_duration(seconds)} on {cores}"
 
 
-def _plan_by_fits(problem: Problem, settings: PaperSettings, obstacle: str) -> SearchPlan:
+def _plan_by_fits(problem: Problem, settings: SearchSettings, obstacle: str) -> SearchPlan:
     """What "auto" means where nobody knows how long a fit takes: few subsets are all fitted."""
     n_subsets = 2**problem.n_features - 1
     if obstacle or n_subsets > _FEW_FITS:
@@ -191,11 +198,14 @@ def _plan_by_fits(problem: Problem, settings: PaperSettings, obstacle: str) -> S
 def _check_limits(problem: Problem, designs: DesignSpace) -> None:
     """Refuse a limit that every design exceeds, whatever its rows do."""
     limits, costs = problem.evaluator.limits, problem.costs
-    total = problem.evaluator.total_cost
+    total = problem.evaluator.costs.total
     if limits.worst is not None and not designs.allow_exclusion and total > limits.most_paid():
-        raise ParameterError(
-            f"max_worst_cost must be at least {total:g}, since every design buys everything in "
-            f"the end, got {limits.worst:g}; allow_exclusion lets designs leave features out."
+        raise refused(
+            "constraints['max_worst_cost']",
+            f"be at least {total:g}, since every design buys everything in the end",
+            limits.worst,
+            got=f"{limits.worst:g}",
+            hint=Hint(Remedy.ALLOW_EXCLUSION),
         )
     cheapest = costs.min() if designs.first is None else costs[designs.first]
     least = float(cheapest) + total - float(costs.sum())
@@ -204,9 +214,11 @@ def _check_limits(problem: Problem, designs: DesignSpace) -> None:
         ("max_worst_cost", limits.worst, limits.most_paid()),
     ):
         if limit is not None and least * (1 - SAME_COST) > most:
-            raise ParameterError(
-                f"{name} must be at least {least:g}, which the cheapest first stage costs, got "
-                f"{limit:g}."
+            raise refused(
+                f"constraints[{name!r}]",
+                f"be at least {least:g}, which the cheapest first stage costs",
+                limit,
+                got=f"{limit:g}",
             )
 
 
@@ -223,17 +235,9 @@ def _check_found(problem: Problem, result: SearchResult) -> None:
     )
 
 
-def _evolution(problem: Problem, settings: PaperSettings, rng: Generator) -> EvolutionSearch:
-    own = EvolutionSettings(
-        max_stages=settings.max_stages,
-        population_size=settings.population_size,
-        generations=settings.generations,
-        patience=settings.patience,
-        allow_exclusion=settings.allow_exclusion,
-        first=settings.first,
-    )
+def _evolution(problem: Problem, settings: SearchSettings, rng: Generator) -> EvolutionSearch:
     evaluator = problem.evaluator
-    return EvolutionSearch(problem.costs, own, rng, evaluator.total_cost, evaluator.per_row)
+    return EvolutionSearch(problem.costs, settings, rng, evaluator.costs.total, evaluator.per_row)
 
 
 def _exact_seconds(problem: Problem, space: DesignSpace) -> float:
@@ -256,19 +260,19 @@ def _obstacle(problem: Problem, space: DesignSpace, seconds: float) -> str:
     if n_subsets > problem.capacity:
         held = f"memory_limit holds {problem.capacity:,}"
         return f"keep {n_subsets:,} subsets of {n_features} features, of which {held}"
-    n_bytes = Landscape.n_bytes(n_features, problem.evaluator.n_words)
+    n_bytes = Landscape.n_bytes(n_features, problem.evaluator.bank.n_words)
     if n_bytes > problem.memory_limit:
         return f"hold {n_bytes:,} bytes of bits, and memory_limit is {problem.memory_limit:,}"
     if (space.max_stages + space.allow_exclusion) ** (n_features + 1) >= 2**62:
         return f"need chromosomes of {n_features} genes and {space.max_stages} stages in 62 bits"
-    if problem.evaluator.n_rows >= _MOST_WEIGHT:
-        return f"count rows whose weights add up to {problem.evaluator.n_rows:,} in 31 bits"
+    if problem.evaluator.bank.n_rows >= _MOST_WEIGHT:
+        return f"count rows whose weights add up to {problem.evaluator.bank.n_rows:,} in 31 bits"
     return "need more than a day" if seconds > _DAY else ""
 
 
 def _run_exact(
     problem: Problem,
-    settings: PaperSettings,
+    settings: SearchSettings,
     rng: Generator,
     time_limit: float | None,
     watcher: Watcher,
@@ -289,45 +293,48 @@ def _run_exact(
     evaluator = problem.evaluator
     warm = run_search(search, evaluator, time_limit, watcher.generation)
     if warm.stop_reason != search.stop_reason:  # the time limit or Ctrl-C
-        return replace(warm, stop_reason=_unproven(warm.stop_reason, 0, n_designs))
+        return _unproven(warm, warm.stop_reason, n_designs)
 
     def check(progress: ExactProgress | None = None) -> None:
         if progress:
             watcher.exact(progress)
         if perf_counter() > deadline:
-            raise TimeLimitError(f"the time limit of {time_limit:g} s was reached")
+            raise TimeLimitError(time_limit or 0.0)
 
     try:
-        landscape = Landscape.of(evaluator, space, check)
+        landscape = Landscape.from_evaluator(evaluator, space, check)
         watcher.begin("exact", problem.n_features - landscape.tail)
         found = find_front(landscape, warm.scores, problem.memory_limit, problem.n_jobs, check)
     except TimeLimitError as limit:
-        return replace(warm, stop_reason=_unproven(str(limit), 0, n_designs))
+        return _unproven(warm, StopReason(Stop.TIME_LIMIT, seconds=limit.seconds), n_designs)
     except KeyboardInterrupt:
-        return replace(warm, stop_reason=_unproven(_interrupted(), 0, n_designs))
+        _warn_of_interruption()
+        return _unproven(warm, StopReason(Stop.INTERRUPTED), n_designs)
     if found.stopped is None and not len(found.designs):
-        return replace(warm, stop_reason=f"all {found.n_settled:,} designs are settled")
+        nothing = StopReason(Stop.NOTHING_FEASIBLE, n_settled=found.n_settled)
+        return replace(warm, stop_reason=nothing)
     if found.stopped is None:
         return _proven(problem, landscape, found, warm, perf_counter() - started)
-    reason = _interrupted() if found.stopped == "interrupted" else found.stopped
+    if found.stopped.is_interrupted:
+        _warn_of_interruption()
     archive = search.archive
     had = {design.tobytes() for design in archive.designs}
     new = [i for i, design in enumerate(found.designs) if design.tobytes() not in had]
     if new:
         archive.add(found.designs[new], evaluator.score(found.designs[new]))
-    reason = _unproven(reason, found.n_settled, n_designs)
+    reason = replace(found.stopped, n_settled=found.n_settled, n_designs=n_designs)
     last = _last_record(problem, archive.front(), found, warm, perf_counter() - started)
     return SearchResult.of_archive(archive, (*warm.records, last), reason)
 
 
-def _interrupted() -> str:
-    warnings.warn("Search interrupted; what it has found so far is kept, not proven.", stacklevel=6)
-    return "interrupted"
+def _warn_of_interruption() -> None:
+    message = "Search interrupted; what it has found so far is kept, not proven."
+    warnings.warn(message, InterruptedWarning, stacklevel=6)
 
 
-def _unproven(reason: str, n_settled: int, n_designs: int) -> str:
-    settled = f"{n_settled:,} of {n_designs:,} designs are settled"
-    return f"{reason}, so the front is not proven ({settled})"
+def _unproven(warm: SearchResult, reason: StopReason, n_designs: int) -> SearchResult:
+    """What was known before exact search settled any design."""
+    return replace(warm, stop_reason=replace(reason, n_settled=0, n_designs=n_designs))
 
 
 def _last_record(
@@ -339,7 +346,7 @@ def _last_record(
 ) -> SearchRecord:
     """How an exact search ended, as the generation after the last of its first designs."""
     generation = warm.records[-1].generation + 1
-    record = SearchRecord.of(generation, *front, problem.evaluator, seconds)
+    record = SearchRecord.from_front(generation, *front, problem.evaluator, seconds)
     n_subsets = 2**problem.n_features - 1
     return replace(record, n_designs=found.n_settled, n_subsets=n_subsets)
 
@@ -353,14 +360,14 @@ def _proven(
 ) -> SearchResult:
     landscape.forget()
     scores = problem.evaluator.score(found.designs)
-    order = best_balanced_first(found.designs, scores, problem.evaluator.total_cost)
+    order = best_balanced_first(found.designs, scores, problem.evaluator.costs.total)
     designs, scores, n_tied = found.designs[order], scores[order], found.n_tied[order]
     last = _last_record(problem, (designs, scores), found, warm, seconds)
     return SearchResult(
         designs,
         scores,
         (*warm.records, last),
-        f"the front is proven: all {found.n_settled:,} designs are settled",
+        StopReason(Stop.PROVEN, n_settled=found.n_settled),
         n_tied,
         LandscapeTies(landscape, designs, scores, n_tied, problem.memory_limit),
         proven=True,

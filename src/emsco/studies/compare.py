@@ -13,11 +13,12 @@ from joblib import Parallel, delayed
 
 from emsco import baselines
 from emsco._base.checks import check_choice
+from emsco._base.objectives import Objectives
 from emsco.designs.space import default_max_stages
 from emsco.designs.thresholds import check_min_confidence
 from emsco.errors import EMSCOError
-from emsco.search.paper import PaperSettings
-from emsco.studies.jobs import Begin, Objectives, Report
+from emsco.search.settings import SearchSettings
+from emsco.studies.jobs import Begin, Report
 from emsco.studies.methods import (
     EVERY,
     RIVALS,
@@ -72,17 +73,17 @@ class OwnComparison:
     def deployed(self) -> dict[str, Outcome]:
         """What each method deploys, the most accurate on test rows first."""
         ran = {name: one.outcomes[0] for name, one in self.results.items() if one.outcomes}
-        return dict(sorted(ran.items(), key=lambda item: -item[1].test.accuracy))
+        return dict(sorted(ran.items(), key=lambda item: -item[1].seen.accuracy))
 
     @property
     def beaten(self) -> list[tuple[str, str]]:
         """Pairs of methods of which the second dominates the first on the test rows."""
         own = self.deployed
-        return [(a, b) for a in own for b in own if own[b].test.dominates(own[a].test)]
+        return [(a, b) for a in own for b in own if own[b].seen.dominates(own[a].seen)]
 
     def chance(self, method: str) -> float:
         """By how much the accuracy of a method may be off, at 95 %, for want of test rows."""
-        test = self.deployed[method].test
+        test = self.deployed[method].seen
         labelled = max(1.0, test.coverage * self.n_alike)
         return _CHANCE * math.sqrt(test.accuracy * (1 - test.accuracy) / labelled)
 
@@ -108,7 +109,7 @@ class OwnComparison:
             "|---|---|---|---|---|---|",
         ]
         for name, outcome in self.deployed.items():
-            test, setting = outcome.test, self.results[name].setting or {}
+            test, setting = outcome.seen, self.results[name].setting or {}
             shown = ", ".join(f"{key} {_short(value)}" for key, value in setting.items())
             lines.append(
                 f"| {label_of(name)} | {100 * test.accuracy:.1f} ± {100 * self.chance(name):.1f} "
@@ -151,9 +152,9 @@ class OwnComparison:
     def _leaders(self) -> list[str]:
         """Sentences on who is best at what."""
         own = self.deployed
-        accurate = _best({name: one.test.accuracy for name, one in own.items()})
-        cheap = _best({name: -one.test.cost for name, one in own.items()})
-        wide = _best({name: one.test.coverage for name, one in own.items()})
+        accurate = _best({name: one.seen.accuracy for name, one in own.items()})
+        cheap = _best({name: -one.seen.cost for name, one in own.items()})
+        wide = _best({name: one.seen.coverage for name, one in own.items()})
         right = _best({name: _right(one) for name, one in own.items()})
         everything = f"buying everything costs {self.total_cost:g}"
         share = f"{_right(own[right[0]]):.1%} of all"
@@ -169,8 +170,8 @@ class OwnComparison:
         own, lines = self.deployed, []
         for loser in dict.fromkeys(a for a, _ in self.beaten):
             winners = [b for a, b in self.beaten if a == loser]
-            accuracy = own[loser].test.accuracy
-            near = [b for b in winners if own[b].test.accuracy - accuracy < self._margin]
+            accuracy = own[loser].seen.accuracy
+            near = [b for b in winners if own[b].seen.accuracy - accuracy < self._margin]
             they = "it costs no more, labels no fewer rows and is"
             if len(winners) > 1:
                 they = "they cost no more, label no fewer rows and are"
@@ -225,7 +226,7 @@ def compare_methods(
         check_choice("methods", method, METHODS)
     of: dict[str, Any] = {}
     if begin:
-        of = {**SplitData.of(parts).facts(), "methods": methods, "seed": seed}
+        of = {**SplitData.from_parts(parts).facts(), "methods": methods, "seed": seed}
         of |= {"min_confidence": min_confidence, "settings tried": most}
         begin(of)
     workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
@@ -271,15 +272,15 @@ def _run_emsco(parts: Parts, min_confidence: float, seed: int, most: int) -> Met
     """The balanced design at every threshold; deployed is the one at the threshold asked for."""
     banks = SplitBanks(parts)
     n_features = len(parts.costs.names)
-    settings = PaperSettings(default_max_stages(n_features), 1 / n_features)
+    settings = SearchSettings(default_max_stages(n_features), 1 / n_features)
     curve, outcome, note = [], None, ""
     for threshold in _thresholds(parts, min_confidence, most):
         rng = np.random.default_rng(seed)
         found = banks.search("auto", settings, threshold, rng)
         choice = banks.choose(found, "balanced", threshold)
-        curve.append(Attempt({"min_confidence": threshold}, choice.validation, choice.test))
+        curve.append(Attempt({"min_confidence": threshold}, choice.scored, choice.seen))
         if threshold == min_confidence:
-            outcome, note = Outcome.of(0, choice), found.stop_reason
+            outcome, note = Outcome.from_choice(0, choice), str(found.stop_reason)
     if outcome is None:
         raise AssertionError("the threshold asked for is one of them")
     return MethodResult((outcome,), tuple(curve), {"min_confidence": min_confidence}, note)
@@ -293,7 +294,7 @@ def _over_thresholds(
     grid = [{"min_confidence": one} for one in _thresholds(parts, threshold, most)]
     train, val, test = (parts.rows(part) for part in ("train", "val", "test"))
     tuned = baselines.tune(rival, train, val, test=test, grid=grid)
-    curve = tuple(Attempt.of(trial) for trial in tuned.trials)
+    curve = tuple(Attempt.from_trial(trial) for trial in tuned.trials)
     return replace(result, curve=curve, setting={"min_confidence": threshold})
 
 
@@ -312,7 +313,7 @@ def _n_alike(parts: Parts) -> float:
 
 
 def _told(name: str, own: dict[str, Outcome]) -> str:
-    test: Objectives = own[name].test
+    test: Objectives = own[name].seen
     return (
         f"{label_of(name)} ({test.accuracy:.1%} right of the {test.coverage:.1%} of rows that it "
         f"labels, at a mean cost of {test.cost:.4g})"
@@ -327,7 +328,7 @@ def _best(values: dict[str, float]) -> list[str]:
 
 def _right(outcome: Outcome) -> float:
     """Share of all rows that get the right label."""
-    return outcome.test.coverage * outcome.test.accuracy
+    return outcome.seen.coverage * outcome.seen.accuracy
 
 
 def _level(names: list[str]) -> str:

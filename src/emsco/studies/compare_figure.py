@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from emsco._base.objectives import Objectives
 from emsco.pictures.plotting.figures import (
     MARKERS,
     STYLES,
@@ -16,7 +17,6 @@ from emsco.pictures.plotting.figures import (
     soften,
 )
 from emsco.studies.compare import OwnComparison, label_of
-from emsco.studies.jobs import Objectives
 from emsco.studies.methods import MethodResult
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def draw_methods(result: OwnComparison) -> Figure:
     figure.set_layout_engine("constrained")
     panel = figure.subplots()
     ran = {name: found for name, found in result.results.items() if found.outcomes}
-    chosen = [found.outcomes[0].test for found in ran.values()]
-    points = [attempt.test for found in ran.values() for attempt in found.curve] + chosen
+    chosen = [found.outcomes[0].seen for found in ran.values()]
+    points = [attempt.seen for found in ran.values() for attempt in found.curve] + chosen
     ends = coverage_ends([one.coverage for one in points])
     fill: dict[str, Any] = {"cmap": _FILLS, "vmin": ends[0], "vmax": ends[1]}
     for name, marker, style in zip(ran, MARKERS, STYLES, strict=False):
@@ -68,7 +68,7 @@ def _draw_method(
     fill: dict[str, Any],
 ) -> None:
     """A curve, its settings, and the one that is deployed."""
-    tests, chosen = [attempt.test for attempt in found.curve], found.outcomes[0].test
+    tests, chosen = [attempt.seen for attempt in found.curve], found.outcomes[0].seen
     panel.plot([one.cost for one in tests], [one.accuracy for one in tests], **style, **_THIN)
     for points, size, height in ((tests, 24, 3), ([chosen], 120, 4)):
         panel.scatter(

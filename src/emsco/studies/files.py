@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
+from emsco._base.checks import refused
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.data.sources import FitFiles
 from emsco.data.tables import joined
 from emsco.data.weights import check_weights
-from emsco.errors import DataError, ParameterError
+from emsco.errors import DataError, Parameter
 from emsco.studies.compare import OwnComparison, compare_methods
 from emsco.studies.searching import Parts
 from emsco.studies.sweep import sweep_thresholds
@@ -34,7 +35,12 @@ def read_parts(files: FitFiles, seed: int = 0) -> Parts:
     to test on, a third of the others to choose on.
     """
     if files.train is not None and files.test is None:
-        raise ParameterError("--test must be given beside --train and --val, got none.")
+        raise refused(
+            "test",
+            ("be given beside ", Parameter("train"), " and ", Parameter("val")),
+            None,
+            got="none",
+        )
     read = files.read(held_out=0.5)
     table, y, weights = read.rows.table, read.rows.y, read.rows.weights
     everything = np.arange(len(y))
@@ -58,13 +64,15 @@ def _check_weights(weights: FloatArray, parts: Parts) -> None:
     counts = weights > 0
     for what, rows in (("validation", parts.val), ("test", parts.test)):
         if not counts[rows].any():
-            raise DataError(f"weights must be above 0 for some {what} row, got none.")
+            raise DataError(
+                Parameter("weights"), f" must be above 0 for some {what} row, got none."
+            )
     learnt = parts.y[parts.train[counts[parts.train]]]
     for label in np.unique(parts.y).tolist():
         if label not in learnt:
             raise DataError(
-                f"weights must be above 0 for some training row of every class, got none of "
-                f"{label!r}."
+                Parameter("weights"),
+                f" must be above 0 for some training row of every class, got none of {label!r}.",
             )
 
 

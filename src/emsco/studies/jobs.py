@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
@@ -14,63 +13,13 @@ from typing import Any, Protocol, TypeVar
 from joblib import Parallel, delayed
 
 from emsco._base.documents import Fields, read_document, write_document
-from emsco.cascade import Evaluation
 from emsco.errors import EMSCOError, FileError
-from emsco.scoring.pareto import balanced_length
-from emsco.scoring.scores import Scores
 
-__all__ = ["Begin", "Job", "Objectives", "Report", "ResultStore", "finish_jobs", "run_jobs"]
+__all__ = ["Begin", "Job", "Report", "ResultStore", "finish_jobs", "run_jobs"]
 
 Report = Callable[[int, int, str], None]
 Begin = Callable[[Mapping[str, Any]], None]
-_KIND, _FORMAT = "result of an experiment", 1
-_ROUNDING = 1e-9  # methods add up the same costs in different orders
-
-
-@dataclass(frozen=True, slots=True)
-class Objectives:
-    """Coverage, accuracy and mean cost of a method on some rows."""
-
-    coverage: float
-    accuracy: float
-    cost: float
-
-    @classmethod
-    def of_scores(cls, scores: Scores, which: int) -> Objectives:
-        """Those of one design out of many."""
-        columns = scores.coverage, scores.accuracy, scores.cost
-        return cls(*(float(column[which]) for column in columns))
-
-    @classmethod
-    def of_evaluation(cls, evaluation: Evaluation) -> Objectives:
-        """Those of a fitted classifier."""
-        return cls(evaluation.coverage, evaluation.accuracy, evaluation.cost)
-
-    @classmethod
-    def from_fields(cls, fields: Fields) -> Objectives:
-        """What `dataclasses.asdict` gave, read from a file."""
-        coverage, accuracy = (fields.number(name, 0, 1) for name in ("coverage", "accuracy"))
-        return cls(coverage, accuracy, fields.number("cost", 0))
-
-    def balanced(self, total_cost: float) -> float:
-        """√(coverage² + accuracy² + (1 - cost / cost of everything)²).
-
-        Examples
-        --------
-        >>> Objectives(coverage=0.6, accuracy=0.8, cost=10.0).balanced(10.0)
-        1.0
-        """
-        return float(balanced_length(self.coverage, self.accuracy, self.cost, total_cost))
-
-    def dominates(self, other: Objectives) -> bool:
-        """Whether it is at least as good in all three, and better in one, by more than rounding."""
-        pairs = (
-            (self.coverage, other.coverage),
-            (self.accuracy, other.accuracy),
-            (-self.cost, -other.cost),
-        )
-        differ = [(a, b) for a, b in pairs if not math.isclose(a, b, rel_tol=_ROUNDING)]
-        return bool(differ) and all(a > b for a, b in differ)
+_KIND, _FORMAT = "result of an experiment", 2
 
 
 class Job(Protocol):

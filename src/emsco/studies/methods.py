@@ -10,12 +10,12 @@ import numpy as np
 
 from emsco import baselines
 from emsco._base.documents import Fields
+from emsco._base.objectives import Objectives
 from emsco.baselines.base import CostedClassifier
 from emsco.baselines.tuning import Trial
 from emsco.costs import FeatureCosts
 from emsco.errors import ParameterError
-from emsco.search.paper import PaperSettings
-from emsco.studies.jobs import Objectives
+from emsco.search.settings import SearchSettings
 from emsco.studies.searching import RULES, Choice, Parts, SplitBanks
 
 __all__ = [
@@ -90,22 +90,22 @@ class Outcome:
 
     rule: str
     run: int
-    validation: Objectives
-    test: Objectives
+    scored: Objectives
+    seen: Objectives
 
     @classmethod
-    def of(cls, run: int, choice: Choice) -> Outcome:
+    def from_choice(cls, run: int, choice: Choice) -> Outcome:
         """A design that EMSCO has chosen."""
-        return cls(choice.rule, run, choice.validation, choice.test)
+        return cls(choice.rule, run, choice.scored, choice.seen)
 
     @classmethod
-    def from_fields(cls, fields: Fields) -> Outcome:
+    def from_dict(cls, fields: Fields) -> Outcome:
         """What `dataclasses.asdict` gave, read from a file."""
         return cls(
             fields.text("rule"),
             fields.whole("run", 0),
-            Objectives.from_fields(fields.fields("validation")),
-            Objectives.from_fields(fields.fields("test")),
+            Objectives.from_dict(fields.fields("scored")),
+            Objectives.from_dict(fields.fields("seen")),
         )
 
 
@@ -114,11 +114,11 @@ class Attempt:
     """A setting of a method's own knobs, on the rows that choose and on the test rows."""
 
     setting: dict[str, Any]
-    validation: Objectives
-    test: Objectives
+    scored: Objectives
+    seen: Objectives
 
     @classmethod
-    def of(cls, trial: Trial) -> Attempt:
+    def from_trial(cls, trial: Trial) -> Attempt:
         """One that tuning has made, given test rows."""
         if trial.test is None:
             raise AssertionError("tuning was given test rows")
@@ -126,16 +126,16 @@ class Attempt:
             name: value.item() if isinstance(value, np.generic) else value
             for name, value in trial.settings.items()
         }
-        both = (Objectives.of_evaluation(one) for one in (trial.evaluation, trial.test))
+        both = (one.objectives for one in (trial.evaluation, trial.test))
         return cls(setting, *both)
 
     @classmethod
-    def from_fields(cls, fields: Fields) -> Attempt:
+    def from_dict(cls, fields: Fields) -> Attempt:
         """What `dataclasses.asdict` gave, read from a file."""
         return cls(
             fields.fields("setting").values,
-            Objectives.from_fields(fields.fields("validation")),
-            Objectives.from_fields(fields.fields("test")),
+            Objectives.from_dict(fields.fields("scored")),
+            Objectives.from_dict(fields.fields("seen")),
         )
 
 
@@ -174,13 +174,13 @@ class MethodResult:
         }
 
     @classmethod
-    def from_fields(cls, fields: Fields) -> MethodResult:
+    def from_dict(cls, fields: Fields) -> MethodResult:
         """What `to_dict` gave, read from a file."""
         outcomes = fields.many_fields("outcomes") if fields.items("outcomes") else []
         curve = fields.many_fields("curve") if fields.items("curve") else []
         return cls(
-            tuple(Outcome.from_fields(one) for one in outcomes),
-            tuple(Attempt.from_fields(one) for one in curve),
+            tuple(Outcome.from_dict(one) for one in outcomes),
+            tuple(Attempt.from_dict(one) for one in curve),
             fields.get("setting"),
             fields.text("note"),
             fields.number("seconds", 0),
@@ -194,7 +194,7 @@ class MethodResult:
 def run_searches(
     banks: SplitBanks,
     search: str,
-    settings: PaperSettings,
+    settings: SearchSettings,
     min_confidence: float,
     seeds: Sequence[Sequence[int]],
     time_limit: float | None = None,
@@ -213,9 +213,9 @@ def run_searches(
             return MethodResult(note=str(obstacle))
         if search == "exact" and not result.proven:
             return MethodResult(note=f"exact search was given up: {result.stop_reason}")
-        note = result.stop_reason
+        note = str(result.stop_reason)
         choices = [banks.choose(result, rule, min_confidence) for rule in RULES]
-        outcomes += [Outcome.of(run, choice) for choice in choices]
+        outcomes += [Outcome.from_choice(run, choice) for choice in choices]
     return MethodResult(tuple(outcomes), note=note)
 
 
@@ -254,10 +254,10 @@ def run_rival(
     train, val, test = (parts.rows(part) for part in ("train", "val", "test"))
     grid = spread(rival.grid(parts.costs, len(parts.train)), most)
     tuned = baselines.tune(rival, train, val, test=test, grid=grid, n_jobs=n_jobs)
-    best = Attempt.of(tuned.best)
+    best = Attempt.from_trial(tuned.best)
     return MethodResult(
-        outcomes=(Outcome(_TUNED, 0, best.validation, best.test),),
-        curve=_undominated([Attempt.of(trial) for trial in tuned.trials]),
+        outcomes=(Outcome(_TUNED, 0, best.scored, best.seen),),
+        curve=_undominated([Attempt.from_trial(trial) for trial in tuned.trials]),
         setting=best.setting,
     )
 
@@ -267,10 +267,7 @@ def _undominated(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
     from moocore import is_nondominated
 
     points = np.array(
-        [
-            [one.validation.coverage, one.validation.accuracy, -one.validation.cost]
-            for one in attempts
-        ]
+        [[one.scored.coverage, one.scored.accuracy, -one.scored.cost] for one in attempts]
     )
     kept = [attempts[i] for i in np.flatnonzero(is_nondominated(points, maximise=True)).tolist()]
-    return tuple(sorted(kept, key=lambda one: one.validation.cost))
+    return tuple(sorted(kept, key=lambda one: one.scored.cost))

@@ -13,19 +13,17 @@ import numpy as np
 from emsco._base.checks import check_choice
 from emsco._base.digests import fingerprint
 from emsco._base.documents import Fields
+from emsco._base.objectives import Objectives
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import subsets_of_words
-from emsco.models.bank import SubsetBank
-from emsco.models.recipe import StageRecipe
-from emsco.scoring.evaluator import Evaluator
+from emsco.errors import InterruptedWarning
+from emsco.fitting import Workbench
 from emsco.scoring.pareto import best_balanced_first, fittest_of, knee_of
 from emsco.search.loop import SearchResult
-from emsco.search.paper import PaperSettings
-from emsco.search.planning import Problem, SearchPlan, plan_search
-from emsco.search.progress import SearchProgress
-from emsco.studies.jobs import Objectives
+from emsco.search.planning import SearchPlan
+from emsco.search.settings import SearchSettings
 
 __all__ = ["EVERY_RULE", "RULES", "Choice", "Parts", "SplitBanks", "SplitData"]
 
@@ -69,9 +67,9 @@ class SplitData:
     test: IntArray
 
     @classmethod
-    def of(cls, parts: Parts) -> SplitData:
+    def from_parts(cls, parts: Parts) -> SplitData:
         """The same rows, checked."""
-        data = TrainingData.of(parts.X, parts.y, parts.weights, parts.costs, "refuse")
+        data = TrainingData.from_table(parts.X, parts.y, parts.weights, parts.costs, "refuse")
         return cls(data, parts.train, parts.val, parts.test)
 
     def digest(self) -> str:
@@ -93,17 +91,17 @@ class Choice:
     """A design by one rule: what it does on the rows that chose it, and on the test rows."""
 
     rule: str
-    validation: Objectives
-    test: Objectives
+    scored: Objectives
+    seen: Objectives
     design: tuple[int, ...] = ()
 
     @classmethod
-    def from_fields(cls, fields: Fields) -> Choice:
+    def from_dict(cls, fields: Fields) -> Choice:
         """What `dataclasses.asdict` gave, read from a file."""
         return cls(
             fields.text("rule"),
-            Objectives.from_fields(fields.fields("validation")),
-            Objectives.from_fields(fields.fields("test")),
+            Objectives.from_dict(fields.fields("scored")),
+            Objectives.from_dict(fields.fields("seen")),
             tuple(fields.items("design")),
         )
 
@@ -119,42 +117,41 @@ class SplitBanks:
     """
 
     def __init__(self, parts: Parts | SplitData, n_jobs: int = 1) -> None:
-        data = parts.data if isinstance(parts, SplitData) else SplitData.of(parts).data
-        recipe = StageRecipe(None, None, None, _MEMORY, n_jobs, 0)
-        self._n_jobs = n_jobs
+        data = parts.data if isinstance(parts, SplitData) else SplitData.from_parts(parts).data
         self._costs = data.costs
-        self._per_row = data.per_row
-        # A bank's fits depend on its training rows alone: both have the same classifiers.
-        self._val = recipe.open_bank(data, [(parts.train, parts.val)])
-        self._test = recipe.open_bank(data, [(parts.train, parts.test)])
+        # A bank's fits depend on its training rows alone: both have the same models.
+        self._val, self._test = (
+            Workbench.of_logistic_stages(data, (parts.train, rows), _MEMORY, n_jobs)
+            for rows in (parts.val, parts.test)
+        )
 
     @property
     def n_subsets(self) -> int:
         """How many subsets of the features there are."""
-        return int(2**self._val.n_features - 1)
+        return int(2**self._val.bank.n_features - 1)
 
     @property
     def capacity(self) -> int:
         """How many of them a bank can hold."""
-        return self._val.capacity
+        return self._val.bank.capacity
 
     def fit_every(self, report: Report | None = None) -> FloatArray:
         """Fit all subsets; what is kept of each, for `adopt`.
 
         ``report(done, total)`` is called as parts of the fits are done.
         """
-        self._val.on_fit = report
-        return self._val.kept(self._every())
+        self._val.bank.on_fit = report
+        return self._val.bank.kept(self._every())
 
     def adopt(self, fits: FloatArray) -> None:
         """Take the fits of all subsets that banks on the same rows have made."""
-        self._val.adopt(self._every(), fits)
+        self._val.bank.adopt(self._every(), fits)
 
     def _every(self) -> BoolArray:
         numbers = np.arange(1, self.n_subsets + 1, dtype=np.uint64)
-        return subsets_of_words(numbers[:, None], self._val.n_features)
+        return subsets_of_words(numbers[:, None], self._val.bank.n_features)
 
-    def plan(self, search: str, settings: PaperSettings, min_confidence: float) -> SearchPlan:
+    def plan(self, search: str, settings: SearchSettings, min_confidence: float) -> SearchPlan:
         """Which search "auto" means here.
 
         Raises
@@ -162,12 +159,12 @@ class SplitBanks:
         ParameterError
             Where "exact" is out of reach.
         """
-        return plan_search(search, self._problem(search, settings, min_confidence), settings)
+        return self._val.plan(search, settings, min_confidence, _PROOF_MEMORY)
 
     def search(
         self,
         search: str,
-        settings: PaperSettings,
+        settings: SearchSettings,
         min_confidence: float,
         rng: np.random.Generator,
         time_limit: float | None = None,
@@ -181,12 +178,17 @@ class SplitBanks:
         KeyboardInterrupt
             Where Ctrl-C has ended the search.
         """
-        problem = self._problem(search, settings, min_confidence)
-        plan = plan_search(search, problem, settings, time_limit)
         with warnings.catch_warnings():  # what an interrupted search has found is not kept here
-            warnings.filterwarnings("ignore", "Search interrupted")
-            found = plan.run(problem, rng, time_limit, SearchProgress(shown=False))
-        if found.stop_reason.startswith("interrupted"):
+            warnings.simplefilter("ignore", InterruptedWarning)
+            found = self._val.search(
+                search,
+                settings,
+                min_confidence,
+                rng,
+                time_limit=time_limit,
+                memory_limit=_PROOF_MEMORY,
+            )
+        if found.stop_reason.is_interrupted:
             raise KeyboardInterrupt  # or half a search would be taken for a whole one
         return found
 
@@ -196,10 +198,10 @@ class SplitBanks:
         design = result.designs[position : position + 1]
         most = int(design.max()) + 1
         subsets = (design[0] >= 0) & (design[0] <= np.arange(most)[:, None])
-        self._test.adopt(subsets, self._val.kept(subsets))
-        tested = self._evaluator(self._test, most, min_confidence).score(design)
-        validated = Objectives.of_scores(result.scores, position)
-        test = Objectives.of_scores(tested, 0)
+        self._test.bank.adopt(subsets, self._val.bank.kept(subsets))
+        tested = self._test.evaluator(most, min_confidence).score(design)
+        validated = result.scores.objectives(position)
+        test = tested.objectives(0)
         return Choice(rule, validated, test, tuple(design[0].tolist()))
 
     def _position(self, result: SearchResult, rule: str) -> int:
@@ -210,19 +212,3 @@ class SplitBanks:
         if rule == "knee":
             return knee_of(*objectives)
         return fittest_of(result.designs, *objectives, self._costs.smallest)
-
-    def _problem(self, search: str, settings: PaperSettings, min_confidence: float) -> Problem:
-        may_prove = search in ("auto", "exact")
-        return Problem(
-            self._evaluator(self._val, settings.max_stages, min_confidence),
-            self._costs.costs,
-            seconds_per_fit=self._val.engine.seconds_per_fit() if may_prove else 0.0,
-            capacity=self._val.capacity,
-            memory_limit=_PROOF_MEMORY,
-            n_jobs=self._n_jobs,
-        )
-
-    def _evaluator(self, bank: SubsetBank, max_stages: int, min_confidence: float) -> Evaluator:
-        return Evaluator(
-            bank, self._costs, min_confidence, bank.n_rows, max_stages, per_row=self._per_row
-        )

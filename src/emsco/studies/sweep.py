@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache, partial
@@ -14,38 +14,21 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from emsco._base.checks import check_choice, check_whole
+from emsco._base.checks import check_choice, check_whole, refused
 from emsco._base.documents import PathLike
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import check_min_confidence
-from emsco.errors import ParameterError
-from emsco.estimator import EMSCOClassifier
-from emsco.fitting import check_settings, draw_seed, seeds_of_fit
-from emsco.search.paper import PaperSettings
+from emsco.fitting import draw_seed, seeds_of_fit
+from emsco.search.settings import KINDS, SearchSettings
 from emsco.studies.jobs import Begin, Report, ResultStore, finish_jobs
 from emsco.studies.searching import EVERY_RULE, Parts, SplitBanks, SplitData
-from emsco.studies.sweep_records import SweepRun, ThresholdSweep
+from emsco.studies.sweep_records import SweepRepeat, ThresholdSweep
 
 __all__ = ["THRESHOLDS", "SweepJob", "sweep_thresholds"]
 
 THRESHOLDS = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-_OF_SEARCHES = (
-    "search",
-    "max_stages",
-    "population_size",
-    "generations",
-    "mutation_rate",
-    "crossover_rate",
-    "elite_fraction",
-    "stage_bias",
-    "epsilon",
-    "growth",
-    "patience",
-    "allow_exclusion",
-)
-
 _BILLIONTHS = 10**9
 _MOST_SUBSETS = 2**17  # that are all fitted before the runs begin
 _DESIGNS_PER_SUBSET = 10  # that runs must score for that to be worth it
@@ -61,14 +44,14 @@ class SweepJob:
         Digest of rows, labels, costs and split.
     search : str
         "paper", "evolution" or "exact".
-    settings : PaperSettings
+    settings : SearchSettings
     min_confidence : float
     run, seed : int
     """
 
     data: str
     search: str
-    settings: PaperSettings
+    settings: SearchSettings
     min_confidence: float
     run: int
     seed: int
@@ -147,14 +130,14 @@ def sweep_thresholds(
     >>> few = {"generations": 2, "population_size": 10, "max_stages": 2}
     >>> sweep = sweep_thresholds(parts, [0.9, 0.99], runs=2, n_jobs=1, **few)
     >>> low, high = sweep.lines("fittest")
-    >>> low.test.mean.coverage >= high.test.mean.coverage
+    >>> low.seen.mean.coverage >= high.seen.mean.coverage
     True
     """
     started = perf_counter()
     rules = _rules(prefer)
     check_whole("runs", runs, 1)
     check_whole("seed", seed, 0)
-    split = SplitData.of(parts)
+    split = SplitData.from_parts(parts)
     thresholds = _thresholds(min_confidence, split.data.classes)
     search, own = _settings(settings, parts)
     banks = SplitBanks(split, effective_n_jobs(n_jobs))
@@ -171,7 +154,7 @@ def sweep_thresholds(
         store = ResultStore(Path(place))
         bench = _Bench(digest, split, _fits(banks, jobs, store, report))
         found, complete = finish_jobs(jobs, partial(_run, bench), store, n_jobs, report)
-    done = tuple(SweepRun.from_fields(found[job]) for job in jobs if job in found)
+    done = tuple(SweepRepeat.from_dict(found[job]) for job in jobs if job in found)
     sizes = (len(parts.train), len(parts.val), len(parts.test))
     seconds = perf_counter() - started
     return ThresholdSweep(done, rules, search, own, parts.costs, sizes, seed, seconds, complete, of)
@@ -180,7 +163,7 @@ def sweep_thresholds(
 def _rules(given: Sequence[str]) -> tuple[str, ...]:
     """Different rules, in the order given."""
     if not given:
-        raise ParameterError("prefer must be one rule or more, got none.")
+        raise refused("prefer", "be one rule or more", given, got="none")
     return tuple(dict.fromkeys(check_choice("prefer", rule, EVERY_RULE) for rule in given))
 
 
@@ -188,18 +171,16 @@ def _thresholds(given: Sequence[float], classes: AnyArray) -> list[float]:
     """Different thresholds, each above chance, from the lowest up."""
     checked = {float(check_min_confidence(one, classes)) for one in given}  # type: ignore[arg-type]
     if not checked:
-        raise ParameterError("min_confidence must be one threshold or more, got none.")
+        raise refused("min_confidence", "be one threshold or more", given, got="none")
     return sorted(checked)
 
 
-def _settings(given: dict[str, Any], parts: Parts) -> tuple[str, PaperSettings]:
-    """The search, and its settings, checked as those of a classifier are."""
-    if unknown := [name for name in given if name not in _OF_SEARCHES]:
-        listed = ", ".join(_OF_SEARCHES)
-        raise ParameterError(f"settings must be out of {listed}, got {unknown[0]!r}.")
-    classifier = EMSCOClassifier(**{"search": "paper", **given})
-    names = parts.costs.names
-    return classifier.search, check_settings(classifier, Blocks.of(Constraints(), names))
+def _settings(given: Mapping[str, Any], parts: Parts) -> tuple[str, SearchSettings]:
+    """The search, "paper" unless said, and its settings, checked as those of a classifier are."""
+    own = dict(given)
+    search = check_choice("search", own.pop("search", "paper"), KINDS)
+    blocks = Blocks.from_constraints(Constraints(), parts.costs.names)
+    return search, SearchSettings.from_parameters(own, blocks)
 
 
 def _fits(
@@ -237,7 +218,7 @@ def _run(bench: _Bench, job: SweepJob) -> dict[str, Any]:
     result = banks.search(job.search, job.settings, job.min_confidence, rng)
     choices = tuple(banks.choose(result, rule, job.min_confidence) for rule in EVERY_RULE)
     seconds = round(process_time() - started, 4)
-    run = SweepRun(
-        job.min_confidence, job.run, job.random_state, choices, result.stop_reason, seconds
+    run = SweepRepeat(
+        job.min_confidence, job.run, job.random_state, choices, str(result.stop_reason), seconds
     )
     return asdict(run)

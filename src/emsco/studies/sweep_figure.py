@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from emsco.errors import ParameterError
+from emsco._base.checks import refused
 from emsco.pictures.plotting.figures import COLOURS, add_scale, coverage_ends, new_figure
 from emsco.studies.sweep_records import PARTS, Spread, SweepLine, ThresholdSweep
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_sweep"]
 
-_ROWS = {"validation": "held-out", "test": "test"}
+_ROWS = {"scored": "validation", "seen": "test"}
 _NOTE = (
     "Marks with a threshold beside them: means over runs, bars of one standard deviation; "
     "small dots: runs."
@@ -29,7 +29,7 @@ def draw_sweep(sweep: ThresholdSweep) -> Figure:
     goes from the lowest to the highest that is drawn.
     """
     if not sweep.runs:
-        raise ParameterError("sweep must hold at least one run, got none.")
+        raise refused("sweep", "hold at least one run", sweep, got="none")
     figure = new_figure(7.0, 3.2 * len(sweep.prefer) + 0.2)
     figure.set_layout_engine("constrained")
     panels = figure.subplots(len(sweep.prefer), 2, squeeze=False, sharex=True, sharey=True)

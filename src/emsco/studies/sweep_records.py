@@ -10,26 +10,26 @@ import numpy as np
 
 from emsco._base.checks import check_choice
 from emsco._base.documents import Fields
+from emsco._base.objectives import Objectives
 from emsco._base.text import counted, decimals_of
 from emsco.costs import FeatureCosts
 from emsco.data.frames import Columns, to_pandas
 from emsco.designs.design import Design
-from emsco.search.paper import PaperSettings
-from emsco.studies.jobs import Objectives
+from emsco.search.settings import SearchSettings
 from emsco.studies.searching import Choice
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["OBJECTIVES", "PARTS", "Spread", "SweepLine", "SweepRun", "ThresholdSweep"]
+__all__ = ["OBJECTIVES", "PARTS", "Spread", "SweepLine", "SweepRepeat", "ThresholdSweep"]
 
 OBJECTIVES = ("accuracy", "coverage", "cost")
-PARTS = ("validation", "test")
+PARTS = ("scored", "seen")
 _ROUNDING = 1e-12  # of a mean: runs that all deploy the same deviate by no more
 
 
 @dataclass(frozen=True, slots=True)
-class SweepRun:
+class SweepRepeat:
     """One search at one threshold, and what it deploys by every rule.
 
     Attributes
@@ -54,13 +54,13 @@ class SweepRun:
     seconds: float
 
     @classmethod
-    def from_fields(cls, fields: Fields) -> SweepRun:
+    def from_dict(cls, fields: Fields) -> SweepRepeat:
         """What `dataclasses.asdict` gave, read from a file."""
         return cls(
             fields.number("min_confidence", 0, 1),
             fields.whole("run", 0),
             fields.whole("random_state", 0),
-            tuple(Choice.from_fields(one) for one in fields.many_fields("choices")),
+            tuple(Choice.from_dict(one) for one in fields.many_fields("choices")),
             fields.text("stop_reason"),
             fields.number("seconds", 0),
         )
@@ -78,12 +78,12 @@ class Spread:
     deviation: Objectives | None
 
     @classmethod
-    def of(cls, runs: Sequence[Objectives]) -> Spread:
+    def from_objectives(cls, runs: Sequence[Objectives]) -> Spread:
         """Over runs, at least one.
 
         Examples
         --------
-        >>> Spread.of([Objectives(1.0, 0.7, 2.0), Objectives(1.0, 0.7, 4.0)]).mean.cost
+        >>> Spread.from_objectives([Objectives(1.0, 0.7, 2.0), Objectives(1.0, 0.7, 4.0)]).mean.cost
         3.0
         """
         table = np.array([[one.coverage, one.accuracy, one.cost] for one in runs])
@@ -128,15 +128,15 @@ class SweepLine:
     n_runs : int
     n_stages : float
         Stages of the deployed designs, on average.
-    validation, test : Spread
+    scored, seen : Spread
     """
 
     min_confidence: float
     rule: str
     n_runs: int
     n_stages: float
-    validation: Spread
-    test: Spread
+    scored: Spread
+    seen: Spread
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -153,13 +153,13 @@ class ThresholdSweep:
 
     Attributes
     ----------
-    runs : tuple of SweepRun
+    runs : tuple of SweepRepeat
         By threshold and number of the run.
     prefer : tuple of str
         Rules that tables and pictures show: "fittest", "balanced", "knee".
     search : str
         The search that was run: "paper", "evolution" or "exact".
-    settings : PaperSettings
+    settings : SearchSettings
     costs : FeatureCosts
     n_rows : tuple of int
         Training, validation and test rows.
@@ -174,10 +174,10 @@ class ThresholdSweep:
         Of the data, for headings.
     """
 
-    runs: tuple[SweepRun, ...]
+    runs: tuple[SweepRepeat, ...]
     prefer: tuple[str, ...]
     search: str
-    settings: PaperSettings
+    settings: SearchSettings
     costs: FeatureCosts
     n_rows: tuple[int, int, int]
     seed: int
@@ -202,7 +202,9 @@ class ThresholdSweep:
         for threshold in self.thresholds:
             chosen = self.chosen(rule, threshold)
             stages = [max(choice.design) + 1 for choice in chosen]
-            spreads = (Spread.of([getattr(one, part) for one in chosen]) for part in PARTS)
+            spreads = (
+                Spread.from_objectives([getattr(one, part) for one in chosen]) for part in PARTS
+            )
             found.append(SweepLine(threshold, rule, len(chosen), float(np.mean(stages)), *spreads))
         return tuple(found)
 
@@ -218,7 +220,7 @@ class ThresholdSweep:
             "data": self.name,
             "search": self.search,
             "settings": asdict(self.settings),
-            "rows": dict(zip(("train", *PARTS), self.n_rows, strict=True)),
+            "rows": dict(zip(("train", "validation", "test"), self.n_rows, strict=True)),
             "costs": dict(zip(self.costs.names, self.costs.costs.tolist(), strict=True)),
             "total_cost": self.costs.total,
             "seed": self.seed,
@@ -229,7 +231,7 @@ class ThresholdSweep:
             "runs": [self._run_dict(run) for run in self.runs],
         }
 
-    def _run_dict(self, run: SweepRun) -> dict[str, Any]:
+    def _run_dict(self, run: SweepRepeat) -> dict[str, Any]:
         values = asdict(run)
         for choice, one in zip(run.choices, values["choices"], strict=True):
             del one["design"]

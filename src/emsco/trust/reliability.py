@@ -32,12 +32,12 @@ class Reliability:
         Weight of the rows in each bin: their number where they have no weights.
     confidence : ndarray of shape (n_bins,)
         Their mean confidence, NaN where there are none.
-    right : ndarray of shape (n_bins,)
+    accuracy : ndarray of shape (n_bins,)
         The share of them that is right, NaN where there are none.
     error : float
-        Expected calibration error: the mean over rows of their bin's gap, without its sign.
-    largest_gap : float
-        The largest gap of a bin, without its sign.
+        Expected calibration error: the mean over rows of their bin's error, without its sign.
+    largest_error : float
+        The largest error of a bin, without its sign.
     stage : int or None
         Whose confidence this is, from 1.
 
@@ -45,22 +45,22 @@ class Reliability:
     --------
     >>> sure, right = np.array([0.6, 0.6, 0.9, 0.9]), np.array([True, False, True, True])
     >>> found = reliability_of(sure, right, n_bins=2, lowest=0.5)
-    >>> found.right.tolist(), round(found.error, 3)
+    >>> found.accuracy.tolist(), round(found.error, 3)
     ([0.5, 1.0], 0.1)
     """
 
     edges: FloatArray
     rows: FloatArray
     confidence: FloatArray
-    right: FloatArray
+    accuracy: FloatArray
     error: float
-    largest_gap: float
+    largest_error: float
     stage: int | None = None
 
     @property
-    def gaps(self) -> FloatArray:
+    def errors(self) -> FloatArray:
         """Share right minus mean confidence, by bin: below 0 where it boasts."""
-        return self.right - self.confidence
+        return self.accuracy - self.confidence
 
     def to_pandas(self) -> pd.DataFrame:
         """A row per bin; what an empty bin has no value for is missing."""
@@ -80,8 +80,8 @@ class Reliability:
             "high": self.edges[1:],
             "rows": self.rows,
             "confidence": _masked(self.confidence, empty),
-            "right": _masked(self.right, empty),
-            "gap": _masked(self.gaps, empty),
+            "accuracy": _masked(self.accuracy, empty),
+            "error": _masked(self.errors, empty),
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Reliability:
         bins = [
             dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)
         ]
-        return {"error": self.error, "largest_gap": self.largest_gap, "bins": bins}
+        return {"error": self.error, "largest_error": self.largest_error, "bins": bins}
 
 
 def reliability_of(
@@ -108,7 +108,7 @@ def reliability_of(
     ----------
     confidence : ndarray of shape (n_rows,)
         Probability of the class that a stage would choose.
-    right : ndarray of bool, shape (n_rows,)
+    accuracy : ndarray of bool, shape (n_rows,)
         Whether it would be right.
     weights : ndarray of shape (n_rows,), optional
         How much each row counts; 1 each by default.
@@ -127,12 +127,12 @@ def reliability_of(
     rows: FloatArray = np.bincount(place, counts, n_bins).astype(np.float64)
     with np.errstate(invalid="ignore"):  # 0 / 0 is what an empty bin has
         sure = np.bincount(place, counts * confidence, n_bins) / rows
-        hits = np.bincount(place, counts * right, n_bins) / rows
-    gaps = np.abs(hits - sure)[rows > 0]
-    error = float((gaps * rows[rows > 0]).sum() / rows.sum()) if gaps.size else 0.0
-    for array in (edges, rows, sure, hits):
+        shares = np.bincount(place, counts * right, n_bins) / rows
+    errors = np.abs(shares - sure)[rows > 0]
+    error = float((errors * rows[rows > 0]).sum() / rows.sum()) if errors.size else 0.0
+    for array in (edges, rows, sure, shares):
         array.setflags(write=False)
-    return Reliability(edges, rows, sure, hits, error, float(gaps.max(initial=0.0)), stage)
+    return Reliability(edges, rows, sure, shares, error, float(errors.max(initial=0.0)), stage)
 
 
 def reliability_table(records: Iterable[Reliability]) -> Columns:

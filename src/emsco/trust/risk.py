@@ -126,10 +126,10 @@ def risk_coverage_of(
     for i, level in enumerate(levels):
         sure = confidence >= level
         accepted, leaves = sure.any(axis=0), np.argmax(sure, axis=0)
-        hits = accepted & right[leaves, rows]
+        correct = accepted & right[leaves, rows]
         spent = np.where(accepted, paid[leaves], paid[-1])
         covered = counts @ accepted
-        wrong = 1 - (counts @ hits) / covered if covered else np.nan
+        wrong = 1 - (counts @ correct) / covered if covered else np.nan
         found[:, i] = covered / total, wrong, counts @ spent / total
     found[0] = np.minimum(found[0], 1.0)  # sums of weights are rounded
     for array in (levels, found):

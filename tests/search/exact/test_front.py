@@ -95,19 +95,19 @@ class TestFront:
         assert found_ones(find_front(instance.landscape())) == {(1, 0, 0): 4}
 
     def test_counts_longer_chains_that_come_after_a_shorter_one_of_the_same_state(self):
-        accepts, hits = np.zeros((2, 64, 1), dtype=bool)
-        accepts[[0b010, 0b100, 0b111]] = hits[0b111] = True
-        found = assert_whole(Instance(accepts, hits, ALIKE, 5))
+        accepts, correct = np.zeros((2, 64, 1), dtype=bool)
+        accepts[[0b010, 0b100, 0b111]] = correct[0b111] = True
+        found = assert_whole(Instance(accepts, correct, ALIKE, 5))
         # {0, 1, 2} after nothing, {0} or a pair, then 3 features in at most 4 or 3 stages; or
         # after {0} and a pair, then in at most 2.
         assert found_ones(found)[0, 0, 0, 1, 1, 1] == 5 * 13 + 2 * 7
 
     def test_bits_are_left_as_they_are(self):
         landscape = Instance.random(4, 3, 70, 0.1).landscape()
-        before = landscape.accepts.copy(), landscape.hits.copy()
+        before = landscape.accepts.copy(), landscape.correct.copy()
         find_front(landscape)
         assert (landscape.accepts == before[0]).all()
-        assert (landscape.hits == before[1]).all()
+        assert (landscape.correct == before[1]).all()
 
 
 class TestRealProblems:
@@ -139,7 +139,7 @@ class TestRealProblems:
         doubled = replace(
             instance,
             accepts=np.repeat(instance.accepts, [1] * 64 + [2] * 64, axis=1),
-            hits=np.repeat(instance.hits, [1] * 64 + [2] * 64, axis=1),
+            correct=np.repeat(instance.correct, [1] * 64 + [2] * 64, axis=1),
         )
         weighed = find_front(replace(instance, word_weights=(1, 2)).landscape())
         assert found_ones(weighed) == found_ones(find_front(doubled.landscape()))
@@ -147,8 +147,8 @@ class TestRealProblems:
     def test_a_row_with_a_gap_is_accepted_by_a_later_stage_that_buys_something_else(self):
         everyone = np.ones((4, 2), dtype=bool)
         everyone[0] = False
-        gaps = np.array([[True, False], [False, False]])
-        instance = Instance(everyone, everyone, (1, 3), 2, gaps=gaps)
+        missing = np.array([[True, False], [False, False]])
+        instance = Instance(everyone, everyone, (1, 3), 2, missing=missing)
         assert found_ones(assert_whole(instance)) == {(0, 1): 1}
         assert instance.score((0, 1)) == (2, 2, 5)  # one row buys the second feature, too
         assert instance.score((0, 0)) == (1, 1, 8)
@@ -296,23 +296,24 @@ class TestStopping:
     @pytest.mark.parametrize("n_jobs", [1, 2])
     @pytest.mark.parametrize("n_calls", [1, 3, 8])
     def test_a_time_limit_ends_with_what_is_known(self, instance, n_calls, n_jobs):
-        stop = StopAfter(n_calls, TimeLimitError("2 s were all there was"))
+        stop = StopAfter(n_calls, TimeLimitError(2.0))
         found = find_front(instance.landscape(), n_jobs=n_jobs, report=stop)
-        assert found.stopped == "2 s were all there was"
+        assert str(found.stopped) == "the time limit of 2 s was reached"
         assert_part(found, instance)
 
     @pytest.mark.parametrize("n_jobs", [1, 2])
     def test_an_interrupt_ends_with_what_is_known(self, instance, n_jobs):
         stop = StopAfter(6, KeyboardInterrupt())
         found = find_front(instance.landscape(), n_jobs=n_jobs, report=stop)
-        assert found.stopped == "interrupted"
+        assert found.stopped.is_interrupted
         assert_part(found, instance)
 
     @pytest.mark.parametrize("memory_limit", [1, 500, 4000])
     def test_too_little_memory_is_named_and_ends_with_what_is_known(self, instance, memory_limit):
         found = find_front(instance.landscape(), memory_limit=memory_limit)
-        assert found.stopped.startswith("memory_limit was reached by ")
-        assert f"{found.n_labels:,} kinds of chains; raise it, or lower max_stages" in found.stopped
+        assert str(found.stopped).startswith("memory_limit was reached by ")
+        said = f"{found.n_labels:,} kinds of chains; raise it, or lower max_stages"
+        assert said in str(found.stopped)
         assert_part(found, instance)
 
     def test_other_errors_of_a_report_are_not_swallowed(self, instance):

@@ -54,7 +54,7 @@ class TestBounds:
     def test_doomed_rows_end_up_accepted_and_are_right_in_no_larger_subset(self, instance):
         doomed = unpack(instance.landscape().space.doomed, instance.n_rows)
         for subset in range(len(doomed) - 1):
-            later = [instance.hits[s] for s in supersets(subset, instance.n_features)]
+            later = [instance.correct[s] for s in supersets(subset, instance.n_features)]
             expected = instance.accepts[-1] & ~np.any(later, axis=0)
             assert doomed[subset].tolist() == expected.tolist()
 
@@ -112,20 +112,20 @@ class TestSubsets:
     @given(instances)
     def test_a_subset_errs_on_rows_that_it_accepts_and_gets_wrong(self, instance):
         errs = unpack(instance.landscape().space.errs, instance.n_rows)
-        assert (errs == (instance.accepts & ~instance.hits)).all()
+        assert (errs == (instance.accepts & ~instance.correct)).all()
 
     @pytest.mark.parametrize("holed", [(), (0,), (1, 3), (0, 1, 2, 3, 4)])
     def test_a_stage_is_kept_from_rows_with_a_gap_in_a_feature_that_it_buys(self, holed):
-        gaps = np.zeros((5, 70), dtype=bool)
-        gaps[list(holed)] = np.random.default_rng(0).random((len(holed), 70)) < 0.3
-        landscape = replace(Instance.random(5, 2, 70, 0.5), gaps=gaps).landscape()
+        missing = np.zeros((5, 70), dtype=bool)
+        missing[list(holed)] = np.random.default_rng(0).random((len(holed), 70)) < 0.3
+        landscape = replace(Instance.random(5, 2, 70, 0.5), missing=missing).landscape()
         kept_from = unpack(landscape.kept_from(np.arange(32)), 70)
         for bought in range(32):
             features = [i for i in range(5) if bought >> i & 1]
-            assert kept_from[bought].tolist() == gaps[features].any(axis=0).tolist()
+            assert kept_from[bought].tolist() == missing[features].any(axis=0).tolist()
 
     def test_without_gaps_their_table_has_a_single_line(self):
-        assert Instance.random(5, 2, 70, 0.5).landscape().space.gaps.shape == (1, 2)
+        assert Instance.random(5, 2, 70, 0.5).landscape().space.missing.shape == (1, 2)
 
     @pytest.mark.parametrize("costs", [FREE_AND_DEAR, BROKEN], ids=["whole", "broken"])
     def test_a_subset_costs_what_its_features_cost(self, costs):

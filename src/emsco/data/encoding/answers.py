@@ -91,7 +91,7 @@ def _inputs(code: ColumnCode, column: AnyArray) -> FloatArray:
     numbers = _numbers(column)
     if code.kind == "truth":
         numbers = np.where((numbers == 0) | (numbers == 1), numbers, np.nan)
-    return np.column_stack([numbers, np.isnan(numbers)]) if code.marks_gaps else numbers[:, None]
+    return np.column_stack([numbers, np.isnan(numbers)]) if code.marks_missing else numbers[:, None]
 
 
 def _of_category(code: ColumnCode, value: Any) -> list[float]:

@@ -14,7 +14,7 @@ import numpy as np
 from emsco._base.documents import Fields
 from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, Kind
-from emsco.data.encoding.columns import coded, is_gap, text_of, what_it_holds
+from emsco.data.encoding.columns import coded, is_missing, text_of, what_it_holds
 from emsco.data.rows import LARGEST, NUMBERS, arrow_kind, arrow_numbers, what_is_wrong
 from emsco.errors import DataError
 
@@ -38,14 +38,14 @@ class ColumnCode:
         training, of which one is 1 and the others are 0. All are 0 for a category never seen.
     categories : tuple of str
         Those seen in training, sorted.
-    marks_gaps : bool
+    marks_missing : bool
         Whether one more input is 1 where the value is missing, and 0 where it is not.
     """
 
     name: str
     kind: Kind = "number"
     categories: tuple[str, ...] = ()
-    marks_gaps: bool = False
+    marks_missing: bool = False
 
     @classmethod
     def learn(cls, name: str, column: Any, table: str) -> Self:
@@ -78,13 +78,13 @@ class ColumnCode:
     @property
     def n_inputs(self) -> int:
         """How many inputs it becomes."""
-        return self.n_values + self.marks_gaps
+        return self.n_values + self.marks_missing
 
     @property
     def input_names(self) -> tuple[str, ...]:
         """What to call them."""
         values = tuple(f"{self.name} = {category}" for category in self.categories)
-        marks = (f"{self.name} is missing",) if self.marks_gaps else ()
+        marks = (f"{self.name} is missing",) if self.marks_missing else ()
         return (*(values or (self.name,)), *marks)
 
     @cached_property
@@ -114,7 +114,7 @@ class ColumnCode:
             inputs[:, 0] = arrow_numbers(column, self.name, table)
             missing = np.isnan(inputs[:, 0])
             self.check_truth(inputs[:, 0], table, first_row)
-        if self.marks_gaps:
+        if self.marks_missing:
             inputs[:, -1] = missing
 
     def check_truth(self, values: FloatArray, table: str, first_row: int) -> None:
@@ -131,20 +131,20 @@ class ColumnCode:
 
     def one(self, value: Any, gaps: bool) -> list[float]:
         """The inputs of a single value; where `gaps` is true, it may be missing."""
-        if gaps and is_gap(value):
-            return [math.nan] * self.n_values + [1.0] * self.marks_gaps
+        if gaps and is_missing(value):
+            return [math.nan] * self.n_values + [1.0] * self.marks_missing
         inputs = self._category(value) if self.kind == "category" else [self._number(value)]
-        return inputs + [0.0] * self.marks_gaps
+        return inputs + [0.0] * self.marks_missing
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         values: dict[str, Any] = {"name": self.name, "kind": self.kind}
         if self.kind == "category":
             values["categories"] = list(self.categories)
-        return {**values, "marks_gaps": self.marks_gaps}
+        return {**values, "marks_missing": self.marks_missing}
 
     @classmethod
-    def read(cls, fields: Fields) -> Self:
+    def from_dict(cls, fields: Fields) -> Self:
         """The same, read from a file and checked."""
         kind = next((kind for kind in _KINDS if kind == fields.text("kind")), None)
         if kind is None:
@@ -154,7 +154,7 @@ class ColumnCode:
             fields.refuse(
                 "categories", f"at most {MOST_CATEGORIES:,} names in order", list(categories)
             )
-        return cls(fields.text("name"), kind, categories, fields.flag("marks_gaps"))
+        return cls(fields.text("name"), kind, categories, fields.flag("marks_missing"))
 
     def _fill_categories(self, inputs: FloatArray, column: Any, table: str) -> BoolArray:
         """One 1 in a row, none for a category never seen, NaN for a gap; returns the gaps."""
@@ -178,7 +178,7 @@ class ColumnCode:
     def _category(self, value: Any) -> list[float]:
         inputs = [0.0] * self.n_values
         if not isinstance(value, str):
-            if not isinstance(value, NUMBERS) or is_gap(value) or not self.takes_numbers:
+            if not isinstance(value, NUMBERS) or is_missing(value) or not self.takes_numbers:
                 raise DataError(f"{self.name!r} must be text, got {brief(value)}.")
             value = text_of(value)
         place = self.places.get(value)

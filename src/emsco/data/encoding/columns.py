@@ -16,7 +16,7 @@ from emsco._base.typing import AnyArray, IntArray, Kind
 from emsco.data.rows import NUMBERS, check_names, check_shape, named_columns, not_numbers
 from emsco.errors import DataError
 
-__all__ = ["TableColumns", "coded", "is_gap", "text_of", "what_it_holds"]
+__all__ = ["TableColumns", "coded", "is_missing", "text_of", "what_it_holds"]
 
 _UNUSABLE = ("c", "S", "M", "m", "V")  # kinds of arrays that are neither numbers nor text
 
@@ -41,7 +41,7 @@ class TableColumns:
     read: Callable[[int], Any]
 
     @classmethod
-    def of(cls, X: Any, names: tuple[str, ...], table: str) -> Self:
+    def from_table(cls, X: Any, names: tuple[str, ...], table: str) -> Self:
         """Look at a data frame, an array or lists; `table` is what messages call it."""
         if hasattr(type(X), "collect"):  # not X itself: a column may be called so
             raise DataError(f"{table} must be in memory, got a {type(X).__name__}; collect() it.")
@@ -73,7 +73,7 @@ class TableColumns:
         return cls(X, len(frame), known, lambda i: _frame_column(frame[names[i]], names[i], table))
 
 
-def is_gap(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Whether a single value stands for one that is missing."""
     if value is None or value is np.ma.masked:
         return True
@@ -87,7 +87,7 @@ def text_of(value: Any) -> str | None:
     """A category as text; None for a gap. Whole numbers are the same text however they are kept."""
     if isinstance(value, str):
         return value
-    if is_gap(value):
+    if is_missing(value):
         return None
     if isinstance(value, Real) and not isinstance(value, bool) and float(value).is_integer():
         return str(int(float(value)))
@@ -179,7 +179,7 @@ def _odd_numbers(values: AnyArray, name: str, table: str) -> Any:
 
     numbers: list[float | None] = []
     for value in values.tolist():
-        if is_gap(value):
+        if is_missing(value):
             numbers.append(None)
         elif isinstance(value, NUMBERS):
             numbers.append(_as_float(value))

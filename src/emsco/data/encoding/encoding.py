@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from emsco._base.checks import check_choice
+from emsco._base.checks import check_choice, refused
 from emsco._base.documents import Fields
 from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, IntArray, Kind
@@ -17,14 +17,12 @@ from emsco.costs import FeatureCosts
 from emsco.data.encoding.codes import ColumnCode
 from emsco.data.encoding.columns import TableColumns
 from emsco.data.rows import LARGEST, check_finite, table_rows
-from emsco.errors import DataError, ParameterError
+from emsco.errors import DataError, Hint, Remedy
 
 __all__ = ["GAPS", "Encoding"]
 
 GAPS = ("refuse", "impute", "skip")
-_WAY_OUT = (
-    "; emsco fit with --gaps impute or --gaps skip (in Python gaps=) makes a cascade that takes it"
-)
+_WAY_OUT = Hint(Remedy.GAPS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +61,14 @@ class Encoding:
         """Refuse an unknown way with gaps, and features without columns."""
         check_choice("gaps", self.gaps, GAPS)
         if len(self.feature_of) != len(self.codes):
-            raise ParameterError(
-                f"feature_of must have one entry for each of {len(self.codes)} columns, got "
-                f"{len(self.feature_of)}."
+            raise refused(
+                "feature_of",
+                f"have one entry for each of {len(self.codes)} columns",
+                self.feature_of,
+                got=str(len(self.feature_of)),
             )
         if set(self.feature_of) != set(range(len(self.features))):
-            raise ParameterError(
-                f"feature_of must hold every position in {self.features}, got {self.feature_of}."
-            )
+            raise refused("feature_of", f"hold every position in {self.features}", self.feature_of)
 
     @classmethod
     def learn(
@@ -90,7 +88,7 @@ class Encoding:
         """
         check_choice("gaps", gaps, GAPS)
         names = costs.table
-        columns = TableColumns.of(table, names, what)
+        columns = TableColumns.from_table(table, names, what)
         if columns.known is not None:
             codes = tuple(map(ColumnCode, names, columns.known))
         else:
@@ -158,7 +156,7 @@ class Encoding:
             Where a column is missing or holds something else than in training, where a value is
             missing that must not be, and where one is infinite or past 1e100.
         """
-        columns = TableColumns.of(table, self.columns, what)
+        columns = TableColumns.from_table(table, self.columns, what)
         if self._are_numbers and columns.known is not None:
             rows = table_rows(columns.table, self.columns, what)
             for i, code in enumerate(self.codes):
@@ -222,14 +220,14 @@ class Encoding:
         codes = tuple(self.codes[i] for i, _ in members)
         return Encoding(codes, tuple(features), tuple(f for _, f in members), self.gaps)
 
-    def gaps_by_feature(self, rows: FloatArray) -> BoolArray:
+    def missing_by_feature(self, rows: FloatArray) -> BoolArray:
         """Which features lack a value, by encoded rows; shape (n_rows, n_features)."""
         missing = np.zeros((len(rows), len(self.features)), dtype=np.bool_)
         for start, feature in zip(self.starts, self.feature_of, strict=False):
             missing[:, feature] |= np.isnan(rows[:, start])
         return missing
 
-    def values(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, for a file."""
         columns = [
             {**code.to_dict(), "feature": self.features[feature]}
@@ -238,7 +236,7 @@ class Encoding:
         return {"gaps": self.gaps, "features": list(self.features), "columns": columns}
 
     @classmethod
-    def read(cls, fields: Fields) -> Self:
+    def from_dict(cls, fields: Fields) -> Self:
         """The same, read from a file and checked."""
         features = fields.texts("features")
         if (gaps := fields.text("gaps")) not in GAPS:
@@ -248,9 +246,9 @@ class Encoding:
         for column in fields.many_fields("columns"):
             if (feature := column.text("feature")) not in features:
                 column.refuse("feature", "one of the features", feature)
-            code = ColumnCode.read(column)
-            if code.marks_gaps and gaps != "impute":
-                column.refuse("marks_gaps", "false where gaps are not imputed", True)  # noqa: FBT003
+            code = ColumnCode.from_dict(column)
+            if code.marks_missing and gaps != "impute":
+                column.refuse("marks_missing", "false where gaps are not imputed", True)  # noqa: FBT003
             if code.name in {other.name for other in codes}:
                 column.refuse("name", "another one than those before", code.name)
             codes.append(code)
@@ -292,7 +290,8 @@ class Encoding:
         if self.gaps == "skip":
             return self
         codes = [
-            replace(code, marks_gaps=bool(missing[:, i].any())) for i, code in enumerate(self.codes)
+            replace(code, marks_missing=bool(missing[:, i].any()))
+            for i, code in enumerate(self.codes)
         ]
         return replace(self, codes=tuple(codes))
 
@@ -303,7 +302,7 @@ class Encoding:
         rows = np.empty((len(numbers), self.n_inputs))
         for i, code in enumerate(self.codes):
             rows[:, self.starts[i]] = numbers[:, i]
-            if code.marks_gaps:
+            if code.marks_missing:
                 rows[:, self.starts[i] + 1] = np.isnan(numbers[:, i])
         return rows
 
@@ -316,7 +315,9 @@ class Encoding:
                         row = first_row + int(np.argmax(missing))
                         raise DataError(
                             f"{what} must have no missing value (empty cell or NaN), got one in "
-                            f"column {code.name!r}, row {row}{_WAY_OUT}."
+                            f"column {code.name!r}, row {row}; ",
+                            _WAY_OUT,
+                            ".",
                         )
         check_finite(
             rows,

@@ -8,7 +8,7 @@ const TIP = 10; // pixels of the arrow that says that rows go on in the next row
 const SHOWN = 9; // features of a stage that are listed before the reader asks for all
 const KEY = [
   ["onward", "rows that go on"],
-  ["right", "leave with the right label"],
+  ["correct", "leave with the correct label"],
   ["wrong", "leave with a wrong label"],
   ["rejected", "rejected"],
 ];
@@ -88,7 +88,7 @@ function leavesCard(stage, rows) {
       element(
         "p",
         {},
-        `${percent(stage.right / stage.left)} right${stage.wrong ? `, ${number(stage.wrong)} wrong` : ""}`,
+        `${percent(stage.correct / stage.left)} correct${stage.wrong ? `, ${number(stage.wrong)} wrong` : ""}`,
       ),
     );
     lines.push(
@@ -239,7 +239,7 @@ function bandsOf(flow, places, thick) {
     const whole = wide(stage.left);
     let at = turn - whole / 2;
     for (const [kind, rows] of [
-      ["right", stage.right],
+      ["correct", stage.correct],
       ["wrong", stage.wrong],
     ]) {
       if (!rows) continue;

@@ -14,7 +14,7 @@ const state = {
   best: DATA.best_first[0],
   chosen: DATA.deployed ?? DATA.best_first[0],
   followsBest: true,
-  which: "held_out",
+  which: "scored",
 };
 
 function isWithin(i, limits) {
@@ -194,7 +194,7 @@ function say() {
   clearTimeout(saying);
   saying = setTimeout(() => {
     const outside = isWithin(state.chosen, state.limits) ? "" : `, ${OUTSIDE}`;
-    const rows = state.which === "test" ? ", on test rows" : "";
+    const rows = state.which === "seen" ? ", on test rows" : "";
     byId("live").textContent =
       `Design ${state.chosen} is shown${outside}${rows}: ${inShort(state.chosen, state.which)}. ` +
       `Within the limits: ${number(state.within.length)} of ${designsOf(N)}.`;
@@ -251,9 +251,9 @@ function drawFigures(design) {
       {},
       name === "rows" ? number(DATA[which].rows[design]) : figure(name, DATA[which][name][design]),
     );
-  const kinds = DATA.test ? ["held_out", "test"] : ["held_out"];
+  const kinds = DATA.seen ? ["scored", "seen"] : ["scored"];
   const heads = kinds.map((which) =>
-    element("th", { scope: "col" }, which === "test" ? "Test" : "Held out"),
+    element("th", { scope: "col" }, which === "seen" ? "Seen" : "Scored"),
   );
   const lines = ["coverage", "accuracy", "cost", "rows"].map((name) =>
     element(
@@ -268,8 +268,8 @@ function drawFigures(design) {
     element("tbody", {}, ...lines),
   );
   byId("figures-words").textContent =
-    "Held-out rows have chosen these designs, so expect a little less on new rows. " +
-    (DATA.test
+    "Scored rows have chosen these designs, so expect a little less on new rows. " +
+    (DATA.seen
       ? "Test rows were kept aside from the search and from the fits."
       : "There are no test rows: nothing here says how it does on rows that the search has not seen.");
 }
@@ -403,10 +403,10 @@ async function repaint(dark) {
 }
 
 function makeRowsSwitch() {
-  if (!DATA.test) return;
+  if (!DATA.seen) return;
   const buttons = [
-    ["held_out", "Held-out rows"],
-    ["test", "Test rows"],
+    ["scored", "Scored rows"],
+    ["seen", "Test rows"],
   ].map(([which, text]) => {
     const button = element(
       "button",
@@ -424,7 +424,7 @@ function makeRowsSwitch() {
 }
 
 function lead() {
-  const rows = `${number(FIGURES.rows[0])} held-out rows`;
+  const rows = `${number(FIGURES.rows[0])} scored rows`;
   const proof = DATA.proven
     ? "An exact search has proven that there are no better ones."
     : "Found by a search, which may have missed better ones.";

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from emsco._base.checks import check_whole
+from emsco._base.checks import check_whole, refused
+from emsco._base.objectives import Objectives
 from emsco.costs import FeatureCosts
 from emsco.designs.thresholds import MinConfidence
-from emsco.errors import ParameterError
 from emsco.pictures.flow import Flow
 
 __all__ = ["Explored", "ExploredDesign"]
@@ -19,27 +19,24 @@ _DIGITS = 10  # finer than any limit that a reader sets, and half as long as all
 
 
 @dataclass(frozen=True, slots=True)
-class ExploredDesign:
+class ExploredDesign(Objectives):
     """A design of the page.
 
     Attributes
     ----------
     coverage, accuracy, cost : float
-        On the held-out rows.
+        On the scored rows.
     n_tied : int
         Designs with exactly these objectives, this one included.
     flow : Flow
-        How the held-out rows went through its stages.
-    test : Flow or None
+        How the scored rows went through its stages.
+    seen : Flow or None
         The same of the test rows, where there are some.
     """
 
-    coverage: float
-    accuracy: float
-    cost: float
     n_tied: int
     flow: Flow
-    test: Flow | None = None
+    seen: Flow | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,13 +76,13 @@ class Explored:
     def __post_init__(self) -> None:
         """Refuse what the page could not show."""
         if _NUMBER not in self.deploy:
-            raise ParameterError(f"deploy must have {_NUMBER} in it, got {self.deploy!r}.")
+            raise refused("deploy", f"have {_NUMBER} in it", self.deploy)
         if self.deployed is not None:
             check_whole("deployed", self.deployed, 0, len(self.designs) - 1)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, short enough for tens of thousands of designs: columns, not records."""
-        tests = [design.test for design in self.designs if design.test is not None]
+        seen = [design.seen for design in self.designs if design.seen is not None]
         return {
             "title": self.title,
             "deploy": self.deploy,
@@ -102,8 +99,8 @@ class Explored:
             "tied": [design.n_tied for design in self.designs],
             "stages": self._stages(),
             "paid": [_rounded(s.cost_so_far for s in d.flow.stages) for d in self.designs],
-            "held_out": _figures(self.designs) | _counts(d.flow for d in self.designs),
-            "test": _figures(tests) | _counts(tests) if len(tests) == len(self.designs) else None,
+            "scored": _figures(self.designs) | _counts(d.flow for d in self.designs),
+            "seen": _figures(seen) | _counts(seen) if len(seen) == len(self.designs) else None,
         }
 
     def _stages(self) -> list[list[list[int]]]:
@@ -127,7 +124,7 @@ def _counts(flows: Iterable[Flow]) -> dict[str, Any]:
     return {
         "rows": _rounded(flow.n_rows for flow in found),
         "left": [_rounded(stage.left for stage in flow.stages) for flow in found],
-        "right": [_rounded(stage.right for stage in flow.stages) for flow in found],
+        "correct": [_rounded(stage.correct for stage in flow.stages) for flow in found],
     }
 
 

@@ -159,7 +159,7 @@ function look() {
         strokeJoin: "round",
       },
       name: { ...names, fill: colour("limit") },
-      spent: { fill: colour("right") },
+      spent: { fill: colour("correct") },
       everything: { stroke: colour("limit"), strokeWidth: 2, strokeDash: [5, 4] },
       everythingName: { ...names, fill: colour("limit") },
       mean: { stroke: ink, strokeWidth: 1.5 },

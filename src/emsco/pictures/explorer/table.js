@@ -17,8 +17,8 @@ class DesignTable {
       }));
     this.columns = [
       { key: "number", title: "Design", value: (i) => i },
-      ...figures("held_out", ""),
-      ...(DATA.test ? figures("test", "test ") : []),
+      ...figures("scored", ""),
+      ...(DATA.seen ? figures("seen", "seen ") : []),
       {
         key: "stages",
         title: "stages",

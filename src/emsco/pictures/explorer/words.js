@@ -4,7 +4,7 @@ const DATA = JSON.parse(document.getElementById("data").textContent);
 const N = DATA.stages.length;
 const OBJECTIVES = ["cost", "accuracy", "coverage"];
 const TITLES = { cost: "Cost", accuracy: "Accuracy", coverage: "Coverage" };
-const FIGURES = DATA.held_out;
+const FIGURES = DATA.scored;
 const ROUNDING = 1e-8; // a smaller share of all rows is none: what rows weigh is written with ten digits
 
 const ALL = Array.from({ length: N }, (_, i) => i);
@@ -83,7 +83,7 @@ function leftOut(design) {
 }
 
 /**
- * Rows on their way through the stages of a design: `which` is "held_out" or "test".
+ * Rows on their way through the stages of a design: `which` is "scored" or "seen".
  * The file holds who leaves where; who gets there, and is rejected, follows.
  */
 function flowOf(design, which) {
@@ -94,15 +94,15 @@ function flowOf(design, which) {
   let reached = total;
   const stages = DATA.stages[design].map((features, stage) => {
     const left = figures.left[design][stage];
-    const right = figures.right[design][stage];
+    const correct = figures.correct[design][stage];
     const found = {
       features,
       cost: paid[stage] - (stage ? paid[stage - 1] : 0),
       costSoFar: paid[stage],
       reached,
       left,
-      right,
-      wrong: rest(left, right),
+      correct,
+      wrong: rest(left, correct),
       staying: rest(reached, left),
     };
     reached = found.staying;
@@ -132,11 +132,11 @@ function thanEverything(cost) {
 function inWords(design, which) {
   const flow = flowOf(design, which);
   const left = flow.rows - flow.rejected;
-  const right = flow.stages.reduce((sum, stage) => sum + stage.right, 0);
+  const correct = flow.stages.reduce((sum, stage) => sum + stage.correct, 0);
   const wrong = flow.stages.reduce((sum, stage) => sum + stage.wrong, 0);
-  const rows = which === "test" ? "test rows" : "held-out rows";
+  const rows = which === "seen" ? "test rows" : "scored rows";
   return (
-    `Of ${number(flow.rows)} ${rows}, ${number(left)} get a label: ${number(right)} of them the right one, ` +
+    `Of ${number(flow.rows)} ${rows}, ${number(left)} get a label: ${number(correct)} of them the correct one, ` +
     `${wrong ? number(wrong) : "none"} a wrong one. ${flow.rejected ? number(flow.rejected) : "None"} ` +
     `${flow.rejected === 1 ? "is" : "are"} rejected. A row costs ${meanCost(DATA[which].cost[design])} on average, ` +
     `${thanEverything(DATA[which].cost[design])} (${number(DATA.total)}).`
@@ -144,7 +144,7 @@ function inWords(design, which) {
 }
 
 /** The three objectives of a design on one line. */
-const inShort = (design, which = "held_out") =>
+const inShort = (design, which = "scored") =>
   OBJECTIVES.map((name) => `${name} ${figure(name, DATA[which][name][design])}`).join(", ");
 
 /** A colour of the style sheet as it is now, light or dark. */

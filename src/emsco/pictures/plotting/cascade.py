@@ -44,7 +44,7 @@ class CascadePicture:
     sure : str
         When a row leaves, in words.
     rows : str
-        Which rows flow: "held-out", "test" or another word for them.
+        Which rows flow: "scored", "seen" or another word for them.
     total_cost : float or None
         What buying everything costs.
     """
@@ -218,8 +218,8 @@ def _going(rows: float, picture: CascadePicture) -> _Bands:
 
 def _leaving(stage: FlowStage, picture: CascadePicture) -> _Bands:
     """Rows that leave, with right and with wrong labels, as bands."""
-    wrong = stage.left - stage.right
-    return (_thick(stage.right, picture), _RIGHT), (_thick(wrong, picture), _WRONG)
+    wrong = stage.left - stage.correct
+    return (_thick(stage.correct, picture), _RIGHT), (_thick(wrong, picture), _WRONG)
 
 
 def _stream(

@@ -78,7 +78,7 @@ class Convergence:
             )
 
     @classmethod
-    def of(cls, columns: Mapping[str, ArrayLike]) -> Self:
+    def from_columns(cls, columns: Mapping[str, ArrayLike]) -> Self:
         """From columns by these names, such as those of history.csv."""
         if missing := [field.name for field in fields(cls) if field.name not in columns]:
             raise DataError(f"a history must have the column {missing[0]!r}, got {list(columns)}.")

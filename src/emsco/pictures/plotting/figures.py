@@ -9,9 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from emsco._base.checks import check_number
+from emsco._base.checks import check_number, refused
 from emsco._base.documents import PathLike
-from emsco.errors import FileError, ParameterError, not_installed
+from emsco.errors import FileError, Parameter, not_installed
 
 if TYPE_CHECKING:
     from matplotlib.cm import ScalarMappable
@@ -107,11 +107,9 @@ def check_axes(ax: Any, name: str = "rectilinear") -> Any:
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
-        raise ParameterError(
-            f"ax must be axes of matplotlib, as plt.subplots() gives them one by one, got {ax!r}."
-        )
+        raise refused("ax", "be axes of matplotlib, as plt.subplots() gives them one by one", ax)
     if ax.name != name:
-        raise ParameterError(f"ax must have the projection {name!r}, got {ax.name!r}.")
+        raise refused("ax", f"have the projection {name!r}", ax, got=repr(ax.name))
     return ax
 
 
@@ -126,12 +124,12 @@ def write_figure(figure: Figure, path: PathLike) -> Path:
     place = Path(path)
     if place.suffix.lower() not in _ENDINGS:
         endings = ", ".join(_ENDINGS)
-        raise ParameterError(f"--out must be a file that ends in {endings}, got {str(path)!r}.")
+        raise refused("path", f"be a file that ends in {endings}", path, got=repr(str(path)))
     try:
         figure.savefig(place, dpi=_DPI)
     except OSError as error:
         why = error.strerror or error
-        raise FileError(f"--out must be a file, got {str(path)!r} ({why}).") from None
+        raise FileError(Parameter("path"), f" must be a file, got {str(path)!r} ({why}).") from None
     return place
 
 

@@ -12,7 +12,7 @@ from emsco._base.arrays import locked_copy
 from emsco._base.checks import check_choice
 from emsco._base.text import counted
 from emsco._base.typing import FloatArray, IntArray
-from emsco.errors import ParameterError
+from emsco.errors import Parameter, ParameterError
 from emsco.pictures.plotting.figures import (
     COLOURS,
     COLUMN,
@@ -56,7 +56,7 @@ class FrontSeries:
     Attributes
     ----------
     name : str
-        Which rows: "held-out" or "test".
+        Which rows: "scored" or "seen".
     n_rows : float
     coverage, accuracy, cost : ndarray of shape (n_points,)
     """
@@ -74,11 +74,11 @@ class FrontSeries:
 
     @property
     def title(self) -> str:
-        """How many rows of which kind."""
-        return counted(self.n_rows, f"{self.name} row")
+        """Which figures these are, and of how many rows."""
+        return f"{self.name} on {counted(self.n_rows, 'row')}"
 
     @classmethod
-    def of(cls, name: str, n_rows: float, points: Sequence[Any]) -> Self:
+    def from_points(cls, name: str, n_rows: float, points: Sequence[Any]) -> Self:
         """From whatever has the three objectives as attributes."""
         columns = {one: np.array([getattr(point, one) for point in points]) for one in _AXES}
         return cls(name, n_rows, **columns)
@@ -91,7 +91,7 @@ class FrontPicture:
     Attributes
     ----------
     series : tuple of FrontSeries
-        The same points on held-out rows, on test rows, or on both.
+        The same points as scored, as seen on test rows, or on both.
     n_stages : ndarray of shape (n_points,)
     total_cost : float
         What buying everything costs.
@@ -138,7 +138,9 @@ def draw_front(
     if ax is None:
         return KINDS[kind](picture, check_width(width))
     if kind == "pairs":
-        raise ParameterError('ax must be left out for kind "pairs", which has three panels.')
+        raise ParameterError(
+            Parameter("ax"), ' must be left out for kind "pairs", which has three panels.', value=ax
+        )
     return _draw_into(check_axes(ax, "3d" if kind == "3d" else "rectilinear"), picture)
 
 
@@ -237,7 +239,7 @@ def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
             here, colour = [column[which] for column in places], colours[which]
             look: dict[str, Any] = {"s": size, "marker": _marker(k), "linewidths": 0.4, "zorder": 3}
             look |= {"color": colour, "edgecolors": DARK}
-            if one.name == "test":
+            if one.name == "seen":
                 look |= {"facecolors": "none", "edgecolors": colour, "linewidths": 0.9}
             if len(objectives) == 3:
                 look |= {"depthshade": False}
@@ -282,7 +284,7 @@ def _keys(picture: FrontPicture) -> list[Any]:
         for k in np.unique(picture.n_stages)
     ]
     for one in picture.series if len(picture.series) > 1 else ():
-        hollow = {"markerfacecolor": "none"} if one.name == "test" else {}
+        hollow = {"markerfacecolor": "none"} if one.name == "seen" else {}
         keys.append(key("o", one.title, markersize=4.5, **(grey | hollow)))
     if picture.marked is not None:
         ring = {"markerfacecolor": "none", "markeredgecolor": "black", "markeredgewidth": 1.1}

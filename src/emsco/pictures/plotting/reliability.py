@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from emsco.errors import ParameterError
+from emsco._base.checks import refused
 from emsco.pictures.plotting.figures import (
     COLUMN,
     DARK,
@@ -47,7 +47,7 @@ def draw_reliability(
         Axes to draw one stage into instead, without where its rows are.
     """
     if not records:
-        raise ParameterError("records must be of at least one stage, got none.")
+        raise refused("records", "be of at least one stage", records, got="none")
     if ax is not None:
         return _draw_one(check_axes(ax), records)
     width = 2.3 * len(records) + 0.5 if width is None else check_width(width)
@@ -74,9 +74,12 @@ def draw_reliability(
 def _draw_one(ax: Any, records: Sequence[Reliability]) -> Figure:
     """One stage in axes of its own."""
     if len(records) > 1:
-        raise ParameterError(
-            f"ax must be left out for several stages, got {len(records)} records beside it; draw "
-            "them one by one, as in records[:1]."
+        raise refused(
+            "ax",
+            "be left out for several stages",
+            ax,
+            got=f"{len(records)} records beside it",
+            hint="draw them one by one, as in records[:1]",
         )
     _draw_right(ax, records[0], 1)
     ax.set_xlabel(_SURE, fontsize=8)
@@ -95,10 +98,10 @@ def _draw_stage(above: Any, below: Any, record: Reliability, number: int) -> Non
 
 def _draw_right(panel: Any, record: Reliability, number: int) -> None:
     """How often a stage is right, by how sure it is."""
-    _draw_bars(panel, record, record.right, color="0.78", label=_RIGHT)
+    _draw_bars(panel, record, record.accuracy, color="0.78", label=_RIGHT)
     panel.plot([0, 1], [0, 1], color="0.35", linestyle=":", linewidth=1.0, label="honest")
     dots: dict[str, Any] = {"color": "#0072b2", "markersize": 3, "label": "mean confidence"}
-    panel.plot(record.confidence, record.right, "o", **dots)
+    panel.plot(record.confidence, record.accuracy, "o", **dots)
     panel.set_ylim(0, 1)
     title = f"stage {number if record.stage is None else record.stage}"
     panel.set_title(f"{title}, error {record.error:.3f}", fontsize=8)
@@ -133,7 +136,7 @@ def draw_risk_coverage(
     """
     check_width(width)
     if not records:
-        raise ParameterError("records must be of a cascade or a stage, got none.")
+        raise refused("records", "be of a cascade or a stage", records, got="none")
     if ax is not None:
         panel = check_axes(ax)
         _draw_curves(panel, records, "risk", at)

@@ -120,7 +120,7 @@ class ChainPool:
         self.spans[0] = 0, 1
         paid = space.cost[-1] + self.rules.evaluation
         one = _empty(Candidates, self.rules.tail if paid <= self.rules.most_paid else 0)
-        rows = space.accepts[-1] & ~space.gaps[space.gap_mask]
+        rows = space.accepts[-1] & ~space.missing[space.missing_mask]
         one.accepted[:] = self._landscape.count(rows)
         one.wrong[:] = self._landscape.count(rows & space.errs[-1])
         one.spent[:] = paid * self._landscape.n_rows

@@ -13,12 +13,17 @@ from emsco.errors import MemoryLimitError
 from emsco.scoring.scores import Scores
 from emsco.search.exact.chains import ChainPool, reduced
 from emsco.search.exact.landscape import Landscape
+from emsco.search.stopping import Stop, StopReason
 
 __all__ = ["ExactFront", "ExactProgress", "TimeLimitError", "find_front"]
 
 
 class TimeLimitError(Exception):
-    """Raised by a report to end the search with what is known."""
+    """Raised by a report to end the search with what is known; `seconds` is the limit."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the time limit of {seconds:g} s was reached")
+        self.seconds = seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ class ExactFront:
         Designs that were settled, one by one or many at once: with a proof, all of the space.
     n_labels, n_transitions : int
         Kinds of chains kept, and pairs of one and a larger subset that were looked at.
-    stopped : str or None
+    stopped : StopReason or None
         What ended the search early; None for a proven front.
     """
 
@@ -66,7 +71,7 @@ class ExactFront:
     n_settled: int
     n_labels: int
     n_transitions: int
-    stopped: str | None
+    stopped: StopReason | None
 
 
 def find_front(
@@ -92,7 +97,7 @@ def find_front(
         Called after every part of the work; may raise `TimeLimitError`.
     """
     pool = ChainPool(landscape, memory_limit, n_jobs)
-    stopped = None
+    stopped: StopReason | None = None
     found = _merge(pool, None)
     largest = landscape.n_features - landscape.tail if landscape.max_stages > landscape.tail else 0
     sizes = range(1, largest + 1)
@@ -107,10 +112,12 @@ def find_front(
                     )
                     report(done)
             found = _merge(pool, found)
-    except (TimeLimitError, MemoryLimitError) as limit:
-        stopped = str(limit)
+    except TimeLimitError as limit:
+        stopped = StopReason(Stop.TIME_LIMIT, seconds=limit.seconds)
+    except MemoryLimitError as limit:
+        stopped = StopReason(Stop.MEMORY_LIMIT, detail=str(limit))
     except KeyboardInterrupt:
-        stopped = "interrupted"
+        stopped = StopReason(Stop.INTERRUPTED)
     found = _merge(pool, found)
     found = Candidates._make(column[found.spent <= landscape.most_spent] for column in found)
     # Each design is settled once: scored, beaten by another, or part of a chain that was given up.

@@ -29,7 +29,7 @@ class Landscape:
 
     Parameters
     ----------
-    accepts, hits : ndarray of shape (2 ** n_features, n_words)
+    accepts, correct : ndarray of shape (2 ** n_features, n_words)
         Held-out rows that each subset's classifier accepts, and those it also gets right.
     costs : ndarray of shape (n_features,)
         Cost of each feature; whole numbers compare exactly, others within 1e-9.
@@ -41,25 +41,25 @@ class Landscape:
         Cost of running a stage, in the unit of `costs`.
     word_weights : ndarray of shape (n_words,), optional
         How much each row of a word counts; 1 where it is not given.
-    gaps : ndarray of shape (n_features, n_words), optional
+    missing : ndarray of shape (n_features, n_words), optional
         Rows that a stage cannot accept if it buys a feature.
     most_spent, most_paid : float
         What all rows together, and any single one, may cost.
     """
 
     accepts: WordArray
-    hits: WordArray
+    correct: WordArray
     costs: FloatArray | IntArray
     n_rows: int
     design_space: DesignSpace
     evaluation: int | float = 0
     word_weights: IntArray | None = None
-    gaps: WordArray | None = None
+    missing: WordArray | None = None
     most_spent: float = np.inf
     most_paid: float = np.inf
 
     @classmethod
-    def of(
+    def from_evaluator(
         cls,
         evaluator: Evaluator,
         design_space: DesignSpace,
@@ -67,13 +67,13 @@ class Landscape:
     ) -> Self:
         """Fit every subset; `check` is called now and then, and may raise."""
         return cls(
-            *evaluator.bits(check),
-            costs=evaluator.units,
-            n_rows=evaluator.n_rows,
+            *evaluator.bank.bits(evaluator.thresholds, check),
+            costs=evaluator.units.features,
+            n_rows=evaluator.bank.n_rows,
             design_space=design_space,
-            evaluation=evaluator.evaluation,
-            word_weights=evaluator.word_weights,
-            gaps=evaluator.gaps,
+            evaluation=evaluator.units.evaluation,
+            word_weights=evaluator.bank.word_weights,
+            missing=evaluator.bank.missing,
             most_spent=evaluator.most_spent,
             most_paid=evaluator.most_paid,
         )
@@ -121,7 +121,7 @@ class Landscape:
 
     def kept_from(self, bought: IntArray) -> WordArray:
         """Rows that a stage cannot accept, by the subset of features that it buys."""
-        rows: WordArray = self.space.gaps[bought & self.space.gap_mask]
+        rows: WordArray = self.space.missing[bought & self.space.missing_mask]
         return rows
 
     @staticmethod
@@ -153,20 +153,20 @@ class Landscape:
     @cached_property
     def space(self) -> Space:
         """The same facts as the kernels take them, with bounds on what larger subsets can do."""
-        errs = self.accepts & ~self.hits
-        gaps, gap_mask = self._gaps()
+        errs = self.accepts & ~self.correct
+        missing, missing_mask = self._missing()
         reach = _of_larger(_spread_up(self.accepts.copy(), np.bitwise_or), np.bitwise_or, 0)
-        right = _of_larger(_spread_up(self.hits.copy(), np.bitwise_or), np.bitwise_or, 0)
+        right = _of_larger(_spread_up(self.correct.copy(), np.bitwise_or), np.bitwise_or, 0)
         cost = self.totals(np.asarray(self.costs, dtype=np.float64))
         dear, rises = self._levels(cost)
         return Space(
             accepts=self.accepts,
             errs=errs,
-            gaps=gaps,
-            gap_mask=gap_mask,
+            missing=missing,
+            missing_mask=missing_mask,
             weights=self.weights,
             reach=reach,
-            doomed=self.accepts[-1] & ~gaps[gap_mask] & ~right if self.tail else 0 * right,
+            doomed=self.accepts[-1] & ~missing[missing_mask] & ~right if self.tail else 0 * right,
             dear=dear,
             rises=rises,
             cost=cost,
@@ -182,17 +182,17 @@ class Landscape:
             total[1 << i : 2 << i] = total[: 1 << i] + value
         return total
 
-    def _gaps(self) -> tuple[WordArray, int]:
-        """Rows with a gap in some feature of a subset, and the features that have gaps.
+    def _missing(self) -> tuple[WordArray, int]:
+        """Rows with a gap in some feature of a subset, and the features that have missing.
 
         The table ends with the last of these; without any, it is that of no feature.
         """
-        if self.gaps is None or not self.gaps.any():
+        if self.missing is None or not self.missing.any():
             return np.zeros((1, self.accepts.shape[1]), dtype=np.uint64), 0
-        holed = np.flatnonzero(self.gaps.any(axis=1))
+        holed = np.flatnonzero(self.missing.any(axis=1))
         table = np.zeros((2 << holed[-1], self.accepts.shape[1]), dtype=np.uint64)
         for i in range(holed[-1] + 1):
-            table[1 << i : 2 << i] = table[: 1 << i] | self.gaps[i]
+            table[1 << i : 2 << i] = table[: 1 << i] | self.missing[i]
         return table, sum(1 << int(i) for i in holed)
 
     def _next_costs(self) -> FloatArray:

@@ -1,0 +1,152 @@
+"""Longer checks than the gate, each in an environment of its own.
+
+pip install '.[dev]', or pipx install 'nox[uv]'; then
+nox --list             the sessions below, in a line each
+nox -s lowest          one of them
+nox -s lowest -- -k x  tests take pytest's options after two dashes
+nox -s full            all of them: an hour or two
+
+Tests that use the paper's data need EMSCO_DATA (README.md); those of pages need a browser
+(tools/browser.py).
+"""
+
+import os
+import shutil
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.5.1"
+nox.options.default_venv_backend = "uv"
+nox.options.error_on_missing_interpreters = False  # skipped, with a message
+nox.options.sessions = ["tests"]
+
+ROOT = Path(__file__).resolve().parent
+TESTED = ["tests", "benchmarks", "docs", "examples", "tools", ".ci"]  # folders that tests read
+# An old version that meets a new version of what it needs itself may warn, which is no fault here.
+OLD_WARNINGS = ["-W", "ignore::DeprecationWarning", "-W", "ignore::FutureWarning"]
+
+# pyenv's own commands refuse a Python that pyenv has not been told to use; its folders do not.
+pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+found = sorted(map(str, pyenv.glob("versions/3.1[1-9]*/bin")))
+os.environ["PATH"] = os.pathsep.join([*found, os.environ["PATH"]])
+
+PYTHONS = ["3.11", "3.12", "3.13", "3.14", "3.15"]
+NEWEST = [version for version in PYTHONS if shutil.which(f"python{version}")][-1:]
+
+
+def run_tests(session: nox.Session, *options: str) -> None:
+    """Install the browser that pages are tested in, list the versions and run the tests."""
+    session.run("python", "tools/browser.py")
+    session.run("uv", "pip", "freeze", external=True)
+    session.run("python", "-m", "pytest", "-n", "auto", *options, *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Tests on today's releases of every dependency."""
+    session.install("-e", ".[test]")
+    run_tests(session)
+
+
+@nox.session(python=PYTHONS[0])
+def lowest(session: nox.Session) -> None:
+    """Tests on the lowest versions that pyproject.toml allows, on the lowest Python."""
+    session.install("--resolution", "lowest-direct", "-e", ".[test]")
+    run_tests(session, *OLD_WARNINGS)
+
+
+@nox.session(python=NEWEST)
+def newest(session: nox.Session) -> None:
+    """Tests on the newest releases for the newest Python that is here."""
+    session.install("--upgrade", "-e", ".[test]")
+    run_tests(session)
+
+
+@nox.session(python=PYTHONS)
+def python(session: nox.Session) -> None:
+    """Tests on each Python that is here or that uv can install; others are skipped."""
+    session.install("-e", ".[test]")
+    run_tests(session)
+
+
+def build(session: nox.Session, kind: str) -> Path:
+    """Build a wheel or an sdist; the file."""
+    folder = Path(session.create_tmp()) / "dist"
+    shutil.rmtree(folder, ignore_errors=True)
+    session.install("build", "twine")
+    session.run("python", "-m", "build", f"--{kind}", "--outdir", str(folder), str(ROOT))
+    (file,) = folder.iterdir()
+    session.run("twine", "check", "--strict", str(file))
+    return file
+
+
+def try_package(session: nox.Session, file: Path, tree: Path) -> None:
+    """Use a built file without extras, away from the source, then run a tree's tests on it."""
+    session.run("uv", "pip", "uninstall", "build", "twine", external=True)
+    session.install(str(file))
+    session.chdir(tree)
+    session.run("python", "-c", "import emsco; print(emsco.__file__)")
+    session.run("emsco", "--help", silent=True)
+    session.run("emsco", "demo")
+    session.install(f"emsco[test] @ {file.as_uri()}")
+    run_tests(session, "tests")
+
+
+def check_files(session: nox.Session, wheel: Path) -> None:
+    """Every file of the package that is in version control is in the wheel, Python or not."""
+    listed = session.run("git", "ls-files", "src", external=True, silent=True)
+    packed = {f"src/{name}" for name in zipfile.ZipFile(wheel).namelist()}
+    forgotten = set(str(listed).split()) - packed
+    if forgotten:
+        session.error(f"not in the wheel: {', '.join(sorted(forgotten))}")
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """Build the wheel, and test it in an empty environment outside the source tree."""
+    file = build(session, "wheel")
+    check_files(session, file)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in TESTED:
+            shutil.copytree(ROOT / name, Path(folder, name))
+        for name in ("pyproject.toml", "LICENSE", "CITATION.cff", *ROOT.glob("*.md")):
+            shutil.copy(ROOT / name, folder)
+        try_package(session, file, Path(folder))
+
+
+@nox.session
+def sdist(session: nox.Session) -> None:
+    """Build the sdist, and test it with the tests that are in it, in an empty environment."""
+    file = build(session, "sdist")
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(file) as archive:
+            archive.extractall(folder, filter="data")
+        (tree,) = Path(folder).iterdir()
+        shutil.rmtree(tree / "src")  # what is installed is tested, not what lies beside the tests
+        try_package(session, file, tree)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation."""
+    session.install("-e", ".[docs]")
+    session.run("python", "tools/site.py")
+
+
+@nox.session
+def gate(session: nox.Session) -> None:
+    """The gate, and how many of the lines the tests run."""
+    session.install("-e", ".[test]")
+    session.run("python", "tools/gate.py", "--coverage")
+
+
+@nox.session(venv_backend="none")
+def full(session: nox.Session) -> None:
+    """Everything: the gate with coverage, all versions, the built files and the documentation."""
+    every_python = [f"python-{version}" for version in PYTHONS]
+    for name in ("gate", "lowest", "newest", *every_python, "wheel", "sdist", "docs"):
+        session.notify(name)

@@ -1,0 +1,80 @@
+"""The three objectives: coverage, accuracy and mean cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from emsco._base.documents import Fields
+
+__all__ = ["Objectives", "balanced_length"]
+
+_ROUNDING = 1e-9  # methods add up the same costs in different orders
+
+
+@dataclass(frozen=True, slots=True)
+class Objectives:
+    """Coverage, accuracy and mean cost of a design, a cascade or any method on some rows.
+
+    Attributes
+    ----------
+    coverage : float
+        Share of rows that get a label.
+    accuracy : float
+        Share of those whose label is correct; 0 where there are none.
+    cost : float
+        Mean cost of a row, rejected rows included.
+    """
+
+    coverage: float
+    accuracy: float
+    cost: float
+
+    @classmethod
+    def from_dict(cls, fields: Fields) -> Objectives:
+        """Read and check what `dataclasses.asdict` gave."""
+        coverage, accuracy = (fields.number(name, 0, 1) for name in ("coverage", "accuracy"))
+        return Objectives(coverage, accuracy, fields.number("cost", 0))
+
+    @property
+    def objectives(self) -> Objectives:
+        """The three objectives alone, without what a subclass adds."""
+        return Objectives(self.coverage, self.accuracy, self.cost)
+
+    def balanced(self, total_cost: float) -> float:
+        """√(coverage² + accuracy² + (1 - cost / cost of everything)²).
+
+        Examples
+        --------
+        >>> Objectives(coverage=0.6, accuracy=0.8, cost=10.0).balanced(10.0)
+        1.0
+        """
+        return float(balanced_length(self.coverage, self.accuracy, self.cost, total_cost))
+
+    def dominates(self, other: Objectives) -> bool:
+        """Whether it is at least as good in all three, and better in one, by more than rounding.
+
+        Examples
+        --------
+        >>> Objectives(0.9, 0.8, 3.0).dominates(Objectives(0.9, 0.8, 4.0))
+        True
+        """
+        pairs = (
+            (self.coverage, other.coverage),
+            (self.accuracy, other.accuracy),
+            (-self.cost, -other.cost),
+        )
+        differ = [(a, b) for a, b in pairs if not math.isclose(a, b, rel_tol=_ROUNDING)]
+        return bool(differ) and all(a > b for a, b in differ)
+
+
+def balanced_length(coverage: Any, accuracy: Any, cost: Any, total_cost: float) -> Any:
+    """√(coverage² + accuracy² + saved²) of numbers or arrays; saved is 1 - cost / total cost.
+
+    Running several stages may cost more than everything bought in one: nothing is saved then.
+    """
+    saved = np.maximum(0.0, 1 - cost / total_cost)
+    return np.sqrt(coverage**2 + accuracy**2 + saved**2)

@@ -1,0 +1,66 @@
+"""`emsco decide`: a label or a rejection for every row of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from emsco.cli.endings import interruptible
+from emsco.cli.options import AsJSON, Trusted
+from emsco.cli.output import console, print_json
+from emsco.errors import FileError
+
+__all__ = ["decide"]
+
+
+def decide(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, or a cascade file.")],
+    new: Annotated[
+        Path, typer.Argument(metavar="NEW", help="CSV or Parquet file with the rows to decide.")
+    ],
+    out: Annotated[
+        Path, typer.Option(help="CSV or Parquet file for the decisions, a row each.")
+    ] = Path("decisions.csv"),
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of NEW to put before the decisions, such as an id; repeatable.",
+        ),
+    ] = None,
+    trusted: Trusted = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Label or reject every row of a file, with its confidence, exit stage and cost.
+
+    The file may be larger than memory: it is read, decided and written in chunks. The label of a
+    rejected row is empty.
+    """
+    from emsco._base.progress import RowProgress
+    from emsco.cascade import Cascade
+    from emsco.runs.decide import decide_file
+
+    cascade = Cascade.load(_cascade_file(run), trusted or ())
+    with interruptible(f"{out} is as it was"), RowProgress() as progress:
+        counts = decide_file(cascade, new, out, tuple(keep or ()), progress.rows)
+    if as_json:
+        print_json({"out": str(out), **counts.to_dict()})
+        return
+    from emsco.cli.terminal import counts_table
+
+    console().print(counts_table(cascade, counts))
+    typer.echo(f"Written to {out}.")
+
+
+def _cascade_file(run: Path) -> Path:
+    """The file of the deployed cascade, of a folder or as it was given."""
+    path = run / "cascade.json" if run.is_dir() else run
+    if not path.exists():
+        why = "which has no cascade.json" if run.is_dir() else "which does not exist"
+        raise FileError(
+            f"RUN must be a folder that emsco fit has made, or a cascade file, got {str(run)!r}, "
+            f"{why}."
+        )
+    return path

@@ -1,0 +1,51 @@
+"""`emsco demo`: the whole story in seconds."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from emsco.cli.endings import INTERRUPTED
+from emsco.cli.options import AsJSON
+from emsco.cli.output import console, print_json
+
+__all__ = ["demo"]
+
+
+def demo(
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Seed of the split and of the search; the same seed gives the same results.",
+        ),
+    ] = 0,
+    as_json: AsJSON = False,
+) -> None:
+    """The whole story on data that comes with scikit-learn, in seconds.
+
+    Takes the breast-cancer data (569 samples, 30 measurements) with a declared cost for each
+    measurement, searches for cascades, shows the trade-offs found, and tests the chosen cascade
+    on rows kept aside against buying every measurement for everyone.
+    """
+    from emsco.cli.demonstration import run_demo
+
+    result = run_demo(seed=seed, verbose=1)
+    if as_json:
+        print_json(result.to_dict())
+        return
+    from emsco.cli.terminal import cascade_drawing, comparison_table, front_table, than_everything
+
+    classifier, out = result.classifier, console()
+    out.print(f"Search ended: {classifier.stop_reason_}.\n")
+    out.print(front_table(classifier.front_, classifier.point_, out.width))
+    out.print()
+    number = classifier.front_.points.index(classifier.point_)
+    out.print(cascade_drawing(classifier.front_, number, result.test))
+    out.print()
+    out.print(comparison_table(result.test, result.everything))
+    saved = 1 - result.test.cost / result.everything.cost
+    out.print(f"The cascade spends {than_everything(saved)}.")
+    if classifier.stop_reason_.is_interrupted:
+        raise typer.Exit(INTERRUPTED)

@@ -1,0 +1,239 @@
+"""`emsco fit`: search for cascades, and keep the results in a folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
+
+from emsco.cli.endings import INTERRUPTED, interruptible, say
+from emsco.cli.options import AsJSON, DataFiles, Evolution, Limits, Seed, Threads
+from emsco.cli.output import print_front, print_json
+from emsco.errors import ParameterError
+
+if TYPE_CHECKING:
+    from emsco.runs.run import Run
+
+__all__ = ["fit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitData(DataFiles):
+    """The files of a fit, and how they are taken."""
+
+    held_out: Annotated[
+        float,
+        typer.Option(help="Share of DATA held out to score designs on.", show_default="a third"),
+    ] = 1 / 3
+    gaps: Annotated[
+        str, typer.Option(help="Missing values: refuse, impute, or skip the stage that lacks one.")
+    ] = "refuse"
+    evaluation_cost: Annotated[
+        float, typer.Option(help="Cost of running a stage, on top of its features.")
+    ] = 0.0
+
+    def settings(self) -> dict[str, Any]:
+        """Parameters of the classifier."""
+        return {"gaps": self.gaps, "evaluation_cost": self.evaluation_cost}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitSearch(Evolution):
+    """How designs are searched for."""
+
+    search: Annotated[
+        str, typer.Option(help="auto, exact, evolution or paper; see docs/how/search.md.")
+    ] = "auto"
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds after which the search ends with its results.")
+    ] = None
+    memory_limit: Annotated[str, typer.Option(help="Memory for fitted subsets, at most.")] = "1GiB"
+
+    def settings(self) -> dict[str, Any]:
+        """Parameters of the classifier."""
+        return {
+            "search": self.search,
+            "max_stages": self.max_stages,
+            "generations": self.generations,
+            "population_size": self.population_size,
+            "time_limit": self.time_limit,
+            "memory_limit": self.memory_limit,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageModels:
+    """The classifier of each stage, and how sure it must be."""
+
+    PANEL: ClassVar[str] = "Stages"
+
+    min_confidence: Annotated[
+        str,
+        typer.Option(
+            metavar="P",
+            help="A row leaves at the first stage that is this sure; or a threshold for each "
+            "class, as in ill=0.9,well=0.99.",
+        ),
+    ] = "0.75"
+    estimator: Annotated[
+        str | None,
+        typer.Option(
+            help="Classifier of each stage, as in 'DecisionTreeClassifier()', or a "
+            "make_pipeline(...) that ends in one; logistic regression by default."
+        ),
+    ] = None
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Folder that keeps the fits of --estimator for later runs."),
+    ] = None
+    calibration: Annotated[
+        str | None, typer.Option(help="Make confidence honest: sigmoid or isotonic.")
+    ] = None
+    class_weight: Annotated[
+        str | None,
+        typer.Option(help="Weight of each class in fits: balanced, or as in ill=5,well=1."),
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """Parameters of the classifier."""
+        from emsco.cli.parsing import parse_by_class, parse_class_weight, parse_estimator
+
+        return {
+            "min_confidence": parse_by_class("min_confidence", self.min_confidence),
+            "estimator": parse_estimator(self.estimator) if self.estimator else None,
+            "cache": self.cache,
+            "calibration": self.calibration,
+            "class_weight": parse_class_weight(self.class_weight),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesignRules:
+    """Rules that every design must obey."""
+
+    PANEL: ClassVar[str] = "Rules for designs"
+
+    allow_exclusion: Annotated[
+        bool, typer.Option("--allow-exclusion", help="Designs may leave features out for good.")
+    ] = False
+    first: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FEATURE", help="Feature that the first stage must buy; repeatable."),
+    ] = None
+    together: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FEATURES", help="Features that one stage must buy, as in a,b; repeatable."
+        ),
+    ] = None
+    max_mean_cost: Annotated[
+        float | None, typer.Option(help="Highest cost of a row on average.")
+    ] = None
+    max_worst_cost: Annotated[float | None, typer.Option(help="Highest cost of any row.")] = None
+
+    def settings(self) -> dict[str, Any]:
+        """Parameters of the classifier.
+
+        Examples
+        --------
+        >>> DesignRules(first=["age"], together=["iron,zinc"]).settings()["constraints"]
+        {'first': ['age'], 'together': [['iron', 'zinc']]}
+        """
+        every = {
+            "first": self.first,
+            "together": [part.split(",") for part in self.together or ()],
+            "max_mean_cost": self.max_mean_cost,
+            "max_worst_cost": self.max_worst_cost,
+        }
+        given = {name: rule for name, rule in every.items() if rule not in (None, [])}
+        return {"allow_exclusion": self.allow_exclusion, "constraints": given or None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment(Limits):
+    """Which design is deployed, and fitted on which rows."""
+
+    PANEL: ClassVar[str] = "Design to deploy: by a rule, or the best balanced one within limits"
+
+    prefer: Annotated[
+        str | None,
+        typer.Option(help="balanced, knee or fittest (the paper's).", show_default="balanced"),
+    ] = None
+    refit: Annotated[
+        bool, typer.Option("--refit", help="Deploy stages refitted on all rows of DATA.")
+    ] = False
+
+    def settings(self) -> dict[str, Any]:
+        """Parameters of the classifier.
+
+        Examples
+        --------
+        >>> Deployment(max_cost=300.0).settings()["prefer"]
+        {'max_cost': 300.0}
+        """
+        limits = self.limits()
+        if limits and self.prefer is not None:
+            typed = ", ".join(f"--{name.replace('_', '-')}" for name in limits)
+            raise ParameterError(f"either --prefer or limits must be given, got both ({typed}).")
+        return {"prefer": limits or self.prefer or "balanced", "refit": self.refit}
+
+
+def fit(
+    files: FitData,
+    stages: StageModels,
+    search: FitSearch,
+    rules: DesignRules,
+    deploy: Deployment,
+    out: Annotated[Path, typer.Option(help="New folder for the results, the RUN.")],
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that was killed or interrupted.")
+    ] = False,
+    seed: Seed = 0,
+    jobs: Threads = -1,
+    as_json: AsJSON = False,
+) -> None:
+    """Search for cascades on your data, and keep the results in a folder.
+
+    The folder holds run.json (settings and versions), front.json (every design worth choosing,
+    with its fitted stages), cascade.json (the deployed one) and history.csv. While the search
+    runs, it also holds a checkpoint: killed at any moment, the same command with --resume goes on.
+
+    For example:
+
+        emsco fit heart.csv --target disease --costs costs.csv --out heart-run
+
+        emsco fit --train a.csv --val b.csv --test c.csv --target disease --out heart-run
+    """
+    from emsco.runs.fit import fit_files
+
+    settings: dict[str, Any] = {"n_jobs": jobs}
+    for topic in (files, stages, search, rules, deploy):
+        settings |= topic.settings()
+    steps: dict[str, Any] = {"seed": seed, "held_out": files.held_out, "resume": resume}
+    with interruptible(lambda: _left(out)):
+        run = fit_files(files.files(), out, **steps, verbose=1, **settings)
+    if as_json:
+        print_json({"run": str(out), **run.about, "chosen": run.chosen, "front": run.figures()})
+    else:
+        print_front(run)
+        typer.echo(f"Written to {out}. Next: {_next_steps(run)}")
+    if run.interrupted:
+        say(f"interrupted; {_left(out)}.")
+        raise typer.Exit(INTERRUPTED)
+
+
+def _left(out: Path) -> str:
+    """What a fit that was interrupted has left in its folder."""
+    from emsco.runs.fit import can_resume
+
+    if can_resume(out):
+        return f"--resume goes on with {out}"
+    return "nothing was found yet, and nothing is written"
+
+
+def _next_steps(run: Run) -> str:
+    trust = "".join(f" --trust {name}" for name in run.cascade.untrusted_types)
+    steps = [f"{name} {run.folder}{trust}" for name in ("emsco show", "emsco explore")]
+    return ", ".join([*steps, f"emsco decide {run.folder} NEW.csv{trust}"])

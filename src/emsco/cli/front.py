@@ -1,0 +1,45 @@
+"""`emsco front`: the designs of a run to choose from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from emsco.cli.options import AsJSON, Limits, RunFolder, Trusted
+from emsco.cli.output import print_front, print_json
+
+__all__ = ["front"]
+
+
+def front(
+    run: RunFolder,
+    limits: Limits,
+    most: Annotated[
+        int | None,
+        typer.Option(
+            "--rows",
+            min=1,
+            help="Highest number of lines: 20 by default, or all where there are hardly more.",
+        ),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Show every line, however many.")] = False,
+    trusted: Trusted = None,
+    as_json: AsJSON = False,
+) -> None:
+    """The designs of a run that no other design beats, to choose from.
+
+    Scored figures are of the rows held out to score designs; seen figures stand beside them where
+    the run has test rows. Limits apply to scored figures, and a mark shows the design that `emsco
+    choose` would take within them. `emsco show RUN N` draws a design.
+    """
+    from emsco.runs.run import Run
+
+    found = Run.open(run, trusted or ())
+    within = found.front.within(**limits.limits())
+    best = found.front.select(**limits.limits())  # where none is within, says how near they come
+    if as_json:
+        print_json({"run": str(run), "chosen": found.chosen, "front": found.figures(within)})
+    else:
+        lines = len(within) if every else most
+        print_front(found, within, lines, "--all", best if limits.limits() else None)

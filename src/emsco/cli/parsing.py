@@ -1,0 +1,143 @@
+"""Texts that people type for options that take more than a word or a number."""
+
+from __future__ import annotations
+
+import ast
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from typing import Any
+
+from emsco._base.checks import refused
+
+__all__ = [
+    "parse_by_class",
+    "parse_class_weight",
+    "parse_estimator",
+    "parse_range",
+]
+
+_MOST_STEPS = 1000
+
+
+def parse_by_class(name: str, text: str) -> float | dict[str, float]:
+    """A number, or a number for each label, as in ``ill=0.9,well=0.99``.
+
+    Examples
+    --------
+    >>> parse_by_class("min_confidence", "0.9")
+    0.9
+    >>> parse_by_class("min_confidence", "ill=0.9,well=0.99")
+    {'ill': 0.9, 'well': 0.99}
+    """
+    return _by_class(name, text, "be a number or label=number pairs with commas between")
+
+
+def _by_class(name: str, text: str, rule: str) -> float | dict[str, float]:
+    parts = [part.rpartition("=") for part in text.split(",")]
+    try:
+        numbers = [float(number) for _, _, number in parts]
+    except ValueError:
+        raise refused(name, rule, text) from None
+    labels = [label.strip() for label, _, _ in parts]
+    if labels == [""]:
+        return numbers[0]
+    if "" in labels or len(set(labels)) < len(labels):
+        raise refused(name, rule, text)
+    return dict(zip(labels, numbers, strict=True))
+
+
+def parse_class_weight(text: str | None) -> str | dict[str, float] | None:
+    """None or "balanced" as they are, else a number for each label."""
+    if text is None or text == "balanced":
+        return text
+    rule = 'be "balanced" or label=number pairs with commas between'
+    if isinstance(found := _by_class("class_weight", text, rule), float):
+        raise refused("class_weight", rule, text)
+    return found
+
+
+def parse_range(name: str, text: str) -> tuple[float, ...]:
+    """Numbers with commas between, and ranges first:last:step, the last included.
+
+    Examples
+    --------
+    >>> parse_range("min_confidence", ".55:.7:.05")
+    (0.55, 0.6, 0.65, 0.7)
+    >>> parse_range("min_confidence", "0.6,0.9:1:0.05")
+    (0.6, 0.9, 0.95, 1.0)
+    """
+    try:
+        found = [number for part in text.split(",") for number in _steps(part)]
+    except IndexError:
+        got = f"{text!r}, whose first is above its last"
+        raise refused(name, "be a range first:last:step that goes up", text, got=got) from None
+    except (InvalidOperation, ValueError):
+        rule = "be numbers with commas between, or a range first:last:step such as .55:.95:.05"
+        raise refused(name, rule, text) from None
+    return tuple(float(number) for number in found)
+
+
+def _steps(text: str) -> list[Decimal]:
+    """A number, or all of a range; decimals, since 0.55 and twice 0.05 are no 0.65 as floats."""
+    numbers = [Decimal(part.strip()) for part in text.split(":")]
+    if not all(number.is_finite() for number in numbers):
+        raise ValueError("infinite")
+    if len(numbers) == 1:
+        return numbers
+    first, last, step = numbers
+    if last < first:
+        raise IndexError("empty")
+    if step <= 0 or (last - first) / step >= _MOST_STEPS:
+        raise ValueError("no range")
+    return [first + i * step for i in range(int((last - first) / step) + 1)]
+
+
+def parse_estimator(text: str) -> Any:
+    """A classifier or pipeline of scikit-learn as one would write it, with plain parameters.
+
+    Nothing is executed: names are looked up among scikit-learn's estimators.
+
+    Examples
+    --------
+    >>> parse_estimator("RandomForestClassifier(n_estimators=50)")
+    RandomForestClassifier(n_estimators=50)
+    >>> parse_estimator("make_pipeline(StandardScaler(), KNeighborsClassifier())").steps[1][0]
+    'kneighborsclassifier'
+    """
+    rule = (
+        "be a classifier of scikit-learn with plain parameters, such as "
+        "'RandomForestClassifier(n_estimators=50)' or 'make_pipeline(StandardScaler(), SVC())'"
+    )
+    refuse = partial(refused, "estimator", rule, text)
+    try:
+        made = _made(ast.parse(text.strip(), mode="eval").body, _estimators())
+    except (SyntaxError, ValueError):
+        raise refuse() from None
+    except LookupError as error:
+        raise refuse(got=f"{error.args[0]!r}, which is none") from None
+    except TypeError as error:
+        raise refuse(got=f"{text!r} ({error})") from None
+    if not hasattr(made, "fit"):
+        raise refuse()
+    return made
+
+
+def _estimators() -> dict[str, Any]:
+    from sklearn.pipeline import make_pipeline
+    from sklearn.utils import all_estimators
+
+    return {"make_pipeline": make_pipeline, **dict(all_estimators())}
+
+
+def _made(node: ast.expr, known: dict[str, Any]) -> Any:
+    """The estimator or plain value that an expression stands for."""
+    if isinstance(node, ast.Name):
+        node = ast.Call(node, [], [])
+    if not isinstance(node, ast.Call):
+        return ast.literal_eval(node)
+    named = {word.arg: _made(word.value, known) for word in node.keywords if word.arg is not None}
+    if not isinstance(node.func, ast.Name) or len(named) < len(node.keywords):
+        raise ValueError("it is something else")
+    if node.func.id not in known:
+        raise LookupError(node.func.id)
+    return known[node.func.id](*(_made(one, known) for one in node.args), **named)

@@ -1,0 +1,92 @@
+"""Messages of the library in the words of the command line: options for parameters, and hints."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from emsco.errors import EMSCOError, EMSCOWarning, Hint, Parameter, Remedy
+
+__all__ = ["option_of", "speaking", "warning_in_words"]
+
+# Parameters whose option or argument has another name.
+_NAMES = {
+    "constraints['first']": "first",
+    "constraints['max_mean_cost']": "max_mean_cost",
+    "constraints['max_worst_cost']": "max_worst_cost",
+    "constraints['together']": "together",
+    "cv": "held_out",
+    "folder": "run",
+    "methods": "method",
+    "n_jobs": "jobs",
+    "name": "set",
+    "path": "out",
+    "random_state": "seed",
+    "rule": "prefer",
+    "sample_weight": "weights",
+    "sets": "set",
+    "trusted": "trust",
+}
+
+
+def _drop(names: tuple[str, ...]) -> str:
+    which = "it" if len(names) == 1 else "them"
+    return f"leave {which} out with {_repeated('--drop', names)}"
+
+
+def _repeated(option: str, names: tuple[str, ...]) -> str:
+    return " ".join(f"{option} {shlex.quote(name)}" for name in names)
+
+
+_HINTS: dict[Remedy, Callable[[tuple[str, ...]], str]] = {
+    Remedy.ALLOW_EXCLUSION: lambda _: "--allow-exclusion lets designs leave features out",
+    Remedy.CHOOSE: lambda _: "emsco choose takes other limits",
+    Remedy.DROP: _drop,
+    Remedy.GAPS: lambda _: "emsco fit --gaps impute or --gaps skip allows missing values",
+    Remedy.LIMITS: lambda _: "or be left out for --max-cost, --min-accuracy or --min-coverage",
+    Remedy.RESUME: lambda _: "emsco fit --resume goes on with it",
+    Remedy.SEEN: lambda _: "emsco fit --test adds them",
+    Remedy.TRUST: lambda names: f"add {_repeated('--trust', names)}",
+}
+
+_COMMAND: ContextVar[Any] = ContextVar("command", default=None)
+
+
+def option_of(command: Any, parameter: str) -> str:
+    """How a command takes a parameter, as it is typed; the same name where it takes none such."""
+    name = _NAMES.get(parameter, parameter)
+    option = f"--{name.replace('_', '-')}"
+    for one in command.params if command is not None else ():
+        if one.param_type_name == "argument":
+            if one.name == name:
+                return str(one.metavar or name.upper())
+        elif option in one.opts:
+            return option
+    return parameter
+
+
+def _word(part: Parameter | Hint) -> str:
+    if isinstance(part, Hint):
+        return _HINTS[part.remedy](part.names)
+    return option_of(_COMMAND.get(), part.name)
+
+
+@contextmanager
+def speaking(command: Any) -> Iterator[None]:
+    """Let errors and warnings name the options of a command."""
+    before = _COMMAND.set(command)
+    try:
+        yield
+    except EMSCOError as error:
+        error.args = (error.reworded(_word),)
+        raise
+    finally:
+        _COMMAND.reset(before)
+
+
+def warning_in_words(message: Warning | str) -> str:
+    """A warning as the command line says it."""
+    return message.reworded(_word) if isinstance(message, EMSCOWarning) else str(message)

@@ -1,0 +1,103 @@
+"""Settings of a search, the same for every kind of search; each uses those that it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+
+from emsco._base.checks import check_number, check_whole, refused
+from emsco.designs.blocks import Blocks
+from emsco.designs.space import DesignSpace, default_max_stages
+
+__all__ = ["KINDS", "SearchSettings"]
+
+KINDS = ("auto", "exact", "evolution", "paper")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """What a search may do.
+
+    Attributes
+    ----------
+    max_stages : int
+        Most stages of a design.
+    mutation_rate : float or None
+        The paper's m̂; None: 1 / n.
+    population_size, generations : int
+        The paper's |G| and max_iter; for evolution, designs scored in a generation, and
+        generations.
+    crossover_rate, elite_fraction, stage_bias, epsilon : float
+        The paper's r̂, b, β and ε.
+    growth : int
+        The paper's inc.
+    patience : int or None
+        The paper's g: generations that may leave the fittest design, or for evolution the front,
+        as it is.
+    allow_exclusion : bool
+        Whether designs may leave features out.
+    first : int or None
+        A feature that every design buys at its first stage.
+    """
+
+    max_stages: int
+    mutation_rate: float | None = None
+    population_size: int = 300
+    generations: int = 150
+    crossover_rate: float = 0.8
+    elite_fraction: float = 0.2
+    stage_bias: float = 2.0
+    epsilon: float = 0.01
+    growth: int = 0
+    patience: int | None = None
+    allow_exclusion: bool = False
+    first: int | None = None
+
+    @classmethod
+    def from_parameters(cls, given: Mapping[str, Any], blocks: Blocks) -> Self:
+        """Check parameters by name, and complete them for features that move in these blocks.
+
+        Parameters that are not given have their defaults, and `max_stages` is then the paper's.
+
+        Raises
+        ------
+        ParameterError
+            For the first that breaks its rule, and for names of no parameter.
+        """
+        known = {field.name: field.default for field in fields(cls) if field.name != "first"}
+        if unknown := [name for name in given if name not in known]:
+            listed = ", ".join(known)
+            raise refused("settings", f"be out of {listed}", given, got=repr(unknown[0]))
+        own = {**known, "max_stages": None, **given}
+        n_blocks = blocks.n_blocks
+        rate = 1 / n_blocks if own["mutation_rate"] is None else own["mutation_rate"]
+        stages = default_max_stages(n_blocks) if own["max_stages"] is None else own["max_stages"]
+        patience, exclusion = own["patience"], own["allow_exclusion"]
+        if not isinstance(exclusion, (bool, np.bool_)):
+            raise refused("allow_exclusion", "be True or False", exclusion)
+        most = len(blocks.of_feature)
+        return cls(
+            max_stages=min(check_whole("max_stages", stages, 1, most), n_blocks),
+            population_size=check_whole("population_size", own["population_size"], 2),
+            generations=check_whole("generations", own["generations"], 0),
+            mutation_rate=check_number("mutation_rate", rate, 0, 1),
+            crossover_rate=check_number("crossover_rate", own["crossover_rate"], 0, 1),
+            elite_fraction=check_number("elite_fraction", own["elite_fraction"], 0, 1),
+            stage_bias=check_number("stage_bias", own["stage_bias"], 0, 1000, "(]"),
+            epsilon=check_number("epsilon", own["epsilon"], 0, np.inf, "()"),
+            growth=check_whole("growth", own["growth"], 0),
+            patience=None if patience is None else check_whole("patience", patience, 1),
+            allow_exclusion=bool(exclusion),
+            first=blocks.first,
+        )
+
+    def space(self, n_features: int) -> DesignSpace:
+        """The designs to search, given how many features there are."""
+        return DesignSpace(n_features, self.max_stages, self.allow_exclusion, self.first)
+
+    def rate(self, n_features: int) -> float:
+        """The mutation rate, given how many features there are."""
+        return 1 / n_features if self.mutation_rate is None else self.mutation_rate

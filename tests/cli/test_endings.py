@@ -1,0 +1,74 @@
+"""Commands that are cut short: by Ctrl-C at any moment, or by a reader that has seen enough."""
+
+import signal
+import subprocess
+import sys
+from textwrap import dedent
+
+import pytest
+
+from emsco.cli.folders import what_is_left
+from emsco.data.sources import FitFiles
+from emsco.runs.fit import fit_files
+
+INTERRUPTING = """
+    import sys
+
+    class Finder:
+        def find_spec(self, name, path=None, target=None):
+            if name == {module!r}:
+                raise KeyboardInterrupt
+            return None
+
+    sys.meta_path.insert(0, Finder())
+    sys.argv = ["emsco", *{words!r}]
+    from emsco.cli import main
+    main()
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, small_problem):
+    folder = tmp_path_factory.mktemp("cut short")
+    X, y = small_problem
+    lines = [",".join(map(str, [*x, k])) for x, k in zip(X, y, strict=True)]
+    (folder / "rows.csv").write_text("\n".join(["a,b,c,d,e,f,ill", *lines, ""]))
+    return fit_files(FitFiles("ill", folder / "rows.csv"), folder / "run", max_stages=2).folder
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        ("typer", ["--help"]),
+        ("emsco.cli.application", ["--help"]),
+        ("rich.markdown", ["--help"]),
+        ("emsco.runs.run", ["front", "anywhere"]),
+        ("numpy", ["front", "anywhere"]),
+    ],
+)
+def test_ctrl_c_during_an_import_is_one_line_and_exit_code_130(module, words):
+    code = dedent(INTERRUPTING.format(module=module, words=words))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "emsco: interrupted.\n")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="no pipes that break")
+@pytest.mark.parametrize(
+    "words", [["--help"], ["fit", "--help"], ["--version"], ["front"], ["show"], ["show", "--json"]]
+)
+def test_a_reader_that_has_seen_enough_ends_a_command_quietly(run, words):
+    name, *more = words
+    command = [name, str(run), *more] if name in ("front", "show") else words
+    program = [sys.executable, "-m", "emsco", *command]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(program, **pipes) as started:
+        started.stdout.close()  # before a line is written
+        assert started.stderr.read() == b""
+    assert started.returncode == 141
+
+
+def test_what_ctrl_c_leaves_is_told_as_it_is(tmp_path):
+    assert what_is_left(tmp_path / "none") == "nothing is written"
+    assert what_is_left(tmp_path) == f"no result is written to {tmp_path}"
+    (tmp_path / "earlier.md").write_text("")
+    assert what_is_left(tmp_path) == f"{tmp_path} is as it was"

@@ -1,0 +1,224 @@
+"""`emsco fit`."""
+
+import json
+import re
+import warnings
+
+import numpy as np
+import pytest
+from support.commands import refuses
+
+from emsco import EMSCOClassifier
+from emsco.cascade import Cascade
+from emsco.front import ParetoFront
+from emsco.search.progress import SearchProgress
+
+NAMES = ("age", "pulse", "panel", "scan")
+
+
+@pytest.fixture(scope="module")
+def estimated(rows):
+    clf = EMSCOClassifier([1, 2, 10, 40], 0.8, max_stages=3, random_state=0)
+    return clf.fit(*rows)
+
+
+@pytest.mark.parametrize("costs", ["costs.csv", "costs.json", "costs.txt"])
+def test_fit_finds_what_the_estimator_finds_with_costs_of_every_format(
+    fit, estimated, tmp_path, costs
+):
+    result = fit("--json", "--jobs", "1", costs=costs)
+    assert result.code == 0
+    found = json.loads(result.out)
+    figures = [point.scores_to_dict() for point in estimated.front_]
+    assert [point["scored"] for point in found["front"]] == figures
+    assert found["chosen"] == estimated.front_.points.index(estimated.point_)
+    deployed = Cascade.load(tmp_path / "run" / "cascade.json")
+    assert np.array_equal(deployed.models.coefs, estimated.cascade_.models.coefs)
+    assert found["features"] == list(NAMES)
+    assert found["seed"] == 0
+
+
+def test_fit_shows_progress_on_one_stream_and_the_front_on_the_other(fit, tmp_path):
+    result = fit()
+    assert "designs settled" in result.err
+    assert "Search ended: the front is proven" in result.out
+    assert "▶" in result.out
+    run = tmp_path / "run"
+    assert result.out.endswith(
+        f"Written to {run}. Next: emsco show {run}, emsco explore {run}, "
+        f"emsco decide {run} NEW.csv\n"
+    )
+
+
+def test_a_log_of_fit_has_no_line_for_each_design_that_is_tested(fit, data):
+    result = fit("--test", data / "data.csv")
+    assert result.code == 0
+    assert not re.search(r"\d+ of \d+", result.err)
+
+
+def test_fit_settings_reach_the_search(fit, tmp_path):
+    words = ["--search=evolution", "--generations=3", "--population-size=8", "--seed=7"]
+    words += ["--held-out=0.25", "--prefer=knee", "--memory-limit=64MiB", "--refit"]
+    about = json.loads(fit("--json", *words).out)
+    assert about["stop_reason"] == "all 3 generations have run"
+    assert (about["seed"], about["held_out"]) == (7, 0.25)
+    front = ParetoFront.load(tmp_path / "run" / "front.json")
+    assert front[about["chosen"]] == front.knee()
+    assert front[0].n_rows == 60
+    assert about["settings"]["refit"] is True
+
+
+def test_fit_deploys_by_limits_at_once(fit, tmp_path):
+    found = json.loads(fit("--json", "--min-coverage", 0.5, "--max-cost", 50).out)
+    front = ParetoFront.load(tmp_path / "run" / "front.json")
+    assert front[found["chosen"]] == front.select(max_cost=50, min_coverage=0.5)
+    assert found["settings"]["prefer"] == {"max_cost": 50, "min_coverage": 0.5}
+
+
+def test_a_fit_without_a_design_within_limits_keeps_what_it_found(fit, typed, tmp_path):
+    result = fit("--max-cost", 0.5)
+    assert (result.code, result.out) == (1, "")
+    words = rf"cost at most 0\.5 \(.*\); loosen a limit\. All that was found is kept in {tmp_path}"
+    assert re.search(words, result.err)
+    assert typed("choose", tmp_path / "run", "--max-cost", 50).code == 0
+
+
+def test_a_rule_and_limits_at_once_are_refused(fit, tmp_path):
+    words = "either --prefer or limits must be given, got both (--max-cost)."
+    refuses(fit("--prefer", "knee", "--max-cost", 30), words)
+    assert not (tmp_path / "run").exists()
+
+
+def test_fit_takes_files_of_ones_own_and_tests_on_the_last(typed, data, rows, tmp_path):
+    header, *lines = (data / "data.csv").read_text().splitlines()
+    for name, part in (("a", lines[:120]), ("b", lines[120:200]), ("c", lines[200:])):
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *part, ""]))
+    paths = (
+        "--train",
+        tmp_path / "a.csv",
+        "--val",
+        tmp_path / "b.csv",
+        "--test",
+        tmp_path / "c.csv",
+    )
+    result = typed("fit", *paths, "--target", "sick", "--out", tmp_path / "run", "--json")
+    X, y = rows
+    split = [(np.arange(120), np.arange(120, 200))]
+    by_hand = EMSCOClassifier(random_state=0, cv=split).fit(X[:200], y[:200])
+    points = json.loads(result.out)["front"]
+    assert [point["scored"] for point in points] == [p.scores_to_dict() for p in by_hand.front_]
+    tests = [by_hand.front_.cascade(i).evaluate(X[200:], y[200:]) for i in range(len(points))]
+    assert [point["seen"]["accuracy"] for point in points] == [test.accuracy for test in tests]
+    shown = typed("front", tmp_path / "run").out
+    assert "scored on 80 rows, seen on 40" in shown
+
+
+def test_fit_refuses_an_existing_run_and_a_complete_one_to_resume(fit, run):
+    which = f"got '{run}', which"
+    refuses(
+        fit(), f"--out must be a new or empty folder, {which} has 'cascade.json'; name another."
+    )
+    words = f"--out must be a run that has not ended for --resume, {which} is complete."
+    refuses(fit("--resume"), words)
+
+
+def test_ctrl_c_during_a_fit_keeps_what_was_found_and_resume_goes_on(
+    fit, typed, monkeypatch, tmp_path
+):
+    words = ("--search=evolution", "--generations=5", "--population-size=8")
+
+    def press(self, record):
+        if record.generation == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("always")
+        patch.setattr(SearchProgress, "generation", press)
+        result = fit(*words)
+    assert result.code == 130
+    assert (
+        "emsco: warning: Search interrupted after 3 generations; what it has found so far is kept."
+        in result.err
+    )
+    assert result.err.endswith(f"emsco: interrupted; --resume goes on with {tmp_path / 'run'}.\n")
+    assert typed("front", tmp_path / "run").code == 0
+    refuses(
+        fit(*words, "--resume", "--seed", 1),
+        f"checkpoint must be of this problem, got '{tmp_path / 'run' / 'checkpoint'}', which "
+        "differs in random_state; give what it was begun with, or name another folder.",
+    )
+    result = fit(*words, "--resume", "--json")
+    assert (result.code, json.loads(result.out)["stop_reason"]) == (0, "all 5 generations have run")
+    assert not (tmp_path / "run" / "checkpoint").exists()
+
+
+def test_ctrl_c_before_there_is_anything_to_keep_is_exit_code_130_too(fit, monkeypatch, tmp_path):
+    def press(path, target, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("emsco.data.sources.read_labelled", press)
+    result = fit()
+    assert (result.code, result.out) == (130, "")
+    words = "nothing was found yet, and nothing is written"
+    assert result.err == f"emsco: interrupted; {words}.\n"
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture
+def numbered(data, tmp_path):
+    """The data with an id before it, and a text of its own for each row."""
+    heading, *lines = (data / "data.csv").read_text().splitlines()
+    rows = [f"{1000 + i},p{i},{line}" for i, line in enumerate(lines)]
+    path = tmp_path / "numbered.csv"
+    path.write_text("\n".join([f"patient id,note,{heading}", *rows[:80], ""]))
+    return path
+
+
+def test_fit_warns_of_what_may_be_an_id_where_nobody_named_the_features(typed, numbered, tmp_path):
+    words = ["--target", "sick", "--time-limit", 1, "--max-stages", 2, "--drop", "note"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        result = typed("fit", numbered, *words, "--out", tmp_path / "run")
+    assert result.err.startswith(
+        "emsco: warning: column 'patient id' has another value in every row; if it is an id, leave "
+        "it out with --drop 'patient id'.\n"
+    )
+
+
+def test_an_id_without_a_cost_is_refused_with_the_way_out(typed, numbered, data, tmp_path):
+    words = ["--target", "sick", "--costs", data / "costs.csv", "--out", tmp_path / "run"]
+    refuses(
+        typed("fit", numbered, *words),
+        "--costs must have a cost for every feature, got none for 'patient id', 'note'; add "
+        "their costs, or leave them out with --drop 'patient id' --drop note.",
+    )
+
+
+def test_fit_warns_in_one_line(fit):
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        result = fit("--min-confidence", "1")
+    words = "no design accepts any held-out row at --min-confidence=1; lower it."
+    assert (result.code, result.err.splitlines()[-1]) == (0, f"emsco: warning: {words}")
+
+
+def test_fit_refuses_files_and_options_by_name(typed, fit, data, tmp_path):
+    out = ("--out", tmp_path / "run")
+    either = "either DATA or --train must be given, got neither."
+    refuses(typed("fit", "--target", "sick", *out), either)
+    missing = f"{tmp_path}/none.csv must be a file that can be read (No such file or directory)."
+    refuses(typed("fit", tmp_path / "none.csv", "--target", "sick", *out), missing)
+    names = "'age', 'pulse', 'panel', 'scan', 'sick'"
+    column = f"{data}/data.csv must have a column 'ill', got {names}."
+    refuses(typed("fit", data / "data.csv", "--target", "ill", *out), column)
+    refuses(fit("--held-out", "2"), "--held-out must be a number in (0, 1), got 2.0.")
+    assert not (tmp_path / "run").exists()
+    search = '--search must be one of "auto", "exact", "evolution", "paper", got \'best\'.'
+    refuses(fit("--search", "best"), search)
+    refuses(fit("--max-stages", "9"), "--max-stages must be a whole number from 1 to 4, got 9.")
+
+
+def test_fit_without_a_target_or_with_text_for_a_number_is_wrong_usage(typed, data, fit):
+    assert typed("fit", data / "data.csv").code == 2
+    assert fit("--max-stages", "many").code == 2
+    assert fit("--seed", "-1").code == 2

@@ -1,0 +1,50 @@
+"""`emsco front`."""
+
+import json
+import re
+
+from support.commands import refuses
+
+from emsco.front import ParetoFront
+
+
+def test_front_lists_the_designs_within_limits(typed, run):
+    found = ParetoFront.load(run / "front.json")
+    everything = json.loads(typed("front", run, "--json").out)
+    assert [point["number"] for point in everything["front"]] == list(range(len(found)))
+    limit = sorted(point.cost for point in found)[len(found) // 2]
+    within = json.loads(typed("front", run, "--max-cost", limit, "--json").out)["front"]
+    assert [point["number"] for point in within] == found.within(max_cost=limit)
+    assert 0 < len(within) < len(found)
+    best = found.points.index(found.select(max_cost=limit))
+    assert re.search(rf"✓ +{best} ", typed("front", run, "--max-cost", limit).out)
+    shown = typed("front", run, "--max-cost", limit, "--rows", 1).out
+    assert sum(bool(re.match(r"\W+\d+ +\d+\.\d%", line)) for line in shown.splitlines()) == 1
+
+
+def test_front_says_how_many_lines_it_leaves_out_and_shows_all_on_request(typed, run):
+    def lines(text):
+        return [line for line in text.splitlines() if re.match(r"\W+\d+ +\d+\.\d%", line)]
+
+    found = ParetoFront.load(run / "front.json")
+    n_different = len({(p.coverage, p.accuracy, p.cost) for p in found})
+    few, every = typed("front", run, "--rows", 2).out, typed("front", run, "--all").out
+    said = f"2 of {n_different} are shown, evenly from cheap to expensive; --all shows all."
+    assert said in " ".join(few.split())
+    assert len(lines(every)) == n_different
+    assert "are shown" not in every
+
+
+def test_front_and_choose_say_how_near_the_front_comes_to_limits(typed, run):
+    found = ParetoFront.load(run / "front.json")
+    cheapest, best = min(p.cost for p in found), max(p.accuracy for p in found)
+    words = (
+        f"None of the {len(found)} designs has cost at most 0.5 (the cheapest: {cheapest:g}) and "
+        f"accuracy at least 0.99 (the best: {best:.4g}); loosen a limit."
+    )
+    limits = ("--max-cost", 0.5, "--min-accuracy", 0.99)
+    for command in ("front", "choose"):
+        refuses(typed(command, run, *limits), words)
+        refuses(typed(command, run, *limits, "--json"), words)
+        limit = "--min-accuracy must be a number in [0, 1], got 90.0; did you mean 0.9?"
+        refuses(typed(command, run, "--min-accuracy", 90), limit)

@@ -1,0 +1,219 @@
+"""Every code block of the README and the docs runs, and every link leads somewhere."""
+
+import re
+import shlex
+import textwrap
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import pandas as pd
+import pytest
+import typer
+
+import emsco
+from emsco import baselines, cli, datasets, metrics
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+GENERATED = ("docs/gallery/", "docs/api/generated/")
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), ROOT / "examples" / "README.md"]
+    if not path.relative_to(ROOT).as_posix().startswith(GENERATED)
+)
+LANGUAGES = {"bash", "console", "python", "text", "{toctree}", "{include}", "{eval-rst}"}
+FENCE = re.compile(r"^( *)```(\S*)[^\n`]*\n(.*?)^\1```$", flags=re.MULTILINE | re.DOTALL)
+EXTRAS = re.compile(r"'(?:emsco|\.)\[([\w,]+)\]'")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    language: str
+    text: str
+
+
+def read(page):
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def blocks(page, *languages):
+    found = [Block(kind, textwrap.dedent(text)) for _, kind, text in FENCE.findall(read(page))]
+    return [block for block in found if not languages or block.language in languages]
+
+
+def commands(page):
+    """The command lines in the blocks of a page, as words."""
+    lines = []
+    for block in blocks(page, "console", "bash", "text"):
+        joined = block.text.replace("\\\n", " ")
+        lines += [line for line in joined.splitlines() if re.match(r"\w", line)]
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+def mentions(page):
+    """The commands that a page names between backticks, perhaps without an option's value."""
+    spans = re.findall(r"`((?:emsco|python) [^`]+)`", FENCE.sub("", read(page)))
+    return [shlex.split(span) for span in spans]
+
+
+def prose_of(page):
+    """A page without its blocks and without code between backticks."""
+    return re.sub(r"`[^`\n]*`", "`code`", FENCE.sub("", read(page)))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
+def test_the_python_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # examples write files
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    namespace = {}
+    for block in blocks(page, "python"):
+        exec(compile(block.text, page, "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_block_says_its_language_and_fences_are_closed(page):
+    assert {block.language for block in blocks(page)} <= LANGUAGES
+    assert read(page).count("```") == 2 * len(blocks(page))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page) or mentions(page)])
+def test_every_command_that_a_page_names_exists_with_its_options(page):
+    for words in commands(page):
+        if words[0] == "emsco":
+            parse(words)
+    for words in mentions(page):
+        if words[0] == "emsco":
+            command, rest = find(words)
+            known = {flag for parameter in command.params for flag in parameter.opts}
+            assert {word for word in rest if word.startswith("--")} <= known, words
+    for word in [word for words in [*commands(page), *mentions(page)] for word in words]:
+        if re.fullmatch(r"(tools|benchmarks)/\w+\.py", word):
+            assert (ROOT / word).is_file(), word
+
+
+def find(words):
+    """The command that a line runs, and the words after its name."""
+    command, rest = typer.main.get_command(cli.app), words[1:]
+    while rest and hasattr(command, "commands"):
+        assert rest[0] in command.commands, f"no command {rest[0]}: {' '.join(words)}"
+        command, rest = command.commands[rest[0]], rest[1:]
+    return command, rest
+
+
+def parse(words):
+    """Parse a line without running it: an unknown command or option raises."""
+    command, rest = find(words)
+    _, left, _ = command.make_parser(command.context_class(command)).parse_args(list(rest))
+    assert not left, f"too many arguments: {' '.join(words)}"
+
+
+def test_an_option_that_does_not_exist_is_found():
+    with pytest.raises(Exception, match="--nonsense"):
+        parse(["emsco", "fit", "a.csv", "--nonsense", "1"])
+    with pytest.raises(AssertionError, match="no command bake"):
+        parse(["emsco", "bake"])
+    with pytest.raises(AssertionError, match="too many arguments"):
+        parse(["emsco", "explore", "run", "away"])
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """The files that commands of the docs read, small and seeded."""
+    rng = np.random.default_rng(0)
+    ill = rng.integers(0, 2, size=160)
+    table = pd.DataFrame(
+        rng.normal(size=(160, 5)) + np.outer(ill, [0.4, 0.8, 1.2, 1.6, 2.0]),
+        columns=["age", "pressure", "iron", "glucose", "scan"],
+    )
+    label = np.where(ill == 1, "yes", "no")
+    heart = table.assign(disease=label)
+    heart.insert(0, "id", range(160))
+    heart.to_csv(tmp_path / "heart.csv", index=False)
+    heart[:40].to_csv(tmp_path / "march.csv", index=False)
+    heart[:40].drop(columns="disease").to_csv(tmp_path / "new.csv", index=False)
+    state = np.where(ill == 1, "severe", "mild")
+    table.assign(w=1 + ill, state=state).to_csv(tmp_path / "visits.csv", index=False)
+    costs = pd.DataFrame({"feature": list(table), "cost": [1, 2, 30, 40, 60]})
+    costs.to_csv(tmp_path / "costs.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "page", ["docs/quick_start.md", "docs/guides/deploying.md", "docs/guides/problems.md"]
+)
+def test_the_commands_of_a_page_run_in_order(page, files, emsco):
+    lines = [words for words in commands(page) if words[0] == "emsco" and len(words) > 3]
+    steps = [words for words in lines if words[1] in ("fit", "front", "decide", "evaluate")]
+    assert len(steps) >= 3
+    for words in lines:
+        result = emsco(*words[1:])
+        assert result.exit_code == 0, f"{' '.join(words)}: {result.output}"
+
+
+def slug(heading):
+    """The anchor of a heading, as GitHub and MyST make it."""
+    plain = re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+    return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+
+
+def anchors(path):
+    text = FENCE.sub("", path.read_text(encoding="utf-8"))
+    return {slug(heading) for heading in re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)}
+
+
+def source_of(path):
+    """The file that a link leads to; pages of the gallery are made from examples."""
+    if path.suffix == ".rst" and path.is_relative_to(DOCS / "gallery"):
+        made_from = ROOT / "examples" / path.relative_to(DOCS / "gallery")
+        return (
+            made_from.with_suffix(".py")
+            if path.stem != "index"
+            else made_from.parent / "GALLERY_HEADER.rst"
+        )
+    return path
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_of_a_page_leads_somewhere(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose_of(page)):
+        parts = urlsplit(target)
+        if parts.scheme:
+            assert parts.scheme == "https", target
+            assert re.fullmatch(r"[\w-]+(\.[\w-]+)+", parts.netloc), target
+            continue
+        path = (ROOT / page).parent / parts.path if parts.path else ROOT / page
+        path = source_of(path.resolve())
+        assert path.exists(), f"{page}: {target}"
+        if parts.fragment:
+            assert parts.fragment in anchors(path), f"{page}: {target}"
+
+
+def test_every_page_of_the_docs_is_in_a_table_of_contents():
+    named = {"docs/index.md"}
+    for page in PAGES:
+        for block in blocks(page, "{toctree}"):
+            entries = [line for line in block.text.splitlines() if re.match(r"[\w/]+$", line)]
+            named |= {f"{Path(page).parent.as_posix()}/{entry}.md" for entry in entries}
+    assert {page for page in PAGES if page.startswith("docs/")} <= named
+    assert all((ROOT / page).exists() or page == "docs/gallery/index.md" for page in named)
+
+
+def test_the_reference_has_every_public_name():
+    page = read("docs/api/index.md")
+    listed = set(re.findall(r"^   (\w+)$", page, flags=re.MULTILINE))
+    public = {*emsco.__all__, *metrics.__all__, *baselines.__all__, *datasets.__all__}
+    constants = {name for name in public if name.isupper() and name not in baselines.__all__}
+    assert public - constants <= listed
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_extra_that_a_page_names_exists(page):
+    project = tomllib.loads(read("pyproject.toml"))["project"]
+    named = {extra for group in EXTRAS.findall(read(page)) for extra in group.split(",")}
+    assert named <= set(project["optional-dependencies"])

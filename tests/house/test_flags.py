@@ -1,0 +1,45 @@
+"""Flags are named on the command line's side only."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import emsco
+
+ROOT = Path(emsco.__file__).parent
+BELOW = sorted(path for path in ROOT.rglob("*.py") if "cli" not in path.relative_to(ROOT).parts)
+FLAG = re.compile(r"(?<![\w-])--[a-z]")
+
+
+def texts(path):
+    """Every string of a module, docstrings and parts of f-strings included."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+@pytest.mark.parametrize("path", BELOW, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_text_below_the_command_line_names_a_flag(path):
+    assert [text for text in texts(path) if FLAG.search(text)] == []
+
+
+def test_flags_would_be_found(tmp_path):
+    module = tmp_path / "module.py"
+    module.write_text('"""Use --out."""\nx = f"{1} --resume goes on"\ny = "a -- b"\n')
+    assert len([text for text in texts(module) if FLAG.search(text)]) == 2
+
+
+def called(node):
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+
+
+@pytest.mark.parametrize("path", BELOW, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_parameter_error_names_its_parameter(path):
+    """By `refused` or by a part of its message; never by the words of a sentence."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if called(node) == "ParameterError":
+            named = any(word.arg == "parameter" for word in node.keywords)
+            text_alone = len(node.args) == 1 and not isinstance(node.args[0], ast.Starred)
+            assert named or not text_alone, f"{path.name}:{node.lineno}"

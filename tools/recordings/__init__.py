@@ -1,0 +1,1 @@
+"""Recordings: the results of seeded fits as plain values, to compare one version with another."""

@@ -1,0 +1,47 @@
+"""Names that may change between versions, and values that no comparison should mind.
+
+A recording keeps every name as it was. `compare` reads both sides through these tables, so an old
+recording stays valid: add a line when a field is renamed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["ALIASES", "IGNORED", "WORDING", "named"]
+
+# Earlier name → name today; of attributes, JSON keys and CSV columns alike.
+ALIASES = {
+    "hits": "correct",
+    "right": "correct",
+    "validation": "scored",
+    "held_out": "scored",
+    "runs": "repeats",
+    "n_runs": "n_repeats",
+}
+
+# Times, which differ from one recording to the next.
+IGNORED = {"seconds", "seconds_by_method"}
+
+# Sentences for people: a change is worth a note, but it changes no result.
+WORDING = {
+    "known",
+    "message",
+    "note",
+    "notes",
+    "reason",
+    "reasons",
+    "stop_reason",
+    "summary",
+    "warnings",
+}
+
+
+def named(value: Any, name: str) -> Any:
+    """An attribute by this name, or by one that it had earlier or has today."""
+    today = ALIASES.get(name, name)
+    every = [name, today, *(old for old, new in ALIASES.items() if new == today)]
+    for one in every:
+        if hasattr(value, one):
+            return getattr(value, one)
+    raise AttributeError(f"{type(value).__name__} has none of {', '.join(dict.fromkeys(every))}")
