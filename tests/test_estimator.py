@@ -409,10 +409,7 @@ def with_value(value):
             'search must be one of "auto", "exact", "evolution", "paper", got \'greedy\'',
         ),
         ({"stage_bias": 1e9}, r"stage_bias must be a number in \(0, 1000\], got 1000000000.0"),
-        (
-            {"n_jobs": 0},
-            "n_jobs must be a number of threads, or negative to .*, got 0",
-        ),
+        ({"n_jobs": 0}, "n_jobs must be a number of threads, or negative .*, got 0"),
         ({"n_jobs": "all"}, "n_jobs must be a whole number .* got 'all'"),
         (
             {"X": with_value("old")},

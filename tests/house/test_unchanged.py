@@ -52,8 +52,8 @@ def test_a_whole_number_is_not_a_float():
 
 
 def test_a_renamed_field_is_the_same():
-    assert not differences({"hits": [1, 2]}, {"correct": [1, 2]})
-    assert differences({"hits": [1, 2]}, {"correct": [1, 3]}) == ["correct[1]: 2 → 3"]
+    assert not differences({"hits": [1, 2]}, {"correct_exits": [1, 2]})
+    assert differences({"hits": [1, 2]}, {"correct_exits": [1, 3]}) == ["correct_exits[1]: 2 → 3"]
 
 
 def test_an_attribute_is_found_by_its_earlier_or_later_name():
@@ -61,9 +61,9 @@ def test_an_attribute_is_found_by_its_earlier_or_later_name():
         hits = (1, 2)
 
     class Later:
-        correct = (1, 2)
+        correct_exits = (1, 2)
 
-    assert names.named(Earlier(), "correct") == names.named(Later(), "hits") == (1, 2)
+    assert names.named(Earlier(), "correct_exits") == names.named(Later(), "hits") == (1, 2)
     with pytest.raises(AttributeError, match="Later has none of exits"):
         names.named(Later(), "exits")
 

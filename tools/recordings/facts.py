@@ -24,7 +24,7 @@ __all__ = [
 
 Facts = dict[str, Any]
 
-_POINT = ("coverage", "accuracy", "cost", "n_stages", "n_tied", "n_rows", "exits", "correct")
+_POINT = ("coverage", "accuracy", "cost", "n_stages", "n_tied", "n_rows", "exits", "correct_exits")
 _DECISIONS = ("labels", "accepted", "confidence", "stage", "cost", "guesses", "reasons", "ids")
 _EVALUATION = ("n_rows", "coverage", "accuracy", "cost")
 _EXIT = ("stage", "features", "cost", "n_rows", "n_correct", "confidence", "accuracy")
@@ -60,13 +60,12 @@ def classifier_facts(clf: EMSCOClassifier, table: Table, folder: Path) -> Facts:
 def front_facts(front: ParetoFront) -> Facts:
     """The points in their order, and whether they are proven."""
     seen = named(front, "seen")
-    tests = None if seen is None else [evaluation_facts(test) for test in seen]
     return {
         "proven": front.proven,
         "min_confidence": plain(front.min_confidence),
         "costs": plain_fields(front.costs, ("names", "costs", "evaluation", "columns", "total")),
         "points": [_point(point) for point in front],
-        "tests": tests,
+        "seen": None if seen is None else [evaluation_facts(one) for one in seen],
     }
 
 

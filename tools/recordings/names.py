@@ -12,10 +12,14 @@ __all__ = ["ALIASES", "IGNORED", "WORDING", "named"]
 
 # Earlier name → name today; of attributes, JSON keys and CSV columns alike.
 ALIASES = {
-    "hits": "correct",
-    "right": "correct",
+    "hits": "correct_exits",
+    "correct": "correct_exits",
+    "right": "accuracy",
+    "largest_gap": "largest_error",
     "validation": "scored",
     "held_out": "scored",
+    "test": "seen",
+    "tests": "seen",
     "runs": "repeats",
     "n_runs": "n_repeats",
 }
