@@ -386,7 +386,7 @@ class TestDamage:
         kind, path, content = valid
         for n in reversed(range(len(content.rstrip()))):
             os.truncate(path, n)
-            with pytest.raises(FileError, match="must be whole JSON, got a damaged"):
+            with pytest.raises(FileError, match="must be valid JSON, got a damaged"):
                 kind.load(path)
 
     def test_of_a_single_bit_is_found_or_changes_nothing(self, tmp_path):
@@ -406,31 +406,31 @@ class TestDamage:
     def test_of_a_value_is_found_by_the_checksum(self, valid):
         kind, path, content = valid
         path.write_bytes(content.replace(b'"min_confidence": 0.8', b'"min_confidence": 0.7'))
-        said = "valid.json' must be as it was written, got a body that does not fit its checksum."
+        said = "valid.json' must be unchanged since it was written, got a wrong checksum."
         with pytest.raises(FileError, match=f"{re.escape(said)}$"):
             kind.load(path)
 
     @pytest.mark.parametrize(
         ("content", "said"),
         [
-            (b"", "be whole JSON, got a damaged file (Expecting value"),
+            (b"", "be valid JSON, got a damaged file (Expecting value"),
             (
                 b"\x80\x04\x95garbage\xff\xfe\x00",
-                "be whole JSON, got a damaged file ('utf-8' codec",
+                "be valid JSON, got a damaged file ('utf-8' codec",
             ),
-            (bytes(range(256)) * 20, "be whole JSON, got a damaged file"),
-            (nested(100_000).encode(), "be whole JSON, got a damaged file (maximum recursion"),
-            (b"1" * 5000, "be whole JSON, got a damaged file (Exceeds the limit"),
-            (b'{"emsco": NaN}', "be whole JSON, got a damaged file (NaN is no number of JSON)"),
-            (b"[-Infinity]", "be whole JSON, got a damaged file (-Infinity is no number of JSON)"),
-            (b'{"a": 1, "a": 1}', "be whole JSON, got a damaged file (a name comes twice"),
+            (bytes(range(256)) * 20, "be valid JSON, got a damaged file"),
+            (nested(100_000).encode(), "be valid JSON, got a damaged file (maximum recursion"),
+            (b"1" * 5000, "be valid JSON, got a damaged file (Exceeds the limit"),
+            (b'{"emsco": NaN}', "be valid JSON, got a damaged file (NaN is not a JSON number)"),
+            (b"[-Infinity]", "be valid JSON, got a damaged file (-Infinity is not a JSON number)"),
+            (b'{"a": 1, "a": 1}', "be valid JSON, got a damaged file (an object has the same name"),
             (b"null", "hold an emsco K, got none."),
             (b"[]", "hold an emsco K, got none."),
             (b'"cascade"', "hold an emsco K, got none."),
             (b'{"emsco": ["cascade"]}', "hold an emsco K, got none."),
             (b'{"emsco": "checkpoint"}', "hold an emsco K, got an emsco checkpoint."),
             (b'{"emsco": "' + b"x" * 1000 + b'"}', f"hold an emsco K, got an emsco {'x' * 60}."),
-            (b"age,pulse\n1,2\n", "be whole JSON, got a damaged file"),
+            (b"age,pulse\n1,2\n", "be valid JSON, got a damaged file"),
         ],
         ids=lambda one: "" if isinstance(one, str) else repr(one[:20]),
     )
@@ -450,7 +450,7 @@ class TestDamage:
             put(
                 path, f'{{"emsco":"cascade","format":3,"sha256":"{digest}","body":{body}}}'.encode()
             )
-            with pytest.raises(FileError, match=r"deep\.json'.* must be (whole|a list of dif)"):
+            with pytest.raises(FileError, match=r"deep\.json'.* must be (valid|a list of dif)"):
                 Cascade.load(path)
 
     def test_by_a_pickle_is_found_and_nothing_is_executed(self, tmp_path):
@@ -458,7 +458,7 @@ class TestDamage:
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
             path.write_bytes(pickle.dumps(Bomb(made), protocol))
             for kind in KINDS:
-                with pytest.raises(FileError, match=r"bomb\.json' must be whole JSON"):
+                with pytest.raises(FileError, match=r"bomb\.json' must be valid JSON"):
                     kind.load(path)
         assert not made.exists()
         pickle.loads(path.read_bytes())
@@ -724,7 +724,7 @@ class TestLies:
     def test_too_large_numbers_are_found_in_every_place(self, tmp_path):
         content = document_text("cascade", 3, changed(CASCADE_BODY, ("mean", 0), 12345.5))
         (tmp_path / "body.json").write_text(content.replace("12345.5", "1e999"))
-        with pytest.raises(FileError, match=r"body.json' must be as it was written"):
+        with pytest.raises(FileError, match=r"body.json' must be unchanged since it was written"):
             Cascade.load(tmp_path / "body.json")
 
     def test_an_unknown_field_of_a_friendly_writer_does_no_harm(self, tmp_path):

@@ -393,20 +393,20 @@ class TestSessions:
         age = case.given["age"]
         text = case.to_json().replace(f'"age": {age!r}', f'"age": {age + 1!r}')
         assert text != case.to_json()
-        sentence = "the case must be as it was written, got a body that does not fit its checksum."
+        sentence = "the case must be unchanged since it was written, got a wrong checksum."
         with pytest.raises(FileError, match=whole(sentence)):
             cascade.resume(text)
 
     def test_cut_anywhere_are_refused(self, cascade, case):
         text = fed(case, row_that_leaves(cascade, 2), n_stages=1).to_json()
         for n in range(len(text.rstrip())):
-            with pytest.raises(FileError, match="the case must be whole JSON, got a damaged file"):
+            with pytest.raises(FileError, match="the case must be valid JSON, got a damaged file"):
                 cascade.resume(text[:n])
 
     @pytest.mark.parametrize("text", [None, 5, {}, "5", "[]", b"\x80\x04", '{"emsco": "cascade"}'])
     def test_of_something_else_are_refused(self, cascade, text):
         with pytest.raises(
-            FileError, match=r"^the case must (be whole JSON|hold an emsco case), got"
+            FileError, match=r"^the case must (be valid JSON|hold an emsco case), got"
         ):
             cascade.resume(text)
 
