@@ -240,7 +240,7 @@ def test_names_with_commas_are_quoted(costs_file):
         ("c.csv", "feature,cost\n", "it has no feature"),
         ("c.csv", "feature,cost\na,1\na,2\n", "it has feature 'a' twice"),
         ("c.json", '{"a": 1, "a": 2}', "it has feature 'a' twice"),
-        ("c.csv", "feature,cost\na,cheap\n", "it has 'cheap' for a cost in the line 'a,cheap'"),
+        ("c.csv", "feature,cost\na,cheap\n", "it has 'cheap' as a cost in the line 'a,cheap'"),
         ("c.csv", "feature,cost\na,1,2\n", "it has the line 'a,1,2', which is not 'feature,cost'"),
         ("c.csv", 'feature,cost\n"a,1\nb,2\n', "it has the line 'a,1b,2', which is not"),
         ("c.csv", "feature,cost,unit\na,1,g\n", "it has a column 'unit', which is not 'group'"),
@@ -252,15 +252,15 @@ def test_names_with_commas_are_quoted(costs_file):
         ("c.csv", "feature,cost,group\na,,g\nb,,g\n", "it has no cost for group 'g'"),
         ("c.csv", "feature,cost,group\na,1,g\nb,2,g\n", "it has the costs 1 and 2 for group 'g'"),
         ("c.csv", "feature,cost,group\na,1,g\na,1,h\n", "it has feature 'a' twice"),
-        ("c.csv", "feature,cost,group\na,,\n", "it has '' for a cost in the line 'a,,'"),
+        ("c.csv", "feature,cost,group\na,,\n", "it has '' as a cost in the line 'a,,'"),
         ("c.csv", "feature,cost,group\ng,1,\nb,1,g\n", "it has 'g' as a feature and as a group of"),
         (
             "c.csv",
             "feature,price\na,2\n",
             "it begins with 'feature,price'",
         ),
-        ("c.txt", "1,two,3", "it has 'two' for a cost in the line '1,two,3'"),
-        ("c.json", "3", "JSON that is no object of names and costs and no list of costs"),
+        ("c.txt", "1,two,3", "it has 'two' as a cost in the line '1,two,3'"),
+        ("c.json", "3", "it is neither an object of names and costs nor a list of costs"),
         ("c.json", '{"a": 1', "Expecting ',' delimiter: line 1 column 8 (char 7)"),
         ("c.json", "[" * 100_000, "maximum recursion depth exceeded"),
         ("c.csv", b"\xff\xfe\x00", "'utf-8' codec can't decode byte 0xff"),
@@ -268,7 +268,7 @@ def test_names_with_commas_are_quoted(costs_file):
         (
             "c.txt",
             "1 " + "x" * 99_999,
-            f"it has '{'x' * 59}…' for a cost in the line '1 {'x' * 57}…'",
+            f"it has '{'x' * 59}…' as a cost in the line '1 {'x' * 57}…'",
         ),
     ],
 )
@@ -384,7 +384,7 @@ def test_the_longest_beginning_of_a_column_tells_its_group():
         ({"p": 1}, {"p": ["a"], "q": ["a"]}, "in one group once, got 'a' in 'p' and 'q'"),
         ({"p": 1}, {"p": ["a", "a"]}, "column must be in one group once, got 'a' in 'p'"),
         ({"p": 1}, {"p": ["z"]}, r"hold columns of the data \('a', 'b', 'c'\), got 'z' in"),
-        ({"c": 1}, {"c": ["a", "b"]}, "not have the name of a column outside of it, got 'c'"),
+        ({"c": 1}, {"c": ["a", "b"]}, "not have the name of a column outside it, got 'c'"),
         ({"p": 1, "a": 1}, {"p": ["a", "b"]}, "a group, not a column in it, got 'a' of group 'p'"),
         ({"p": 1}, {"p": ["a", "b"]}, "a cost for every feature, got none for 'c'"),
         ({"c": 1}, {"p": ["a", "b"]}, "a cost for every feature, got none for 'p'"),
@@ -399,7 +399,7 @@ def test_groups_that_do_not_fit_the_table_are_refused(costs, groups, words):
 
 
 def test_a_beginning_that_no_column_has_is_refused():
-    words = r"columns of the data \('a_x'\) or how they begin before '_', got 'b'\."
+    words = r"columns of the data \('a_x'\) or their beginnings before '_', got 'b'\."
     with pytest.raises(CostsError, match=words):
         FeatureCosts.from_prefixes({"a": 1, "b": 2}, ["a_x"])
 
@@ -423,7 +423,7 @@ def test_features_and_columns_that_contradict_each_other_are_refused(names, colu
 
 
 def test_columns_of_no_feature_are_refused():
-    with pytest.raises(CostsError, match="columns must be out of 'a', 'b', got 'z'"):
+    with pytest.raises(CostsError, match="columns must be among 'a', 'b', got 'z'"):
         FeatureCosts.from_array([1, 2], ["a", "b"]).column_features(["a", "z"])
 
 
