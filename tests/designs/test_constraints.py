@@ -1,4 +1,4 @@
-"""What a user cannot deploy, and the blocks that features form because of it."""
+"""Constraints on designs, and the blocks of features that they form."""
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ def test_rules_may_be_given_as_such():
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
-        ({"before": ["age"]}, r"must be out of first, together, .*, got 'before'\."),
+        ({"before": ["age"]}, r"must be among first, together, .*, got 'before'\."),
         ({"first": ["x"]}, r"constraints\['first'\] must name features \('age'.*\), got 'x'\."),
         ({"together": [["age", "x"]]}, r"constraints\['together'\] must name features .*'x'\."),
         ({"together": ["age"]}, r"\['together'\] must be a list of lists of features, got"),

@@ -129,7 +129,7 @@ def test_a_design_needs_a_feature():
 
 @pytest.mark.parametrize("stages", [[0, 2, 0], [1, 1, 1], [1, 2, 2], [-1, 1, 2], [-2, 0, 1]])
 def test_the_stages_of_a_design_have_no_gaps(stages):
-    words = r"stages must count from 0 without gaps, got \[.*\]; see compress\(\)\."
+    words = r"stages must count from 0 without a break, got \[.*\]; see compress\(\)\."
     with pytest.raises(ParameterError, match=words):
         Design(stages, NAMES)
 
@@ -334,7 +334,7 @@ def test_a_design_that_leaves_nothing_out_says_nothing_about_it():
 
 
 def test_a_design_buys_something():
-    with pytest.raises(ParameterError, match=r"must buy a feature or more, got \[-1, -1\]\."):
+    with pytest.raises(ParameterError, match=r"must buy at least one feature, got \[-1, -1\]\."):
         Design([-1, -1], ("a", "b"))
 
 

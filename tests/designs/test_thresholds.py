@@ -1,4 +1,4 @@
-"""One threshold for all classes, or one for each."""
+"""Confidence thresholds: one for all classes, or one for each."""
 
 import numpy as np
 import pytest
