@@ -594,7 +594,7 @@ WRONG_CASCADES = [
     (("encoding", "columns"), [], "'columns' must be a list of objects, got []"),
     (("encoding", "columns", 0, "kind"), "date", "'columns' 0, 'kind' must be"),
     (("encoding", "columns", 0, "feature"), "pulse", "columns of all features, 'age' too"),
-    (("encoding", "columns", 0, "name"), "pulse", "'name' must be another one than those before"),
+    (("encoding", "columns", 0, "name"), "pulse", "'name' must be different from those before"),
     (("min_confidence",), [0.8], "'min_confidence' must be 2 finite numbers from 1e-300 to 1"),
     (("min_confidence",), [0.8, 0], "'min_confidence' must be 2 finite numbers from 1e-300 to 1"),
     (("stages",), CASCADE_BODY["stages"][1:], "'weights' must be 1 finite numbers"),

@@ -110,7 +110,7 @@ class TestGive:
             ({"Age": 1, "pulse": 2}, "values must have 'age', got 'Age', 'pulse'."),
             (
                 {"age": 1, "scan": 5, "pulse": 2},
-                "values must be what is needed now, 'age', 'pulse', got 'scan' too.",
+                "values must hold only 'age', 'pulse' now, got 'scan' too.",
             ),
             ([1, 2], "values must be a mapping of names to values, got [1, 2]."),
             (None, "values must be a mapping of names to values, got None."),
@@ -140,7 +140,7 @@ class TestGive:
     ):
         fed(case, row_that_leaves(cascade, 2), n_stages=1)
         before = state(case)
-        sentence = "values must be what is needed now, 'scan', got 'age' too."
+        sentence = "values must hold only 'scan' now, got 'age' too."
         with pytest.raises(DataError, match=whole(sentence)):
             case.give({"age": 1, "scan": 2})
         assert state(case) == before

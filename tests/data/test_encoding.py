@@ -269,9 +269,9 @@ def test_infinity_and_absurd_sizes_are_refused_whatever_gaps_are(gaps, value, wo
 @pytest.mark.parametrize("nothing", [[NAN, NAN], [None, None]])
 def test_a_column_of_gaps_alone_is_refused_in_training_and_passes_later(gaps, nothing):
     table = pl.DataFrame({"a": nothing}, schema={"a": pl.Float64})
-    with pytest.raises(DataError, match="X must have values in column 'a', got gaps only"):
+    with pytest.raises(DataError, match="X must have values in column 'a', got only missing ones"):
         learn(table, gaps)
-    with pytest.raises(DataError, match="X must have values in column 'c', got gaps only"):
+    with pytest.raises(DataError, match="X must have values in column 'c', got only missing ones"):
         learn(pl.DataFrame({"c": [None]}, schema={"c": pl.String}), gaps)
     same(learn(pl.DataFrame({"a": [1.0]}), gaps).rows(pl.DataFrame({"a": nothing})), [[NAN]] * 2)
     found = learn(pl.DataFrame({"a": ["x"]}), gaps).rows(pl.DataFrame({"a": [None]}))
@@ -418,7 +418,7 @@ def test_a_gap_in_one_row_is_nan_in_all_its_inputs(gap):
         ({"age": 2e100, "colour": "red"}, r"'age' must be at most 1e\+100 in size, got 2e\+100"),
         ({"age": 1, "colour": 5}, "'colour' must be text, got 5"),
         ({"age": 1, "colour": None}, "'colour' must be text, got None"),
-        ({"age": 1, "colour": "red", "ill": True}, "needed now, 'age', 'colour', got 'ill' too"),
+        ({"age": 1, "colour": "red", "ill": True}, "hold only 'age', 'colour' now, got 'ill' too"),
     ],
 )
 def test_values_of_one_row_are_refused_in_the_words_of_a_session(given_values, words):
@@ -577,10 +577,13 @@ def test_kinds_groups_and_gaps_in_any_combination_give_the_same_inputs_by_every_
         (lambda v: v.update(features=["age"]), "'feature' must be one of the features, got"),
         (lambda v: v["features"].append("x"), "'columns' must be columns of all features, 'x' too"),
         (lambda v: v["columns"][0].update(kind="date"), "'kind' must be one of number, truth, cat"),
-        (lambda v: v["columns"][0].update(name="ill"), "'name' must be another one than those bef"),
+        (
+            lambda v: v["columns"][0].update(name="ill"),
+            "'name' must be different from those before",
+        ),
         (
             lambda v: v["columns"][0].update(marks_missing=True),
-            "'marks_missing' must be false where gaps",
+            "'marks_missing' must be false unless gaps",
         ),
         (lambda v: v["columns"][1].update(categories=[]), "'categories' must be a list of differ"),
         (

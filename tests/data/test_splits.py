@@ -135,7 +135,7 @@ class TestLists:
             split([(FIRST, LAST), (FIRST[:0], LAST)])
 
     def test_a_split_without_held_out_rows_is_refused(self):
-        with pytest.raises(DataError, match="split 0 of cv must have held-out rows, got none"):
+        with pytest.raises(DataError, match="split 0 of cv must have scored rows, got none"):
             split([(FIRST, np.zeros(60, dtype=bool))])
 
     def test_training_rows_of_one_class_are_refused_by_name(self):

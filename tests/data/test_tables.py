@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from emsco.costs import FeatureCosts
-from emsco.data import tables
+from emsco.data import csv_files, tables
 from emsco.data.encoding import Encoding
 from emsco.data.rows import table_rows
-from emsco.data.tables import column_names, read_chunks, read_labelled, write_table
+from emsco.data.tables import column_names, read_chunks, read_labelled
+from emsco.data.writing import write_table
 from emsco.errors import DataError, FileError
 
 
@@ -39,7 +40,7 @@ def written(tmp_path):
 @pytest.fixture
 def tiny_blocks(monkeypatch):
     """A few rows at a time, of either format."""
-    monkeypatch.setattr(tables, "_BLOCK", 64)
+    monkeypatch.setattr(csv_files, "_BLOCK", 64)
     monkeypatch.setattr(tables, "_ROWS", 5)
 
 
