@@ -142,7 +142,7 @@ def test_no_costs_mean_1_each():
     [[2, 1], np.array([2, 1]), {"a": 1, "b": 2}, FeatureCosts.from_mapping({"a": 1, "b": 2})],
     ids=["list", "array", "mapping", "costs"],
 )
-def test_every_way_to_give_costs_comes_to_the_same(given_costs):
+def test_every_way_to_give_costs_gives_the_same_costs(given_costs):
     costs = FeatureCosts.resolve(given_costs, ["b", "a"])
     assert costs.names == ("b", "a")
     assert costs.costs.tolist() == [2.0, 1.0]

@@ -1,4 +1,4 @@
-"""Files of costs: their forms, and words about what is wrong in them."""
+"""Files of costs: their forms, and words about mistakes in them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from emsco.errors import CostsError
     ],
     ids=["csv", "loose-csv", "marked-csv", "json", "json-list", "commas", "both", "blanks"],
 )
-def test_every_format_of_a_costs_file_comes_to_the_same(costs_file, name, text):
+def test_every_form_of_a_costs_file_gives_the_same_costs(costs_file, name, text):
     costs = FeatureCosts.from_file(costs_file(text, name), ["a", "b", "c"])
     assert costs.names == ("a", "b", "c")
     assert costs.costs.tolist() == [1, 2, 0.5]
@@ -95,7 +95,7 @@ def test_names_with_commas_are_quoted(costs_file):
         ),
     ],
 )
-def test_a_file_that_holds_no_costs_is_refused_with_what_is_wrong(costs_file, name, text, words):
+def test_a_file_without_valid_costs_is_refused_with_the_reason(costs_file, name, text, words):
     path = costs_file(text, name)
     rule = "costs must be CSV with the columns feature and cost, JSON, or one line of numbers"
     with pytest.raises(CostsError, match=re.escape(f"{rule}, got {path}: {words}")):

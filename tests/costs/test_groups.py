@@ -66,7 +66,7 @@ def test_ready_costs_find_their_groups_in_any_order_of_columns_and_keep_their_ev
     ],
     ids=["once", "on-each-line", "json"],
 )
-def test_every_format_of_groups_comes_to_the_same(costs_file, name, text):
+def test_every_form_of_groups_gives_the_same_costs(costs_file, name, text):
     costs = FeatureCosts.from_file(costs_file(text, name), COLUMNS)
     assert costs.names == ("age", "panel", "sex")
     assert costs.costs.tolist() == [1, 40, 2]
