@@ -45,7 +45,7 @@ def labels_of(
 def _text_labels(labels: AnyArray) -> AnyArray:
     """Return numbers or truth values if all texts are plainly such, else the texts.
 
-    Texts such as "01" stay, because as a number it would be the same as "1".
+    The text "01" stays, because as a number it would be the same as "1".
     """
     different, places = np.unique(labels, return_inverse=True)
     texts = different.tolist()
@@ -72,7 +72,7 @@ def as_classes(labels: AnyArray, classes: AnyArray, path: object, first_row: int
             f"{path} must have only the labels {classes.tolist()}, got {labels[row].item()!r} in "
             f"row {row + first_row}."
         )
-    order = np.argsort(known)  # 9 and 10 change places as text
+    order = np.argsort(known)  # as text, 10 comes before 9
     same: AnyArray = classes[order[np.searchsorted(known, here, sorter=order)]]
     return same
 

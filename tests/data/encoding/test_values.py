@@ -172,7 +172,7 @@ KINDS = {
 
 @st.composite
 def tables(draw):
-    """Draw columns of any kinds with their types, groups of them, and how to treat missing values."""
+    """Draw columns of any kinds with types and groups, and a value of `gaps`."""
     n_rows = draw(st.integers(1, 6))
     gaps = draw(st.sampled_from(["refuse", "impute", "skip"]))
     columns, types, groups = {}, {}, {}
