@@ -74,10 +74,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is first asked for.
+    """Import a public name on first use.
 
-    So deciding waits for no scikit-learn, and the command line, which has to see to Ctrl-C from the
-    first moment on, for nothing.
+    A process that only decides never imports scikit-learn. The command line starts without any
+    import, so that it handles Ctrl-C from the first moment.
     """
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -86,5 +86,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """All public names, those not yet imported included."""
+    """List all public names, imported or not."""
     return [*__all__, *(name for name in globals() if name.startswith("__"))]

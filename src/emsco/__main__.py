@@ -1,4 +1,4 @@
-"""`python -m emsco`: the command line, where its script is not on the path."""
+"""`python -m emsco` runs the command line, also where its script is not on the path."""
 
 from emsco.cli import main
 

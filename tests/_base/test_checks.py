@@ -1,4 +1,4 @@
-"""Checks of parameters: what passes, and the words for what does not."""
+"""Checks of parameters: valid values, and the words for invalid ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_choice_is_handed_back():
 
 
 @pytest.mark.parametrize("value", ["Fittest", "", None, 1, ["fittest"], ("fittest",)])
-def test_what_is_not_among_the_choices_is_refused(value):
+def test_a_value_outside_the_choices_is_refused(value):
     with pytest.raises(
         ParameterError, match=r'^deploy must be one of "balanced", "fittest", got .+\.$'
     ):
@@ -52,7 +52,7 @@ def test_a_whole_number_within_its_bounds_becomes_an_int(value):
 
 
 @pytest.mark.parametrize("value", [0, 5, -1, 2.0, "2", None, True, np.True_, math.nan, 10**400])
-def test_what_is_no_whole_number_within_the_bounds_is_refused(value):
+def test_other_values_than_whole_numbers_within_bounds_are_refused(value):
     with pytest.raises(
         ParameterError, match=r"^max_stages must be a whole number from 1 to 4, got .+\.$"
     ):
@@ -83,7 +83,7 @@ def test_the_ends_of_an_interval_belong_to_it_as_written(ends, inside, outside):
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, math.inf, "0.5", None, True, 1j, [0.5]])
-def test_what_is_no_number_in_the_interval_is_refused(value):
+def test_other_values_than_numbers_in_the_interval_are_refused(value):
     with pytest.raises(ParameterError, match=r"^rate must be a number in \(0, 1\], got .+\.$"):
         check_number("rate", value, 0, 1, "(]")
 
@@ -166,7 +166,7 @@ BAD_TEXT += ["1e400", "9" * 400 + "GiB"]  # beyond the largest float
     "value",
     [0, 0.5, -1, math.inf, None, True, np.True_, b"1GB", [1], *BAD_TEXT],
 )
-def test_what_is_no_amount_of_memory_is_refused(value):
+def test_other_values_than_amounts_of_memory_are_refused(value):
     words = (
         r"^memory_limit must be a number of bytes above 0, with or without a unit such as "
         r'"512MiB", got .+\.$'

@@ -110,7 +110,7 @@ class TestGive:
             ({"Age": 1, "pulse": 2}, "values must have 'age', got 'Age', 'pulse'."),
             (
                 {"age": 1, "scan": 5, "pulse": 2},
-                "values must be what is needed now, 'age', 'pulse', got 'scan' too.",
+                "values must hold only 'age', 'pulse' now, got 'scan' too.",
             ),
             ([1, 2], "values must be a mapping of names to values, got [1, 2]."),
             (None, "values must be a mapping of names to values, got None."),
@@ -140,7 +140,7 @@ class TestGive:
     ):
         fed(case, row_that_leaves(cascade, 2), n_stages=1)
         before = state(case)
-        sentence = "values must be what is needed now, 'scan', got 'age' too."
+        sentence = "values must hold only 'scan' now, got 'age' too."
         with pytest.raises(DataError, match=whole(sentence)):
             case.give({"age": 1, "scan": 2})
         assert state(case) == before
@@ -393,20 +393,20 @@ class TestSessions:
         age = case.given["age"]
         text = case.to_json().replace(f'"age": {age!r}', f'"age": {age + 1!r}')
         assert text != case.to_json()
-        sentence = "the case must be as it was written, got a body that does not fit its checksum."
+        sentence = "the case must be unchanged since it was written, got a wrong checksum."
         with pytest.raises(FileError, match=whole(sentence)):
             cascade.resume(text)
 
     def test_cut_anywhere_are_refused(self, cascade, case):
         text = fed(case, row_that_leaves(cascade, 2), n_stages=1).to_json()
         for n in range(len(text.rstrip())):
-            with pytest.raises(FileError, match="the case must be whole JSON, got a damaged file"):
+            with pytest.raises(FileError, match="the case must be valid JSON, got a damaged file"):
                 cascade.resume(text[:n])
 
     @pytest.mark.parametrize("text", [None, 5, {}, "5", "[]", b"\x80\x04", '{"emsco": "cascade"}'])
     def test_of_something_else_are_refused(self, cascade, text):
         with pytest.raises(
-            FileError, match=r"^the case must (be whole JSON|hold an emsco case), got"
+            FileError, match=r"^the case must (be valid JSON|hold an emsco case), got"
         ):
             cascade.resume(text)
 

@@ -118,23 +118,21 @@ def test_a_folder_that_is_no_run_is_refused(typed, data, tmp_path):
     for folder, why in {data: "has no cascade.json", data / "none": "does not exist"}.items():
         result = typed("decide", folder, data / "data.csv", "--out", tmp_path / "out.csv")
         refuses(result, f"{rule}, got '{folder}', which {why}.")
-    whole = "must be whole JSON, got a damaged file (Expecting value: line 1 column 1 (char 0))."
-    refuses(typed("decide", data / "data.csv", data / "data.csv"), f"'{data}/data.csv' {whole}")
+    words = "must be valid JSON, got a damaged file (Expecting value: line 1 column 1 (char 0))."
+    refuses(typed("decide", data / "data.csv", data / "data.csv"), f"'{data}/data.csv' {words}")
 
 
 def test_damaged_files_of_a_run_are_refused_by_name(typed, run, data):
     for name in ("front.json", "cascade.json"):
         whole = (run / name).read_bytes()
         (run / name).write_bytes(whole.replace(b"0.8", b"0.7"))
-        words = (
-            f"'{run / name}' must be as it was written, got a body that does not fit its checksum."
-        )
+        words = f"'{run / name}' must be unchanged since it was written, got a wrong checksum."
         refuses(typed("front", run), words)
         (run / name).write_bytes(whole)
     (run / "cascade.json").write_text("")
     result = typed("decide", run, data / "data.csv", "--out", run / "out.csv")
     assert (result.code, result.err.count("\n")) == (1, 1)
-    assert f"'{run}/cascade.json' must be whole JSON, got a damaged file" in result.err
+    assert f"'{run}/cascade.json' must be valid JSON, got a damaged file" in result.err
 
 
 def test_a_log_that_knows_ascii_alone_gets_the_same_words(run, monkeypatch):

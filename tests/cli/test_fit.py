@@ -180,8 +180,8 @@ def test_fit_warns_of_what_may_be_an_id_where_nobody_named_the_features(typed, n
         warnings.simplefilter("always")
         result = typed("fit", numbered, *words, "--out", tmp_path / "run")
     assert result.err.startswith(
-        "emsco: warning: column 'patient id' has another value in every row; if it is an id, leave "
-        "it out with --drop 'patient id'.\n"
+        "emsco: warning: column 'patient id' has a different value in every row; if it is an id, "
+        "leave it out with --drop 'patient id'.\n"
     )
 
 

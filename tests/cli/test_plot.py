@@ -109,7 +109,7 @@ def test_a_history_that_is_damaged_is_refused(run, tmp_path, text, sentence):
 def test_labels_that_the_run_does_not_know_are_refused(run, tmp_path):
     path = write_rows(tmp_path / "other.csv", 5, 0)
     path.write_text(path.read_text().replace("yes", "maybe"))
-    with pytest.raises(DataError, match=r"must have labels out of \['no', 'yes'\], got 'maybe'"):
+    with pytest.raises(DataError, match=r"must have only the labels \['no', 'yes'\], got 'maybe'"):
         run.labelled(path)
 
 

@@ -30,7 +30,7 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch):
         to_polars({"cost": [1.0]})
 
 
-def test_a_column_in_which_all_is_missing_keeps_its_type_in_polars():
+def test_a_column_without_values_keeps_its_type_in_polars():
     hidden = np.ones(2, dtype=bool)
     columns = {
         "text": np.ma.MaskedArray(np.array(["a", "b"]), mask=hidden),
@@ -60,7 +60,7 @@ def test_masked_values_of_every_kind_are_missing_in_pyarrow_and_keep_their_type(
     [pd.DataFrame({"a": [1]}), pl.DataFrame({"a": [1]}), pa.table({"a": [1]})],
     ids=["pandas", "polars", "pyarrow"],
 )
-def test_what_goes_in_comes_out_as_the_same_kind_of_data_frame(table):
+def test_results_are_the_same_kind_of_data_frame_as_the_table(table):
     found = like(table, {"cost": np.array([2.5]), "label": np.array(["ill"])})
     assert type(found) is type(table)
     assert nw.from_native(found)["cost"].to_list() == [2.5]

@@ -1,4 +1,4 @@
-"""Labels of files: parts of a file mean what the whole would."""
+"""Labels of files: a part of a file is read like the whole."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from emsco.data.labels import as_classes, labels_of
     ],
     ids=["truth-as-text", "truth", "decimals", "noughts"],
 )
-def test_a_part_without_the_label_that_makes_them_text_has_text_all_the_same(classes, part):
+def test_a_part_of_a_file_with_text_labels_has_text_labels(classes, part):
     known = np.array(classes)
     labels = labels_of(pa.chunked_array([part]), "new.csv", classes=known)
     wanted = [str(label).lower() for label in part.to_pylist()]

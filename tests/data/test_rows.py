@@ -1,4 +1,4 @@
-"""Rows in: tables of any kind to float64, and errors that name the column at fault."""
+"""Rows of any table as float64, and errors that name the bad column."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def frame(library, order=NAMES):
 
 
 class TestTables:
-    def test_an_array_of_the_right_kind_is_not_copied(self):
+    def test_an_array_of_float64_is_not_copied(self):
         assert table_rows(VALUES, NAMES) is VALUES
 
     @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ class TestTables:
     def test_missing_values_become_nan(self, missing):
         np.testing.assert_array_equal(table_rows(missing, ("age",)), [[1.0], [np.nan]])
 
-    def test_no_rows_are_no_rows(self):
+    def test_a_table_without_rows_gives_no_rows(self):
         assert table_rows(np.zeros((0, 3)), NAMES).shape == (0, 3)
         assert table_rows(frame(pl).head(0), NAMES).shape == (0, 3)
 
@@ -131,7 +131,7 @@ class TestRefusals:
         [[[1, 2, 3], [1, 2]], {"age": [1], "sex": [2], "scan": [3]}],
         ids=["ragged", "dict"],
     )
-    def test_what_is_no_array_of_numbers_is_refused(self, table):
+    def test_ragged_lists_and_dicts_are_refused(self, table):
         with pytest.raises(DataError, match="X must hold numbers only"):
             table_rows(table, NAMES)
 
@@ -150,7 +150,7 @@ class TestOddities:
             (np.ma.masked_equal(np.eye(3), 1.0), "masked values"),
         ],
     )
-    def test_what_would_lose_something_on_the_way_to_numbers_is_refused(self, table, kind):
+    def test_values_that_numbers_cannot_represent_are_refused(self, table, kind):
         with pytest.raises(DataError, match=f"X must hold numbers only, got {kind}"):
             table_rows(table, NAMES)
 
@@ -159,7 +159,7 @@ class TestFinite:
     @pytest.mark.parametrize(
         ("value", "said"), [(np.nan, "NaN"), (np.inf, r"infinity \(inf\)"), (-np.inf, r"\(-inf\)")]
     )
-    def test_the_column_and_row_of_what_is_not_finite_are_named(self, value, said):
+    def test_the_column_and_row_of_a_value_that_is_not_finite_are_named(self, value, said):
         rows = np.zeros((9, 3))
         rows[7, 1] = value
         with pytest.raises(
@@ -186,7 +186,7 @@ class TestFinite:
         with pytest.raises(DataError, match=r"at most 1e\+100 in size, got 1.1e\+100 in column"):
             check_finite(1.1 * rows, NAMES)
 
-    def test_gaps_pass_where_they_may_be_and_nothing_else_does(self):
+    def test_only_missing_values_pass_if_they_are_allowed(self):
         rows = np.zeros((9, 3))
         rows[2, 0] = np.nan
         check_finite(rows, NAMES, gaps=True)

@@ -1,4 +1,4 @@
-"""Splits: every way to say which rows are held out, and every way to say it wrong."""
+"""Splits: every valid way to choose the scored rows, and refusals of the others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TestFraction:
         assert abs(Y[held_out].sum() - 20 * cv) < 1
         assert sorted([*train, *held_out]) == list(range(60))
 
-    def test_the_seed_alone_decides_which_rows(self):
+    def test_only_the_seed_decides_the_rows(self):
         assert as_lists(split(1 / 3, seed=4)) == as_lists(split(1 / 3, seed=4))
         assert as_lists(split(1 / 3, seed=4)) != as_lists(split(1 / 3, seed=5))
 
@@ -135,7 +135,7 @@ class TestLists:
             split([(FIRST, LAST), (FIRST[:0], LAST)])
 
     def test_a_split_without_held_out_rows_is_refused(self):
-        with pytest.raises(DataError, match="split 0 of cv must have held-out rows, got none"):
+        with pytest.raises(DataError, match="split 0 of cv must have scored rows, got none"):
             split([(FIRST, np.zeros(60, dtype=bool))])
 
     def test_training_rows_of_one_class_are_refused_by_name(self):
@@ -163,7 +163,7 @@ class TestLists:
         assert held_out.tolist() == [59, 40]
 
     @pytest.mark.parametrize("rows", [[0.5, 1.5], [[1, 2], [3, 4]], 7])
-    def test_what_is_no_list_of_whole_numbers_is_refused(self, rows):
+    def test_rows_that_are_not_whole_numbers_are_refused(self, rows):
         with pytest.raises(DataError, match="rows must be a list of whole numbers, got"):
             split([(FIRST, rows)])
 
@@ -177,13 +177,13 @@ class TestRule:
     @pytest.mark.parametrize(
         "cv", [None, True, np.True_, 0, 1, -3, 0.0, 1.0, 1.5, -0.2, float("nan"), "kfold", object()]
     )
-    def test_what_is_no_split_at_all_is_refused_with_the_rule(self, cv):
+    def test_an_invalid_cv_is_refused_with_the_rule(self, cv):
         rule = (
             "cv must be a fraction between 0 and 1, a number of folds from 2, a splitter or a list"
         )
         with pytest.raises(ParameterError, match=rule):
             split(cv)
 
-    def test_the_error_shows_what_was_given(self):
+    def test_the_error_shows_the_value_given(self):
         with pytest.raises(ParameterError, match=r"list of splits, got 1\.5\."):
             split(1.5)

@@ -1,4 +1,4 @@
-"""Tables on disk: what is read, what is refused and in which words, what is left by a failure."""
+"""Tables on disk: reading, refusals in words, writing, and files after a failure."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from emsco.costs import FeatureCosts
-from emsco.data import tables
+from emsco.data import csv_files, tables
 from emsco.data.encoding import Encoding
 from emsco.data.rows import table_rows
-from emsco.data.tables import column_names, read_chunks, read_labelled, write_table
+from emsco.data.tables import column_names, read_chunks, read_labelled
+from emsco.data.writing import write_table
 from emsco.errors import DataError, FileError
 
 
 @pytest.fixture
 def written(tmp_path):
-    """Writes text, bytes or columns to a file and returns its path."""
+    """Return a function that writes text, bytes or columns to a file and returns its path."""
 
     def write(content, name="rows.csv"):
         path = tmp_path / name
@@ -38,8 +39,8 @@ def written(tmp_path):
 
 @pytest.fixture
 def tiny_blocks(monkeypatch):
-    """A few rows at a time, of either format."""
-    monkeypatch.setattr(tables, "_BLOCK", 64)
+    """Read only a few rows at a time, in both formats."""
+    monkeypatch.setattr(csv_files, "_BLOCK", 64)
     monkeypatch.setattr(tables, "_ROWS", 5)
 
 
@@ -48,7 +49,7 @@ def numbers(table, path="X"):
 
 
 def refused(path, words, names=("a", "b"), keep=()):
-    """The sentence is the whole message, with the path where it begins."""
+    """Check that the sentence, after the path, is the whole message."""
     with pytest.raises((DataError, FileError), match="must") as error:
         [numbers(chunk.table, path) for chunk in read_chunks(path, names, keep)]
     assert str(error.value) == f"{path} {words}"
@@ -104,7 +105,7 @@ def test_csv_and_parquet_give_the_same(written):
     ],
     ids=["whole", "truth", "text", "mixed", "decimal", "dates", "zeros", "alike"],
 )
-def test_labels_keep_their_kind_and_what_is_no_number_is_text(written, cells, labels):
+def test_labels_are_numbers_truth_values_or_text_as_written(written, cells, labels):
     _, y, _ = read_labelled(written(f"a,y\n1,{cells[0]}\n2,{cells[1]}\n"), "y")
     assert y.tolist() == labels
     assert y.dtype != object
@@ -226,11 +227,11 @@ def test_every_kind_of_number_of_parquet_is_read(written):
     assert np.isnan(numbers(chunk.table)[1]).tolist() == [True, True, False, True, False]
 
 
-# Categories, truth values and gaps
+# Categories, truth values and missing values
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
-def test_text_truth_values_and_gaps_are_read_as_such(written, name):
+def test_text_truth_values_and_missing_values_are_read_by_kind(written, name):
     text = "colour,ill,age,y\nred,true,63,0\nNA,,,1\nblue,false,41,0\n"
     columns = {
         "colour": pa.array(["red", None, "blue"]).dictionary_encode(),
@@ -272,7 +273,7 @@ def test_a_category_stays_text_where_it_looks_like_a_number(written):
 
 
 @pytest.mark.usefixtures("tiny_blocks")
-def test_truth_values_may_begin_with_gaps_or_be_written_as_0_and_1(written):
+def test_truth_values_may_begin_with_missing_ones_or_be_0_and_1(written):
     kinds = {"a": "truth"}
     path = written("a,b\n" + "NA,0\n" * 50 + "true,0\n")
     chunks = list(read_chunks(path, ["a"], kinds=kinds))
@@ -283,7 +284,7 @@ def test_truth_values_may_begin_with_gaps_or_be_written_as_0_and_1(written):
 
 @pytest.mark.usefixtures("tiny_blocks")
 @pytest.mark.parametrize("name", ["new.csv", "new.parquet"])
-def test_what_was_learnt_from_one_file_reads_another_in_chunks(written, name):
+def test_an_encoding_of_one_file_reads_another_in_chunks(written, name):
     path = written("zip,ill,age,y\n01,true,5,0\nA2,false,,1\n")
     table, _, names = read_labelled(path, "y", kinds={"zip": "category", "ill": "truth"})
     encoding = Encoding.learn(table, FeatureCosts.resolve(None, names), "impute")
@@ -303,7 +304,7 @@ def test_text_where_numbers_were_learnt_is_refused_by_column_and_row(written):
         read_labelled(path, "y", kinds={"a": "number"})
 
 
-# What is refused
+# Refused tables
 
 
 def test_a_missing_column_is_named_beside_those_that_are_there(written):
@@ -467,7 +468,7 @@ def test_a_full_disk_is_told_in_one_line(tmp_path):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_what_a_format_cannot_hold_is_refused(tmp_path):
+def test_columns_that_a_format_cannot_hold_are_refused(tmp_path):
     words = "out.csv must be able to hold the table: Unsupported Type:list"
     with pytest.raises(FileError, match=words), write_table(tmp_path / "out.csv") as table:
         table.write({"lists": pa.array([[1], [2]])})

@@ -73,7 +73,7 @@ def test_offline_one_sentence_names_the_host_the_reason_and_the_way_out(monkeypa
 
 @pytest.fixture
 def tiny(monkeypatch, tmp_path):
-    """A table of two rows in place of Pima's, packed as the archive packs, behind a server."""
+    """Serve a table of two rows in a ZIP file, as the archive does."""
     table = np.array([[1.0, 2.5, 1.0], [3.0, 4.0, 0.0]])
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
@@ -98,7 +98,7 @@ def tiny(monkeypatch, tmp_path):
 
 @dataclass
 class Served:
-    """What a server answers with, and how often it was asked."""
+    """A server's answer, and the number of requests."""
 
     content: bytes
     folder: Path
@@ -187,7 +187,7 @@ def test_the_cache_keeps_to_the_freedesktop_standard(monkeypatch, variable, endi
 
 
 @pytest.mark.parametrize("name", ["synthetic50", "breast_cancer"])
-def test_every_set_says_where_it_comes_from_and_what_may_be_done_with_it(name):
+def test_every_data_set_has_a_source_and_a_licence(name):
     data = load(name)
     assert data.source
     assert data.licence

@@ -1,4 +1,4 @@
-"""What a user cannot deploy, and the blocks that features form because of it."""
+"""Constraints on designs, and the blocks of features that they form."""
 
 import numpy as np
 import pytest
@@ -15,13 +15,13 @@ def blocks_of(**rules):
     return Blocks.from_constraints(Constraints.from_rules(rules, NAMES), NAMES)
 
 
-def test_without_rules_every_feature_is_for_itself():
+def test_without_rules_every_feature_is_its_own_block():
     blocks = blocks_of()
     assert blocks.of_feature.tolist() == [0, 1, 2, 3, 4]
     assert blocks.first is None
 
 
-def test_what_must_stay_together_is_one_block():
+def test_features_that_must_stay_together_are_one_block():
     assert blocks_of(together=[["iron", "gait"]]).of_feature.tolist() == [0, 1, 2, 1, 3]
 
 
@@ -31,7 +31,7 @@ def test_lists_that_share_a_feature_are_one_block():
     assert blocks.first == 1
 
 
-def test_all_that_comes_first_is_one_block():
+def test_features_of_the_first_stage_are_one_block():
     blocks = blocks_of(first=("sex", "scan"))
     assert blocks.of_feature.tolist() == [0, 1, 2, 3, 2]
     assert blocks.first == 2
@@ -54,7 +54,7 @@ def test_costs_of_blocks_are_exact_sums_of_decimals():
     assert found.in_units().features.tolist() == [5, 50, 7]
 
 
-def test_rules_may_be_given_as_such():
+def test_rules_may_be_given_as_constraints():
     rules = Constraints(first=("age",), max_mean_cost=3)
     assert Constraints.from_rules(rules, NAMES) == rules
     assert Constraints.from_rules(None, NAMES) == Constraints()
@@ -63,7 +63,7 @@ def test_rules_may_be_given_as_such():
 @pytest.mark.parametrize(
     ("rules", "said"),
     [
-        ({"before": ["age"]}, r"must be out of first, together, .*, got 'before'\."),
+        ({"before": ["age"]}, r"must be among first, together, .*, got 'before'\."),
         ({"first": ["x"]}, r"constraints\['first'\] must name features \('age'.*\), got 'x'\."),
         ({"together": [["age", "x"]]}, r"constraints\['together'\] must name features .*'x'\."),
         ({"together": ["age"]}, r"\['together'\] must be a list of lists of features, got"),
@@ -72,7 +72,7 @@ def test_rules_may_be_given_as_such():
         ({"max_worst_cost": "9"}, r"constraints\['max_worst_cost'\] must be a number .*'9'"),
     ],
 )
-def test_what_is_no_rule_is_refused(rules, said):
+def test_invalid_rules_are_refused(rules, said):
     with pytest.raises(ParameterError, match=said):
         Constraints.from_rules(rules, NAMES)
 

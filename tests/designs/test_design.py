@@ -128,8 +128,8 @@ def test_a_design_needs_a_feature():
 
 
 @pytest.mark.parametrize("stages", [[0, 2, 0], [1, 1, 1], [1, 2, 2], [-1, 1, 2], [-2, 0, 1]])
-def test_the_stages_of_a_design_have_no_gaps(stages):
-    words = r"stages must count from 0 without gaps, got \[.*\]; see compress\(\)\."
+def test_the_stages_of_a_design_count_from_0_without_a_break(stages):
+    words = r"stages must count from 0 without a break, got \[.*\]; see compress\(\)\."
     with pytest.raises(ParameterError, match=words):
         Design(stages, NAMES)
 
@@ -161,7 +161,7 @@ def test_compress_keeps_the_order_of_all_pairs_of_features(stages):
 
 @settings(deadline=None, derandomize=True, max_examples=100)
 @given(chromosomes)
-def test_compress_leaves_no_gaps_and_changes_nothing_the_second_time(stages):
+def test_compressed_stages_have_no_break_and_stay_when_compressed_again(stages):
     packed = compress(stages)
     assert set(packed.tolist()) == set(range(len(set(stages))))
     assert np.array_equal(compress(packed), packed)
@@ -298,7 +298,7 @@ def test_a_space_holds_its_designs_and_no_others(allow_exclusion, first):
     assert sorted(map(tuple, every[space.holds(every)].tolist())) == sorted(own)
 
 
-def test_the_formula_for_spaces_with_exclusion_sums_over_what_is_bought():
+def test_the_formula_for_spaces_with_exclusion_sums_over_subsets_bought():
     for n_features, max_stages in ((6, 3), (14, 4), (9, 9)):
         parts = (comb(n_features, m) * count_designs(m, max_stages) for m in range(1, 15))
         assert count_designs(n_features, max_stages, allow_exclusion=True) == sum(parts)
@@ -318,7 +318,7 @@ def test_a_space_needs_a_design(given, words):
         DesignSpace(*given)
 
 
-def test_a_design_names_what_it_leaves_out():
+def test_a_design_names_the_features_it_leaves_out():
     design = Design([1, -1, 0, -1], ("a", "b", "c", "d"))
     assert repr(design) == "Design(c → a; never b, d)"
     assert design.left_out == ("b", "d")
@@ -334,7 +334,7 @@ def test_a_design_that_leaves_nothing_out_says_nothing_about_it():
 
 
 def test_a_design_buys_something():
-    with pytest.raises(ParameterError, match=r"must buy a feature or more, got \[-1, -1\]\."):
+    with pytest.raises(ParameterError, match=r"must buy at least one feature, got \[-1, -1\]\."):
         Design([-1, -1], ("a", "b"))
 
 

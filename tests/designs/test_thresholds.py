@@ -1,4 +1,4 @@
-"""One threshold for all classes, or one for each."""
+"""Confidence thresholds: one for all classes, or one for each."""
 
 import numpy as np
 import pytest
@@ -38,11 +38,11 @@ def test_labels_may_be_numbers_of_numpy():
         ({}, "must have a threshold for every class, got none for 'ill'"),
     ],
 )
-def test_what_is_no_threshold_is_refused(given, said):
+def test_invalid_thresholds_are_refused(given, said):
     with pytest.raises(ParameterError, match=said):
         check_min_confidence(given, CLASSES)
 
 
-def test_in_words_it_is_a_number_or_a_list():
+def test_thresholds_in_words_are_a_number_or_a_list():
     assert in_words(0.75) == "0.75"
     assert in_words({"ill": 0.9, "well": 0.5}) == "ill: 0.9, well: 0.5"

@@ -166,7 +166,7 @@ def test_a_missing_column_of_labels_is_named_with_the_way_out(clinic, tmp_path):
     [
         (
             lambda text: text.replace("well", "dead"),
-            r"labels out of \['sick', 'well'\], got 'dead' i",
+            r"only the labels \['sick', 'well'\], got 'dead' i",
         ),
         (
             lambda text: text.replace('"sick"', ""),

@@ -18,7 +18,7 @@ from sklearn.model_selection import PredefinedSplit
 
 from emsco import EMSCOClassifier
 from emsco.costs import FeatureCosts
-from emsco.data import tables
+from emsco.data import csv_files, tables
 from emsco.data.sources import FitFiles
 from emsco.errors import CheckpointError, DataError, FileError, ParameterError
 from emsco.runs.decide import decide_file
@@ -259,7 +259,7 @@ def test_an_unknown_class_in_another_file_is_refused_before_the_search(clinic, t
     y[13] = 2
     odd = write_rows(tmp_path / "odd.csv", X, y, labels=("0", "1", "maybe"))
     files = {"train": clinic.train, "val": clinic.val, part: odd}
-    words = f"{odd} must have labels out of [0, 1], got 'maybe' in row 14."
+    words = f"{odd} must have only the labels [0, 1], got 'maybe' in row 14."
     refuse_fit(words, FitFiles("sick", **files), tmp_path / "run")
 
 
@@ -607,7 +607,7 @@ def test_a_file_is_decided_as_its_rows_are(clinic, fitted, new, tmp_path, ending
 def test_many_tiny_chunks_decide_as_one(fitted, new, tmp_path, monkeypatch, ending):
     source = new / f"new.{ending.removesuffix('.gz')}"
     at_once = decide_file(fitted.cascade, source, tmp_path / f"whole.{ending}", ("id",))
-    monkeypatch.setattr(tables, "_BLOCK", 256)
+    monkeypatch.setattr(csv_files, "_BLOCK", 256)
     monkeypatch.setattr(tables, "_ROWS", 7)
     told = []
     in_parts = decide_file(
@@ -672,7 +672,7 @@ def test_an_empty_cell_far_down_is_refused_by_column_and_row(
     X = clinic.rows["f"][0].copy()
     X[131, 3] = np.nan
     new = write_rows(tmp_path / f"new.{ending}", X)
-    monkeypatch.setattr(tables, "_BLOCK", 512)
+    monkeypatch.setattr(csv_files, "_BLOCK", 512)
     monkeypatch.setattr(tables, "_ROWS", 10)
     words = rf"new\.{ending} must have no missing value .* in column 'scan', row 132; fit with"
     with pytest.raises(DataError, match=words):
@@ -702,11 +702,11 @@ def test_a_kept_column_is_never_replaced_by_a_decision(clinic, fitted, tmp_path)
 MEASURED = r"""
 import re, sys
 from pathlib import Path
-from emsco.data import tables
+from emsco.data import csv_files, tables
 from emsco.cascade import Cascade
 from emsco.runs.decide import decide_file
 
-tables._BLOCK, tables._ROWS = 2**20, 2**14
+csv_files._BLOCK, tables._ROWS = 2**20, 2**14
 cascade, *files = map(Path, sys.argv[1:])
 for file in files:
     decide_file(Cascade.load(cascade), file, file.with_stem("out"))

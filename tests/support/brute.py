@@ -45,7 +45,7 @@ def supersets(subset, n_features):
 
 
 def every_design(n_features, max_stages, allow_exclusion=False, first=None):
-    """All chromosomes without gaps, the simplest first."""
+    """Return all compressed chromosomes, the simplest first."""
     genes = range(-1 if allow_exclusion else 0, max_stages)
     every = product(genes, repeat=n_features)
     return sorted(

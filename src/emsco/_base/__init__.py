@@ -1,1 +1,1 @@
-"""What every other package stands on: types, arrays, checks, text, documents, progress."""
+"""Shared ground of all packages: types, arrays, checks, text, documents, progress."""

@@ -1,4 +1,4 @@
-"""What many values need of their arrays: copies that nobody can change, and exact units."""
+"""Read-only copies of arrays, and values as whole numbers of a unit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FINEST_DECIMALS = 6
 
 
 def locked_copy(values: ArrayLike, dtype: DTypeLike | None = None) -> AnyArray:
-    """A copy that nobody can change.
+    """Return a read-only copy of `values`.
 
     Examples
     --------
@@ -31,10 +31,10 @@ def locked_copy(values: ArrayLike, dtype: DTypeLike | None = None) -> AnyArray:
 def whole_units(
     values: FloatArray, fits: Callable[[FloatArray, int], Any]
 ) -> tuple[IntArray, int] | None:
-    """Values as whole numbers of a unit, and how many units make 1; None where no unit will do.
+    """Return values as whole numbers of a unit, and how many units make 1.
 
-    The unit is the largest power of ten from 1 down to 10⁻⁶ that divides all values, and for which
-    ``fits(units, per_one)`` is true.
+    The unit is the largest power of ten from 1 down to 10⁻⁶ that divides all values. The result is
+    None if there is no such unit, or if ``fits(units, per_one)`` is false for a unit on the way.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One wording for every parameter error: which, must be, got."""
+"""Checks of parameters, with one wording for every error: name, rule, value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["check_choice", "check_number", "check_whole", "is_number", "memory_b
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-_LEAST_PERCENT = 10  # of what is probably meant as a share
+_LEAST_PERCENT = 10  # numbers from here up were probably meant as per cent
 
 
 def refused(
@@ -25,7 +25,7 @@ def refused(
     got: Part | tuple[Part, ...] | None = None,
     hint: Part | tuple[Part, ...] = "",
 ) -> ParameterError:
-    """The error to raise for a parameter outside its rule: which, must, got, and the way out.
+    """Return the error for a parameter outside its rule: name, rule, value and way out.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ def refused(
     rule : str, part or tuple of them
         The words after "must".
     value : object
-        What was given; the error carries it.
+        The value given; the error carries it.
     of : str
         The part of the parameter that is wrong, as in "class 'ill'".
     got : str, part or tuple of them, optional
-        How the message words the value; by default as Python writes it.
+        The value as the message shows it; by default its repr.
     hint : str, part or tuple of them
         The way out.
 
@@ -62,12 +62,12 @@ def _parts(words: Part | tuple[Part, ...]) -> tuple[Part, ...]:
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is a real number; True and False are not."""
+    """Tell whether a value is a real number; True and False are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """One of a few words."""
+    """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(f'"{choice}"' for choice in choices)
         raise refused(name, f"be one of {listed}", value)
@@ -75,7 +75,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 
 def check_whole(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """A whole number within bounds, ends included."""
+    """Return `value` as an int if it is a whole number from `low` to `high`."""
     rule = f"a whole number from {low}" + (f" to {high}" if high is not None else " up")
     whole = is_number(value) and isinstance(value, Integral)
     if not whole or value < low or (high is not None and value > high):
@@ -93,7 +93,7 @@ def check_number(
     of: str = "",
     note: str = "",
 ) -> float:
-    """A number in an interval; `ends` tells which ends belong to it, as in "(]".
+    """Return `value` as a float if it is in the interval, whose `ends` are written as in "(]".
 
     `of` names the part of the parameter that is checked, and `note` follows the rule.
     """
@@ -114,7 +114,7 @@ def check_number(
 
 
 def memory_bytes(name: str, value: Any) -> int:
-    """Bytes as a number, or with a unit such as "512MiB" or "2 GB".
+    """Return a size in bytes, given as a number or with a unit such as "512MiB" or "2 GB".
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Digests of arrays, the same on every machine."""
+"""Digests of arrays that are the same on every machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DIGEST = "sha256:"  # how fingerprints begin
 
 
 def fingerprint(*arrays: AnyArray) -> str:
-    """A digest of types, shapes and values, the same on every machine.
+    """Return a digest of types, shapes and values, the same on every machine.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, and read as plain JSON that is checked field by field."""
+"""JSON documents: written completely or not at all, and checked field by field when read."""
 
 from __future__ import annotations
 
@@ -43,11 +43,12 @@ _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
 
 @contextmanager
 def writing_atomically(path: PathLike) -> Iterator[IO[bytes]]:
-    """A file to write, in place of one of that name: whenever it is killed, whole or absent.
+    """Open a file that replaces `path` once it is complete.
 
-    It is written under another name, brought to the disk, and then renamed.
+    The file is written under another name, flushed to the disk and then renamed. A process that is
+    killed leaves the old file or the new one, never a part.
     """
-    final = Path(path).resolve()  # through a link, not in its place
+    final = Path(path).resolve()  # write to a link's target instead of replacing the link
     writer = f"{os.getpid()}-{threading.get_ident()}"
     unfinished = final.with_name(f"{final.name}.{writer}{UNFINISHED}")
     try:
@@ -65,12 +66,12 @@ def writing_atomically(path: PathLike) -> Iterator[IO[bytes]]:
 
 
 def write_document(path: PathLike, kind: str, form: int, body: Mapping[str, Any]) -> None:
-    """Write a versioned JSON document of some kind, with a checksum of its body."""
+    """Write a versioned JSON document with a checksum of its body."""
     write_text(path, document_text(kind, form, body, indent=1))
 
 
 def write_text(path: PathLike, text: str) -> None:
-    """Write a file of text, all of it or nothing."""
+    """Write a text file, completely or not at all."""
     try:
         with writing_atomically(path) as file:
             file.write(text.encode(errors="surrogatepass"))
@@ -81,7 +82,7 @@ def write_text(path: PathLike, text: str) -> None:
 
 
 def document_text(kind: str, form: int, body: Mapping[str, Any], indent: int | None = None) -> str:
-    """The JSON text of a document."""
+    """Return the JSON text of a document."""
     about = {"emsco": kind, "format": form, "written_by": f"emsco {version('emsco')}"}
     try:
         whole = {**about, "sha256": _checksum(body), "body": body}
@@ -93,12 +94,12 @@ def document_text(kind: str, form: int, body: Mapping[str, Any], indent: int | N
 
 
 def read_document(path: PathLike, kind: str, form: int, oldest: int = 1) -> Fields:
-    """The body of a document of one kind, of format `form` or older, down to `oldest`.
+    """Read the body of a document of one kind, in a format from `oldest` to `form`.
 
     Raises
     ------
     FileError
-        Where the file is missing, damaged, something else, or too new.
+        If the file is missing, damaged, of another kind, too old or too new.
     """
     where = repr(str(path))
     try:
@@ -116,12 +117,12 @@ def read_document(path: PathLike, kind: str, form: int, oldest: int = 1) -> Fiel
 def parse_document(
     content: bytes | str, kind: str, form: int, where: str, oldest: int = 1
 ) -> Fields:
-    """The body of a document's text; `where` is what messages call it."""
+    """Return the body of a document's text; messages call the document `where`."""
     try:
         whole = json.loads(content, object_pairs_hook=_distinct, parse_constant=_no_constant)
         checksum = _checksum(whole.get("body") if isinstance(whole, dict) else None)
     except (RecursionError, TypeError, ValueError) as error:
-        raise FileError(f"{where} must be whole JSON, got a damaged file ({error}).") from None
+        raise FileError(f"{where} must be valid JSON, got a damaged file ({error}).") from None
     if not isinstance(whole, dict) or whole.get("emsco") != kind:
         got = whole.get("emsco") if isinstance(whole, dict) else None
         other = f"an emsco {got[:60]}" if isinstance(got, str) else "none"
@@ -139,16 +140,14 @@ def parse_document(
         )
     body = fields.fields("body")
     if fields.text("sha256") != checksum:
-        raise FileError(
-            f"{where} must be as it was written, got a body that does not fit its checksum."
-        )
+        raise FileError(f"{where} must be unchanged since it was written, got a wrong checksum.")
     return body
 
 
 class Fields:
-    """The fields of a JSON object, each checked as it is read; errors name the field.
+    """The fields of a JSON object, each checked as it is read.
 
-    `where` is what messages call the object.
+    Errors name the field, and call the object `where`.
     """
 
     def __init__(self, values: dict[str, Any], where: str) -> None:
@@ -156,35 +155,35 @@ class Fields:
         self.where = where
 
     def fields(self, name: str) -> Fields:
-        """An object."""
-        return Fields(self._of(name, dict), f"{self.where}, {name!r}")
+        """Return the fields of an inner object."""
+        return Fields(self._typed(name, dict), f"{self.where}, {name!r}")
 
     def many_fields(self, name: str) -> list[Fields]:
-        """A list of objects, at least one."""
-        items = self._of(name, list)
+        """Return the fields of each object in a list of at least one."""
+        items = self._typed(name, list)
         if not items or not all(isinstance(item, dict) for item in items):
             self.refuse(name, "a list of objects", items)
         return [Fields(item, f"{self.where}, {name!r} {i}") for i, item in enumerate(items)]
 
     def text(self, name: str) -> str:
-        """Text."""
-        found: str = self._of(name, str)
+        """Return a text."""
+        found: str = self._typed(name, str)
         return found
 
     def flag(self, name: str) -> bool:
-        """True or false."""
-        found: bool = self._of(name, bool)
+        """Return true or false."""
+        found: bool = self._typed(name, bool)
         return found
 
     def whole(self, name: str, low: int, high: int = _LARGEST_WHOLE) -> int:
-        """A whole number within bounds, ends included."""
+        """Return a whole number from `low` to `high`."""
         value = self.get(name)
         if type(value) is not int or not low <= value <= high:
             self.refuse(name, f"a whole number{_bounds(low, high)}", value)
         return int(value)
 
     def number(self, name: str, low: float = -math.inf, high: float = math.inf) -> float:
-        """A finite number within bounds, ends included."""
+        """Return a finite number from `low` to `high`."""
         value = self.get(name)
         if not _is_number(value) or not low <= value <= high:
             self.refuse(name, f"a finite number{_bounds(low, high)}", value)
@@ -193,43 +192,43 @@ class Fields:
     def numbers(
         self, name: str, n: int, low: float = -math.inf, high: float = math.inf
     ) -> FloatArray:
-        """`n` finite numbers within bounds, ends included; locked."""
-        values = self._of(name, list)
+        """Return `n` finite numbers from `low` to `high` as a read-only array."""
+        values = self._typed(name, list)
         if len(values) != n or not all(_is_number(v) and low <= v <= high for v in values):
             self.refuse(name, f"{n} finite numbers{_bounds(low, high)}", values)
         return locked_copy(values, np.float64)
 
     def wholes(self, name: str, n: int, low: int = 0, high: int = _LARGEST_WHOLE) -> list[int]:
-        """`n` whole numbers within bounds, ends included."""
-        values: list[int] = self._of(name, list)
+        """Return `n` whole numbers from `low` to `high`."""
+        values: list[int] = self._typed(name, list)
         if len(values) != n or not all(type(v) is int and low <= v <= high for v in values):
             self.refuse(name, f"{n} whole numbers{_bounds(low, high)}", values)
         return values
 
     def texts(self, name: str) -> list[str]:
-        """Texts, all different, at least one."""
-        values: list[str] = self._of(name, list)
+        """Return a list of at least one text, all different."""
+        values: list[str] = self._typed(name, list)
         whole = all(isinstance(value, str) for value in values)
         if not values or not whole or len(set(values)) < len(values):
             self.refuse(name, "a list of different names", values)
         return values
 
     def items(self, name: str) -> list[Any]:
-        """A list of anything."""
-        found: list[Any] = self._of(name, list)
+        """Return a list without a check of its items."""
+        found: list[Any] = self._typed(name, list)
         return found
 
     def get(self, name: str) -> Any:
-        """Whatever is there."""
+        """Return a value without a check of its type."""
         if name not in self.values:
             raise FileError(f"{self.where} must have {name!r}, got {brief(sorted(self.values))}.")
         return self.values[name]
 
     def refuse(self, name: str, rule: str, got: Any) -> NoReturn:
-        """Say that a field breaks its rule."""
+        """Raise the error for a field that breaks its rule."""
         raise FileError(f"{self.where}, {name!r} must be {rule}, got {brief(got)}.")
 
-    def _of(self, name: str, kind: type) -> Any:
+    def _typed(self, name: str, kind: type) -> Any:
         value = self.get(name)
         if not isinstance(value, kind):
             self.refuse(name, _KINDS[kind], value)
@@ -252,19 +251,19 @@ def _bounds(low: float, high: float) -> str:
 
 
 def _why(error: Exception) -> str:
-    """What the system says, or the error itself."""
+    """Return the operating system's reason for an error, or else its message."""
     return getattr(error, "strerror", None) or str(error)
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name comes twice in an object")
+        raise ValueError("an object has the same name twice")
     return found
 
 
 def _no_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _checksum(body: Any) -> str:
@@ -273,7 +272,7 @@ def _checksum(body: Any) -> str:
 
 
 def _sync(folder: Path) -> None:
-    """Bring the names of its files to the disk, where the system lets a folder be opened."""
+    """Flush the names in a folder to the disk, if the system lets a folder be opened."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -17,14 +17,14 @@ _ROUNDING = 1e-9  # methods add up the same costs in different orders
 
 @dataclass(frozen=True, slots=True)
 class Objectives:
-    """Coverage, accuracy and mean cost of a design, a cascade or any method on some rows.
+    """Coverage, accuracy and mean cost of a design, a cascade or another method on some rows.
 
     Attributes
     ----------
     coverage : float
         Share of rows that get a label.
     accuracy : float
-        Share of those whose label is correct; 0 where there are none.
+        Share of the labels that are correct; 0 if no row gets a label.
     cost : float
         Mean cost of a row, rejected rows included.
     """
@@ -35,17 +35,17 @@ class Objectives:
 
     @classmethod
     def from_dict(cls, fields: Fields) -> Objectives:
-        """Read and check what `dataclasses.asdict` gave."""
+        """Read and check the fields that `dataclasses.asdict` wrote."""
         coverage, accuracy = (fields.number(name, 0, 1) for name in ("coverage", "accuracy"))
         return Objectives(coverage, accuracy, fields.number("cost", 0))
 
     @property
     def objectives(self) -> Objectives:
-        """The three objectives alone, without what a subclass adds."""
+        """The three objectives alone, without the fields of a subclass."""
         return Objectives(self.coverage, self.accuracy, self.cost)
 
     def balanced(self, total_cost: float) -> float:
-        """√(coverage² + accuracy² + (1 - cost / cost of everything)²).
+        """Return √(coverage² + accuracy² + (1 - cost / total cost)²).
 
         Examples
         --------
@@ -55,7 +55,9 @@ class Objectives:
         return float(balanced_length(self.coverage, self.accuracy, self.cost, total_cost))
 
     def dominates(self, other: Objectives) -> bool:
-        """Whether it is at least as good in all three, and better in one, by more than rounding.
+        """Tell whether it is at least as good in all three objectives and better in one.
+
+        Differences within rounding do not count.
 
         Examples
         --------
@@ -72,9 +74,10 @@ class Objectives:
 
 
 def balanced_length(coverage: Any, accuracy: Any, cost: Any, total_cost: float) -> Any:
-    """√(coverage² + accuracy² + saved²) of numbers or arrays; saved is 1 - cost / total cost.
+    """Return √(coverage² + accuracy² + saved²) of numbers or arrays.
 
-    Running several stages may cost more than everything bought in one: nothing is saved then.
+    The share saved is 1 - cost / total cost. It is 0 if several stages cost more than buying
+    everything in one.
     """
     saved = np.maximum(0.0, 1 - cost / total_cost)
     return np.sqrt(coverage**2 + accuracy**2 + saved**2)

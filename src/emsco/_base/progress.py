@@ -1,4 +1,4 @@
-"""Progress bars on standard error, and lines in their place where nobody sees a bar."""
+"""Progress on standard error: bars on a terminal, lines in a log."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Self
 
 __all__ = ["JobProgress", "RowProgress"]
 
-_QUIET = 30.0  # seconds after which a log is told that work goes on
+_QUIET = 30.0  # seconds without a line before a log gets the next one
 
 
 class JobProgress:
-    """A bar for many jobs of like size, on standard error."""
+    """A progress bar for many jobs of similar size."""
 
     def __init__(self, what: str = "jobs") -> None:
         self._bar = _bar(what, width=24)
@@ -20,7 +20,7 @@ class JobProgress:
         self._begun = False
 
     def __enter__(self) -> Self:
-        """Start drawing, where there is a terminal to draw on."""
+        """Start drawing if there is a terminal."""
         if self._bar.console.is_terminal:
             self._bar.start()
         return self
@@ -31,13 +31,13 @@ class JobProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop drawing; of work that is refused before it begins, the message alone is left."""
+        """Stop drawing; if the work was refused before it began, erase the bar."""
         if self._bar.live.is_started:
             self._bar.live.transient = error is not None and not self._begun
             self._bar.stop()
 
     def job(self, done: int, total: int, what: str) -> None:
-        """A job is done; where there is no terminal to draw on, a line says which it was."""
+        """Count a finished job; without a terminal, print a line that names it."""
         self._begun = True
         self._bar.update(self._task, completed=done, total=total, description=what)
         if what and not self._bar.console.is_terminal:
@@ -45,7 +45,7 @@ class JobProgress:
 
 
 class RowProgress:
-    """Counts the rows of a file whose length nobody knows, on standard error, from the first on."""
+    """A counter of decided rows for a file of unknown length."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -57,7 +57,7 @@ class RowProgress:
         self._task = self._bar.add_task("", total=None)
 
     def __enter__(self) -> Self:
-        """Draw nothing yet: a file that is refused leaves the message alone."""
+        """Draw nothing yet, so that a refused file leaves only its message."""
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -66,14 +66,14 @@ class RowProgress:
             self._bar.stop()
 
     def rows(self, n_rows: int) -> None:
-        """So many rows are decided."""
+        """Show the number of rows decided so far."""
         self._bar.update(self._task, completed=n_rows)
         if n_rows:
             self._bar.start()
 
 
 class _Log:
-    """Lines in place of a bar that nobody sees, so that a log shows that work goes on."""
+    """Occasional lines in a log, where a progress bar would not be seen."""
 
     def __init__(self, bar: Any) -> None:
         self._bar = bar
@@ -81,12 +81,12 @@ class _Log:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the bar is drawn at its end alone."""
+        """Whether the console would draw the bar only at its end."""
         console = self._bar.console
         return not console.is_jupyter and (not console.is_terminal or console.is_dumb_terminal)
 
     def now_and_then(self) -> None:
-        """Say how far it is, if the last line was a while ago."""
+        """Print the progress if the last line was a while ago."""
         now = monotonic()
         if now - self._said < _QUIET or not self.is_needed:
             return
@@ -100,7 +100,7 @@ class _Log:
 
 
 def _bar(step: str, width: int) -> Any:
-    """A bar on standard error: what a step is, how many are done, the time left, a word on it."""
+    """Return a bar on standard error: name of a step, steps done, time left, description."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -1,4 +1,4 @@
-"""Rows of arrays by key, in one SQLite file that is whole whenever the process is killed."""
+"""Rows of arrays by key, in one SQLite file that survives a killed process."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from emsco._base.typing import AnyArray, LabelArray
 
 __all__ = ["Batch", "LockedError", "Place", "Store"]
 
-_APPLICATION = 0x454D5343  # "EMSC", by which SQLite files tell whose they are
-_BYTES = 2**24  # of rows in one batch; what is looked up is read by whole batches
+_APPLICATION = 0x454D5343  # "EMSC", SQLite's mark of the application that owns a file
+_BYTES = 2**24  # of rows in one batch; a lookup reads whole batches
 _PATIENCE = 60.0  # seconds to wait for another process that is writing
 _TABLES = [
     "CREATE TABLE about (text TEXT NOT NULL)",
@@ -26,28 +26,28 @@ _TABLES = [
     "rows BLOB NOT NULL, rows_crc INTEGER)",
 ]
 _INSERT = "INSERT INTO batches VALUES (NULL, ?, ?, ?, ?)"
-_NO_LOCKS = ("SQLITE_IOERR_LOCK", "SQLITE_IOERR_RDLOCK")  # what file systems without locks say
+_NO_LOCKS = ("SQLITE_IOERR_LOCK", "SQLITE_IOERR_RDLOCK")  # errors of file systems without locks
 
 
 class LockedError(Exception):
-    """Another process, or another part of this one, has the file to itself."""
+    """Another process, or another part of this one, has the file open exclusively."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file of a store, and how to speak of it.
+    """The file of a store, and its words in messages.
 
     Attributes
     ----------
     path : Path
     name : str
-        What messages call it, such as "checkpoint".
+        Its name in messages, such as "checkpoint".
     error : type of Exception
-        What is raised where it cannot be used.
+        The error to raise if the file cannot be used.
     form : int
-        Version of what is in it; a file of another is refused.
+        Version of the content; a file of another version is refused.
     way_out : str
-        What happens where the file is deleted, as the end of a sentence.
+        The effect of deleting the file, as the end of a sentence.
     """
 
     path: Path
@@ -57,14 +57,14 @@ class Place:
     way_out: str
 
     def unusable(self, why: str) -> Exception:
-        """The file system, or SQLite on its behalf, does not let the file be used."""
+        """Return the error for a file that the file system or SQLite cannot open or write."""
         return self.error(
             f"{self.name} must be a folder that can be read and written, got "
             f"{str(self.path.parent)!r} ({why})."
         )
 
     def damaged(self, why: str) -> Exception:
-        """What the file holds cannot be used."""
+        """Return the error for a file with unusable content."""
         return self.error(
             f"{self.name} must be whole, got {str(self.path)!r}, which {why}; delete that file, "
             f"and {self.way_out}."
@@ -82,7 +82,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Rows that were added together: the number of the batch, and the key of each row."""
+    """Rows that were added together: number of the batch, and key of each row."""
 
     number: int
     keys: LabelArray
@@ -91,19 +91,20 @@ class Batch:
 class Store:
     """Rows of one type by keys of one width, added batch after batch and never changed.
 
-    A batch is there as a whole or not at all, and is on the disk once `add` returns. Each has
-    checksums, since SQLite has none. With `exclusive`, nobody else can open the file until it is
-    closed or the process ends, however it ends; without, several processes may add to it.
+    A batch is stored completely or not at all, and is on the disk once `add` returns. Each batch
+    has checksums, since SQLite has none. With `exclusive`, no other process can open the file until
+    it is closed or this process ends. Otherwise several processes may add to it.
 
     Parameters
     ----------
     place : Place
-        Its folder exists.
+        The file, in a folder that exists.
     key_width : int
         Bytes of a key.
     row_type : dtype
-        Of one row; with a shape or fields, as a row has them.
+        Type of one row, with its shape or fields.
     exclusive : bool
+        Whether to keep other processes out.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class Store:
 
     @property
     def about(self) -> Any:
-        """What the rows are of, as plain values; None in a new file."""
+        """Description of the rows as plain values; None in a new file."""
         with _speaking_plainly(self.place):
             if not (found := self._file.execute("SELECT text FROM about").fetchall()):
                 return None
@@ -137,12 +138,12 @@ class Store:
             raise self.place.damaged("does not say what it is of") from None
 
     def say(self, about: Mapping[str, Any]) -> None:
-        """Write what the rows of a new file are of."""
+        """Write the description of the rows into a new file."""
         with _speaking_plainly(self.place):
             self._file.execute("INSERT INTO about VALUES (?)", (json.dumps(about),))
 
     def add(self, keys: LabelArray, rows: AnyArray) -> None:
-        """Write keys of shape (n, key_width), and their rows."""
+        """Add rows with keys of shape (n, key_width)."""
         n_rows = max(1, _BYTES // self._row_type.itemsize)
         rows = np.ascontiguousarray(rows, dtype=self._row_type.base)
         with _speaking_plainly(self.place), _at_once(self._file):
@@ -153,7 +154,7 @@ class Store:
                 self._file.execute(_INSERT, (*summed[0], *summed[1]))
 
     def batches(self, after: int = 0) -> Iterator[Batch]:
-        """Batches with a number above `after`, in order; their rows are not read yet."""
+        """Yield the batches with a number above `after`, in order, without reading their rows."""
         columns = "SELECT number, keys, keys_crc FROM batches WHERE number > ? ORDER BY number"
         with _speaking_plainly(self.place):
             found = self._file.execute(columns, (after,)).fetchall()
@@ -162,7 +163,7 @@ class Store:
             yield Batch(number, np.frombuffer(keys, np.uint8).reshape(-1, self._key_width))
 
     def rows(self, batch: Batch) -> AnyArray:
-        """The rows of a batch, locked."""
+        """Return the rows of a batch as a read-only array."""
         columns = "SELECT rows, rows_crc FROM batches WHERE number = ?"
         with _speaking_plainly(self.place):
             found = self._file.execute(columns, (batch.number,)).fetchone()
@@ -180,7 +181,7 @@ class Store:
 
 
 def _open(place: Place, exclusive: bool) -> sqlite3.Connection:
-    """A file with its tables, made where there is none."""
+    """Open a file, and create it if it does not exist."""
     settings: dict[str, Any] = {
         "timeout": 0.0 if exclusive else _PATIENCE,
         "isolation_level": None,
@@ -204,8 +205,8 @@ def _prepared(place: Place, file: sqlite3.Connection, exclusive: bool) -> sqlite
         file.execute("PRAGMA trusted_schema = OFF")
         file.execute("PRAGMA synchronous = FULL")
         if exclusive:
-            # A log that is written ahead waits for the disk once, not five times. It takes memory
-            # that processes share, which network drives have not, unless one keeps the lock.
+            # A write-ahead log waits for the disk once instead of five times. Without the exclusive
+            # lock it would need shared memory, which network drives do not have.
             file.execute("PRAGMA locking_mode = EXCLUSIVE")
             file.execute("PRAGMA journal_mode = WAL")
         with _at_once(file):
@@ -217,7 +218,7 @@ def _prepared(place: Place, file: sqlite3.Connection, exclusive: bool) -> sqlite
 
 
 def _check_tables(place: Place, file: sqlite3.Connection) -> None:
-    """Make the tables of a new file; refuse one that has others, or is of another format."""
+    """Create the tables of a new file; refuse a file with other tables or another format."""
     application, form = (
         file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
     )
@@ -237,7 +238,7 @@ def _check_tables(place: Place, file: sqlite3.Connection) -> None:
 
 @contextmanager
 def _at_once(file: sqlite3.Connection) -> Iterator[None]:
-    """All of a block's statements, or none."""
+    """Carry out all statements of a block, or none."""
     file.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -250,7 +251,7 @@ def _at_once(file: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def _speaking_plainly(place: Place) -> Iterator[None]:
-    """Failures of SQLite as one sentence."""
+    """Turn failures of SQLite into one sentence."""
     try:
         yield
     except sqlite3.OperationalError as error:

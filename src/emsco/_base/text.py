@@ -1,4 +1,4 @@
-"""Values, counts and lists as messages, tables and pictures have them; long ones are cut."""
+"""Text for messages, tables and pictures: values, counts, lists and objectives."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = [
 
 
 def shorten(text: str, width: int) -> str:
-    """At most `width` characters, the cut marked by an ellipsis."""
+    """Return at most `width` characters of `text`; an ellipsis marks a cut."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def brief(value: object, width: int = 60) -> str:
-    """A value on one line of about `width` characters; text in quotes, wherever it is cut.
+    """Return a value on one line of about `width` characters; text keeps its quotes.
 
     Examples
     --------
@@ -41,12 +41,12 @@ def brief(value: object, width: int = 60) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says first, or what it is called where it says nothing."""
+    """Return the first line of an error's message, or its type if the message is empty."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def counted(number: float, noun: str) -> str:
-    """How many of something there are.
+    """Return a number and a noun, in the plural unless the number is 1.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def counted(number: float, noun: str) -> str:
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """The first few of many names, each in full, and how many more there are.
+    """Return the first `most` names, and how many more there are.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def listed(names: Sequence[str], most: int) -> str:
 
 
 def some(names: Sequence[object], most: int = 5) -> str:
-    """The same of values as they are written in Python, for messages.
+    """Return the repr of the first `most` values, and how many more there are.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def some(names: Sequence[object], most: int = 5) -> str:
 
 
 def what_was_meant(name: str, known: Sequence[object]) -> str:
-    """How a sentence about an unknown name ends: with the known one most like it, if any is.
+    """Return the end of a sentence about an unknown name; it suggests a similar known one.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def what_was_meant(name: str, known: Sequence[object]) -> str:
 
 
 class _Scored(Protocol):
-    """Whatever has the three objectives."""
+    """A value with the three objectives."""
 
     @property
     def coverage(self) -> float: ...
@@ -105,7 +105,10 @@ class _Scored(Protocol):
 
 
 def decimals_of(costs: Sequence[float], digits: int = 4) -> int:
-    """Decimals that give the largest cost some digits and the smallest two, if they need them."""
+    """Return the decimals to show: `digits` digits of the largest cost, 2 of the smallest.
+
+    Trailing zeros that all costs share are left out.
+    """
     sizes = [math.floor(math.log10(cost)) for cost in costs if cost > 0]
     most = max(0, digits - 1 - max(sizes), 1 - min(sizes)) if sizes else 0
     for decimals in range(most):
@@ -115,7 +118,9 @@ def decimals_of(costs: Sequence[float], digits: int = 4) -> int:
 
 
 def aligned(costs: Sequence[float], digits: int = 4) -> list[str]:
-    """Costs of a column, all with as many decimals; `digits` is 6 where they are exact.
+    """Return the costs of a column as text with the same number of decimals.
+
+    Exact costs are shown with ``digits=6``.
 
     Examples
     --------
@@ -127,7 +132,7 @@ def aligned(costs: Sequence[float], digits: int = 4) -> list[str]:
 
 
 def objective_lines(found: Sequence[_Scored]) -> list[tuple[str, str, str]]:
-    """Coverage, accuracy and mean cost for lines of a table."""
+    """Return coverage, accuracy and mean cost as text, for the lines of a table."""
     costs = aligned([one.cost for one in found])
     return [
         (f"{one.coverage:.1%}", f"{one.accuracy:.1%}", cost)
@@ -136,6 +141,6 @@ def objective_lines(found: Sequence[_Scored]) -> list[tuple[str, str, str]]:
 
 
 def in_short(found: _Scored) -> str:
-    """The three objectives on one line."""
+    """Return the three objectives on one line."""
     shares = f"coverage {found.coverage:.1%}, accuracy {found.accuracy:.1%}"
     return f"{shares}, cost {found.cost:.4g}"

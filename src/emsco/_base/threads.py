@@ -1,4 +1,4 @@
-"""Rows in parts, one for each thread, where there are enough of them to be worth it."""
+"""Rows in parts, one for each thread, if there are enough of them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ import numpy as np
 
 __all__ = ["by_parts"]
 
-_MANY = 100_000  # rows from which on threads are worth their start
+_MANY = 100_000  # fewer rows than this take less time than starting threads
 _MOST_THREADS = 8
 
 T = TypeVar("T")
 
 
 def by_parts(n_rows: int, job: Callable[[slice], T]) -> list[T]:
-    """What `job` makes of slices that cover all rows, in their order; of a single one for few."""
+    """Call `job` on slices that cover all rows, in threads, and return its results in order.
+
+    Few rows are a single slice.
+    """
     if n_rows < _MANY:
         return [job(slice(0, n_rows))]
     n_threads = min(_n_cores(), _MOST_THREADS)
@@ -29,7 +32,7 @@ def by_parts(n_rows: int, job: Callable[[slice], T]) -> list[T]:
 
 
 def _n_cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Names for the types that cross module borders."""
+"""Types that several modules share."""
 
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias

@@ -1,4 +1,4 @@
-"""Tasks in threads, none of which outlives an exception."""
+"""Tasks in threads; an exception ends them all."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["Workers", "slices"]
 
 
 class Workers:
-    """A pool of threads, begun when it is first needed.
+    """A pool of threads that starts on first use.
 
     Parameters
     ----------
     n_jobs : int
-        Threads. They change nothing but the time it takes.
+        Number of threads. It changes the time taken and nothing else.
     """
 
     def __init__(self, n_jobs: int = 1) -> None:
@@ -28,7 +28,7 @@ class Workers:
         tasks: Sequence[Any],
         report: Callable[[int, int], None] | None = None,
     ) -> None:
-        """Do all tasks, in threads where there are several; an exception leaves none running."""
+        """Do all tasks, in threads if there are several; an exception leaves none running."""
         if self.n_jobs == 1 or len(tasks) <= 1:
             for done, task in enumerate(tasks, start=1):
                 job(task)
@@ -53,5 +53,5 @@ class Workers:
 
 
 def slices(n: int, size: int) -> Iterator[slice]:
-    """Parts of at most `size` of n things."""
+    """Yield slices of at most `size` that cover `n` items."""
     return (slice(start, start + size) for start in range(0, n, max(1, size)))

@@ -1,4 +1,4 @@
-"""What it costs to acquire each feature, alone or in groups; and files of costs."""
+"""Costs of acquiring features, alone or in groups, given in Python or in a file."""
 
 from emsco.costs.features import CostsLike, CostUnits, FeatureCosts
 

@@ -1,4 +1,4 @@
-"""What it costs to acquire each feature."""
+"""Cost of acquiring each feature."""
 
 from __future__ import annotations
 
@@ -14,25 +14,28 @@ from numpy.typing import ArrayLike
 
 from emsco._base.arrays import whole_units
 from emsco._base.checks import check_number
-from emsco._base.text import brief, some
+from emsco._base.text import some
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.costs.files import parse_costs
+from emsco.costs.groups import (
+    check_fit,
+    check_members,
+    group_of_columns,
+    split_groups,
+    without_columns,
+)
 from emsco.errors import CostsError, Hint, Parameter, Remedy
 
 __all__ = ["CostUnits", "CostsLike", "FeatureCosts"]
 
-_HINT = (
-    '; columns without names are x0, x1, …, and in a Pipeline set_output(transform="pandas") '
-    "keeps their names"
-)
 _LARGEST_COST = 1e100  # so that no sum over rows and features can overflow
 
 
 class CostUnits(NamedTuple):
-    """Costs as whole numbers of a unit, where one fits; else as they are, and `per_one` is 1.
+    """Costs as whole numbers of a unit if one fits, else unchanged with `per_one` 1.
 
-    `features` has a cost for each, `evaluation` is that of running a stage, and `per_one` says how
-    many units make a cost of 1.
+    `features` holds the cost of each feature, `evaluation` is the cost of running a stage, and
+    `per_one` units make a cost of 1.
     """
 
     features: IntArray | FloatArray
@@ -44,21 +47,21 @@ class CostUnits(NamedTuple):
 class FeatureCosts:
     """Cost of acquiring each feature, all in one unit.
 
-    A feature is a column of the table, or a group of columns that are bought together for one
-    cost, such as a blood panel.
+    A feature is a column of the table, or a group of columns that you buy together for one cost,
+    such as a blood panel.
 
     Parameters
     ----------
     names : tuple of str
-        The features: a column's own name, or the group's.
+        The features, each named after its column or group.
     costs : ndarray of shape (n_features,)
         Their costs; copied and locked.
     evaluation : float
-        Cost of running a stage at all, on top of what its features cost.
+        Cost of running a stage, on top of the costs of its features.
     columns : tuple of tuple of str
-        The table's columns that each feature stands for; by default the one of its name.
+        The table's columns of each feature; by default the column of the same name.
     table : tuple of str
-        All columns in the order of the table; by default feature by feature.
+        All columns, in the order of the table; by default feature by feature.
 
     Examples
     --------
@@ -93,7 +96,7 @@ class FeatureCosts:
         owned.setflags(write=False)
         columns = self.columns or tuple((name,) for name in self.names)
         together = tuple(column for members in columns for column in members)
-        _check_members(self.names, columns)
+        check_members(self.names, columns)
         if self.table and sorted(self.table) != sorted(together):
             raise CostsError(
                 f"the table must have the columns {some(together)}, got {some(self.table)}."
@@ -104,7 +107,7 @@ class FeatureCosts:
 
     @classmethod
     def from_array(cls, costs: ArrayLike, names: Sequence[str] | None = None) -> Self:
-        """Costs in column order; features without names are called x0, x1, …."""
+        """Create costs from numbers in column order; without `names`, features are x0, x1, …."""
         values = np.asarray(costs, dtype=object)
         if names is None:
             names = [f"x{i}" for i in range(values.size)]
@@ -117,24 +120,24 @@ class FeatureCosts:
         names: Sequence[str] | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
     ) -> Self:
-        """Costs by name, of columns on their own and of groups.
+        """Create costs from names of columns and groups.
 
         Parameters
         ----------
         costs : mapping
             Name of a column or group → cost; or → ``{"cost": cost, "columns": [column, …]}``.
         names : sequence of str, optional
-            The table's columns. Features are put into the order of their first columns there;
-            by default they keep the mapping's.
+            The table's columns. Features follow the order of their first columns in the table, or
+            by default the order of the mapping.
         groups : mapping, optional
-            Name of a group → its columns. A column belongs to one group at most.
+            Name of a group → its columns. A column belongs to at most one group.
         """
-        given, members = _take_apart(costs, groups or {})
+        given, members = split_groups(costs, groups or {})
         if names is None:
-            return cls._of_groups(given, members)
+            return cls._from_groups(given, members)
         names = tuple(map(str, names))
-        group_of = _group_of(members)
-        _check_fit(given, names, group_of)
+        group_of = group_of_columns(members)
+        check_fit(given, names, group_of)
         features = dict.fromkeys(group_of.get(column, column) for column in names)
         if missing := [name for name in features if name not in given]:
             columns_of_table = tuple(name for name in missing if name in names)
@@ -158,13 +161,13 @@ class FeatureCosts:
     def from_prefixes(
         cls, costs: Mapping[str, Any], names: Sequence[str], separator: str = "_"
     ) -> Self:
-        """Costs by the first part of column names, such as those that one-hot encoders make.
+        """Create costs from the first parts of column names, as one-hot encoders make them.
 
         Parameters
         ----------
         costs : mapping
-            Name of a column → cost; any other name stands for the group of all columns that begin
-            with it and the separator. Where several do, a column belongs to the longest.
+            Name of a column → cost. Any other name stands for the group of all columns that begin
+            with it and the separator; if several names fit a column, the longest one wins.
         names : sequence of str
             The table's columns.
         separator : str
@@ -186,7 +189,7 @@ class FeatureCosts:
         if empty := [name for name in given if name in groups and not groups[name]]:
             raise CostsError(
                 Parameter("costs"),
-                f" must name columns of the data ({some(names)}) or how they begin before "
+                f" must name columns of the data ({some(names)}) or their beginnings before "
                 f"{separator!r}, got {some(empty)}.",
             )
         return cls.from_mapping(given, names, groups)
@@ -198,16 +201,16 @@ class FeatureCosts:
         names: Sequence[str] | None = None,
         dropped: Sequence[str] = (),
     ) -> Self:
-        """Costs from a file, put into the order of `names` (by default the file's own).
+        """Read costs from a file, in the order of `names` or by default of the file.
 
-        Columns that were `dropped` from the table may have costs there by name, which are ignored.
+        The file has one of three forms: CSV with the columns ``feature,cost`` or
+        ``feature,cost,group``; JSON with an object as for `from_mapping` or a list; or one line of
+        numbers in column order. Without `names`, such numbers belong to x0, x1, ….
 
-        The file is CSV with the columns ``feature,cost`` or ``feature,cost,group``; or JSON, an
-        object as for `from_mapping` or a list; or one line of numbers in column order, which
-        needs `names` or calls them x0, x1, ….
+        In CSV, a feature is a column of the table. A column with an empty cell for its group is a
+        feature on its own. Give the cost of a group in one of its lines, or the same in several.
 
-        In CSV, a feature is a column of the table, and an empty cell for a group leaves it on its
-        own. The cost of a group stands in one of its lines, or is the same in several.
+        Costs by name of columns that were `dropped` from the table are ignored.
         """
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
@@ -217,22 +220,22 @@ class FeatureCosts:
             raise CostsError(
                 Parameter("costs"), f" must be a file that can be read, got {path} ({why})."
             ) from None
-        except (csv.Error, RecursionError, ValueError) as error:  # bad UTF-8 and JSON are such
+        except (csv.Error, RecursionError, ValueError) as error:  # also bad UTF-8 and JSON
             raise CostsError(
                 Parameter("costs"),
                 " must be CSV with the columns feature and cost, JSON, or one line of "
                 f"numbers, got {path}: {error}.",
             ) from None
         if isinstance(found, dict):
-            given, members = _without(set(dropped), *_take_apart(found, groups))
+            given, members = without_columns(set(dropped), *split_groups(found, groups))
             return cls.from_mapping(given, names, members)
         return cls.from_array(found, names)
 
     @classmethod
     def resolve(cls, costs: CostsLike, names: Sequence[str]) -> Self:
-        """Whatever a user may give as costs, for a table with columns `names`; None means 1 each.
+        """Create costs from any accepted form for a table with columns `names`.
 
-        Every column belongs to exactly one feature then.
+        None means a cost of 1 for each column. Every column belongs to exactly one feature.
         """
         if costs is None:
             return cls.from_array(np.ones(len(names)), names)
@@ -245,8 +248,8 @@ class FeatureCosts:
         return cls.from_array(costs, names)
 
     @classmethod
-    def _of_groups(cls, costs: dict[str, Any], groups: dict[str, tuple[str, ...]]) -> Self:
-        """Features in the order of `costs`, of a table that is not known."""
+    def _from_groups(cls, costs: dict[str, Any], groups: dict[str, tuple[str, ...]]) -> Self:
+        """Create costs for an unknown table, with features in the order of `costs`."""
         if missing := [name for name in groups if name not in costs]:
             raise CostsError(
                 Parameter("costs"),
@@ -257,21 +260,21 @@ class FeatureCosts:
 
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
-        """Columns of the features that are not just the column of their name."""
+        """Columns of each feature that is a group, by name."""
         named = zip(self.names, self.columns, strict=True)
         return {name: columns for name, columns in named if columns != (name,)}
 
     def column_features(self, columns: Iterable[str]) -> IntArray:
-        """Which feature each of these columns of the table belongs to, by position."""
+        """Return the position of each column's feature."""
         feature = {column: i for i, members in enumerate(self.columns) for column in members}
         wanted = list(columns)
         if unknown := [column for column in wanted if column not in feature]:
-            raise CostsError(f"columns must be out of {some(self.table)}, got {some(unknown)}.")
+            raise CostsError(f"columns must be among {some(self.table)}, got {some(unknown)}.")
         return np.array([feature[column] for column in wanted], dtype=np.int64)
 
     @property
     def total(self) -> float:
-        """Cost of buying every feature for one row, in one stage."""
+        """Cost of buying all features for one row in one stage."""
         return float(self.costs.sum()) + self.evaluation
 
     @property
@@ -280,15 +283,15 @@ class FeatureCosts:
         return float(self.costs[self.costs > 0].min())
 
     def cost_of(self, features: Iterable[str]) -> float:
-        """Cost of buying the named features for one row."""
+        """Return the cost of buying the named features for one row."""
         by_name = dict(zip(self.names, self.costs.tolist(), strict=True))
         wanted = list(features)
         if unknown := [name for name in wanted if name not in by_name]:
-            raise CostsError(f"features must be out of {some(self.names)}, got {some(unknown)}.")
+            raise CostsError(f"features must be among {some(self.names)}, got {some(unknown)}.")
         return float(sum(by_name[name] for name in wanted))
 
     def in_words(self, features: Iterable[str]) -> list[str]:
-        """The named features with their costs, as tables and drawings show them.
+        """Return the named features with their costs, as tables and pictures show them.
 
         Examples
         --------
@@ -298,7 +301,7 @@ class FeatureCosts:
         return [f"{name} ({self.cost_of([name]):g})" for name in features]
 
     def after_stages(self, subsets: BoolArray) -> FloatArray:
-        """What a row has cost after each stage, evaluations included.
+        """Return the cost of a row up to each stage, evaluations included.
 
         Parameters
         ----------
@@ -310,15 +313,16 @@ class FeatureCosts:
         return paid / units.per_one
 
     def in_units(self, n_rows: int = 1) -> CostUnits:
-        """Costs as whole numbers of a unit; as they are where none fits.
+        """Return costs as whole numbers of a unit, or unchanged if no unit fits.
 
         Whole numbers make sums exact, so that comparisons never depend on rounding. The unit is
-        the largest power of ten from 1 down to 10⁻⁶ that divides all costs; none fits where
-        `n_rows` rows could cost 2⁵³ units or more, past which float64 skips whole numbers.
+        the largest power of ten from 1 down to 10⁻⁶ that divides all costs. No unit fits if
+        `n_rows` rows could cost 2⁵³ units or more: above that, float64 skips whole numbers.
         """
 
         def exact(units: FloatArray, _: int) -> bool:
-            most = units[:-1].sum() + len(self.names) * units[-1]  # with a stage for each feature
+            # At worst, each feature is a stage of its own.
+            most = units[:-1].sum() + len(self.names) * units[-1]
             return bool(max(1, n_rows) * most < 2.0**53)
 
         found = whole_units(np.append(self.costs, self.evaluation), exact)
@@ -355,108 +359,3 @@ def _check_costs(costs: FloatArray, names: tuple[str, ...]) -> None:
         )
     if not (costs > 0).any():
         raise CostsError(f"at least one cost must be above 0, got 0 for all {len(costs)} features.")
-
-
-def _check_members(names: tuple[str, ...], columns: Sequence[Sequence[str]]) -> None:
-    """Refuse groups that are empty, share a column, or take a name from a column outside."""
-    if len(columns) != len(names):
-        raise CostsError(
-            f"columns must have one entry for each of the {len(names)} features, got "
-            f"{len(columns)}."
-        )
-    owner: dict[str, str] = {}
-    for name, members in zip(names, columns, strict=True):
-        if not members:
-            raise CostsError(f"a group must have a column, got none for group {name!r}.")
-        for column in members:
-            if column in owner:
-                both = " and ".join(repr(one) for one in dict.fromkeys((owner[column], name)))
-                raise CostsError(f"a column must be in one group once, got {column!r} in {both}.")
-            owner[column] = name
-    if clash := [name for name in names if owner.get(name, name) != name]:
-        raise CostsError(
-            f"a feature must not have the name of a column of another one, got {clash[0]!r}, a "
-            f"column of group {owner[clash[0]]!r}."
-        )
-
-
-def _take_apart(
-    costs: Mapping[str, Any], groups: Mapping[str, Sequence[str]]
-) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
-    """Costs by name and columns by group, of costs that may hold either."""
-    names = list(map(str, costs))
-    if len(set(names)) < len(names):
-        raise CostsError(f"feature names must differ, got {some(names)}.")
-    members: dict[str, Any] = {str(name): columns for name, columns in groups.items()}
-    given = {}
-    for name, cost in zip(names, costs.values(), strict=True):
-        given[name] = cost
-        if isinstance(cost, Mapping):
-            if set(cost) not in ({"cost"}, {"cost", "columns"}) or name in members:
-                raise CostsError(
-                    Parameter("costs"),
-                    f" must be numbers or like {{'cost': 40, 'columns': ['iron']}}, got "
-                    f"{brief(dict(cost))} for {name!r}.",
-                )
-            given[name] = cost["cost"]
-            if "columns" in cost:
-                members[name] = cost["columns"]
-    for name, columns in members.items():
-        if isinstance(columns, str) or not isinstance(columns, Iterable):
-            raise CostsError(
-                f"a group must be a list of columns, got {brief(columns)} for {name!r}."
-            )
-    owned = {name: tuple(map(str, columns)) for name, columns in members.items()}
-    _check_members(tuple(owned), tuple(owned.values()))
-    return given, owned
-
-
-def _without(
-    dropped: set[str], costs: dict[str, Any], groups: dict[str, tuple[str, ...]]
-) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
-    """The same costs and groups, less columns that the table has no more."""
-    left = {
-        name: tuple(column for column in columns if column not in dropped)
-        for name, columns in groups.items()
-    }
-    gone = {name for name in dropped if name not in groups}
-    gone |= {name for name, columns in left.items() if not columns}
-    return (
-        {name: cost for name, cost in costs.items() if name not in gone},
-        {name: columns for name, columns in left.items() if columns},
-    )
-
-
-def _check_fit(given: dict[str, Any], names: tuple[str, ...], group_of: dict[str, str]) -> None:
-    """Refuse costs and groups that are not of this table."""
-    there, groups = set(names), set(group_of.values())
-    if strange := [column for column in group_of if column not in there]:
-        raise CostsError(
-            f"groups must hold columns of the data ({some(names)}), got {strange[0]!r} in group "
-            f"{group_of[strange[0]]!r}{_hint(names)}."
-        )
-    if taken := [name for name in groups if name in there and group_of.get(name) != name]:
-        raise CostsError(
-            f"a group must not have the name of a column outside of it, got {taken[0]!r}."
-        )
-    if inside := [name for name in given if name in group_of and name not in groups]:
-        raise CostsError(
-            Parameter("costs"),
-            f" must name a group, not a column in it, got {inside[0]!r} of group "
-            f"{group_of[inside[0]]!r}.",
-        )
-    if unknown := [name for name in given if name not in there and name not in groups]:
-        features = tuple(dict.fromkeys(group_of.get(column, column) for column in names))
-        raise CostsError(
-            Parameter("costs"),
-            f" must name features of the data ({some(features)}), got {some(unknown)}"
-            f"{_hint(names)}.",
-        )
-
-
-def _hint(names: tuple[str, ...]) -> str:
-    return _HINT if names and names[0] == "x0" else ""
-
-
-def _group_of(groups: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    return {column: name for name, columns in groups.items() for column in columns}

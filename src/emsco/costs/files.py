@@ -1,4 +1,4 @@
-"""Costs as people write them into files: CSV, JSON, or a line of numbers."""
+"""Files of costs: CSV, JSON, or a line of numbers."""
 
 from __future__ import annotations
 
@@ -8,21 +8,18 @@ from typing import Any, TypeAlias
 
 from emsco._base.text import brief
 
-__all__ = [
-    "Parsed",
-    "parse_costs",
-]
+__all__ = ["Parsed", "parse_costs"]
 
 Parsed: TypeAlias = tuple[dict[str, Any] | list[float], dict[str, list[str]]]
 
 
 def parse_costs(text: str, is_json: bool) -> Parsed:
-    """Costs by name, or in column order; and columns by group."""
+    """Return costs by name or in column order, and the columns of each group."""
     if is_json:
         found = json.loads(text, object_pairs_hook=_distinct)
         if isinstance(found, (dict, list)) and found:
             return found, {}
-        raise ValueError("JSON that is no object of names and costs and no list of costs")
+        raise ValueError("it is neither an object of names and costs nor a list of costs")
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         raise ValueError("it is empty")
@@ -76,7 +73,7 @@ def _number(text: str, line: str) -> float:
         return float(text)
     except ValueError:
         got = brief(text.strip())
-        raise ValueError(f"it has {got} for a cost in the line {brief(line)}") from None
+        raise ValueError(f"it has {got} as a cost in the line {brief(line)}") from None
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

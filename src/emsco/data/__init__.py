@@ -1,1 +1,1 @@
-"""Rows, labels, weights and files on their way in, and frames on their way out."""
+"""Rows, labels, weights and files on their way in; data frames on their way out."""

@@ -1,4 +1,4 @@
-"""Tables out, as whichever data frame the user works with."""
+"""Results as data frames of pandas, Polars or PyArrow."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ _MAY_MISS = {"i": "Int64", "u": "Int64", "f": "Float64", "b": "boolean", "O": "o
 
 
 def to_pandas(columns: Columns) -> pd.DataFrame:
-    """A pandas table; masked values are missing."""
+    """Return columns as a pandas table; masked values are missing."""
     frame: pd.DataFrame = _build(columns, "pandas")
     for name, column in columns.items():
-        if np.ma.isMaskedArray(column):  # whole numbers stay whole beside missing ones
+        if np.ma.isMaskedArray(column):  # keep whole numbers whole beside missing values
             kind: Any = _MAY_MISS.get(column.dtype.kind, "string")
             frame[name] = frame[name].astype(kind)
     return frame
 
 
 def to_polars(columns: Columns) -> pl.DataFrame:
-    """A Polars table; masked values are missing."""
+    """Return columns as a Polars table; masked values are missing."""
     frame: pl.DataFrame = _build(columns, "polars")
     import polars as pl
 
     kinds = {"i": pl.Int64, "u": pl.Int64, "f": pl.Float64, "b": pl.Boolean}
-    untyped = [name for name in columns if frame.schema[name] == pl.Null]  # all are missing
+    # A column without any value has no type yet.
+    untyped = [name for name in columns if frame.schema[name] == pl.Null]
     types: Any = {
         name: kinds.get(np.asarray(columns[name]).dtype.kind, pl.String) for name in untyped
     }
@@ -45,13 +46,13 @@ def to_polars(columns: Columns) -> pl.DataFrame:
 
 
 def to_pyarrow(columns: Columns) -> pa.Table:
-    """A PyArrow table; masked values are missing."""
+    """Return columns as a PyArrow table; masked values are missing."""
     import pyarrow as pa
 
     found = {}
     for name, column in columns.items():
         array = np.asarray(column)
-        # With the type of all values: where each is masked, the others would tell none.
+        # Take the type from masked values too, since a column may have no others.
         kind = pa.array(array).type if array.dtype.kind in "biuf" else None
         kind = pa.string() if array.dtype.kind == "U" else kind
         try:
@@ -64,14 +65,14 @@ def to_pyarrow(columns: Columns) -> pa.Table:
 
 
 def like(table: Any, columns: Columns) -> Any:
-    """Columns as the same kind of data frame as a table: pandas, Polars or PyArrow.
+    """Return columns as the same kind of data frame as `table`: pandas, Polars or PyArrow.
 
-    A pandas one has the index of `table`, where it has as many rows.
+    A pandas result gets the index of `table` if both have the same number of rows.
 
     Raises
     ------
     DataError
-        Where `table` is none of them, such as an array.
+        If `table` is not such a data frame.
     """
     from narwhals import dependencies
 
@@ -88,7 +89,7 @@ def like(table: Any, columns: Columns) -> Any:
 
 
 def shell_of(table: Any) -> Any:
-    """A data frame of the same kind, and pandas index, without columns; None for other tables."""
+    """Return the data frame without its columns, a pandas one with its index; else None."""
     from narwhals import dependencies
 
     if dependencies.is_pandas_dataframe(table):

@@ -20,11 +20,10 @@ _PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?")
 def labels_of(
     column: Any, path: object, first_row: int = 1, classes: AnyArray | None = None
 ) -> AnyArray:
-    """Labels as numbers, truth values or text; none may be missing.
+    """Return the labels of a PyArrow column as numbers, truth values or text; refuse missing ones.
 
-    `path` is what messages call the file, and `first_row` the number of its first row here. Where
-    `classes` that are known are text, so is what may be it: "true" stays "true" in a part of a file
-    that happens to have no "unknown".
+    Messages call the file `path` and count rows from `first_row`. If the known `classes` are text,
+    the labels are text too: "true" stays text in a part of a file without the label "unknown".
     """
     import pyarrow as pa
 
@@ -44,7 +43,10 @@ def labels_of(
 
 
 def _text_labels(labels: AnyArray) -> AnyArray:
-    """Numbers or truth values where the text is one plainly: "01" stays text, lest it become 1."""
+    """Return numbers or truth values if all texts are plainly such, else the texts.
+
+    The text "01" stays, because as a number it would be the same as "1".
+    """
     different, places = np.unique(labels, return_inverse=True)
     texts = different.tolist()
     if set(texts) <= {"true", "false"}:
@@ -56,10 +58,10 @@ def _text_labels(labels: AnyArray) -> AnyArray:
 
 
 def as_classes(labels: AnyArray, classes: AnyArray, path: object, first_row: int = 1) -> AnyArray:
-    """The same labels in the type of `classes`; where only one of them is text, both are read so.
+    """Return labels in the type of `classes`; if either is text, both are compared as text.
 
-    Files are apart: one may have written 1 where the other has 1.0, or been read as text because
-    of a single cell.
+    Two files may differ in type: one has 1 and the other 1.0, or a single cell makes one of them
+    text.
     """
     common = np.result_type(labels, classes)
     here, known = labels.astype(common), classes.astype(common)
@@ -67,16 +69,16 @@ def as_classes(labels: AnyArray, classes: AnyArray, path: object, first_row: int
     if unknown.any():
         row = int(np.argmax(unknown))
         raise DataError(
-            f"{path} must have labels out of {classes.tolist()}, got {labels[row].item()!r} in row "
-            f"{row + first_row}."
+            f"{path} must have only the labels {classes.tolist()}, got {labels[row].item()!r} in "
+            f"row {row + first_row}."
         )
-    order = np.argsort(known)  # 9 and 10, sorted as numbers, are not as text
+    order = np.argsort(known)  # as text, 10 comes before 9
     same: AnyArray = classes[order[np.searchsorted(known, here, sorter=order)]]
     return same
 
 
 def check_truth(y: ArrayLike, classes: AnyArray, n_rows: int) -> AnyArray:
-    """Labels of known rows, checked."""
+    """Return `y` as an array of one known label per row, or refuse it."""
     truth = np.asarray(y)
     if truth.shape != (n_rows,):
         raise DataError(
@@ -95,13 +97,13 @@ def _different(labels: AnyArray) -> list[Any]:
 
 
 def of_labels(given: dict[str, float], labels: Sequence[Any]) -> dict[Any, float]:
-    """Numbers by label, for labels as they were typed; unknown ones stay as they are."""
+    """Replace typed labels by the labels they mean; unknown ones stay as typed."""
     by_text = {text: label for label in labels for text in _texts(label)}
     return {by_text.get(text, text): number for text, number in given.items()}
 
 
 def _texts(label: Any) -> set[str]:
-    """How a file or a person may write a label: truth values in small letters, 1.0 as 1."""
+    """Return the ways to write a label: a truth value also in lower case, 1.0 also as 1."""
     texts = {str(label)}
     if isinstance(label, bool):
         texts.add(str(label).lower())

@@ -1,4 +1,4 @@
-"""Rows in: from any table to float64, with the checks that name the column at fault."""
+"""Rows of any table as float64, with checks that name the bad column."""
 
 from __future__ import annotations
 
@@ -36,66 +36,67 @@ __all__ = [
     "what_is_wrong",
 ]
 
-NUMBERS = (float, Real, np.bool_, Decimal)  # what a single value may be
+NUMBERS = (float, Real, np.bool_, Decimal)  # types of a single number
 _BLOCK = 65_536
-_MANY = 50  # rows, of which a column that is no id will hardly have another value each
+_MANY = 50  # in so many rows, hardly any column but an id has a different value in each
 _NOT_NUMBERS = {"U": "text", "S": "bytes", "c": "complex numbers", "M": "dates", "m": "durations"}
 LARGEST = 1e100  # so that squares can be summed
 
 
-def table_rows(X: Any, names: tuple[str, ...], table: str = "X") -> FloatArray:
-    """The columns called `names`, in that order, of a data frame; or a 2-D array as it is.
+def table_rows(X: Any, names: tuple[str, ...], what: str = "X") -> FloatArray:
+    """Return the columns `names` of a data frame, or a 2-D array, as float64.
 
-    `table` is what messages call X.
+    Messages call the table `what`.
     """
     if hasattr(X, "columns"):
-        X = _frame_columns(X, names, table)
+        X = _frame_columns(X, names, what)
     if np.ma.is_masked(X):
-        raise DataError(f"{table} must hold numbers only, got masked values.")
+        raise DataError(f"{what} must hold numbers only, got masked values.")
     try:
         given = np.asarray(X)
         kind = not_numbers(given)
         rows = np.ascontiguousarray(given, dtype=None if kind else np.float64)
     except (OverflowError, TypeError, ValueError) as error:
-        raise DataError(f"{table} must hold numbers only: {error}.") from None
+        raise DataError(f"{what} must hold numbers only: {error}.") from None
     if kind:
-        raise DataError(f"{table} must hold numbers only, got {kind}.")
-    check_shape(rows, names, table)
+        raise DataError(f"{what} must hold numbers only, got {kind}.")
+    check_shape(rows, names, what)
     return rows
 
 
-def column_rows(X: Any, name: str, table: str, first_row: int) -> FloatArray:
-    """One column of numbers that has no gap; `first_row` is the number of its first row."""
-    rows = table_rows(X, (name,), table)
-    check_finite(rows, (name,), table, first_row)
+def column_rows(X: Any, name: str, what: str, first_row: int) -> FloatArray:
+    """Return one column of numbers without missing values; messages count from `first_row`."""
+    rows = table_rows(X, (name,), what)
+    check_finite(rows, (name,), what, first_row)
     return rows[:, 0]
 
 
 def not_numbers(array: AnyArray) -> str | None:
-    """What an array holds that can be no number; None where it may hold numbers."""
+    """Return a word for values that cannot be numbers; None if the array may hold numbers."""
     return _NOT_NUMBERS.get(array.dtype.kind)
 
 
-def check_shape(rows: AnyArray, names: tuple[str, ...], table: str) -> None:
-    """Refuse an array that has not one column for each name."""
+def check_shape(rows: AnyArray, names: tuple[str, ...], what: str) -> None:
+    """Refuse an array that does not have one column for each name."""
     if rows.ndim != 2 or rows.shape[1] != len(names):
         raise DataError(
-            f"{table} must have {len(names)} columns ({names[0]!r} … {names[-1]!r}), "
+            f"{what} must have {len(names)} columns ({names[0]!r} … {names[-1]!r}), "
             f"got shape {rows.shape}."
         )
 
 
 def column_names(X: Any) -> list[Any]:
-    """Names of the columns of a data frame; none for an array."""
-    return list(getattr(X, "column_names", getattr(X, "columns", ())))  # PyArrow has both
+    """Return the names of a data frame's columns; none for an array."""
+    # PyArrow has both attributes, and its `columns` are the columns themselves.
+    return list(getattr(X, "column_names", getattr(X, "columns", ())))
 
 
-def named_columns(X: Any, names: tuple[str, ...], table: str) -> Any:
-    """A data frame as it is; one of pandas whose columns are only numbered gets `names`."""
+def named_columns(X: Any, names: tuple[str, ...], what: str) -> Any:
+    """Return a data frame; a pandas one with only numbered columns gets `names`."""
     columns = column_names(X)
     if not columns or any(isinstance(column, str) for column in columns):
         return X
-    check_shape(np.empty((0, len(columns))), names, table)
+    check_shape(np.empty((0, len(columns))), names, what)
     return X.set_axis(list(names), axis=1)
 
 
@@ -110,25 +111,23 @@ def check_table(X: Any) -> None:
     check_names(X, column_names(X))
 
 
-def check_names(X: Any, names: Sequence[str], table: str = "X") -> None:
-    """Refuse a data frame in which one of these columns is missing or comes twice."""
+def check_names(X: Any, names: Sequence[str], what: str = "X") -> None:
+    """Refuse a data frame that lacks one of the columns `names`, or has one twice."""
     columns = column_names(X)
     if missing := [name for name in names if name not in columns]:
         meant = what_was_meant(missing[0], columns)
-        raise DataError(f"{table} must have a column {missing[0]!r}, got {some(columns)}{meant}")
+        raise DataError(f"{what} must have a column {missing[0]!r}, got {some(columns)}{meant}")
     if twice := [name for name in names if columns.count(name) > 1]:
-        raise DataError(
-            f"{table} must have one column {twice[0]!r}, got {columns.count(twice[0])}."
-        )
+        raise DataError(f"{what} must have one column {twice[0]!r}, got {columns.count(twice[0])}.")
 
 
-def check_columns(X: Any, names: Sequence[str] | None = None, table: str = "X") -> None:
-    """Refuse columns of a data frame that come twice or hold no numbers; arrays pass.
+def check_columns(X: Any, names: Sequence[str] | None = None, what: str = "X") -> None:
+    """Refuse columns of a data frame that come twice or do not hold numbers; arrays pass.
 
-    `names` are the columns that matter, by default all.
+    The check covers the columns `names`, by default all.
     """
     wanted = column_names(X) if names is None else list(names)
-    check_names(X, wanted, table)
+    check_names(X, wanted, what)
     if not wanted:
         return
     import narwhals as nw
@@ -139,22 +138,22 @@ def check_columns(X: Any, names: Sequence[str] | None = None, table: str = "X") 
         text = kind == nw.Object and any(isinstance(value, str) for value in frame[name])
         if text or not (kind.is_numeric() or kind in (nw.Boolean, nw.Object)):
             got = "text" if text or kind == nw.String else kind
-            raise DataError(f"{table} must hold numbers only, got {got} in column {name!r}.")
+            raise DataError(f"{what} must hold numbers only, got {got} in column {name!r}.")
 
 
 def check_finite(
     X: FloatArray,
     names: tuple[str, ...],
-    table: str = "X",
+    what: str = "X",
     first_row: int = 0,
     *,
     gaps: bool = False,
     way_out: Hint | None = None,
 ) -> None:
-    """Refuse NaN, infinity and absurd sizes, naming the first column and row that has one.
+    """Refuse NaN, infinity and absurd sizes; the message names the first bad column and row.
 
-    `table` is what the message calls X, and `first_row` the number of its first row. Where `gaps`
-    is true, NaN is a gap and passes; else `way_out` is what to do about one.
+    Messages call the table `what` and count rows from `first_row`. With `gaps`, NaN is a missing
+    value and passes; without, the message about one ends with `way_out`.
     """
     flat = np.ascontiguousarray(X).reshape(-1)
     if not any(by_parts(len(flat), lambda part: count_unusable(flat[part], LARGEST))):
@@ -171,15 +170,15 @@ def check_finite(
             where = f"in column {names[column]!r}, row {first_row + start + row}"
             if way_out and math.isnan(value):
                 raise DataError(
-                    f"{table} must have no missing value (empty cell or NaN), got one {where}; ",
+                    f"{what} must have no missing value (empty cell or NaN), got one {where}; ",
                     way_out,
                     ".",
                 )
-            raise DataError(f"{table} must be {rule}, got {got} {where}.")
+            raise DataError(f"{what} must be {rule}, got {got} {where}.")
 
 
 def warn_of_ids(table: Any) -> None:
-    """Warn of columns of a PyArrow table that may number its rows, from which nothing is learnt."""
+    """Warn of columns of a PyArrow table that may be ids, from which no model can learn."""
     found = [name for name in table.column_names if _may_be_id(table.column(name))]
     if not found:
         return
@@ -187,12 +186,13 @@ def warn_of_ids(table: Any) -> None:
     an_id = "it is an id" if len(found) == 1 else "they are ids"
     drop = Hint(Remedy.DROP, tuple(found[:5]))
     warnings.warn(
-        EMSCOWarning(f"{which} another value in every row; if {an_id}, ", drop, "."), stacklevel=4
+        EMSCOWarning(f"{which} a different value in every row; if {an_id}, ", drop, "."),
+        stacklevel=4,
     )
 
 
 def _may_be_id(column: Any) -> bool:
-    """Whether each of many rows has a text or whole number of its own."""
+    """Tell whether each of many rows has a different text or whole number."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -207,7 +207,7 @@ def _may_be_id(column: Any) -> bool:
 
 
 def arrow_kind(column: Any) -> Kind | None:
-    """What a PyArrow column holds; None where it is nothing that can be made into numbers."""
+    """Return the kind of a PyArrow column; None if it cannot become numbers."""
     from pyarrow import types
 
     kind = column.type
@@ -219,40 +219,40 @@ def arrow_kind(column: Any) -> Kind | None:
     return "category" if text or types.is_dictionary(kind) else None
 
 
-def arrow_numbers(column: Any, name: str, table: str) -> FloatArray:
-    """A PyArrow column of numbers or truth values as float64; what is missing is NaN."""
+def arrow_numbers(column: Any, name: str, what: str) -> FloatArray:
+    """Return a PyArrow column of numbers or truth values as float64, missing values as NaN."""
     import pyarrow as pa
 
     if arrow_kind(column) not in ("number", "truth"):
         got = "text" if arrow_kind(column) else column.type
         got = "nothing" if pa.types.is_null(column.type) else got
-        raise DataError(f"{table} must hold numbers only, got {got} in column {name!r}.")
+        raise DataError(f"{what} must hold numbers only, got {got} in column {name!r}.")
     if pa.types.is_boolean(column.type) or pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
     return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _frame_columns(X: Any, names: tuple[str, ...], table: str) -> AnyArray:
+def _frame_columns(X: Any, names: tuple[str, ...], what: str) -> AnyArray:
     import narwhals as nw
 
-    X = named_columns(X, names, table)
-    check_names(X, names, table)
+    X = named_columns(X, names, what)
+    check_names(X, names, what)
     if nw.dependencies.is_pyarrow_table(X):
         rows = np.empty((X.num_rows, len(names)))
         for i, name in enumerate(names):
-            rows[:, i] = arrow_numbers(X.column(name), name, table)
+            rows[:, i] = arrow_numbers(X.column(name), name, what)
         return rows
-    check_columns(X, names, table)
+    check_columns(X, names, what)
     frame = nw.from_native(X, eager_only=True).select(names)
     found: AnyArray = frame.to_numpy()
-    if found.dtype == object:  # NumPy knows no number for what pandas puts in place of a gap
-        gaps = np.column_stack([frame[name].is_null().to_numpy() for name in names])
-        found = np.where(gaps, np.nan, found)
+    if found.dtype == object:  # pandas marks missing values with objects that are no numbers
+        missing = np.column_stack([frame[name].is_null().to_numpy() for name in names])
+        found = np.where(missing, np.nan, found)
     return found
 
 
 def what_is_wrong(value: float) -> tuple[str, str]:
-    """The rule that a value past `LARGEST` breaks, and what to call the value."""
+    """Return the rule that a value above `LARGEST` breaks, and a word for the value."""
     if math.isnan(value):
         return "finite", "NaN"
     if math.isinf(value):

@@ -1,4 +1,4 @@
-"""Rows and costs of a search, read from files: one that is split, or files of one's own."""
+"""Rows and costs of a search, read from one file that is split or from several files."""
 
 from __future__ import annotations
 
@@ -27,24 +27,27 @@ __all__ = ["FitFiles", "Labelled", "RowsOfFiles"]
 
 @dataclass(frozen=True, slots=True)
 class FitFiles:
-    """Where rows and costs come from: one file that is split, or files of one's own.
+    """Files with the rows and costs of a search.
+
+    Give one file that is split (`data`), or one file each for training and scoring (`train` and
+    `val`).
 
     Attributes
     ----------
     target : str
-        The column with the labels.
+        Column with the labels.
     data : path or None
-        Rows to fit on and to score designs on.
+        Rows that are split into training rows and scored rows.
     train, val : path or None
-        The same from two files.
+        Training rows, and scored rows.
     test : path or None
-        Rows that neither sees, on which the designs found are tested.
+        Test rows, on which the front is checked.
     costs : path or None
-        See `FeatureCosts.from_file`; None means 1 each.
+        File of costs, see `FeatureCosts.from_file`; None means 1 for each feature.
     drop : tuple of str
-        Columns that are no features, such as an id; costs that they may have are ignored.
+        Columns that are not features, such as an id; their costs are ignored.
     weights : str or None
-        Column that says how much each row counts; no feature.
+        Column with the sample weights, which is not a feature.
     """
 
     target: str
@@ -75,7 +78,7 @@ class FitFiles:
             raise refused("weights", rule, self.weights)
 
     def read(self, held_out: float, gaps: str = "refuse") -> RowsOfFiles:
-        """All rows, and how they are split; every value is checked."""
+        """Read and check all rows, and say how to split them."""
         path = self.data if self.train is None else self.train
         if path is None:
             raise AssertionError("checked above")
@@ -101,18 +104,18 @@ class FitFiles:
         return RowsOfFiles(Labelled(table, y, weights), cv, test, costs, data)
 
     def read_more(self, path: PathLike, encoding: Encoding, classes: AnyArray) -> Labelled:
-        """Rows of another file with the same columns."""
+        """Read and check the rows of another file with the same columns."""
         names = [*encoding.columns, *([] if self.weights is None else [self.weights])]
         kinds = dict(encoding.kinds)
         if self.weights is not None:
             kinds[self.weights] = "number"
         table, y, _ = read_labelled(path, self.target, names, kinds=kinds, classes=classes)
         table, weights = self._take_weights(table, path)
-        encoding.rows(table, 1, str(path))  # for its checks, which name the file
+        encoding.rows(table, 1, str(path))  # only for its checks, whose messages name the file
         return Labelled(table, as_classes(y, classes, path), weights)
 
     def _take_weights(self, table: pa.Table, path: PathLike) -> tuple[pa.Table, FloatArray | None]:
-        """The table without its column of weights, and that."""
+        """Return the table without its column of weights, and the weights."""
         if self.weights is None:
             return table, None
         weights = column_rows(table, self.weights, str(path), first_row=1)
@@ -120,7 +123,7 @@ class FitFiles:
 
 
 def _classes(y: AnyArray, where: str, path: PathLike) -> AnyArray:
-    """Different labels, as many as there may be; numbers that are measured are none."""
+    """Return the distinct labels; refuse too few, too many, and fractions."""
     classes = np.unique(y)
     if len(classes) < 2:
         raise DataError(
@@ -142,7 +145,7 @@ def _classes(y: AnyArray, where: str, path: PathLike) -> AnyArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labelled:
-    """Rows of a file, with their labels and perhaps weights."""
+    """Rows of a file with their labels, and their weights if any."""
 
     table: pa.Table
     y: AnyArray
@@ -151,7 +154,19 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowsOfFiles:
-    """All that files hold, how it is split, and a digest of it."""
+    """Rows and costs of all files.
+
+    Attributes
+    ----------
+    rows : Labelled
+        Training rows and scored rows together.
+    cv : float or list of splits
+        How to split them, as for `EMSCOClassifier`.
+    test : Labelled or None
+    costs : FeatureCosts
+    data : str
+        Digest of rows and labels.
+    """
 
     rows: Labelled
     cv: Any

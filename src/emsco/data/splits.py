@@ -1,4 +1,4 @@
-"""Which rows train the stage classifiers and which score the designs."""
+"""Splits into rows that train models and rows that score designs."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ def make_splits(
     seed: int,
     weights: FloatArray | None = None,
 ) -> list[Split]:
-    """Pairs of (training rows, held-out rows).
+    """Return pairs of (training rows, scored rows).
 
     Parameters
     ----------
-    cv : float, int, splitter or iterable of (train, held-out) pairs
-        A fraction holds out that share of the rows, stratified by class; a whole number makes
-        that many stratified folds; both are shuffled by `seed`.
+    cv : float, int, splitter or iterable of (training, scored) pairs
+        A fraction is the share of scored rows, stratified by class; a whole number is the number
+        of stratified folds. Both are shuffled by `seed`.
     X : array of shape (n_rows, n_features)
     labels : ndarray of shape (n_rows,)
-        Class of each row, as positions in `classes`.
+        Position of each row's class in `classes`.
     classes : sequence
     groups : array-like of shape (n_rows,) or None
-        Passed on to a splitter that asks for groups.
+        Groups for a splitter that asks for them.
     seed : int
     weights : ndarray of shape (n_rows,), optional
-        Sample weights; rows of weight 0 are no rows.
+        Sample weights; rows of weight 0 do not count.
     """
     splitter = _splitter(cv, labels, classes, seed)
     try:
         pairs = [
-            (_row_numbers(train, len(labels)), _row_numbers(held_out, len(labels)))
-            for train, held_out in splitter.split(X, labels, groups)
+            (_row_numbers(train, len(labels)), _row_numbers(scored, len(labels)))
+            for train, scored in splitter.split(X, labels, groups)
         ]
     except (TypeError, ValueError) as error:
         raise DataError(
@@ -58,8 +58,8 @@ def make_splits(
         ) from error
     if not pairs:
         raise refused("cv", "make at least one split", cv, got=f"none from {cv!r}")
-    for number, (train, held_out) in enumerate(pairs):
-        _check_split(number, train, held_out, labels, classes, weights)
+    for number, (train, scored) in enumerate(pairs):
+        _check_split(number, train, scored, labels, classes, weights)
     return pairs
 
 
@@ -68,7 +68,7 @@ def _splitter(cv: Any, labels: LabelArray, classes: Sequence[Any], seed: int) ->
         _check_class_sizes(labels, classes, int(cv), f"cv makes {cv} folds")
         return StratifiedKFold(n_splits=int(cv), shuffle=True, random_state=seed)
     if is_number(cv) and 0 < float(cv) < 1:
-        return _HeldOutFraction(float(cv), classes, seed)
+        return _ScoredFraction(float(cv), classes, seed)
     try:
         if cv is None or is_number(cv) or isinstance(cv, (bool, str)):
             raise TypeError
@@ -83,8 +83,8 @@ def _splitter(cv: Any, labels: LabelArray, classes: Sequence[Any], seed: int) ->
 
 
 @dataclass(frozen=True, slots=True)
-class _HeldOutFraction:
-    """A share of the rows, stratified by class; the only row of a class always trains."""
+class _ScoredFraction:
+    """A splitter that scores a share of the rows; the only row of a class always trains."""
 
     share: float
     classes: Sequence[Any]
@@ -101,9 +101,9 @@ class _HeldOutFraction:
             )
         many = np.flatnonzero(sizes[labels] > 1)
         splitter = StratifiedShuffleSplit(n_splits=1, test_size=self.share, random_state=self.seed)
-        for train, held_out in splitter.split(X[many], labels[many]):
+        for train, scored in splitter.split(X[many], labels[many]):
             once = np.flatnonzero(sizes[labels] == 1)
-            yield np.concatenate([many[train], once]), many[held_out]
+            yield np.concatenate([many[train], once]), many[scored]
 
 
 def _check_class_sizes(labels: LabelArray, classes: Sequence[Any], least: int, why: str) -> None:
@@ -116,7 +116,7 @@ def _check_class_sizes(labels: LabelArray, classes: Sequence[Any], least: int, w
 
 
 def _row_numbers(rows: Any, n_rows: int) -> IntArray:
-    """Row numbers, from numbers (negative ones count from the end) or a mask."""
+    """Return row numbers, given numbers (negative ones count from the end) or a mask."""
     given = np.asarray(rows)
     if given.dtype == np.bool_:
         if given.shape != (n_rows,):
@@ -133,13 +133,13 @@ def _row_numbers(rows: Any, n_rows: int) -> IntArray:
 def _check_split(
     number: int,
     train: IntArray,
-    held_out: IntArray,
+    scored: IntArray,
     labels: LabelArray,
     classes: Sequence[Any],
     weights: FloatArray | None,
 ) -> None:
     counts = np.ones(len(labels)) if weights is None else weights
-    for part, rows in (("training", train), ("held-out", held_out)):
+    for part, rows in (("training", train), ("scored", scored)):
         if not counts[rows].any():
             above = "" if weights is None else " with a weight above 0"
             raise DataError(f"split {number} of cv must have {part} rows{above}, got none.")

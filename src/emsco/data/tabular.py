@@ -1,4 +1,4 @@
-"""What classifiers that read tables share: columns by name, and checks of what they are given."""
+"""Base class of classifiers that read tables by column name."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["TableClassifier"]
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs
-    """A classifier of the rows of a table, whose columns have names and costs."""
+    """A classifier of tables whose columns have names and costs."""
 
     costs: CostsLike
     n_features_in_: int
 
     def __sklearn_tags__(self) -> Any:
-        """Columns may hold categories."""
+        """Tell scikit-learn that columns may hold text and categories."""
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.categorical = True
@@ -31,7 +31,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     @property
     def _names(self) -> tuple[str, ...]:
-        """Names of the columns: the data frame's, else those of FeatureCosts, else x0, x1, …."""
+        """Names of the columns: of the data frame, else of the costs, else x0, x1, …."""
         if hasattr(self, "feature_names_in_"):
             return tuple(self.feature_names_in_)
         if isinstance(self.costs, FeatureCosts) and len(self.costs.table) == self.n_features_in_:
@@ -39,7 +39,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return tuple(f"x{i}" for i in range(self.n_features_in_))
 
     def _check_table(self, X: Any, y: ArrayLike) -> tuple[Any, AnyArray]:
-        """X as it is where it has columns of any kind, else as an array; and y as one."""
+        """Return X and y after checks: X unchanged if it may hold text, else as float64."""
         if _is_any_table(X):
             check_table(X)
             validate_data(self, X, y, skip_check_array=True)
@@ -52,8 +52,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
         return rows, targets
 
     def _check_new_rows(self, X: Any) -> Any:
+        """Return rows to decide after checks, to be read by name if the training rows had names."""
         if hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
-            return X  # by name, in whatever order
+            return X  # columns may come in any order
         if _is_any_table(X):
             validate_data(self, X, reset=False, skip_check_array=True)
             return np.asarray(X) if hasattr(X, "columns") else X  # by position
@@ -63,6 +64,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
 
 def _is_any_table(X: Any) -> bool:
-    """A data frame, or an array that may hold text."""
+    """Tell whether X is a data frame, or an array that may hold text."""
     kind = getattr(getattr(X, "dtype", None), "kind", "f")
     return hasattr(X, "collect_schema") or hasattr(X, "columns") or kind in "OUS"

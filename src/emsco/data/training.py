@@ -1,4 +1,4 @@
-"""Training data: rows as numbers, labels, weights and costs, all checked."""
+"""Training data: checked rows as numbers, labels, weights and costs."""
 
 from __future__ import annotations
 
@@ -21,19 +21,23 @@ __all__ = ["TrainingData"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingData:
-    """Rows of a fit.
+    """Rows to fit on, with their labels, weights, costs and encoding.
 
     Attributes
     ----------
     rows : ndarray of shape (n_rows, n_inputs)
-        As `encoding` has made them, missing values as NaN.
+        Inputs that `encoding` makes, missing values as NaN.
     labels : ndarray of shape (n_rows,)
-        Positions in `classes`.
+        Position of each row's label in `classes`.
     weights : ndarray of shape (n_rows,) or None
-        Sample weights; None where all rows count the same.
+        Sample weights; None if all rows count the same.
     classes : ndarray of shape (n_classes,)
     costs : FeatureCosts
     encoding : Encoding
+    units : ndarray of shape (n_rows,) or None
+        Weights as whole numbers of a unit.
+    per_row : float
+        Number of units in a weight of 1.
     """
 
     rows: FloatArray
@@ -46,7 +50,7 @@ class TrainingData:
     per_row: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Weights as whole numbers of a unit, of which a row of weight 1 has `per_row`."""
+        """Express the weights as whole numbers of a unit."""
         whole = None if self.weights is None else whole_weights(self.weights)
         object.__setattr__(self, "units", whole and whole.units)
         object.__setattr__(self, "per_row", whole.per_one if whole else 1)
@@ -55,7 +59,7 @@ class TrainingData:
     def from_table(
         cls, table: Any, y: AnyArray, sample_weight: Any, costs: FeatureCosts, gaps: str
     ) -> TrainingData:
-        """A table and its labels, as whatever kind they come in, checked."""
+        """Create training data from a table and labels of any accepted type, and check them."""
         kind = type_of_target(y, input_name="y", raise_unknown=True)
         if kind not in ("binary", "multiclass"):
             raise DataError(f"Unknown label type: {kind}. y must hold classes.")
@@ -76,7 +80,7 @@ class TrainingData:
         return cls(rows, labels.astype(np.uint8), weights, classes, costs, encoding)
 
     def fingerprints(self) -> dict[str, Any]:
-        """What identifies the data, as plain values."""
+        """Return plain values that identify the data."""
         return {
             "X": fingerprint(self.rows),
             "y": fingerprint(self.labels),
@@ -89,5 +93,5 @@ class TrainingData:
         }
 
     def missing(self) -> BoolArray | None:
-        """Missing values by feature, (n_rows, n_features), where their stages are to be skipped."""
+        """Return a mask of missing values, (n_rows, n_features), if stages skip them; else None."""
         return self.encoding.missing_by_feature(self.rows) if self.encoding.gaps == "skip" else None

@@ -1,4 +1,4 @@
-"""Sample weights: checked, and as whole numbers of a unit."""
+"""Sample weights: checks, and weights as whole numbers of a unit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["WholeWeights", "whole_weights"]
 
 
 def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
-    """Sample weights: finite, at least 0, some above; None where there are none."""
+    """Return finite weights of at least 0, some above 0; None if none are given."""
     if weights is None:
         return None
     try:
@@ -43,8 +43,8 @@ def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
     return given
 
 
-_LARGEST = 2**20  # of a rounded weight, in units: as many binary digits as a row may have bits
-_MOST = 2**30  # units of all rounded weights together; of whole ones, twice that
+_LARGEST = 2**20  # units of the largest rounded weight: each binary digit takes a bit per row
+_MOST = 2**30  # units of all rounded weights together; exact weights may have twice as many
 
 
 class WholeWeights(NamedTuple):
@@ -55,10 +55,10 @@ class WholeWeights(NamedTuple):
 
 
 def whole_weights(weights: FloatArray) -> WholeWeights:
-    """Weights in the largest unit from 1 down to 10⁻⁶ that divides all; else rounded.
+    """Return weights as whole numbers of the largest power of ten, down to 10⁻⁶, that divides all.
 
-    Where none does, or all together would be 2³¹ units or more, weights are rounded: to a 2²⁰th of
-    the largest, or to a 2³⁰th of their sum where that is coarser. None above 0 becomes 0.
+    If there is none, or the sum would be 2³¹ units or more, weights are rounded. The unit is then
+    the larger of a 2²⁰th of the largest weight and a 2³⁰th of the sum. No weight above 0 becomes 0.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The data sets of the paper, and one that comes with scikit-learn, by name."""
+"""Data sets of the paper, and one that comes with scikit-learn, by name."""
 
 from emsco.datasets.loading import NAMES, Dataset, breast_cancer_costs, load, paper_split
 

@@ -1,4 +1,4 @@
-"""The data sets of the paper, and one that comes with scikit-learn, by name."""
+"""Data sets of the paper, and one that comes with scikit-learn, by name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ THRESHOLDS = {
     "synthetic50": 0.55,
     "breast_cancer": 0.95,
 }
-# What `make_classification` is told; all that is not named is its default.
+# Parameters of `make_classification`; the others keep their defaults.
 MADE: dict[str, dict[str, Any]] = {
     "synthetic15": {
         "n_samples": 8000,
@@ -47,7 +47,7 @@ _TRACED = ("compactness", "concavity", "concave points", "symmetry", "fractal di
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """Rows, labels and costs of a data set, and the threshold that it is used with.
+    """Rows, labels and costs of a data set, and the threshold to use.
 
     Attributes
     ----------
@@ -59,9 +59,9 @@ class Dataset:
         Names and costs of the features.
     min_confidence : float
     about_costs : str
-        Where the costs come from: recovered, chosen, computed, printed or declared.
+        Origin of the costs: recovered, chosen, computed, printed or declared.
     source, licence : str
-        Where the rows come from, and what may be done with them.
+        Origin of the rows, and their licence.
     """
 
     name: str
@@ -83,9 +83,10 @@ def load(name: str, seed: int = 0) -> Dataset:
     """Load a data set by name.
 
     "heart", "pima" and "credit" are read from ``<name>.csv`` in the folder that the environment
-    variable EMSCO_DATA names; where it is not there, from the cache of downloads (EMSCO_CACHE names
-    another folder for it), and on first use from the archive, whose values are checked.
-    "synthetic15" and "synthetic50" are made from `seed`; "breast_cancer" comes with scikit-learn.
+    variable EMSCO_DATA names. If the file is not there, they come from the cache of downloads, and
+    on first use from the archive; their values are checked. EMSCO_CACHE names another folder for
+    the cache. "synthetic15" and "synthetic50" are made from `seed`; "breast_cancer" comes with
+    scikit-learn.
 
     Examples
     --------
@@ -97,17 +98,17 @@ def load(name: str, seed: int = 0) -> Dataset:
 
 
 def paper_split(n_rows: int, seed: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Training, validation and test rows at random: half, a quarter (rounded up), the rest."""
+    """Draw training, scored and test rows at random: half, a quarter (rounded up), the rest."""
     order = np.random.default_rng(seed).permutation(n_rows)
     half, quarter = n_rows // 2, -(-n_rows // 4)
     return order[:half], order[half : half + quarter], order[half + quarter :]
 
 
 def breast_cancer_costs(names: list[str]) -> FeatureCosts:
-    """Declared, not measured: minutes of work for each of the 30 measurements of a sample.
+    """Return minutes of work for each of the 30 measurements of a sample; declared, not measured.
 
-    The mean of a measure takes 1 minute, its standard error 3 and its worst value 5; twice that
-    where the outline of each nucleus has to be traced.
+    The mean of a measure takes 1 minute, its standard error 3 and its worst value 5. Measures that
+    need the outline of each nucleus to be traced take twice as long.
     """
     return FeatureCosts.from_array(
         [

@@ -1,4 +1,4 @@
-"""Tables of the public archives: from a folder, a cache or the network, checked by their values."""
+"""Tables of public archives, from a folder, a cache or the network; their values are checked."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from emsco.errors import DataError
 
 __all__ = ["PUBLIC_TABLES", "PublicTable", "cache_folder", "table_of"]
 
-_SECONDS = 30.0  # that a server may keep silent
-_LARGEST = 2**22  # bytes; the largest of these tables has 30,000
+_SECONDS = 30.0  # longest wait for a silent server
+_LARGEST = 2**22  # bytes to download at most; the largest of these tables has 30,000
 _UCI = "https://archive.ics.uci.edu/static/public"
 
 
@@ -39,14 +39,15 @@ class PublicTable:
         Names of the features, in the order of the table; the label comes last, as 0 or 1.
     n_rows : int
     url : str
-        What is downloaded; a ZIP file where `member` names the file in it.
+        Address of the download.
     sha256 : str
-        Of all values, row by row, as little-endian float64.
+        Digest of all values, row by row, as little-endian float64.
     source, licence : str
-        Where it comes from, and what may be done with it, in words.
+        Origin and licence, in words.
     member : str or None
+        Name of the file inside the download if that is a ZIP file.
     words : dict of str to str
-        Words of the original file, and the numbers that stand for them here.
+        Words of the original file, and the numbers to replace them.
     """
 
     name: str
@@ -65,12 +66,12 @@ class PublicTable:
         return self.n_rows, len(self.columns) + 1
 
     def holds(self, table: FloatArray) -> bool:
-        """Whether a table has exactly the values of the public."""
+        """Tell whether a table has exactly the values of the public one."""
         values = np.ascontiguousarray(table, dtype="<f8")
         return table.shape == self.shape and digest(values) == self.sha256
 
     def parse(self, text: str) -> FloatArray:
-        """The table in a file: values with commas or blanks between, after a header if any."""
+        """Return the table in a file: values separated by commas or blanks, after any header."""
         return np.array(list(self._numbers(text)), dtype=np.float64)
 
     def _numbers(self, text: str) -> Iterator[list[float]]:
@@ -85,26 +86,26 @@ class PublicTable:
 
 
 def digest(values: FloatArray) -> str:
-    """SHA-256 of the values of a table."""
+    """Return the SHA-256 digest of a table's values."""
     return hashlib.sha256(values.tobytes()).hexdigest()
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: the folder that EMSCO_CACHE names, else the system's for caches."""
+    """Return the folder for downloads: EMSCO_CACHE if set, else the system's cache folder."""
     if named := os.environ.get("EMSCO_CACHE"):
         return Path(named)
-    from platformdirs import user_cache_path  # few ever ask
+    from platformdirs import user_cache_path  # rarely needed
 
     return user_cache_path("emsco", appauthor=False)
 
 
 def table_of(public: PublicTable) -> FloatArray:
-    """The table from the folder that EMSCO_DATA names, else the cache, else the network.
+    """Return the table from the folder that EMSCO_DATA names, else the cache, else the network.
 
     Raises
     ------
     DataError
-        Where it is nowhere to be had, or where EMSCO_DATA or the network has other values.
+        If the table is nowhere to be found, or the folder or the network has other values.
     """
     named = os.environ.get("EMSCO_DATA")
     if named and (path := Path(named) / f"{public.name}.csv").is_file():
@@ -112,7 +113,7 @@ def table_of(public: PublicTable) -> FloatArray:
     kept = cache_folder() / f"{public.name}.csv"
     if kept.is_file():
         table = public.parse(_text_of(kept))
-        if public.holds(table):  # a damaged one is downloaded anew
+        if public.holds(table):  # else download it again
             return table
     text = _downloaded(public, f"got {named!r}, which has no such file" if named else "got none")
     table = _checked(public, public.parse(text), public.url)
@@ -121,7 +122,7 @@ def table_of(public: PublicTable) -> FloatArray:
 
 
 def _text_of(path: Path) -> str:
-    """A file as text; what is no UTF-8 is left to the check of the values."""
+    """Return a file as text; the check of values will refuse bytes that are not UTF-8."""
     return path.read_text(encoding="utf-8", errors="replace")
 
 
@@ -154,7 +155,7 @@ def _downloaded(public: PublicTable, instead: str) -> str:
 
 
 def _keep(public: PublicTable, table: FloatArray, path: Path) -> None:
-    """Write a table to the cache; one that cannot be written is no more than a slower next time."""
+    """Write a table to the cache; if that fails, the next use downloads it again."""
     lines = [",".join((*public.columns, "label"))]
     lines += [",".join(f"{value:.17g}" for value in row) for row in table.tolist()]
     try:

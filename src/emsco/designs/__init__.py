@@ -1,4 +1,4 @@
-"""Designs: ordered partitions of the features into stages, their space, and rules they obey."""
+"""Designs: ordered partitions of the features into stages, their space and their constraints."""
 
 from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints

@@ -1,4 +1,4 @@
-"""Features that a search moves as one, because they must stay together."""
+"""Blocks: features that a search moves together because constraints tie them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["Blocks"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
-    """Features that the search moves as one, because they must stay together.
+    """Features that a search moves together because constraints tie them.
 
     Attributes
     ----------
     of_feature : ndarray of shape (n_features,)
         Block of each feature; blocks are numbered by their first feature.
     first : int or None
-        The block that every design buys at its first stage.
+        The block that the first stage of every design buys.
     """
 
     of_feature: IntArray
@@ -33,7 +33,8 @@ class Blocks:
 
     @classmethod
     def from_constraints(cls, constraints: Constraints, names: Sequence[str]) -> Self:
-        """The fewest and largest blocks: what shares a feature is one."""
+        """Create blocks by merging constraints that share a feature."""
+        # Each feature points towards the first feature of its block.
         lead = list(range(len(names)))
 
         def root(i: int) -> int:
@@ -53,33 +54,33 @@ class Blocks:
 
     @property
     def n_blocks(self) -> int:
-        """How many there are."""
+        """Number of blocks."""
         return int(self.of_feature.max()) + 1
 
     def members(self) -> BoolArray:
-        """Features of each block, shape (n_blocks, n_features)."""
+        """Return the features of each block, shape (n_blocks, n_features)."""
         members: BoolArray = np.arange(self.n_blocks)[:, None] == self.of_feature
         return members
 
     def costs(self, costs: FeatureCosts) -> FeatureCosts:
-        """What each block costs; sums of decimals stay decimals."""
+        """Return the cost of each block, added up in whole units so that sums are exact."""
         units = costs.in_units()
         sums: FloatArray = (self.members() @ units.features) / units.per_one
         names = [costs.names[int(np.argmax(row))] for row in self.members()]
         return FeatureCosts(tuple(names), sums, costs.evaluation)
 
     def ties(self, source: Callable[[int], Iterator[StageArray]]) -> _Ties:
-        """Designs over features for those of a source of tied designs over blocks."""
+        """Return a source of tied designs over features, given one over blocks."""
         return _Ties(self, source)
 
     def designs(self, stages: StageArray) -> StageArray:
-        """Designs over blocks, of shape (…, n_blocks), as designs over features."""
+        """Turn designs over blocks, shape (…, n_blocks), into designs over features."""
         return stages[..., self.of_feature]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ties:
-    """Tied designs over blocks as designs over features."""
+    """A source of tied designs over features, made from one over blocks."""
 
     blocks: Blocks
     source: Callable[[int], Iterator[StageArray]]

@@ -1,4 +1,4 @@
-"""Designs as arrays: many chromosomes at once, their subsets and their keys."""
+"""Many designs as one array of chromosomes, with their subsets and keys."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def compress(designs: ArrayLike) -> StageArray:
 
 
 def nested_subsets(designs: StageArray, n_stages: int) -> BoolArray:
-    """Features known after each stage: shape (n_designs, n_stages, n_features)."""
+    """Return the features known after each stage, shape (n_designs, n_stages, n_features)."""
     stage = np.arange(n_stages, dtype=designs.dtype)
     known: BoolArray = designs[:, None, :] <= stage[None, :, None]
     known &= (designs != NEVER)[:, None, :]
@@ -53,9 +53,9 @@ def nested_subsets(designs: StageArray, n_stages: int) -> BoolArray:
 def totals_by_stage(
     designs: StageArray, n_stages: int, values: FloatArray | IntArray
 ) -> FloatArray:
-    """Sum of `values`, one per feature, over the features known after each stage.
+    """Sum `values`, one per feature, over the features known after each stage.
 
-    Shape (n_designs, n_stages); exact for whole numbers whose sum is below 2⁵³.
+    The result has shape (n_designs, n_stages). It is exact for whole numbers with a sum below 2⁵³.
     """
     totals = np.zeros((len(designs), n_stages))
     add_up_stages(np.ascontiguousarray(designs), np.array(values, dtype=np.float64), totals)
@@ -63,9 +63,9 @@ def totals_by_stage(
 
 
 def subset_words(designs: StageArray, n_stages: int) -> WordArray:
-    """Features known after each stage as bits, feature i in bit i % 32 of word i // 32.
+    """Return the features known after each stage as bits, shape (n_designs, n_stages, n_words).
 
-    Shape (n_designs, n_stages, n_words).
+    Feature i is bit i % 32 of word i // 32.
     """
     parts = [designs[:, i : i + 32] for i in range(0, designs.shape[1], 32)]
     totals = [totals_by_stage(part, n_stages, _POWERS[: part.shape[1]]) for part in parts]
@@ -73,43 +73,43 @@ def subset_words(designs: StageArray, n_stages: int) -> WordArray:
 
 
 def words_of_subsets(subsets: BoolArray) -> WordArray:
-    """The same bits for subsets of shape (n_subsets, n_features)."""
+    """Pack subsets of shape (n_subsets, n_features) into words, as `subset_words` does."""
     parts = [subsets[:, i : i + 32] for i in range(0, subsets.shape[1], 32)]
     return np.column_stack([part @ _POWERS[: part.shape[1]] for part in parts]).astype(np.uint64)
 
 
 def subsets_of_words(words: WordArray, n_features: int) -> BoolArray:
-    """The subsets behind rows of words."""
+    """Unpack rows of words into subsets, shape (n_subsets, n_features)."""
     bits = words[:, :, None] >> np.arange(32, dtype=np.uint64) & np.uint64(1)
     return bits.reshape(len(words), 32 * words.shape[1])[:, :n_features].astype(np.bool_)
 
 
 def chromosome_numbers(designs: StageArray) -> FloatArray:
-    """Numbers that compare as the chromosomes do in lexicographic order, ties included."""
+    """Return numbers in the lexicographic order of the chromosomes; equal ones get one number."""
     if designs.min(initial=0) == NEVER:
         designs = designs + np.int16(1)
     base, n_features = int(designs.max(initial=0)) + 1, designs.shape[1]
-    if base**n_features < 2**53:  # chromosomes are the digits of numbers that float64 holds
+    if base**n_features < 2**53:  # read as digits, every chromosome is an exact float64
         digits: FloatArray = np.power(float(base), np.arange(n_features)[::-1])
         return designs.astype(np.float64) @ digits
-    wide = np.ascontiguousarray(designs).astype(">u2")  # bytes sort as numbers
+    wide = np.ascontiguousarray(designs).astype(">u2")  # big-endian bytes sort as numbers do
     keys = wide.view(np.dtype((np.void, 2 * n_features))).reshape(-1)
     return np.unique(keys, return_inverse=True)[1].astype(np.float64)
 
 
 def design_keys(designs: StageArray) -> WordArray:
-    """Chromosomes as rows of words, four genes a word, for a `Slots`."""
+    """Pack chromosomes into rows of words, four genes a word, as keys for `Slots`."""
     padded = np.zeros((len(designs), -(-designs.shape[1] // 4) * 4), dtype=np.int16)
     padded[:, : designs.shape[1]] = designs
     return padded.view(np.uint64)
 
 
 def designs_of_keys(keys: WordArray, n_features: int) -> StageArray:
-    """The chromosomes behind such rows."""
+    """Unpack the keys that `design_keys` made into chromosomes."""
     return keys.view(np.int16)[:, :n_features]
 
 
 def stage_counts(designs: StageArray) -> IntArray:
-    """Number of stages of each compressed design."""
+    """Return the number of stages of each compressed design."""
     count: IntArray = designs.max(axis=1).astype(np.int64) + 1
     return count

@@ -1,4 +1,4 @@
-"""Rules that every design of a search must obey."""
+"""Constraints that every design of a search must satisfy."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["Constraints"]
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Rules that every design found obeys.
+    """Rules that every design of a search must satisfy.
 
     Attributes
     ----------
     first : tuple of str
-        Features that the first stage buys.
+        Features that the first stage must buy.
     together : tuple of tuple of str
-        Features that one stage buys, or none.
+        Groups of features that must be bought at the same stage, or not at all.
     max_mean_cost : float or None
-        Most that a row may cost on average over the held-out rows.
+        Largest mean cost over the scored rows.
     max_worst_cost : float or None
-        Most that any row may cost: what a rejected one does, all that the design buys.
+        Largest cost of any row. A rejected row costs most: it pays for all stages.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Constraints:
     def from_rules(
         cls, given: Mapping[str, Any] | Constraints | None, names: Sequence[str]
     ) -> Self:
-        """Whatever a user may give, checked against the features there are."""
+        """Create constraints from any accepted form, and check them against the features."""
         if isinstance(given, Constraints):
             given = {field.name: getattr(given, field.name) for field in fields(given)}
         known = [field.name for field in fields(cls)]
@@ -52,7 +52,7 @@ class Constraints:
         rules = dict(given or {})
         if unknown := [name for name in rules if name not in known]:
             raise refused(
-                "constraints", f"be out of {', '.join(known)}", given, got=repr(unknown[0])
+                "constraints", f"be among {', '.join(known)}", given, got=repr(unknown[0])
             )
         together = rules.get("together") or ()
         if not isinstance(together, (list, tuple)) or not all(

@@ -1,4 +1,4 @@
-"""A design: which feature is bought at which stage."""
+"""A design assigns features to stages."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["Design"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Design:
-    """Which feature is bought at which stage.
+    """Assignment of features to the stages that buy them.
 
     Parameters
     ----------
     stages : ndarray of shape (n_features,)
-        Stage of each feature, from 0, without gaps; -1 for one that is never bought. Copied
+        Stage of each feature, counted from 0 without a break; -1 if it is never bought. Copied
         and locked.
     names : tuple of str
-        The features, in column order.
+        Names of the features.
 
     Examples
     --------
@@ -52,22 +52,24 @@ class Design:
         if not np.array_equal(used, np.arange(len(used))):
             raise refused(
                 "stages",
-                "count from 0 without gaps",
+                "count from 0 without a break",
                 self.stages,
                 got=str(given.tolist()),
                 hint="see compress()",
             )
         if not used.size:
-            raise refused("stages", "buy a feature or more", self.stages, got=str(given.tolist()))
+            raise refused(
+                "stages", "buy at least one feature", self.stages, got=str(given.tolist())
+            )
         object.__setattr__(self, "stages", locked_copy(given, np.int16))
 
     @property
     def n_stages(self) -> int:
-        """How many stages there are."""
+        """Number of stages."""
         return int(self.stages.max()) + 1
 
     def features(self, stage: int) -> tuple[str, ...]:
-        """Names of the features that `stage` (from 0) buys."""
+        """Return the names of the features that `stage` (from 0) buys."""
         return tuple(self.names[i] for i in np.flatnonzero(self.stages == stage))
 
     @property
@@ -81,29 +83,29 @@ class Design:
         return self.features(NEVER)
 
     def subsets(self) -> BoolArray:
-        """Features known after each stage, as rows of shape (n_stages, n_features)."""
+        """Return the features known after each stage, shape (n_stages, n_features)."""
         known: BoolArray = nested_subsets(self.stages[None], self.n_stages)[0]
         return known
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
-        """The chromosome: stage of each feature, from 0; -1 where it is never bought."""
+        """Return the stage of each feature, counted from 0; -1 if it is never bought."""
         return np.array(self.stages, dtype=dtype, copy=copy)
 
     def __eq__(self, other: object) -> bool:
-        """Two designs are equal if they put the same features into the same stages."""
+        """Compare two designs; they are equal if the same stages buy the same features."""
         if not isinstance(other, Design):
             return NotImplemented
         return self.names == other.names and np.array_equal(self.stages, other.stages)
 
     def __hash__(self) -> int:
-        """Agrees with ==."""
+        """Return the same hash for equal designs."""
         return hash((self.names, self.stages.tobytes()))
 
     def __repr__(self) -> str:
-        """The features of each stage, in order."""
+        """Show the features of each stage, in order."""
         return f"Design({self.arrows()})"
 
     def arrows(self) -> str:
-        """The features of each stage, with an arrow between stages, and those left out."""
+        """Return the features of each stage, with arrows between stages, and those left out."""
         bought = " → ".join(map(", ".join, self.buys))
         return f"{bought}; never {', '.join(self.left_out)}" if self.left_out else bought

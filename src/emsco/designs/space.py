@@ -1,4 +1,4 @@
-"""The space of designs that a search may propose, and its size."""
+"""The space of designs that a search may propose, and the number of designs in it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["DesignSpace", "count_designs", "default_max_stages"]
 
 @dataclass(frozen=True, slots=True)
 class DesignSpace:
-    """Which designs a search may propose.
+    """The designs that a search may propose.
 
     Parameters
     ----------
     n_features : int
     max_stages : int
-        Most stages of a design.
+        Largest number of stages of a design.
     allow_exclusion : bool
-        Whether a design may leave features out, all but one.
+        Whether a design may leave features out. It always buys at least one.
     first : int or None
-        A feature that every design buys at its first stage.
+        A feature that the first stage of every design buys.
 
     Examples
     --------
@@ -46,11 +46,11 @@ class DesignSpace:
 
     @property
     def size(self) -> int:
-        """How many designs there are."""
+        """Number of designs."""
         if self.first is None:
             return count_designs(self.n_features, self.max_stages, self.allow_exclusion)
         others, kept_out = self.n_features - 1, int(self.allow_exclusion)
-        # A feature stands at each of k stages equally often.
+        # By symmetry, one in k of the designs with k stages has the feature at its first stage.
         return sum(
             _alternating(k, lambda i: i * (i + kept_out) ** others) // k
             for k in range(1, self.max_stages + 1)
@@ -58,11 +58,11 @@ class DesignSpace:
 
     @property
     def deepest(self) -> int:
-        """Most stages that a design can have."""
+        """Largest number of stages that a design can have."""
         return min(self.n_features, self.max_stages)
 
     def holds(self, designs: StageArray) -> BoolArray:
-        """Which compressed designs belong to the space."""
+        """Tell for each compressed design whether it belongs to the space."""
         inside: BoolArray = (designs.max(axis=1) >= 0) & (designs.max(axis=1) < self.max_stages)
         if not self.allow_exclusion:
             inside &= (designs >= 0).all(axis=1)
@@ -72,9 +72,9 @@ class DesignSpace:
 
 
 def count_designs(n_features: int, max_stages: int, allow_exclusion: bool = False) -> int:
-    """Size of the search space: ordered partitions of n features into 1 to k stages.
+    """Count the ordered partitions of n features into 1 to k stages.
 
-    With exclusion, of any of the features but none: Σ C(n, m) S(m, k) over m = 1..n.
+    With exclusion, partitions of every non-empty subset count: Σ C(n, m) S(m, k) over m = 1..n.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def count_designs(n_features: int, max_stages: int, allow_exclusion: bool = Fals
     >>> count_designs(14, 4, allow_exclusion=True)
     5317308365
     """
-    # A feature has one place more where it may be left out.
+    # Each feature has one more place to go if it may be left out.
     kept_out = int(allow_exclusion)
     return sum(
         _alternating(k, lambda i: (i + kept_out) ** n_features) for k in range(1, max_stages + 1)
@@ -91,10 +91,10 @@ def count_designs(n_features: int, max_stages: int, allow_exclusion: bool = Fals
 
 
 def _alternating(k: int, term: Callable[[int], int]) -> int:
-    """Ways to use all of k stages, where `term` counts the ways to use at most i of them."""
+    """Count the ways to use all k stages; `term(i)` counts the ways to use at most i of them."""
     return sum((-1) ** (k - i) * comb(k, i) * term(i) for i in range(k + 1))
 
 
 def default_max_stages(n_features: int) -> int:
-    """Most stages where the user names none, as in the paper: half the features, at most 10."""
+    """Return the paper's limit on stages: half the features, at most 10."""
     return max(1, min((n_features + 1) // 2, 10))

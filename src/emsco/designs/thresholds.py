@@ -1,4 +1,4 @@
-"""How sure a stage must be: one threshold for all classes, or one for each."""
+"""Confidence thresholds: one for all classes, or one for each."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from emsco._base.typing import AnyArray, FloatArray
 
 __all__ = ["MOST_CLASSES", "MinConfidence", "by_class", "check_min_confidence", "in_words", "plain"]
 
-MOST_CLASSES = 255  # a label's position is a byte
+MOST_CLASSES = 255  # the position of a class fits into a byte
 
 MinConfidence: TypeAlias = float | Mapping[Any, float]
 
 
 def check_min_confidence(min_confidence: Any, classes: AnyArray) -> MinConfidence:
-    """A threshold above chance for all classes, or one above 0 for each of them, by label."""
+    """Check one threshold above chance for all classes, or one above 0 for each label."""
     if not isinstance(min_confidence, Mapping):
         chance = 1 / len(classes)
         is_guess = is_number(min_confidence) and min_confidence <= chance
@@ -49,7 +49,7 @@ def check_min_confidence(min_confidence: Any, classes: AnyArray) -> MinConfidenc
 
 
 def by_class(min_confidence: MinConfidence, classes: AnyArray) -> FloatArray:
-    """The threshold of each class, in their order.
+    """Return the threshold of each class, in the order of `classes`.
 
     Examples
     --------
@@ -64,15 +64,15 @@ def by_class(min_confidence: MinConfidence, classes: AnyArray) -> FloatArray:
 
 
 def plain(min_confidence: MinConfidence) -> float | dict[str, float]:
-    """What a file can hold: a number, or one for the text of each label."""
+    """Return thresholds for a file: a number, or a number for the text of each label."""
     if isinstance(min_confidence, Mapping):
-        # Labels of NumPy as those of Python, so that both have one text.
+        # A NumPy label becomes a Python one, so that equal labels have the same text.
         return {f"{np.asarray(c).tolist()!r}": float(p) for c, p in min_confidence.items()}
     return float(min_confidence)
 
 
 def in_words(min_confidence: MinConfidence) -> str:
-    """What a row must reach, for messages and tables."""
+    """Return the threshold, or those by label, as text for messages and tables."""
     if isinstance(min_confidence, Mapping):
         return ", ".join(f"{label}: {least:g}" for label, least in min_confidence.items())
     return f"{min_confidence:g}"

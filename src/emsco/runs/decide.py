@@ -14,7 +14,8 @@ from emsco._base.documents import PathLike
 from emsco._base.typing import IntArray
 from emsco.cascade import Cascade
 from emsco.data.frames import Columns
-from emsco.data.tables import read_chunks, write_table
+from emsco.data.tables import read_chunks
+from emsco.data.writing import write_table
 from emsco.errors import Parameter
 
 __all__ = ["DecisionCounts", "decide_file"]

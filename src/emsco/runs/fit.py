@@ -19,7 +19,7 @@ from emsco._base.documents import UNFINISHED, PathLike, write_document
 from emsco._base.progress import JobProgress
 from emsco.data.labels import of_labels
 from emsco.data.sources import FitFiles, RowsOfFiles
-from emsco.data.tables import write_table
+from emsco.data.writing import write_table
 from emsco.errors import EMSCOError, FileError, Hint, NoSuchDesign, Parameter, Remedy
 from emsco.estimator import EMSCOClassifier
 from emsco.front.history import history_columns

@@ -1,4 +1,4 @@
-"""From the columns of a user's table to the inputs of classifiers, and from gaps to NaN."""
+"""Encoding of a table's columns as inputs of models, with missing values as NaN."""
 
 from emsco.data.encoding.answers import answer_rows
 from emsco.data.encoding.codes import MOST_CATEGORIES, ColumnCode

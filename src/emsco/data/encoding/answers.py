@@ -1,4 +1,4 @@
-"""What a source answers when features are bought: any table, of which single values may be bad."""
+"""Answers of a source of features: tables in which single values may be bad."""
 
 from __future__ import annotations
 
@@ -19,31 +19,32 @@ __all__ = ["answer_rows"]
 
 
 def answer_rows(encoding: Encoding, table: Any, n_rows: int) -> FloatArray:
-    """The inputs of what a source has answered, shape (n_rows, n_inputs).
+    """Return the inputs of a source's answer, shape (n_rows, n_inputs).
 
-    A value of the wrong kind is a gap, as one that is missing: NaN in all inputs of its column,
-    whatever the encoding does with gaps. Infinity and absurd sizes stay as they are, so that the
-    caller can say so; the other rows are none the worse for either.
+    A value of the wrong kind counts as missing: it is NaN in all inputs of its column, also if the
+    encoding refuses missing values. Infinity and absurd sizes stay, so that the caller can report
+    them. A bad value does not affect the other rows.
 
     Parameters
     ----------
     encoding : Encoding
-        Of the features that were asked for: see `Encoding.only`.
+        Encoding of the features that were asked for; see `Encoding.only`.
     table : 2-D array, data frame or mapping of columns to values
+        The answer.
     n_rows : int
-        Rows asked for.
+        Number of rows asked for.
 
     Raises
     ------
     DataError
-        Where the answer as a whole is no such table.
+        If the answer as a whole is not a table of the columns and rows asked for.
     """
     names = encoding.columns
     try:
         columns = _columns(table, names)
     except DataError:
         raise
-    except Exception as error:  # whatever a table of a source's own making may raise
+    except Exception as error:  # a source's own type of table may raise anything
         raise DataError(f"acquire must return a table, got {brief(table)} ({error}).") from error
     for name, column in zip(names, columns, strict=True):
         if column.ndim != 1:
@@ -72,11 +73,11 @@ def _columns(table: Any, names: tuple[str, ...]) -> list[AnyArray]:
 
 
 def _array(values: Any) -> AnyArray:
-    """Values as an array, each for itself: text beside a number must not make it text."""
+    """Return values as an array; a text in a list leaves the numbers beside it numbers."""
     if np.ma.isMaskedArray(values):
         values, hidden = np.ma.getdata(values).astype(object), np.ma.getmaskarray(values)
         values[hidden] = None
-    if hasattr(values, "to_pylist"):  # PyArrow, whose categories NumPy does not know
+    if hasattr(values, "to_pylist"):  # PyArrow: NumPy cannot read its categories
         values = values.to_pylist()
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
@@ -84,9 +85,9 @@ def _array(values: Any) -> AnyArray:
 
 
 def _inputs(code: ColumnCode, column: AnyArray) -> FloatArray:
-    """Inputs of a column, shape (n_rows, code.n_inputs)."""
+    """Return the inputs of a column, shape (n_rows, code.n_inputs)."""
     if code.kind == "category":
-        rows = [_of_category(code, value) for value in column.tolist()]
+        rows = [_category_inputs(code, value) for value in column.tolist()]
         return np.array(rows, dtype=np.float64).reshape(len(column), code.n_inputs)
     numbers = _numbers(column)
     if code.kind == "truth":
@@ -94,7 +95,8 @@ def _inputs(code: ColumnCode, column: AnyArray) -> FloatArray:
     return np.column_stack([numbers, np.isnan(numbers)]) if code.marks_missing else numbers[:, None]
 
 
-def _of_category(code: ColumnCode, value: Any) -> list[float]:
+def _category_inputs(code: ColumnCode, value: Any) -> list[float]:
+    """Return the inputs of a category; a value of the wrong kind counts as missing."""
     try:
         return code.one(value, gaps=True)
     except DataError:
@@ -102,7 +104,7 @@ def _of_category(code: ColumnCode, value: Any) -> list[float]:
 
 
 def _numbers(column: AnyArray) -> FloatArray:
-    """Numbers of a column; NaN for what is missing or no number."""
+    """Return the numbers of a column; missing values and other values are NaN."""
     if column.dtype.kind in "fiub":
         return column.astype(np.float64)
     if column.dtype.kind != "O":  # text, dates, complex numbers
@@ -111,7 +113,7 @@ def _numbers(column: AnyArray) -> FloatArray:
 
 
 def _number(value: Any) -> float:
-    """A number as float64; NaN for what is none, infinity for what is too large for one."""
+    """Return a number as a float; NaN for another value, infinity for too large a number."""
     try:
         return float(value) if isinstance(value, NUMBERS) else math.nan
     except OverflowError:

@@ -1,4 +1,4 @@
-"""How one column of a table becomes inputs: as it is, or as an input for each category."""
+"""Code of one column: a number is one input, a category has an input for each value."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ _PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d*[1-9])?")
 
 @dataclass(frozen=True)
 class ColumnCode:
-    """How one column of a table becomes inputs.
+    """Code that turns one column of a table into inputs.
 
     Attributes
     ----------
     name : str
-        The column.
+        Name of the column.
     kind : {"number", "truth", "category"}
-        A number is one input; a truth value is one, 0 or 1; a category is as many as were seen in
-        training, of which one is 1 and the others are 0. All are 0 for a category never seen.
+        A number is one input. A truth value is one input, 0 or 1. A category has one input for
+        each category seen in training: 1 for its own, 0 for the others. A category that was not
+        seen in training is 0 in all of them.
     categories : tuple of str
-        Those seen in training, sorted.
+        Categories seen in training, sorted.
     marks_missing : bool
-        Whether one more input is 1 where the value is missing, and 0 where it is not.
+        Whether there is one more input, 1 for a missing value and 0 otherwise.
     """
 
     name: str
@@ -48,12 +49,12 @@ class ColumnCode:
     marks_missing: bool = False
 
     @classmethod
-    def learn(cls, name: str, column: Any, table: str) -> Self:
-        """What a PyArrow column of training rows holds; `table` is what messages call it."""
+    def learn(cls, name: str, column: Any, what: str) -> Self:
+        """Learn the code of a PyArrow column of training rows; messages call the table `what`."""
         kind = arrow_kind(column)
         if kind is None:
             raise DataError(
-                f"{table} must hold numbers, text or truth values, got {what_it_holds(column)} in "
+                f"{what} must hold numbers, text or truth values, got {what_it_holds(column)} in "
                 f"column {name!r}."
             )
         if kind != "category":
@@ -63,81 +64,81 @@ class ColumnCode:
         categories = tuple(sorted(text for text in seen if text is not None))
         if len(categories) > MOST_CATEGORIES:
             raise DataError(
-                f"{table} must have at most {MOST_CATEGORIES:,} categories in a column, got "
+                f"{what} must have at most {MOST_CATEGORIES:,} categories in a column, got "
                 f"{len(categories):,} in column {name!r}; if it is an id, drop it."
             )
         if not categories:
-            raise DataError(f"{table} must have values in column {name!r}, got gaps only.")
+            raise DataError(f"{what} must have values in column {name!r}, got only missing ones.")
         return cls(name, kind, categories)
 
     @property
     def n_values(self) -> int:
-        """How many inputs it becomes, the one that marks gaps not counted."""
+        """Number of inputs, without the one that marks missing values."""
         return len(self.categories) if self.kind == "category" else 1
 
     @property
     def n_inputs(self) -> int:
-        """How many inputs it becomes."""
+        """Number of inputs."""
         return self.n_values + self.marks_missing
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """What to call them."""
+        """Name of each input."""
         values = tuple(f"{self.name} = {category}" for category in self.categories)
         marks = (f"{self.name} is missing",) if self.marks_missing else ()
         return (*(values or (self.name,)), *marks)
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Which input each category has."""
+        """Position of each category's input."""
         return {category: i for i, category in enumerate(self.categories)}
 
     @cached_property
     def takes_numbers(self) -> bool:
-        """Whether numbers stand for categories: those are numbers as people write them.
+        """Whether a number may stand for a category: all categories are plainly written numbers.
 
-        Where one is "01", a number 1 is refused rather than taken for another category.
+        If a category is "01", the number 1 is refused instead of passing for an unseen category.
         """
         return all(map(_PLAIN_NUMBER.fullmatch, self.categories))
 
     def fill(
-        self, inputs: FloatArray, column: Any, table: str, first_row: int, *, gaps: bool
+        self, inputs: FloatArray, column: Any, what: str, first_row: int, *, gaps: bool
     ) -> None:
-        """Write what a PyArrow column holds into `inputs`, shape (n_rows, n_inputs)."""
+        """Write the inputs of a PyArrow column into `inputs`, shape (n_rows, n_inputs)."""
         if self.kind == "category":
-            missing = self._fill_categories(inputs, column, table)
+            missing = self._fill_categories(inputs, column, what)
         else:
             import pyarrow as pa
 
             if gaps and pa.types.is_null(column.type):
                 column = column.cast(pa.float64())
-            inputs[:, 0] = arrow_numbers(column, self.name, table)
+            inputs[:, 0] = arrow_numbers(column, self.name, what)
             missing = np.isnan(inputs[:, 0])
-            self.check_truth(inputs[:, 0], table, first_row)
+            self.check_truth(inputs[:, 0], what, first_row)
         if self.marks_missing:
             inputs[:, -1] = missing
 
-    def check_truth(self, values: FloatArray, table: str, first_row: int) -> None:
-        """Refuse what is neither 0 nor 1 nor a gap, where truth values were learnt."""
+    def check_truth(self, values: FloatArray, what: str, first_row: int) -> None:
+        """If the column holds truth values, refuse numbers other than 0, 1 and NaN."""
         if self.kind != "truth":
             return
         wrong = ~((values == 0) | (values == 1) | np.isnan(values))
         if wrong.any():
             row = int(np.argmax(wrong))
             raise DataError(
-                f"{table} must hold true or false in column {self.name!r}, got {values[row]:g} in "
+                f"{what} must hold true or false in column {self.name!r}, got {values[row]:g} in "
                 f"row {first_row + row}."
             )
 
     def one(self, value: Any, gaps: bool) -> list[float]:
-        """The inputs of a single value; where `gaps` is true, it may be missing."""
+        """Return the inputs of a single value; with `gaps`, it may be missing."""
         if gaps and is_missing(value):
             return [math.nan] * self.n_values + [1.0] * self.marks_missing
         inputs = self._category(value) if self.kind == "category" else [self._number(value)]
         return inputs + [0.0] * self.marks_missing
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values, for a file."""
         values: dict[str, Any] = {"name": self.name, "kind": self.kind}
         if self.kind == "category":
             values["categories"] = list(self.categories)
@@ -145,7 +146,7 @@ class ColumnCode:
 
     @classmethod
     def from_dict(cls, fields: Fields) -> Self:
-        """The same, read from a file and checked."""
+        """Create a code from the fields of a file, and check them."""
         kind = next((kind for kind in _KINDS if kind == fields.text("kind")), None)
         if kind is None:
             fields.refuse("kind", f"one of {', '.join(_KINDS)}", fields.text("kind"))
@@ -156,15 +157,18 @@ class ColumnCode:
             )
         return cls(fields.text("name"), kind, categories, fields.flag("marks_missing"))
 
-    def _fill_categories(self, inputs: FloatArray, column: Any, table: str) -> BoolArray:
-        """One 1 in a row, none for a category never seen, NaN for a gap; returns the gaps."""
+    def _fill_categories(self, inputs: FloatArray, column: Any, what: str) -> BoolArray:
+        """Write the inputs of categories, and return a mask of missing values.
+
+        A row has a single 1, no 1 for a category not seen in training, or NaN if it is missing.
+        """
         import pyarrow as pa
 
         kind = "category" if pa.types.is_null(column.type) else arrow_kind(column)
         if kind is None or (kind != "category" and not self.takes_numbers):
             got = {"number": "numbers", "truth": "truth values"}.get(str(kind))
             got = got or what_it_holds(column)
-            raise DataError(f"{table} must hold text in column {self.name!r}, got {got}.")
+            raise DataError(f"{what} must hold text in column {self.name!r}, got {got}.")
         texts, codes = coded(column)
         place = np.array([self.places.get(text or "", -1) for text in texts] + [-1])[codes]
         values = inputs[:, : self.n_values]
@@ -187,7 +191,7 @@ class ColumnCode:
         return inputs
 
     def _number(self, value: Any) -> float:
-        """A single value as a number; messages are those of a session."""
+        """Return a single value as a number, with messages that name only the column."""
         if not isinstance(value, NUMBERS):
             rule = "a number" if self.kind == "number" else "true or false"
             raise DataError(f"{self.name!r} must be {rule}, got {brief(value)}.")

@@ -1,4 +1,4 @@
-"""The columns of any table, one at a time, as PyArrow has them."""
+"""Columns of any table, read one at a time as PyArrow arrays."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _UNUSABLE = ("c", "S", "M", "m", "V")  # kinds of arrays that are neither number
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableColumns:
-    """A table's columns in the order of `names`: by name for data frames, by position for arrays.
+    """Columns of a table: by name in a data frame, by position in an array.
 
     Attributes
     ----------
     table : data frame or ndarray of shape (n_rows, n_columns)
     n_rows : int
     known : tuple of str or None
-        Kinds of the columns, where their types tell; None where values have to be looked at.
+        Kinds of the columns if their types tell, else None.
     read : callable
-        ``read(i)`` is column `i`, as PyArrow has it.
+        ``read(i)`` returns column `i` as a PyArrow array.
     """
 
     table: Any
@@ -41,50 +41,50 @@ class TableColumns:
     read: Callable[[int], Any]
 
     @classmethod
-    def from_table(cls, X: Any, names: tuple[str, ...], table: str) -> Self:
-        """Look at a data frame, an array or lists; `table` is what messages call it."""
-        if hasattr(type(X), "collect"):  # not X itself: a column may be called so
-            raise DataError(f"{table} must be in memory, got a {type(X).__name__}; collect() it.")
+    def from_table(cls, X: Any, names: tuple[str, ...], what: str) -> Self:
+        """Open a data frame, an array or lists; messages call the table `what`."""
+        if hasattr(type(X), "collect"):  # the type, because a column of X may be called collect
+            raise DataError(f"{what} must be in memory, got a {type(X).__name__}; collect() it.")
         if hasattr(X, "columns"):
-            return cls._of_frame(named_columns(X, names, table), names, table)
-        array = _as_array(X, table)
-        check_shape(array, names, table)
+            return cls._from_frame(named_columns(X, names, what), names, what)
+        array = _as_array(X, what)
+        check_shape(array, names, what)
         if array.dtype.kind in _UNUSABLE:
             got = not_numbers(array) or str(array.dtype)
-            raise DataError(f"{table} must hold numbers, text or truth values, got {got}.")
+            raise DataError(f"{what} must hold numbers, text or truth values, got {got}.")
         number: Kind = "number"
         return cls(
             array,
             len(array),
             (number,) * len(names) if array.dtype.kind in "fiub" else None,
-            lambda i: _array_column(array[:, i], names[i], table),
+            lambda i: _array_column(array[:, i], names[i], what),
         )
 
     @classmethod
-    def _of_frame(cls, X: Any, names: Sequence[str], table: str) -> Self:
+    def _from_frame(cls, X: Any, names: Sequence[str], what: str) -> Self:
         import narwhals as nw
 
-        check_names(X, names, table)
+        check_names(X, names, what)
         frame = nw.from_native(X, eager_only=True)
         kinds = [frame.schema[name] for name in names]
         known: tuple[Kind, ...] | None = None
         if all(kind.is_numeric() or kind == nw.Boolean for kind in kinds):
             known = tuple("number" if kind.is_numeric() else "truth" for kind in kinds)
-        return cls(X, len(frame), known, lambda i: _frame_column(frame[names[i]], names[i], table))
+        return cls(X, len(frame), known, lambda i: _frame_column(frame[names[i]], names[i], what))
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a single value stands for one that is missing."""
+    """Tell whether a single value stands for a missing one."""
     if value is None or value is np.ma.masked:
         return True
     if isinstance(value, NUMBERS):
-        return bool(value != value)  # NaN of any type, and nothing else
+        return bool(value != value)  # true for NaN of any type, and nothing else
     pandas = sys.modules.get("pandas")
     return pandas is not None and (value is pandas.NA or value is pandas.NaT)
 
 
 def text_of(value: Any) -> str | None:
-    """A category as text; None for a gap. Whole numbers are the same text however they are kept."""
+    """Return a category as text; None if missing. Equal whole numbers of any type are one text."""
     if isinstance(value, str):
         return value
     if is_missing(value):
@@ -95,7 +95,10 @@ def text_of(value: Any) -> str | None:
 
 
 def coded(column: Any) -> tuple[list[str | None], IntArray]:
-    """Different texts of a PyArrow column, and which of them each row has; -1 for a gap."""
+    """Return the distinct texts of a PyArrow column and the position of each row's text.
+
+    The position is -1 for a missing value.
+    """
     import pyarrow as pa
 
     if pa.types.is_string_view(column.type):
@@ -104,7 +107,7 @@ def coded(column: Any) -> tuple[list[str | None], IntArray]:
         column = column.dictionary_encode()
     if isinstance(column, pa.ChunkedArray):
         column = column.unify_dictionaries().combine_chunks()
-    if isinstance(column, pa.ChunkedArray):  # of no chunks, for older PyArrow
+    if isinstance(column, pa.ChunkedArray):  # older PyArrow leaves a column without chunks so
         return [], np.zeros(0, dtype=np.int64)
     texts = [text_of(value) for value in column.dictionary.to_pylist()]
     codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
@@ -113,7 +116,7 @@ def coded(column: Any) -> tuple[list[str | None], IntArray]:
 
 
 def what_it_holds(column: Any) -> str:
-    """What to call the values of a PyArrow column that are neither numbers nor text."""
+    """Return a word for the values of a PyArrow column that are neither numbers nor text."""
     from pyarrow import types
 
     kind = column.type
@@ -124,13 +127,13 @@ def what_it_holds(column: Any) -> str:
         "bytes": types.is_binary(kind) or types.is_large_binary(kind),
         "lists": types.is_nested(kind),
     }
-    return next((words for words, fits in called.items() if fits), str(kind))
+    return next((words for words, is_so in called.items() if is_so), str(kind))
 
 
-def _as_array(X: Any, table: str) -> AnyArray:
-    """An array as it is; of lists, one in which text beside a number does not make that text.
+def _as_array(X: Any, what: str) -> AnyArray:
+    """Return a table as an array; a text in a list leaves the numbers beside it numbers.
 
-    Masked values are gaps: NaN among numbers, else None.
+    Masked values become NaN among numbers, else None.
     """
     if np.ma.is_masked(X):
         numbers = X.dtype.kind in "fiub"
@@ -142,11 +145,11 @@ def _as_array(X: Any, table: str) -> AnyArray:
         if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
             array = np.asarray(X, dtype=object)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{table} must be a table: {error}.") from None
+        raise DataError(f"{what} must be a table: {error}.") from None
     return array
 
 
-def _array_column(values: AnyArray, name: str, table: str) -> Any:
+def _array_column(values: AnyArray, name: str, what: str) -> Any:
     import pyarrow as pa
 
     if values.dtype.kind not in "fiubU":
@@ -154,27 +157,27 @@ def _array_column(values: AnyArray, name: str, table: str) -> Any:
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        return _odd_numbers(values, name, table)
+        return _odd_numbers(values, name, what)
 
 
-def _frame_column(series: Any, name: str, table: str) -> Any:
+def _frame_column(series: Any, name: str, what: str) -> Any:
     import narwhals as nw
     import pyarrow as pa
 
     native = series.to_native()
     if nw.dependencies.is_pandas_series(native) and hasattr(native, "cat"):
-        # By hand: PyArrow cannot put categories such as intervals into words.
+        # PyArrow cannot turn categories such as intervals into text.
         codes = native.cat.codes.to_numpy()
         texts = pa.array([text_of(value) for value in native.cat.categories], pa.string())
         return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), texts)
     try:
         return series.to_arrow()
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
-        return _odd_numbers(series.to_numpy(), name, table)
+        return _odd_numbers(series.to_numpy(), name, what)
 
 
-def _odd_numbers(values: AnyArray, name: str, table: str) -> Any:
-    """Numbers that PyArrow has no common type for, such as fractions, or True beside 2."""
+def _odd_numbers(values: AnyArray, name: str, what: str) -> Any:
+    """Return numbers for which PyArrow has no common type, such as fractions or True beside 2."""
     import pyarrow as pa
 
     numbers: list[float | None] = []
@@ -187,7 +190,7 @@ def _odd_numbers(values: AnyArray, name: str, table: str) -> Any:
             got = f"{type(value).__name__} {brief(value)}"
             both = " beside other values" if isinstance(value, str) else ""
             raise DataError(
-                f"{table} must hold only numbers, only text or only truth values in a column, got "
+                f"{what} must hold only numbers, only text or only truth values in a column, got "
                 f"{got}{both} in column {name!r}."
             )
     return pa.array(numbers, pa.float64())

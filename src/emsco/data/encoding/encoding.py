@@ -1,4 +1,4 @@
-"""Encodings: how a table's columns become inputs, learnt from training rows and applied to new."""
+"""Encodings turn a table's columns into inputs; they are learnt from training rows."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ _WAY_OUT = Hint(Remedy.GAPS)
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """How the columns of a table become the inputs of classifiers.
+    """Encoding of a table's columns as inputs of models.
 
     Attributes
     ----------
     codes : tuple of ColumnCode
-        How each column is read, in the order of the table.
+        Code of each column, in the order of the table.
     features : tuple of str
-        What is bought: columns on their own and groups of them.
+        Features to buy: single columns and groups of columns.
     feature_of : tuple of int
-        The feature of each column, by position.
+        Position of each column's feature.
     gaps : {"refuse", "impute", "skip"}
-        What a missing value is: an error; or NaN in all inputs of its column. With "impute", a
-        column that has gaps in training has one more input, which marks them.
+        With "refuse", a missing value is an error; otherwise it is NaN in all inputs of its
+        column. With "impute", a column with missing values in training has one more input that
+        marks them.
 
     Examples
     --------
@@ -58,7 +59,7 @@ class Encoding:
     gaps: str = "refuse"
 
     def __post_init__(self) -> None:
-        """Refuse an unknown way with gaps, and features without columns."""
+        """Refuse an unknown value of `gaps`, and features without columns."""
         check_choice("gaps", self.gaps, GAPS)
         if len(self.feature_of) != len(self.codes):
             raise refused(
@@ -74,17 +75,17 @@ class Encoding:
     def learn(
         cls, table: Any, costs: FeatureCosts, gaps: str = "refuse", what: str = "X"
     ) -> Encoding:
-        """The encoding of a table of training rows.
+        """Learn the encoding of a table of training rows.
 
         Parameters
         ----------
         table : data frame or array-like of shape (n_rows, n_columns)
-            A data frame by column names; an array in the order of ``costs.table``.
+            A data frame is read by column names, an array in the order of ``costs.table``.
         costs : FeatureCosts
-            Which columns there are, and which features they belong to.
+            The columns, and the feature of each.
         gaps : {"refuse", "impute", "skip"}
         what : str
-            What messages call the table.
+            Name of the table in messages.
         """
         check_choice("gaps", gaps, GAPS)
         names = costs.table
@@ -97,7 +98,7 @@ class Encoding:
             )
         features = tuple(costs.column_features(names).tolist())
         encoding = Encoding(codes, costs.names, features, gaps)
-        return encoding if gaps == "refuse" else encoding._learn_gaps(table, what)
+        return encoding if gaps == "refuse" else encoding._learn_missing(table, what)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -106,55 +107,55 @@ class Encoding:
 
     @cached_property
     def kinds(self) -> dict[str, Kind]:
-        """What each column holds."""
+        """Kind of each column, by name."""
         return {code.name: code.kind for code in self.codes}
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """The first input of each column, and where the last one's end."""
+        """Position of each column's first input, and at the end the number of inputs."""
         widths = [code.n_inputs for code in self.codes]
         return tuple(np.cumsum([0, *widths]).tolist())
 
     @property
     def n_inputs(self) -> int:
-        """How many inputs there are."""
+        """Number of inputs."""
         return self.starts[-1]
 
     @cached_property
     def input_names(self) -> tuple[str, ...]:
-        """What to call each input."""
+        """Name of each input."""
         return tuple(name for code in self.codes for name in code.input_names)
 
     @cached_property
     def input_columns(self) -> tuple[str, ...]:
-        """The column of each input."""
+        """Column of each input."""
         return tuple(code.name for code in self.codes for _ in range(code.n_inputs))
 
     @cached_property
     def input_feature(self) -> IntArray:
-        """The feature of each input, by position; locked."""
+        """Position of each input's feature, as a read-only array."""
         widths = [code.n_inputs for code in self.codes]
         features: IntArray = np.repeat(np.array(self.feature_of, dtype=np.int64), widths)
         features.setflags(write=False)
         return features
 
     def rows(self, table: Any, first_row: int = 0, what: str = "X") -> FloatArray:
-        """The inputs of a table's rows, shape (n_rows, n_inputs); NaN for gaps, where they may be.
+        """Return the inputs of a table's rows, shape (n_rows, n_inputs), missing values as NaN.
 
         Parameters
         ----------
         table : data frame or array-like of shape (n_rows, n_columns)
-            A data frame may have its columns in any order, and others beside them.
+            A data frame may have its columns in any order, and other columns too.
         first_row : int
-            The number of its first row in messages.
+            Number of the first row in messages.
         what : str
-            What messages call the table.
+            Name of the table in messages.
 
         Raises
         ------
         DataError
-            Where a column is missing or holds something else than in training, where a value is
-            missing that must not be, and where one is infinite or past 1e100.
+            If a column is missing or holds another kind of value than in training; if a value is
+            infinite or above 1e100 in size, or missing although `gaps` is "refuse".
         """
         columns = TableColumns.from_table(table, self.columns, what)
         if self._are_numbers and columns.known is not None:
@@ -171,9 +172,9 @@ class Encoding:
         return rows
 
     def row(self, values: Mapping[str, Any], features: Iterable[str]) -> list[float]:
-        """The inputs of the named features for a single row, in the order of `places`.
+        """Return the inputs of the named features for a single row, in the order of `places`.
 
-        `values` must have the columns that `needs` lists for them, and nothing else.
+        `values` must have exactly the columns that `needs` lists for these features.
         """
         if not isinstance(values, Mapping):
             raise DataError(f"values must be a mapping of names to values, got {brief(values)}.")
@@ -187,7 +188,7 @@ class Encoding:
                     raise DataError(f"values must have {name!r}, got {listed}.")
                 value = values[name]
                 if is_bare and type(value) is float and -LARGEST <= value <= LARGEST:
-                    inputs.append(value)  # the usual case, which a session must not wait for
+                    inputs.append(value)  # a shortcut for the usual case: one row at a time is slow
                 else:
                     inputs += code.one(value, may_miss)
                 n_needed += 1
@@ -195,15 +196,15 @@ class Encoding:
             needed = [column for feature in features for column in self.needs(feature)]
             extra = next(name for name in values if name not in needed)
             listed = ", ".join(map(repr, needed))
-            raise DataError(f"values must be what is needed now, {listed}, got {extra!r} too.")
+            raise DataError(f"values must hold only {listed} now, got {extra!r} too.")
         return inputs
 
     def needs(self, feature: str) -> tuple[str, ...]:
-        """The columns to ask for when a feature is bought."""
+        """Return the columns to ask for when a feature is bought."""
         return tuple(self.columns[i] for i in self._members[feature])
 
     def places(self, features: Iterable[str]) -> list[int]:
-        """Positions of the inputs of the named features, feature by feature."""
+        """Return the positions of the inputs of the named features, feature by feature."""
         return [
             place
             for feature in features
@@ -212,23 +213,23 @@ class Encoding:
         ]
 
     def only(self, features: Sequence[str]) -> Encoding:
-        """The encoding of a table that has the named features alone, in that order.
+        """Return the encoding of a table with only the named features, in that order.
 
-        Its inputs are those that `places` lists.
+        It makes the inputs that `places` lists.
         """
         members = [(i, f) for f, name in enumerate(features) for i in self._members[name]]
         codes = tuple(self.codes[i] for i, _ in members)
         return Encoding(codes, tuple(features), tuple(f for _, f in members), self.gaps)
 
     def missing_by_feature(self, rows: FloatArray) -> BoolArray:
-        """Which features lack a value, by encoded rows; shape (n_rows, n_features)."""
+        """Return a mask of features with a missing value, shape (n_rows, n_features)."""
         missing = np.zeros((len(rows), len(self.features)), dtype=np.bool_)
         for start, feature in zip(self.starts, self.feature_of, strict=False):
             missing[:, feature] |= np.isnan(rows[:, start])
         return missing
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for a file."""
+        """Return plain values, for a file."""
         columns = [
             {**code.to_dict(), "feature": self.features[feature]}
             for code, feature in zip(self.codes, self.feature_of, strict=True)
@@ -237,7 +238,7 @@ class Encoding:
 
     @classmethod
     def from_dict(cls, fields: Fields) -> Self:
-        """The same, read from a file and checked."""
+        """Create an encoding from the fields of a file, and check them."""
         features = fields.texts("features")
         if (gaps := fields.text("gaps")) not in GAPS:
             fields.refuse("gaps", f"one of {', '.join(GAPS)}", gaps)
@@ -248,9 +249,9 @@ class Encoding:
                 column.refuse("feature", "one of the features", feature)
             code = ColumnCode.from_dict(column)
             if code.marks_missing and gaps != "impute":
-                column.refuse("marks_missing", "false where gaps are not imputed", True)  # noqa: FBT003
+                column.refuse("marks_missing", "false unless gaps are imputed", True)  # noqa: FBT003
             if code.name in {other.name for other in codes}:
-                column.refuse("name", "another one than those before", code.name)
+                column.refuse("name", "different from those before", code.name)
             codes.append(code)
             feature_of.append(features.index(feature))
         if lacking := [name for i, name in enumerate(features) if i not in feature_of]:
@@ -271,7 +272,7 @@ class Encoding:
 
     @cached_property
     def _asked(self) -> dict[str, tuple[tuple[str, ColumnCode, bool], ...]]:
-        """Columns of each feature, how they are read, and whether as a bare number."""
+        """Name and code of each feature's columns, and whether the column is a bare number."""
         return {
             name: tuple(
                 (code.name, code, code.kind == "number" and code.n_inputs == 1)
@@ -280,13 +281,13 @@ class Encoding:
             for name, members in self._members.items()
         }
 
-    def _learn_gaps(self, table: Any, what: str) -> Encoding:
-        """Refuse columns that hold nothing but gaps; with "impute", mark those that have one."""
+    def _learn_missing(self, table: Any, what: str) -> Encoding:
+        """Refuse columns without any value; with "impute", mark missing values in the others."""
         rows = self.rows(table, what=what)
         missing = np.isnan(rows[:, list(self.starts[:-1])])
         if len(rows) and missing.all(axis=0).any():
             empty = self.columns[int(np.argmax(missing.all(axis=0)))]
-            raise DataError(f"{what} must have values in column {empty!r}, got gaps only.")
+            raise DataError(f"{what} must have values in column {empty!r}, got only missing ones.")
         if self.gaps == "skip":
             return self
         codes = [
@@ -296,7 +297,7 @@ class Encoding:
         return replace(self, codes=tuple(codes))
 
     def _with_marks(self, numbers: FloatArray) -> FloatArray:
-        """Numbers as they are, or with an input behind each column that marks its gaps."""
+        """Return the numbers, with an input after each column that marks missing values."""
         if self.n_inputs == len(self.codes):
             return numbers
         rows = np.empty((len(numbers), self.n_inputs))
@@ -307,6 +308,7 @@ class Encoding:
         return rows
 
     def _check_values(self, rows: FloatArray, what: str, first_row: int) -> None:
+        """Refuse infinity, absurd sizes and, with "refuse", missing values."""
         if self.gaps == "refuse":
             for i, code in enumerate(self.codes):
                 if code.kind == "category":

@@ -1,10 +1,8 @@
-"""From a table's columns to inputs: categories, truth values, gaps, groups, and misuse in words."""
+"""Encodings of tables: categories, truth values, missing values, and words about misuse."""
 
 from __future__ import annotations
 
 import datetime
-import json
-import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -15,45 +13,19 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.encodings import COLUMNS, NAN, costs_of, learn, same
 
-from emsco._base.documents import Fields
-from emsco.costs import FeatureCosts
-from emsco.data.encoding import ColumnCode, Encoding, answer_rows
-from emsco.errors import DataError, FileError, ParameterError
+from emsco.data.encoding import Encoding
+from emsco.errors import DataError, ParameterError
 
-COLUMNS = {
-    "age": [63.0, 41.0, 50.0],
-    "colour": ["red", "blue", "red"],
-    "ill": [True, False, True],
-}
 INPUTS = ("age", "colour = blue", "colour = red", "ill")
 ROWS = [[63, 0, 1, 1], [41, 1, 0, 0], [50, 0, 1, 1]]
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
-NAN = math.nan
 
 any_frame = pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
 
 
-def costs_of(names, groups=None):
-    names = list(names)
-    of = {column: name for name, columns in (groups or {}).items() for column in columns}
-    return FeatureCosts.from_mapping(
-        dict.fromkeys((of.get(name, name) for name in names), 1), names, groups
-    )
-
-
-def learn(table, gaps="refuse", groups=None):
-    names = getattr(table, "column_names", getattr(table, "columns", None))
-    if names is None:
-        names = [f"x{i}" for i in range(len(table[0]))]
-    return Encoding.learn(table, costs_of(names, groups), gaps)
-
-
-def same(found, expected):
-    np.testing.assert_array_equal(found, np.array(expected, dtype=float))
-
-
-# What becomes what
+# Columns of every kind
 
 
 @any_frame
@@ -86,7 +58,7 @@ def test_a_category_is_an_input_each_and_a_truth_value_is_0_or_1(frame):
         [["b"], ["a"], [None]],
     ],
 )
-def test_text_of_every_kind_is_a_category_of_those_seen_and_a_gap_is_nan(colours):
+def test_text_of_every_type_is_a_category_and_a_missing_one_is_nan(colours):
     encoding = learn(colours, "skip")
     assert encoding.codes[0].categories == ("a", "b")
     same(encoding.rows(colours), [[0, 1], [1, 0], [NAN, NAN]])
@@ -107,7 +79,7 @@ def test_text_of_every_kind_is_a_category_of_those_seen_and_a_gap_is_nan(colours
         [[1], [None]],
     ],
 )
-def test_numbers_with_gaps_of_every_kind_are_numbers_and_nan(table):
+def test_missing_numbers_of_every_type_are_nan(table):
     encoding = learn(table, "impute")
     assert encoding.codes[0].kind == "number"
     assert encoding.input_names[1] == f"{encoding.columns[0]} is missing"
@@ -123,7 +95,7 @@ def test_numbers_with_gaps_of_every_kind_are_numbers_and_nan(table):
         pa.table({"t": [True, None, False]}),
     ],
 )
-def test_truth_values_with_gaps_are_truth_values(table):
+def test_missing_truth_values_are_nan(table):
     encoding = learn(table, "skip")
     assert encoding.codes[0].kind == "truth"
     same(encoding.rows(table), [[1], [NAN], [0]])
@@ -175,14 +147,14 @@ def test_a_pandas_table_whose_columns_have_no_names_is_read_by_position():
         encoding.rows(pd.DataFrame([[1.0]]))
 
 
-def test_no_rows_are_no_rows():
+def test_a_table_without_rows_gives_no_rows():
     encoding = learn(pd.DataFrame(COLUMNS), "impute")
     for frame in FRAMES.values():
         table = frame({name: values[:1] for name, values in COLUMNS.items()})
         assert encoding.rows(table[:0]).shape == (0, 4)
 
 
-# Whatever the order of columns
+# Any order of columns
 
 
 @settings(deadline=None, derandomize=True, max_examples=60)
@@ -217,25 +189,25 @@ def test_a_column_is_the_same_as_its_values_one_by_one(seen, new):
     same(rows[:, : len(known)], np.reshape(twin, (len(new), len(known))))
 
 
-# Gaps
+# Missing values
 
 
-def test_refused_gaps_are_named_by_column_and_row():
+def test_a_refused_missing_value_is_named_by_column_and_row():
     encoding = learn(pd.DataFrame(COLUMNS))
-    gap = pd.DataFrame({**COLUMNS, "colour": ["red", None, "blue"]})
+    missing = pd.DataFrame({**COLUMNS, "colour": ["red", None, "blue"]})
     with pytest.raises(
         DataError, match=r"new\.csv must have no missing value .* in column 'colour', r"
     ):
-        encoding.rows(gap, first_row=7, what="new.csv")
-    gap = pd.DataFrame({**COLUMNS, "age": [1, 2, None]})
+        encoding.rows(missing, first_row=7, what="new.csv")
+    missing = pd.DataFrame({**COLUMNS, "age": [1, 2, None]})
     with pytest.raises(DataError, match=r"X must have no missing value .* in column 'age', row 9"):
-        encoding.rows(gap, first_row=7)
-    gap = pd.DataFrame({**COLUMNS, "ill": pd.array([True, None, None], dtype="boolean")})
+        encoding.rows(missing, first_row=7)
+    missing = pd.DataFrame({**COLUMNS, "ill": pd.array([True, None, None], dtype="boolean")})
     with pytest.raises(DataError, match=r"X must have no missing value .* in column 'ill', row 1"):
-        encoding.rows(gap)
+        encoding.rows(missing)
 
 
-def test_gaps_are_marked_only_where_they_are_imputed_and_training_had_some():
+def test_missing_values_are_marked_only_if_imputed_and_present_in_training():
     table = pd.DataFrame({"a": [1, None, 3], "b": [1, 2, 3], "c": ["x", None, None]})
     imputed, skipped = learn(table, "impute"), learn(table, "skip")
     assert imputed.input_names == ("a", "a is missing", "b", "c = x", "c is missing")
@@ -246,7 +218,7 @@ def test_gaps_are_marked_only_where_they_are_imputed_and_training_had_some():
     same(skipped.rows(new), [[1, NAN, 1]])
 
 
-def test_a_feature_has_a_gap_where_any_of_its_columns_has():
+def test_a_feature_is_missing_if_any_of_its_columns_is():
     table = pd.DataFrame({"a": [1, None, 3], "b": [1, 2, 3], "c": ["x", "y", None]})
     for gaps in ("impute", "skip"):
         encoding = learn(table, gaps, groups={"both": ["a", "c"]})
@@ -257,7 +229,7 @@ def test_a_feature_has_a_gap_where_any_of_its_columns_has():
 
 @pytest.mark.parametrize("gaps", ["refuse", "impute", "skip"])
 @pytest.mark.parametrize(("value", "words"), [(np.inf, "infinity"), (2e100, r"2e\+100")])
-def test_infinity_and_absurd_sizes_are_refused_whatever_gaps_are(gaps, value, words):
+def test_infinity_and_absurd_sizes_are_always_refused(gaps, value, words):
     encoding = learn(pd.DataFrame(COLUMNS), gaps)
     with pytest.raises(DataError, match=f"X must be .*, got {words}.* in column 'age', row 1"):
         encoding.rows(pd.DataFrame({**COLUMNS, "age": [1, value, 1]}))
@@ -267,18 +239,18 @@ def test_infinity_and_absurd_sizes_are_refused_whatever_gaps_are(gaps, value, wo
 
 @pytest.mark.parametrize("gaps", ["impute", "skip"])
 @pytest.mark.parametrize("nothing", [[NAN, NAN], [None, None]])
-def test_a_column_of_gaps_alone_is_refused_in_training_and_passes_later(gaps, nothing):
+def test_a_column_without_values_is_refused_in_training_and_passes_later(gaps, nothing):
     table = pl.DataFrame({"a": nothing}, schema={"a": pl.Float64})
-    with pytest.raises(DataError, match="X must have values in column 'a', got gaps only"):
+    with pytest.raises(DataError, match="X must have values in column 'a', got only missing ones"):
         learn(table, gaps)
-    with pytest.raises(DataError, match="X must have values in column 'c', got gaps only"):
+    with pytest.raises(DataError, match="X must have values in column 'c', got only missing ones"):
         learn(pl.DataFrame({"c": [None]}, schema={"c": pl.String}), gaps)
     same(learn(pl.DataFrame({"a": [1.0]}), gaps).rows(pl.DataFrame({"a": nothing})), [[NAN]] * 2)
     found = learn(pl.DataFrame({"a": ["x"]}), gaps).rows(pl.DataFrame({"a": [None]}))
     same(found, [[NAN]])
 
 
-# What is refused
+# Refused tables
 
 
 @pytest.mark.parametrize(
@@ -292,7 +264,7 @@ def test_a_column_of_gaps_alone_is_refused_in_training_and_passes_later(gaps, no
         ([None], "nothing"),
     ],
 )
-def test_what_can_be_no_input_is_refused_by_its_column(column, got):
+def test_values_that_cannot_be_inputs_are_refused_by_column(column, got):
     table = pa.table({"ok": [1], "a": column})
     words = f"X must hold numbers, text or truth values, got {got} in column 'a'"
     with pytest.raises(DataError, match=words):
@@ -309,7 +281,7 @@ def test_what_can_be_no_input_is_refused_by_its_column(column, got):
         (np.array([[b"a"]]), "bytes"),
     ],
 )
-def test_arrays_that_can_be_no_inputs_are_refused(array, got):
+def test_arrays_that_cannot_be_inputs_are_refused(array, got):
     with pytest.raises(DataError, match=f"numbers, text or truth values, got {got}"):
         learn(array)
 
@@ -375,229 +347,6 @@ def test_a_table_that_is_not_in_memory_is_refused():
         Encoding.learn(pl.LazyFrame({"a": [1]}), costs_of(["a"]))
 
 
-def test_an_unknown_way_with_gaps_is_refused():
+def test_an_unknown_value_of_gaps_is_refused():
     with pytest.raises(ParameterError, match='gaps must be one of "refuse", "impute", "skip", got'):
         learn(pd.DataFrame(COLUMNS), "drop")
-
-
-# One row
-
-
-def test_one_row_gives_the_inputs_of_the_features_asked_for():
-    table = pd.DataFrame(COLUMNS)
-    encoding = learn(table, groups={"look": ["colour", "ill"]})
-    assert encoding.features == ("age", "look")
-    assert encoding.needs("look") == ("colour", "ill")
-    given_values = {"ill": True, "colour": "blue", "age": 7}
-    assert encoding.row(given_values, ["look", "age"]) == [1, 0, 1, 7]
-    assert encoding.places(["look", "age"]) == [1, 2, 3, 0]
-    assert encoding.row({"age": 7.5}, ["age"]) == [7.5]
-    assert encoding.row({"colour": "green", "ill": 0}, ["look"]) == [0, 0, 0]
-
-
-@pytest.mark.parametrize("gap", [None, NAN, pd.NA, np.ma.masked, np.float64("nan"), Decimal("nan")])
-def test_a_gap_in_one_row_is_nan_in_all_its_inputs(gap):
-    table = pd.DataFrame({**COLUMNS, "colour": ["red", "blue", None]})
-    encoding = learn(table, "impute")
-    same(encoding.row({"colour": gap}, ["colour"]), [NAN, NAN, 1])
-    same(encoding.row({"colour": "red"}, ["colour"]), [0, 1, 0])
-    same(encoding.row({"age": gap, "ill": gap}, ["age", "ill"]), [NAN, NAN])
-
-
-@pytest.mark.parametrize(
-    ("given_values", "words"),
-    [
-        ({"age": 1}, "values must have 'colour', got 'age'"),
-        ({}, "values must have 'age', got nothing"),
-        ([1], r"values must be a mapping of names to values, got \[1\]"),
-        ({"age": "old", "colour": "red"}, "'age' must be a number, got 'old'"),
-        ({"age": None, "colour": "red"}, "'age' must be a number, got None"),
-        ({"age": NAN, "colour": "red"}, "'age' must be finite, got NaN"),
-        ({"age": math.inf, "colour": "red"}, r"'age' must be finite, got infinity \(inf\)"),
-        ({"age": 10**400, "colour": "red"}, r"'age' must be at most 1e\+100 in size, got a number"),
-        ({"age": 2e100, "colour": "red"}, r"'age' must be at most 1e\+100 in size, got 2e\+100"),
-        ({"age": 1, "colour": 5}, "'colour' must be text, got 5"),
-        ({"age": 1, "colour": None}, "'colour' must be text, got None"),
-        ({"age": 1, "colour": "red", "ill": True}, "needed now, 'age', 'colour', got 'ill' too"),
-    ],
-)
-def test_values_of_one_row_are_refused_in_the_words_of_a_session(given_values, words):
-    encoding = learn(pd.DataFrame(COLUMNS))
-    with pytest.raises(DataError, match=words):
-        encoding.row(given_values, ["age", "colour"])
-
-
-def test_a_truth_value_of_one_row_is_true_or_false():
-    encoding = learn(pd.DataFrame(COLUMNS))
-    assert encoding.row({"ill": np.True_}, ["ill"]) == [1]
-    for wrong in (2, "yes"):
-        with pytest.raises(DataError, match=f"'ill' must be true or false, got {wrong!r}"):
-            encoding.row({"ill": wrong}, ["ill"])
-
-
-def test_categories_that_are_numbers_take_numbers_in_one_row():
-    encoding = learn(pd.DataFrame({"n": pd.Categorical([1, 3])}))
-    assert encoding.row({"n": 3}, ["n"]) == encoding.row({"n": "3"}, ["n"]) == [0, 1]
-    with pytest.raises(DataError, match="'n' must be text, got nan"):
-        encoding.row({"n": NAN}, ["n"])
-
-
-def test_features_alone_have_an_encoding_of_their_own():
-    table = pd.DataFrame(COLUMNS)
-    encoding = learn(table, "skip", groups={"look": ["colour", "ill"]})
-    part = encoding.only(["look"])
-    assert part.columns == ("colour", "ill")
-    assert part.features == ("look",)
-    rows = encoding.rows(table)
-    same(part.rows(table[["ill", "colour"]]), rows[:, encoding.places(["look"])])
-    turned = encoding.only(["look", "age"])
-    same(turned.rows(table), rows[:, encoding.places(["look", "age"])])
-
-
-# What a source answers
-
-LOOK = {"colour": ["red", None, "green"], "ill": [True, False, None]}
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        LOOK,
-        pd.DataFrame(LOOK),
-        pl.DataFrame(LOOK),
-        pa.table({**LOOK, "colour": pa.array(LOOK["colour"]).dictionary_encode()}),
-        pl.DataFrame(LOOK, schema_overrides={"colour": pl.Categorical}),
-        [["red", True], [None, False], ["green", None]],
-        np.array([["red", True], [NAN, 0.0], ["green", "?"]], dtype=object),
-        {"colour": ["red", 7, "green"], "ill": np.array([1, 0, 2])},
-        {"colour": np.ma.MaskedArray(["red", "", "green"], [0, 1, 0]), "ill": [1.0, 0, "yes"]},
-    ],
-)
-def test_bad_values_of_an_answer_are_gaps_and_leave_the_others_alone(answer):
-    table = pd.DataFrame({**COLUMNS, "colour": ["red", "blue", None]})
-    encoding = learn(table, "impute").only(["colour", "ill"])
-    same(answer_rows(encoding, answer, 3), [[0, 1, 0, 1], [NAN, NAN, 1, 0], [0, 0, 0, NAN]])
-
-
-def test_numbers_of_an_answer_are_as_they_are_and_text_is_none():
-    encoding = learn(np.ones((2, 2)))
-    answer = {"x1": [1, "old", 10**400], "x0": [2.5, np.inf, Decimal(3)]}
-    same(answer_rows(encoding, answer, 3), [[2.5, 1], [np.inf, NAN], [3, np.inf]])
-    same(answer_rows(encoding, np.array([["1", "2"]]), 1), [[NAN, NAN]])
-    same(answer_rows(encoding, np.ones((0, 2)), 0), np.empty((0, 2)))
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (None, "a table with the columns 'x0', 'x1', got None"),
-        (np.ones((3, 3)), r"a table with the columns 'x0', 'x1', got shape \(3, 3\)"),
-        (np.ones((2, 2)), "3 rows, one per id, got 2"),
-        ({"x0": [1, 2, 3]}, r"a column 'x1', got \['x0'\]"),
-        ({"x0": [1, 2, 3], "x1": np.ones((3, 1))}, r"one value per row for 'x1', got \(3, 1\)"),
-    ],
-)
-def test_an_answer_that_is_no_such_table_is_refused(answer, words):
-    with pytest.raises(DataError, match=f"acquire must return {words}"):
-        answer_rows(learn(np.ones((2, 2))), answer, 3)
-
-
-# Files
-
-
-def again(encoding, change=lambda _: None):
-    plain = json.loads(json.dumps(encoding.to_dict()))
-    change(plain)
-    return Encoding.from_dict(Fields(plain, "the file"))
-
-
-@pytest.mark.parametrize("gaps", ["refuse", "impute", "skip"])
-def test_an_encoding_is_the_same_after_a_file(gaps):
-    table = pd.DataFrame({**COLUMNS, "ill": [True, False, None if gaps != "refuse" else True]})
-    encoding = learn(table, gaps, groups={"both": ["age", "ill"]})
-    found = again(encoding)
-    assert found.codes == encoding.codes
-    assert (found.features, found.feature_of) == (encoding.features, encoding.feature_of)
-    assert found.gaps == gaps
-    same(found.rows(table), encoding.rows(table))
-
-
-KINDS = {
-    "number": (pl.Float64, st.floats(-9, 9)),
-    "truth": (pl.Boolean, st.booleans()),
-    "category": (pl.String, st.sampled_from("abc")),
-}
-
-
-@st.composite
-def tables(draw):
-    """Columns of any kinds with their types, groups of them, and how to treat gaps."""
-    n_rows = draw(st.integers(1, 6))
-    gaps = draw(st.sampled_from(["refuse", "impute", "skip"]))
-    columns, types, groups = {}, {}, {}
-    for i, kind in enumerate(
-        draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=5))
-    ):
-        types[f"c{i}"], cells = KINDS[kind]
-        rest = cells if gaps == "refuse" else cells | st.none()
-        more = draw(st.lists(rest, min_size=n_rows - 1, max_size=n_rows - 1))
-        columns[f"c{i}"] = [draw(cells), *more]
-        groups.setdefault(f"g{draw(st.integers(0, 2))}", []).append(f"c{i}")
-    return columns, types, groups, gaps
-
-
-@settings(deadline=None, derandomize=True, max_examples=100)
-@given(tables())
-def test_kinds_groups_and_gaps_in_any_combination_give_the_same_inputs_by_every_way(drawn):
-    columns, types, groups, gaps = drawn
-    table = pl.DataFrame(columns, schema=types)
-    encoding = learn(table, gaps, groups)
-    rows, features = encoding.rows(table), encoding.features
-    assert rows.shape == (len(table), encoding.n_inputs)
-    same(again(encoding).rows(table.to_arrow()), rows)
-    same(answer_rows(encoding, table.to_pandas(), len(table)), rows)
-    by_place = rows[:, encoding.places(features)]
-    same([encoding.row(record, features) for record in table.to_dicts()], by_place)
-    missing = [
-        [any(record[column] is None for column in encoding.needs(name)) for name in features]
-        for record in table.to_dicts()
-    ]
-    assert encoding.missing_by_feature(rows).tolist() == missing
-    assert encoding.input_feature.tolist() == [
-        features.index(name)
-        for column, code in zip(encoding.columns, encoding.codes, strict=True)
-        for name in [next(group for group in groups if column in groups[group])] * code.n_inputs
-    ]
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda v: v.update(gaps="drop"), "'gaps' must be one of refuse, impute, skip, got 'drop'"),
-        (lambda v: v.update(features=["age"]), "'feature' must be one of the features, got"),
-        (lambda v: v["features"].append("x"), "'columns' must be columns of all features, 'x' too"),
-        (lambda v: v["columns"][0].update(kind="date"), "'kind' must be one of number, truth, cat"),
-        (lambda v: v["columns"][0].update(name="ill"), "'name' must be another one than those bef"),
-        (
-            lambda v: v["columns"][0].update(marks_missing=True),
-            "'marks_missing' must be false where gaps",
-        ),
-        (lambda v: v["columns"][1].update(categories=[]), "'categories' must be a list of differ"),
-        (
-            lambda v: v["columns"][1].update(categories=["b", "a"]),
-            "'categories' must be at most 1,",
-        ),
-        (lambda v: v["columns"][1].pop("categories"), "must have 'categories', got"),
-    ],
-)
-def test_a_false_file_is_refused(change, words):
-    with pytest.raises(FileError, match=f"the file.*{words}"):
-        again(learn(pd.DataFrame(COLUMNS)), change)
-
-
-@pytest.mark.parametrize(
-    ("feature_of", "words"), [((0,), "one entry for each of 2"), ((0, 0), "every position in")]
-)
-def test_features_that_do_not_fit_the_columns_are_refused(feature_of, words):
-    with pytest.raises(ParameterError, match=f"feature_of must h.*{words}"):
-        Encoding((ColumnCode("a"), ColumnCode("b")), ("a", "b"), feature_of)

@@ -1,0 +1,341 @@
+"""Documents with a correct checksum and false values: refused by name, or usable."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.documents import (
+    CASCADE_BODY,
+    FRONT_BODY,
+    assert_same_cascade,
+    at,
+    body_of,
+    changed,
+    load_body,
+    paths_of,
+    put,
+    saved,
+)
+from support.handmade import NAMES, make_cascade, make_rich_cascade, make_rows
+
+from emsco import Cascade, FileError, ParetoFront
+from emsco._base.documents import document_text
+
+pytestmark = pytest.mark.usefixtures("without_fsync")
+
+KINDS = [Cascade, ParetoFront]
+RICH_BODIES = [body_of(make_rich_cascade("sigmoid")), body_of(make_rich_cascade("isotonic"))]
+
+N, P, T = ("stages", 1), ("points", 0, "scored"), ("points", 0, "seen")
+RANGE = "from -1e+100 to 1e+100"
+WRONG_CASCADES = [
+    (("features",), list("abcc"), "'features' must be a list of different names"),
+    (("features",), [], "'features' must be a list of different names, got []"),
+    (("features", 0), 5, "'features' must be a list of different names"),
+    (("features",), "abcd", "'features' must be a list, got 'abcd'"),
+    (
+        ("features", 3),
+        "unknown",
+        "'features' must be those of the encoding, got ['age', 'pulse', 's",
+    ),
+    (("costs",), [1, 2, 3], "'costs' must be 4 finite numbers, got [1, 2, 3]"),
+    (("costs", 0), -1, "'costs' must be costs that can be used"),
+    (("costs",), [0, 0, 0, 0], "'costs' must be costs that can be used"),
+    (("costs", 0), 1e101, "'costs' must be costs that can be used"),
+    (("costs", 0), "1", "'costs' must be 4 finite numbers"),
+    (("costs", 0), True, "'costs' must be 4 finite numbers"),
+    (("costs", 0), None, "'costs' must be 4 finite numbers"),
+    (("costs", 0), 10**400, "'costs' must be 4 finite numbers"),
+    (("mean",), [0] * 5, f"'mean' must be 4 finite numbers {RANGE}, got [0, 0, 0, 0, 0]"),
+    (("mean", 1), 1e101, f"'mean' must be 4 finite numbers {RANGE}"),
+    (("mean", 1), [0], f"'mean' must be 4 finite numbers {RANGE}"),
+    (("deviation", 1), 0, "'deviation' must be 4 finite numbers from 1e-300 to 1e+100"),
+    (("deviation", 1), -1.0, "'deviation' must be 4 finite numbers from 1e-300 to 1e+100"),
+    (("deviation", 1), 1e-310, "'deviation' must be 4 finite numbers from 1e-300 to 1e+100"),
+    (("deviation", 1), 1e101, "'deviation' must be 4 finite numbers from 1e-300 to 1e+100"),
+    (("deviation",), {}, "'deviation' must be a list, got {}"),
+    (("min_confidence",), 0, "'min_confidence' must be a finite number from 1e-300 to 1, got 0"),
+    (("min_confidence",), 1.01, "'min_confidence' must be a finite number from 1e-300 to 1, got"),
+    (("min_confidence",), "0.8", "'min_confidence' must be a finite number from 1e-300 to 1, got"),
+    (("family",), "forest", "'family' must be 'logistic' or 'estimator', got 'forest'"),
+    (("family",), 1, "'family' must be text, got 1"),
+    (("classes",), [0, 0], "'classes' must be 2 to 255 different labels, got [0, 0]"),
+    (("classes",), [1, True], "'classes' must be 2 to 255 different labels, got [1, True]"),
+    (("classes",), [0, 1, 2], "0, 'outputs' must be a list of 3, got '1'"),
+    (("classes",), [0], "'classes' must be 2 to 255 different labels, got [0]"),
+    (("classes",), [None, 1], "'classes' must be 2 to 255 different labels, got [None, 1]"),
+    (("classes",), [[0], [1]], "'classes' must be 2 to 255 different labels, got [[0], [1]]"),
+    (("classes",), ["0", "1"], "'classes' must be labels of type int64, got ['0', '1']"),
+    (("classes",), [0, 2**63], "'classes' must be labels of type int64, got [0, 9223372036854775"),
+    (("classes",), [0, 0.5], "'classes' must be labels of type int64, got [0, 0.5]"),
+    (("class_type",), "complex128", "'class_type' must be a type of labels, got 'complex128'"),
+    (("class_type",), "U1", "'classes' must be labels of type U1, got [0, 1]"),
+    (("class_type",), "O, O", "'class_type' must be a type of labels, got 'O, O'"),
+    (("class_type",), 5, "'class_type' must be text, got 5"),
+    (("stages",), [], "'stages' must be a list of objects, got []"),
+    (("stages",), [1], "'stages' must be a list of objects, got [1]"),
+    (("stages",), [{}] * 5, "'stages' must be at most 4 stages, got '5'"),
+    (("classes",), list(range(256)), "'classes' must be 2 to 255 different labels, got [0, 1"),
+    (("evaluation_cost",), -1, "'evaluation_cost' must be a finite number from 0 up, got -1"),
+    (("evaluation_cost",), None, "'evaluation_cost' must be a finite number from 0 up, got None"),
+    (("encoding",), [], "'encoding' must be an object, got []"),
+    (("encoding", "gaps"), "drop", "'gaps' must be one of refuse, impute, skip, got 'drop'"),
+    (("encoding", "features"), ["age"], "1, 'feature' must be one of the features, got 'pulse'"),
+    (("encoding", "columns"), [], "'columns' must be a list of objects, got []"),
+    (("encoding", "columns", 0, "kind"), "date", "'columns' 0, 'kind' must be"),
+    (("encoding", "columns", 0, "feature"), "pulse", "columns of all features, 'age' too"),
+    (("encoding", "columns", 0, "name"), "pulse", "'name' must be different from those before"),
+    (("min_confidence",), [0.8], "'min_confidence' must be 2 finite numbers from 1e-300 to 1"),
+    (("min_confidence",), [0.8, 0], "'min_confidence' must be 2 finite numbers from 1e-300 to 1"),
+    (("stages",), CASCADE_BODY["stages"][1:], "'weights' must be 1 finite numbers"),
+    ((*N, "buys"), [], "'stages' 1, 'buys' must be a list of different names, got []"),
+    ((*N, "buys"), ["age"], "'stages' 1, 'buys' must be features, each bought once, got 'age'"),
+    ((*N, "buys"), ["x"], "'stages' 1, 'buys' must be features, each bought once, got 'x'"),
+    (
+        (*N, "outputs", 0, "weights"),
+        [1, 2],
+        f"0, 'weights' must be 3 finite numbers {RANGE}, got [1,",
+    ),
+    ((*N, "outputs", 0, "weights", 0), 1e308, f"0, 'weights' must be 3 finite numbers {RANGE}"),
+    ((*N, "outputs", 0, "weights", 0), False, f"0, 'weights' must be 3 finite numbers {RANGE}"),
+    (
+        (*N, "outputs", 0, "intercept"),
+        [1],
+        f"0, 'intercept' must be a finite number {RANGE}, got [1]",
+    ),
+    (
+        (*N, "outputs", 0, "intercept"),
+        -1e101,
+        f"0, 'intercept' must be a finite number {RANGE}, got -1",
+    ),
+]
+UP = "must be a finite number from 0 up, got"
+SHARE = "must be a finite number from 0 to 1, got"
+WRONG_FRONTS = [
+    (("points",), [], "'points' must be a list of objects, got []"),
+    (("points",), {}, "'points' must be a list, got {}"),
+    (("points", 1, "seen"), None, "'points' must be evaluated all or none, got '1 evaluations'"),
+    (("points", 1, "seen"), [], "'points' 1, 'seen' must be an object, got []"),
+    (("proven",), 1, "'proven' must be true or false, got 1"),
+    (("by_fitness",), 1, "'by_fitness' must be true or false, got 1"),
+    ((*P, "coverage"), 1.5, f"'points' 0, 'scored', 'coverage' {SHARE} 1.5"),
+    ((*P, "accuracy"), -0.1, f"'points' 0, 'scored', 'accuracy' {SHARE} -0.1"),
+    ((*P, "cost"), -1, f"'points' 0, 'scored', 'cost' {UP} -1"),
+    ((*P, "n_tied"), 0, "'n_tied' must be a whole number from 1 up, got 0"),
+    ((*P, "n_tied"), 2**63, "'n_tied' must be a whole number from 1 up, got 9223372036854775808"),
+    ((*P, "n_tied"), 1.0, "'n_tied' must be a whole number from 1 up, got 1.0"),
+    ((*P, "n_rows"), 0, "'scored', 'n_rows' must be above 0, got 0"),
+    ((*P, "n_rows"), 30, "'exits' must be 3 finite numbers from 0 to 30, got [40, 30, 20]"),
+    ((*P, "exits"), [1, 2], "'exits' must be 3 finite numbers from 0 to 100, got [1, 2]"),
+    ((*P, "exits", 0), -1, "'exits' must be 3 finite numbers from 0 to 100, got [-1, 30, 20]"),
+    (
+        (*P, "correct_exits", 0),
+        True,
+        "'correct_exits' must be 3 finite numbers from 0 to 100, got [True, 28, 13]",
+    ),
+    ((*P, "correct_exits", 0), 41, "'correct_exits' must be at most the exits, got [41, 28, 13]"),
+    ((*T, "n_rows"), -1, "'points' 0, 'seen', 'n_rows' must be a finite number from 0 up, got -1"),
+    ((*T, "coverage"), 2, f"'points' 0, 'seen', 'coverage' {SHARE} 2"),
+    ((*T, "accuracy"), "1", f"'points' 0, 'seen', 'accuracy' {SHARE} '1'"),
+    ((*T, "cost"), None, f"'points' 0, 'seen', 'cost' {UP} None"),
+    (
+        (*T, "exits"),
+        FRONT_BODY["points"][0]["seen"]["exits"][1:],
+        "'exits' must be 4 exits, got '3'",
+    ),
+    ((*T, "exits", 0, "stage"), 2, "'exits' 0, 'stage' must be 1, as in the design, got 2"),
+    ((*T, "exits", 3, "stage"), 4, "'exits' 3, 'stage' must be None, as in the design, got 4"),
+    (
+        (*T, "exits", 1, "features"),
+        ["x"],
+        "'features' must be ['scan'], as in the design, got ['x']",
+    ),
+    ((*T, "exits", 1, "cost"), -1, f"'exits' 1, 'cost' {UP} -1"),
+    (
+        (*T, "exits", 1, "n_rows"),
+        None,
+        "'exits' 1, 'n_rows' must be a finite number from 0 up, got N",
+    ),
+    (
+        (*T, "exits", 0, "n_correct"),
+        61,
+        "'exits' 0, 'n_correct' must be a finite number from 0 to ",
+    ),
+]
+
+
+class TestLies:
+    """Files with a correct checksum, but with values that no cascade or front can have."""
+
+    @pytest.mark.parametrize(
+        ("kind", "path", "value", "said"),
+        [
+            *[(Cascade, *case) for case in WRONG_CASCADES],
+            *[(ParetoFront, *case) for case in WRONG_CASCADES if case[0][0] != "stages"],
+            *[(ParetoFront, *case) for case in WRONG_FRONTS],
+        ],
+        ids=lambda one: "-".join(map(str, one)) if isinstance(one, tuple) else "",
+    )
+    def test_are_refused_by_name(self, tmp_path, kind, path, value, said):
+        body = CASCADE_BODY if kind is Cascade else FRONT_BODY
+        with pytest.raises(FileError, match=f"^'.*body.json', .*{re.escape(said)}"):
+            load_body(tmp_path, kind, changed(body, path, value))
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_no_value_may_be_an_object_of_another_make_or_be_left_out(self, tmp_path, kind):
+        body = CASCADE_BODY if kind is Cascade else FRONT_BODY
+        # One point is enough, features may be left out, and older files have no order.
+        optional = {("points", 0), ("points", 1), ("stages", 2), ("by_fitness",)}
+        for path in paths_of(body):
+            with pytest.raises(FileError, match=r"body\.json'"):
+                load_body(tmp_path, kind, changed(body, path, {"some": "thing"}))
+            lacking = copy.deepcopy(body)
+            del at(lacking, path[:-1])[path[-1]]
+            if path not in optional:
+                with pytest.raises(FileError, match=r"body\.json'"):
+                    load_body(tmp_path, kind, lacking)
+
+    @pytest.mark.parametrize(
+        ("kind", "labels"),
+        [
+            ("float16", [70000.0, 1.0]),
+            ("float32", [1e300, 1.0]),
+            ("float64", [10**400, 1]),
+            ("uint8", [256, 1]),
+            ("bool", [2, 0]),
+            ("U2", ["abc", "ab"]),
+        ],
+    )
+    def test_labels_that_their_type_cannot_hold_are_refused(self, tmp_path, kind, labels):
+        body = CASCADE_BODY | {"classes": labels, "class_type": kind}
+        with pytest.raises(FileError, match=f"'classes' must be labels of type {kind}, got "):
+            load_body(tmp_path, Cascade, body)
+
+    def test_too_large_numbers_are_found_in_every_place(self, tmp_path):
+        content = document_text("cascade", 3, changed(CASCADE_BODY, ("mean", 0), 12345.5))
+        (tmp_path / "body.json").write_text(content.replace("12345.5", "1e999"))
+        with pytest.raises(FileError, match=r"body.json' must be unchanged since it was written"):
+            Cascade.load(tmp_path / "body.json")
+
+    def test_an_unknown_field_of_a_friendly_writer_does_no_harm(self, tmp_path):
+        loaded = load_body(tmp_path, Cascade, CASCADE_BODY | {"note": "from the ward"})
+        assert_same_cascade(loaded, make_cascade())
+
+
+PLAIN = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([-1, 0, 1, 2**53, 2**63, 10**400, 1e-320, 1e308, -0.0, 0.5])
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5)
+    | st.sampled_from([*NAMES, "logistic", "object", "float16", "U3", "\ud800", "\0"])
+)
+ANY = st.recursive(
+    PLAIN,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@st.composite
+def mutated(draw, tree):
+    """Draw a tree with some of its values replaced, left out, doubled or swapped."""
+    tree = copy.deepcopy(tree)
+    for _ in range(draw(st.integers(1, 3))):
+        path = draw(st.sampled_from(list(paths_of(tree)) or [()]))
+        if not path:
+            break
+        parent, key = at(tree, path[:-1]), path[-1]
+        how = draw(st.sampled_from(["replace", "replace", "remove", "double", "copy"]))
+        if how == "replace":
+            parent[key] = draw(ANY)
+        elif how == "remove":
+            del parent[key]
+        elif how == "double" and isinstance(parent, list):
+            parent.insert(key, copy.deepcopy(parent[key]))
+        else:
+            parent[key] = copy.deepcopy(at(tree, draw(st.sampled_from(list(paths_of(tree))))))
+    return tree
+
+
+class TestAnyFile:
+    """Any file loads into something usable or is refused by a FileError."""
+
+    fuzz = settings(
+        max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
+
+    @given(body=mutated(CASCADE_BODY))
+    @fuzz
+    def test_of_a_cascade_is_usable_or_refused(self, tmp_path, body):
+        try:
+            cascade = load_body(tmp_path, Cascade, body)
+        except FileError:
+            return
+        rows = make_rows(5, len(cascade.design.names))
+        assert len(cascade.decide(rows)) == 5
+        assert cascade.open().needs == cascade.stages.columns[0]
+        assert repr(cascade).startswith("Cascade(")
+        assert_same_cascade(saved(cascade, tmp_path), cascade)
+
+    @given(body=mutated(RICH_BODIES[0]) | mutated(RICH_BODIES[1]))
+    @fuzz
+    def test_of_a_cascade_with_everything_is_usable_or_refused(self, tmp_path, body):
+        try:
+            cascade = load_body(tmp_path, Cascade, body)
+        except FileError:
+            return
+        case = cascade.open()
+        while case.needs:
+            kinds = [cascade.encoding.kinds[name] for name in case.needs]
+            given = [{"number": 1.5, "truth": True, "category": "ICU"}[kind] for kind in kinds]
+            case.give(dict(zip(case.needs, given, strict=True)))
+        assert repr(cascade).startswith("Cascade(")
+        assert_same_cascade(saved(cascade, tmp_path), cascade)
+
+    @given(body=mutated(FRONT_BODY))
+    @fuzz
+    def test_of_a_front_is_usable_or_refused(self, tmp_path, body):
+        try:
+            front = load_body(tmp_path, ParetoFront, body)
+        except FileError:
+            return
+        rows = make_rows(5, len(front.costs.names))
+        for i in range(len(front)):
+            assert len(front.cascade(i).decide(rows)) == 5
+        assert front.balanced() in front
+        assert front.knee() in front
+        assert repr(front).startswith("ParetoFront of ")
+        assert saved(front, tmp_path).points == front.points
+
+    @given(
+        head=st.dictionaries(
+            st.sampled_from(["emsco", "format", "written_by", "sha256", "body"]), ANY, min_size=1
+        )
+    )
+    @fuzz
+    def test_with_any_head_is_usable_or_refused(self, tmp_path, head):
+        found = json.loads(document_text("cascade", 3, CASCADE_BODY)) | head
+        path = tmp_path / "head.json"
+        put(path, json.dumps(found).encode())
+        try:
+            assert_same_cascade(Cascade.load(path), make_cascade())
+        except FileError as error:
+            assert "head.json" in str(error)  # noqa: PT017
+
+    @given(content=st.binary(max_size=60))
+    @fuzz
+    def test_of_bytes_is_refused(self, tmp_path, content):
+        path = tmp_path / "bytes.json"
+        put(path, content)
+        for kind in KINDS:
+            with pytest.raises(FileError, match=r"bytes\.json' must"):
+                kind.load(path)

@@ -1,0 +1,227 @@
+"""Costs: values that are refused, ways to give them, and whole numbers of a unit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import FrozenInstanceError
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from emsco.costs import FeatureCosts
+from emsco.errors import CostsError, EMSCOError, Hint, Remedy
+
+# Refused values
+
+
+@pytest.mark.parametrize(
+    ("bad", "shown"), [(-1, "-1"), (-1e-9, "-1e-09"), (math.nan, "nan"), (math.inf, "inf")]
+)
+def test_costs_that_are_negative_or_not_finite_are_refused_by_feature_name(bad, shown):
+    words = rf"costs must be finite and at least 0, got {shown} for feature 'x1'\."
+    with pytest.raises(CostsError, match=words):
+        FeatureCosts.from_array([1, bad, 2])
+
+
+def test_the_first_bad_cost_is_the_one_reported():
+    with pytest.raises(CostsError, match="got -2 for feature 'b'"):
+        FeatureCosts.from_mapping({"a": 1, "b": -2, "c": math.nan})
+
+
+def test_a_missing_value_counts_as_not_a_number():
+    with pytest.raises(CostsError, match="got nan for feature 'x1'"):
+        FeatureCosts.from_array([1, None])
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [["cheap", 1], [1j, 2], [[1], [2, 3]], {1, 2}],
+    ids=["text", "complex", "ragged", "set"],
+)
+def test_costs_that_are_not_numbers_are_refused(costs):
+    with pytest.raises(CostsError, match="costs must be numbers, got"):
+        FeatureCosts.from_array(costs)
+
+
+def test_a_cost_too_large_for_a_float_is_refused():
+    with pytest.raises(CostsError, match="costs must be"):
+        FeatureCosts.from_array([10**400, 1])
+
+
+@pytest.mark.parametrize("n_costs", [1, 3])
+def test_a_wrong_number_of_costs_is_refused(n_costs):
+    words = rf"costs must have one entry for each of the 2 features, got {n_costs}\."
+    with pytest.raises(CostsError, match=words):
+        FeatureCosts.from_array(np.ones(n_costs), names=["a", "b"])
+
+
+@pytest.mark.parametrize(("costs", "shape"), [([[1, 2]], r"\(1, 2\)"), (5, r"\(\)")])
+def test_costs_are_one_row_of_numbers(costs, shape):
+    words = rf"costs must be one number per feature, got an array of shape {shape}\."
+    with pytest.raises(CostsError, match=words):
+        FeatureCosts.from_array(costs)
+
+
+def test_names_that_are_no_features_are_refused():
+    words = r"costs must name features of the data \('age', 'sex'\), got 'agee', 'six'\."
+    with pytest.raises(CostsError, match=words):
+        FeatureCosts.from_mapping({"agee": 1, "sex": 1, "six": 1}, names=["age", "sex"])
+
+
+def test_features_without_a_cost_are_refused():
+    words = r"costs must have a cost for every feature, got none for 'scan', 'sex'; add their "
+    with pytest.raises(CostsError, match=words + "costs, or drop 'scan', 'sex'") as caught:
+        FeatureCosts.from_mapping({"age": 1}, names=["age", "scan", "sex"])
+    assert caught.value.hint == Hint(Remedy.DROP, ("scan", "sex"))
+
+
+def test_a_long_list_of_names_is_cut_short():
+    names = [f"x{i}" for i in range(9)]
+    with pytest.raises(CostsError, match=r"none for 'x1', 'x2', 'x3', 'x4', 'x5' and 3 more;"):
+        FeatureCosts.from_mapping({"x0": 1}, names)
+
+
+@pytest.mark.parametrize("n_features", [1, 3])
+def test_costs_that_are_all_0_are_refused(n_features):
+    words = rf"at least one cost must be above 0, got 0 for all {n_features} features\."
+    with pytest.raises(CostsError, match=words):
+        FeatureCosts.from_array(np.zeros(n_features))
+
+
+def test_costs_of_no_features_are_refused():
+    with pytest.raises(CostsError, match="at least one cost must be above 0"):
+        FeatureCosts.from_mapping({})
+
+
+def test_feature_names_that_repeat_are_refused():
+    with pytest.raises(CostsError, match=r"feature names must differ, got 'a', 'b', 'a'\."):
+        FeatureCosts.from_array([1, 2, 3], names=["a", "b", "a"])
+
+
+def test_names_that_only_differ_in_type_repeat():
+    with pytest.raises(CostsError, match=r"feature names must differ, got '1', '1'\."):
+        FeatureCosts.from_mapping({1: 1, "1": 2})
+
+
+def test_the_cost_of_an_unknown_feature_is_an_error_of_this_library():
+    with pytest.raises(EMSCOError, match="'weight'"):
+        FeatureCosts.from_mapping({"age": 1}).cost_of(["weight"])
+
+
+def test_a_costs_error_can_be_caught_as_a_value_error():
+    with pytest.raises(ValueError, match="at least one cost must be above 0"):
+        FeatureCosts.from_array([0.0])
+
+
+# Ways to give costs
+
+
+def test_some_costs_may_be_0():
+    assert FeatureCosts.from_array([0, 3]).costs.tolist() == [0.0, 3.0]
+
+
+def test_features_without_names_are_numbered():
+    assert FeatureCosts.from_array([1, 2]).names == ("x0", "x1")
+
+
+def test_a_mapping_is_put_into_the_order_of_the_columns():
+    costs = FeatureCosts.from_mapping({"a": 1, "b": 2, "c": 3}, names=["c", "a", "b"])
+    assert costs.names == ("c", "a", "b")
+    assert costs.costs.tolist() == [3.0, 1.0, 2.0]
+
+
+def test_no_costs_mean_1_each():
+    assert FeatureCosts.resolve(None, ["a", "b"]).costs.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "given_costs",
+    [[2, 1], np.array([2, 1]), {"a": 1, "b": 2}, FeatureCosts.from_mapping({"a": 1, "b": 2})],
+    ids=["list", "array", "mapping", "costs"],
+)
+def test_every_way_to_give_costs_gives_the_same_costs(given_costs):
+    costs = FeatureCosts.resolve(given_costs, ["b", "a"])
+    assert costs.names == ("b", "a")
+    assert costs.costs.tolist() == [2.0, 1.0]
+
+
+def test_ready_costs_of_other_features_are_refused():
+    with pytest.raises(CostsError, match=r"costs must name features of the data \('a'\), got 'x0'"):
+        FeatureCosts.resolve(FeatureCosts.from_array([1]), ["a"])
+
+
+def test_total_and_cost_of_add_up():
+    costs = FeatureCosts.from_mapping({"age": 1, "scan": 40, "sex": 0.5})
+    assert costs.total == 41.5
+    assert costs.cost_of(["sex", "scan"]) == 40.5
+    assert costs.cost_of([]) == 0.0
+
+
+def test_costs_are_copied_and_locked():
+    given_costs = np.array([1.0, 2.0])
+    costs = FeatureCosts.from_array(given_costs)
+    given_costs[0] = 9
+    assert costs.costs.tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="read-only"):
+        costs.costs[0] = 9
+    with pytest.raises(FrozenInstanceError, match="cannot assign to field 'names'"):
+        costs.names = ("a", "b")
+
+
+# Whole numbers of a unit
+
+
+@pytest.mark.parametrize(
+    ("costs", "units", "unit"),
+    [
+        ([100, 300, 0], [100, 300, 0], 1.0),
+        ([0.1, 0.2, 0.3, 0.7], [1, 2, 3, 7], 0.1),
+        ([0.1, 0.25, 3], [10, 25, 300], 0.01),
+        ([1e-6, 1.0], [1, 1_000_000], 1e-6),
+        ([0.000_003, 123.456_789], [3, 123_456_789], 1e-6),
+        ([2**40], [2**40], 1.0),
+        ([2**39, 2**39], [2**39, 2**39], 1.0),
+    ],
+)
+def test_decimal_costs_become_whole_numbers_of_the_largest_unit(costs, units, unit):
+    found, _, per_one = FeatureCosts.from_array(costs).in_units()
+    assert found.dtype == np.int64
+    assert found.tolist() == units
+    assert per_one == round(1 / unit)
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [[math.pi, 1], [1 / 3], [1e-7, 1], [0.1 + 0.2], [2**53], [2**52, 2**52], [1e11, 1e-6], [1e90]],
+    ids=["pi", "third", "fine", "rounded", "huge", "huge-sum", "wide", "beyond"],
+)
+def test_other_costs_stay_as_they_are(costs):
+    found, _, per_one = FeatureCosts.from_array(costs).in_units()
+    assert found.dtype == np.float64
+    assert found.tolist() == costs
+    assert per_one == 1
+
+
+def test_the_more_rows_the_smaller_the_costs_that_stay_whole_in_their_sum():
+    costs = FeatureCosts.from_array([2**40, 1])
+    assert costs.in_units(n_rows=2**12).features.dtype == np.int64
+    assert costs.in_units(n_rows=2**13).features.dtype == np.float64
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(st.integers(0, 6), st.lists(st.integers(1, 10**7), min_size=1, max_size=8))
+def test_every_decimal_of_up_to_6_places_is_counted_exactly(decimals, multiples):
+    costs = [float(f"{multiple}e-{decimals}") for multiple in multiples]
+    units, _, per_one = FeatureCosts.from_array(costs).in_units()
+    steps = Fraction(1, per_one)
+    exact = [Fraction(multiple, 10**decimals) for multiple in multiples]
+    assert units.dtype == np.int64
+    assert [number * steps for number in units.tolist()] == exact
+
+
+def test_costs_whose_sums_could_overflow_are_refused():
+    with pytest.raises(CostsError, match=r"costs must be at most 1e\+100, got 1e\+300\."):
+        FeatureCosts.from_array([1, 1e300])

@@ -1,0 +1,89 @@
+"""Saved cascades and fronts: their files, the bodies of these files, and comparisons."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from emsco import Cascade
+from emsco._base.documents import document_text
+from support.handmade import make_cascade, make_front, make_rows
+
+ROWS = make_rows(60)
+TRUTH = np.random.default_rng(1).integers(0, 2, size=60)
+
+
+def whole(sentence):
+    return f"^{re.escape(sentence)}$"
+
+
+def put(path, content):
+    path.unlink(missing_ok=True)  # overwriting a file is slow on some disks
+    path.write_bytes(content)
+
+
+def assert_same_cascade(some, other):
+    assert some.design == other.design
+    assert (some.costs.names, some.min_confidence) == (other.costs.names, other.min_confidence)
+    assert some.classes.dtype == other.classes.dtype
+    assert some.classes.tolist() == other.classes.tolist()
+    assert some.encoding.to_dict() == other.encoding.to_dict()
+    assert some.costs.evaluation == other.costs.evaluation
+    for one, two in (
+        (some.costs.costs, other.costs.costs),
+        *zip(some.models.arrays, other.models.arrays, strict=True),
+    ):
+        assert one.dtype == two.dtype
+        assert one.tobytes() == two.tobytes()
+    assert some.stages.identity == other.stages.identity
+
+
+def saved(thing, folder):
+    """Save a value, and return it as loaded from the file."""
+    path = folder / "saved.json"
+    thing.save(path)
+    return type(thing).load(path)
+
+
+def body_of(thing):
+    """Return the body of a value's file as plain values."""
+    with TemporaryDirectory() as folder:
+        thing.save(Path(folder) / "one.json")
+        return json.loads((Path(folder) / "one.json").read_bytes())["body"]
+
+
+CASCADE_BODY = body_of(make_cascade())
+FRONT_BODY = body_of(make_front().with_seen(ROWS, TRUTH))
+
+
+def paths_of(value, path=()):
+    """Yield the path of every value in a tree, without the root."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, child in inner:
+        yield (*path, key)
+        if isinstance(child, (dict, list)):
+            yield from paths_of(child, (*path, key))
+
+
+def at(tree, path):
+    for key in path:
+        tree = tree[key]
+    return tree
+
+
+def changed(tree, path, value):
+    tree = copy.deepcopy(tree)
+    at(tree, path[:-1])[path[-1]] = value
+    return tree
+
+
+def load_body(folder, kind, body):
+    """Write a body with its correct checksum, and load it."""
+    text = document_text("cascade" if kind is Cascade else "front", 3, body)
+    put(folder / "body.json", text.encode(errors="surrogatepass"))
+    return kind.load(folder / "body.json")
