@@ -47,7 +47,7 @@ def front():
 @pytest.fixture(scope="module")
 def flow():
     costs = FeatureCosts.from_array([1, 2, 4, 8, 16, 32], LONG)
-    return Flow.of_design(Design([0, 1, 0, 1, 2, 2], LONG), costs, 100, [60, 30, 2], [57, 30, 1])
+    return Flow.from_design(Design([0, 1, 0, 1, 2, 2], LONG), costs, 100, [60, 30, 2], [57, 30, 1])
 
 
 # the front
@@ -161,7 +161,7 @@ def test_rows_that_flow_through_a_cascade_may_be_those_of_tests(front):
     picture = cascade_picture(
         front.points, front.seen, front.costs, front.min_confidence, 1, "seen"
     )
-    assert picture.flow == Flow.of_evaluation(front.seen[1])
+    assert picture.flow == Flow.from_evaluation(front.seen[1])
     assert picture.start() == "60 test rows"
 
 
@@ -181,7 +181,7 @@ def test_a_diagram_that_has_room_puts_stages_side_by_side(front):
 
 def test_stages_stand_side_by_side_only_where_their_headings_fit():
     costs = FeatureCosts.from_array([1, 123456], ["a", "b"])
-    flow = Flow.of_design(Design([0, 1], ["a", "b"]), costs, 10, [5, 5], [5, 5])
+    flow = Flow.from_design(Design([0, 1], ["a", "b"]), costs, 10, [5, 5], [5, 5])
     for width in (5.0, 6.5, 7.0, 8.0):
         figure = draw_cascade(CascadePicture(flow, {}), width)
         figure.draw_without_rendering()
@@ -193,16 +193,16 @@ def test_stages_stand_side_by_side_only_where_their_headings_fit():
 def test_the_diagram_grows_with_what_it_says():
     names = [f"feature {i}" for i in range(40)]
     costs = FeatureCosts.from_array(np.ones(40), names)
-    many = Flow.of_design(Design([0] * 40, names), costs, 10, [8], [8])
+    many = Flow.from_design(Design([0] * 40, names), costs, 10, [8], [8])
     alone = FeatureCosts.from_array([1], names[:1])
-    few = Flow.of_design(Design([0], names[:1]), alone, 10, [8], [8])
+    few = Flow.from_design(Design([0], names[:1]), alone, 10, [8], [8])
     tall, small = (draw_cascade(CascadePicture(one, {})).get_figheight() for one in (many, few))
     assert tall > small + 0.5
 
 
 def test_a_stage_that_nobody_leaves_has_no_accuracy():
     costs = FeatureCosts.from_array([1, 1], ["a", "b"])
-    flow = Flow.of_design(Design([0, 1], ["a", "b"]), costs, 1, [0, 1], [0, 1])
+    flow = Flow.from_design(Design([0, 1], ["a", "b"]), costs, 1, [0, 1], [0, 1])
     picture = CascadePicture(flow, {})
     assert picture.leaving(flow.stages[0]) == ["0 rows labelled (0.0%)", "cost 1 each"]
     assert picture.leaving(flow.stages[1])[0] == "1 row labelled (100.0%)"

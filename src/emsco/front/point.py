@@ -8,7 +8,7 @@ from typing import Any, Self
 from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
 from emsco._base.typing import IntArray
-from emsco.cascade.decisions import amount
+from emsco.cascade.evaluation import amount
 from emsco.designs.design import Design
 from emsco.scoring.scores import Scores
 

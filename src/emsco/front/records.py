@@ -28,7 +28,7 @@ Seen: TypeAlias = Sequence[Evaluation] | None
 
 def flow_of(point: ParetoPoint, costs: FeatureCosts) -> Flow:
     """Count the scored rows that reach and leave each stage of a point."""
-    return Flow.of_design(point.design, costs, point.n_rows, point.exits, point.correct_exits)
+    return Flow.from_design(point.design, costs, point.n_rows, point.exits, point.correct_exits)
 
 
 def front_picture(
@@ -60,7 +60,7 @@ def cascade_picture(
     """Record the stages of a point and the scored or test rows that flow through them."""
     check_choice("on", on, ON[:2])
     if on == "seen":
-        flow = Flow.of_evaluation(_checked(seen, on)[which])
+        flow = Flow.from_evaluation(_checked(seen, on)[which])
     else:
         flow = flow_of(points[which], costs)
     of_feature = dict(zip(costs.names, costs.costs.tolist(), strict=True))
@@ -78,7 +78,7 @@ def explored_designs(points: Points, seen: Seen, costs: FeatureCosts) -> list[Ex
             cost=point.cost,
             n_tied=point.n_tied,
             flow=flow_of(point, costs),
-            seen=None if one is None else Flow.of_evaluation(one),
+            seen=None if one is None else Flow.from_evaluation(one),
         )
         for point, one in zip(points, seen or (None,) * len(points), strict=True)
     ]

@@ -98,7 +98,7 @@ class Flow:
     rejected: float
 
     @classmethod
-    def of_design(
+    def from_design(
         cls,
         design: Design,
         costs: FeatureCosts,
@@ -108,18 +108,20 @@ class Flow:
     ) -> Self:
         """From the rows that leave at each stage, and those of them with the right label."""
         paid = costs.after_stages(design.subsets())
-        return cls._of(design.buys, paid.tolist(), n_rows, zip(exits, correct_exits, strict=True))
+        return cls._from_counts(
+            design.buys, paid.tolist(), n_rows, zip(exits, correct_exits, strict=True)
+        )
 
     @classmethod
-    def of_evaluation(cls, evaluation: _Evaluated) -> Self:
+    def from_evaluation(cls, evaluation: _Evaluated) -> Self:
         """On labelled rows that a cascade has decided."""
         stages = [leave for leave in evaluation.exits if leave.stage is not None]
         counts = ((leave.n_rows, leave.n_correct) for leave in stages)
         buys = tuple(leave.features for leave in stages)
-        return cls._of(buys, [leave.cost for leave in stages], evaluation.n_rows, counts)
+        return cls._from_counts(buys, [leave.cost for leave in stages], evaluation.n_rows, counts)
 
     @classmethod
-    def _of(
+    def _from_counts(
         cls,
         buys: tuple[tuple[str, ...], ...],
         paid: list[float],
