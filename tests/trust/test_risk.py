@@ -151,13 +151,13 @@ def test_reliability_has_as_many_lines_as_a_column_needs():
     assert figure.get_figheight() > draw_reliability(records).get_figheight()
 
 
-def test_risk_and_the_reliability_of_a_stage_are_drawn_into_axes_of_ones_own(labelled):
+def test_risk_and_the_reliability_of_a_stage_are_drawn_into_existing_axes(labelled):
     figure = Figure(layout="constrained")
     left, right = figure.subplots(1, 2)
     records, stages = make_cascade().risk_coverage(*labelled), make_cascade().reliability(*labelled)
     assert draw_risk_coverage(records, 0.8, ax=left) is figure
     assert draw_reliability(stages[1:2], ax=right) is figure
     words = words_of(figure)
-    assert all(word in words for word in ("threshold0.8", "stage2,error", "shareright", "honest"))
+    assert all(one in words for one in ("threshold0.8", "stage2,error", "sharecorrect", "honest"))
     with pytest.raises(ParameterError, match="ax must be left out for several stages, got 3 recor"):
         draw_reliability(stages, ax=right)
