@@ -1,4 +1,4 @@
-"""Scores of decisions, and scorers for GridSearchCV, cross_validate and friends."""
+"""Metrics for decisions, and scorers for GridSearchCV, cross_validate and the like."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class SelectiveScorer(Protocol):
-    """What `make_selective_scorer` returns: estimator, rows and labels in, larger is better."""
+    """Scorer that `make_selective_scorer` returns; a larger score is better."""
 
     def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
         """Score a fitted estimator that has `decide`."""
@@ -50,12 +50,12 @@ def coverage_score(y_true: ArrayLike, decisions: Decisions) -> float:
     >>> round(coverage_score([0, 0, 1], decisions), 3)
     0.667
     """
-    _check_rows(y_true, decisions)
+    _correct_guesses(y_true, decisions)
     return float(decisions.accepted.mean())
 
 
 def selective_accuracy_score(y_true: ArrayLike, decisions: Decisions) -> float:
-    """Share of the accepted rows whose label is right; 0 where none is accepted.
+    """Share of labels that are correct; 0 if no row got a label.
 
     Parameters
     ----------
@@ -74,12 +74,12 @@ def selective_accuracy_score(y_true: ArrayLike, decisions: Decisions) -> float:
     >>> selective_accuracy_score([0, 0, 1], decisions)
     0.5
     """
-    right = _check_rows(y_true, decisions) & decisions.accepted
-    return int(right.sum()) / max(int(decisions.accepted.sum()), 1)
+    correct = _correct_guesses(y_true, decisions) & decisions.accepted
+    return int(correct.sum()) / max(int(decisions.accepted.sum()), 1)
 
 
 def mean_cost_score(y_true: ArrayLike, decisions: Decisions) -> float:
-    """Mean cost of a row, rejected ones included.
+    """Mean cost of a row, rejected rows included.
 
     Parameters
     ----------
@@ -98,12 +98,20 @@ def mean_cost_score(y_true: ArrayLike, decisions: Decisions) -> float:
     >>> mean_cost_score([0, 0, 1], decisions)
     3.0
     """
-    _check_rows(y_true, decisions)
+    _correct_guesses(y_true, decisions)
     return float(decisions.cost.mean())
 
 
 def balanced_score(y_true: ArrayLike, decisions: Decisions, total_cost: float) -> float:
-    """√(coverage² + accuracy² + (1 - mean cost / total cost)²), as `prefer="balanced"` has it."""
+    """√(coverage² + accuracy² + (1 - mean cost / total cost)²), the score of prefer="balanced".
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+    decisions : Decisions
+    total_cost : float
+        Cost of a row for which every feature is bought.
+    """
     return float(
         balanced_length(
             np.float64(coverage_score(y_true, decisions)),
@@ -119,15 +127,15 @@ def make_selective_scorer(
     *,
     greater_is_better: bool | None = None,
 ) -> SelectiveScorer:
-    """A scorer for model selection over estimators that decide, alone or at the end of a Pipeline.
+    """Make a scorer for model selection, for classifiers alone or at the end of a Pipeline.
 
     Parameters
     ----------
     metric : {"balanced", "coverage", "accuracy", "cost"} or callable
         A callable takes true labels and `Decisions`.
     greater_is_better : bool, optional
-        Whether larger values of a callable are better (True unless you say otherwise). Of the
-        named metrics only "cost" is better when smaller; its scorer returns the negative.
+        Whether larger values of a callable are better; True by default. The scorer for "cost"
+        returns the negative cost, because a lower cost is better.
 
     Examples
     --------
@@ -165,8 +173,8 @@ class _Scorer:
     def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
         if isinstance(estimator, Pipeline):
             X, estimator = estimator[:-1].transform(X), estimator[-1]
-        rival = getattr(estimator, "costs_", None)  # rivals need not be cascades
-        total = (estimator.cascade_.costs if rival is None else rival).total
+        costs = getattr(estimator, "costs_", None)  # baselines have no cascade
+        total = (estimator.cascade_.costs if costs is None else costs).total
         return self._sign * self._measure(y, estimator.decide(X), total)
 
 
@@ -186,8 +194,8 @@ _NAMED: dict[str, tuple[_Measure, bool]] = {
 }
 
 
-def _check_rows(y_true: ArrayLike, decisions: Decisions) -> Any:
-    """Which guesses are right."""
+def _correct_guesses(y_true: ArrayLike, decisions: Decisions) -> Any:
+    """Check that there is one label per decision, and mark the correct guesses."""
     truth = np.asarray(y_true)
     if truth.shape != decisions.accepted.shape:
         raise DataError(

@@ -206,12 +206,12 @@ class TestFronts:
     def test_without_fitted_stages_are_neither_saved_nor_deployed(self, tmp_path):
         full = make_front()
         bare = ParetoFront(full.points, full.costs, 0.8)
-        sentence = "a front must have fitted stages to be saved, got one without any."
+        sentence = "a front must have fitted models to be saved, got one without any."
         with pytest.raises(FileError, match=whole(sentence)):
             bare.save(tmp_path / "front.json")
         assert list(tmp_path.iterdir()) == []
         sentence = (
-            "a cascade needs fitted stages, got a front without any; take one from "
+            "a cascade needs fitted models, got a front without any; take one from "
             "EMSCOClassifier.front_ or ParetoFront.load."
         )
         with pytest.raises(ParameterError, match=whole(sentence)):

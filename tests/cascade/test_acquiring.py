@@ -1,4 +1,4 @@
-"""Runs: many rows whose features are bought on demand, from sources that fail, lie and stall."""
+"""Features bought on demand for many rows, from sources that fail, lie and stall."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ IDS = list(range(40))
 
 
 def columns(names, ids):
-    """The values of these features of these rows."""
+    """Values of some features of some rows."""
     return ROWS[np.ix_(ids, [NAMES.index(name) for name in names])]
 
 
 class Source:
-    """Remembers what it was asked for, and answers in some form; misbehaves as told."""
+    """Records its calls and answers in a given form; `before` may make it fail."""
 
     def __init__(self, form=None, before=None):
         self.form, self.before = form, before
@@ -89,7 +89,7 @@ def wanted(cascade):
 
 @pytest.fixture
 def pauses(monkeypatch):
-    """Seconds that were slept, none of them really."""
+    """Replace sleeping by a list of the seconds asked for."""
     slept, pause = [], asyncio.sleep
 
     async def no_pause(seconds):
@@ -272,7 +272,7 @@ def as_masked(table, names):
 
 
 def with_more(library, table, names):
-    """A frame with columns in another order, and one that nobody asked for."""
+    """Frame with its columns in another order and one extra column."""
     frame = {"note": ["fine"] * len(table), **as_mapping(list, table, names)}
     return library.DataFrame(dict(reversed(frame.items())))
 
@@ -399,7 +399,7 @@ class TestTables:
 
 
 def raised(decisions):
-    """The one reason for which rows were not acquired."""
+    """The single reason why rows were not acquired."""
     (reason,) = {reason for reason in decisions.reasons if reason.startswith("could not be")}
     return reason.removeprefix("could not be acquired: ")
 
@@ -650,7 +650,7 @@ class TestInterrupts:
 
         undecided = int(np.flatnonzero(wanted.stage[20:] > 1)[0]) + 20
         with pytest.warns(
-            UserWarning, match=whole("Run interrupted; what was decided so far is kept.")
+            UserWarning, match=whole("Interrupted; the decisions so far are kept.")
         ) as caught:
             decisions = cascade.run(IDS, Source(before=interrupt), batch_size=10)
         assert caught[0].filename == __file__
@@ -669,13 +669,13 @@ class TestInterrupts:
             raise OSError
 
         monkeypatch.setattr("emsco.cascade.acquiring.time.sleep", interrupt)
-        with pytest.warns(UserWarning, match="Run interrupted"):
+        with pytest.warns(UserWarning, match="Interrupted"):
             decisions = cascade.run(IDS, fail)
         assert set(decisions.reasons) == {"interrupted"}
 
 
 class TestCancelling:
-    """Rows up to 9 are answered at once, the others never."""
+    """Source that answers for ids up to 9 at once and never for the others."""
 
     @pytest.fixture
     def stalling(self):

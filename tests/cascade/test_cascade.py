@@ -1,4 +1,4 @@
-"""Cascades: decisions that depend on the row alone, and agree with what the search scored."""
+"""Cascades: a decision depends on its row alone and agrees with the scored figures."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class TestEachRowAlone:
 
 class TestAgreesWithTheSearch:
     @pytest.mark.parametrize("name", ["heart", "pima", "credit"])
-    def test_held_out_rows_are_decided_as_they_were_scored(self, paper_set, name):
+    def test_scored_rows_are_decided_as_the_search_counted_them(self, paper_set, name):
         data = paper_set(name)
         n_features, new, truth = data.X.shape[1], data.X[data.held_out], data.y[data.held_out]
         draws = np.random.default_rng(2).integers(0, 4, size=(60, n_features))
@@ -173,7 +173,7 @@ class TestAgreesWithTheSearch:
             assert decided.cost == pytest.approx(scores.cost[i], rel=1e-12)
 
     def test_a_confidence_equal_to_the_threshold_is_accepted_by_both(self, small_problem, rows):
-        """Thresholds that a row meets to the last bit: one rounding apart would show."""
+        """Use confidences as thresholds, so that a difference in rounding would show."""
         X, y = small_problem
         bank = logistic_bank([SplitRows.cut(X, y, TRAIN, NEW)], 6)
         stages, costs = np.array([STAGES], dtype=np.int16), FeatureCosts.from_array(COSTS, NAMES)

@@ -1,4 +1,4 @@
-"""Cases: one row at a time, which buys no more than it needs and can wait for days between."""
+"""Cases: a row buys no more than it needs and can wait between stages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def case(cascade):
 
 
 def fed(case, row, n_stages=99):
-    """Give a case the values of a row, for so many stages or until it is decided."""
+    """Give a case the values of a row, for a number of stages or until it is decided."""
     while case.needs and n_stages:
         case.give({name: row[case._stages.encoding.columns.index(name)] for name in case.needs})
         n_stages -= 1
@@ -47,7 +47,7 @@ def row_that_leaves(cascade, stage, accepted=True):
 
 
 def whole(sentence):
-    """A pattern for this sentence and no more."""
+    """Pattern that matches this sentence and nothing else."""
     return f"^{re.escape(sentence)}$"
 
 
@@ -306,14 +306,14 @@ class TestReject:
     def test_without_words_is_refused_and_changes_nothing(self, case, reason):
         before = state(case)
         with pytest.raises(
-            ParameterError, match=whole(f"reason must be some words, got {reason!r}.")
+            ParameterError, match=whole(f"reason must be text that is not empty, got {reason!r}.")
         ):
             case.reject(reason)
         assert state(case) == before
 
 
 def rewritten(text, **changes):
-    """The text of a case with other values, and a checksum that fits them."""
+    """Change values in the text of a case and update its checksum."""
     body = json.loads(text)["body"] | changes
     return document_text("case", 1, body)
 
@@ -432,7 +432,7 @@ class TestSessions:
                 "'age' must be at most 1e+100 in size, got a number past",
             ),
             ({"given": []}, "'given' must be an object, got []."),
-            ({"rejected": ""}, "'rejected' must be some words, got ''."),
+            ({"rejected": ""}, "'rejected' must be text that is not empty, got ''."),
             ({"rejected": 5}, "'rejected' must be text, got 5."),
             ({"cascade": None}, "'cascade' must be text, got None."),
         ],

@@ -203,7 +203,7 @@ def test_a_drawing_has_the_facts_of_the_flow_for_scored_and_seen_rows(tested):
     text = " ".join(re.sub("[│├└─█]", " ", drawn(cascade_drawing(tested, 2))).split())
     for rows, flow in {
         "scored": tested.flow(2),
-        "seen": Flow.of_evaluation(tested.seen[2]),
+        "seen": Flow.from_evaluation(tested.seen[2]),
     }.items():
         for stage in flow.stages:
             right = f", {stage.accuracy:.1%} correct" if stage.left else ""

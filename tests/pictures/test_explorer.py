@@ -1,4 +1,4 @@
-"""The explorer's page: its record, what stands in the file, and the command."""
+"""The explorer page: its record, the contents of the file, and the command."""
 
 import json
 import re
@@ -26,7 +26,7 @@ NASTY = ("</script><script>alert(1)</script>", "<!--", "{{data}}", "α & \u2028 
 
 @pytest.fixture(autouse=True, scope="module")
 def _without_library():
-    """The library takes seconds to put together; tests in a browser have it."""
+    """Leave out the library, which takes seconds to build; tests in a browser have it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(page, "_library", lambda: "window.vegaEmbed = null;")
         yield
@@ -44,7 +44,7 @@ def data(front):
 
 
 def data_of(text):
-    """What the page's script reads, as a browser's parser of HTML finds it."""
+    """Data of the page, as an HTML parser finds it."""
     return json.loads(scripts_of(text)["data"])
 
 
@@ -86,7 +86,7 @@ def test_the_first_of_the_best_is_the_one_that_the_front_selects(front, data):
     assert front[data["best_first"][0]] == front.select() == front.balanced()
 
 
-def test_a_front_without_tests_says_so_and_thresholds_by_class_are_named(front):
+def test_a_front_without_seen_figures_says_so_and_thresholds_by_class_are_named(front):
     plain = ParetoFront(front.points, front.costs, {"ill": 0.9, 1: 0.75}, models=front.models)
     found = data_of(plain.to_html())
     assert found["seen"] is None
@@ -116,7 +116,7 @@ def test_a_page_is_written_whole_and_returned(front, tmp_path):
         front.to_html(tmp_path / "no" / "page.html")
 
 
-def test_what_the_page_could_not_deploy_is_refused(front):
+def test_a_design_that_the_page_cannot_deploy_is_refused(front):
     with pytest.raises(ParameterError, match=r"deploy must have \{number\} in it, got 'choose'"):
         front.to_html(deploy="choose")
     with pytest.raises(ParameterError, match="point must be a whole number from 0 to 1, got 2"):
@@ -153,7 +153,7 @@ def linear(colour):
 
 
 def contrast(first, second, sight="grey"):
-    """The contrast of the Web's guidelines (WCAG), from 1 to 21, to eyes of some kind."""
+    """Contrast as the web guidelines (WCAG) define it, from 1 to 21, to some kind of eyes."""
     seen = (
         np.clip(SIGHTS[sight] @ linear(one), 0, 1) @ SIGHTS["grey"][0] for one in (first, second)
     )

@@ -1,7 +1,7 @@
-"""The explorer's page in a real browser, without network.
+"""The explorer page in a real browser, without network.
 
-Tests read the page itself: its text, attributes and computed styles, by commands of the WebDriver
-standard. They use no debugger, whose words differ between browsers and their versions.
+Tests read text, attributes and computed styles of the page with standard WebDriver commands. They
+use no debugger, because debuggers differ between browsers and versions.
 """
 
 import sys
@@ -54,6 +54,7 @@ window.matchMedia = (query) =>
 """
 IS_OLD = "delete window.structuredClone;"
 
+KINDS = ("scored", "seen")
 CONTROLS = "a[href], button, input, select"
 PLACES = f"{CONTROLS}, [tabindex='0']"
 NAMED = f"{CONTROLS}, section, table, [role=application], [role=group], [role=img]"
@@ -115,7 +116,7 @@ def driver(tmp_path_factory):
 
 @pytest.fixture
 def open_page(driver, page, tmp_path):
-    """Opens a page that some scripts have run on first, in a frame if it is to have a width."""
+    """Open a page after running some scripts on it, in a frame if a width is given."""
 
     def open_it(*scripts, page=page, width=None):
         first = "".join(f"<script>{script}</script>" for script in (COMPLAINTS, *scripts))
@@ -134,7 +135,7 @@ def open_page(driver, page, tmp_path):
 
 @pytest.fixture
 def see(driver, open_page):
-    """Opens a page and waits until it is drawn; nothing on it may fail or complain."""
+    """Open a page and wait until it is drawn; nothing on it may fail or complain."""
 
     def look(*scripts, **options):
         open_page(*scripts, **options)
@@ -193,7 +194,7 @@ def test_a_front_of_one_free_design_with_many_stages_is_a_page_too(see):
     assert "No row is rejected" in text_of(driver, "cascade")
     assert "There are no test rows" in text_of(driver, "figures-words")
     assert "a: 90 %; b: 50 %" in text_of(driver, "about")
-    assert text_of(driver, "spending-words").startswith("30 rows cost 0. Buying everything")
+    assert text_of(driver, "spending-words").startswith("30 rows cost 0. All features together")
     boxes = [stage.rect for stage in driver.find_elements(By.CSS_SELECTOR, "#cascade .stage")]
     across, down = [box["x"] for box in boxes], [round(box["y"]) for box in boxes]
     assert across[:5] == sorted(across[:5]) == across[5:]  # in rows, not below each other
@@ -225,7 +226,7 @@ def test_limits_that_leave_nothing_say_so(see, front):
     driver = see()
     set_limit(driver, "accuracy", 100)
     set_limit(driver, "cost", min(point.cost for point in front) / 2)
-    assert "No design is left" in text_of(driver, "best")
+    assert "No design is within these limits" in text_of(driver, "best")
     assert "outside your limits" in text_of(driver, "badges")
     wait(driver, lambda: "is shown, outside your limits" in text_of(driver, "live"))
     driver.find_element(By.ID, "reset").click()
@@ -234,12 +235,12 @@ def test_limits_that_leave_nothing_say_so(see, front):
 
 def test_a_design_picked_outside_the_limits_says_so(see, front):
     driver = see()
-    cheapest, dearest = (
+    cheapest, costliest = (
         pick(range(len(front)), key=lambda i: front[i].cost) for pick in (min, max)
     )
     set_limit(driver, "cost", front[cheapest].cost + 1e-9)
     assert "outside your limits" not in text_of(driver, "badges")
-    driver.find_element(By.CSS_SELECTOR, f'#table [data-design="{dearest}"]').click()
+    driver.find_element(By.CSS_SELECTOR, f'#table [data-design="{costliest}"]').click()
     assert "outside your limits" in text_of(driver, "badges")
     driver.find_element(By.ID, "reset").click()
     wait(driver, lambda: "outside your limits" not in text_of(driver, "badges"))
@@ -252,7 +253,7 @@ def test_a_share_typed_as_a_number_up_to_one_is_asked_about(see, front):
     )
     assert not meant.is_displayed()
     set_limit(driver, "accuracy", 0.9)
-    assert meant.text == "Per cent: 90?"
+    assert meant.text == "Did you mean 90 %?"
     assert f"All {len(front)} designs" in text_of(driver, "count")
     meant.click()
     assert driver.find_element(By.ID, "box-accuracy").get_attribute("value") == "90"
@@ -299,12 +300,16 @@ def test_the_cascade_has_the_facts_of_the_flow(see, front):
             )
 
 
-def test_test_rows_are_shown_apart(see, front):
+def test_scored_and_seen_figures_are_shown_apart(see, front):
     driver = see()
     assert "Of 40 scored rows" in text_of(driver, "in-words")
-    driver.find_element(By.XPATH, "//button[text()='Test rows']").click()
+    driver.find_element(By.XPATH, "//button[text()='Seen']").click()
     assert "Of 50 test rows" in text_of(driver, "in-words")
     assert f"{100 * front.seen[1].accuracy:.1f} %" in text_of(driver, "figures")
+    heads = driver.find_elements(By.CSS_SELECTOR, "#table thead [data-key]")
+    titles = [head.get_attribute("data-key") for head in heads if head.text.startswith("s")]
+    kinds = [f"{kind} {name}" for kind in KINDS for name in ("coverage", "accuracy", "cost")]
+    assert titles == [*kinds, "stages"]
 
 
 def test_the_button_copies_the_command_that_deploys_the_design(see):
@@ -354,12 +359,12 @@ def test_a_system_in_dark_colours_gets_a_dark_page(see):
     assert text_of(driver, "theme") == "Dark"
 
 
-def test_a_screen_reader_is_told_the_name_of_everything(see):
+def test_a_screen_reader_is_told_the_name_of_every_control(see):
     names = names_of(see(), NAMED)
     assert [place for place, name in names.items() if not name] == []
     assert "cost across, accuracy up, coverage as colour" in names["scatter"]
     assert names["spending"].startswith("Histogram of the cost of a row.")
-    assert names["table"] == "The same designs as a table"
+    assert names["table"] == "Table of all designs"
 
 
 def test_a_screen_reader_is_told_limits_with_their_units(see):
@@ -368,9 +373,9 @@ def test_a_screen_reader_is_told_limits_with_their_units(see):
     sliders = driver.find_elements(By.CSS_SELECTOR, "input[type=range]")
     names = names_of(driver, "input[type=range]")
     told = {names[one.get_attribute("id")]: one.get_attribute("aria-valuetext") for one in sliders}
-    assert told["Largest cost"] == "at most 20 a row"
+    assert told["Maximum cost"] == "at most 20 per row"
     least = driver.find_element(By.ID, "box-accuracy").get_attribute("value")
-    assert told["Least accuracy"] == f"at least {least} per cent, which leaves out no design"
+    assert told["Minimum accuracy"] == f"at least {least} per cent, excludes no design"
 
 
 def test_a_screen_reader_is_told_the_cascade_stage_by_stage(see, front):
@@ -378,7 +383,7 @@ def test_a_screen_reader_is_told_the_cascade_stage_by_stage(see, front):
     costs = dict(zip(front.costs.names, front.costs.costs, strict=True))
     for number, stage in enumerate(front.flow(1).stages, 1):
         bought = " ".join(f"{name} costs {costs[name]:g}" for name in stage.features)
-        assert f"Stage {number} buys for {stage.cost:g} {bought} {stage.left} of" in text
+        assert f"Stage {number} buys features for {stage.cost:g} {bought} {stage.left} of" in text
 
 
 def test_the_tab_key_reaches_every_control_in_the_order_of_the_page(see):

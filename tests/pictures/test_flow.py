@@ -28,7 +28,7 @@ def test_a_flow_has_the_figures_of_its_point(fitted):
 def test_a_flow_has_the_figures_of_its_evaluation(fitted):
     model, X, y = fitted
     report = model.evaluate(X, y)
-    flow = Flow.of_evaluation(report)
+    flow = Flow.from_evaluation(report)
     found = (flow.coverage, flow.accuracy, flow.cost)
     assert found == pytest.approx((report.coverage, report.accuracy, report.cost))
 
@@ -45,7 +45,7 @@ def test_weights_that_do_not_add_up_to_the_last_bit_leave_no_rows_behind(seed):
         cost=stage.astype(float),
     )
     weights = rng.integers(1, 9, size=50) / 10
-    flow = Flow.of_evaluation(
+    flow = Flow.from_evaluation(
         Evaluation.from_decisions(decisions, np.zeros(50), weights, [("a",)] * 3)
     )
     assert (flow.rejected, flow.stages[-1].staying) == (0, 0)
@@ -53,7 +53,7 @@ def test_weights_that_do_not_add_up_to_the_last_bit_leave_no_rows_behind(seed):
 
 def test_rows_that_reach_a_stage_are_those_that_did_not_leave_before(fitted):
     model, X, y = fitted
-    flow = Flow.of_evaluation(model.evaluate(X, y))
+    flow = Flow.from_evaluation(model.evaluate(X, y))
     left = flow.n_rows
     for stage in flow.stages:
         assert stage.reached == left
@@ -69,7 +69,7 @@ def test_stages_cost_what_their_features_do(fitted):
 
 def test_all_rows_are_in_the_histogram_of_costs(fitted):
     model, X, y = fitted
-    flow = Flow.of_evaluation(model.evaluate(X, y))
+    flow = Flow.from_evaluation(model.evaluate(X, y))
     histogram = flow.cost_histogram()
     assert sum(rows for _, rows in histogram) == flow.n_rows
     assert histogram == sorted(histogram)

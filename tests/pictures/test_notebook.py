@@ -1,4 +1,4 @@
-"""What notebooks show."""
+"""Notebook views: HTML without scripts, escaped once, small enough to store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a & b
 
 
 class Tags(HTMLParser):
-    """Names of the tags that a browser would see, and the attributes that would run something."""
+    """Tags that a browser would see, and attributes that would load or run something."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Tags(HTMLParser):
 
 
 def shown(text: str) -> str:
-    """What a reader sees of HTML, without its style."""
+    """Text that a reader of the HTML sees, without its style."""
     return unescape(re.sub(r"<style>.*?</style>|<[^>]*>", " ", text, flags=re.DOTALL))
 
 
@@ -104,7 +104,7 @@ def test_a_front_of_very_many_points_stays_small_and_says_what_it_leaves_out():
     assert "5,992 more; to_pandas() has all." in shown(text)
 
 
-def test_tests_have_columns_of_their_own():
+def test_seen_figures_have_columns_of_their_own():
     text = shown(reprs()[1])
     assert "scored on 100 rows, seen on 60" in text
     assert "seen accuracy" in text
@@ -141,9 +141,9 @@ def test_an_evaluation_and_a_flow_show_the_same_rows():
     cascade, X = make_cascade(), make_rows(60)
     report = cascade.evaluate(X, np.arange(60) % 2)
     *_, evaluation, _ = reprs()
-    for leave in report.exits:
-        place = "rejected" if leave.stage is None else f"stage {leave.stage}"
-        assert re.search(rf"{place}\s.*?{leave.cost:g}\s+\d+\s+{leave.n_rows}\s", shown(evaluation))
+    for exit_ in report.exits:
+        place = "rejected" if exit_.stage is None else f"stage {exit_.stage}"
+        assert re.search(rf"{place}\s.*?{exit_.cost:g}\s+\d+\s+{exit_.n_rows}\s", shown(evaluation))
 
 
 def test_names_that_find_no_room_are_counted():

@@ -1,4 +1,4 @@
-"""Pictures: their records hold the right numbers, and nothing that they say is cut off."""
+"""Plots: their records hold the correct numbers, and no text is cut off."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,9 +25,13 @@ from emsco.pictures.plotting import (
     draw_front,
     save_figure,
 )
-from emsco.pictures.plotting.figures import text_size, wrap_items
 from emsco.pictures.plotting.front import _marker
+from emsco.pictures.plotting.text import text_size, wrap_items
 
+BREAST_CANCER = (
+    *("radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity"),
+    *("concave points", "symmetry", "fractal dimension"),
+)
 LONG = (
     "age",
     "left ventricular ejection fraction at rest",
@@ -47,7 +51,7 @@ def front():
 @pytest.fixture(scope="module")
 def flow():
     costs = FeatureCosts.from_array([1, 2, 4, 8, 16, 32], LONG)
-    return Flow.of_design(Design([0, 1, 0, 1, 2, 2], LONG), costs, 100, [60, 30, 2], [57, 30, 1])
+    return Flow.from_design(Design([0, 1, 0, 1, 2, 2], LONG), costs, 100, [60, 30, 2], [57, 30, 1])
 
 
 # the front
@@ -55,18 +59,18 @@ def flow():
 
 def test_the_picture_of_a_front_has_the_objectives_of_its_points(front):
     picture = front_picture(front.points, front.seen, front.costs.total, marked=1)
-    (held_out,) = picture.series
-    assert (held_out.name, held_out.n_rows) == ("scored", 100)
+    (scored,) = picture.series
+    assert (scored.name, scored.n_rows) == ("scored", 100)
     for name in ("coverage", "accuracy", "cost"):
-        assert getattr(held_out, name).tolist() == [getattr(point, name) for point in front]
+        assert getattr(scored, name).tolist() == [getattr(point, name) for point in front]
     assert picture.n_stages.tolist() == [3, 2]
     assert (picture.marked, picture.total_cost) == (1, sum(COSTS))
 
 
-def test_figures_on_test_rows_are_a_series_of_their_own(front):
-    held_out, test = front_picture(front.points, front.seen, front.costs.total, on="both").series
-    assert (held_out.n_rows, test.n_rows) == (100, 60)
-    assert test.cost.tolist() == [found.cost for found in front.seen]
+def test_seen_figures_are_a_series_of_their_own(front):
+    scored, seen = front_picture(front.points, front.seen, front.costs.total, on="both").series
+    assert (scored.n_rows, seen.n_rows) == (100, 60)
+    assert seen.cost.tolist() == [found.cost for found in front.seen]
     assert (
         front_picture(front.points, front.seen, front.costs.total, on="seen").series[0].name
         == "seen"
@@ -78,7 +82,7 @@ def test_records_are_locked(front):
         front_picture(front.points, front.seen, front.costs.total).series[0].cost[0] = 1
 
 
-def test_a_front_without_tests_says_how_to_get_them():
+def test_a_front_without_seen_figures_says_how_to_add_them():
     with pytest.raises(
         ParameterError,
         match=r"for a front without seen figures, got 'seen'; ",
@@ -99,7 +103,7 @@ def test_every_kind_of_front_says_all_at_any_width(front, kind, width):
     assert figure.get_figwidth() == width
 
 
-def test_markers_tell_stages_and_hollow_ones_are_tests(front):
+def test_markers_show_stages_and_those_of_seen_figures_are_hollow(front):
     figure = front.plot(on="both")
     dots = [found for found in figure.axes[0].collections if len(found.get_offsets())]
     assert [found.get_offsets()[0].tolist() for found in dots[:2]] == [
@@ -124,12 +128,12 @@ def test_ten_thousand_points_are_drawn(tmp_path):
     draw_front(picture).savefig(tmp_path / "front.png", dpi=50)
 
 
-def test_points_of_one_coverage_have_a_scale_all_the_same():
+def test_points_of_one_coverage_have_a_scale_too():
     series = FrontSeries("scored", 5, *np.ones((3, 2)))
     assert FrontPicture((series,), np.ones(2), 1.0).coverage_range == (0.99, 1.01)
 
 
-def test_a_kind_or_width_that_is_none_is_refused(front):
+def test_an_unknown_kind_or_a_bad_width_is_refused(front):
     with pytest.raises(ParameterError, match='kind must be one of "2d", "3d", "pairs", got \'4d\''):
         front.plot("4d")
     with pytest.raises(ParameterError, match=r"width must be a number in \[2.6, 40\], got 1"):
@@ -145,23 +149,23 @@ def test_the_picture_of_a_cascade_has_its_features_costs_and_flow(front):
     assert picture.features(picture.flow.stages[0]) == ["age (1)", "pulse (2.5)"]
     assert picture.leaving(picture.flow.stages[0]) == [
         "40 rows labelled (40.0%)",
-        "97.5% of them right",
-        "cost 3.5 each",
+        "97.5% correct",
+        "cost 3.5 per row",
     ]
-    assert picture.rejected() == ["10 rows rejected (10.0%)", "cost 53.5 each"]
+    assert picture.rejected() == ["10 rows rejected (10.0%)", "cost 53.5 per row"]
     assert picture.summary() == [
         "coverage 90.0%",
         "accuracy 88.9%",
-        f"mean cost {picture.flow.cost:.4g} (everything: 53.5)",
+        f"mean cost {picture.flow.cost:.4g} (all features: 53.5)",
     ]
     assert (picture.sure, picture.start()) == ("confidence ≥ 0.8", "100 scored rows")
 
 
-def test_rows_that_flow_through_a_cascade_may_be_those_of_tests(front):
+def test_test_rows_can_flow_through_a_cascade_too(front):
     picture = cascade_picture(
         front.points, front.seen, front.costs, front.min_confidence, 1, "seen"
     )
-    assert picture.flow == Flow.of_evaluation(front.seen[1])
+    assert picture.flow == Flow.from_evaluation(front.seen[1])
     assert picture.start() == "60 test rows"
 
 
@@ -181,7 +185,7 @@ def test_a_diagram_that_has_room_puts_stages_side_by_side(front):
 
 def test_stages_stand_side_by_side_only_where_their_headings_fit():
     costs = FeatureCosts.from_array([1, 123456], ["a", "b"])
-    flow = Flow.of_design(Design([0, 1], ["a", "b"]), costs, 10, [5, 5], [5, 5])
+    flow = Flow.from_design(Design([0, 1], ["a", "b"]), costs, 10, [5, 5], [5, 5])
     for width in (5.0, 6.5, 7.0, 8.0):
         figure = draw_cascade(CascadePicture(flow, {}), width)
         figure.draw_without_rendering()
@@ -190,21 +194,46 @@ def test_stages_stand_side_by_side_only_where_their_headings_fit():
         assert heading.get_window_extent().x1 <= box.get_window_extent().x1
 
 
-def test_the_diagram_grows_with_what_it_says():
+def text_beyond_its_box(figure, dpi):
+    """Texts that begin inside a box and end outside it, drawn at this resolution."""
+    figure.dpi = dpi
+    figure.draw_without_rendering()
+    ax = figure.axes[0]
+    boxes = [one.get_window_extent() for one in ax.patches if hasattr(one, "get_boxstyle")]
+    return [
+        text.get_text()
+        for text in ax.texts
+        for box, place in ((box, text.get_window_extent()) for box in boxes)
+        if box.contains(place.x0, place.y0) and place.x1 > box.x1
+    ]
+
+
+@pytest.mark.parametrize("width", [2.6, 7.0, 9.0, 11.0])
+def test_features_stay_inside_their_boxes_at_any_resolution(width):
+    names = [f"{one} {what}" for one in ("mean", "worst") for what in BREAST_CANCER]
+    costs = FeatureCosts.from_array(np.arange(1.0, len(names) + 1), names)
+    design = Design(np.arange(len(names)) % 3, names)
+    flow = Flow.from_design(design, costs, 100, [60, 30, 2], [57, 30, 1])
+    figure = draw_cascade(CascadePicture(flow, dict(zip(names, costs.costs, strict=True))), width)
+    for dpi in (72, 90, 96, 100, 110, 133, 150, 200, 300):
+        assert not text_beyond_its_box(figure, dpi)
+
+
+def test_the_diagram_grows_with_the_number_of_features():
     names = [f"feature {i}" for i in range(40)]
     costs = FeatureCosts.from_array(np.ones(40), names)
-    many = Flow.of_design(Design([0] * 40, names), costs, 10, [8], [8])
+    many = Flow.from_design(Design([0] * 40, names), costs, 10, [8], [8])
     alone = FeatureCosts.from_array([1], names[:1])
-    few = Flow.of_design(Design([0], names[:1]), alone, 10, [8], [8])
+    few = Flow.from_design(Design([0], names[:1]), alone, 10, [8], [8])
     tall, small = (draw_cascade(CascadePicture(one, {})).get_figheight() for one in (many, few))
     assert tall > small + 0.5
 
 
-def test_a_stage_that_nobody_leaves_has_no_accuracy():
+def test_a_stage_that_no_row_leaves_has_no_accuracy():
     costs = FeatureCosts.from_array([1, 1], ["a", "b"])
-    flow = Flow.of_design(Design([0, 1], ["a", "b"]), costs, 1, [0, 1], [0, 1])
+    flow = Flow.from_design(Design([0, 1], ["a", "b"]), costs, 1, [0, 1], [0, 1])
     picture = CascadePicture(flow, {})
-    assert picture.leaving(flow.stages[0]) == ["0 rows labelled (0.0%)", "cost 1 each"]
+    assert picture.leaving(flow.stages[0]) == ["0 rows labelled (0.0%)", "cost 1 per row"]
     assert picture.leaving(flow.stages[1])[0] == "1 row labelled (100.0%)"
     draw_cascade(picture)
 
@@ -228,7 +257,7 @@ def test_wrapped_lines_fit_and_leave_nothing_out(names, width):
 
 def test_cost_classes_of_a_design_are_by_cost_and_stage():
     costs = FeatureCosts.from_array([1, 9, 1, 9], NAMES)
-    record = CostClasses.of_costs(costs, Design([0, 1, -1, 0], NAMES))
+    record = CostClasses.from_costs(costs, Design([0, 1, -1, 0], NAMES))
     assert record.lines == ("1", "9")
     assert record.columns == ("stage 1", "stage 2", "never bought")
     assert record.cells == ((("age",), (), ("scan",)), (("biopsy",), ("pulse",), ()))
@@ -240,14 +269,14 @@ def test_cost_classes_of_a_design_are_by_cost_and_stage():
 
 
 def test_cost_classes_without_a_design_have_one_column():
-    record = CostClasses.of_costs(FeatureCosts.from_array([5, 5, 1, 2.5], NAMES))
+    record = CostClasses.from_costs(FeatureCosts.from_array([5, 5, 1, 2.5], NAMES))
     assert record.cells == ((("scan",),), (("biopsy",),), (("age", "pulse"),))
     assert record.lines == ("1", "2.5", "5")
 
 
 def test_sets_stand_side_by_side_by_rank_of_cost():
     sets = {"one": FeatureCosts.from_array([10, 100]), "other": FeatureCosts.from_array([7])}
-    record = CostClasses.of_sets(sets)
+    record = CostClasses.from_sets(sets)
     assert record.columns == ("one (10, 100)", "other (7)")
     assert record.cells == ((("x0",), ("x0",)), (("x1",), ()))
     assert record.to_markdown().splitlines()[2] == "| 1 | x0 | x0 |"
@@ -256,7 +285,7 @@ def test_sets_stand_side_by_side_by_rank_of_cost():
 @pytest.mark.parametrize("width", [2.6, 7.0])
 def test_the_table_of_costs_has_every_name_in_full(width):
     costs = FeatureCosts.from_array([1, 1, 1, 9, 9, 9], LONG)
-    record = CostClasses.of_costs(costs, Design([0, 1, 2, 0, 1, 2], LONG))
+    record = CostClasses.from_costs(costs, Design([0, 1, 2, 0, 1, 2], LONG))
     words = words_of(draw_cost_classes(record, width))
     for name in LONG:
         assert name.replace(" ", "") in words
@@ -266,7 +295,7 @@ def test_the_table_of_costs_has_every_name_in_full(width):
 def test_words_of_the_table_of_costs_are_never_broken(width):
     names = [f"{kind} {what}" for kind in ("a", "worst") for what in ("perimeter", "concavity")]
     costs = FeatureCosts.from_array([1, 2, 3, 4] * 2, [*names, *(f"{n} error" for n in names)])
-    record = CostClasses.of_costs(costs, Design([0, 1, 2, 3, 4, 5, 0, 0], costs.names))
+    record = CostClasses.from_costs(costs, Design([0, 1, 2, 3, 4, 5, 0, 0], costs.names))
     figure = draw_cost_classes(record, width)
     lines = {line for text in figure.axes[0].texts for line in text.get_text().split("\n")}
     assert {word.rstrip(",") for line in lines for word in line.split()} <= {
@@ -322,7 +351,7 @@ def test_a_search_without_generations_has_no_convergence_to_draw():
         draw_convergence(proof)
 
 
-def test_a_history_that_lacks_something_is_refused():
+def test_a_history_without_a_column_or_a_value_is_refused():
     with pytest.raises(DataError, match="a history must have the column 'seconds', got"):
         Convergence.from_columns({name: HISTORY[name] for name in list(HISTORY)[:-1]})
     with pytest.raises(DataError, match="must have a value for every generation, got shapes"):
@@ -335,24 +364,24 @@ def test_pictures_are_written_as_png_and_svg(front, tmp_path):
     assert "<svg" in svg.read_text()
 
 
-def test_a_dot_in_the_name_of_a_picture_begins_no_ending(front, tmp_path):
+def test_a_dot_in_a_file_name_does_not_start_an_ending(front, tmp_path):
     png, svg = save_figure(front.plot_cascade(0), tmp_path / "at 0.75")
     assert (png.name, svg.name) == ("at 0.75.png", "at 0.75.svg")
     assert png.stat().st_size
 
 
-# axes of one's own
+# existing axes
 
 
 @pytest.fixture
 def panels():
-    """Two axes side by side, as users of pyplot have them."""
+    """Two axes side by side, made with pyplot."""
     figure, axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")
     yield axes
     plt.close(figure)
 
 
-def test_a_front_and_its_cascade_stand_side_by_side_in_axes_of_ones_own(front, panels):
+def test_a_front_and_its_cascade_stand_side_by_side_in_existing_axes(front, panels):
     left, right = panels
     assert front.plot(ax=left, mark=0, on="both") is left.figure
     assert front.plot_cascade(0, ax=right) is left.figure
@@ -384,7 +413,7 @@ def test_a_diagram_in_axes_of_any_size_stays_inside_them(flow, size):
 
 def test_a_table_of_costs_and_a_convergence_take_axes_too(panels):
     costs = FeatureCosts.from_array([1, 2, 4, 8, 16, 32], LONG)
-    assert draw_cost_classes(CostClasses.of_costs(costs), ax=panels[0]) is panels[0].figure
+    assert draw_cost_classes(CostClasses.from_costs(costs), ax=panels[0]) is panels[0].figure
     assert draw_convergence(Convergence.from_columns(HISTORY), ax=panels[1]) is panels[0].figure
     words = words_of(panels[0].figure)
     assert all(name.replace(" ", "") in words for name in LONG)
@@ -405,4 +434,4 @@ def test_axes_that_a_picture_cannot_use_are_refused(front, panels):
 
 def test_costs_that_differ_in_the_seventh_digit_are_classes_of_their_own():
     costs = FeatureCosts.from_array([1234567, 1234568], ["scan", "biopsy"])
-    assert CostClasses.of_costs(costs).lines == ("1234567", "1234568")
+    assert CostClasses.from_costs(costs).lines == ("1234567", "1234568")

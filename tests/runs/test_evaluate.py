@@ -98,7 +98,7 @@ def test_chunks_change_nothing_and_are_reported(clinic, tmp_path, monkeypatch):
     assert told == [0, *range(7, 90, 7), 90]
     assert replace(parts, cost=0, exits=()) == replace(whole, cost=0, exits=())
     assert parts.cost == pytest.approx(whole.cost)
-    assert Flow.of_evaluation(parts) == Flow.of_evaluation(whole)
+    assert Flow.from_evaluation(parts) == Flow.from_evaluation(whole)
     sure = [leave.confidence for leave in whole.exits]
     assert [leave.confidence for leave in parts.exits] == pytest.approx(sure)
 
@@ -211,7 +211,7 @@ def test_the_command_draws_held_out_test_and_new_rows(clinic):
     text = " ".join(re.sub("[│├└─█]", " ", result.stdout).split())
     assert result.exit_code == 0
     new = evaluate_run(clinic.run, clinic.new).new
-    flow, n_scored = Flow.of_evaluation(new), f"{clinic.run.point.n_rows} rows: coverage"
+    flow, n_scored = Flow.from_evaluation(new), f"{clinic.run.point.n_rows} rows: coverage"
     for stage in flow.stages:
         assert f"leave: {stage.left} of {stage.reached}" in text
     assert f"new 90 rows: coverage {new.coverage:.1%}, accuracy {new.accuracy:.1%}, cost" in text

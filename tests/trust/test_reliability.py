@@ -1,4 +1,4 @@
-"""Reliability: bins that a plain loop finds too, tables, and a picture of them."""
+"""Reliability: bins compared with a plain loop, tables, and a picture."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emsco.data.frames import to_pandas
 from emsco.errors import DataError, ParameterError
 from emsco.pictures.plotting import draw_reliability, save_figure
-from emsco.trust.reliability import reliability_of, reliability_table
+from emsco.trust.reliability import reliability_of
 
 
 def honest(n_rows, seed=0):
@@ -23,18 +22,16 @@ def honest(n_rows, seed=0):
     return confidence, rng.random(n_rows) < confidence
 
 
-def plain_bins(confidence, right, weights, edges):
-    """The same by a loop: weight, mean confidence and share right of each bin."""
+def plain_bins(confidence, correct, weights, edges):
+    """Weight, mean confidence and accuracy of each bin, by a loop over rows."""
     bins = []
     for i, (low, high) in enumerate(pairwise(edges)):
         last = i == len(edges) - 2
         rows = [r for r, c in enumerate(confidence) if low <= c and (c < high or last)]
         total = sum(weights[r] for r in rows)
         sure = sum(weights[r] * confidence[r] for r in rows)
-        correct_exits = sum(weights[r] * right[r] for r in rows)
-        bins.append(
-            (total, sure / total if total else None, correct_exits / total if total else None)
-        )
+        right = sum(weights[r] * correct[r] for r in rows)
+        bins.append((total, sure / total if total else None, right / total if total else None))
     return bins
 
 
@@ -45,39 +42,39 @@ def plain_bins(confidence, right, weights, edges):
 @settings(max_examples=60, deadline=None)
 def test_bins_are_those_of_a_plain_loop(rows, n_bins):
     confidence = np.array([row[0] for row in rows])
-    right = np.array([row[1] for row in rows], dtype=np.bool_)
+    correct = np.array([row[1] for row in rows], dtype=np.bool_)
     weights = np.array([row[2] for row in rows], dtype=np.float64)
-    found = reliability_of(confidence, right, weights, n_bins)
-    expected = plain_bins(confidence, right, weights, found.edges)
+    found = reliability_of(confidence, correct, weights, n_bins)
+    expected = plain_bins(confidence, correct, weights, found.edges)
     assert found.rows.tolist() == [total for total, _, _ in expected]
-    for i, (total, sure, correct_exits) in enumerate(expected):
+    for i, (total, sure, accuracy) in enumerate(expected):
         if total:
             assert found.confidence[i] == pytest.approx(sure)
-            assert found.accuracy[i] == pytest.approx(correct_exits)
-    errors = [abs(correct_exits - sure) * total for total, sure, correct_exits in expected if total]
+            assert found.accuracy[i] == pytest.approx(accuracy)
+    errors = [abs(accuracy - sure) * total for total, sure, accuracy in expected if total]
     assert found.error == pytest.approx(sum(errors) / max(weights.sum(), 1))
 
 
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=25, deadline=None)
 def test_whole_weights_are_repeated_rows(seed):
-    confidence, right = honest(40, seed)
+    confidence, correct = honest(40, seed)
     counts = np.random.default_rng(seed).integers(0, 4, 40)
-    weighted = reliability_of(confidence, right, counts.astype(np.float64))
-    repeated = reliability_of(np.repeat(confidence, counts), np.repeat(right, counts))
+    weighted = reliability_of(confidence, correct, counts.astype(np.float64))
+    repeated = reliability_of(np.repeat(confidence, counts), np.repeat(correct, counts))
     assert weighted.rows.tolist() == repeated.rows.tolist()
     np.testing.assert_allclose(weighted.accuracy, repeated.accuracy)
     assert weighted.error == pytest.approx(repeated.error)
     assert weighted.largest_error == pytest.approx(repeated.largest_error)
 
 
-def test_honest_confidence_has_hardly_an_error():
+def test_honest_confidence_has_almost_no_error():
     found = reliability_of(*honest(100_000), lowest=0.5)
     assert found.error < 0.01
     assert found.largest_error < 0.03
 
 
-def test_a_boast_has_an_error_below_zero():
+def test_overconfidence_has_a_negative_error():
     found = reliability_of(np.full(10, 0.95), np.arange(10) < 6)
     assert found.errors[-1] == pytest.approx(-0.35)
     assert (found.error, found.largest_error) == (pytest.approx(0.35), pytest.approx(0.35))
@@ -106,17 +103,9 @@ def test_empty_bins_are_missing_in_tables(method):
         "accuracy",
         "error",
     ]
-    right = table["accuracy"].to_list()
-    assert right[-1] == 1.0
-    assert all(str(value) in ("None", "<NA>") for value in right[:-1])
-
-
-def test_several_stages_make_one_table():
-    records = [reliability_of(*honest(50, seed), stage=seed + 1) for seed in range(3)]
-    table = to_pandas(reliability_table(records))
-    assert table["stage"].tolist() == [1] * 10 + [2] * 10 + [3] * 10
-    assert table.groupby("stage")["rows"].sum().tolist() == [50, 50, 50]
-    assert reliability_table([]) == {}
+    accuracy = table["accuracy"].to_list()
+    assert accuracy[-1] == 1.0
+    assert all(str(value) in ("None", "<NA>") for value in accuracy[:-1])
 
 
 def test_a_record_is_plain_values_for_json():
@@ -133,7 +122,7 @@ def test_records_are_locked():
 
 
 @pytest.mark.parametrize(
-    ("confidence", "right", "weights", "sentence"),
+    ("confidence", "correct", "weights", "sentence"),
     [
         ([0.5, np.nan], [True, True], None, "confidence must be from 0 to 1, got nan in row 1."),
         ([0.5, 1.5], [True, True], None, "confidence must be from 0 to 1, got 1.5 in row 1."),
@@ -142,15 +131,15 @@ def test_records_are_locked():
             [0.5, 0.5],
             [True],
             None,
-            "confidence, right and weights must have one value a row, got shapes (2,), (1,) and "
+            "confidence, correct and weights must have one value a row, got shapes (2,), (1,) and "
             "(2,).",
         ),
     ],
 )
-def test_rows_that_cannot_be_used_are_refused(confidence, right, weights, sentence):
+def test_rows_that_cannot_be_used_are_refused(confidence, correct, weights, sentence):
     counts = None if weights is None else np.array(weights)
     with pytest.raises(DataError, match=f"^{re.escape(sentence)}$"):
-        reliability_of(np.array(confidence), np.array(right), counts)
+        reliability_of(np.array(confidence), np.array(correct), counts)
 
 
 def test_bins_that_cannot_be_used_are_refused():
@@ -160,7 +149,7 @@ def test_bins_that_cannot_be_used_are_refused():
         reliability_of(*honest(5), lowest=1)
 
 
-def test_the_picture_has_a_panel_a_stage(tmp_path):
+def test_the_picture_has_a_panel_for_each_stage(tmp_path):
     pytest.importorskip("matplotlib")
     records = [reliability_of(*honest(200, seed), lowest=0.5, stage=seed + 1) for seed in range(3)]
     figure = draw_reliability(records)

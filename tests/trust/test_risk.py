@@ -1,4 +1,4 @@
-"""Risk against coverage: rows go through the stages anew at every threshold."""
+"""Risk against coverage: rows go through the stages again at every threshold."""
 
 import json
 from dataclasses import replace
@@ -29,7 +29,7 @@ def labelled():
 
 
 def with_threshold(cascade, level):
-    """The same stages, as they would be deployed at another threshold."""
+    """Copy a cascade with another threshold."""
     return type(cascade)(
         cascade.design,
         cascade.costs,
@@ -41,7 +41,7 @@ def with_threshold(cascade, level):
 
 
 def assert_as_deployed(cascade, X, y, weights=None):
-    """Every third point of the curve is what a cascade with that threshold does."""
+    """Compare every third point of the curve with a cascade deployed at that threshold."""
     curve = cascade.risk_coverage(X, y, weights)[0]
     for i in range(0, len(curve.threshold), 3):
         found = with_threshold(cascade, curve.threshold[i].item()).evaluate(X, y, weights)
@@ -59,7 +59,7 @@ def test_weights_count_in_the_curve(labelled):
 
 
 @pytest.mark.parametrize("gaps", ["impute", "skip"])
-def test_gaps_are_treated_as_in_decisions(gaps):
+def test_missing_values_are_treated_as_in_decisions(gaps):
     table = make_rich_rows(40)
     y = np.random.default_rng(0).choice(["ill", "unclear", "well"], size=40)
     assert_as_deployed(make_rich_cascade(gaps=gaps), table, y)
@@ -96,8 +96,8 @@ def test_a_stage_alone_judges_every_row_at_its_own_cost(labelled):
 
 
 def test_area_is_the_mean_risk_over_coverage():
-    sure, right = np.array([[0.9, 0.8, 0.7, 0.6]]), np.array([[True, True, False, False]])
-    found = risk_coverage_of(sure, right, [1], [0.6, 0.7, 0.8, 0.9])
+    sure, correct = np.array([[0.9, 0.8, 0.7, 0.6]]), np.array([[True, True, False, False]])
+    found = risk_coverage_of(sure, correct, [1], [0.6, 0.7, 0.8, 0.9])
     assert found.risk.tolist() == pytest.approx([1 / 2, 1 / 3, 0, 0])
     assert found.area == pytest.approx((0 + (0 + 1 / 3) / 2 + (1 / 3 + 1 / 2) / 2) / 3)
 
@@ -151,13 +151,13 @@ def test_reliability_has_as_many_lines_as_a_column_needs():
     assert figure.get_figheight() > draw_reliability(records).get_figheight()
 
 
-def test_risk_and_the_reliability_of_a_stage_are_drawn_into_axes_of_ones_own(labelled):
+def test_risk_and_the_reliability_of_a_stage_are_drawn_into_existing_axes(labelled):
     figure = Figure(layout="constrained")
     left, right = figure.subplots(1, 2)
     records, stages = make_cascade().risk_coverage(*labelled), make_cascade().reliability(*labelled)
     assert draw_risk_coverage(records, 0.8, ax=left) is figure
     assert draw_reliability(stages[1:2], ax=right) is figure
     words = words_of(figure)
-    assert all(word in words for word in ("threshold0.8", "stage2,error", "shareright", "honest"))
+    assert all(one in words for one in ("threshold0.8", "stage2,error", "sharecorrect", "honest"))
     with pytest.raises(ParameterError, match="ax must be left out for several stages, got 3 recor"):
         draw_reliability(stages, ax=right)

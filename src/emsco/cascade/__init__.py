@@ -1,8 +1,9 @@
-"""Cascades: fitted stages that decide rows, in tables or one by one, buying as they go."""
+"""Cascades: decide whole tables, or buy features one stage at a time."""
 
 from emsco.cascade.cascade import Cascade
 from emsco.cascade.case import Case, CaseDecision
-from emsco.cascade.decisions import Decisions, Evaluation, ExitReport
+from emsco.cascade.decisions import Decisions
+from emsco.cascade.evaluation import Evaluation, ExitReport
 from emsco.cascade.stages import FrontModels
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Many rows whose features are bought on demand: stage by stage, only for those still undecided."""
+"""Decide many rows by buying features on demand, with retries, timeouts and concurrency."""
 
 from __future__ import annotations
 
@@ -31,13 +31,16 @@ AsyncAcquire: TypeAlias = Callable[[list[str], list[Any]], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often a failing source is asked again, and the pause before, doubled each time."""
+    """Number of retries after `acquire` fails, and the pause before the first, in seconds.
+
+    Each further pause is twice as long.
+    """
 
     retries: int = 2
     pause: float = 0.1
 
     def __post_init__(self) -> None:
-        """Check both."""
+        """Check both settings."""
         check_whole("retries", self.retries, 0)
         check_number("pause", self.pause, 0, np.inf, "[)")
 
@@ -59,7 +62,7 @@ def run(
     retries: Retries,
     report: Report | None,
 ) -> Decisions:
-    """See `Cascade.run`."""
+    """Decide many rows with a plain `acquire`; see `Cascade.run`."""
     if inspect.iscoroutinefunction(acquire):
         raise _not_plain(acquire)
     batches = _batches(stages, ids, acquire, budget, batch_size)
@@ -70,7 +73,7 @@ def run(
             if report:
                 report(done, len(batches))
     except KeyboardInterrupt:
-        warnings.warn("Run interrupted; what was decided so far is kept.", stacklevel=3)
+        warnings.warn("Interrupted; the decisions so far are kept.", stacklevel=3)
         return _stopped(batches, "interrupted")
     return _joined(batches)
 
@@ -86,7 +89,7 @@ async def run_async(
     retries: Retries,
     report: Report | None,
 ) -> Decisions:
-    """See `Cascade.arun`."""
+    """Decide many rows with an async `acquire`; see `Cascade.arun`."""
     check_whole("concurrency", concurrency, 1)
     if timeout is not None:
         check_number("timeout", timeout, 0, np.inf, "(]")
@@ -104,10 +107,10 @@ async def run_async(
     try:
         ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         for task in ended:
-            task.result()  # raises what no source did: those end in reasons
+            task.result()  # errors of `acquire` became reasons; raise any other error
     except asyncio.CancelledError as cancelled:
         await _cancel(tasks, stopping)
-        # Not an exception of our own: asyncio.timeout() looks for this very class.
+        # An exception class of our own would not do: asyncio.timeout() looks for this one.
         cancelled.__dict__["decisions"] = _stopped(batches, "cancelled")
         raise
     except BaseException:
@@ -124,11 +127,11 @@ async def _cancel(tasks: Sequence[asyncio.Task[None]], stopping: asyncio.Event) 
 
 
 def _ask(batch: Batch, acquire: Acquire, retries: Retries) -> None:
-    """Have the next features of a batch bought; where that fails for good, its rows end."""
+    """Buy the next features of a batch; reject its rows if the last attempt fails."""
     for pause in retries.pauses():
         try:
             table = acquire(list(batch.needs), batch.ids)
-        except Exception as error:  # whatever a source may raise
+        except Exception as error:  # the user's function may raise anything
             if pause is None:
                 batch.reject(_failure(error))
             else:
@@ -148,13 +151,14 @@ async def _ask_async(
     retries: Retries,
     stopping: asyncio.Event,
 ) -> None:
+    """Await the next features of a batch; reject its rows if the last attempt fails."""
     for pause in retries.pauses():
         deadline = asyncio.timeout(timeout)
         try:
             async with deadline:
                 answer = acquire(list(batch.needs), batch.ids)
                 table = await answer if inspect.isawaitable(answer) else None
-        except (Exception, asyncio.CancelledError) as error:  # a source may cancel what it awaits
+        except (Exception, asyncio.CancelledError) as error:  # `acquire` may cancel its own tasks
             if stopping.is_set():
                 raise asyncio.CancelledError from None
             if pause is None:
@@ -163,7 +167,7 @@ async def _ask_async(
             else:
                 await asyncio.sleep(pause)
         else:
-            if stopping.is_set():  # a source that took no notice of being cancelled
+            if stopping.is_set():  # `acquire` caught its cancellation and returned a table
                 raise asyncio.CancelledError
             _check_async(answer)
             _hand_over(batch, table)
@@ -189,13 +193,13 @@ def _check_async(answer: Any) -> None:
 def _hand_over(batch: Batch, table: Any) -> None:
     try:
         batch.give(table)
-    except DataError as error:  # asking again would bring the same
+    except DataError as error:  # a retry would return the same table
         batch.reject(_failure(error))
 
 
 def _failure(error: BaseException, words: str | None = None) -> str:
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]  # what a TaskGroup wraps
+        error = error.exceptions[0]  # a TaskGroup wraps the error of its task
     words = words or ": ".join(filter(None, (type(error).__name__, str(error))))
     return f"could not be acquired: {words}"
 
@@ -207,11 +211,13 @@ def _batches(
     budget: float | None,
     batch_size: int | None,
 ) -> list[Batch]:
+    """Check the arguments and split the rows into batches."""
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise refused("ids", "be a sequence, one id per row", ids, got=brief(ids))
     if not callable(acquire):
         raise refused("acquire", "be a function of names and ids", acquire, got=brief(acquire))
-    rows = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)  # drivers know plain numbers
+    # Database drivers accept plain numbers, not those of NumPy.
+    rows = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
     limit = check_budget(budget)
     size = len(rows) or 1
     if batch_size is not None:
@@ -221,6 +227,7 @@ def _batches(
 
 
 def _stopped(batches: Sequence[Batch], reason: str) -> Decisions:
+    """Reject all undecided rows and return the decisions."""
     for batch in batches:
         if batch.needs:
             batch.reject(reason)
@@ -228,6 +235,7 @@ def _stopped(batches: Sequence[Batch], reason: str) -> Decisions:
 
 
 def _joined(batches: Sequence[Batch]) -> Decisions:
+    """Return the decisions, and warn of rows whose features could not be acquired."""
     decisions = _concatenated(batches)
     if failures := [reason for batch in batches for reason in batch.failures]:
         commonest = max(dict.fromkeys(failures), key=failures.count)
@@ -246,7 +254,7 @@ def _concatenated(batches: Sequence[Batch]) -> Decisions:
 
 
 def _id_array(ids: list[Any]) -> AnyArray:
-    """Ids as they are: numbers and text as arrays of their own, all else as objects."""
+    """Put ids into an array: integers and text keep their types, all others become objects."""
     kinds = {type(one) for one in ids}
     with suppress(OverflowError):
         if kinds == {int}:

@@ -1,4 +1,4 @@
-"""Rows that go through the stages together: what to buy for which of them, and what came of it."""
+"""A batch: rows that go through the stages together and buy features on demand."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ __all__ = ["Batch"]
 
 
 class Batch:
-    """Rows that go through the stages together, without any I/O of its own.
+    """Rows that go through the stages together; the batch itself does no input or output.
 
     Parameters
     ----------
     stages : Stages
     ids : sequence
-        Which rows; handed back as they are.
+        Identify the rows.
     budget : float or None
-        Most that may be spent on a row.
+        Highest cost of a row.
 
     Attributes
     ----------
     all_ids : list
+        Ids of all rows, decided or not.
     failures : list of str
-        Why rows were ended by `reject`, or lacked a number, each with an entry.
+        One reason for each row that `reject` ended or whose values could not be used.
     """
 
     def __init__(self, stages: Stages, ids: Sequence[Any], budget: float | None = None) -> None:
         n_rows = len(ids)
         self._stages, self.all_ids, self._budget = stages, list(ids), budget
         self._rows = np.zeros((n_rows, stages.encoding.n_inputs))
-        self._passed = 0  # stages, by the rows that are still undecided
+        self._passed = 0  # stages that the undecided rows have passed
         self._undecided = np.arange(n_rows)
         self._stage, self._winner = np.zeros((2, n_rows), dtype=np.int64)
         self._confidence = np.full(n_rows, np.nan)
@@ -50,19 +51,19 @@ class Batch:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Names of what to buy next, the columns of a group each; none once all are decided."""
+        """Names of the columns to buy next; empty once all rows are decided."""
         return self._stages.columns[self._passed] if len(self._undecided) else ()
 
     @property
     def ids(self) -> list[Any]:
-        """The rows to buy them for."""
+        """Ids of the undecided rows."""
         return [self.all_ids[i] for i in self._undecided]
 
     def give(self, table: Any) -> None:
-        """Take what is needed of the undecided rows, in their order.
+        """Take the needed columns of the undecided rows, in the order of `ids`, and judge them.
 
-        A row with a value that its column cannot have is rejected, as is one with a gap where
-        gaps are refused; the others go on.
+        Rows with values that are not valid are rejected, and so are rows with missing values if
+        the cascade refuses these. The other rows go on.
         """
         encoding = self._stages.encoding.only(self._stages.buys[self._passed])
         values = answer_rows(encoding, table, len(self._undecided))
@@ -78,14 +79,15 @@ class Batch:
         self._judge(rows)
 
     def reject(self, reason: str) -> None:
-        """End all rows that are still undecided, without a label."""
-        left = self._undecided[~self._accepted[self._undecided]]  # Ctrl-C may come in between
+        """Reject all undecided rows."""
+        # Ctrl-C may stop `_judge` after it accepted rows and before it updated the undecided.
+        left = self._undecided[~self._accepted[self._undecided]]
         self.failures += [reason] * len(left)
         self._end(left, reason)
         self._undecided = left[:0]
 
     def decisions(self) -> Decisions:
-        """What is decided, rows in the order of `all_ids`."""
+        """Return the decisions in the order of `all_ids`."""
         costs = np.array([0.0, *self._stages.costs])
         sure = np.array([f"sure at stage {j}" for j in range(len(costs))], dtype=object)
         return Decisions(
@@ -110,7 +112,7 @@ class Batch:
         self._check_next()
 
     def _check_next(self) -> None:
-        """End all rows where no stage is left, or the next one would pass the budget."""
+        """Reject all undecided rows if no stage is left, or the next would exceed the budget."""
         if reason := why_no_more(self._stages, self._passed, self._budget):
             self._end(self._undecided, reason)
             self._undecided = self._undecided[:0]

@@ -1,4 +1,4 @@
-"""The cascade: the fitted stages of one design, ready to decide rows and to buy features."""
+"""The cascade: one design with its fitted models, ready to decide rows and to buy features."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import acquiring, formats
 from emsco.cascade.acquiring import Acquire, AsyncAcquire, Retries
 from emsco.cascade.case import Case
-from emsco.cascade.decisions import Decisions, Evaluation
+from emsco.cascade.decisions import Decisions
+from emsco.cascade.evaluation import Evaluation
 from emsco.cascade.stages import Stages
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
@@ -40,20 +41,33 @@ _MOST_NAMES = 30  # of a stage, in a notebook
 
 @dataclass(frozen=True, eq=False)
 class Cascade:
-    """The fitted stages of one design; independent of the search that found it.
+    """A design with its fitted models: buys features stage by stage and labels rows.
+
+    Each row leaves at the first stage that is confident enough. The cascade rejects a row that is
+    still undecided after the last stage. It needs neither the search nor the training rows.
 
     Attributes
     ----------
     design : Design
+        Features that each stage buys.
     costs : FeatureCosts
     classes : ndarray of shape (n_classes,)
     min_confidence : float or dict
-        A row leaves at the first stage that is at least this sure, or this sure of the class it
-        names; one that never does is rejected.
+        Confidence that a stage needs to label a row; one threshold, or one for each class.
     encoding : Encoding
-        How columns become the numbers that classifiers read, and what to do about gaps.
+        Turns columns into the numbers that models read, and handles missing values.
     models : StageModels
-        One per stage.
+        One fitted model per stage.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from emsco import EMSCOClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> cascade = EMSCOClassifier(max_stages=2, generations=5, random_state=0).fit(X, y).cascade_
+    >>> decisions = cascade.decide(X[:3])
+    >>> len(decisions), max(decisions.stage) <= cascade.n_stages <= 2
+    (3, True)
     """
 
     design: Design
@@ -74,7 +88,7 @@ class Cascade:
 
     @cached_property
     def stages(self) -> Stages:
-        """The stages, as what decides rows."""
+        """The stages in the form that decides rows."""
         return Stages.from_design(
             self.design,
             self.costs,
@@ -86,23 +100,28 @@ class Cascade:
 
     @cached_property
     def stage_costs(self) -> FloatArray:
-        """What a row has cost after each stage."""
+        """Cost of a row after each stage."""
         return locked_copy(self.stages.costs)
 
     def decide(self, X: ArrayLike) -> Decisions:
-        """Decide every row of a table: an array in column order, or a data frame by column names.
+        """Decide every row of a table.
 
-        A row's decision never depends on the rows beside it. From 100,000 rows on, all cores
-        work on it.
+        Other rows never influence the decision about a row. Tables of 100,000 rows or more use
+        all cores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_columns)
+            An array with the columns in order, or a data frame, whose columns are found by name.
         """
         return replace(self.decide_rows(self.encoding.rows(X)), frame=shell_of(X))
 
     def evaluate(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Evaluation:
-        """The three objectives on labelled rows, and the rows, accuracy and cost of each exit.
+        """Decide labelled rows and measure coverage, accuracy and cost, in total and per exit.
 
-        With `sample_weight`, rows count as much as they weigh.
+        With `sample_weight`, each row counts with its weight.
         """
         decisions = self.decide(X)
         return Evaluation.from_decisions(
@@ -120,10 +139,10 @@ class Cascade:
         sample_weight: ArrayLike | None = None,
         n_bins: int = 10,
     ) -> tuple[Reliability, ...]:
-        """How honest each stage's confidence is, on the labelled rows that reach it.
+        """Compare the confidence of each stage with its accuracy, on the rows that reach it.
 
-        Rows are put into bins by their confidence at the stage, whether or not they leave there;
-        the share of each bin that is right is set beside its mean confidence.
+        Returns one `Reliability` per stage. A stage counts every row that reaches it, whether or
+        not the row leaves there.
         """
         rows, records = self.encoding.rows(X), []
         truth = check_truth(y, self.classes, len(rows))
@@ -131,11 +150,11 @@ class Cascade:
         left = np.arange(len(rows))
         for j in range(self.n_stages):
             stage, winner, confidence = self.stages.judge(rows[left], j, j + 1)
-            right = self.classes[winner] == truth[left]
+            correct = self.classes[winner] == truth[left]
             records.append(
                 reliability_of(
                     confidence,
-                    right,
+                    correct,
                     None if weights is None else weights[left],
                     n_bins,
                     lowest=1 / len(self.classes),
@@ -148,25 +167,25 @@ class Cascade:
     def risk_coverage(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> tuple[RiskCoverage, ...]:
-        """What moving the threshold would do on labelled rows: the cascade, then each stage alone.
+        """Measure risk, coverage and cost on labelled rows at many thresholds.
 
-        At every threshold, the same for all classes, rows go through the stages anew: one that an
-        early stage is no longer sure of is sent on. A stage alone stands for buying all it reads
-        for every row.
+        Returns a record of the whole cascade, then one of each stage alone. Each threshold applies
+        to all classes, and rows go through the stages again: at a higher threshold, a row may move
+        on to a later stage. A stage alone buys all its features for every row.
         """
         rows = self.encoding.rows(X)
         truth = check_truth(y, self.classes, len(rows))
         weights = check_weights(sample_weight, len(rows))
         confidence, winner = self.stages.opinions(rows)
-        right = self.classes[winner] == truth
+        correct = self.classes[winner] == truth
         own = self.stages.thresholds
-        own = own[:1] if (own == own[0]).all() else own[:0]
+        own = own[:1] if (own == own[0]).all() else own[:0]  # thresholds per class have no place
         lowest = 1 / len(self.classes)
         stages: list[slice] = [slice(None), *(slice(j, j + 1) for j in range(self.n_stages))]
         return tuple(
             risk_coverage_of(
                 confidence[which],
-                right[which],
+                correct[which],
                 self.stage_costs[which],
                 np.append(spread_thresholds(confidence[which], lowest), own),
                 weights,
@@ -176,7 +195,7 @@ class Cascade:
         )
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Class probabilities of the last stage that saw each row, shape (n_rows, n_classes)."""
+        """Class probabilities at the last stage that judged each row, (n_rows, n_classes)."""
         rows = self.encoding.rows(X)
         decisions = self.decide_rows(rows)
         found = np.empty((len(rows), len(self.classes)))
@@ -187,12 +206,12 @@ class Cascade:
         return found
 
     def open(self, budget: float | None = None) -> Case:
-        """Begin with one row, of which nothing is known yet.
+        """Open a case: one row whose features you buy on demand.
 
         Parameters
         ----------
         budget : float, optional
-            Most that may be spent; a stage that would pass it is not bought.
+            Highest cost of the row. The case is rejected before a stage that would exceed it.
 
         Examples
         --------
@@ -210,7 +229,7 @@ class Cascade:
         return Case(self.stages, budget)
 
     def resume(self, text: str | bytes) -> Case:
-        """Go on with a case that `Case.to_json` has put into words."""
+        """Continue a case from the text that `Case.to_json` returned."""
         return Case.from_json(self.stages, text)
 
     def run(
@@ -224,36 +243,37 @@ class Cascade:
         pause: float = 0.1,
         report: Callable[[int, int], None] | None = None,
     ) -> Decisions:
-        """Decide many rows, and have only that bought which they need.
+        """Decide many rows, buying features only for rows that are still undecided.
 
         Parameters
         ----------
         ids : sequence
-            Which rows; given to `acquire`, and found again in the result.
+            Identify the rows; passed to `acquire` and returned with the decisions.
         acquire : callable
-            ``acquire(names, ids)`` is asked, stage by stage, for the stage's features of the rows
-            that are still undecided. It returns a table with a row per id: a 2-D array with
-            columns as names, a data frame, or a mapping of names to values. A row that lacks a
-            value (None, NaN) is rejected, and the others go on, unless the cascade was fitted to
-            impute gaps or to skip stages.
+            Called as ``acquire(names, ids)`` at each stage, with the features of the stage and
+            the ids of the undecided rows. Must return a table with one row per id: a 2-D array
+            with one column per name, a data frame, or a mapping of names to values. A row with a
+            missing value (None, NaN) is rejected, unless the cascade was fitted to impute missing
+            values or to skip stages.
         budget : float, optional
-            Most that may be spent on a row; a stage that would pass it is not bought.
+            Highest cost of a row. A row is rejected before a stage that would exceed it.
         batch_size : int, optional
-            Most rows to ask for at a time; by default all.
-        retries, pause : int, float
-            How often `acquire` is asked again where it raises, and the seconds before it is,
-            doubled each time. Then its rows are rejected with the reason, the others are not.
+            Most rows in one call of `acquire`; by default all.
+        retries : int
+            How often to call `acquire` again after it raises. After the last failure, the rows of
+            that call are rejected, with the error as their reason.
+        pause : float
+            Seconds before the first retry; each further pause is twice as long.
         report : callable, optional
-            ``report(done, total)`` is called after each batch.
+            Called as ``report(done, total)`` after each batch.
 
         Returns
         -------
         Decisions
-            With `ids` and `reasons`. Ctrl-C ends a run early: what is undecided is rejected,
-            and a warning says so.
+            With `ids` and `reasons`. Ctrl-C warns, rejects all undecided rows and returns early.
         """
-        again = Retries(retries, pause)
-        return acquiring.run(self.stages, ids, acquire, budget, batch_size, again, report)
+        attempts = Retries(retries, pause)
+        return acquiring.run(self.stages, ids, acquire, budget, batch_size, attempts, report)
 
     async def arun(
         self,
@@ -268,32 +288,32 @@ class Cascade:
         pause: float = 0.1,
         report: Callable[[int, int], None] | None = None,
     ) -> Decisions:
-        """The same with an async `acquire`, for many batches at once.
+        """Decide many rows with an async `acquire`, many batches at a time.
 
         Parameters
         ----------
         ids, acquire, budget, retries, pause, report
-            As for `run`; what `acquire` returns is awaited.
+            As for `run`, except that `acquire` is an async function.
         batch_size : int or None
-            Rows that go through the stages together, by default each for itself; None is all.
+            Rows that go through the stages together: by default one; None for all.
         concurrency : int
             Most calls of `acquire` at a time.
         timeout : float, optional
-            Seconds after which a call counts as failed.
+            Seconds after which a call of `acquire` counts as failed.
 
         Returns
         -------
         Decisions
-            As for `run`. A cancelled call raises `asyncio.CancelledError`, as it must; what was
-            decided by then is the exception's attribute `decisions`.
+            As for `run`. If the task is cancelled, the `asyncio.CancelledError` carries the
+            decisions so far in its attribute `decisions`.
         """
-        again = Retries(retries, pause)
+        attempts = Retries(retries, pause)
         return await acquiring.run_async(
-            self.stages, ids, acquire, budget, batch_size, concurrency, timeout, again, report
+            self.stages, ids, acquire, budget, batch_size, concurrency, timeout, attempts, report
         )
 
     def save(self, path: PathLike) -> None:
-        """Write the cascade as a JSON file, all of it or nothing."""
+        """Write the cascade to a JSON file; a failure leaves no partial file."""
         shared = formats.Shared.from_models(
             self.costs, self.classes, self.min_confidence, self.encoding, [self.models]
         )
@@ -302,19 +322,19 @@ class Cascade:
 
     @classmethod
     def load(cls, path: PathLike, trusted: Sequence[str] = ()) -> Self:
-        """Read a cascade that `save` has written; nothing in a file is ever executed.
+        """Read a cascade that `save` wrote. Loading never executes code from the file.
 
         Parameters
         ----------
         path : path
         trusted : sequence of str
-            Types beyond scikit-learn's own that a file with other classifiers may hold, such as
-            ``"mypackage.MyClassifier"``: reading them runs their code.
+            Types outside scikit-learn that the file may use, such as
+            ``"mypackage.MyClassifier"``. Reading one runs the code of its package.
 
         Raises
         ------
         FileError
-            Where the file is missing, damaged, changed, too new or something else.
+            If the file is missing, damaged, edited, too new or not a cascade.
         """
         fields = read_document(path, "cascade", formats.FORMAT, formats.FORMAT)
         shared = formats.Shared.from_dict(fields, trusted)
@@ -330,11 +350,11 @@ class Cascade:
 
     @property
     def untrusted_types(self) -> list[str]:
-        """What `load` must be told to trust to read this cascade's file."""
+        """Types that you must pass to `load` as `trusted` to read this cascade from a file."""
         return self.models.untrusted_types
 
     def __repr__(self) -> str:
-        """The design, its threshold, and the cost at each stage."""
+        """Show the features and cost of each stage, and the threshold."""
         steps = " → ".join(
             f"{', '.join(bought)} [{cost:g}]"
             for bought, cost in zip(self.design.buys, self.stages.costs, strict=True)
@@ -342,14 +362,14 @@ class Cascade:
         return f"Cascade({steps}; accept at {in_words(self.min_confidence)})"
 
     def _repr_html_(self) -> str:
-        """Stages from left to right: what each buys, what that costs, who leaves; for notebooks."""
+        """Show the stages from left to right, with their features and costs, for notebooks."""
         steps, before = [], 0.0
         for j, (bought, paid) in enumerate(zip(self.design.buys, self.stages.costs, strict=True)):
             cost = f"cost {paid - before:g}, so far {paid:g}"
             buys = f"buys {listed(self.costs.in_words(bought), _MOST_NAMES)}"
             steps.append((f"stage {j + 1}", [buys, cost]))
             before = paid
-        steps.append(("rejected", ["rows that no stage is sure of", f"cost {before:g}"]))
+        steps.append(("rejected", ["rows still undecided", f"cost {before:g}"]))
         never = self.design.left_out
         return fragment(
             f"Cascade: a row leaves once confidence is at least {in_words(self.min_confidence)}",
@@ -358,7 +378,7 @@ class Cascade:
         )
 
     def decide_rows(self, rows: FloatArray) -> Decisions:
-        """Decide rows that `encoding` has made: float64, checked, gaps as NaN."""
+        """Decide rows that `encoding` has converted to numbers; missing values are NaN."""
         if rows.ndim != 2 or rows.shape[1] != self.encoding.n_inputs:
             raise DataError(
                 f"rows must have {self.encoding.n_inputs} columns, got shape {rows.shape}."

@@ -1,4 +1,4 @@
-"""The one-row session: says which features to buy next, takes their values, knows when to stop."""
+"""The case: one row that asks for the features of a stage at a time, until it is decided."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class CaseDecision:
-    """How a case stands.
+    """State of a case: its label or rejection once it is decided, and its cost so far.
 
     Attributes
     ----------
     decided : bool
-        Whether it has ended; nothing more is bought then.
+        Whether the case is closed and needs no further features.
     accepted : bool
-        Whether it ended with a label.
+        Whether the case got a label.
     label : object
-        The label; None where there is none.
+        The label; None for a rejected or open case.
     confidence : float
-        Probability of the likeliest class at the last stage passed; NaN before the first.
+        Probability of the most likely class at the last stage; NaN before the first.
     stage : int
-        How many stages have been passed.
+        Number of stages that have judged the case.
     cost : float
-        What the stages passed have cost.
+        Total cost of these stages.
     reason : str
-        Why it has ended, or what it waits for.
+        Why the case was accepted or rejected, or the features it waits for.
     """
 
     decided: bool
@@ -51,16 +51,17 @@ class CaseDecision:
 
 
 class Case:
-    """One row whose features are bought on demand; made by `Cascade.open`.
+    """One row whose features you buy on demand; `Cascade.open` returns it.
 
-    It reads and writes nothing itself: the caller asks `needs`, gets the values from wherever
-    they come, and gives them.
+    Read `needs`, get these values from any source, and pass them to `give`. Repeat until `needs`
+    is empty, then read `decision`. The case itself does no input or output.
 
     Parameters
     ----------
     stages : Stages
+        Stages of the cascade.
     budget : float or None
-        Most that may be spent; a stage that would pass it is not bought, and the case rejected.
+        Highest cost of the row. The case is rejected before a stage that would exceed it.
     """
 
     __slots__ = (
@@ -88,25 +89,28 @@ class Case:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Names of what to buy next, the columns of a group each; none once the case is decided."""
+        """Names of the columns to buy next; empty once the case is decided.
+
+        A group of features needs all its columns.
+        """
         return () if self._reason is not None else self._stages.columns[self._passed]
 
     @property
     def given(self) -> Mapping[str, Any]:
-        """What was given so far, by name; None where there was a gap."""
+        """Values given so far, by name; None where a value was missing."""
         return MappingProxyType({name: plain_value(value) for name, value in self._given.items()})
 
     def give(self, values: Mapping[str, Any]) -> Self:
-        """Take the values of what `needs` lists, all of them and nothing else.
+        """Give a value for each name in `needs`, and let the stage judge the row.
 
-        A value that could not be had is None or NaN: refused, imputed, or the stage is skipped,
-        as the cascade was fitted to.
+        Pass None or NaN for a value that you cannot get. The cascade was fitted to refuse it, to
+        impute it or to skip the stage.
 
         Raises
         ------
         DataError
-            Where a value is missing, not needed or none that its column can have, or the case is
-            decided; nothing has changed then.
+            If a name is missing or not needed, a value is not valid for its column, or the case
+            is already decided. The case stays as it was.
         """
         if self._reason is not None:
             raise DataError(f"give() must not be called once a case is decided ({self._reason}).")
@@ -125,17 +129,17 @@ class Case:
         return self
 
     def reject(self, reason: str) -> Self:
-        """End the case without a label, such as when a feature cannot be had."""
+        """Close the case without a label, for example if you cannot get a feature."""
         if self._reason is not None:
             raise DataError(f"reject() must not be called once a case is decided ({self._reason}).")
         if not isinstance(reason, str) or not reason:
-            raise refused("reason", "be some words", reason)
+            raise refused("reason", "be text that is not empty", reason)
         self._reason = reason
         return self
 
     @property
     def decision(self) -> CaseDecision:
-        """Label or rejection, confidence, stage, cost so far, and why."""
+        """Label or rejection, confidence, stage, cost so far, and the reason."""
         stages, passed, reason = self._stages, self._passed, self._reason
         return CaseDecision(
             decided=reason is not None,
@@ -148,7 +152,7 @@ class Case:
         )
 
     def to_json(self) -> str:
-        """The case as text, for `Cascade.resume` to go on with, days later or elsewhere."""
+        """Write the case as text, so that `Cascade.resume` can continue it later or elsewhere."""
         now = self.decision
         body = {
             "cascade": self._stages.identity,
@@ -160,7 +164,7 @@ class Case:
 
     @classmethod
     def from_json(cls, stages: Stages, text: str | bytes) -> Self:
-        """The case behind such a text, for the same stages."""
+        """Read a case that `to_json` wrote, for the same stages."""
         fields = parse_document(text, "case", _FORMAT, "the case")
         if fields.text("cascade") != stages.identity:
             raise FileError(
@@ -180,30 +184,33 @@ class Case:
             raise FileError(f"the case must hold what was asked for, got {next(iter(left))!r} too.")
         reason = None if fields.get("rejected") is None else fields.text("rejected")
         if reason == "":
-            fields.refuse("rejected", "some words", reason)
+            fields.refuse("rejected", "text that is not empty", reason)
         if reason is not None and case.needs:
             case.reject(reason)
         return case
 
     def __repr__(self) -> str:
-        """The decision, or what is needed next."""
+        """Show the decision, or the features needed next."""
         now = self.decision
         state = "undecided" if not now.decided else repr(now.label) if now.accepted else "rejected"
         return f"Case({state}: {now.reason}; stage {now.stage}, cost {now.cost:g})"
 
     def _check_next(self) -> None:
-        """End the case where no stage is left, or the next one would pass the budget."""
+        """Reject the case if no stage is left, or if the next one would exceed the budget."""
         self._reason = why_no_more(self._stages, self._passed, self._budget)
 
 
 def check_budget(budget: float | None) -> float | None:
-    """A limit of what a row may cost; None and infinity are none."""
+    """Check a budget and return it; None and infinity both mean no limit and return None."""
     limit = math.inf if budget is None else check_number("budget", budget, 0, math.inf)
     return limit if math.isfinite(limit) else None
 
 
 def why_no_more(stages: Stages, passed: int, budget: float | None) -> str | None:
-    """Why no stage is bought after so many: none is left, or its cost; None where one is bought."""
+    """Say why the next stage cannot be bought: none is left, or it exceeds the budget.
+
+    Returns None if it can be bought.
+    """
     if passed == len(stages):
         return "never sure"
     cost = stages.costs[passed]
@@ -213,7 +220,7 @@ def why_no_more(stages: Stages, passed: int, budget: float | None) -> str | None
 
 
 def plain_value(value: Any) -> Any:
-    """A value that has passed as text, truth value or number, for a file; None for a gap."""
+    """Convert an accepted value to text, a truth value or a number; None if it is missing."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, (str, bool)):
         return value

@@ -1,4 +1,4 @@
-"""Cascades as plain values for files, and back, with every value checked on the way."""
+"""Convert cascades to plain values for files and back, checking every value that is read."""
 
 from __future__ import annotations
 
@@ -35,9 +35,18 @@ _LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shared:
-    """What all cascades of one fit have in common.
+    """Values that all cascades of one fit share, so that a file holds them once.
 
-    `scaling` is what logistic regressions read; `models` are other classifiers, each once.
+    Attributes
+    ----------
+    costs : FeatureCosts
+    classes : ndarray of shape (n_classes,)
+    min_confidence : float or dict
+    encoding : Encoding
+    scaling : Scaling or None
+        Standardises the inputs of logistic regressions; None for other models.
+    models : tuple of EstimatorModel
+        The distinct models if they are not logistic regressions.
     """
 
     costs: FeatureCosts
@@ -56,19 +65,19 @@ class Shared:
         encoding: Encoding,
         fitted: Sequence[StageModels],
     ) -> Self:
-        """What cascades share that have these classifiers."""
-        scalings = [c.scaling for c in fitted if isinstance(c, LinearModels)]
+        """Collect the values shared by cascades with these models."""
+        scalings = [one.scaling for one in fitted if isinstance(one, LinearModels)]
         scaling = scalings[0] if scalings else None
         if any(not other.equals(scalings[0]) for other in scalings):
             raise FileError(
-                "a front must have stages of one fit to be saved, got several scalings."
+                "a front must have models of one fit to be saved, got several scalings."
             )
-        others = (c.models for c in fitted if isinstance(c, EstimatorModels))
+        others = (one.models for one in fitted if isinstance(one, EstimatorModels))
         models = {id(model): model for some in others for model in some}
         return cls(costs, classes, min_confidence, encoding, scaling, tuple(models.values()))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         sure = self.min_confidence
         labels = self.classes.tolist()
         least = [sure[c] for c in labels] if isinstance(sure, Mapping) else float(sure)
@@ -89,7 +98,7 @@ class Shared:
 
     @classmethod
     def from_dict(cls, fields: Fields, trusted: Sequence[str] = ()) -> Self:
-        """The same, read from a file and checked."""
+        """Read the shared values from a file and check them."""
         names = tuple(fields.texts("features"))
         encoding = Encoding.from_dict(fields.fields("encoding"))
         if encoding.features != names:
@@ -120,7 +129,7 @@ class Shared:
         )
 
     def stages_to_dicts(self, design: Design, models: StageModels) -> list[dict[str, Any]]:
-        """What each stage buys, and its classifier."""
+        """Convert each stage to plain values: the features it buys, and its model."""
         if isinstance(models, EstimatorModels):
             places = {id(model): i for i, model in enumerate(self.models)}
             found = [{"model": places[id(model)]} for model in models.models]
@@ -132,7 +141,7 @@ class Shared:
 
 
 def _linear_to_dict(models: LinearModels, stage: int) -> dict[str, Any]:
-    """Weights of a stage, in the order of the inputs it reads, by output."""
+    """Convert the model of a stage to its weights, in the order of the inputs it reads."""
     reads, maps = models.reads[stage], models.calibrators
     outputs = [
         {"intercept": float(coefs[0]), "weights": coefs[1:][reads].tolist()}
@@ -142,7 +151,7 @@ def _linear_to_dict(models: LinearModels, stage: int) -> dict[str, Any]:
 
 
 def stages_from_dicts(fields: Fields, shared: Shared) -> tuple[Design, StageModels]:
-    """The design and the classifiers of a list of stages."""
+    """Read the stages of a cascade: its design and its models."""
     names, stages = shared.costs.names, fields.many_fields("stages")
     if len(stages) > len(names):
         fields.refuse("stages", f"at most {len(names)} stages", f"{len(stages):,}")
@@ -202,7 +211,7 @@ def _read_min_confidence(fields: Fields, classes: AnyArray) -> MinConfidence:
 
 
 def _label_type(classes: AnyArray) -> str:
-    """The type of labels by name, of those that a file can hold."""
+    """Name the type of the labels, if a file can hold it."""
     name = str(classes.dtype.newbyteorder("="))
     if not _are_plain(classes.tolist()) or not re.fullmatch(_LABEL_TYPES, name):
         raise FileError(
@@ -223,7 +232,7 @@ def _read_classes(fields: Fields) -> AnyArray:
     if not _are_plain(values) or not 2 <= len(set(values)) == len(values) <= MOST_CLASSES:
         fields.refuse("classes", f"2 to {MOST_CLASSES} different labels", values)
     try:
-        with np.errstate(over="ignore"):  # what comes of it is not what was read
+        with np.errstate(over="ignore"):  # an overflow fails the comparison below
             classes = np.array(values, dtype=kind)
     except (OverflowError, TypeError, ValueError):
         fields.refuse("classes", f"labels of type {kind}", values)

@@ -1,4 +1,4 @@
-"""The stages of a cascade as what decides rows: what each buys, what it costs, how it judges."""
+"""The stages of a cascade: the features they buy, their costs, and their judgement of rows."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ __all__ = ["FrontModels", "Stages"]
 
 @dataclass(frozen=True, eq=False)
 class Stages:
-    """What each stage buys, what a row has cost by then, and how the stage judges it.
+    """The stages of a cascade, prepared for deciding rows.
 
     Attributes
     ----------
     buys : tuple of tuple of str
         Features that each stage buys.
     columns : tuple of tuple of str
-        The columns of those features: what to ask for.
+        Columns of these features.
     inputs : tuple of tuple of int
-        The inputs that these become.
+        Positions of the model inputs that the columns become.
     costs : tuple of float
-        What a row has cost after each stage.
+        Cost of a row after each stage.
     classes : ndarray of shape (n_classes,)
     labels : tuple
-        The same as plain values.
+        The classes as plain values.
     thresholds : ndarray of shape (n_classes,)
-        How sure a stage must be of each class.
+        Confidence that a stage needs to give each class as the label.
     encoding : Encoding
     models : StageModels
     """
@@ -63,7 +63,7 @@ class Stages:
         encoding: Encoding,
         models: StageModels,
     ) -> Stages:
-        """The stages of a design, with a classifier each."""
+        """Prepare the stages of a design and their models."""
         return cls(
             buys=design.buys,
             columns=tuple(
@@ -84,17 +84,18 @@ class Stages:
         return len(self.buys)
 
     def judge(self, rows: FloatArray, first: int, end: int) -> Judgement:
-        """Send encoded rows through the stages from `first` (from 0) up to `end`, left out.
+        """Send encoded rows through the stages from `first` up to, but not including, `end`.
 
-        Gives the stage at which each row leaves, or the number of stages where it does not; and
-        the likeliest class and its probability at the last stage that saw the row. A stage that
-        is to be skipped for a row may not accept it.
+        Returns the stage at which each row leaves, from 0, or the number of stages if it does not
+        leave; and the most likely class and its probability at the last stage that judged the
+        row. A row never leaves at a stage that it skips.
         """
         if self.encoding.gaps == "refuse":
             return self.models.judge(rows, first, end, self.thresholds)
         skips, rows = self._skips(rows), self.models.filled(rows)
         if skips is None:
             return self.models.judge(rows, first, end, self.thresholds)
+        # Complete rows go through all stages in one call, the others stage by stage.
         whole = ~skips.any(axis=1)
         stage, winner = np.zeros((2, len(rows)), dtype=np.int64)
         confidence = np.empty(len(rows))
@@ -117,9 +118,9 @@ class Stages:
         return self.models.probabilities(self.models.filled(rows), stage)
 
     def opinions(self, rows: FloatArray) -> tuple[FloatArray, IntArray]:
-        """How sure every stage is of encoded rows, and of which class: two (n_stages, n_rows).
+        """Confidence and most likely class of every row at every stage, both (n_stages, n_rows).
 
-        No row leaves on the way. Where a stage is to be skipped for a row, it is not sure at all.
+        Every row reaches every stage. The confidence is 0 at a stage that the row skips.
         """
         skips = self._skips(rows) if self.encoding.gaps == "skip" else None
         filled = rows if self.encoding.gaps == "refuse" else self.models.filled(rows)
@@ -132,21 +133,21 @@ class Stages:
         return confidence, winner
 
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[bool, int, float]:
-        """Whether one row leaves at a stage; the likeliest class there and its probability."""
+        """Whether one row leaves at a stage; its most likely class there and the probability."""
         winner, confidence = self.models.judge_one(row, stage)
         sure = confidence >= self._least[winner]
         if sure and self.encoding.gaps == "skip":
-            sure = all(row[i] == row[i] for i in self.inputs[stage])
+            sure = all(row[i] == row[i] for i in self.inputs[stage])  # False for NaN
         return sure, winner, confidence
 
     def _skips(self, rows: FloatArray) -> BoolArray | None:
-        """Stages that lack a value of a row and are to be skipped then; None where none is."""
+        """Mark the stages that each row skips for lack of a value; None if no row skips any."""
         if self.encoding.gaps != "skip":
             return None
-        gaps = np.isnan(rows)
-        if not gaps.any():
+        missing = np.isnan(rows)
+        if not missing.any():
             return None
-        return np.column_stack([gaps[:, list(used)].any(axis=1) for used in self.inputs])
+        return np.column_stack([missing[:, list(used)].any(axis=1) for used in self.inputs])
 
     @cached_property
     def _least(self) -> list[float]:
@@ -155,7 +156,7 @@ class Stages:
 
     @cached_property
     def identity(self) -> str:
-        """A digest of all that decisions depend on."""
+        """Digest of everything that decisions depend on."""
         words = [*(f"{label!r}" for label in self.labels), f"{self.encoding.to_dict()}"]
         return fingerprint(
             np.array([*words, f"{self.buys}"]),
@@ -167,14 +168,14 @@ class Stages:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrontModels:
-    """Fitted stages of every design of a front.
+    """Fitted models of every design of a front.
 
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
     encoding : Encoding
     of_points : tuple of StageModels
-        Those of each point, in order.
+        Models of each point, in the order of the front.
     """
 
     classes: AnyArray

@@ -143,7 +143,7 @@ def cascade_drawing(
     flow, point = front.flow(number), front[number]
     seen = front.seen[number] if seen is None and front.seen else seen
     found = {rows: one for rows, one in (("seen", seen), ("new", new)) if one is not None}
-    flows = {"scored": flow} | {rows: Flow.of_evaluation(one) for rows, one in found.items()}
+    flows = {"scored": flow} | {rows: Flow.from_evaluation(one) for rows, one in found.items()}
     threshold = f"a row leaves once confidence is at least {in_words(front.min_confidence)}"
     drawing = Tree(Text(f"Cascade of design {number}: {threshold}", "italic"))
     for j, stage in enumerate(flow.stages):

@@ -1,4 +1,4 @@
-"""What a search returns: the designs worth choosing from."""
+"""Pareto fronts: the result of a search, and the rules that choose one design from it."""
 
 from emsco.front.front import ParetoFront
 from emsco.front.point import ParetoPoint

@@ -1,4 +1,4 @@
-"""Fronts as plain values for files, and back, with every value checked on the way."""
+"""Convert fronts to plain values for files and back, checking every value that is read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def points_to_dicts(
     models: FrontModels,
     shared: Shared,
 ) -> list[dict[str, Any]]:
-    """Every point as plain values: its stages, its scored figures and those seen on other rows."""
+    """Convert points to plain values: stages, scored figures and seen figures."""
     return [
         {
             "stages": shared.stages_to_dicts(point.design, fitted),
@@ -33,7 +33,7 @@ def points_to_dicts(
 
 
 def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
-    """The attributes of the front in a file."""
+    """Read the attributes of a front from a file and check them."""
     shared = Shared.from_dict(fields, trusted)
     points, models, evaluations = [], [], []
     for one in fields.many_fields("points"):

@@ -1,4 +1,4 @@
-"""Fronts: points that no other point beats, and the choice among them."""
+"""The Pareto front that a search returns: choose, draw, test and save its designs."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from numpy.typing import ArrayLike
 
 from emsco._base.checks import check_whole, refused
 from emsco._base.documents import PathLike, read_document, write_document, write_text
-from emsco._base.text import shorten
 from emsco._base.typing import FloatArray, IntArray, StageArray
 from emsco.cascade import Cascade, Evaluation, FrontModels
 from emsco.cascade.formats import FORMAT, Shared
 from emsco.costs import FeatureCosts
-from emsco.data.frames import Columns, to_pandas, to_polars, to_pyarrow
+from emsco.data.frames import to_pandas, to_polars, to_pyarrow
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence
 from emsco.errors import FileError, NoSuchDesign, ParameterError
 from emsco.front.formats import front_from_dict, points_to_dicts
-from emsco.front.notebook import front_html
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import check_preference, why_none
 from emsco.front.records import cascade_picture, explored_designs, flow_of, front_picture
+from emsco.front.tables import front_columns, front_html, front_text
 from emsco.pictures.explorer import Explored, page_of
 from emsco.pictures.flow import Flow
 from emsco.pictures.plotting.cascade import draw_cascade
@@ -48,26 +47,29 @@ TieSource: TypeAlias = Callable[[int], Iterator[StageArray]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParetoFront(Sequence[ParetoPoint]):
-    """Points that no other point of the front beats, best first.
+    """The best trade-offs between coverage, accuracy and cost, best first.
 
-    All figures are of the rows held out to score designs: an estimate from the same rows that
-    chose the designs, so expect a little less on new ones.
+    To gain in one of the three, you give up some of another. Figures are *scored*: the rows that
+    measured them also chose the designs, so expect slightly less on new rows. `with_seen` adds
+    figures of test rows.
 
     Attributes
     ----------
     points : tuple of ParetoPoint
+        Best first: by fitness for the paper's search, else by the balanced score.
     costs : FeatureCosts
     min_confidence : float or dict
-        The threshold that the designs were scored at, or one for each class.
+        Confidence that a stage needs to label a row; one threshold, or one for each class.
     proven : bool
-        Whether an exact search has shown that no design at all is better than any of these, and
-        that these are all.
+        Whether exact search has proven the front: it is complete, and no design beats its points.
     by_fitness : bool
-        Whether the paper's search has listed the points, the fittest of its population first.
+        Whether the paper's search listed the points, the fittest of its population first.
+    tied : callable or None
+        Lists the designs that tie with the point at a position; see `ties`.
     models : FrontModels or None
-        Fitted stages of every point; None for a front that was put together by hand.
+        Fitted models of every point; None for a front built by hand.
     seen : tuple of Evaluation or None
-        What each point does on rows that neither the search nor the fits have seen.
+        Figures of each point on test rows, which neither chose a design nor fitted a model.
 
     Examples
     --------
@@ -101,10 +103,10 @@ class ParetoFront(Sequence[ParetoPoint]):
         proven: bool = False,
         per_row: float = 1,
     ) -> ParetoFront:
-        """Name the features of designs that a search has scored, in its order.
+        """Build a front from the designs and scores of a search, in its order.
 
-        Without `n_tied` and `tied`, designs tie with those of the same scores among themselves.
-        `per_row` is what the scores count for a row of weight 1.
+        Without `n_tied` and `tied`, only these designs count as ties of each other. `per_row` is
+        the count that a row of weight 1 adds to the scores.
         """
         if n_tied is None:
             among = TiedDesigns.among(designs, scores)
@@ -116,14 +118,14 @@ class ParetoFront(Sequence[ParetoPoint]):
         return cls(tuple(points), costs, min_confidence, proven, tied)
 
     def ties(self, point: ParetoPoint | int) -> Iterator[Design]:
-        """All designs with exactly the objectives of a point, the simplest first, one by one.
+        """Iterate over all designs that share a point's objectives, the simplest first.
 
-        There can be millions (once every row has left, what is bought later is all the same), so
-        this is an iterator: ``itertools.islice`` takes some. For a proven front these are all
-        there are; else, those that the search has scored.
+        There can be millions: once every row has left, later stages make no difference. Use
+        ``itertools.islice`` to take some. A proven front yields every tied design; any other
+        front yields those that its search scored.
         """
         position = self.position(point)
-        if self.tied is None:  # a front that was put together by hand, or comes from a file
+        if self.tied is None:  # built by hand, or loaded from a file
             only = self.points[position]
             if only.n_tied > 1:
                 raise NoSuchDesign(
@@ -134,11 +136,11 @@ class ParetoFront(Sequence[ParetoPoint]):
         return (Design(stages, self.costs.names) for stages in self.tied(position))
 
     def cascade(self, point: ParetoPoint | int) -> Cascade:
-        """The fitted stages of a point, ready to decide rows."""
+        """Return the cascade of a point, with its fitted models, ready to decide rows."""
         position = self.position(point)
         if self.models is None:
             raise ParameterError(
-                "a cascade needs fitted stages, got a front without any; take one from "
+                "a cascade needs fitted models, got a front without any; take one from "
                 "EMSCOClassifier.front_ or ParetoFront.load.",
                 parameter="models",
             )
@@ -152,7 +154,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         )
 
     def flow(self, point: ParetoPoint | int) -> Flow:
-        """How the scored rows went through the stages of a point."""
+        """Count the scored rows that reach and leave each stage of a point."""
         return flow_of(self.points[self.position(point)], self.costs)
 
     def plot(
@@ -169,21 +171,21 @@ class ParetoFront(Sequence[ParetoPoint]):
         Parameters
         ----------
         kind : str
-            "2d" is cost against accuracy, "3d" adds coverage as an axis, "pairs" has a panel for
-            each pair of objectives.
+            "2d" draws cost against accuracy, "3d" adds coverage as an axis, and "pairs" draws a
+            panel for each pair of objectives.
         mark : ParetoPoint or int, optional
-            A point to put a ring around, such as the one that is deployed.
+            Point to ring, such as the deployed one.
         on : str
-            "scored", "seen" (hollow; see `with_seen`) or "both".
+            Figures to draw: "scored", "seen" (hollow; needs `with_seen`) or "both".
         width : float
-            Inches of a new figure; 3.4 is the column of a paper.
+            Width of a new figure in inches; 3.4 fits one column of a paper.
         ax : Axes, optional
-            Axes to draw into instead; none for "pairs".
+            Existing axes to draw into; "pairs" accepts none.
 
         Returns
         -------
         Figure
-            ``figure.savefig("front.svg")`` writes it.
+            Save it with ``figure.savefig("front.svg")``.
         """
         marked = None if mark is None else self.position(mark)
         picture = front_picture(self.points, self.seen, self.costs.total, marked, on)
@@ -197,17 +199,22 @@ class ParetoFront(Sequence[ParetoPoint]):
         width: float = COLUMN,
         ax: Axes | None = None,
     ) -> Figure:
-        """Draw the cascade of a point: what each stage buys, and which rows leave where.
+        """Draw the cascade of a point: the features each stage buys and the rows that leave.
 
         Parameters
         ----------
         point : ParetoPoint or int
         on : str
-            The rows that flow through it: "scored" or "seen".
+            Rows to draw: "scored" or "seen".
         width : float
-            Inches of a new figure, whose height is what the features need.
+            Width of a new figure in inches; its height follows from the number of features.
         ax : Axes, optional
-            Axes to draw into instead, where text is as small as it must be to have room.
+            Existing axes to draw into; the text shrinks until it fits.
+
+        Returns
+        -------
+        Figure
+            Save it with ``figure.savefig("cascade.svg")``.
         """
         picture = cascade_picture(
             self.points, self.seen, self.costs, self.min_confidence, self.position(point), on
@@ -221,9 +228,15 @@ class ParetoFront(Sequence[ParetoPoint]):
         sample_weight: ArrayLike | None = None,
         report: Callable[[int, int, str], None] | None = None,
     ) -> ParetoFront:
-        """The same front with what every point does on labelled rows kept aside, in `seen`.
+        """Evaluate every point on test rows and return the front with these figures in `seen`.
 
-        ``report(done, total, "")`` is called after each point.
+        Parameters
+        ----------
+        X, y : array-like
+            Labelled rows that had no part in fitting or choosing the designs.
+        sample_weight : array-like of shape (n_rows,), optional
+        report : callable, optional
+            Called as ``report(done, total, "")`` after each point.
         """
         seen = []
         for i in range(len(self)):
@@ -233,9 +246,9 @@ class ParetoFront(Sequence[ParetoPoint]):
         return replace(self, seen=tuple(seen))
 
     def save(self, path: PathLike) -> None:
-        """Write the front, fitted stages included, as a JSON file, all of it or nothing."""
+        """Write the front and its models to a JSON file; a failure leaves no partial file."""
         if self.models is None:
-            raise FileError("a front must have fitted stages to be saved, got one without any.")
+            raise FileError("a front must have fitted models to be saved, got one without any.")
         models = self.models
         shared = Shared.from_models(
             self.costs, models.classes, self.min_confidence, models.encoding, models.of_points
@@ -246,7 +259,7 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     @classmethod
     def load(cls, path: PathLike, trusted: Sequence[str] = ()) -> ParetoFront:
-        """Read a front that `save` has written; only its ties beyond one design each are lost.
+        """Read a front that `save` wrote. The list of tied designs is not saved.
 
         Parameters
         ----------
@@ -257,12 +270,12 @@ class ParetoFront(Sequence[ParetoPoint]):
         Raises
         ------
         FileError
-            Where the file is missing, damaged, changed, too new or something else.
+            If the file is missing, damaged, edited, too new or not a front.
         """
         return cls(**front_from_dict(read_document(path, "front", FORMAT, FORMAT), trusted))
 
     def position(self, point: ParetoPoint | int) -> int:
-        """Where a point stands in the front, from 0."""
+        """Return the position of a point in the front, from 0."""
         if isinstance(point, Integral):
             return check_whole("point", point, 0, len(self) - 1)
         if not isinstance(point, ParetoPoint) or point not in self.points:
@@ -278,50 +291,41 @@ class ParetoFront(Sequence[ParetoPoint]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[ParetoPoint]: ...
     def __getitem__(self, index: int | slice) -> ParetoPoint | Sequence[ParetoPoint]:
-        """The point at a position; 0 is the best."""
+        """Return the point at a position; 0 is the best."""
         return self.points[index]
 
     def __iter__(self) -> Iterator[ParetoPoint]:
-        """Points, best first."""
+        """Iterate over the points, best first."""
         return iter(self.points)
 
     def __repr__(self) -> str:
-        """A table of the first points."""
-        shown = 10
-        proof = ", proven" if self.proven else ""
-        n_rows = f"{self.points[0].n_rows:.10g}"
-        lines = [f"ParetoFront of {len(self)} points on {n_rows} scored rows{proof}"]
-        lines.append("  #  coverage  accuracy       cost  design")
-        for i, point in enumerate(self.points[:shown]):
-            objectives = f"{point.coverage:8.3f}  {point.accuracy:8.3f}  {point.cost:9.6g}"
-            lines.append(f"{i:>3}  {objectives}  {shorten(point.design.arrows(), 60)}")
-        if len(self) > shown:
-            lines.append(f"     … and {len(self) - shown} more; to_pandas() has all")
-        return "\n".join(lines)
+        """List the first points as text."""
+        return front_text(self.points, self.proven)
 
     def _repr_html_(self) -> str:
-        """The first points as a table, and all of them as a picture, for notebooks."""
+        """Show the first points as a table and all points as a picture, for notebooks."""
         return front_html(self.points, self.seen, self.proven)
 
     def balanced_scores(self) -> FloatArray:
-        """√(coverage² + accuracy² + (1 - cost / cost of everything)²) of each point."""
+        """√(coverage² + accuracy² + (1 - cost / cost of all features)²) of each point."""
         found: FloatArray = balanced_length(*self._objectives(), self.costs.total)
         return found
 
     def balanced(self) -> ParetoPoint:
-        """The point with the best balanced score."""
+        """Return the point with the best balanced score."""
         return self.points[int(np.argmax(self.balanced_scores()))]
 
     def knee(self) -> ParetoPoint:
-        """The point nearest to the best of each objective, each scaled to 0..1 over the front."""
+        """Return the point nearest to the best of all objectives, each scaled to 0..1."""
         return self.points[knee_of(*self._objectives())]
 
     def fittest(self) -> ParetoPoint:
-        """The point that the paper would deploy, whatever search has found the front.
+        """Return the point that the paper would deploy, whichever search found the front.
 
-        It has the largest √(coverage² + accuracy² + (lowest cost / cost)²), where the lowest is
-        that of the front (of the population for the paper's search, which lists it first); where
-        that is 0, the smallest feature cost above 0 is added to both. Ties go to fewer stages.
+        It has the largest √(coverage² + accuracy² + (lowest cost / cost)²). The lowest cost is
+        that of the front. The paper's search uses the lowest of its population instead and lists
+        the fittest first. If the lowest cost is 0, the smallest feature cost above 0 is added to
+        both costs. Ties go to fewer stages.
         """
         if self.by_fitness:
             return self.points[0]
@@ -334,12 +338,19 @@ class ParetoFront(Sequence[ParetoPoint]):
         min_accuracy: float | None = None,
         min_coverage: float | None = None,
     ) -> ParetoPoint:
-        """The best balanced point within the limits.
+        """Return the point with the best balanced score among those within the limits.
+
+        Parameters
+        ----------
+        max_cost : float, optional
+            Highest mean cost of a row.
+        min_accuracy, min_coverage : float, optional
+            Lowest accuracy and coverage, from 0 to 1.
 
         Raises
         ------
         NoSuchDesign
-            Where no point is; the message says how near the front comes to each limit.
+            If no point is within the limits; the message says how close the front comes to each.
         """
         within = self.within(max_cost, min_accuracy, min_coverage)
         if not within:
@@ -352,7 +363,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         min_accuracy: float | None = None,
         min_coverage: float | None = None,
     ) -> list[int]:
-        """Positions of all points within the limits."""
+        """Return the positions of all points within the limits."""
         limits = {
             "max_cost": max_cost,
             "min_accuracy": min_accuracy,
@@ -368,7 +379,10 @@ class ParetoFront(Sequence[ParetoPoint]):
         ]
 
     def prefer(self, rule: str | dict[str, float]) -> ParetoPoint:
-        """The point by rule: "balanced", "fittest", "knee", or limits for `select`."""
+        """Return the point that a rule chooses: "balanced", "fittest", "knee" or limits.
+
+        Limits are a dict of the arguments of `select`.
+        """
         check_preference(rule)
         if isinstance(rule, dict):
             return self.select(**rule)
@@ -380,19 +394,22 @@ class ParetoFront(Sequence[ParetoPoint]):
         return rules[rule]()
 
     def to_pandas(self) -> pd.DataFrame:
-        """A table with a row per point and a column per feature's stage (from 1; 0: never)."""
-        return to_pandas(self._columns())
+        """Return a pandas table with one row per point.
+
+        A column per feature holds the stage that buys it, from 1; 0 means never.
+        """
+        return to_pandas(front_columns(self.points, self.seen, self.costs.names))
 
     def to_polars(self) -> pl.DataFrame:
-        """The same table for Polars."""
-        return to_polars(self._columns())
+        """Return a Polars table with one row per point, as `to_pandas` does."""
+        return to_polars(front_columns(self.points, self.seen, self.costs.names))
 
     def to_pyarrow(self) -> pa.Table:
-        """The same table for PyArrow."""
-        return to_pyarrow(self._columns())
+        """Return a PyArrow table with one row per point, as `to_pandas` does."""
+        return to_pyarrow(front_columns(self.points, self.seen, self.costs.names))
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """A plain record per point, with the features and counts of each stage."""
+        """Return a dict of plain values per point, with features and counts of each stage."""
         return [point.to_dict() for point in self.points]
 
     def to_html(
@@ -404,27 +421,27 @@ class ParetoFront(Sequence[ParetoPoint]):
         deployed: ParetoPoint | int | None = None,
         facts: Mapping[str, str] | None = None,
     ) -> str:
-        """The front as a web page: one file that needs no network, to look at and to choose from.
+        """Build a web page to explore the front: one file that needs no network.
 
-        Needs vl-convert: ``pip install 'emsco[explore]'``.
+        Install vl-convert first: ``pip install 'emsco[explore]'``.
 
         Parameters
         ----------
         path : path, optional
-            Where to write the page, too.
+            File to write the page to.
         title : str
         deploy : str
-            What the page's button copies; the last ``{number}`` in it is replaced by that of the
-            design shown.
+            Text that the page's button copies. The number of the shown design replaces the last
+            ``{number}`` in it.
         deployed : ParetoPoint or int, optional
-            The point that is deployed now, which the page shows first.
+            The deployed point, which the page shows first.
         facts : mapping, optional
-            More that its readers should know, such as where the rows come from: what → how it is.
+            Further facts for readers, such as ``{"Data": "clinic.csv"}``.
 
         Returns
         -------
         str
-            The page.
+            The page as HTML.
         """
         explored = Explored(
             designs=explored_designs(self.points, self.seen, self.costs),
@@ -441,18 +458,6 @@ class ParetoFront(Sequence[ParetoPoint]):
         if path is not None:
             write_text(path, page)
         return page
-
-    def _columns(self) -> Columns:
-        columns: dict[str, Any] = {
-            name: [getattr(point, name) for point in self.points]
-            for name in ("coverage", "accuracy", "cost", "n_stages", "n_tied")
-        }
-        if self.seen is not None:
-            for name in ("coverage", "accuracy", "cost"):
-                columns[f"seen {name}"] = [getattr(one, name) for one in self.seen]
-        for i, name in enumerate(self.costs.names):
-            columns[f"stage of {name}"] = [int(point.design.stages[i]) + 1 for point in self.points]
-        return columns
 
     def _objectives(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         columns = np.array([(p.coverage, p.accuracy, p.cost) for p in self.points]).T.copy()

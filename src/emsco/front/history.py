@@ -1,4 +1,4 @@
-"""How a search went: a record per generation."""
+"""The history of a search: one record per generation."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ _COUNTS = ("generation", "n_front", "n_designs", "n_subsets", "seconds")
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """State of the search after one generation; generation 0 is the initial population.
+    """State of a search after one generation; generation 0 is the initial population.
 
     Attributes
     ----------
     generation : int
     best : ParetoPoint
-        The first design of the front: the fittest for the paper's search, else the best balanced.
+        First point of the front: the fittest for the paper's search, else the best balanced.
     n_front : int
         Distinct non-dominated designs.
-    n_designs, n_subsets : int
-        Distinct designs scored, and distinct subsets they go through, so far.
+    n_designs : int
+        Distinct designs scored so far.
+    n_subsets : int
+        Distinct feature subsets that these designs have bought after some stage.
     seconds : float
-        Since the search began.
+        Time since the search began.
     """
 
     generation: int
@@ -44,7 +46,10 @@ class Generation:
 def history_of(
     result: SearchResult, blocks: Blocks, names: tuple[str, ...], per_row: float
 ) -> list[Generation]:
-    """The generations of a search, with designs over features."""
+    """Convert the records of a search to generations whose designs name features.
+
+    `per_row` is the count that a row of weight 1 adds to the scores.
+    """
     points: dict[bytes, ParetoPoint] = {}  # the best design often stays the same
     history = []
     for record in result.records:
@@ -66,7 +71,7 @@ def history_of(
 
 
 def history_columns(history: Sequence[Generation]) -> dict[str, list[float]]:
-    """The same as columns by name, the best design by its objectives."""
+    """Convert generations to columns by name; the best design appears as its objectives."""
     columns = {name: [getattr(record, name) for record in history] for name in _COUNTS}
     for name in ("coverage", "accuracy", "cost"):
         columns[f"best_{name}"] = [getattr(record.best, name) for record in history]
@@ -74,5 +79,5 @@ def history_columns(history: Sequence[Generation]) -> dict[str, list[float]]:
 
 
 def convergence_of(history: Sequence[Generation]) -> Convergence:
-    """What a picture of a search shows; `emsco.pictures.plotting.draw_convergence` draws it."""
+    """Collect the curves that `emsco.pictures.plotting.draw_convergence` draws."""
     return Convergence.from_columns(history_columns(history))

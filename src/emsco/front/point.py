@@ -1,4 +1,4 @@
-"""A point of a front: a design and how it did."""
+"""A point of a front: one design and its scored figures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Self
 from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
 from emsco._base.typing import IntArray
-from emsco.cascade.decisions import amount
+from emsco.cascade.evaluation import amount
 from emsco.designs.design import Design
 from emsco.scoring.scores import Scores
 
@@ -17,7 +17,7 @@ __all__ = ["ParetoPoint"]
 
 @dataclass(frozen=True, slots=True)
 class ParetoPoint(Objectives):
-    """A design and how it did on the scored rows.
+    """A design and its figures on the scored rows.
 
     Attributes
     ----------
@@ -25,16 +25,18 @@ class ParetoPoint(Objectives):
     coverage : float
         Share of rows that get a label.
     accuracy : float
-        Share of those whose label is right.
+        Share of labels that are correct.
     cost : float
         Mean cost of a row, rejected rows included.
     n_tied : int
-        Designs with exactly these objectives, this one included: of the whole space for a
-        proven front, of those scored (or, for the paper's search, of the front) else.
+        Designs with exactly these objectives, this one included. A proven front counts all
+        designs; other searches count the designs they scored, and the paper's search its front.
     n_rows : int or float
-        Rows that it was scored on; with sample weights, what they weigh.
-    exits, correct_exits : tuple of int or float
-        Rows that left at each stage, and rows that left there with the right label.
+        Number of scored rows; with sample weights, their total weight.
+    exits : tuple of int or float
+        Rows that leave at each stage.
+    correct_exits : tuple of int or float
+        Rows that leave at each stage with the correct label.
     """
 
     design: Design
@@ -47,9 +49,9 @@ class ParetoPoint(Objectives):
     def from_scores(
         cls, design: Design, scores: Scores, i: int, n_tied: int = 1, per_row: float = 1
     ) -> Self:
-        """The point of a design whose scores stand at position i.
+        """Build the point of a design from entry `i` of `scores`.
 
-        `per_row` is what the scores count for a row of weight 1.
+        `per_row` is the count that a row of weight 1 adds to the scores.
         """
         used = slice(design.n_stages)
 
@@ -69,7 +71,7 @@ class ParetoPoint(Objectives):
 
     @classmethod
     def from_fields(cls, figures: Fields, design: Design) -> Self:
-        """What `scores_to_dict` gave, read from a file and checked."""
+        """Read the figures that `scores_to_dict` gave from a file and check them."""
         n_rows = amount(figures, "n_rows")
         if not n_rows:
             figures.refuse("n_rows", "above 0", n_rows)
@@ -95,11 +97,11 @@ class ParetoPoint(Objectives):
 
     @property
     def n_stages(self) -> int:
-        """Stages of the design."""
+        """Number of stages of the design."""
         return self.design.n_stages
 
     def scores_to_dict(self) -> dict[str, Any]:
-        """All but the design, as plain values."""
+        """Return all fields except the design as plain values."""
         return {
             "coverage": self.coverage,
             "accuracy": self.accuracy,
@@ -111,7 +113,7 @@ class ParetoPoint(Objectives):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: the objectives, and features, exits and correct_exits of each stage."""
+        """Return plain values: the objectives, then features and counts of each stage."""
         figures = self.scores_to_dict()
         counts = zip(
             self.design.buys, figures.pop("exits"), figures.pop("correct_exits"), strict=True
@@ -123,7 +125,7 @@ class ParetoPoint(Objectives):
         return {**figures, "stages": stages}
 
     def __repr__(self) -> str:
-        """The objectives, then the design."""
+        """Show the objectives, then the design."""
         return (
             f"ParetoPoint(coverage={self.coverage:.3f}, accuracy={self.accuracy:.3f}, "
             f"cost={self.cost:.6g}, {self.design!r})"

@@ -1,4 +1,4 @@
-"""Which point of a front is preferred: a rule by name, or limits."""
+"""Rules that choose a point of a front: a rule by name, or limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIMITS = ("max_cost", "min_accuracy", "min_coverage")
 
 
 def check_preference(rule: object) -> None:
-    """Refuse what `ParetoFront.prefer` does not know, before anything is searched for."""
+    """Check a rule for `ParetoFront.prefer`, so that a bad one fails before the search starts."""
     if isinstance(rule, dict):
         if unknown := [name for name in rule if name not in _LIMITS]:
             raise refused(
@@ -36,7 +36,7 @@ def why_none(
     min_accuracy: float | None,
     min_coverage: float | None,
 ) -> str:
-    """Why no point is within limits: how near they come to each."""
+    """Explain that no point is within the limits, and how close the points come to each."""
     limits = []
     if max_cost is not None:
         limits.append(f"cost at most {max_cost:g} (the cheapest: {min(p.cost for p in points):g})")

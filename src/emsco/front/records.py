@@ -1,4 +1,4 @@
-"""What pictures and pages of a front show, as the plain records that are drawn."""
+"""Plain records of a front, ready for the functions that draw plots and pages."""
 
 from __future__ import annotations
 
@@ -27,21 +27,24 @@ Seen: TypeAlias = Sequence[Evaluation] | None
 
 
 def flow_of(point: ParetoPoint, costs: FeatureCosts) -> Flow:
-    """How the scored rows went through the stages of a point."""
-    return Flow.of_design(point.design, costs, point.n_rows, point.exits, point.correct_exits)
+    """Count the scored rows that reach and leave each stage of a point."""
+    return Flow.from_design(point.design, costs, point.n_rows, point.exits, point.correct_exits)
 
 
 def front_picture(
     points: Points, seen: Seen, total_cost: float, marked: int | None = None, on: str = "scored"
 ) -> FrontPicture:
-    """Every point on scored rows, on test rows, or on both; one may be marked."""
+    """Record every point with its scored figures, its seen figures or both.
+
+    `marked` is the position of a point to ring.
+    """
     check_choice("on", on, ON)
     series = []
     if on != "seen":
         series.append(FrontSeries.from_points("scored", points[0].n_rows, points))
     if on != "scored":
-        tested = _checked(seen, on)
-        series.append(FrontSeries.from_points("seen", tested[0].n_rows, tested))
+        evaluations = _checked(seen, on)
+        series.append(FrontSeries.from_points("seen", evaluations[0].n_rows, evaluations))
     n_stages = np.array([point.n_stages for point in points])
     return FrontPicture(tuple(series), n_stages, total_cost, marked)
 
@@ -54,10 +57,10 @@ def cascade_picture(
     which: int,
     on: str = "scored",
 ) -> CascadePicture:
-    """The stages of a point, and scored or test rows on their way through them."""
+    """Record the stages of a point and the scored or test rows that flow through them."""
     check_choice("on", on, ON[:2])
     if on == "seen":
-        flow = Flow.of_evaluation(_checked(seen, on)[which])
+        flow = Flow.from_evaluation(_checked(seen, on)[which])
     else:
         flow = flow_of(points[which], costs)
     of_feature = dict(zip(costs.names, costs.costs.tolist(), strict=True))
@@ -67,7 +70,7 @@ def cascade_picture(
 
 
 def explored_designs(points: Points, seen: Seen, costs: FeatureCosts) -> list[ExploredDesign]:
-    """Every point with its flows, scored and test rows apart."""
+    """Record every point with its flow of scored rows and, if any, its flow of test rows."""
     return [
         ExploredDesign(
             coverage=point.coverage,
@@ -75,7 +78,7 @@ def explored_designs(points: Points, seen: Seen, costs: FeatureCosts) -> list[Ex
             cost=point.cost,
             n_tied=point.n_tied,
             flow=flow_of(point, costs),
-            seen=None if one is None else Flow.of_evaluation(one),
+            seen=None if one is None else Flow.from_evaluation(one),
         )
         for point, one in zip(points, seen or (None,) * len(points), strict=True)
     ]

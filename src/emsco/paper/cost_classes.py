@@ -50,7 +50,7 @@ class CostTable:
 def cost_table(sets: Sequence[str] = SETS) -> CostTable:
     """Read the sets and put their features into classes."""
     found = [load(name) for name in sets]
-    classes = CostClasses.of_sets({data.name: data.costs for data in found})
+    classes = CostClasses.from_sets({data.name: data.costs for data in found})
     return CostTable(classes, tuple((data.name, data.about_costs) for data in found))
 
 

@@ -1,1 +1,1 @@
-"""Everything drawn: plots, pages, notebooks; each a plain record and a function that draws it."""
+"""Plots, web pages and notebook views; each is a plain record and a function that draws it."""

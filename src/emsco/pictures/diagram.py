@@ -1,8 +1,8 @@
-"""A cascade as part of scikit-learn's diagram of an estimator.
+"""Draw a cascade inside scikit-learn's diagram of an estimator.
 
-scikit-learn asks whatever it draws for a `_sk_visual_block_`, reads a few attributes of it, and
-escapes all text. Its own class for these is private; ours are plain records that have the same
-attributes.
+scikit-learn calls `_sk_visual_block_` on each object that it draws, reads a few attributes of the
+result and escapes all text. Its own class for these results is private, so the records here have
+the same attributes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["CascadeBoxes", "StageBox", "cascade_boxes"]
 
 @dataclass(frozen=True, slots=True)
 class StageBox:
-    """A box with a name, a line below it, and more where it is opened."""
+    """A box with a name, a caption, and details for a reader who opens it."""
 
     names: str
     name_details: str
@@ -34,7 +34,7 @@ class StageBox:
 
 @dataclass(frozen=True, slots=True)
 class CascadeBoxes:
-    """Boxes one below the other."""
+    """The boxes of a cascade, one below the other."""
 
     estimators: tuple[StageBox, ...]
     names: tuple[str, ...]
@@ -44,19 +44,19 @@ class CascadeBoxes:
 
 
 def cascade_boxes(flow: Flow, min_confidence: MinConfidence) -> CascadeBoxes:
-    """The stages of a flow of scored rows, and the rejected."""
+    """Make a box for each stage of a flow of scored rows, and one for the rejected rows."""
     sure = in_words(min_confidence)
     parts = []
     for stage in flow.stages:
-        right = f", {stage.accuracy:.1%} of them rightly" if stage.left else ""
+        correct = f", {stage.accuracy:.1%} correct" if stage.left else ""
         parts.append(
             StageBox(
                 f"stage {stage.number}, cost {stage.cost:g}",
                 f"buys {', '.join(stage.features)}\n"
                 f"cost {stage.cost:g}, so far {stage.cost_so_far:g}\n"
-                f"{stage.reached:,.10g} scored rows get here\n"
-                f"{stage.left:,.10g} leave, with confidence of at least {sure}{right}",
-                f"{listed(stage.features, 3)}; {flow.share(stage.left):.1%} leave{right}",
+                f"{stage.reached:,.10g} scored rows reach it\n"
+                f"{stage.left:,.10g} leave, with confidence of at least {sure}{correct}",
+                f"{listed(stage.features, 3)}; {flow.share(stage.left):.1%} leave{correct}",
             )
         )
     last = flow.stages[-1].cost_so_far

@@ -1,4 +1,4 @@
-"""The flow of rows through a design: what every picture, page and table of a cascade shows."""
+"""The flow of rows through a design, as all plots, pages and tables of a cascade show it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from emsco.pictures.notebook import fragment, table
 __all__ = ["Flow", "FlowStage"]
 
 _MOST_NAMES = 30  # of a stage, in a notebook
-_ROUNDING = 1e-9  # of sums of weights: a share of rows below this is none
+_ROUNDING = 1e-9  # a smaller share of rows comes from rounded sums of weights
 
 
 class _Exit(Protocol):
-    """Rows that left in one place, as `ExitReport` has them."""
+    """The part of `ExitReport` that a flow reads."""
 
     @property
     def stage(self) -> int | None: ...
@@ -33,7 +33,7 @@ class _Exit(Protocol):
 
 
 class _Evaluated(Protocol):
-    """Where labelled rows left a cascade, as `Evaluation` has it, which shows a flow itself."""
+    """The part of `Evaluation` that a flow reads; `Evaluation` itself imports this module."""
 
     @property
     def n_rows(self) -> float: ...
@@ -43,21 +43,24 @@ class _Evaluated(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FlowStage:
-    """One stage of a flow.
+    """One stage of a flow and its rows; with sample weights, rows are counted by weight.
 
     Attributes
     ----------
     number : int
-        From 1.
+        Number of the stage, from 1.
     features : tuple of str
-        What the stage buys.
+        Features that the stage buys.
     cost : float
-        What that costs, the stage's own evaluation cost included.
+        Cost of these features, including the cost of evaluating the stage.
     cost_so_far : float
-        What a row that leaves here has cost.
-    reached, left, correct : float
-        Rows that get here, leave here with a label, and leave here with the right one; with
-        sample weights, what they weigh.
+        Cost of a row that leaves here.
+    reached : float
+        Rows that reach the stage.
+    left : float
+        Rows that leave here with a label.
+    correct : float
+        Rows that leave here with the correct label.
     """
 
     number: int
@@ -70,27 +73,27 @@ class FlowStage:
 
     @property
     def staying(self) -> float:
-        """Rows that get no label here: they go on to the next stage, or are rejected."""
+        """Rows that get no label here and go on to the next stage, or are rejected."""
         rest = self.reached - self.left
         return rest if rest > _ROUNDING * self.reached else 0
 
     @property
     def accuracy(self) -> float:
-        """Share of right labels among those given here; 0 where none is."""
+        """Share of labels given here that are correct; 0 if there are none."""
         return self.correct / (self.left or 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Rows on their way through the stages of a design.
+    """Counts of the rows that reach and leave each stage of a design.
 
     Attributes
     ----------
     stages : tuple of FlowStage
     n_rows : float
-        How many there are; with sample weights, what they weigh.
+        Number of rows; with sample weights, their total weight.
     rejected : float
-        Rows that no stage gives a label.
+        Rows that get no label.
     """
 
     stages: tuple[FlowStage, ...]
@@ -98,7 +101,7 @@ class Flow:
     rejected: float
 
     @classmethod
-    def of_design(
+    def from_design(
         cls,
         design: Design,
         costs: FeatureCosts,
@@ -106,20 +109,22 @@ class Flow:
         exits: Sequence[float],
         correct_exits: Sequence[float],
     ) -> Self:
-        """From the rows that leave at each stage, and those of them with the right label."""
-        paid = costs.after_stages(design.subsets())
-        return cls._of(design.buys, paid.tolist(), n_rows, zip(exits, correct_exits, strict=True))
+        """Build the flow of a design from its exits and correct exits at each stage."""
+        paid: list[float] = costs.after_stages(design.subsets()).tolist()
+        counts = zip(exits, correct_exits, strict=True)
+        return cls._from_counts(design.buys, paid, n_rows, counts)
 
     @classmethod
-    def of_evaluation(cls, evaluation: _Evaluated) -> Self:
-        """On labelled rows that a cascade has decided."""
-        stages = [leave for leave in evaluation.exits if leave.stage is not None]
-        counts = ((leave.n_rows, leave.n_correct) for leave in stages)
-        buys = tuple(leave.features for leave in stages)
-        return cls._of(buys, [leave.cost for leave in stages], evaluation.n_rows, counts)
+    def from_evaluation(cls, evaluation: _Evaluated) -> Self:
+        """Build the flow of the labelled rows that a cascade was evaluated on."""
+        stages = [report for report in evaluation.exits if report.stage is not None]
+        counts = ((report.n_rows, report.n_correct) for report in stages)
+        buys = tuple(report.features for report in stages)
+        paid = [report.cost for report in stages]
+        return cls._from_counts(buys, paid, evaluation.n_rows, counts)
 
     @classmethod
-    def _of(
+    def _from_counts(
         cls,
         buys: tuple[tuple[str, ...], ...],
         paid: list[float],
@@ -146,7 +151,7 @@ class Flow:
 
     @property
     def accuracy(self) -> float:
-        """Share of right labels among those given; 0 where none is."""
+        """Share of labels that are correct; 0 if there are none."""
         return sum(stage.correct for stage in self.stages) / (self.accepted or 1)
 
     @property
@@ -156,7 +161,7 @@ class Flow:
         return paid / (self.n_rows or 1)
 
     def cost_histogram(self) -> list[tuple[float, float]]:
-        """Every cost that a row can have, from the lowest, and how many rows have it."""
+        """List the possible costs of a row, lowest first, with the number of rows at each."""
         rows: dict[float, float] = {}
         for stage in self.stages:
             rows[stage.cost_so_far] = rows.get(stage.cost_so_far, 0) + stage.left
@@ -165,15 +170,15 @@ class Flow:
         return sorted(rows.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, nested as the attributes are."""
+        """Return plain values, nested as the attributes are."""
         return asdict(self)
 
     def share(self, rows: float) -> float:
-        """Rows as a share of all."""
+        """Share of all rows that this number of rows makes up."""
         return rows / (self.n_rows or 1)
 
     def _repr_html_(self) -> str:
-        """A line per stage, and one for the rejected, for notebooks."""
+        """Show a line per stage and one for the rejected rows, for notebooks."""
         costs = aligned([stage.cost for stage in self.stages], digits=6)
         so_far = aligned([stage.cost_so_far for stage in self.stages], digits=6)
         lines = [
@@ -191,6 +196,6 @@ class Flow:
         ]
         rejected, share = f"{self.rejected:,.10g}", f"{self.share(self.rejected):.1%}"
         lines.append(("rejected", "", "", so_far[-1], rejected, rejected, share, ""))
-        headings = ("", "buys", "cost", "cost so far", "reach it", "leave", "of all", "correct")
+        headings = ("", "buys", "cost", "cost so far", "reached", "left", "share", "correct")
         title = f"Flow of {counted(self.n_rows, 'row')}: {in_short(self)}"
         return fragment(title, table(headings, lines, ("", "buys")))

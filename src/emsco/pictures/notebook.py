@@ -1,7 +1,7 @@
-"""Pieces of HTML for notebooks: tables, boxes and a scatter, in whatever colours a theme has.
+"""HTML for notebooks: tables, boxes and a scatter plot, for light and dark themes.
 
-What is given is text and is escaped here, once; what is returned is HTML without scripts. Lines and
-grounds are the theme's own text colour, thinned, so that light and dark need no two versions.
+Functions take plain text, escape it once, and return HTML without scripts. Borders and backgrounds
+are a translucent grey, so one version serves every theme.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ background:rgba(128,128,128,.1);max-width:20em}
 .emsco-repr .emsco-arrow{padding-top:5px}
 .emsco-repr svg{color:inherit;overflow:visible}
 """
-_SHADES = ("#440154", "#3b528b", "#21918c", "#5ec962", "#fde725")  # in order in grey, too
-_MOST_DOTS = 100  # a repr is stored in the notebook each time that a cell runs
+_SHADES = ("#440154", "#3b528b", "#21918c", "#5ec962", "#fde725")  # dark to light in grey too
+_MOST_DOTS = 100  # the notebook stores every repr, so keep it small
 _WIDTH, _HEIGHT, _LEFT, _BELOW = 300, 190, 52, 40
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A point of a scatter: where it is, what decides its colour, and what it says of itself."""
+    """A point of a scatter plot: its place, the value that colours it, and its tooltip."""
 
     x: float
     y: float
@@ -44,7 +44,7 @@ class Dot:
 
 
 def fragment(title: str, *parts: str) -> str:
-    """A repr: a title, and below it HTML that the other functions here have made."""
+    """Assemble a repr: a title, then the HTML of the other functions of this module."""
     inside = "".join(parts)
     return (
         f'<div class="emsco-repr"><style>{_STYLE}</style>'
@@ -53,14 +53,14 @@ def fragment(title: str, *parts: str) -> str:
 
 
 def note(text: str) -> str:
-    """A sentence beside a table or a picture."""
+    """Make a sentence beside a table or a picture."""
     return f'<p class="emsco-note">{escape(text)}</p>'
 
 
 def table(
     headings: Sequence[str], lines: Sequence[Sequence[str]], texts: Sequence[str] = ()
 ) -> str:
-    """A table of numbers; the columns of `texts` hold words, which may take several lines."""
+    """Make a table of numbers; columns named in `texts` hold words and may wrap."""
     kinds = [' class="emsco-text"' if heading in texts else "" for heading in headings]
 
     def line(cells: Sequence[str], tag: str) -> str:
@@ -72,7 +72,7 @@ def table(
 
 
 def boxes(steps: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """Boxes from left to right with arrows between them: a title each, and lines below it."""
+    """Make a row of boxes joined by arrows, each with a title and lines below it."""
     shown = []
     for title, lines in steps:
         inside = "".join(f"<div>{escape(line)}</div>" for line in lines)
@@ -82,9 +82,10 @@ def boxes(steps: Sequence[tuple[str, Sequence[str]]]) -> str:
 
 
 def scatter(dots: Sequence[Dot], x: str, y: str, shade: str) -> str:
-    """A small picture of points; of very many, some spread evenly over x. Names are of the axes.
+    """Make a small scatter plot; a large set of points is thinned evenly along x.
 
-    Values of `y` and of `shade` are shares, and are shown in per cent.
+    `x`, `y` and `shade` name the axes and the colour scale. Values of `y` and `shade` are shares
+    and appear in per cent.
     """
     by_x = sorted(dots, key=lambda dot: dot.x)
     step = max(1.0, len(by_x) / _MOST_DOTS)
@@ -150,5 +151,5 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _share(value: float, low: float, high: float) -> float:
-    """Where a value is between two others; in the middle where these are the same."""
+    """Position of a value between two others, from 0 to 1; 0.5 if these are equal."""
     return (value - low) / (high - low) if high > low else 0.5

@@ -85,7 +85,7 @@ def _draw_cascade(run: Run, picture: RunPicture) -> Figure:
 
 def _draw_costs(run: Run, picture: RunPicture) -> Figure:
     design = run.front[_point(run, picture)].design
-    return draw_cost_classes(CostClasses.of_costs(run.front.costs, design), picture.width)
+    return draw_cost_classes(CostClasses.from_costs(run.front.costs, design), picture.width)
 
 
 def _draw_convergence(run: Run, picture: RunPicture) -> Figure:

@@ -1,1 +1,1 @@
-"""What may be promised about new rows: reliability, and risk against coverage."""
+"""How far to trust a cascade on new rows: reliability, and risk against coverage."""

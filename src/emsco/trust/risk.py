@@ -1,4 +1,4 @@
-"""Risk against coverage: what is gained by answering less often."""
+"""Risk against coverage: how much accuracy a cascade gains by labelling fewer rows."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _STEPS = 100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RiskCoverage:
-    """What moving the threshold does; all arrays have the shape (n_thresholds,).
+    """Coverage, risk and cost at each threshold; all arrays have the shape (n_thresholds,).
 
     Attributes
     ----------
     threshold : ndarray
-        How sure a stage must be, ascending.
+        Confidence that a stage needs to label a row, ascending.
     coverage : ndarray
         Share of rows that get a label.
     risk : ndarray
-        Share of those whose label is wrong, NaN where no row gets one.
+        Share of labels that are wrong; NaN where no row gets one.
     cost : ndarray
         Mean cost of a row, rejected rows included.
     stage : int or None
@@ -47,7 +47,7 @@ class RiskCoverage:
 
     @property
     def area(self) -> float:
-        """Mean risk over the coverages that are reached, from the lowest to the highest."""
+        """Mean risk between the lowest and the highest coverage reached."""
         known = np.isfinite(self.risk)
         coverage, risk = self.coverage[known][::-1], self.risk[known][::-1]
         steps = np.diff(coverage)
@@ -56,15 +56,15 @@ class RiskCoverage:
         return float((steps * (risk[1:] + risk[:-1]) / 2).sum() / steps.sum())
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row per threshold."""
+        """Return a pandas table with one row per threshold."""
         return to_pandas(self.columns())
 
     def to_polars(self) -> pl.DataFrame:
-        """The same table for Polars."""
+        """Return a Polars table with one row per threshold."""
         return to_polars(self.columns())
 
     def columns(self) -> Columns:
-        """The same as columns by name."""
+        """Return columns by name; the risk is masked where no row gets a label."""
         risk = np.ma.masked_invalid(self.risk)
         return {
             "threshold": self.threshold,
@@ -74,32 +74,32 @@ class RiskCoverage:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, None where no row gets a label."""
+        """Return plain values; the risk is None where no row gets a label."""
         columns = {name: np.ma.asarray(column).tolist() for name, column in self.columns().items()}
         return {"stage": self.stage, "area": self.area, **columns}
 
 
 def risk_coverage_of(
     confidence: FloatArray,
-    right: BoolArray,
+    correct: BoolArray,
     costs: ArrayLike,
     thresholds: ArrayLike,
     weights: FloatArray | None = None,
     stage: int | None = None,
 ) -> RiskCoverage:
-    """Send rows through the stages once more at every threshold.
+    """Send rows through the stages again at every threshold.
 
-    A higher threshold does not only decline rows: it also sends those that an early stage was sure
-    of to later stages, which cost more and may say something else.
+    A higher threshold does more than reject rows. Some rows leave at a later stage instead, which
+    costs more and may give another label.
 
     Parameters
     ----------
     confidence : ndarray of shape (n_stages, n_rows)
-        How sure each stage would be of each row, whether or not the row gets there.
-    right : ndarray of bool, shape (n_stages, n_rows)
-        Whether it would be right.
+        Confidence of each stage in each row, as if every row reached every stage.
+    correct : ndarray of bool, shape (n_stages, n_rows)
+        Whether each stage would give the correct label.
     costs : array-like of shape (n_stages,)
-        What a row has cost after each stage.
+        Cost of a row after each stage.
     thresholds : array-like
     weights : ndarray of shape (n_rows,), optional
     stage : int, optional
@@ -107,17 +107,17 @@ def risk_coverage_of(
 
     Examples
     --------
-    >>> sure = np.array([[0.9, 0.6], [0.9, 0.8]])
-    >>> right = np.array([[True, False], [True, True]])
-    >>> found = risk_coverage_of(sure, right, [1, 3], [0.5, 0.7, 0.85])
+    >>> confidence = np.array([[0.9, 0.6], [0.9, 0.8]])
+    >>> correct = np.array([[True, False], [True, True]])
+    >>> found = risk_coverage_of(confidence, correct, [1, 3], [0.5, 0.7, 0.85])
     >>> found.coverage.tolist(), found.risk.tolist(), found.cost.tolist()
     ([1.0, 1.0, 0.5], [0.5, 0.0, 0.0], [1.0, 2.0, 2.0])
     """
     paid, levels = np.asarray(costs, dtype=np.float64), np.unique(np.asarray(thresholds, float))
-    if confidence.shape != right.shape or confidence.ndim != 2 or len(paid) != len(confidence):
+    if confidence.shape != correct.shape or confidence.ndim != 2 or len(paid) != len(confidence):
         raise DataError(
-            "confidence and right must have a line for each stage, got shapes "
-            f"{confidence.shape} and {right.shape} for {len(paid)} stages."
+            "confidence and correct must have a line for each stage, got shapes "
+            f"{confidence.shape} and {correct.shape} for {len(paid)} stages."
         )
     counts = np.ones(confidence.shape[1]) if weights is None else weights
     total = counts.sum() or 1.0
@@ -126,25 +126,26 @@ def risk_coverage_of(
     for i, level in enumerate(levels):
         sure = confidence >= level
         accepted, leaves = sure.any(axis=0), np.argmax(sure, axis=0)
-        correct = accepted & right[leaves, rows]
+        correct_exits = accepted & correct[leaves, rows]
         spent = np.where(accepted, paid[leaves], paid[-1])
         covered = counts @ accepted
-        wrong = 1 - (counts @ correct) / covered if covered else np.nan
-        found[:, i] = covered / total, wrong, counts @ spent / total
-    found[0] = np.minimum(found[0], 1.0)  # sums of weights are rounded
+        risk = 1 - (counts @ correct_exits) / covered if covered else np.nan
+        found[:, i] = covered / total, risk, counts @ spent / total
+    found[0] = np.minimum(found[0], 1.0)  # rounded sums of weights may exceed the total
     for array in (levels, found):
         array.setflags(write=False)
     return RiskCoverage(levels, found[0], found[1], found[2], stage)
 
 
 def spread_thresholds(confidence: FloatArray, lowest: float) -> FloatArray:
-    """From where every row is accepted up to where one is, in steps of a hundredth of the rows.
+    """Choose thresholds that each reject about another hundredth of the rows.
 
-    `confidence` has the shape (n_stages, n_rows); `lowest` is what no confidence falls below.
+    They run from a threshold that accepts every row to one that accepts only the surest.
+    `confidence` has the shape (n_stages, n_rows), and no confidence is below `lowest`.
     """
-    surest = confidence.max(axis=0, initial=lowest)
-    if not surest.size:
+    highest = confidence.max(axis=0, initial=lowest)
+    if not highest.size:
         return np.array([lowest])
-    levels = np.quantile(surest, np.linspace(0, 1, _STEPS + 1), method="lower")
+    levels = np.quantile(highest, np.linspace(0, 1, _STEPS + 1), method="lower")
     spread: FloatArray = np.unique(np.append(levels, lowest))
     return spread

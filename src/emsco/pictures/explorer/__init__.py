@@ -1,4 +1,4 @@
-"""The front as a web page: one file, without any network."""
+"""The explorer: a front as a web page, in one file that needs no network."""
 
 from emsco.pictures.explorer.page import check_vega, page_of
 from emsco.pictures.explorer.records import Explored, ExploredDesign

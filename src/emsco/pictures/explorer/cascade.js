@@ -1,11 +1,11 @@
-// The cascade of a design: cards say what a stage buys and who leaves; bands behind them carry the rows.
+// The cascade of a design: cards show the features and exits of each stage, bands show the flow of rows.
 
 const SVG = "http://www.w3.org/2000/svg";
-const THICK = 84; // pixels that all rows together are wide
-const ROOM = 168; // pixels that a stage needs to stand beside the next
-const FEWEST = 4; // stages in a row of several; where fewer have room, they stand below each other
-const TIP = 10; // pixels of the arrow that says that rows go on in the next row of stages
-const SHOWN = 9; // features of a stage that are listed before the reader asks for all
+const THICK = 84; // width of the band of all rows, in pixels
+const ROOM = 168; // width of a stage beside others, in pixels
+const FEWEST = 4; // stages side by side; if fewer fit, they stand one below the other
+const TIP = 10; // length of the arrow from one line of stages to the next, in pixels
+const SHOWN = 9; // features listed before the reader opens the rest
 const KEY = [
   ["onward", "rows that go on"],
   ["correct", "leave with the correct label"],
@@ -19,7 +19,7 @@ function shape(tag, attributes) {
   return made;
 }
 
-/** A feature with what it costs, and the columns it stands for. */
+/** A feature with its cost, and its columns if it is a group. */
 function featureItem(feature) {
   const name = DATA.features[feature];
   const columns = DATA.columns[feature];
@@ -39,22 +39,22 @@ function featureItem(feature) {
   return item;
 }
 
-/** What a stage buys. */
+/** The card with the features that a stage buys. */
 function buysCard(stage, index) {
-  const extra = DATA.evaluation ? ` (${number(DATA.evaluation)} of it for running the stage)` : "";
+  const extra = DATA.evaluation ? `, including ${number(DATA.evaluation)} to run the stage` : "";
   return element(
     "div",
     { className: "buys" },
     element("h3", {}, `Stage ${index + 1}`),
-    element("p", { className: "note" }, `buys for ${number(stage.cost)}${extra}`),
+    element("p", { className: "note" }, `buys features for ${number(stage.cost)}${extra}`),
     ...featureLists(stage.features.map(featureItem)),
   );
 }
 
-/** Lists say that they are: to Safari, one without bullets is none. */
+/** The role tells Safari that this is a list: it ignores lists without bullets. */
 const listOf = (items) => element("ul", { role: "list" }, ...items);
 
-/** The first of many features, and the others behind a line that opens. */
+/** The first features of a long list, and the rest behind a line that opens. */
 function featureLists(items) {
   if (items.length <= SHOWN + 1) return [listOf(items)];
   const more = element(
@@ -67,13 +67,13 @@ function featureLists(items) {
   return [listOf(items.slice(0, SHOWN)), more];
 }
 
-/** Who leaves at a stage. */
+/** The card with the rows that leave at a stage. */
 function leavesCard(stage, rows) {
   if (!stage.reached)
     return element(
       "div",
       { className: "leaves" },
-      element("p", { className: "note" }, "no row gets here"),
+      element("p", { className: "note" }, "no row reaches this stage"),
     );
   const lines = [
     element(
@@ -95,7 +95,7 @@ function leavesCard(stage, rows) {
       element(
         "p",
         { className: "note" },
-        `${percent(stage.left / rows, 0)} of all rows, for ${number(stage.costSoFar)} each`,
+        `${percent(stage.left / rows, 0)} of all rows, at ${number(stage.costSoFar)} per row`,
       ),
     );
   }
@@ -118,12 +118,12 @@ function rejectedCard({ rejected, rows, stages }) {
     element(
       "p",
       { className: "note" },
-      `${percent(rejected / rows, 0)} of all rows, for ${number(stages.at(-1).costSoFar)} each`,
+      `${percent(rejected / rows, 0)} of all rows, at ${number(stages.at(-1).costSoFar)} per row`,
     ),
   );
 }
 
-/** Put the cards of a design into the container, and the bands behind them. */
+/** Draw the cards of a design, and the bands behind them. */
 function drawCascade(container, flow) {
   const grid = element("ol", { className: "cascade", role: "list", "aria-label": "Stages, in order" });
   flow.stages.forEach((stage, index) => {
@@ -156,7 +156,7 @@ function drawCascade(container, flow) {
   drawBands(container, flow);
 }
 
-/** Bands over the places that the cards leave free; to be drawn again where the page changes its width. */
+/** Draw the bands in the space between the cards; needed again when the page changes its width. */
 function drawBands(container, flow) {
   const grid = container.querySelector(".cascade");
   if (!grid) return;
@@ -259,7 +259,7 @@ function bandsOf(flow, places, thick) {
   return bands;
 }
 
-/** A straight band; a little too long, so that no gap shows where two meet, or with a tip. */
+/** A straight band, slightly too long so that no gap shows between two; or a band with a tip. */
 const along = (start, end, near, far, tip = 0) => [
   ["M", start, near],
   ["L", end + 0.6, near],
@@ -283,6 +283,6 @@ function leaving(start, near, far, first, second, exit) {
 const straight = (points) =>
   points.map(([step, ...at]) => step + at.map((value) => value.toFixed(1)).join(" ")).join("");
 
-/** The same with along and across swapped. */
+/** The path of a band with along and across swapped. */
 const turned = (points) =>
   straight(points.map(([step, ...at]) => [step, ...at.map((_, i) => at[i % 2 ? i - 1 : i + 1])]));

@@ -1,9 +1,9 @@
-// The page: limits, what they leave, the design that is shown, and what the reader presses.
+// The page: limits, the designs within them, the chosen design, and the controls.
 
 const LIMITS = [
-  { name: "cost", title: "Largest cost", per: 1, unit: "" },
-  { name: "accuracy", title: "Least accuracy", per: 100, unit: "%" },
-  { name: "coverage", title: "Least coverage", per: 100, unit: "%" },
+  { name: "cost", title: "Maximum cost", per: 1, unit: "" },
+  { name: "accuracy", title: "Minimum accuracy", per: 100, unit: "%" },
+  { name: "coverage", title: "Minimum coverage", per: 100, unit: "%" },
 ];
 
 const OUTSIDE = "outside your limits";
@@ -25,7 +25,7 @@ function isWithin(i, limits) {
   );
 }
 
-/** A range of round numbers about all values of an objective: from, to, and the step between. */
+/** A range of round numbers around all values of an objective, and the step of its slider. */
 function rangeOf({ name, per }) {
   const [low, high] = extremes(name).map((value) => value * per);
   const digits = Math.min(
@@ -41,7 +41,7 @@ function rangeOf({ name, per }) {
   };
 }
 
-/** A slider with a box for numbers, which say the same. */
+/** A slider and a box for numbers, which always show the same value. */
 function makeLimit(limit) {
   const { low, high, step } = rangeOf(limit);
   const open = limit.name === "cost" ? high : low;
@@ -55,25 +55,25 @@ function makeLimit(limit) {
     "aria-label": `${limit.title}${limit.unit ? ", in per cent" : ""}`,
   });
   const meant = element("button", { type: "button", className: "quiet", hidden: true });
-  // Shares are per cent here and numbers up to 1 elsewhere: ask, since half a per cent is a limit, too.
+  // The reader may type 0.9 and mean 90 %. Ask, because 0.9 % is a valid limit too.
   const ask = (ended) => {
     const value = Number(box.value);
     meant.hidden = !limit.unit || value <= 0 || (ended ? value > 1 : value >= 1);
     if (meant.value === `${Number((100 * value).toPrecision(12))}`) return;
-    // To WebKit, a button whose text changes while it is being pressed has not been pressed.
+    // WebKit drops a click if the text of the button changes during it.
     meant.value = Number((100 * value).toPrecision(12));
-    meant.textContent = `Per cent: ${meant.value}?`;
+    meant.textContent = `Did you mean ${meant.value} %?`;
   };
   const isLoose = (value) => (limit.name === "cost" ? value >= high : value <= low);
   const say = (value) =>
     slider.setAttribute(
       "aria-valuetext",
-      `${limit.name === "cost" ? "at most" : "at least"} ${number(value)}${limit.unit ? " per cent" : " a row"}` +
-        (isLoose(value) ? ", which leaves out no design" : ""),
+      `${limit.name === "cost" ? "at most" : "at least"} ${number(value)}${limit.unit ? " per cent" : " per row"}` +
+        (isLoose(value) ? ", excludes no design" : ""),
     );
   const set = (value) => {
     const outermost = limit.name === "cost" ? Infinity : 0;
-    // As round as the reader has typed it: 93.1 / 100 is not 0.931 to a computer.
+    // Round to the number that the reader typed: 93.1 / 100 is not exactly 0.931.
     const exact = Number((value / limit.per).toPrecision(12));
     state.limits = { ...state.limits, [limit.name]: isLoose(value) ? outermost : exact };
     say(value);
@@ -91,7 +91,7 @@ function makeLimit(limit) {
     set(Number(box.value));
   };
   box.addEventListener("input", read);
-  box.addEventListener("change", () => ask(true)); // a 1 may be the beginning of 100
+  box.addEventListener("change", () => ask(true)); // while the reader types, 1 may become 100
   meant.addEventListener("click", () => {
     box.value = meant.value;
     read();
@@ -116,7 +116,7 @@ function makeLimit(limit) {
 
 let scheduled = 0;
 
-/** Once a frame at most, however fast a limit is dragged. */
+/** Redraw at most once a frame, however fast a limit is dragged. */
 function schedule() {
   scheduled ||= requestAnimationFrame(() => {
     scheduled = 0;
@@ -125,7 +125,7 @@ function schedule() {
   });
 }
 
-/** What the limits leave. */
+/** Find the designs within the limits, and the best of them. */
 function limit() {
   state.within = ALL.filter((i) => isWithin(i, state.limits));
   state.best = state.within.length ? DATA.best_first.find((i) => isWithin(i, state.limits)) : null;
@@ -166,7 +166,7 @@ function drawBest() {
     const best = OBJECTIVES.map((name) => figure(name, extremes(name)[name === "cost" ? 0 : 1]));
     const reach = `the lowest cost is ${best[0]}, the best accuracy ${best[1]}, the best coverage ${best[2]}`;
     byId("best").replaceChildren(
-      element("strong", {}, "No design is left."),
+      element("strong", {}, "No design is within these limits."),
       element("p", {}, `Loosen a limit: over all designs, ${reach}.`),
     );
     return;
@@ -183,20 +183,19 @@ function drawBest() {
   byId("best").replaceChildren(
     element("p", {}, "Best balanced: ", element("strong", {}, `design ${state.best}`)),
     element("dl", {}, ...rows),
-    element("p", { className: "note" }, `Buys first, for every row: ${listed(first)}.`),
+    element("p", { className: "note" }, `Stage 1 buys ${listed(first)} for every row.`),
   );
 }
 
 let saying = 0;
 
-/** For screen readers, once the reader has stopped dragging. */
+/** Tell screen readers about the design, once the reader stops dragging. */
 function say() {
   clearTimeout(saying);
   saying = setTimeout(() => {
     const outside = isWithin(state.chosen, state.limits) ? "" : `, ${OUTSIDE}`;
-    const rows = state.which === "seen" ? ", on test rows" : "";
     byId("live").textContent =
-      `Design ${state.chosen} is shown${outside}${rows}: ${inShort(state.chosen, state.which)}. ` +
+      `Design ${state.chosen} is shown${outside}: ${state.which} ${inShort(state.chosen, state.which)}. ` +
       `Within the limits: ${number(state.within.length)} of ${designsOf(N)}.`;
   }, 300);
 }
@@ -205,7 +204,7 @@ function drawDesign() {
   const { chosen, which } = state;
   byId("design-heading").textContent = `Design ${chosen}`;
   const badges = [
-    chosen === DATA.deployed && "deployed now",
+    chosen === DATA.deployed && "deployed",
     chosen === state.best && "best within the limits",
     !isWithin(chosen, state.limits) && OUTSIDE,
     `${DATA.stages[chosen].length} ${DATA.stages[chosen].length === 1 ? "stage" : "stages"}`,
@@ -237,7 +236,7 @@ function drawSpending(flow, mean) {
     .filter((bar) => bar.rows)
     .map((bar) => `${rowsOf(bar.rows)} ${bar.rows === 1 ? "costs" : "cost"} ${number(bar.cost)}`);
   byId("spending-words").textContent =
-    `${listed(words)}. Buying everything costs ${number(DATA.total)} for each.`;
+    `${listed(words)}. All features together cost ${number(DATA.total)} per row.`;
   byId("spending").setAttribute(
     "aria-label",
     `Histogram of the cost of a row. ${byId("spending-words").textContent}`,
@@ -268,36 +267,31 @@ function drawFigures(design) {
     element("tbody", {}, ...lines),
   );
   byId("figures-words").textContent =
-    "Scored rows have chosen these designs, so expect a little less on new rows. " +
+    "Scored figures come from the rows that chose these designs, so expect slightly less on new rows. " +
     (DATA.seen
-      ? "Test rows were kept aside from the search and from the fits."
-      : "There are no test rows: nothing here says how it does on rows that the search has not seen.");
+      ? "Seen figures come from test rows, which neither chose a design nor fitted a model."
+      : "There are no test rows, so no seen figures either.");
 }
 
 function drawAbout(design) {
   const out = leftOut(design);
   const single = typeof DATA.thresholds === "number";
   const threshold = single
-    ? `${number(100 * DATA.thresholds)} % sure`
+    ? `${number(100 * DATA.thresholds)} %`
     : DATA.thresholds.map(([label, least]) => `${label}: ${number(100 * least)} %`).join("; ");
-  const alike = DATA.tied[design] - 1;
+  const others = DATA.tied[design] - 1;
   const facts = [
-    [
-      single
-        ? "A row leaves with a label when a stage is"
-        : "A row leaves when a stage is this sure of a class",
-      threshold,
-    ],
-    ["Other designs with the same figures", alike ? number(alike) : "none"],
+    [single ? "Confidence needed for a label" : "Confidence needed for each label", threshold],
+    ["Other designs with the same scored figures", others ? number(others) : "none"],
     ["Features never bought", out.length ? out.join(", ") : "none"],
     ...DATA.facts,
   ];
   byId("about").replaceChildren(
-    ...facts.flatMap(([what, how]) => [element("dt", {}, what), element("dd", {}, how)]),
+    ...facts.flatMap(([heading, fact]) => [element("dt", {}, heading), element("dd", {}, fact)]),
   );
 }
 
-/** The design so many places along an objective, of those within the limits; any where none is. */
+/** The design `by` places further along an objective; skips designs outside the limits, if any is within. */
 function beside(objective, by) {
   const order = SORTED[objective];
   const counts = (i) => !state.within.length || isWithin(i, state.limits);
@@ -383,10 +377,10 @@ async function copy() {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    getSelection().selectAllChildren(byId("deploy")); // some browsers keep the clipboard from files
+    getSelection().selectAllChildren(byId("deploy")); // some browsers deny local files the clipboard
     copied = document.execCommand("copy");
   }
-  const done = copied ? "Copied" : "Selected"; // the reader's keys copy it then
+  const done = copied ? "Copied" : "Selected"; // selected text can be copied with the keyboard
   byId("copy").textContent = done;
   clearTimeout(saying);
   byId("live").textContent = `${done}: ${text}`;
@@ -402,11 +396,11 @@ async function repaint(dark) {
   await spending.build();
 }
 
-function makeRowsSwitch() {
+function makeFiguresSwitch() {
   if (!DATA.seen) return;
   const buttons = [
-    ["scored", "Scored rows"],
-    ["seen", "Test rows"],
+    ["scored", "Scored"],
+    ["seen", "Seen"],
   ].map(([which, text]) => {
     const button = element(
       "button",
@@ -420,17 +414,17 @@ function makeRowsSwitch() {
     });
     return button;
   });
-  byId("rows-switch").append(...buttons);
+  byId("figures-switch").append(...buttons);
 }
 
 function lead() {
-  const rows = `${number(FIGURES.rows[0])} scored rows`;
+  const rows = rowsOf(FIGURES.rows[0]);
   const proof = DATA.proven
-    ? "An exact search has proven that there are no better ones."
-    : "Found by a search, which may have missed better ones.";
+    ? "Exact search has proven that no better designs exist."
+    : "The search may have missed better designs.";
   return N === 1
     ? `One design, scored on ${rows}. ${proof}`
-    : `${designsOf(N)}, scored on ${rows}. None of them beats another in cost, accuracy and ` +
+    : `${designsOf(N)}, scored on ${rows}. No design beats another in cost, accuracy and ` +
         `coverage at once. ${proof}`;
 }
 
@@ -446,9 +440,9 @@ const spending = new Spending(byId("spending"));
 const table = new DesignTable(choose);
 await repaint(isDark());
 
-// Listened to once there is something to draw on.
+// Controls come last, because they redraw pictures that must exist.
 byId("limits").append(...LIMITS.map(makeLimit));
-makeRowsSwitch();
+makeFiguresSwitch();
 listenToScatter();
 listenToAxes();
 draw();

@@ -1,4 +1,4 @@
-"""The page: markup, style, script, the library that draws, and what there is to show, in one file.
+"""Assemble the page: markup, style, scripts, the drawing library and the data, in one file.
 
 The library is Vega, from vl-convert: `pip install 'emsco[explore]'`.
 """
@@ -25,7 +25,7 @@ _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
 def page_of(explored: Explored) -> str:
-    """The whole page, to be written to a file or shown as it is."""
+    """Return the whole page as HTML."""
     theme, library, script, style = _text("theme.js"), _library(), _script(), _text("page.css")
     specs = {name: json.loads(_text(f"{name}.json")) for name in _SPECS}
     parts = {
@@ -37,12 +37,12 @@ def page_of(explored: Explored) -> str:
         "library": library,
         "script": script,
     }
-    # In one pass, so that no part is searched for the places of others.
+    # One pass fills all places, so that text inside one part cannot name the place of another.
     return _PLACE.sub(lambda place: parts[place[1]], _text("page.html"))
 
 
 def check_vega() -> None:
-    """Say in one sentence what is missing."""
+    """Raise an error that says how to install vl-convert, if it is missing."""
     try:
         import vl_convert  # noqa: F401
     except ImportError:
@@ -51,7 +51,7 @@ def check_vega() -> None:
 
 @cache
 def _library() -> str:
-    """Vega as one script, which vl-convert puts together in two seconds or so."""
+    """Return Vega as one script; vl-convert needs about two seconds to build it."""
     check_vega()
     import vl_convert
 
@@ -70,12 +70,12 @@ def _text(name: str) -> str:
 
 
 def _closed(script: str) -> str:
-    """A script that does not end the element it stands in; JavaScript reads both alike."""
+    """Escape a script so that it cannot close its own element; JavaScript reads it unchanged."""
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def _data(values: dict[str, Any]) -> str:
-    """JSON that no parser of HTML takes for markup, whatever a feature is called."""
+    """Return JSON that an HTML parser never takes for markup, whatever names features have."""
     text = json.dumps(values, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c")
 
@@ -85,11 +85,12 @@ def _markup(text: str) -> str:
 
 
 def _policy(*scripts: str, style: str) -> str:
-    """What the browser may do: run these very scripts, and reach nothing outside the page."""
+    """Return the content policy: the browser may run these scripts and load nothing else."""
     return "; ".join(
         [
             "default-src 'none'",
-            f"script-src {' '.join(map(_digest, scripts))} 'unsafe-eval'",  # Vega's expressions
+            # Vega compiles its expressions, which needs 'unsafe-eval'.
+            f"script-src {' '.join(map(_digest, scripts))} 'unsafe-eval'",
             f"style-src {_digest(style)}",
             "img-src data:",
             "base-uri 'none'",

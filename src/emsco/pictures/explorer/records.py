@@ -1,4 +1,4 @@
-"""What the page shows, as plain values."""
+"""Contents of the explorer page, as plain values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from emsco.pictures.flow import Flow
 __all__ = ["Explored", "ExploredDesign"]
 
 _NUMBER = "{number}"
-_DIGITS = 10  # finer than any limit that a reader sets, and half as long as all of them
+_DIGITS = 10  # finer than any limit of a reader, and half as long as full precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class ExploredDesign(Objectives):
     Attributes
     ----------
     coverage, accuracy, cost : float
-        On the scored rows.
+        Scored figures.
     n_tied : int
         Designs with exactly these objectives, this one included.
     flow : Flow
-        How the scored rows went through its stages.
+        Flow of the scored rows through its stages.
     seen : Flow or None
-        The same of the test rows, where there are some.
+        Flow of the test rows, if there are any.
     """
 
     n_tied: int
@@ -41,26 +41,26 @@ class ExploredDesign(Objectives):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explored:
-    """A front to look at.
+    """Contents of the page of a front.
 
     Attributes
     ----------
     designs : sequence of ExploredDesign
         In the order of their numbers, from 0.
     best_first : sequence of int
-        These numbers, by the balanced score.
+        Numbers of the designs, best balanced score first.
     costs : FeatureCosts
     min_confidence : float or dict
     proven : bool
-        Whether no design at all is better than any of these.
+        Whether exact search has proven that no better designs exist.
     title : str
     deploy : str
-        The command or line of Python that deploys a design; the last ``{number}`` in it stands
-        for the design's.
+        Command or line of Python that deploys a design. The number of the design replaces the
+        last ``{number}`` in it.
     deployed : int or None
-        The number of the design that is deployed now.
+        Number of the deployed design.
     facts : sequence of (str, str)
-        More that the reader should know, such as where the rows come from: what, and how it is.
+        Further facts for the reader, such as the name of the data, each with a heading.
     """
 
     designs: Sequence[ExploredDesign]
@@ -74,14 +74,14 @@ class Explored:
     facts: Sequence[tuple[str, str]] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what the page could not show."""
+        """Check the values that the page relies on."""
         if _NUMBER not in self.deploy:
             raise refused("deploy", f"have {_NUMBER} in it", self.deploy)
         if self.deployed is not None:
             check_whole("deployed", self.deployed, 0, len(self.designs) - 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, short enough for tens of thousands of designs: columns, not records."""
+        """Return plain values, as columns, to keep files of many thousand designs short."""
         seen = [design.seen for design in self.designs if design.seen is not None]
         return {
             "title": self.title,
@@ -104,7 +104,7 @@ class Explored:
         }
 
     def _stages(self) -> list[list[list[int]]]:
-        """The features that each stage of each design buys, as places in `costs`."""
+        """List the features of each stage of each design, as positions in `costs`."""
         place = {name: i for i, name in enumerate(self.costs.names)}
         return [
             [[place[name] for name in stage.features] for stage in design.flow.stages]
@@ -113,13 +113,13 @@ class Explored:
 
 
 def _figures(found: Sequence[ExploredDesign] | Sequence[Flow]) -> dict[str, list[float]]:
-    """The objectives, a list each."""
+    """Return a list for each objective."""
     names = ("coverage", "accuracy", "cost")
     return {name: _rounded(getattr(one, name) for one in found) for name in names}
 
 
 def _counts(flows: Iterable[Flow]) -> dict[str, Any]:
-    """Rows, those that leave at each stage, and those that leave there with the right label."""
+    """Return the rows of each flow, and its exits and correct exits at each stage."""
     found = list(flows)
     return {
         "rows": _rounded(flow.n_rows for flow in found),
@@ -129,13 +129,13 @@ def _counts(flows: Iterable[Flow]) -> dict[str, Any]:
 
 
 def _rounded(numbers: Iterable[float]) -> list[float]:
-    """Whole numbers as such, others with as many digits as can be told apart on a page."""
+    """Write whole numbers as integers and round the others."""
     rounded = (float(f"{number:.{_DIGITS}g}") for number in numbers)
     return [int(number) if number.is_integer() else number for number in rounded]
 
 
 def _thresholds(min_confidence: MinConfidence) -> float | list[list[Any]]:
-    """One for all classes, or pairs of a label and its own."""
+    """Return one threshold for all classes, or pairs of a label and its threshold."""
     if isinstance(min_confidence, Mapping):
         return [[str(label), float(least)] for label, least in min_confidence.items()]
     return float(min_confidence)

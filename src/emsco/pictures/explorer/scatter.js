@@ -1,6 +1,6 @@
-// Vega draws; here it is told what, and asked which design is where.
+// The pictures of the page, drawn by Vega: the scatter of designs and the histogram of costs.
 
-// One for each number of stages, within -1 to 1; the last is for all larger ones.
+// A shape for each number of stages, within -1 to 1; larger numbers share the last.
 const SHAPES = [
   "M0.9,0A0.9,0.9,0,1,1,-0.9,0A0.9,0.9,0,1,1,0.9,0Z",
   "M-0.8,-0.8H0.8V0.8H-0.8Z",
@@ -10,14 +10,14 @@ const SHAPES = [
   "M0,0.9L1,-0.8H-1Z",
   "M0,-1L0.28,-0.35L1,-0.3L0.45,0.15L0.62,0.85L0,0.45L-0.62,0.85L-0.45,0.15L-1,-0.3L-0.28,-0.35Z",
 ];
-const SHADES = 48; // more than the eye tells apart in marks of this size
+const SHADES = 48; // more than the eye can distinguish in marks of this size
 const FADED = 0.16;
 const NEAR = 30; // pixels, about the width of a fingertip
 
-/** How a number of stages is called beside its shape. */
+/** The name of a number of stages in the legend. */
 const stageName = (kind) => (kind < SHAPES.length ? `${kind}` : `${SHAPES.length} or more`);
 
-/** Which shape a design has, from 1. */
+/** The number of a design's shape, from 1. */
 const kindOf = (design) => Math.min(DATA.stages[design].length, SHAPES.length);
 
 /** A colour for each shade of the ramp. */
@@ -37,8 +37,8 @@ function shades(ramp) {
 }
 
 /**
- * All marks on one canvas, pixel by pixel: a library's ten thousand calls a frame would make a dragged
- * limit stutter. Each kind and shade is drawn once and then copied; edges are mixed with the ground.
+ * All marks on one canvas, copied pixel by pixel. Drawing ten thousand shapes a frame would make a
+ * dragged limit stutter, so each shape and shade is drawn once and then copied.
  */
 class Marks {
   constructor(size) {
@@ -50,7 +50,7 @@ class Marks {
     this.stamps = new Map();
   }
 
-  /** Where each design is, in pixels of a plot; x and y say where its values are. */
+  /** Compute the place of each design in pixels; x and y map a design to its place in the plot. */
   place(width, height, x, y) {
     this.canvas.width = Math.max(this.side, Math.round(width * this.ratio));
     this.canvas.height = Math.max(this.side, Math.round(height * this.ratio));
@@ -64,7 +64,7 @@ class Marks {
     this.top = Int32Array.from(ALL, (i) => start(y(i), this.canvas.height));
   }
 
-  /** Designs outside the limits first, faded, so that they cover none of the others. */
+  /** Paint designs outside the limits first, faded, so that they cover no others. */
   paint(limits, shadeOf) {
     this.pixels.fill(0);
     const inside = ALL.map((i) => isWithin(i, limits));
@@ -91,7 +91,7 @@ class Marks {
     return this.stamps.get(key);
   }
 
-  /** Pixels of a mark, 0 where the ground shows. */
+  /** The pixels of a mark, 0 where the background shows. */
   makeStamp(kind, fill, bright) {
     const { side } = this;
     const mark = element("canvas", { width: side, height: side });
@@ -117,7 +117,7 @@ class Marks {
   }
 }
 
-/** The look that both pictures share, from the style sheet. */
+/** The settings that both pictures share, with the colours of the style sheet. */
 function look() {
   const ink = colour("ink");
   const font = getComputedStyle(document.body).fontFamily;
@@ -185,9 +185,9 @@ function started(spec, values) {
 }
 
 /**
- * A picture that Vega draws, and that follows the width of its container.
- * It is drawn in a frame of its own, as Vega gives what it draws in another role: a scatter that
- * is no longer an application would have its arrow keys taken by a screen reader.
+ * A picture that Vega draws and that follows the width of its container.
+ * Vega sets the ARIA role of the element it draws in, so that is an inner frame. The container keeps
+ * the role of an application, and screen readers leave it the arrow keys.
  */
 class Picture {
   constructor(container, height) {
@@ -214,7 +214,7 @@ class Picture {
     if (this.refit()) this.view.run();
   }
 
-  /** Take the room that there is now; whether it has changed. */
+  /** Fit the picture to its container, and return whether its size changed. */
   refit() {
     const room = this.room();
     if (room.width === this.size.width && room.height === this.size.height) return false;
@@ -224,7 +224,7 @@ class Picture {
   }
 }
 
-/** All designs as marks, their best and the chosen one ringed. */
+/** All designs as marks, with rings around the best and the chosen one. */
 class Scatter extends Picture {
   constructor(container) {
     super(container, (width) => Math.round(Math.min(460, Math.max(340, 0.62 * width))));
@@ -232,7 +232,7 @@ class Scatter extends Picture {
     this.state = null;
   }
 
-  /** Anew, as when colours have changed. */
+  /** Draw from scratch, for instance after a change of colours. */
   async build() {
     const kinds = [...new Set(ALL.map(kindOf))].sort((a, b) => a - b);
     const narrow = this.container.clientWidth < 520;
@@ -254,7 +254,7 @@ class Scatter extends Picture {
     await this.layOut();
   }
 
-  /** Let Vega find room for axes and legends, then put the marks into what is left. */
+  /** Let Vega place the axes and legends, then put the marks into the plot. */
   async layOut() {
     const { x, y, c } = this.fields;
     this.view.signal("xField", x).signal("yField", y).signal("colourField", c).resize();
@@ -273,7 +273,7 @@ class Scatter extends Picture {
     if (this.state) this.draw(this.state);
   }
 
-  /** Put an objective on an axis; whichever was there goes where that one was. */
+  /** Put an objective on an axis, and the objective that was there on the axis it came from. */
   swap(place, objective) {
     const other = Object.keys(this.fields).find((key) => this.fields[key] === objective);
     this.fields = { ...this.fields, [other]: this.fields[place], [place]: objective };
@@ -296,7 +296,7 @@ class Scatter extends Picture {
     if (this.refit()) this.layOut();
   }
 
-  /** The design nearest to a place on the page, rather one within the limits; null where none is near. */
+  /** The design nearest to the pointer, preferring designs within the limits; null if none is near. */
   at(event) {
     const box = this.container.querySelector("canvas").getBoundingClientRect();
     const [left, top] = this.view.origin();
@@ -313,7 +313,7 @@ class Scatter extends Picture {
   }
 }
 
-/** What a row costs, as a histogram, with a mark at the cost of everything. */
+/** The cost of a row as a histogram, with marks at the mean and at the cost of all features. */
 class Spending extends Picture {
   constructor(container) {
     super(container, () => 220);

@@ -1,4 +1,4 @@
-// The same designs as a table: a page of it at a time, in the order of any column.
+// The table of designs: one page at a time, sorted by any column.
 
 const PAGE = 10;
 
@@ -8,17 +8,17 @@ class DesignTable {
     this.sort = { key: "number", up: true };
     this.first = 0;
     this.state = null;
-    const figures = (which, words) =>
+    const figures = (which) =>
       ["coverage", "accuracy", "cost"].map((name) => ({
         key: `${which} ${name}`,
-        title: `${words}${name}`,
+        title: `${which} ${name}`,
         value: (i) => DATA[which][name][i],
         text: (i) => figure(name, DATA[which][name][i]),
       }));
     this.columns = [
       { key: "number", title: "Design", value: (i) => i },
-      ...figures("scored", ""),
-      ...(DATA.seen ? figures("seen", "seen ") : []),
+      ...figures("scored"),
+      ...(DATA.seen ? figures("seen") : []),
       {
         key: "stages",
         title: "stages",
@@ -27,7 +27,7 @@ class DesignTable {
       },
       {
         key: "tied",
-        title: "designs alike",
+        title: "tied designs",
         value: (i) => DATA.tied[i],
         text: (i) => number(DATA.tied[i]),
       },
@@ -49,7 +49,7 @@ class DesignTable {
     byId("table").querySelector(`[data-key="${key}"]`).focus();
   }
 
-  /** All designs in the order of the column; sorted once, not at every step of a limit. */
+  /** All designs in the order of the column; sorted once, not at each step of a dragged limit. */
   order() {
     const { key, up } = this.sort;
     if (this.ordered?.key !== key) {
@@ -102,7 +102,7 @@ class DesignTable {
     return element(
       "thead",
       {},
-      element("tr", {}, ...cells, element("th", { scope: "col" }, "buys, stage by stage")),
+      element("tr", {}, ...cells, element("th", { scope: "col" }, "features by stage")),
     );
   }
 

@@ -1,11 +1,11 @@
-// What there is to show, and how numbers and names are put into words.
+// The data of the page, and functions that turn numbers and names into words.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const N = DATA.stages.length;
 const OBJECTIVES = ["cost", "accuracy", "coverage"];
 const TITLES = { cost: "Cost", accuracy: "Accuracy", coverage: "Coverage" };
 const FIGURES = DATA.scored;
-const ROUNDING = 1e-8; // a smaller share of all rows is none: what rows weigh is written with ten digits
+const ROUNDING = 1e-8; // a smaller share of rows is rounding: weights have ten digits
 
 const ALL = Array.from({ length: N }, (_, i) => i);
 const SORTED = Object.fromEntries(
@@ -22,7 +22,7 @@ const figuresOf = (i) => Object.fromEntries(OBJECTIVES.map((name) => [name, FIGU
 
 const byId = (id) => document.getElementById(id);
 
-/** An element with properties and children; text is text, whatever stands in it. */
+/** Make an element with properties and children; text in it is never read as markup. */
 function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -33,17 +33,17 @@ function element(tag, properties = {}, ...children) {
   return made;
 }
 
-/** A button that is of no use now keeps the focus that it may have, unlike a disabled one. */
+/** Turn a button on or off; unlike a disabled button, it keeps the focus. */
 const enable = (id, useful) => byId(id).setAttribute("aria-disabled", `${!useful}`);
 
-/** What a button does, while it is of use. */
+/** Run an action when a button is pressed, unless it is turned off. */
 function onPress(id, action) {
   byId(id).addEventListener("click", () => {
     if (byId(id).getAttribute("aria-disabled") !== "true") action();
   });
 }
 
-/** A share of rows; what is nearly all or nearly nothing is not called all or nothing. */
+/** Format a share of rows; only exactly 0 and 1 read as 0 % and 100 %. */
 function percent(share, digits = 1) {
   const least = 10 ** -digits;
   if (share > 0 && 100 * share < least / 2) return `< ${least} %`;
@@ -51,11 +51,11 @@ function percent(share, digits = 1) {
   return `${(100 * share).toFixed(digits)} %`;
 }
 
-/** A cost or a count with six digits at most, thousands apart. */
+/** Format a cost or a count with at most six digits and separators of thousands. */
 const number = (value) =>
   Number(Number(value).toPrecision(6)).toLocaleString("en-GB", { maximumFractionDigits: 6 });
 
-/** Mean costs all have as many decimals as tell them apart, whatever the currency. */
+/** Format a mean cost; all have the same number of decimals, enough to tell them apart. */
 const DECIMALS = Math.min(9, Math.max(0, 3 - Math.floor(Math.log10(extremes("cost")[1] || 1))));
 const meanCost = (value) =>
   value.toLocaleString("en-GB", {
@@ -83,8 +83,8 @@ function leftOut(design) {
 }
 
 /**
- * Rows on their way through the stages of a design: `which` is "scored" or "seen".
- * The file holds who leaves where; who gets there, and is rejected, follows.
+ * Count the rows that reach and leave each stage of a design: `which` is "scored" or "seen".
+ * The file holds only the rows that leave; the rows that reach a stage follow from these.
  */
 function flowOf(design, which) {
   const figures = DATA[which];
@@ -111,7 +111,7 @@ function flowOf(design, which) {
   return { stages, rows: total, rejected: reached };
 }
 
-/** Every cost that a row can have, and how many rows have it. */
+/** List the possible costs of a row, with the number of rows at each. */
 function spendingOf(flow) {
   const rows = new Map();
   for (const stage of flow.stages)
@@ -121,14 +121,14 @@ function spendingOf(flow) {
   return [...rows].map(([cost, count]) => ({ cost, rows: count, share: count / (flow.rows || 1) }));
 }
 
-/** How a cost compares with that of everything. */
-function thanEverything(cost) {
+/** Compare a cost with the cost of all features, in words. */
+function thanAllFeatures(cost) {
   const saved = 1 - cost / DATA.total;
-  if (Math.abs(saved) < 0.005) return "as much as buying everything";
-  return `${percent(Math.abs(saved), 0)} ${saved > 0 ? "less" : "more"} than buying everything`;
+  if (Math.abs(saved) < 0.005) return "as much as all features";
+  return `${percent(Math.abs(saved), 0)} ${saved > 0 ? "less" : "more"} than all features`;
 }
 
-/** What a design does, in a sentence or two. */
+/** Describe the figures of a design in a few sentences. */
 function inWords(design, which) {
   const flow = flowOf(design, which);
   const left = flow.rows - flow.rejected;
@@ -136,10 +136,10 @@ function inWords(design, which) {
   const wrong = flow.stages.reduce((sum, stage) => sum + stage.wrong, 0);
   const rows = which === "seen" ? "test rows" : "scored rows";
   return (
-    `Of ${number(flow.rows)} ${rows}, ${number(left)} get a label: ${number(correct)} of them the correct one, ` +
-    `${wrong ? number(wrong) : "none"} a wrong one. ${flow.rejected ? number(flow.rejected) : "None"} ` +
+    `Of ${number(flow.rows)} ${rows}, ${number(left)} get a label: ${number(correct)} correct, ` +
+    `${wrong ? number(wrong) : "none"} wrong. ${flow.rejected ? number(flow.rejected) : "None"} ` +
     `${flow.rejected === 1 ? "is" : "are"} rejected. A row costs ${meanCost(DATA[which].cost[design])} on average, ` +
-    `${thanEverything(DATA[which].cost[design])} (${number(DATA.total)}).`
+    `${thanAllFeatures(DATA[which].cost[design])} (${number(DATA.total)}).`
   );
 }
 

@@ -1,7 +1,7 @@
-"""Pictures for papers, with matplotlib: `pip install 'emsco[plot]'`.
+"""Plots for papers, drawn with matplotlib: `pip install 'emsco[plot]'`.
 
-Each is a plain record of what is shown, and a function that draws it; what makes the record of a
-front, a history or an experiment stands beside those.
+Each plot is a plain record and a function that draws it. Fronts, histories and studies make the
+records in their own packages.
 """
 
 from emsco.pictures.plotting.cascade import CascadePicture, draw_cascade

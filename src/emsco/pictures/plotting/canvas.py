@@ -1,4 +1,4 @@
-"""A sheet to draw diagrams on: inches from the upper left corner, text as it is."""
+"""A canvas for diagrams, measured in inches from its upper left corner."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from emsco.pictures.plotting.figures import (
     DARK,
-    LINE,
     NARROWEST,
     check_axes,
     check_matplotlib,
@@ -16,6 +15,7 @@ from emsco.pictures.plotting.figures import (
     figure_of,
     new_figure,
 )
+from emsco.pictures.plotting.text import LINE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,13 +27,13 @@ Mark: TypeAlias = Callable[[Any, float], None]  # (axes, scale)
 
 _SOLID: dict[str, Any] = {"facecolor": "white", "edgecolor": DARK, "linewidth": 0.8, "zorder": 3}
 _FLAT: dict[str, Any] = {"facecolor": "0.8", "edgecolor": "none", "linewidth": 0, "zorder": 1}
-_SHRINK = 0.95  # from one try to the next, where a diagram must fit
+_SHRINK = 0.95  # scale of each attempt to fit a diagram, relative to the attempt before
 _TINIEST = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Canvas:
-    """What is to be drawn on a sheet of some inches, in order."""
+    """Shapes and text to draw, in order, on a sheet of `width` by `height` inches."""
 
     width: float
     height: float
@@ -42,7 +42,7 @@ class Canvas:
     def text(
         self, x: float, y: float, lines: str | Sequence[str], size: float, **look: Any
     ) -> None:
-        """Lines of text; never read as mathematics, whatever signs a name has."""
+        """Add lines of text; a "$" in a name does not start a formula."""
         text = lines if isinstance(lines, str) else "\n".join(lines)
         look = {"va": "top", "color": DARK, "linespacing": LINE, "parse_math": False} | look
         self.marks.append(
@@ -50,40 +50,40 @@ class Canvas:
         )
 
     def box(self, x: float, y: float, width: float, height: float, **look: Any) -> None:
-        """A rectangle with round corners."""
+        """Add a rectangle with round corners."""
         from matplotlib.patches import FancyBboxPatch
 
         style = "round,pad=0,rounding_size=0.06"
         self._patch(FancyBboxPatch, (x, y), width, height, boxstyle=style, **(_SOLID | look))
 
     def band(self, x: float, y: float, width: float, height: float, **look: Any) -> None:
-        """A plain rectangle, such as a flow of rows."""
+        """Add a plain rectangle, such as a flow of rows."""
         from matplotlib.patches import Rectangle
 
         self._patch(Rectangle, (x, y), width, height, **(_FLAT | look))
 
     def shape(self, corners: Sequence[tuple[float, float]], **look: Any) -> None:
-        """Any polygon."""
+        """Add a polygon."""
         from matplotlib.patches import Polygon
 
         self._patch(Polygon, corners, closed=True, **(_SOLID | look))
 
     def diamond(self, x: float, y: float, width: float, height: float, word: str) -> None:
-        """A question, around its middle."""
+        """Add a diamond with a word in it, centred at (x, y)."""
         across, up = width / 2, height / 2
         corners = [(x - across, y), (x, y - up), (x + across, y), (x, y + up)]
         self.shape(corners, facecolor="#fff3c4")
         self.text(x, y, word, 6.5, va="center", ha="center")
 
     def arrow(self, x: float, y: float, right: float, down: float, **look: Any) -> None:
-        """A small tip at a place, towards the right or downwards."""
+        """Add the tip of an arrow that points to the right or downwards."""
         back, wing = 0.075, 0.05
         foot = (x - back * right, y - back * down)
         sides = [(foot[0] + s * wing * down, foot[1] + s * wing * right) for s in (-1, 1)]
         self.shape([*sides, (x, y)], **({"facecolor": "0.35", "edgecolor": "none"} | look))
 
     def draw(self, axes: Any, scale: float = 1.0) -> None:
-        """Put everything on axes; text and lines are `scale` times as large as they say."""
+        """Draw everything on axes, with sizes of text and lines multiplied by `scale`."""
         for mark in self.marks:
             mark(axes, scale)
 
@@ -94,10 +94,10 @@ class Canvas:
 
 
 def draw_canvas(lay_out: Callable[[float], Canvas], width: float, ax: Axes | None = None) -> Figure:
-    """Draw what `lay_out` puts on a sheet of some width, as a new figure or into axes.
+    """Draw the canvas that `lay_out` returns for a width, as a new figure or into axes.
 
-    A new figure is as high as the sheet. In axes the sheet is as wide as they are, and what would
-    then be too high is laid out wider and drawn smaller.
+    A new figure is as high as the canvas. A canvas that is too high for the axes is laid out
+    wider and drawn smaller.
     """
     check_matplotlib()
     if ax is not None:
@@ -113,9 +113,9 @@ def draw_canvas(lay_out: Callable[[float], Canvas], width: float, ax: Axes | Non
 def _draw_into(ax: Any, lay_out: Callable[[float], Canvas]) -> Figure:
     figure = figure_of(ax)
     ax.set_axis_off()
-    whole: Any = figure.canvas.figure  # beyond parts of a figure
+    whole: Any = figure.canvas.figure  # `figure` may be a subfigure
     if whole.get_layout_engine() is not None:
-        whole.draw_without_rendering()  # only then do the axes have their place
+        whole.draw_without_rendering()  # the layout engine places axes only when it draws
     size = ax.get_window_extent()
     width, height = size.width / figure.dpi, size.height / figure.dpi
     scale = min(1.0, width / NARROWEST)

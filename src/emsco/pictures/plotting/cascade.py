@@ -1,4 +1,4 @@
-"""The paper's workflow figure for any cascade: what stages buy, and which rows leave where."""
+"""Draw a cascade as the paper's workflow figure: features of each stage and flows of rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from emsco._base.text import counted
 from emsco.pictures.flow import Flow, FlowStage
 from emsco.pictures.plotting.canvas import Canvas, draw_canvas
-from emsco.pictures.plotting.figures import COLUMN, LINE, text_size, wrap_items
+from emsco.pictures.plotting.figures import COLUMN
+from emsco.pictures.plotting.text import LINE, text_size, wrap_items
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,34 +20,34 @@ __all__ = ["CascadePicture", "draw_cascade"]
 
 _MARGIN = 0.06
 _SIZE, _HEAD = 7.0, 7.5
-_FULL = 0.40  # inches that all rows together are thick
-_THIN = 0.012  # a flow of some rows is never thinner
-_LEAST_BOX = 0.8  # inches that features need beside the diamond; else stages stand in a column
+_FULL = 0.40  # thickness of the flow of all rows, in inches
+_THIN = 0.012  # thickness of the thinnest flow
+_LEAST_BOX = 0.8  # width of a box below which stages stand in a column
 _DIAMOND = (0.62, 0.46)
-_BESIDE_BOX = _DIAMOND[0] + 0.44  # what a stage takes beside its box, where they stand side by side
+_BESIDE_BOX = _DIAMOND[0] + 0.44  # width of a stage in a row of stages, without its box
 _GOING: dict[str, Any] = {"facecolor": "0.82"}
-_RIGHT: dict[str, Any] = {"facecolor": "#5b9bd0"}
+_CORRECT: dict[str, Any] = {"facecolor": "#5b9bd0"}
 _WRONG: dict[str, Any] = {"facecolor": "#f2b48a", "hatch": "/////", "edgecolor": "#9c3d00"}
 _BOX: dict[str, Any] = {"facecolor": "#e6eff8"}
 _REJECT: dict[str, Any] = {"facecolor": "0.93", "linestyle": (0, (3, 2))}
-_Bands: TypeAlias = tuple[tuple[float, dict[str, Any]], ...]  # how thick, and how they look
+_Bands: TypeAlias = tuple[tuple[float, dict[str, Any]], ...]  # thickness and look of each
 
 
 @dataclass(frozen=True, slots=True)
 class CascadePicture:
-    """What a diagram of a cascade shows.
+    """Contents of a diagram of a cascade.
 
     Attributes
     ----------
     flow : Flow
     costs : mapping of str to float
-        Cost of each feature; where one is missing, only its name is shown.
+        Cost of each feature; a feature without one appears without a cost.
     sure : str
-        When a row leaves, in words.
+        The condition for a row to leave, in words.
     rows : str
-        Which rows flow: "scored", "seen" or another word for them.
+        Kind of rows, such as "scored" or "test".
     total_cost : float or None
-        What buying everything costs.
+        Cost of all features.
     """
 
     flow: Flow
@@ -56,36 +57,38 @@ class CascadePicture:
     total_cost: float | None = None
 
     def features(self, stage: FlowStage) -> list[str]:
-        """What a stage buys: names in full, with their costs."""
+        """Features that a stage buys, with their costs."""
         return [
             f"{name} ({self.costs[name]:g})" if name in self.costs else name
             for name in stage.features
         ]
 
     def start(self) -> str:
-        """How many rows come in."""
+        """Number of rows at the start."""
         return counted(self.flow.n_rows, f"{self.rows} row".strip())
 
     def leaving(self, stage: FlowStage) -> list[str]:
-        """What becomes of the rows that leave at a stage."""
+        """Number, accuracy and cost of the rows that leave at a stage."""
         lines = [f"{counted(stage.left, 'row')} labelled ({self._share(stage.left)})"]
         if stage.left:
-            lines.append(f"{stage.accuracy:.1%} of them right")
-        return [*lines, f"cost {stage.cost_so_far:.6g} each"]
+            lines.append(f"{stage.accuracy:.1%} correct")
+        return [*lines, f"cost {stage.cost_so_far:.6g} per row"]
 
     def rejected(self) -> list[str]:
-        """What becomes of the others."""
-        paid = self.flow.stages[-1].cost_so_far
-        share = self._share(self.flow.rejected)
-        return [f"{counted(self.flow.rejected, 'row')} rejected ({share})", f"cost {paid:.6g} each"]
+        """Number and cost of the rejected rows."""
+        rows, share = counted(self.flow.rejected, "row"), self._share(self.flow.rejected)
+        return [
+            f"{rows} rejected ({share})",
+            f"cost {self.flow.stages[-1].cost_so_far:.6g} per row",
+        ]
 
     def summary(self) -> list[str]:
         """The three objectives."""
-        everything = "" if self.total_cost is None else f" (everything: {self.total_cost:.6g})"
+        total = "" if self.total_cost is None else f" (all features: {self.total_cost:.6g})"
         return [
             f"coverage {self.flow.coverage:.1%}",
             f"accuracy {self.flow.accuracy:.1%}",
-            f"mean cost {self.flow.cost:.4g}{everything}",
+            f"mean cost {self.flow.cost:.4g}{total}",
         ]
 
     def _share(self, rows: float) -> str:
@@ -93,19 +96,19 @@ class CascadePicture:
 
 
 def draw_cascade(picture: CascadePicture, width: float = COLUMN, ax: Axes | None = None) -> Figure:
-    """Draw the stages of a cascade, and the rows that flow through them.
+    """Draw the stages of a cascade and the rows that flow through them.
 
-    Flows are as thick as their rows are many, and split where labels are right and wrong. Stages
-    stand side by side where the width allows, else one below the other; the height is what the
-    names of the features need.
+    The thickness of a flow shows its share of the rows; correct and wrong labels have flows of
+    their own. Stages stand side by side if they fit into the width, else one below the other. The
+    height depends on the names of the features.
 
     Parameters
     ----------
     picture : CascadePicture
     width : float
-        Inches of a new figure.
+        Width of a new figure in inches.
     ax : Axes, optional
-        Axes to draw into instead, where text is as small as it must be for all to have room.
+        Existing axes to draw into; the text shrinks until it fits.
     """
     return draw_canvas(lambda inches: _lay_out(picture, inches), width, ax)
 
@@ -120,7 +123,7 @@ def _lay_out(picture: CascadePicture, width: float) -> Canvas:
 
 
 def _lay_below(picture: CascadePicture, width: float) -> Canvas:
-    """Stages one below the other; rows leave to the right."""
+    """Lay out the stages one below the other; rows leave to the right."""
     inner, spine, right = width - 2 * _MARGIN, _MARGIN + 0.36, _MARGIN + 1.1
     stages = picture.flow.stages
     boxes = [wrap_items(picture.features(stage), inner - 0.16, _SIZE) for stage in stages]
@@ -159,7 +162,7 @@ def _lay_below(picture: CascadePicture, width: float) -> Canvas:
 
 
 def _lay_beside(picture: CascadePicture, width: float, lead: float, side: float) -> Canvas:
-    """Stages side by side, as in the paper; rows leave downwards."""
+    """Lay out the stages side by side, as in the paper; rows leave downwards."""
     stages = picture.flow.stages
     room = side - _BESIDE_BOX
     boxes = [wrap_items(picture.features(stage), room - 0.16, _SIZE) for stage in stages]
@@ -212,14 +215,14 @@ def _wrapped(lines: list[str], width: float) -> list[str]:
 
 
 def _going(rows: float, picture: CascadePicture) -> _Bands:
-    """Rows that go on, as a band."""
+    """Make the band of the rows that go on."""
     return ((_thick(rows, picture), _GOING),)
 
 
 def _leaving(stage: FlowStage, picture: CascadePicture) -> _Bands:
-    """Rows that leave, with right and with wrong labels, as bands."""
+    """Make the bands of the rows that leave, with correct and with wrong labels."""
     wrong = stage.left - stage.correct
-    return (_thick(stage.correct, picture), _RIGHT), (_thick(wrong, picture), _WRONG)
+    return (_thick(stage.correct, picture), _CORRECT), (_thick(wrong, picture), _WRONG)
 
 
 def _stream(
@@ -231,9 +234,9 @@ def _stream(
     down: bool = True,
     tip: float | None = 0.0,
 ) -> float:
-    """Bands side by side from a place on, down or to the right; returns how far they come.
+    """Draw bands side by side, down or to the right, and return where they end.
 
-    The tip of an arrow is so far behind their end, where any rows flow; None is no arrow.
+    `tip` is the distance of the arrow's tip beyond the end; None draws no arrow.
     """
     x, y = start
     thick = sum(one for one, _ in bands)
@@ -252,14 +255,15 @@ def _stream(
 
 
 def _legend(picture: CascadePicture, width: float) -> list[str]:
-    """The objectives, and what makes a stage sure, on lines of this width."""
+    """Wrap the objectives and the condition for a row to leave to lines of this width."""
     return wrap_items([*picture.summary(), f"sure: {picture.sure}"], width, _SIZE, between=";")
 
 
 def _draw_legend(canvas: Canvas, lines: list[str], y: float) -> None:
-    """What the colours mean, and the lines below."""
+    """Draw the meaning of the colours, and the lines below it."""
     x = _MARGIN
-    for word, look in (("not sure yet", _GOING), ("right label", _RIGHT), ("wrong label", _WRONG)):
+    looks = {"undecided": _GOING, "correct label": _CORRECT, "wrong label": _WRONG}
+    for word, look in looks.items():
         canvas.band(x, y, 0.16, 0.09, **look)
         canvas.text(x + 0.2, y + 0.045, word, 6.5, va="center")
         x += 0.3 + text_size(word, 6.5)[0]

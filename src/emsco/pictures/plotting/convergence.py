@@ -1,4 +1,4 @@
-"""How a search went, generation by generation."""
+"""Draw the progress of a search over its generations."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Convergence", "draw_convergence"]
 
-_LEAST = 3  # generations that make a curve: a proof has a beginning and an end
-_FEW = 25  # generations up to which each has a marker
+_LEAST = 3  # generations of a curve; a proof records only its beginning and end
+_FEW = 25  # generations up to which each gets a marker
 _LEGEND: dict[str, Any] = {
     "fontsize": 6.5,
     "frameon": False,
@@ -42,7 +42,7 @@ _LEGEND: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Convergence:
-    """A search after each generation; all arrays have the shape (n_generations,).
+    """State of a search after each generation; all arrays have the shape (n_generations,).
 
     Attributes
     ----------
@@ -51,10 +51,12 @@ class Convergence:
         Objectives of the best design.
     n_front : ndarray
         Distinct non-dominated designs.
-    n_designs, n_subsets : ndarray
-        Distinct designs scored, and distinct subsets they go through, so far.
+    n_designs : ndarray
+        Distinct designs scored so far.
+    n_subsets : ndarray
+        Distinct feature subsets that these designs have bought after some stage.
     seconds : ndarray
-        Since the search began.
+        Time since the search began.
     """
 
     generation: FloatArray
@@ -79,24 +81,24 @@ class Convergence:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, ArrayLike]) -> Self:
-        """From columns by these names, such as those of history.csv."""
+        """Build the record from columns named as its attributes, such as those of history.csv."""
         if missing := [field.name for field in fields(cls) if field.name not in columns]:
             raise DataError(f"a history must have the column {missing[0]!r}, got {list(columns)}.")
         return cls(**{field.name: np.asarray(columns[field.name]) for field in fields(cls)})
 
 
 def draw_convergence(record: Convergence, width: float = COLUMN, ax: Axes | None = None) -> Figure:
-    """Draw the best design's objectives, the size of the front, and what has been scored.
+    """Draw the objectives of the best design, the size of the front, and counts of designs.
 
-    A search that proves its front has no generations, so that there is nothing to draw.
+    A search that proves its front has no generations to draw.
 
     Parameters
     ----------
     record : Convergence
     width : float
-        Inches of a new figure.
+        Width of a new figure in inches.
     ax : Axes, optional
-        Axes to draw into instead: the first panel alone, coverage and accuracy.
+        Existing axes to draw into; they show coverage and accuracy only.
     """
     check_width(width)
     if (found := len(record.generation)) < _LEAST:
@@ -128,7 +130,7 @@ def draw_convergence(record: Convergence, width: float = COLUMN, ax: Axes | None
 def _draw_panel(
     panel: Any, record: Convergence, title: str, lines: Mapping[str, FloatArray]
 ) -> None:
-    """Lines by name over the generations."""
+    """Draw named lines over the generations."""
     from matplotlib.ticker import MaxNLocator
 
     dots: dict[str, Any] = {"marker": "o", "markersize": 2.5}

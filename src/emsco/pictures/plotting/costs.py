@@ -1,4 +1,4 @@
-"""Features by cost class: a table, as in the paper, for sets and for designs."""
+"""Tables of features by cost, as in the paper, for data sets and for designs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import NEVER
 from emsco.designs.design import Design
 from emsco.pictures.plotting.canvas import Canvas, draw_canvas
-from emsco.pictures.plotting.figures import COLUMN, LINE, text_size, wrap_items
+from emsco.pictures.plotting.figures import COLUMN
+from emsco.pictures.plotting.text import LINE, text_size, wrap_items
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,22 +23,22 @@ __all__ = ["CostClasses", "draw_cost_classes"]
 
 _SIZE = 7.0
 _MARGIN, _PAD = 0.06, 0.07
-_SHORT = 12  # letters of a heading that is not to be broken
-_LONGEST = COLUMN  # inches of a word that is not to be broken
+_SHORT = 12  # letters up to which a heading stays on one line
+_LONGEST = COLUMN  # inches up to which a word stays on one line
 
 
 @dataclass(frozen=True, slots=True)
 class CostClasses:
-    """Which features cost how much.
+    """Features sorted into classes by cost.
 
     Attributes
     ----------
     corner : str
-        What the lines are.
+        Heading of the column of classes.
     lines : tuple of str
-        A heading for each class, from the cheapest.
+        Heading of each class, cheapest first.
     columns : tuple of str
-        Stages of a design, sets of data, or just "features".
+        Stages of a design, data sets, or just "features".
     cells : tuple of tuple of tuple of str
         Names of features, by line and column.
     """
@@ -48,13 +49,13 @@ class CostClasses:
     cells: tuple[tuple[tuple[str, ...], ...], ...]
 
     @classmethod
-    def of_costs(cls, costs: FeatureCosts, design: Design | None = None) -> Self:
-        """The features of one problem by what they cost and, where asked, by stage of a design.
+    def from_costs(cls, costs: FeatureCosts, design: Design | None = None) -> Self:
+        """Sort features by cost and, given a design, by the stage that buys them.
 
         Examples
         --------
         >>> costs = FeatureCosts.from_mapping({"age": 1, "pulse": 1, "scan": 9})
-        >>> print(CostClasses.of_costs(costs, Design([0, 1, 1], costs.names)).to_markdown())
+        >>> print(CostClasses.from_costs(costs, Design([0, 1, 1], costs.names)).to_markdown())
         | cost | stage 1 | stage 2 |
         |---|---|---|
         | 1 | age | pulse |
@@ -74,8 +75,8 @@ class CostClasses:
         return cls("cost", tuple(f"{value:.15g}" for value in values), tuple(columns), cells)
 
     @classmethod
-    def of_sets(cls, sets: Mapping[str, FeatureCosts]) -> Self:
-        """Several sets side by side; the first class is what is cheapest in each of them."""
+    def from_sets(cls, sets: Mapping[str, FeatureCosts]) -> Self:
+        """Put several data sets side by side; class 1 holds the cheapest features of each."""
         values = {name: np.unique(costs.costs) for name, costs in sets.items()}
         n_classes = max(len(found) for found in values.values())
         cells = tuple(
@@ -92,7 +93,7 @@ class CostClasses:
         return cls("class", tuple(str(i + 1) for i in range(n_classes)), titles, cells)
 
     def to_markdown(self) -> str:
-        """The same as a table of text."""
+        """Return the table as Markdown."""
         head = (self.corner, *self.columns)
         body = [
             (heading, *(", ".join(names) for names in cells))
@@ -102,7 +103,7 @@ class CostClasses:
         return "\n".join([first, "|---" * len(head) + "|", *others])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: features by line and column."""
+        """Return plain values: features by line and column."""
         return {
             f"{self.corner} {heading}": {
                 column: list(names) for column, names in zip(self.columns, cells, strict=True)
@@ -120,17 +121,17 @@ def _escaped(text: str) -> str:
 
 
 def draw_cost_classes(record: CostClasses, width: float = COLUMN, ax: Axes | None = None) -> Figure:
-    """Draw the table; names are wrapped at blanks, and lines are as high as they need.
+    """Draw a table of features by cost, wrapping names at blanks.
 
-    Where the longest words would not stand side by side in `width`, the picture is wider.
+    The figure gets wider than `width` if the longest words need more room.
 
     Parameters
     ----------
     record : CostClasses
     width : float
-        Inches of a new figure.
+        Width of a new figure in inches.
     ax : Axes, optional
-        Axes to draw into instead, where text is as small as it must be for all to have room.
+        Existing axes to draw into; the text shrinks until it fits.
     """
     return draw_canvas(lambda inches: _lay_out(record, inches), width, ax)
 
@@ -171,8 +172,8 @@ def _words(text: str) -> list[str]:
     return text.split(" ")
 
 
-def _whole(names: list[str]) -> list[str]:
-    """What should stand on one line: every word, and a heading of few letters."""
+def _unbreakable(names: list[str]) -> list[str]:
+    """List the texts that stay on one line: every word, and a short heading."""
     heading = names[:1] if len(names[0]) <= _SHORT else []
     return [*heading, *(f"{word}," for name in names for word in _words(name))]
 
@@ -182,12 +183,14 @@ def _height(cells: list[list[str]]) -> float:
 
 
 def _widths(record: CostClasses, room: float) -> list[float]:
-    """Room by how much there is to write, though never less than the longest word needs."""
+    """Share the room between columns by amount of text; each gets room for its longest word."""
     columns = [
         [record.columns[i], *(name for cells in record.cells for name in cells[i])]
         for i in range(len(record.columns))
     ]
-    words = [max(text_size(word, _SIZE, "bold")[0] for word in _whole(names)) for names in columns]
+    words = [
+        max(text_size(word, _SIZE, "bold")[0] for word in _unbreakable(names)) for names in columns
+    ]
     least = [_PAD + min(width, _LONGEST) for width in words]
     amounts = [sum(len(name) + 2 for name in names) for names in columns]
     spare = max(0.0, room - sum(least))

@@ -1,11 +1,10 @@
-"""What all pictures share: sizes, looks that hold in grey, text that is never cut, files."""
+"""Sizes, styles, checks and file output that all plots share."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,6 @@ __all__ = [
     "COLOURS",
     "COLUMN",
     "DARK",
-    "LINE",
     "MARKERS",
     "NARROWEST",
     "STYLES",
@@ -36,21 +34,18 @@ __all__ = [
     "new_figure",
     "save_figure",
     "soften",
-    "text_size",
-    "wrap_items",
     "write_figure",
 ]
 
-COLUMN = 3.4  # inches: the column of a paper with two of them
+COLUMN = 3.4  # inches of a column in a paper with two columns
 NARROWEST, _WIDEST = 2.6, 40.0
-_DPI, _SAFE = 200.0, 1.05
-_STEPS = 20  # of coverage, at which a scale may begin and end
+_DPI = 200.0
+_STEPS = 20  # a scale of coverage begins and ends at a multiple of 1 / 20
 _ENDINGS = (".png", ".svg", ".pdf")
-COLOURS = "viridis"  # from dark to light, for the colour-blind, too
+COLOURS = "viridis"  # dark to light, so readers with colour blindness can use it
 DARK = "0.15"
-LINE = 1.18  # height of a line of text, as a multiple of its size
 MARKERS = "os^DvP<X>*hpd8"
-# Each with dashes of its own, and the first six from dark to light: they differ in grey too.
+# All dashes differ, so lines can be told apart in grey.
 STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#0b3c6f", "linestyle": "-"},
     {"color": "#d55e00", "linestyle": "--"},
@@ -67,9 +62,9 @@ STYLES: tuple[dict[str, Any], ...] = (
 
 
 def line_look(number: int) -> dict[str, Any]:
-    """Colour, dashes and marker of one line of many, from 0; all differ in grey.
+    """Colour, dashes and marker of a line by its number, from 0.
 
-    Dashes alone would begin again after some; markers stand a part of the panel apart.
+    Dashes repeat after a while; together with the markers, many lines differ even in grey.
 
     Examples
     --------
@@ -81,20 +76,20 @@ def line_look(number: int) -> dict[str, Any]:
 
 
 def check_matplotlib() -> None:
-    """Say what to install where there is no matplotlib."""
+    """Raise an error that says how to install matplotlib, if it is missing."""
     try:
-        import matplotlib.figure  # noqa: F401 - only to see whether it is there
+        import matplotlib.figure  # noqa: F401 - only to see whether it is installed
     except ImportError:
         raise not_installed("matplotlib", "'emsco[plot]'") from None
 
 
 def check_width(width: float) -> float:
-    """The width of a picture, in inches."""
+    """Check the width of a figure in inches and return it."""
     return check_number("width", width, NARROWEST, _WIDEST)
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty picture, in inches, that no window and no state of pyplot knows."""
+    """Make an empty figure of a size in inches, without pyplot and its windows."""
     check_matplotlib()
     from matplotlib.figure import Figure
 
@@ -102,7 +97,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def check_axes(ax: Any, name: str = "rectilinear") -> Any:
-    """Axes of one's own to draw into: plain ones, or those of matplotlib's "3d"."""
+    """Check axes to draw into; `name` is the projection they need, "rectilinear" or "3d"."""
     check_matplotlib()
     from matplotlib.axes import Axes
 
@@ -114,13 +109,13 @@ def check_axes(ax: Any, name: str = "rectilinear") -> Any:
 
 
 def figure_of(ax: Any) -> Figure:
-    """The figure, or part of one, that axes belong to."""
+    """Return the figure or subfigure that axes belong to."""
     figure: Figure = ax.figure
     return figure
 
 
 def write_figure(figure: Figure, path: PathLike) -> Path:
-    """Write the figure to a file whose ending says how: PNG, SVG or PDF."""
+    """Write a figure as PNG, SVG or PDF; the ending of the file name decides."""
     place = Path(path)
     if place.suffix.lower() not in _ENDINGS:
         endings = ", ".join(_ENDINGS)
@@ -134,7 +129,7 @@ def write_figure(figure: Figure, path: PathLike) -> Path:
 
 
 def save_figure(figure: Figure, path: PathLike) -> tuple[Path, Path]:
-    """Write the figure as PNG and as SVG; `path` is without an ending."""
+    """Write a figure as PNG and as SVG; `path` has no ending."""
     png, svg = (write_figure(figure, f"{os.fspath(path)}{end}") for end in (".png", ".svg"))
     return png, svg
 
@@ -147,9 +142,9 @@ def add_scale(
     colours: str = COLOURS,
     **look: Any,
 ) -> ScalarMappable:
-    """A bar beside the panels that says which of the colours means how much.
+    """Add a colour bar beside the panels and return the map from values to colours.
 
-    Returns what maps values to colours; `look` is passed on to matplotlib's `colorbar`.
+    `look` is passed on to matplotlib's `colorbar`.
     """
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
@@ -164,7 +159,7 @@ def add_scale(
 
 
 def coverage_ends(coverages: Sequence[float]) -> tuple[float, float]:
-    """The range of the coverages that are drawn, in round numbers and never empty.
+    """Round the range of some coverages outwards, so that it is never empty.
 
     Examples
     --------
@@ -178,7 +173,7 @@ def coverage_ends(coverages: Sequence[float]) -> tuple[float, float]:
 
 
 def soften(panel: Any, size: float = 7) -> None:
-    """Small ticks, a light grid below the data, and no frame where nothing ends."""
+    """Give a panel small ticks, a light grid, and lines only at the left and at the bottom."""
     panel.tick_params(labelsize=size, width=0.6, length=2.5)
     panel.grid(visible=True, color="0.9", linewidth=0.5)
     panel.set_axisbelow(True)
@@ -188,75 +183,8 @@ def soften(panel: Any, size: float = 7) -> None:
         panel.spines[side].set_linewidth(0.6)
 
 
-def text_size(text: str, size: float, weight: str = "normal") -> tuple[float, float]:
-    """Width and height of text in inches, as it will be drawn at any resolution.
-
-    Letters are moved to whole pixels, so that a coarse picture has wider lines than a fine one.
-    """
-    lines = text.split("\n")
-    width = max(_line_width(line, size, weight) for line in lines)
-    return width, len(lines) * LINE * size / 72
-
-
-@lru_cache(maxsize=4096)
-def _line_width(line: str, size: float, weight: str) -> float:
-    from matplotlib.font_manager import FontProperties
-
-    font = FontProperties(size=size, weight=weight)
-    width, _, _ = _renderer().get_text_width_height_descent(line, font, ismath=False)
-    return float(_SAFE * width / _DPI)
-
-
-@lru_cache(maxsize=1)
-def _renderer() -> Any:
-    check_matplotlib()
-    from matplotlib.backends.backend_agg import RendererAgg
-
-    return RendererAgg(1, 1, _DPI)
-
-
-def wrap_items(
-    items: Iterable[str], width: float, size: float, weight: str = "normal", between: str = ", "
-) -> list[str]:
-    """Items side by side on lines of at most `width` inches; only one wider than that is cut.
-
-    Such an item goes on in the next line: nothing is ever left out.
-    """
-    lines: list[str] = []
-    line = ""
-    for item in _ended(list(items), between.rstrip()):
-        together = f"{line} {item}" if line else item
-        if text_size(together, size, weight)[0] <= width:
-            line = together
-            continue
-        if line:
-            lines.append(line)
-        *whole, line = _broken(item, width, size, weight)
-        lines += whole
-    return [*lines, line] if line else lines
-
-
-def _ended(items: Sequence[str], mark: str) -> list[str]:
-    return [f"{item}{mark}" for item in items[:-1]] + list(items[-1:])
-
-
-def _broken(item: str, width: float, size: float, weight: str) -> list[str]:
-    """One item on as many lines as it needs: at blanks; a word at its marks, else anywhere."""
-    lines = []
-    while item and text_size(item, size, weight)[0] > width:
-        fits = 1
-        while fits < len(item) and text_size(item[: fits + 1], size, weight)[0] <= width:
-            fits += 1
-        blank = item.rfind(" ", 1, fits + 1)  # one after the last letter that fits is as good
-        marks = [i + 1 for i, letter in enumerate(item[:fits]) if letter in "_-/.,"]
-        end = blank if blank > 0 else marks[-1] if marks and marks[-1] > fits // 3 else fits
-        lines.append(item[:end].rstrip())
-        item = item[end:].lstrip()
-    return [*lines, item] if item else lines
-
-
 def name_marks(figure: Figure, panels: Sequence[Any], columns: int) -> None:
-    """Names of markers, below."""
+    """Add a legend of the markers below the panels."""
     handles, labels = panels[0].get_legend_handles_labels()
     place = "outside lower center"
     figure.legend(handles, labels, loc=place, ncols=columns, frameon=False, fontsize=7)

@@ -1,4 +1,4 @@
-"""Pictures of a front: cost against accuracy, in three dimensions, and by pairs of objectives."""
+"""Draw a front: cost against accuracy, in three dimensions, or by pairs of objectives."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _AXES = {
     "accuracy": "accuracy of the labels given",
     "coverage": "coverage",
 }
-_SIDE_BY_SIDE = 6.0  # inches from which three panels stand in a line
-_LEAST = 2.0  # inches that a panel is high
-_MANY = 600  # points from which on markers are small
+_SIDE_BY_SIDE = 6.0  # width in inches from which three panels stand side by side
+_LEAST = 2.0  # least height of a panel in inches
+_MANY = 600  # points above which markers are small
 _LEGEND: dict[str, Any] = {
     "fontsize": 7,
     "title_fontsize": 7,
@@ -51,13 +51,14 @@ _LEGEND: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrontSeries:
-    """The objectives of every point of a front, on some rows.
+    """Scored or seen figures of every point of a front.
 
     Attributes
     ----------
     name : str
-        Which rows: "scored" or "seen".
+        Kind of the figures: "scored" or "seen".
     n_rows : float
+        Number of rows behind the figures, or their total weight.
     coverage, accuracy, cost : ndarray of shape (n_points,)
     """
 
@@ -74,27 +75,27 @@ class FrontSeries:
 
     @property
     def title(self) -> str:
-        """Which figures these are, and of how many rows."""
+        """Kind of the figures and number of rows behind them."""
         return f"{self.name} on {counted(self.n_rows, 'row')}"
 
     @classmethod
     def from_points(cls, name: str, n_rows: float, points: Sequence[Any]) -> Self:
-        """From whatever has the three objectives as attributes."""
+        """Build the series from objects with the attributes coverage, accuracy and cost."""
         columns = {one: np.array([getattr(point, one) for point in points]) for one in _AXES}
         return cls(name, n_rows, **columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrontPicture:
-    """What a picture of a front shows.
+    """Contents of a picture of a front.
 
     Attributes
     ----------
     series : tuple of FrontSeries
-        The same points as scored, as seen on test rows, or on both.
+        Scored figures of the points, seen figures, or both.
     n_stages : ndarray of shape (n_points,)
     total_cost : float
-        What buying everything costs.
+        Cost of all features.
     marked : int or None
         Position of the point to mark.
     """
@@ -105,12 +106,12 @@ class FrontPicture:
     marked: int | None = None
 
     def __post_init__(self) -> None:
-        """Copy and lock the stages."""
+        """Copy and lock the numbers of stages."""
         object.__setattr__(self, "n_stages", locked_copy(self.n_stages, np.int64))
 
     @property
     def coverage_range(self) -> tuple[float, float]:
-        """Least and largest coverage of all series, a little apart where they are the same."""
+        """Lowest and highest coverage of all series, moved apart if they are equal."""
         every = np.concatenate([one.coverage for one in self.series])
         least, most = float(every.min()), float(every.max())
         return (least, most) if most > least else (least - 0.01, most + 0.01)
@@ -119,20 +120,20 @@ class FrontPicture:
 def draw_front(
     picture: FrontPicture, kind: str = "2d", width: float = COLUMN, ax: Axes | None = None
 ) -> Figure:
-    """Draw a front; colour is coverage, the marker tells the number of stages.
+    """Draw a front: colour shows coverage, and markers show the number of stages.
 
-    Points on test rows are hollow.
+    Markers of seen figures are hollow.
 
     Parameters
     ----------
     picture : FrontPicture
     kind : str
-        "2d" is cost against accuracy, "3d" adds coverage as an axis, "pairs" has a panel for each
-        pair of objectives.
+        "2d" draws cost against accuracy, "3d" adds coverage as an axis, and "pairs" draws a panel
+        for each pair of objectives.
     width : float
-        Inches of a new figure.
+        Width of a new figure in inches.
     ax : Axes, optional
-        Axes to draw into instead, for "3d" those of a 3-D projection; none for "pairs".
+        Existing axes to draw into; "3d" needs axes with that projection, "pairs" accepts none.
     """
     check_choice("kind", kind, tuple(KINDS))
     if ax is None:
@@ -145,7 +146,7 @@ def draw_front(
 
 
 def _draw_into(ax: Any, picture: FrontPicture) -> Figure:
-    """Cost against accuracy, or all three objectives, with scale and legend beside the points."""
+    """Draw into axes, with the colour scale beside them and the legend inside."""
     if ax.name == "3d":
         _fill_space(ax, picture)
     else:
@@ -194,20 +195,21 @@ def _draw_space(picture: FrontPicture, width: float) -> Figure:
 
 
 def _fill_space(panel: Any, picture: FrontPicture) -> None:
-    """The points over three objectives, each on a stem."""
+    """Draw the points in three dimensions, each on a stem."""
     _name_objectives(panel)
     floor = min(one.accuracy.min() for one in picture.series)
     for one in picture.series if len(picture.n_stages) <= _MANY else ():
-        gap, ground = np.full((2, len(one.cost)), [[np.nan], [floor]])
+        # One line draws all stems: NaN after each stem interrupts it.
+        nothing, ground = np.full((2, len(one.cost)), [[np.nan], [floor]])
         ends = (one.cost, one.cost), (one.coverage, one.coverage), (ground, one.accuracy)
-        stems = (np.column_stack([*pair, gap]).ravel() for pair in ends)
+        stems = (np.column_stack([*pair, nothing]).ravel() for pair in ends)
         panel.plot(*stems, color="0.75", linewidth=0.4, zorder=1)
     _scatter(panel, picture, "cost", "coverage", "accuracy")
     panel.set_zlim(bottom=floor)
 
 
 def _name_objectives(panel: Any) -> None:
-    """Axes of cost, coverage and accuracy."""
+    """Label the axes of cost, coverage and accuracy, and set the view."""
     panel.computed_zorder = False  # stems stand behind the points
     panel.set_box_aspect((1, 1, 0.8), zoom=0.94)
     panel.set_xlabel(_AXES["cost"], fontsize=7, labelpad=-6)
@@ -228,7 +230,7 @@ KINDS: dict[str, Callable[[FrontPicture, float], Figure]] = {
 
 
 def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
-    """All points of all series in one panel, over two objectives or three."""
+    """Draw all points of all series in one panel, over two or three objectives."""
     least, most = picture.coverage_range
     size = 9 if len(picture.n_stages) > _MANY else 20
     for one in picture.series:
@@ -258,7 +260,7 @@ def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
 def _finish(
     figure: Figure, panels: Any, picture: FrontPicture, width: float, scale: Any = None
 ) -> None:
-    """A scale for coverage at the right, and what the markers mean below."""
+    """Add a scale of coverage at the right and a legend of the markers below."""
     look = {"aspect": 30} if scale is None else {"cax": scale}
     add_scale(figure, panels, "coverage", picture.coverage_range, **look)
     place = "outside lower center" if scale is None else "lower center"
@@ -268,7 +270,7 @@ def _finish(
 
 
 def _title(picture: FrontPicture) -> str | None:
-    """Which rows the points are of, where all are of the same."""
+    """Title of the legend: the rows behind the points, if there is one series."""
     return f"on {picture.series[0].title}" if len(picture.series) == 1 else None
 
 
@@ -307,5 +309,5 @@ def _colours(coverage: FloatArray, least: float, most: float) -> Any:
 
 
 def _marker(n_stages: int) -> str:
-    """A shape for each number of stages; where there are no more shapes, the number itself."""
+    """Marker for a number of stages; the number itself if there are no shapes left."""
     return MARKERS[n_stages - 1] if n_stages <= len(MARKERS) else f"${n_stages}$"

@@ -1,4 +1,4 @@
-"""How honest a cascade is about what it knows: reliability, and risk against coverage."""
+"""Draw the reliability of stages, and risk against coverage."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_reliability", "draw_risk_coverage"]
 
-_RIGHT, _SURE = "share right", "confidence"
+_ACCURACY, _CONFIDENCE = "share correct", "confidence"
 _CURVES = {"risk": "share of labels\nthat are wrong", "cost": "mean cost"}
 
 
 def draw_reliability(
     records: Sequence[Reliability], width: float | None = None, ax: Axes | None = None
 ) -> Figure:
-    """How often each stage is right, beside how sure it says it is; below, where its rows are.
+    """Draw accuracy against confidence for each stage, and the number of rows below.
 
-    A bar that ends below the dotted line belongs to confidences that promise too much.
+    Where a bar ends below the dotted line, the stage is overconfident.
 
     Parameters
     ----------
     records : sequence of Reliability
-        As `Cascade.reliability` gives them.
+        Result of `Cascade.reliability`.
     width : float, optional
-        Inches of a new figure; by default all stages stand side by side.
+        Width of a new figure in inches; by default all stages stand side by side.
     ax : Axes, optional
-        Axes to draw one stage into instead, without where its rows are.
+        Existing axes to draw one stage into, without the number of rows.
     """
     if not records:
         raise refused("records", "be of at least one stage", records, got="none")
@@ -63,7 +63,7 @@ def draw_reliability(
         above, below = panels[2 * line][column], panels[2 * line + 1][column]
         _draw_stage(above, below, record, i + 1)
         if not column:
-            above.set_ylabel(_RIGHT, fontsize=8)
+            above.set_ylabel(_ACCURACY, fontsize=8)
             below.set_ylabel("rows", fontsize=8)
     handles, labels = panels[0][0].get_legend_handles_labels()
     place = "outside lower center"
@@ -72,7 +72,7 @@ def draw_reliability(
 
 
 def _draw_one(ax: Any, records: Sequence[Reliability]) -> Figure:
-    """One stage in axes of its own."""
+    """Draw one stage into existing axes."""
     if len(records) > 1:
         raise refused(
             "ax",
@@ -81,24 +81,24 @@ def _draw_one(ax: Any, records: Sequence[Reliability]) -> Figure:
             got=f"{len(records)} records beside it",
             hint="draw them one by one, as in records[:1]",
         )
-    _draw_right(ax, records[0], 1)
-    ax.set_xlabel(_SURE, fontsize=8)
-    ax.set_ylabel(_RIGHT, fontsize=8)
+    _draw_accuracy(ax, records[0], 1)
+    ax.set_xlabel(_CONFIDENCE, fontsize=8)
+    ax.set_ylabel(_ACCURACY, fontsize=8)
     ax.legend(loc="upper left", fontsize=7, framealpha=0.85)
     return figure_of(ax)
 
 
 def _draw_stage(above: Any, below: Any, record: Reliability, number: int) -> None:
-    """The two panels of one stage."""
-    _draw_right(above, record, number)
+    """Draw the two panels of one stage."""
+    _draw_accuracy(above, record, number)
     _draw_bars(below, record, record.rows, color="0.55")
-    below.set_xlabel(_SURE, fontsize=8)
+    below.set_xlabel(_CONFIDENCE, fontsize=8)
     above.tick_params(labelbottom=False)
 
 
-def _draw_right(panel: Any, record: Reliability, number: int) -> None:
-    """How often a stage is right, by how sure it is."""
-    _draw_bars(panel, record, record.accuracy, color="0.78", label=_RIGHT)
+def _draw_accuracy(panel: Any, record: Reliability, number: int) -> None:
+    """Draw the accuracy of a stage in each bin of confidence."""
+    _draw_bars(panel, record, record.accuracy, color="0.78", label=_ACCURACY)
     panel.plot([0, 1], [0, 1], color="0.35", linestyle=":", linewidth=1.0, label="honest")
     dots: dict[str, Any] = {"color": "#0072b2", "markersize": 3, "label": "mean confidence"}
     panel.plot(record.confidence, record.accuracy, "o", **dots)
@@ -121,18 +121,18 @@ def draw_risk_coverage(
     width: float = COLUMN,
     ax: Axes | None = None,
 ) -> Figure:
-    """Share of wrong labels against the share of rows that get one; below, what that costs.
+    """Draw the share of wrong labels against coverage, and the mean cost below.
 
     Parameters
     ----------
     records : sequence of RiskCoverage
-        As `Cascade.risk_coverage` gives them: the cascade, then each stage alone.
+        Result of `Cascade.risk_coverage`: the cascade, then each stage alone.
     at : float, optional
-        A threshold to mark, such as the one that is deployed.
+        Threshold to mark, such as the deployed one.
     width : float
-        Inches of a new figure.
+        Width of a new figure in inches.
     ax : Axes, optional
-        Axes to draw into instead: the upper panel alone, without what labels cost.
+        Existing axes to draw the upper panel into, without the cost.
     """
     check_width(width)
     if not records:
@@ -157,9 +157,9 @@ def draw_risk_coverage(
 
 
 def _draw_curves(panel: Any, records: Sequence[RiskCoverage], name: str, at: float | None) -> None:
-    """Risk or cost against coverage: of each stage alone, then of the cascade."""
+    """Draw risk or cost against coverage, for each stage alone and for the cascade."""
     alone = [record for record in records if record.stage is not None]
-    for i, record in enumerate(alone, start=1):  # the first look is the cascade's
+    for i, record in enumerate(alone, start=1):  # look 0 belongs to the cascade
         look: dict[str, Any] = line_look(i) | {"linewidth": 1.0}
         label = f"stage {record.stage} alone"
         panel.plot(record.coverage, getattr(record, name), label=label, **look)
