@@ -49,9 +49,9 @@ def main() -> None:
     started, own = perf_counter(), process_time()
     result = sweep_thresholds(parts, runs=10, search=search, seed=SEED, n_jobs=n_jobs)
     seconds, own = perf_counter() - started, process_time() - own
-    searching = sum(run.seconds for run in result.runs)
-    each = searching / len(result.runs)
-    print(f"search: {len(result.runs)} runs, {searching:.1f} CPU s, {each:.2f} each")
+    searching = sum(run.seconds for run in result.repeats)
+    each = searching / len(result.repeats)
+    print(f"search: {len(result.repeats)} runs, {searching:.1f} CPU s, {each:.2f} each")
     print(f"sweep ({search}): {seconds:.1f} s by the clock, {searching + own:.1f} CPU s")
 
 

@@ -22,6 +22,12 @@ ALIASES = {
     "tests": "seen",
     "runs": "repeats",
     "n_runs": "n_repeats",
+    "run": "repeat",
+    "margin_over_runs": "margin_over_repeats",
+    "spread_of_settings_and_runs": "spread_of_settings_and_repeats",
+    "vectors_of_worst_run": "vectors_of_worst_repeat",
+    "vectors_of_best_run": "vectors_of_best_repeat",
+    "largest_gap_in_standard_errors": "largest_difference_in_standard_errors",
 }
 
 # Times, which differ from one recording to the next.
