@@ -301,8 +301,8 @@ def _tuning_lines(tuning: Tuning) -> Iterator[str]:
     yield ""
     yield (
         "Scores are balanced scores, √(coverage² + accuracy² + (1 - cost / cost of everything)²), "
-        "of the fittest design of each search on the scored rows. Spread is the standard deviation of "
-        "the settings' means, beside that of repeats at one setting."
+        "of the fittest design of each search on the scored rows. Spread is the standard "
+        "deviation of the settings' means, beside that of repeats at one setting."
     )
     yield ""
     yield "| set | settings | best here | score | the paper's | score | worst score | spread |"
