@@ -1,4 +1,4 @@
-"""How large the explorer's page is, and how fast it draws while a limit is dragged.
+"""Size of the explorer's page, and its speed while you drag a limit.
 
 python benchmarks/explorer.py [--designs 10000] [--features 30]
 """

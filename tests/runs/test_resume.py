@@ -110,9 +110,7 @@ def test_ctrl_c_keeps_what_was_found_and_the_fit_goes_on_later(clinic, undisturb
     assert not Run.open(folder).interrupted
 
 
-def test_a_resumed_fit_scores_no_design_again(
-    clinic, interrupt, monkeypatch, tmp_path
-):
+def test_a_resumed_fit_scores_no_design_again(clinic, interrupt, monkeypatch, tmp_path):
     release = interrupt()
     with pytest.warns(UserWarning, match="Search interrupted after 4 generations"):
         first = long_fit(clinic, tmp_path / "run")
@@ -163,9 +161,7 @@ def test_resume_with_other_settings_or_rows_names_the_difference(clinic, interru
     assert Run.open(interrupted).interrupted
 
 
-def test_an_interrupted_run_can_be_used_and_resumed(
-    clinic, interrupted, undisturbed
-):
+def test_an_interrupted_run_can_be_used_and_resumed(clinic, interrupted, undisturbed):
     run = Run.open(interrupted).choose(len(Run.open(interrupted).front) - 1)
     decide_file(run.cascade, clinic.test, interrupted / "decisions.csv")
     long_fit(clinic, interrupted, resume=True)

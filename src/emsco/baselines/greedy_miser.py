@@ -151,7 +151,7 @@ class GreedyMiser(CostedClassifier):
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         scores, met = self.trees_.walk(rows, *self._features)
         cost = np.where(met, self.costs_.costs, 0.0).sum(axis=1)
-        # Rounding keeps ties between classes, whatever the last bits of their sums.
+        # Rounded, so that tied classes stay tied despite the last bits of their sums.
         return _probabilities(self.loss, scores.round(_DECIMALS)), cost
 
 

@@ -137,7 +137,7 @@ class ComparisonJob:
 
     @property
     def effort(self) -> tuple[int, int, int]:
-        """How thorough the job is, to prefer the better of two results."""
+        """Repeats, generations and settings, to prefer the more thorough of two results."""
         return self.runs, self.generations, self.most
 
 

@@ -81,7 +81,7 @@ class ResultStore:
 
 def run_jobs(
     jobs: Sequence[JobT],
-    run: Callable[[JobT], Mapping[str, Any]],
+    work: Callable[[JobT], Mapping[str, Any]],
     store: ResultStore,
     n_jobs: int | None = 1,
     report: Report | None = None,
@@ -92,7 +92,7 @@ def run_jobs(
     ----------
     jobs : sequence of Job
         A job that is listed twice is done once.
-    run : callable
+    work : callable
         Does one job and returns plain values; must be importable by other processes.
     store : ResultStore
         Keeps every result before it is yielded.
@@ -114,7 +114,7 @@ def run_jobs(
         yield job, known
     workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     try:
-        for job, result in workers(delayed(_do)(run, job) for job in todo):
+        for job, result in workers(delayed(_do)(work, job) for job in todo):
             found = store.keep(job, result)
             n_done += 1
             if report:
@@ -129,7 +129,7 @@ def run_jobs(
 
 def finish_jobs(
     jobs: Sequence[JobT],
-    run: Callable[[JobT], Mapping[str, Any]],
+    work: Callable[[JobT], Mapping[str, Any]],
     store: ResultStore,
     n_jobs: int | None = 1,
     report: Report | None = None,
@@ -140,7 +140,7 @@ def finish_jobs(
     """
     found: dict[JobT, Fields] = {}
     try:
-        found.update(run_jobs(jobs, run, store, n_jobs, report))
+        found.update(run_jobs(jobs, work, store, n_jobs, report))
     except KeyboardInterrupt:
         if not found:
             raise
@@ -148,8 +148,8 @@ def finish_jobs(
     return found, True
 
 
-def _do(run: Callable[[JobT], Mapping[str, Any]], job: JobT) -> tuple[JobT, Mapping[str, Any]]:
-    return job, run(job)
+def _do(work: Callable[[JobT], Mapping[str, Any]], job: JobT) -> tuple[JobT, Mapping[str, Any]]:
+    return job, work(job)
 
 
 def _plain(job: Any) -> dict[str, Any]:
