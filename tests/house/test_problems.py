@@ -246,7 +246,7 @@ def test_groups_are_what_designs_and_sessions_speak_of(wine):
         (
             {"constraints": {"max_worst_cost": 2}},
             ParameterError,
-            "allow_exclusion=True lets designs",
+            "allow_exclusion=True lets",
         ),
         ({"constraints": {"max_mean_cost": 0.5}}, ParameterError, "the cheapest first stage"),
         ({"constraints": {"first": 5}}, ParameterError, r"\['first'\] must be a list of features"),

@@ -353,5 +353,5 @@ class TestLimits:
     @pytest.mark.parametrize("wrong", [-1, np.nan, np.inf, "3", True])
     @pytest.mark.parametrize("name", ["mean", "worst"])
     def test_a_limit_is_a_cost(self, name, wrong):
-        with pytest.raises(ParameterError, match=f"largest {name} cost must be a number in .* got"):
+        with pytest.raises(ParameterError, match=f"^{name} must be a number in .* got"):
             Limits(**{name: wrong})

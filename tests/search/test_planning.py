@@ -476,8 +476,8 @@ def test_no_design_within_the_limits_is_an_error_that_says_how_near_one_came(lim
 def test_a_worst_case_below_the_cost_of_everything_needs_exclusion(limited):
     problem = limited(0.5, worst=23.0)
     words = (
-        r"max_worst_cost must be at least 23\.5, since every design buys everything in the end, "
-        r"got 23; allow_exclusion lets designs leave features out\."
+        r"constraints\['max_worst_cost'\] must be at least 23\.5, since every design buys "
+        r"everything in the end, got 23; allow_exclusion=True lets designs leave features out\."
     )
     for search in ("auto", "exact", "evolution", "paper"):
         with pytest.raises(ParameterError, match=words):
@@ -491,7 +491,7 @@ def test_a_worst_case_below_the_cost_of_everything_needs_exclusion(limited):
 )
 def test_a_limit_below_the_cheapest_first_stage_is_refused(limited, limits, name):
     settings = settings_of(3, allow_exclusion=True, first=0)
-    words = rf"{name} must be at least 3\.5, which the cheapest first stage costs"
+    words = rf"{name}'\] must be at least 3\.5, which the cheapest first stage costs"
     with pytest.raises(ParameterError, match=words):
         plan_search("evolution", limited(0.5, **limits), settings)
 

@@ -181,18 +181,21 @@ class Store:
 
 def _open(place: Place, exclusive: bool) -> sqlite3.Connection:
     """A file with its tables, made where there is none."""
-    timeout = 0.0 if exclusive else _PATIENCE
-    settings: dict[str, Any] = {"isolation_level": None, "check_same_thread": False}
+    settings: dict[str, Any] = {
+        "timeout": 0.0 if exclusive else _PATIENCE,
+        "isolation_level": None,
+        "check_same_thread": False,
+    }
     with _speaking_plainly(place):
         try:
-            return _prepared(place, sqlite3.connect(place.path, timeout, **settings), exclusive)
+            return _prepared(place, sqlite3.connect(place.path, **settings), exclusive)
         except sqlite3.OperationalError as error:
             if exclusive and error.sqlite_errorname.startswith("SQLITE_BUSY"):
-                raise LockedError from None
+                raise LockedError(f"{place.path} is in use") from None
             if error.sqlite_errorname not in _NO_LOCKS:
                 raise
         address = f"{place.path.resolve().as_uri()}?nolock=1"
-        file = sqlite3.connect(address, timeout, uri=True, **settings)
+        file = sqlite3.connect(address, uri=True, **settings)
         return _prepared(place, file, exclusive)
 
 

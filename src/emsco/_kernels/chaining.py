@@ -1,9 +1,24 @@
 """Chains of nested subsets, grown by one subset at a time, without any that cannot matter.
 
 A *label* stands for all chains that end in one subset with the same undecided rows and the same
-accepted and wrong rows, cost and stages. Two labels of a subset with the same undecided rows have
-the same futures, so one that is behind in something and ahead in nothing is dropped. So is one
-whose best conceivable future is worse than objectives already known.
+accepted and wrong rows, cost and stages. Whatever stages follow, they accept the same rows, at the
+same cost, after each of these chains: one number of them, and the simplest, are all there is to
+keep. Rows that no larger subset accepts are left out of a label's undecided rows: they stay
+undecided whatever follows, so chains that differ in them alone have the same futures too.
+
+A chain is given up for one of two reasons:
+
+- *Another label beats it.* Two labels of a subset with the same undecided rows have the same
+  futures. Each future adds the same accepted rows, wrong rows and cost to both, so one that is
+  behind in something and ahead in nothing stays so to the end. See `_settle`.
+- *A known design beats all its futures.* From a label one can tell the most rows that any future
+  accepts, the fewest of them that are wrong, and the least that it costs. A design that is known,
+  by whatever search, and is better than these three together is better than every future. The
+  table of allowances holds, for accepted and wrong rows, the least cost known at no less coverage
+  and accuracy. See `_allowance`.
+
+Every chain that is given up stands for a number of designs, which are counted as settled; at the
+end their sum must be the size of the space, or something was lost.
 
 Where every feature must be bought, a design is a chain and the full set after it, the *tail*. Where
 features may be left out there is no tail: every chain is a design as it stands.
@@ -82,14 +97,23 @@ class Rules(NamedTuple):
 
 @helper()
 def _allowance(known, accepted, wrong, shift):
-    """Least known cost at no less coverage and accuracy than these; infinity if there is none."""
+    """Least known cost at no less coverage and accuracy than these; infinity if there is none.
+
+    The table is coarse: accepted rows are rounded up and wrong ones down, to a line that is
+    better than what was asked for. What beats the line beats what was asked for.
+    """
     up = (accepted + (1 << shift) - 1) >> shift
     return known[up, wrong >> shift]
 
 
 @helper()
 def _later_cost(space, subset, rows):
-    """Least that these undecided rows must still pay, each on its own."""
+    """Least that these undecided rows must still pay, each on its own.
+
+    A row pays at least for the cheapest larger subset that accepts it. That is rounded down to
+    one of a few levels, so that rows can be counted by bits: a row whose level is the third pays
+    the rise to the first, to the second and to the third.
+    """
     total = 0.0
     for level in range(len(space.rises)):
         n_dear = np.uint64(0)
@@ -103,7 +127,10 @@ def _later_cost(space, subset, rows):
 def _may_go_on(rules, space, known, subset, rows, n_open, accepted, wrong, spent):
     """Whether more stages, none of which the design needs, can lead to something not dominated.
 
-    The dearest row that they accept tells what all rows still undecided pay at least.
+    The dearest row that they accept tells what all rows still undecided pay at least: they are
+    asked for as long as it takes to get there. Nobody knows which row that will be, so each level
+    of cost is tried. At a level, all rows that some larger subset accepts for no more are taken
+    for accepted, each at the least that its own level costs; all others pay this level's.
     """
     n_left = rules.n_rows - accepted
     least = space.next_cost[subset]
@@ -193,8 +220,11 @@ def _fill_index(index, mask, labels, first, last, after):
 def _settle(labels, first, head, after, new, binding, slack):
     """Compare label `new` with those of its state: True if one of them makes it superfluous.
 
-    Costs within `slack` may lead to equal ones. The count of labels that `new` beats turns
-    negative.
+    One is beaten by another that accepts no fewer rows, no more of them wrong, in no more stages
+    where their number is limited, and is better in at least one of rows or cost. Costs within
+    `slack` may lead to equal ones, so they alone decide nothing. Equal labels become one, with
+    the sum of their counts. The count of labels that `new` beats turns negative; `_close_set`
+    takes them out.
     """
     accepted, wrong = labels.accepted[new], labels.wrong[new]
     spent, stages = labels.spent[new], labels.stages[new]
@@ -248,6 +278,9 @@ def extend_chains(
     `tally` counts: candidates, transitions, and designs that need no further look. `index`,
     `after` and `scratch` are room to work in.
 
+    Sets are grown one after another, each as a whole: where room for labels or candidates runs
+    out, counts go back to where the set began, and it is grown again once there is more room.
+
     One long loop on purpose: handed to helpers, the many arrays have their references counted at
     every step, which took five times as long as the work itself.
     """
@@ -262,10 +295,12 @@ def extend_chains(
     rows, in_tail, leaves = scratch[0], scratch[1], scratch[2]
     errs, ends_here, wrong_ends = scratch[3], scratch[4], scratch[5]
     for t in range(first_set, len(sets)):
+        # First, what holds for all chains whose last subset is `target`.
         target = sets[t]
         begun, n_candidates, n_seen, n_done = n_fresh, tally[0], tally[1], tally[2]
         mask = np.uint64(255)
         _fill_index(index, mask, fresh, begun, begun, after)
+        # The tail buys all that is left: `rest` is what each undecided row then pays.
         rest, digits_left = 0.0, 0
         if tail:
             rest = space.cost[full] - space.cost[target] + rules.evaluation
@@ -273,11 +308,15 @@ def extend_chains(
         for w in range(n_words):
             kept_from = space.missing[(full ^ target) & space.missing_mask, w]
             in_tail[w] = space.accepts[full, w] & ~kept_from if tail else np.uint64(0)
-        left = 0
+        left = 0  # features that are not bought yet
         for i in range(62):
             left += ((full ^ target) >> i) & 1
+        # Nothing but the tail, if anything, fits after the target.
         last = left == tail
+        # A row that is never accepted pays for all features bought and all stages: no future of a
+        # chain buys less than this, nor has fewer stages.
         affordable = _most_stages(rules, space.cost[full if tail else target]) - tail
+        # Then every smaller subset, from the largest number down to the empty set.
         source = target
         while source > 0:
             source = (source - 1) & target
@@ -285,6 +324,8 @@ def extend_chains(
                 continue
             step = space.cost[target] - space.cost[source] + rules.evaluation
             digits = space.place[target] - space.place[source]
+            # Rows that the new stage accepts, unless a feature that it buys is a gap in them, and
+            # rows that the tail accepts after it.
             for w in range(n_words):
                 kept_from = space.missing[(target ^ source) & space.missing_mask, w]
                 leaves[w] = space.accepts[target, w] & ~kept_from
@@ -297,17 +338,22 @@ def extend_chains(
                 if rules.binding and stages > rules.max_stages - tail:
                     continue
                 tally[1] += 1
+                # No stage but the tail can follow: this is one design, and needs no label.
                 closing = last or (rules.binding and stages == rules.max_stages - tail)
                 closing &= not rules.keep_all
                 n_before = rules.n_rows - labels.accepted[q]
-                spent = labels.spent[q] + n_before * step
-                n_ways = (
+                spent = labels.spent[q] + n_before * step  # all undecided rows pay for the stage
+                n_ways = (  # designs that begin with this chain: what giving it up settles
                     1
                     if closing
                     else space.ways[left, rules.max_stages - stages]
                     if rules.binding
                     else space.ways[left, left]
                 )
+                # The cheapest test comes first, without a look at rows. Undecided rows that no
+                # larger subset accepts pay up to the tail. No future through the target accepts
+                # more or errs less than the best conceivable one of label q, for which `allowed`
+                # was looked up when q was made: designs found since then could only allow less.
                 hopeless = (n_before - labels.n_open[q]) * rest + spent
                 if labels.allowed[q] < hopeless * (1.0 - rules.slack) or stages > affordable:
                     # A closing label stands for the design through target, and no other.
@@ -315,6 +361,7 @@ def extend_chains(
                     continue
                 code = labels.code[q] + (labels.stages[q] + 1 - tail) * digits
                 if closing:
+                    # The objectives of the one design, tail included, in one pass over the rows.
                     leaving, leaving_end, wrong_end = np.uint64(0), np.uint64(0), np.uint64(0)
                     for w in range(n_words):
                         weight = space.weights[w]
@@ -337,6 +384,9 @@ def extend_chains(
                         )  # fmt: skip
                         tally[0] += 1
                     continue
+                # What the new stage does to the undecided rows. At best, every row that some
+                # larger subset accepts (n_open) is accepted in the end, and only those are wrong
+                # that the tail is sure to accept and no larger subset gets right (n_doomed).
                 leaving, wrong_now, n_open, n_doomed = (
                     np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0),
                 )  # fmt: skip
@@ -353,16 +403,18 @@ def extend_chains(
                 allowed = _allowance(
                     known, accepted + np.int64(n_open), wrong + np.int64(n_doomed), rules.shift
                 )
+                # At least, rows that no larger subset accepts pay for all that is left.
                 least = spent + (rules.n_rows - accepted - np.int64(n_open)) * rest
                 alive = allowed >= least * (1.0 - rules.slack)
                 if tail:
-                    if alive:
+                    if alive:  # rows that are accepted later pay something first
                         least += _later_cost(space, target, rows)
                         alive = allowed >= least * (1.0 - rules.slack)
                 elif alive and not _may_go_on(
                     rules, space, known, target, rows, np.int64(n_open), accepted, wrong, spent
                 ):
-                    # The chain as it stands may still be a design worth knowing.
+                    # No future is worth a label. The chain as it stands may still be a design
+                    # worth knowing: it costs less than any future, though it accepts fewer rows.
                     here = _allowance(known, accepted, wrong, rules.shift)
                     worthy = here >= spent * (1.0 - rules.slack)
                     alive = worthy and rules.keep_all
@@ -378,6 +430,7 @@ def extend_chains(
                 if not alive:
                     tally[2] += labels.n_tied[q] * n_ways
                     continue
+                # A chain that may matter: a label, unless another of its state beats it.
                 if n_fresh == most:
                     tally[0], tally[1], tally[2] = n_candidates, n_seen, n_done
                     return t, NO_ROOM
@@ -395,6 +448,7 @@ def extend_chains(
                 if _settle(fresh, begun, index[place], after, n_fresh, rules.binding, slack):
                     tally[2] += fresh.n_tied[n_fresh] * n_ways
                     continue
+                # Labels of one state hang in a list; the index knows its first.
                 new = n_fresh - begun
                 if index[place] < 0:
                     index[place], after[new] = new, -1
@@ -402,7 +456,7 @@ def extend_chains(
                     after[new] = after[index[place]]
                     after[index[place]] = new
                 n_fresh += 1
-                if 2 * (new + 1) > np.int64(mask):
+                if 2 * (new + 1) > np.int64(mask):  # half full: four times the places
                     mask = (mask << np.uint64(2)) | np.uint64(3)
                     _fill_index(index, mask, fresh, begun, n_fresh, after)
         n_fresh = _close_set(
@@ -422,6 +476,9 @@ def _close_set(
     candidates, tally,
 ):  # fmt: skip
     """Close up the labels that stand; each, with its tail, is also a design.
+
+    Only now are they, since a label may be beaten by one that came later to its set: that settles
+    all designs which begin with its chains. A design is a candidate unless a known one beats it.
 
     Returns where they end, or -1 where a candidate finds no place.
     """

@@ -292,6 +292,17 @@ def count_exits(
             correct_exits[d, j] += n_right
 
 
+@helper()
+def _count_unsure(logits, n, sure, surest):
+    """Rows whose logits, these and those before, were never larger in size than `sure`."""
+    for r in range(n):
+        surest[r] = max(surest[r], abs(logits[r]))
+    n_unsure = 0
+    for r in range(n):
+        n_unsure += 1 if not surest[r] > sure else 0
+    return n_unsure
+
+
 @kernel()
 def decide_rows(
     X: FloatArray,
@@ -339,11 +350,7 @@ def decide_rows(
                         values[c, r] = (rows[r, c] - middle) * scale
                 for r in range(n):
                     logits[j, r] += b * values[c, r]
-            for r in range(n):
-                surest[r] = max(surest[r], abs(logits[j, r]))
-            n_left = 0
-            for r in range(n):
-                n_left += 1 if not surest[r] > sure else 0
+            n_left = _count_unsure(logits[j], n, sure, surest)
             j += 1
         left = stage[start : start + n]
         left[:] = n_stages

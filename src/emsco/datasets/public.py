@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import sys
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -94,11 +93,9 @@ def cache_folder() -> Path:
     """Where downloads are kept: the folder that EMSCO_CACHE names, else the system's for caches."""
     if named := os.environ.get("EMSCO_CACHE"):
         return Path(named)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "emsco" / "Cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "emsco"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "emsco"
+    from platformdirs import user_cache_path  # few ever ask
+
+    return user_cache_path("emsco", appauthor=False)
 
 
 def table_of(public: PublicTable) -> FloatArray:

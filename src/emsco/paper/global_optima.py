@@ -309,11 +309,9 @@ def _truth(name: str, max_stages: int, seed: int, n_jobs: int) -> _Truth:
     started = perf_counter()
     front = find_front(landscape, n_jobs=n_jobs)
     if front.stopped is not None:
-        raise (
-            KeyboardInterrupt
-            if front.stopped.is_interrupted
-            else MemoryLimitError(str(front.stopped))
-        )
+        if front.stopped.is_interrupted:
+            raise KeyboardInterrupt
+        raise MemoryLimitError(str(front.stopped))
     scores = evaluator.score(front.designs)
     n_rows = evaluator.bank.n_rows
     spent = np.full((n_rows + 1, n_rows + 1), -1.0)

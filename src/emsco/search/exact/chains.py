@@ -131,7 +131,9 @@ class ChainPool:
         """Least cost of these designs, by line and column, at no less coverage and accuracy.
 
         Nor more than the landscape allows all rows to cost.
-        Line u and column v stand for u 2ˢ accepted rows, v 2ˢ of them wrong.
+        Line u and column v stand for u 2ˢ accepted rows, v 2ˢ of them wrong. A design counts for
+        a place only where it is no worse than the place itself; the kernels, which round what they
+        ask for to a better place, then never give up a chain that no design beats.
         """
         shift = self.rules.shift
         n_lines = (self._landscape.n_rows >> shift) + 2
@@ -143,10 +145,14 @@ class ChainPool:
             # where nothing is accepted, accuracy is 0, which all of them wrong are too.
             fewest = -(-lines[reached] * w // a) if a else lines[reached]
             np.minimum.at(table, (reached, -(-fewest >> shift)), s)
+        # What beats a place beats those with as many accepted rows and more of them wrong.
         return np.minimum.accumulate(table, axis=1)
 
     def grow(self, size: int, allowances: FloatArray) -> Iterator[float]:
         """Grow all chains into the subsets of `size` features; yields the share that is done.
+
+        All smaller sizes come first: a chain's last subset but one is smaller, and its labels must
+        be complete, with none that a later one beats.
 
         `allowances[u, v]` is the most that a design with at most u 2ˢ accepted and at least v 2ˢ
         wrong rows may cost.
@@ -162,6 +168,7 @@ class ChainPool:
         """The subsets of a size, and how many labels and subsets each must look at."""
         n_features = self._landscape.n_features
         counts = self.spans[:, 1] - self.spans[:, 0]
+        # Sums over all subsets of each subset, one feature at a time.
         for i in range(n_features):
             pairs = counts.reshape(2 ** (n_features - 1 - i), 2, 2**i)
             pairs[:, 1] += pairs[:, 0]

@@ -103,6 +103,7 @@ def find_front(
     sizes = range(1, largest + 1)
     try:
         for size in sizes:
+            # What has been found so far rules out more chains of each next size.
             allowances = _allowances(pool, found, known)
             for share in pool.grow(size, allowances):
                 if report:
@@ -119,6 +120,7 @@ def find_front(
         stopped = StopReason(Stop.INTERRUPTED)
     found = _merge(pool, found)
     found = Candidates._make(column[found.spent <= landscape.most_spent] for column in found)
+    # Each design is settled once: scored, beaten by another, or part of a chain that was given up.
     if stopped is None and pool.n_settled != landscape.n_designs:
         raise RuntimeError(f"{pool.n_settled} of {landscape.n_designs} designs are settled.")
     return ExactFront(
