@@ -1,4 +1,4 @@
-"""What a checkpoint costs: the same fit without one, with one, and run again on its checkpoint.
+"""The cost of a checkpoint: a fit without one, with one, and again on its checkpoint.
 
 python benchmarks/checkpoint.py          half a minute
 python benchmarks/checkpoint.py store    a few seconds: writes and replays of the store alone
@@ -25,7 +25,7 @@ WRITES = {300: 30, 3_000: 30, 30_000: 10}  # designs of a write, and how many wr
 
 
 def seconds_of(checkpoint: Path | None) -> tuple[float, float, int]:
-    """By the clock, of CPU, and designs scored."""
+    """Wall-clock time and processor time of a fit, and the designs it scored."""
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=SHAPE)
     y = X @ rng.normal(size=SHAPE[1]) + 4 * rng.normal(size=SHAPE[0]) > 0
@@ -39,14 +39,14 @@ def seconds_of(checkpoint: Path | None) -> tuple[float, float, int]:
 
 
 def report_fits() -> None:
-    """A fit without a checkpoint, with one, and on one that is complete."""
+    """Time a fit without a checkpoint, with one, and on a complete one."""
     print(f"{SHAPE[0]:,} × {SHAPE[1]} rows, 1 thread")
     seconds_of(None)  # compiles
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "checkpoint")
-        for name, checkpoint in (("without", None), ("with", path), ("run again", path)):
+        for name, checkpoint in (("without", None), ("with", path), ("again", path)):
             clock, cpu, n_designs = seconds_of(checkpoint)
-            print(f"{name:9} {n_designs:,} designs: {clock:.1f} s by the clock, {cpu:.1f} s of CPU")
+            print(f"{name:9} {n_designs:,} designs: {clock:.1f} s, {cpu:.1f} s of CPU")
         print(f"the checkpoint has {bytes_of(path) / 1e6:.1f} MB")
 
 
@@ -59,7 +59,7 @@ def opened(path: Path) -> Journal:
 
 
 def report_store() -> None:
-    """Each write is brought to the disk, as in a search, where two seconds lie between two."""
+    """Time the store alone; each write is synced to disk, as a search does every two seconds."""
     rng = np.random.default_rng(SEED)
     for n_designs, n_writes in WRITES.items():
         total = n_designs * n_writes

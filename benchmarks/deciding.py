@@ -1,10 +1,10 @@
-"""How fast cascades decide: tables, single rows, and files, each beside scikit-learn or reading.
+"""How fast cascades decide tables, single rows and files.
 
     python benchmarks/deciding.py                about two minutes on two cores
 
 table: 1,000,000 rows × 12 features, beside one LogisticRegression on all features.
-session: one row through `Cascade.open`, beside scikit-learn's predict_proba at every stage.
-file: `decide_file` on a large CSV file, beside reading the file and doing nothing with it.
+case: one row through `Cascade.open`, beside scikit-learn's predict_proba at every stage.
+file: `decide_file` on a large CSV file, beside reading the file alone.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def make_rows(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fit_cascade() -> tuple[Cascade, list[LogisticRegression]]:
-    """A cascade of four stages, and scikit-learn's classifiers of the same subsets."""
+    """Fit a cascade of four stages, and scikit-learn models for the same subsets."""
     X, y = make_rows(2_000)
     clf = EMSCOClassifier(
         max_stages=4, min_confidence=0.9, search="evolution", random_state=SEED
@@ -53,23 +53,23 @@ def report_table(cascade: Cascade) -> None:
     X, _ = make_rows(N_TABLE)
     whole = LogisticRegression().fit(*make_rows(2_000))
     cascade.decide(X[:10])
-    # One after the other: after a product, BLAS keeps its threads spinning for a while.
+    # All of ours first: after a product, BLAS keeps its threads spinning for a while.
     ours = best_of(10, lambda: cascade.decide(X))
     theirs = best_of(10, lambda: whole.predict_proba(X))
     left = np.bincount(cascade.decide(X).stage, minlength=cascade.n_stages + 1)[1:]
     print(
         f"{N_TABLE:,} × {N_FEATURES} rows: decide {ours:.3f} s, one predict_proba {theirs:.3f} s, "
-        f"ratio {ours / theirs:.2f}; last seen at stages {left.tolist()}"
+        f"ratio {ours / theirs:.2f}; rows by last stage {left.tolist()}"
     )
 
 
-def report_session(cascade: Cascade, classifiers: list[LogisticRegression]) -> None:
+def report_cases(cascade: Cascade, models: list[LogisticRegression]) -> None:
     X, _ = make_rows(N_CASES)
     names = cascade.design.names
     records = [dict(zip(names, row, strict=True)) for row in X.tolist()]
     subsets = cascade.design.subsets()
 
-    def by_session() -> int:
+    def by_case() -> int:
         n_stages = 0
         for record in records:
             case = cascade.open()
@@ -78,17 +78,17 @@ def report_session(cascade: Cascade, classifiers: list[LogisticRegression]) -> N
             n_stages += case.decision.stage
         return n_stages
 
-    n_stages = by_session()
+    n_stages = by_case()
     last = cascade.decide(X).stage
 
     def by_scikit_learn() -> None:
         for row, stages in zip(X, last, strict=True):
-            for subset, classifier in zip(subsets[:stages], classifiers, strict=False):
-                classifier.predict_proba(row[None, subset])
+            for subset, model in zip(subsets[:stages], models, strict=False):
+                model.predict_proba(row[None, subset])
 
-    ours, theirs = best_of(5, by_session), best_of(2, by_scikit_learn)
+    ours, theirs = best_of(5, by_case), best_of(2, by_scikit_learn)
     print(
-        f"{N_CASES:,} single rows, {n_stages / N_CASES:.2f} stages each: session "
+        f"{N_CASES:,} single rows, {n_stages / N_CASES:.2f} stages each: case "
         f"{1e6 * ours / N_CASES:.1f} µs a row, predict_proba at every stage "
         f"{1e6 * theirs / N_CASES:.0f} µs, {theirs / ours:.0f} times faster"
     )
@@ -128,9 +128,9 @@ def main() -> None:
     options = parser.parse_args()
     where = f"{platform.machine()}, {CORES} cores, Python {platform.python_version()}"
     print(f"{datetime.date.today()}, {where}, seed {SEED}")
-    cascade, classifiers = fit_cascade()
+    cascade, models = fit_cascade()
     report_table(cascade)
-    report_session(cascade, classifiers)
+    report_cases(cascade, models)
     report_file(cascade, options.rows)
 
 

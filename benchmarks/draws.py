@@ -1,4 +1,4 @@
-"""How hard the synthetic sets are, draw by draw: one classifier on all features, half the rows.
+"""How hard the synthetic sets are, draw by draw: one model on all features, half the rows.
 
 python benchmarks/draws.py [--draws 200]
 
@@ -24,7 +24,7 @@ SHARES = (0, 0.1, 0.5, 0.9, 1)
 
 
 def coverage_of_draw(name: str, seed: int) -> float:
-    """Share of test rows on which the classifier is sure enough."""
+    """Share of test rows on which the model is confident enough."""
     X, y = make_classification(**MADE[name], random_state=seed)
     train, _, test = paper_split(len(X), 0)
     sure = LogisticRegression().fit(X[train], y[train]).predict_proba(X[test]).max(axis=1)
@@ -42,7 +42,7 @@ def main() -> None:
         found = np.array([coverage_of_draw(name, seed) for seed in range(n_draws)])
         spread = ", ".join(f"{100 * value:.1f}" for value in np.quantile(found, SHARES))
         below = np.mean(found < found[0])
-        print(f"{name} at {THRESHOLDS[name]}: least, a tenth, half, nine tenths, most: {spread} %")
+        print(f"{name} at {THRESHOLDS[name]}: minimum, deciles 1, 5, 9, maximum: {spread} %")
         print(
             f"  seed 0: {100 * found[0]:.1f} %, harder than {100 * (1 - below):.0f} % of the draws"
         )

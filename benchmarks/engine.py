@@ -1,7 +1,7 @@
-"""Speed and memory of the engine, each beside scikit-learn in the same run.
+"""Speed and memory of the engine, each beside scikit-learn on the same machine.
 
     python benchmarks/engine.py                  all sections, some minutes on two cores
-    python benchmarks/engine.py subsets run      some of them
+    python benchmarks/engine.py subsets fit      some of them
     python benchmarks/engine.py --full subsets   scikit-learn on every subset, not on a sample
 
 Heart and Credit are read from the folder that EMSCO_DATA names.
@@ -16,16 +16,16 @@ import platform
 import first_call
 import memory
 import peak
-import runs
 import subsets
+import whole_fits
 from timing import CORES, SEED
 
 HEART = {"max_stages": 6, "mutation_rate": 0.075, "crossover_rate": 0.75}
 SYNTHETIC50 = {"max_stages": 10, "mutation_rate": 0.05, "stage_bias": 2.5}
 SECTIONS = {
     "subsets": lambda full: subsets.report(full),
-    "run": lambda _: runs.report("heart", 0.75, n_fits=5, **HEART),
-    "synthetic50": lambda _: runs.report("synthetic50", 0.55, n_fits=1, **SYNTHETIC50),
+    "fit": lambda _: whole_fits.report("heart", 0.75, n_fits=5, **HEART),
+    "synthetic50": lambda _: whole_fits.report("synthetic50", 0.55, n_fits=1, **SYNTHETIC50),
     "peak": lambda _: peak.report(),
     "compile": lambda _: first_call.report(),
     "memory": lambda _: memory.report(),

@@ -29,15 +29,15 @@ CREDIT_MEMORY = 14 * 2**30
 
 @cache
 def dataset(name: str) -> Dataset:
-    """A data set by name; once, since the costs of Synthetic15 take a forest to make."""
+    """Load a set once, since the costs of Synthetic15 need a forest."""
     return load(name, SEED)
 
 
 def evaluator(name: str, max_stages: int, n_jobs: int = CORES) -> Evaluator:
-    """A fresh evaluator, with a bank that has fitted nothing yet."""
+    """Open an evaluator whose bank has fitted nothing yet."""
     data = dataset(name)
-    train, held_out, _ = paper_split(len(data.X), SEED)
-    split = SplitRows.cut(data.X, data.y, train, held_out)
+    train, scored, _ = paper_split(len(data.X), SEED)
+    split = SplitRows.cut(data.X, data.y, train, scored)
     bank = logistic_bank([split], data.X.shape[1], n_jobs=n_jobs)
     return Evaluator(bank, data.costs, data.min_confidence, max_stages)
 
@@ -57,13 +57,13 @@ def solve(
     known: Scores | None = None,
     allow_exclusion: bool = False,
 ) -> tuple[Landscape, ExactFront]:
-    """The exact front, fits included."""
+    """Find the exact front, fits included."""
     landscape = open_landscape(name, max_stages, allow_exclusion)
     return landscape, find_front(landscape, known, memory_limit=memory, n_jobs=CORES)
 
 
 def evolved(name: str, max_stages: int, allow_exclusion: bool = False) -> Scores:
-    """What an evolution finds first, as the estimator lets it do in large spaces."""
+    """Scores that an evolution finds first, as the estimator does in large spaces."""
     scorer = evaluator(name, max_stages)
     costs = dataset(name).costs.costs
     settings = SearchSettings(max_stages, allow_exclusion=allow_exclusion)
@@ -72,8 +72,8 @@ def evolved(name: str, max_stages: int, allow_exclusion: bool = False) -> Scores
 
 
 def score_in_numpy(landscape: Landscape, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Objectives of the designs (first, second, third, full), all of them in whole arrays."""
-    accepts, correct_exits = landscape.accepts, landscape.correct_exits
+    """Score the designs (first, second, third, full) with whole arrays."""
+    accepts, corrects = landscape.accepts, landscape.correct
     cost = landscape.totals(np.asarray(landscape.costs, dtype=np.float64))
     best = np.full((landscape.n_rows + 1) ** 2, np.inf)
     full = len(cost) - 1
@@ -85,7 +85,7 @@ def score_in_numpy(landscape: Landscape, first: np.ndarray, second: np.ndarray) 
         for subset in chain:
             spent = spent + n_left * (cost[subset] - before)
             leaving = left & accepts[subset]
-            correct = correct + np.bitwise_count(leaving & correct_exits[subset]).sum(axis=1)
+            correct = correct + np.bitwise_count(leaving & corrects[subset]).sum(axis=1)
             n_left = n_left - np.bitwise_count(leaving).sum(axis=1)
             left = left & ~accepts[subset]
             before = cost[subset]
@@ -95,7 +95,7 @@ def score_in_numpy(landscape: Landscape, first: np.ndarray, second: np.ndarray) 
 
 
 def supersets(subset: int, full: int) -> np.ndarray:
-    """All subsets between one and the full one, both left out."""
+    """All subsets strictly between one and the full one."""
     added = np.zeros(1, dtype=np.int64)
     for i in range(full.bit_length()):
         if not subset >> i & 1:
@@ -104,7 +104,7 @@ def supersets(subset: int, full: int) -> np.ndarray:
 
 
 def twin_seconds_per_design(landscape: Landscape) -> float:
-    """Time of the NumPy twin on a sample of designs with four stages, for each of them."""
+    """Time per design of the NumPy twin, on a sample of designs with four stages."""
     rng = np.random.default_rng(SEED)
     full = 2**landscape.n_features - 1
     pairs: list[tuple[int, int]] = []
@@ -121,7 +121,7 @@ def twin_seconds_per_design(landscape: Landscape) -> float:
 
 @kernel()
 def and_and_count(left, right, n_pairs):
-    """AND and popcount of rows of words, pair after pair, and nothing else."""
+    """Popcount of the AND of rows of words, pair by pair, and nothing else."""
     total = np.uint64(0)
     n_left, n_right = len(left), len(right)
     done = 0
@@ -135,14 +135,14 @@ def and_and_count(left, right, n_pairs):
 
 
 def bare_seconds_per_design(landscape: Landscape) -> float:
-    """Time of the bare loop for the words of one closing stage: accepted, ends, ends wrong."""
+    """Time per design of the bare loop, for the three counts of a closing stage."""
     rows = np.ascontiguousarray(landscape.accepts[: min(512, len(landscape.accepts))])
     and_and_count(rows, rows, 1)
     return 3 * best_of(3, lambda: and_and_count(rows, rows, BARE_PAIRS)) / BARE_PAIRS
 
 
 def report_landscapes() -> None:
-    """The nine landscapes of the paper."""
+    """Time the nine landscapes of the paper."""
     solve("pima", 3)  # compiles
     total = 0.0
     for name in ("pima", "heart", "credit"):
@@ -173,7 +173,7 @@ def report_landscapes() -> None:
 
 
 def report_all_stages(credit: bool) -> None:
-    """Exact fronts with as many stages as features."""
+    """Time exact fronts with as many stages as features."""
     solve("pima", 3)
     cases = [("pima", 8, 2**31), ("heart", 12, 2**31)]
     if credit:
@@ -193,7 +193,7 @@ def report_all_stages(credit: bool) -> None:
 
 
 def report_excluding() -> None:
-    """Exact fronts where features may be left out, an evolution before them included."""
+    """Time exact fronts whose designs may leave features out, with a first evolution."""
     solve("pima", 3, allow_exclusion=True)
     for name, k in (("pima", 4), ("heart", 4), ("credit", 4)):
         started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""How large the explorer's page is, and how fast it draws while a limit is dragged.
+"""Size of the explorer's page, and its speed while you drag a limit.
 
 python benchmarks/explorer.py [--designs 10000] [--features 30]
 """
@@ -50,7 +50,7 @@ drag();
 
 
 def make_front(n_designs: int, n_features: int) -> ParetoFront:
-    """Random designs with plausible counts; whether they beat each other is all the same here."""
+    """Make random designs with plausible counts; some may dominate others."""
     rng = np.random.default_rng(SEED)
     designs = np.array(
         [compress(rng.integers(0, MAX_STAGES, n_features)) for _ in range(n_designs)],

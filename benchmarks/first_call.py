@@ -1,6 +1,6 @@
-"""What compiling adds to the very first fit in a fresh environment.
+"""Compilation time of the very first fit in a fresh environment.
 
-Run by hand it makes one small fit and prints its seconds; `report` does so in new processes.
+As a script, it makes one small fit and prints its seconds. `report` runs it in new processes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def fit_once() -> float:
 
 
 def report() -> None:
-    """Print the first fit with an empty cache beside one in a later process."""
+    """Time the first fit with an empty cache, and fits of later processes."""
     with tempfile.TemporaryDirectory() as cache:
         command, environment = [sys.executable, __file__], {**os.environ, "NUMBA_CACHE_DIR": cache}
         first, *later = (

@@ -1,13 +1,13 @@
-"""Forests as stage classifiers, beside logistic regression: what they gain and what they take.
+"""Forests as stage models, beside logistic regression: gains and training time.
 
     python benchmarks/forest.py                  about two minutes on two cores
 
 The paper says in a footnote that random forests improve EMSCO at a price in training time. Both
-classifiers search the same designs on the same splits. Validation: volume that the front
+models search the same designs on the same splits. Scored figures: the volume that the front
 dominates (coverage, accuracy and cost as losses in the unit cube), and the best balanced score.
-Test: the volume of all those cascades on rows that took no part, and the figures of the balanced
-one. The sets of the paper are read where EMSCO_DATA names their folder; else the ten means of
-the breast cancer data stand in.
+Seen figures, on test rows: the volume of all those cascades, and the figures of the balanced one.
+EMSCO_DATA names the folder with the sets of the paper; without it, the ten means of the breast
+cancer data are used.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ MOST_FEATURES = 14
 class Result:
     """Figures of one fit."""
 
-    val_volume: float
-    val_balanced: float
-    test_volume: float
-    test_balanced: float
-    test_accuracy: float
-    test_coverage: float
-    test_cost: float
+    scored_volume: float
+    scored_balanced: float
+    seen_volume: float
+    seen_balanced: float
+    seen_accuracy: float
+    seen_coverage: float
+    seen_cost: float
     seconds: float
 
 
 def load(name: str) -> datasets.Dataset:
-    """A set of few enough columns for thousands of forests."""
+    """Load a set, with few enough columns for thousands of forests."""
     data = datasets.load(name, SEED)
     if data.X.shape[1] <= MOST_FEATURES:
         return data
@@ -63,7 +63,7 @@ def load(name: str) -> datasets.Dataset:
 
 
 def volume(figures: np.ndarray, total_cost: float) -> float:
-    """What rows of (coverage, accuracy, cost) dominate together."""
+    """Volume that rows of (coverage, accuracy, cost) dominate together."""
     coverage, accuracy, cost = figures.T
     losses = np.column_stack([1 - coverage, 1 - accuracy, cost / total_cost])
     return float(moocore.hypervolume(losses, ref=[1.0, 1.0, 1.0]))
@@ -78,7 +78,7 @@ def balanced(figures: np.ndarray, total_cost: float) -> float:
 def one_fit(
     data: datasets.Dataset, seed: int, settings: argparse.Namespace, **changes: object
 ) -> Result:
-    """Search on one split of the paper's kind, and try the whole front on its test rows."""
+    """Search on one split of the paper's kind, and test the whole front."""
     train, val, test = datasets.paper_split(len(data.X), seed)
     rows = np.concatenate([train, val])
     fold = np.where(np.arange(len(rows)) < len(train), -1, 0)
@@ -98,14 +98,14 @@ def one_fit(
     classifier.fit(data.X[rows], data.y[rows])
     seconds = time.perf_counter() - started
     front, total = classifier.front_, data.costs.total
-    seen = np.array([(point.coverage, point.accuracy, point.cost) for point in front])
+    scored = np.array([(point.coverage, point.accuracy, point.cost) for point in front])
     tested = [front.cascade(point).evaluate(data.X[test], data.y[test]) for point in front]
-    unseen = np.array([(found.coverage, found.accuracy, found.cost) for found in tested])
-    chosen = unseen[list(front).index(front.balanced())]
+    seen = np.array([(found.coverage, found.accuracy, found.cost) for found in tested])
+    chosen = seen[list(front).index(front.balanced())]
     return Result(
+        volume(scored, total),
+        balanced(scored, total),
         volume(seen, total),
-        balanced(seen, total),
-        volume(unseen, total),
         balanced(chosen[None], total),
         chosen[1],
         chosen[0],
@@ -115,7 +115,7 @@ def one_fit(
 
 
 def report(data: datasets.Dataset, settings: argparse.Namespace) -> None:
-    """Print both classifiers side by side, and in how many splits the forest is ahead."""
+    """Print the models side by side, and in how many splits the forest is ahead."""
     forest = RandomForestClassifier(n_estimators=settings.trees)
     rivals: dict[str, dict[str, object]] = {
         "logistic": {},
@@ -135,7 +135,7 @@ def report(data: datasets.Dataset, settings: argparse.Namespace) -> None:
         values = {n: np.array([getattr(r, field.name) for r in f]) for n, f in results.items()}
         line = "".join(f"{f'{v.mean():.3f} ± {v.std():.3f}':>22}" for v in values.values())
         ahead = int((values["forest"] > values["logistic"]).sum())
-        if field.name in ("test_cost", "seconds"):
+        if field.name in ("seen_cost", "seconds"):
             ahead = int((values["forest"] < values["logistic"]).sum())
         print(f"  {field.name:14}{line}{f'{ahead} of {settings.splits}':>16}", flush=True)
 

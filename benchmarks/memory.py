@@ -1,6 +1,6 @@
-"""Peak memory of a 100,000 × 50 run, above what the process holds once the data are loaded.
+"""Peak memory of a fit on 100,000 × 50 rows, beyond the memory of the loaded data.
 
-Run by hand with a memory limit it makes the run and prints the peak in MiB; Linux only.
+As a script with a memory limit, it makes the fit and prints the peak in MiB; Linux only.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ ROWS, FEATURES = 100_000, 50
 
 
 def status(key: str) -> float:
-    """A line of this process's status, in MiB."""
+    """Read a line of this process's status, in MiB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith(key)).split()[1]) / 1024
 
 
-def run(memory_limit: str) -> tuple[float, int, float]:
-    """Peak in MiB, subsets fitted, and seconds."""
+def fit(memory_limit: str) -> tuple[float, int, float]:
+    """Fit once; return the peak in MiB, the subsets fitted, and the seconds."""
     from emsco import EMSCOClassifier
 
     rng = np.random.default_rng(0)
@@ -47,4 +47,4 @@ def report() -> None:
 
 
 if __name__ == "__main__":
-    print(*run(sys.argv[1]))
+    print(*fit(sys.argv[1]))

@@ -3,11 +3,11 @@
     python benchmarks/multiclass.py          scikit-learn on 200 random subsets, scaled to all
     python benchmarks/multiclass.py --full   scikit-learn on every subset
 
-Both run on two threads: ours takes batches in turn, scikit-learn's has one process for each, on one
-BLAS thread, which is faster than two on fits as small as these. Ours includes everything from raw
-rows to coefficients; scikit-learn's is given standardised rows. They take turns, so that neither
-has a quieter machine, and the best of each is told. Some subsets of the digits follow, with ten
-classes.
+Both sides use two cores: ours two threads that take batches in turn, scikit-learn's two processes
+with one BLAS thread each, which is faster than two on fits this small. Ours includes everything
+from raw rows to coefficients; scikit-learn gets standardised rows. The sides take turns, so that
+neither has a quieter machine, and the best time of each counts. Some subsets of the digits follow,
+with ten classes.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ ROUNDS = 3
 
 
 def fit_all(X: np.ndarray, y: np.ndarray, subsets: np.ndarray, batch: int) -> np.ndarray:
-    """Weights of every subset, shape (n_subsets, n_classes, n_inputs + 1)."""
+    """Fit every subset; return weights of shape (n_subsets, n_classes, n_inputs + 1)."""
     rows, n_classes = np.arange(len(X)), int(y.max()) + 1
     scaling = Scaling.learn(X)
     shards = cut_shards(X, y.astype(np.uint8), rows, rows[:0], scaling, n_classes=n_classes)
-    fits = LogisticFitter(shards, X.shape[1], len(X), n_classes=n_classes)
+    fitter = LogisticFitter(shards, X.shape[1], len(X), n_classes=n_classes)
     parts = [subsets[i : i + batch] for i in range(0, len(subsets), batch)]
     with ThreadPoolExecutor(THREADS) as pool:
-        models = pool.map(fits.fit, parts)
+        models = pool.map(fitter.fit, parts)
         return np.concatenate([part.spread(X.shape[1]) for part in models])
 
 
 def loop(Z: np.ndarray, y: np.ndarray, subsets: np.ndarray) -> list[np.ndarray]:
-    """One scikit-learn fit after another; logits of the rows."""
+    """Fit subsets one by one with scikit-learn; return the logits of the rows."""
     found = []
     with threadpool_limits(1), config_context(assume_finite=True):
         for subset in subsets:

@@ -1,4 +1,4 @@
-"""What share of the machine's matrix-product peak the fits reach, and where the rest goes."""
+"""Share of the machine's matrix-product peak that fits reach, and the cost of the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from emsco.models.shard import LocalShard
 
 
 class CountingShard:
-    """Passes every call on and adds up the arithmetic that fits ask for."""
+    """Passes every call on, and adds up the arithmetic of fits."""
 
     def __init__(self, shard: LocalShard, n_rows: int) -> None:
         self._shard = shard
@@ -50,7 +50,7 @@ def product_peak(kind: type, side: int = 1200) -> float:
 
 
 def exponential_seconds(shard: LocalShard, n_models: int, n_rows: int) -> float:
-    """Time of one row's exponential, from models that have nothing but an intercept."""
+    """Time of one row's exponential, measured with models that only have an intercept."""
     empty = ModelBatch.from_subsets(np.zeros((n_models, 1), dtype=bool))
     empty.fine[:] = True
     empty.curved[:] = False
@@ -62,7 +62,7 @@ def exponential_seconds(shard: LocalShard, n_models: int, n_rows: int) -> float:
 
 
 def report() -> None:
-    """Print the peak of this machine and what fits of two sizes make of it, on one thread."""
+    """Print the peak of this machine, and the share that fits of two sizes reach."""
     single, double = product_peak(np.float32), product_peak(np.float64)
     print(f"matrix-product peak of one thread: {single / 1e9:.1f} GFLOP/s in float32, ", end="")
     print(f"{double / 1e9:.1f} in float64")
@@ -73,14 +73,14 @@ def report() -> None:
 def report_fits(name: str, peak: float, n_models: int = 256) -> None:
     problem = load(name)
     n_rows, n_features = len(problem.train), problem.X.shape[1]
-    split = SplitRows.cut(problem.X, problem.y, problem.train, problem.held_out)
+    split = SplitRows.cut(problem.X, problem.y, problem.train, problem.scored)
     subsets = np.random.default_rng(0).random((n_models, n_features)) < 0.5
     subsets[:, 0] |= ~subsets.any(axis=1)
     LogisticFitter(split.shards, n_features, n_rows).fit(subsets)
     counting = CountingShard(split.shards[0], n_rows)
-    fits = LogisticFitter([counting], n_features, n_rows)
+    fitter = LogisticFitter([counting], n_features, n_rows)
     started = time.perf_counter()
-    fits.fit(subsets)
+    fitter.fit(subsets)
     total = time.perf_counter() - started
     exponentials = counting.passes * n_rows * exponential_seconds(split.shards[0], n_models, n_rows)
     rate = counting.products / total

@@ -1,4 +1,4 @@
-"""The data sets of the benchmarks, split as the paper splits them."""
+"""The data sets of the benchmarks, split as in the paper."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class Problem:
     y: np.ndarray
     costs: np.ndarray
     train: np.ndarray
-    held_out: np.ndarray
+    scored: np.ndarray
 
     @cache  # noqa: B019 - a handful of problems live as long as the program
     def standardised(self) -> tuple[np.ndarray, np.ndarray]:
-        """Training and held-out rows in the units of the training rows' deviations."""
+        """Training and scored rows, divided by the training rows' deviations."""
         scaling = Scaling.learn(self.X[self.train])
         rows = scaling.columns(self.X)[1:].T
-        return np.ascontiguousarray(rows[self.train]), np.ascontiguousarray(rows[self.held_out])
+        return np.ascontiguousarray(rows[self.train]), np.ascontiguousarray(rows[self.scored])
 
 
 def load(name: str, seed: int = 0) -> Problem:
-    """Load a set by name: heart and credit from the folder EMSCO_DATA, the synthetic ones made."""
+    """Load heart or credit from the folder that EMSCO_DATA names, or make a synthetic set."""
     if name in ("heart", "credit"):
         data = datasets.load(name)
         X, y, costs = data.X, data.y, data.costs.costs

@@ -1,4 +1,4 @@
-"""How good a front is: beside the true one, or on its own."""
+"""Quality of a front, on its own or beside the true one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REFERENCE = np.ones(3)
 
 
 def losses(scores: Scores, total_cost: float) -> FloatArray:
-    """1 - coverage, 1 - accuracy and cost / cost of everything, each in [0, 1], less is better."""
+    """1 - coverage, 1 - accuracy and cost / cost of everything; lower is better."""
     columns = [1 - scores.coverage, 1 - scores.accuracy, scores.cost / total_cost]
     return np.column_stack(columns)
 
@@ -28,15 +28,15 @@ class FrontQuality:
     Attributes
     ----------
     share : float
-        Share of the true front's objective vectors that the set has.
+        Share of the true front's objective vectors in the set.
     hypervolume : float
         Volume that the set dominates.
     hypervolume_ratio : float
-        The same, divided by the true front's.
+        Hypervolume divided by the true front's.
     igd_plus, epsilon : float
         Inverted generational distance (IGD+) to the true front, and the additive epsilon.
 
-    All but `hypervolume` are NaN where the true front is not known.
+    All but `hypervolume` are NaN if the true front is not known.
     """
 
     share: float
@@ -46,8 +46,8 @@ class FrontQuality:
     epsilon: float
 
     @classmethod
-    def of(cls, found: Scores, total_cost: float, truth: Scores | None = None) -> Self:
-        """Measure `found`, beside the true front where it is known."""
+    def from_scores(cls, found: Scores, total_cost: float, truth: Scores | None = None) -> Self:
+        """Measure `found`, and compare it with the true front if that is known."""
         import moocore
 
         points = losses(found, total_cost)
@@ -70,12 +70,12 @@ class FrontQuality:
 
 
 def share_of_front(found: Scores, truth: Scores) -> float:
-    """Share of the objective vectors of `truth` that `found` has too, compared exactly."""
+    """Share of the objective vectors of `truth` that are in `found`, compared exactly."""
     wanted, had = vectors(truth), vectors(found)
     return len(wanted & had) / len(wanted)
 
 
 def vectors(scores: Scores) -> set[tuple[int, int, float]]:
-    """The different (accepted, correct, spent) triples."""
+    """Distinct (accepted, correct, spent) triples."""
     columns = (scores.accepted, scores.correct, scores.spent)
     return set(zip(*(column.tolist() for column in columns), strict=True))

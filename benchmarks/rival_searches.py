@@ -1,7 +1,7 @@
 """Searches to compare with: random search, GSEMO and NSGA-II, behind the same ask and tell.
 
-They vary designs with the paper's operators and end when the caller stops asking, or when they have
-no new design to offer. They know spaces without exclusion and without limits of costs only.
+They vary designs with the paper's operators. They end when the caller stops asking, or when they
+have no new design to offer. They only support spaces without exclusion and without limits on cost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STAGE_BIAS = 2.0
 
 
 class _ArchivingSearch:
-    """What the rivals share: an archive of all that was scored, and no end of their own."""
+    """Base of the rivals: an archive of all scored designs, and no end of their own."""
 
     def __init__(self, costs: FloatArray, max_stages: int, rng: Generator) -> None:
         self.generation = -1
@@ -43,7 +43,7 @@ class _ArchivingSearch:
 
     @property
     def front(self) -> tuple[StageArray, Scores]:
-        """The simplest design of each non-dominated objective vector, the best balanced first."""
+        """The simplest design of each non-dominated objective vector, best balanced first."""
         if self._front is None:
             self._front = self.archive.front()
         return self._front
@@ -52,7 +52,7 @@ class _ArchivingSearch:
         """Take the scores of the designs last asked for, some of which may be old."""
         if not scores.feasible.all():
             raise ParameterError(
-                'search must be "exact", "evolution" or "paper" where costs are limited, '
+                'search must be "exact", "evolution" or "paper" if costs are limited, '
                 f"got {type(self).__name__}."
             )
         with self._seen.claim(design_keys(self._asked)) as claim:
@@ -69,7 +69,7 @@ class _ArchivingSearch:
 
 
 class RandomSearch(_ArchivingSearch):
-    """Designs whose genes are drawn uniformly, with a uniform number of stages."""
+    """Draws designs with uniform genes and a uniform number of stages."""
 
     def __init__(
         self, costs: FloatArray, max_stages: int, rng: Generator, batch: int = 300
@@ -78,13 +78,13 @@ class RandomSearch(_ArchivingSearch):
         self._batch = batch
 
     def ask(self) -> StageArray:
-        """The next random designs."""
+        """Draw the next random designs."""
         self._asked = random_designs(self._batch, self._space, self._rng)
         return self._asked
 
 
 class GSEMO(_ArchivingSearch):
-    """Pick a member of the archive, redraw each gene with probability 1/n, keep what stands.
+    """Picks members of the archive, redraws each gene with probability 1/n, keeps the front.
 
     `batch` children are bred before their scores are known; 1 is the algorithm as published.
     """
@@ -94,7 +94,7 @@ class GSEMO(_ArchivingSearch):
         self._batch = batch
 
     def ask(self) -> StageArray:
-        """A random design, then mutants of the archive's members."""
+        """Draw a random design first, then mutants of the archive's members."""
         if self.generation < 0:
             self._asked = self._start(1)
             return self._asked
@@ -108,7 +108,7 @@ class GSEMO(_ArchivingSearch):
 
 
 class NSGA2(_ArchivingSearch):
-    """NSGA-II as pymoo has it, with the paper's recombination and mutation; needs pymoo."""
+    """NSGA-II of pymoo, with the paper's recombination and mutation."""
 
     def __init__(
         self, costs: FloatArray, max_stages: int, rng: Generator, population_size: int = 300
@@ -119,7 +119,7 @@ class NSGA2(_ArchivingSearch):
         self._infills: Any = None
 
     def ask(self) -> StageArray:
-        """The next offspring; none, and a reason to stop, where pymoo finds no new ones."""
+        """Ask pymoo for offspring; if it finds no new ones, stop."""
         self._infills = self._algorithm.ask()
         if self._infills is None:
             self.stop_reason = StopReason(Stop.EXHAUSTED, n_designs=len(self._seen))

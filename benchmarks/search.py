@@ -1,14 +1,14 @@
-"""How fast the exact front is found, and how much of it, or how good a one, searches find.
+"""Speed of exact search, and quality of the fronts that searches find.
 
     python benchmarks/search.py                    all sections, about an hour on two cores
     python benchmarks/search.py landscapes every   some of them
     python benchmarks/search.py found --seeds 5    fewer seeds
 
 landscapes: the nine exact fronts of the paper, beside a NumPy twin and the machine's own limit.
-every: exact fronts without a limit of stages (Pima, Heart; Credit with --credit).
-excluding: exact fronts where features may be left out.
+every: exact fronts without a limit on stages (Pima, Heart; Credit with --credit).
+excluding: exact fronts whose designs may leave features out.
 found: share of the true front, hypervolume ratio, IGD+ and epsilon, over distinct designs scored.
-volume: hypervolume on sets whose true front nobody knows.
+volume: hypervolume on sets whose true front is unknown.
 
 Heart, Credit and Pima are read from the folder that EMSCO_DATA names.
 """
@@ -40,14 +40,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
-    parser.add_argument("--seeds", type=int, default=20, help="runs of each search")
-    parser.add_argument("--credit", action="store_true", help="Credit with 14 stages, too")
+    parser.add_argument("--seeds", type=int, default=20, help="repeats of each search")
+    parser.add_argument("--credit", action="store_true", help="also Credit with 14 stages")
     parser.add_argument(
         "--searches",
         nargs="+",
         default=search_quality.SEARCHES,
         choices=search_quality.SEARCHES,
-        help="which searches, evolution among them",
+        help="searches to compare; must include evolution",
     )
     parser.add_argument(
         "--sets", nargs="+", default=search_quality.UNKNOWN, help="sets of the section volume"

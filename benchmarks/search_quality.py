@@ -1,4 +1,4 @@
-"""What searches find at equal numbers of distinct designs scored."""
+"""Quality of searches at equal numbers of distinct designs scored."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from quality import FrontQuality
 from rival_searches import GSEMO, NSGA2, RandomSearch
 from timing import CORES, SEED
 
+from emsco.costs import FeatureCosts
 from emsco.designs.space import DesignSpace, default_max_stages
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
@@ -28,7 +29,7 @@ BUDGET = 45_000  # the paper's 300 × 150
 MARKS = (1_000, 2_000, 5_000, 10_000, 20_000, 45_000)
 SEARCHES = ("evolution", "nsga2", "gsemo", "paper", "random")
 UNKNOWN = ("breast_cancer", "synthetic15", "synthetic50")
-# The paper's own settings for its sets; 1 / n mutations where it has none.
+# The paper's own settings for its sets; 1 / n mutations for a set that it does not have.
 PAPER_SETTINGS = {
     "heart": {"mutation_rate": 0.075, "crossover_rate": 0.75},
     "credit": {"mutation_rate": 0.075, "stage_bias": 2.5},
@@ -37,23 +38,23 @@ PAPER_SETTINGS = {
     "synthetic50": {"mutation_rate": 0.05, "stage_bias": 2.5},
     "breast_cancer": {"mutation_rate": 1 / 30},
 }
-MOST_IDLE = 500  # rounds without a new design, after which a search counts as ended
+MOST_IDLE = 500  # a search ends after so many rounds without a new design
 
 
-def open_search(name: str, data: str, costs: np.ndarray, max_stages: int, seed: int) -> Search:
-    """A search by name, for at least BUDGET distinct designs where it does not end itself."""
+def open_search(name: str, data: str, costs: FeatureCosts, max_stages: int, seed: int) -> Search:
+    """Open a search by name."""
     rng = np.random.default_rng([SEED, seed])
     if name == "evolution":
-        return EvolutionSearch(costs, SearchSettings(max_stages), rng)
+        return EvolutionSearch(costs.costs, SearchSettings(max_stages), rng)
     if name == "paper":
         settings = SearchSettings(max_stages, **PAPER_SETTINGS[data])
-        return PaperSearch(len(costs), float(costs[costs > 0].min()), settings, rng)
+        return PaperSearch(len(costs.names), costs.smallest, settings, rng)
     rivals = {"nsga2": NSGA2, "gsemo": GSEMO, "random": RandomSearch}
-    return rivals[name](costs, max_stages, rng)
+    return rivals[name](costs.costs, max_stages, rng)
 
 
 def follow(search: Search, scorer: Evaluator, total_cost: float) -> dict[int, Scores]:
-    """The front of everything scored, whenever the number of distinct designs passes a mark."""
+    """Fronts of all designs scored so far, each time their number passes a mark."""
     archive: Archive | None = None
     seen: set[bytes] = set()
     fronts: dict[int, Scores] = {}
@@ -77,50 +78,52 @@ def follow(search: Search, scorer: Evaluator, total_cost: float) -> dict[int, Sc
     return fronts
 
 
-def one_run(
+def one_repeat(
     data: str, max_stages: int, search: str, seed: int, truth: Scores | None
 ) -> tuple[dict[int, FrontQuality], int, float]:
-    """Quality at each mark, subsets fitted for it, and seconds."""
+    """Search once; return the quality at each mark, the subsets fitted, and the seconds."""
     scorer = evaluator(data, max_stages, n_jobs=1)
     costs = dataset(data).costs
     started = time.perf_counter()
-    fronts = follow(open_search(search, data, costs.costs, max_stages, seed), scorer, costs.total)
+    fronts = follow(open_search(search, data, costs, max_stages, seed), scorer, costs.total)
     seconds = time.perf_counter() - started
-    quality = {mark: FrontQuality.of(front, costs.total, truth) for mark, front in fronts.items()}
+    quality = {
+        mark: FrontQuality.from_scores(front, costs.total, truth) for mark, front in fronts.items()
+    }
     return quality, scorer.n_subsets, seconds
 
 
-def all_runs(
+def all_repeats(
     data: str, max_stages: int, seeds: int, searches: Sequence[str], truth: Scores | None
 ) -> dict[str, list[tuple[dict[int, FrontQuality], int, float]]]:
-    """Every search with every seed, in processes; Ctrl-C keeps the seeds that all have run."""
+    """Repeat every search with every seed; Ctrl-C keeps the seeds that all have done."""
     jobs = [(search, seed) for seed in range(seeds) for search in searches]
     results = Parallel(n_jobs=CORES, return_as="generator")(
-        delayed(one_run)(data, max_stages, search, seed, truth) for search, seed in jobs
+        delayed(one_repeat)(data, max_stages, search, seed, truth) for search, seed in jobs
     )
-    runs: dict[str, list] = {search: [] for search in searches}
+    repeats: dict[str, list] = {search: [] for search in searches}
     try:
         for (search, seed), (quality, n_subsets, seconds) in zip(jobs, results, strict=True):
-            runs[search].append((quality, n_subsets, seconds))
+            repeats[search].append((quality, n_subsets, seconds))
             volume = quality[BUDGET].hypervolume
             note = f"{data} {search} seed {seed}: hypervolume {volume:.5f}, {seconds:.0f} s"
             print(note, file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-    complete = min(map(len, runs.values()))
-    return {search: found[:complete] for search, found in runs.items()}
+    complete = min(map(len, repeats.values()))
+    return {search: found[:complete] for search, found in repeats.items()}
 
 
 def report_found(seeds: int, searches: Sequence[str]) -> None:
-    """How much of the true front each search finds."""
+    """Print how much of the true front each search finds."""
     for data in ("pima", "heart", "credit"):
         for k in (2, 3, 4):
             scorer = evaluator(data, k)
             landscape = Landscape.from_evaluator(scorer, DesignSpace(scorer.bank.n_features, k))
             truth = scorer.score(find_front(landscape, n_jobs=CORES).designs)
-            runs = all_runs(data, k, seeds, searches, truth)
+            repeats = all_repeats(data, k, seeds, searches, truth)
             print(f"{data}, {k} stages, {len(truth)} vectors, {seeds} seeds")
-            for search, results in runs.items():
+            for search, results in repeats.items():
                 last = [quality[BUDGET] for quality, _, _ in results]
                 shares = np.array([q.share for q in last])
                 print(
@@ -137,14 +140,14 @@ def report_found(seeds: int, searches: Sequence[str]) -> None:
 
 
 def report_volume(seeds: int, searches: Sequence[str], sets: Sequence[str]) -> None:
-    """Hypervolume where the true front is not known, and in how many seeds ours is best."""
+    """Print hypervolumes without a true front, and in how many seeds ours is best."""
     for data in sets:
         k = default_max_stages(dataset(data).X.shape[1])
-        runs = all_runs(data, k, seeds, searches, None)
-        n_seeds = len(runs["evolution"])
-        ours = np.array([q[BUDGET].hypervolume for q, _, _ in runs["evolution"]])
+        repeats = all_repeats(data, k, seeds, searches, None)
+        n_seeds = len(repeats["evolution"])
+        ours = np.array([q[BUDGET].hypervolume for q, _, _ in repeats["evolution"]])
         print(f"{data}, {k} stages, {n_seeds} seeds")
-        for search, results in runs.items():
+        for search, results in repeats.items():
             volume = np.array([q[BUDGET].hypervolume for q, _, _ in results])
             print(
                 f"  {search:9} hypervolume {volume.mean():.5f}, worst {volume.min():.5f}; "

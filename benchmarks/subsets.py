@@ -1,7 +1,7 @@
-"""All subsets of a data set: the batched fits beside a loop over scikit-learn.
+"""All subsets of a data set: our batched fits beside a loop over scikit-learn.
 
-scikit-learn's side is timed on a random sample of 400 subsets and scaled; `--full` times all.
-It runs on one BLAS thread, which is faster than two on fits as small as these.
+scikit-learn is timed on a random sample of 400 subsets, and the time is scaled; `--full` times all.
+It has one BLAS thread, which is faster than two on fits this small.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ def all_subsets(n_features: int) -> np.ndarray:
 
 
 def fit_all(problem: Problem, subsets: np.ndarray) -> np.ndarray:
-    """Everything from raw rows to coefficients, standardisation included."""
-    split = SplitRows.cut(problem.X, problem.y, problem.train, problem.held_out)
+    """Fit every subset, from raw rows to coefficients."""
+    split = SplitRows.cut(problem.X, problem.y, problem.train, problem.scored)
     bank = logistic_bank([split], problem.X.shape[1], n_jobs=CORES)
     return bank.engine.coefs(bank.kept(subsets))[0]
 
 
 def loop(problem: Problem, subsets: np.ndarray, **settings: object) -> list[np.ndarray]:
-    """One scikit-learn fit after another; probabilities of the held-out rows."""
-    train, test = problem.standardised()
+    """Fit subsets one by one with scikit-learn; return probabilities of the scored rows."""
+    train, scored = problem.standardised()
     y = problem.y[problem.train]
     found = []
     with threadpool_limits(1):
         for subset in subsets:
             model = LogisticRegression(max_iter=100_000, **settings).fit(train[:, subset], y)
-            found.append(model.coef_ @ test[:, subset].T + model.intercept_)
+            found.append(model.coef_ @ scored[:, subset].T + model.intercept_)
     return [1 / (1 + np.exp(-logits)) for logits in found]
 
 
 def tolerance_for_equality(problem: Problem, sample: np.ndarray) -> tuple[float, float]:
-    """Loosest tol at which the default solver is as near to the exact probabilities as it gets.
+    """Loosest tol at which the default solver comes as near to exact probabilities as it can.
 
-    That is within `EQUAL` of them, or within twice the nearest that any tol down to 1e-11 comes.
+    That is within `EQUAL`, or within twice the smallest error of any tol down to 1e-11.
     """
     exact = loop(problem, sample, solver="newton-cholesky", tol=1e-10)
     tolerances = 10.0 ** -np.arange(4, 12)

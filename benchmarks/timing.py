@@ -1,4 +1,4 @@
-"""Timing, shared by the sections."""
+"""Timing, shared by the benchmarks."""
 
 from __future__ import annotations
 

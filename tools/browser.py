@@ -1,6 +1,6 @@
 """A browser for the tests of pages: headless Chromium, driven by Selenium.
 
-python tools/browser.py         install it where that can be done without asking; else say how
+python tools/browser.py         install it if possible; else say how
 
 With the environment variable EMSCO_BROWSER=off nothing is installed, and no page is tested.
 """
@@ -34,13 +34,13 @@ SWITCHES = (
 
 
 def find() -> tuple[str, str] | None:
-    """Where the browser and its driver are, if both are there."""
+    """Find the browser and its driver; None if one is missing."""
     browser, driver = (next(filter(None, map(shutil.which, names)), None) for names in NAMES)
     return (browser, driver) if browser and driver else None
 
 
 def missing() -> str:
-    """Why pages cannot be tested here, in words; empty if they can."""
+    """Reason why pages cannot be tested here; empty if they can."""
     if _switched_off():
         return "EMSCO_BROWSER is off: pages are not tested in a browser"
     return "" if find() else "no Chromium with its driver; see tools/browser.py"
@@ -51,7 +51,7 @@ def _switched_off() -> bool:
 
 
 def install() -> bool:
-    """Install both, as root on Debian and its kin; False where that cannot be done or fails."""
+    """Install both with apt, as root on Debian and its kin; return whether that worked."""
     apt = shutil.which("apt-get")
     if apt is None or os.geteuid() != 0 or not Path("/etc/debian_version").exists():
         return False
@@ -71,7 +71,7 @@ def _quietly(command: list[str]) -> bool:
 
 
 def open_browser(folder: Path) -> Chrome:
-    """A browser without network whose profile is in `folder`; quit() ends it."""
+    """Open a browser without network, with its profile in `folder`; quit() ends it."""
     from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.chrome.service import Service
 
@@ -86,7 +86,7 @@ def open_browser(folder: Path) -> Chrome:
 
 
 def main() -> int:
-    """Install where it can be done; never a failure, as tests skip what they cannot do."""
+    """Install if possible; always succeed, since tests skip pages without a browser."""
     if _switched_off():
         print(missing())
     elif find() is None:

@@ -2,10 +2,10 @@
 
 python tools/gate.py              all checks
 python tools/gate.py --fix        let ruff repair layout and simple findings first
-python tools/gate.py --coverage   also that the tests run at least 95 % of the lines: a minute more
+python tools/gate.py --coverage   also check that tests cover 95 % of the lines: a minute more
 
-Pages are tested in Chromium. Where it is missing, and you are root on Debian or its kin, the gate
-installs it with apt. With the environment variable EMSCO_BROWSER=off it installs nothing, and skips
+Pages are tested in Chromium. If it is missing and you are root on Debian or its kin, the gate
+installs it with apt. With the environment variable EMSCO_BROWSER=off, it installs nothing and skips
 these tests. Longer checks, of other versions and of the built package, are in noxfile.py.
 """
 
@@ -26,7 +26,7 @@ FIXES = (["ruff", "format", "."], ["ruff", "check", "--fix", "."])
 
 
 def run(module: str, *arguments: str) -> int:
-    """Run a Python module as a command at the root of the project; its exit code."""
+    """Run a Python module as a command at the root of the project; return its exit code."""
     code = "from importlinter.cli import lint_imports_command as run; run()"
     command = ["-c", code] if module == "importlinter.cli" else ["-m", module, *arguments]
     return subprocess.run([sys.executable, *command], cwd=ROOT, check=False).returncode

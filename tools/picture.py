@@ -4,7 +4,7 @@ python tools/picture.py         write docs/_static/cascade.svg
 python tools/picture.py --show  print it instead
 
 It fits a cascade to the breast-cancer data that comes with scikit-learn (seed 0) and draws what
-happens to rows that the fit has not seen. The same versions draw the same picture.
+happens to test rows. The same versions draw the same picture.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ OUT = Path(__file__).resolve().parent.parent / "docs" / "_static" / "cascade.svg
 WIDTH, HEIGHT = 960, 396
 BAND = 96  # height of the band that holds all rows
 TOP = 182  # where the band begins, below the stages
-LEFT, STEP = 118, 240  # of the first stage, and from one to the next
-FLOOR = 326  # where the rows that leave end
+LEFT, STEP = 118, 240  # left edge of the first stage, and the distance to the next
+FLOOR = 326  # lower end of the rows that exit
 STYLE = """
 :root{--page:#fff;--edge:#d0d7de;--card:#f6f8fa;--ink:#1f2328;--soft:#57606a;--go:#8ea0b8;
 --leave:#1a7f5a;--reject:#bc4c00}
@@ -39,7 +39,7 @@ text{font:14px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fil
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """Rows that leave at one stage; `buys` is empty for rejected rows."""
+    """Rows that exit at one stage; `buys` is empty for rejected rows."""
 
     buys: tuple[str, ...]
     cost: float
@@ -49,7 +49,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What the picture tells."""
+    """Figures in the picture."""
 
     exits: tuple[Exit, ...]
     n_rows: int
@@ -60,7 +60,7 @@ class Story:
 
 
 def tell() -> Story:
-    """Fit the cascade and follow the rows kept aside."""
+    """Fit the cascade, and evaluate it on test rows."""
     data = load("breast_cancer")
     parts = train_test_split(data.X, data.y, test_size=0.4, stratify=data.y, random_state=0)
     X_train, X_test, y_train, y_test = parts
@@ -88,7 +88,7 @@ def tell() -> Story:
 
 
 def draw(story: Story) -> str:
-    """The story as SVG."""
+    """Draw the story as SVG."""
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
         f'width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="{escape(_summary(story))}">',
@@ -109,7 +109,7 @@ def draw(story: Story) -> str:
 def _stage(
     number: int, leave: Exit, paid: float, undecided: int, x: float, n_rows: int
 ) -> list[str]:
-    """One stage above the band, its part of the band, and the rows that leave below."""
+    """Draw one stage above the band, its part of the band, and its exits below."""
     scale = BAND / n_rows
     width, gone = undecided * scale, leave.n_rows * scale
     stay, end = width - gone, x + STEP
@@ -139,13 +139,13 @@ def _stage(
 
 
 def _band(start: float, end: float, height: float) -> str:
-    """Undecided rows, a little longer than asked for so that no seam shows."""
+    """Draw undecided rows, a little too long so that no seam shows."""
     where = f'x="{start:.1f}" y="{TOP}" width="{end - start + 1:.1f}" height="{height:.1f}"'
     return f'<rect class="go" {where}/>'
 
 
 def _rejected(leave: Exit, x: float, n_rows: int) -> list[str]:
-    """The end of the band: rows without a label."""
+    """Draw the end of the band: rejected rows."""
     height = BAND * leave.n_rows / n_rows
     tip = f"l{height:.1f} {height:.1f} l{-height:.1f} {height:.1f} z"
     return [
@@ -157,7 +157,7 @@ def _rejected(leave: Exit, x: float, n_rows: int) -> list[str]:
 
 
 def _summary(story: Story) -> str:
-    """The sentence below the picture."""
+    """Write the sentence below the picture."""
     return (
         f"{story.coverage:.0%} get a label, {story.accuracy:.0%} of the labels are correct. "
         f"A patient costs {story.mean_cost:.1f} on average; measuring everything costs "
@@ -166,7 +166,7 @@ def _summary(story: Story) -> str:
 
 
 def _text(x: float, y: float, words: str, kind: str = "", anchor: str = "") -> str:
-    """A line of text."""
+    """Draw a line of text."""
     where = f' text-anchor="{anchor}"' if anchor else ""
     look = f' class="{kind}"' if kind else ""
     return f'<text x="{x:.1f}" y="{y:.1f}"{look}{where}>{escape(words)}</text>'

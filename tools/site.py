@@ -4,8 +4,8 @@ python tools/site.py               build into build/site; open build/site/index.
 python tools/site.py --no-gallery  do not run the examples: quicker, no pictures
 python tools/site.py --check DIR   only check a site that was built before
 
-It installs nothing and needs no network; `pip install '.[docs]'` brings what it needs. Warnings are
-errors. A page that loads anything from another host, or has a link that leads nowhere, is an error.
+It installs nothing and needs no network; first run `pip install '.[docs]'`. Warnings are errors.
+A page that loads anything from another host is an error, and so is a broken link.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HARMLESS = {"canonical", "next", "prev", "search", "index", "genindex"}  # of <l
 
 @dataclass
 class Page(HTMLParser):
-    """What one page loads, links to, and can be linked at."""
+    """Files that one page loads, its links, and its anchors."""
 
     text: str
     loads: list[str] = field(default_factory=list)
@@ -33,12 +33,12 @@ class Page(HTMLParser):
     anchors: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Read the text at once."""
+        """Parse the text."""
         super().__init__()
         self.feed(self.text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note addresses and anchors."""
+        """Collect addresses and anchors."""
         values = {name: value for name, value in attrs if value}
         self.anchors.update(values[name] for name in ("id", "name") if name in values)
         if tag == "a" and "href" in values:
@@ -49,7 +49,7 @@ class Page(HTMLParser):
 
 
 def problems_of(site: Path) -> list[str]:
-    """Everything that would fail on a page opened from disk, one sentence each."""
+    """Find everything that would fail on a page opened from disk, one sentence each."""
     paths = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in paths}
     found = []
@@ -75,7 +75,7 @@ def problems_of(site: Path) -> list[str]:
 
 
 def _missing(path: Path, address: str, pages: dict[Path, Page]) -> str:
-    """Why a relative address leads nowhere; empty if it leads somewhere."""
+    """Reason why a relative address is broken; empty if it works."""
     parts = urlsplit(address)
     if parts.scheme == "data" or address == "#":
         return ""
@@ -88,7 +88,7 @@ def _missing(path: Path, address: str, pages: dict[Path, Page]) -> str:
 
 
 def build(out: Path, gallery: bool) -> int:
-    """Run Sphinx with warnings as errors; its exit code."""
+    """Run Sphinx with warnings as errors; return its exit code."""
     command = [sys.executable, "-m", "sphinx", "-b", "html", "-E", "-W", "--keep-going", "-n", "-q"]
     if not gallery:
         command += ["-D", "plot_gallery=0"]

@@ -1,12 +1,12 @@
-"""Proves that a change of the code changes no result: records seeded fits, and compares to the bit.
+"""Prove that a change of the code changes no result: record seeded fits, compare every bit.
 
-python tools/unchanged.py record FOLDER        fit with the emsco that is installed, a few minutes
+python tools/unchanged.py record FOLDER        fit with the installed emsco, a few minutes
 python tools/unchanged.py compare A B          a table of cases; exit code 1 if any result differs
-python tools/unchanged.py list                 the cases there are
+python tools/unchanged.py list                 the names of all cases
 
-Record once before the change and once after it; PYTHONPATH chooses the version. Only the public
-API and the command line are used, and files are compared after loading, so modules may move and
-formats may change. `tools/recordings/names.py` knows the fields that have been renamed.
+Record once before the change and once after it; PYTHONPATH chooses the version. Recordings only use
+the public API and the command line, and load files before comparing them. So modules may move and
+formats may change. `tools/recordings/names.py` lists renamed fields.
 EMSCO_DATA adds cases on the sets of the paper.
 """
 
@@ -37,7 +37,7 @@ Case = Callable[[Path], dict[str, Any]]
 
 
 def all_cases() -> dict[str, Case]:
-    """Every case by name; each is given an empty folder."""
+    """All cases by name; each receives an empty folder."""
     from recordings.commands import COMMANDS
     from recordings.fits import FITS, record_fit
     from recordings.refusals import record_refusals
@@ -49,7 +49,7 @@ def all_cases() -> dict[str, Case]:
 
 
 def record_case(case: Case) -> dict[str, Any]:
-    """What a case gives, with the warnings it raised; or why it failed."""
+    """Record a case and its warnings, or the reason of its failure."""
     with (
         tempfile.TemporaryDirectory() as folder,
         warnings.catch_warnings(record=True) as raised,
@@ -57,14 +57,14 @@ def record_case(case: Case) -> dict[str, Any]:
         warnings.simplefilter("always")
         try:
             facts = case(Path(folder))
-        except Exception as error:  # the other cases are worth having
+        except Exception as error:  # keep the other cases
             traceback.print_exc()
             return {"failed": f"{type(error).__name__}: {error}"}
     return {**facts, "warnings": sorted({str(one.message) for one in raised})}
 
 
 def record(folder: Path, only: str) -> int:
-    """Run the cases whose names hold `only`, a file each; 1 if any has failed."""
+    """Record the cases whose names contain `only`, one file each; 1 if any fails."""
     os.environ |= dict.fromkeys(_THREADS, "1")  # before NumPy is imported: sums depend on it
     import emsco
 
@@ -88,7 +88,7 @@ def record(folder: Path, only: str) -> int:
 
 
 def read(folder: Path, only: str) -> dict[str, Any]:
-    """The cases of a recording by name."""
+    """Read the cases of a recording, by name."""
     files = (path for path in sorted(folder.glob("*.json")) if path.name != _ABOUT)
     return {
         path.stem: json.loads(path.read_text(encoding="utf-8"))
@@ -124,7 +124,7 @@ def _in_short(case: CaseComparison) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Record, compare or list; the exit code."""
+    """Record, compare or list; return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

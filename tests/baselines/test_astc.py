@@ -1,4 +1,4 @@
-"""ASTC: which features a node takes, and that no row pays more than its budget."""
+"""ASTC: the features that a node takes, and the budget of every row."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def squared_error(inputs, targets, weights) -> float:
 
 
 def plain_pick(inputs, targets, weights, features, costs, bought, budget) -> list[int]:
-    """The same with a regression for every candidate."""
+    """Pick features the plain way, with a regression for every candidate."""
     picked, new, spent = [], np.where(bought, 0.0, costs), costs[bought].sum()
 
     def error(some):
@@ -60,7 +60,7 @@ def test_a_node_takes_what_a_regression_for_every_candidate_would(seed):
     assert pick_features(*given).tolist() == plain_pick(*given)
 
 
-def test_what_is_paid_for_comes_first_then_the_best_gain_for_its_cost():
+def test_paid_features_come_first_then_the_best_gain_per_cost():
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=(400, 3))
     targets = inputs @ [3.0, 2.0, 1.0]
@@ -70,7 +70,7 @@ def test_what_is_paid_for_comes_first_then_the_best_gain_for_its_cost():
     assert pick_features(*rest, np.zeros(3, bool), 9.0).tolist() == [1, 2]
 
 
-def test_noise_and_copies_are_not_worth_their_input():
+def test_noise_and_copies_are_not_picked():
     rng = np.random.default_rng(1)
     signal = rng.normal(size=(1000, 1))
     inputs = np.column_stack([signal, signal, np.full(1000, 3.0), rng.normal(size=1000)])
@@ -97,7 +97,7 @@ def test_lower_levels_may_spend_more(small_problem):
     assert levels[0].max() == 1.0
 
 
-def test_rows_go_half_either_way_at_the_root(small_problem):
+def test_half_the_rows_go_either_way_at_the_root(small_problem):
     X, y = small_problem
     rival = ASTC(depth=2, validation_fraction=0.0).fit(X, y)
     values = rival.learners_.values(X)

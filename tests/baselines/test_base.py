@@ -41,7 +41,7 @@ def rival(request):
 
 
 class Coin(CostedClassifier):
-    """Says what it always says, for the cost of the first feature where the second is above 0."""
+    """Always gives the same answer; rows pay for the first feature if the second is above 0."""
 
     def __init__(self, costs=None, min_confidence=None):
         self.costs = costs
@@ -68,7 +68,7 @@ def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
-def test_what_is_visible_is_what_is_promised():
+def test_the_public_names_are_those_of_all():
     assert emsco.baselines.__all__ == sorted(emsco.baselines.__all__)
     for name in emsco.baselines.__all__:
         assert getattr(emsco.baselines, name).__name__ == name
@@ -76,13 +76,13 @@ def test_what_is_visible_is_what_is_promised():
         emsco.baselines.Oracle  # noqa: B018
 
 
-def test_lightgbm_is_imported_only_where_it_is_needed():
+def test_lightgbm_is_imported_only_when_needed():
     code = "import sys, emsco.baselines as b; b.CostAwareBoosting; print('lightgbm' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
 
 
-def test_decisions_have_the_costs_of_rows_and_those_below_the_threshold_are_rejected(table):
+def test_decisions_have_the_costs_of_rows_and_reject_below_the_threshold(table):
     X, y = table
     rival = Coin(FeatureCosts(("age", *NAMES[1:]), np.arange(1, 7), evaluation=0.5), 0.8).fit(X, y)
     found = rival.decide(X)
@@ -98,13 +98,14 @@ def test_without_a_threshold_every_row_is_accepted(table):
     assert Coin().fit(*table).decide(table[0]).accepted.all()
 
 
-def test_an_evaluation_says_what_decisions_say(table, rival):
+def test_an_evaluation_agrees_with_decisions(table, rival):
     X, y = table
     weights = np.arange(len(y)) % 3
     decisions, found = rival.fit(X, y).decide(X), rival.evaluate(X, y, weights)
-    right = decisions.accepted & (decisions.guesses == y)
+    correct = decisions.accepted & (decisions.guesses == y)
     assert found.coverage == pytest.approx(weights[decisions.accepted].sum() / weights.sum())
-    assert found.accuracy == pytest.approx(weights[right].sum() / weights[decisions.accepted].sum())
+    accuracy = weights[correct].sum() / weights[decisions.accepted].sum()
+    assert found.accuracy == pytest.approx(accuracy)
     assert found.cost == pytest.approx(np.average(decisions.cost, weights=weights))
     assert sum(leave.n_rows for leave in found.exits) == weights.sum()
     spent = sum(leave.n_rows * leave.cost for leave in found.exits)
@@ -116,7 +117,7 @@ def test_a_row_costs_at_most_the_model_and_the_model_at_most_everything(table, r
     assert rival.decide(table[0]).cost.max() <= rival.model_cost_ <= rival.costs_.total
 
 
-def test_columns_are_found_by_name_whatever_their_order(table, rival):
+def test_columns_are_found_by_name_in_any_order(table, rival):
     X, y = table
     rival.fit(X, y)
     turned = X[NAMES[::-1]]
@@ -124,7 +125,7 @@ def test_columns_are_found_by_name_whatever_their_order(table, rival):
     assert np.array_equal(rival.predict_proba(turned), rival.predict_proba(X))
 
 
-def test_rows_of_weight_zero_are_no_rows(table, rival):
+def test_rows_of_weight_zero_are_ignored(table, rival):
     X, y = table
     weights = (np.arange(len(y)) % 4 > 0).astype(float)
     some = weights > 0

@@ -21,7 +21,7 @@ def quick(**settings):
 
 
 def walked_costs(rival, rows):
-    """The plain way: every row down every tree, noting features as they are met."""
+    """Walk every row down every tree, and collect the features it meets."""
     trees = rival.booster_.dump_model(num_iteration=rival.n_trees)["tree_info"]
     found = []
     for row in rows:
@@ -38,7 +38,7 @@ def walked_costs(rival, rows):
 
 @pytest.mark.parametrize("penalty", ["lazy", "coupled"])
 @pytest.mark.parametrize("strength", [0.0, 0.03, 0.3])
-def test_a_row_costs_the_features_that_it_meets_on_its_way(problem, penalty, strength):
+def test_a_row_pays_for_the_features_on_its_paths(problem, penalty, strength):
     X, y = problem
     rival = quick(penalty=penalty, strength=strength).fit(X, y)
     for _, stage in rival.staged():
@@ -77,12 +77,12 @@ def test_a_first_split_must_gain_the_strength_for_each_row_and_share_of_the_mean
 def test_costs_in_another_unit_change_nothing_but_the_unit(problem):
     X, y = problem
     plain = quick(strength=0.05).fit(X, y)
-    dear = quick(strength=0.05).set_params(costs=COSTS * 64).fit(X, y)
-    assert np.array_equal(plain.predict_proba(X), dear.predict_proba(X))
-    assert np.allclose(dear.decide(X).cost, plain.decide(X).cost * 64)
+    expensive = quick(strength=0.05).set_params(costs=COSTS * 64).fit(X, y)
+    assert np.array_equal(plain.predict_proba(X), expensive.predict_proba(X))
+    assert np.allclose(expensive.decide(X).cost, plain.decide(X).cost * 64)
 
 
-def test_a_stage_is_what_a_fit_of_so_many_trees_would_be(problem):
+def test_a_stage_equals_a_fit_with_fewer_trees(problem):
     X, y = problem
     stages = {rival.n_trees: (settings, rival) for settings, rival in quick().fit(X, y).staged()}
     assert list(stages) == [1, 2, 5, 10, 15]
@@ -94,7 +94,7 @@ def test_a_stage_is_what_a_fit_of_so_many_trees_would_be(problem):
     assert np.array_equal(stage.used_, fresh.used_)
 
 
-def test_the_model_costs_what_rows_together_may_meet(problem):
+def test_the_model_costs_all_features_that_rows_may_meet(problem):
     X, y = problem
     rival = quick(strength=0.2).fit(X, y)
     splits = rival.booster_.feature_importance() > 0
@@ -124,7 +124,7 @@ def test_the_grid_has_both_penalties_and_none_at_all():
     assert min(one["strength"] for one in grid) == 0
 
 
-def test_without_lightgbm_one_sentence_says_how_to_get_it(problem, monkeypatch):
+def test_without_lightgbm_the_error_says_how_to_install_it(problem, monkeypatch):
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(EMSCOError, match="must be installed for this: pip install lightgbm"):
         quick().fit(*problem)

@@ -16,7 +16,7 @@ def problem(request):
 COSTS = [7, 1, 7, 3]
 
 
-def test_there_is_a_stage_for_every_different_cost_and_the_cheapest_is_first(problem):
+def test_every_distinct_cost_has_a_stage_and_the_cheapest_is_first(problem):
     rival = CostOrdered(COSTS).fit(*problem)
     assert rival.design_ == Design([2, 0, 2, 1], ("x0", "x1", "x2", "x3"))
     assert rival.cascade_.stage_costs.tolist() == [1, 4, 18]
@@ -52,7 +52,7 @@ def test_equal_costs_make_one_stage(problem):
     assert set(rival.decide(X).cost) == {4}
 
 
-def test_features_that_cost_nothing_come_first(problem):
+def test_free_features_come_first(problem):
     rival = CostOrdered([0, 1, 0, 2]).fit(*problem)
     assert rival.design_.buys[0] == ("x0", "x2")
     assert rival.decide(problem[0]).cost.min() == 0

@@ -1,4 +1,4 @@
-"""CSTC: its objective and gradient, pruning, answers, and what rows pay."""
+"""CSTC: its objective and gradient, pruning, answers, and the cost of rows."""
 
 from itertools import pairwise
 
@@ -26,13 +26,13 @@ SHARP = {"penalty": 0.0, "sharpness": 10.0, "random_state": 0}
 
 
 def bent_problem():
-    """600 rows × 2 features of two classes that no single line can tell apart."""
+    """600 rows × 2 features of two classes that no single line can separate."""
     X = np.random.default_rng(0).normal(size=(600, 2))
     return X, (X[:, 0] > 0) & (X[:, 1] > 0) | (X[:, 0] < -1)
 
 
 def problem(seed=0, n_rows=40, penalty=0.05, sparsity=0.01, sharpness=3.0) -> SoftProblem:
-    """Five learners of four features, one of which two of them read."""
+    """Five learners of four features; two learners share one feature."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(n_rows, 5))
     targets = np.where(values[:, 0] + values[:, 2] + rng.normal(size=n_rows) > 0, 1.0, -1.0)
@@ -61,7 +61,7 @@ def hard_tree(depth=3, seed=0, n_learners=5) -> ClassifierTree:
 
 
 def plain_objective(given: SoftProblem, tree: SoftTree) -> float:
-    """Node by node and row by row, as it is written down."""
+    """Compute the objective node by node and row by row, as in the paper."""
     total, first_leaf = 0.0, len(tree.lines) // 2
     for node, line in enumerate(tree.lines):
         path = [node]
@@ -109,7 +109,7 @@ def test_scikit_learn_contract(estimator, check):
 
 class TestObjective:
     @pytest.mark.parametrize("depth", [1, 2, 4])
-    def test_it_is_the_sum_written_down(self, depth):
+    def test_it_is_the_sum_of_the_paper(self, depth):
         given, tree = problem(), random_tree(depth)
         assert tree.objective(given) == pytest.approx(plain_objective(given, tree), rel=1e-12)
 
@@ -150,7 +150,7 @@ class TestObjective:
         assert (np.diff(history) <= 1e-12).all()
         assert history[-1] == tree.objective(given)
 
-    def test_sweeps_end_when_one_brings_next_to_nothing_or_when_there_were_enough(self):
+    def test_sweeps_end_when_one_brings_little_or_at_their_limit(self):
         given = problem()
         start = grow(given, 2)
         _, history = descend(given, start, tol=1e-3, max_sweeps=50)
@@ -173,7 +173,7 @@ class TestObjective:
 
 
 class TestTree:
-    def test_a_row_goes_to_the_child_that_its_score_asks_for(self):
+    def test_the_score_of_a_row_selects_its_child(self):
         tree = ClassifierTree.from_weights(
             np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]]), np.zeros(3), np.array([0.5, 0.0, 0.0])
         )
@@ -184,7 +184,7 @@ class TestTree:
     def test_a_path_holds_its_node_and_all_above(self):
         assert np.flatnonzero(on_path(7)[:, 4]).tolist() == [0, 1, 4]
 
-    def test_a_path_has_bought_what_its_nodes_read(self):
+    def test_a_path_buys_the_features_that_its_nodes_read(self):
         weights = np.array([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
         tree = ClassifierTree.from_weights(weights, np.zeros(3), np.zeros(3))
         reads = np.array([[True, False, False], [False, True, True]])
@@ -200,7 +200,7 @@ class TestTree:
         assert pruned.kept[0]
         assert all(pruned.kept[(node - 1) // 2] for node in np.flatnonzero(pruned.kept)[1:])
 
-    def test_what_cannot_be_told_apart_is_pruned(self):
+    def test_nodes_without_a_gain_are_pruned(self):
         tree = ClassifierTree.from_weights(np.ones((7, 5)), np.zeros(7), np.zeros(7))
         given = problem()
         assert tree.prune(given.values, given.targets, given.row_weights).kept.sum() == 1
@@ -238,7 +238,7 @@ class TestRows:
         assert [(found.targets[found.held_out] == side).sum() for side in (-1, 1)] == [15, 10]
         assert len(found.growing().rows) + len(found.pruning().rows) == 100
 
-    def test_equal_rows_become_one_whatever_their_order(self):
+    def test_equal_rows_become_one_in_any_order(self):
         rng = np.random.default_rng(0)
         rows = rng.integers(0, 3, size=(60, 2)).astype(float)
         labels = rng.integers(0, 2, size=60).astype(np.uint8)
@@ -249,7 +249,7 @@ class TestRows:
         assert np.array_equal(one.rows, two.rows)
         assert np.array_equal(one.held_out, two.held_out)
 
-    def test_where_none_are_held_out_the_growing_rows_prune(self):
+    def test_growing_rows_prune_if_none_are_held_out(self):
         rows = TreedRows.from_labels(
             np.eye(4), np.array([0, 0, 1, 1], np.uint8), None, 0.0, np.random.RandomState(0)
         )
@@ -279,9 +279,7 @@ class TestLearners:
 
 class TestClassifier:
     @pytest.mark.parametrize("weak_learners", ["features", "trees"])
-    def test_a_row_pays_for_features_with_a_weight_on_its_own_way(
-        self, small_problem, weak_learners
-    ):
+    def test_a_row_pays_for_features_with_a_weight_on_its_path(self, small_problem, weak_learners):
         X, y = small_problem
         costs = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
         rival = CSTC(costs, 0.002, weak_learners=weak_learners, random_state=0).fit(X, y)
@@ -295,7 +293,7 @@ class TestClassifier:
             used = (rival.tree_.weights[way] != 0).any(axis=0)
             assert paid == costs[rival.learners_.reads[:, used].any(axis=1)].sum()
 
-    def test_a_row_pays_for_running_every_classifier_that_it_meets(self):
+    def test_a_row_pays_for_evaluating_every_classifier_on_its_path(self):
         X, y = bent_problem()
         rival = CSTC(FeatureCosts(("a", "b"), [1.0, 2.0], evaluation=0.25), **SHARP).fit(X, y)
         exits = rival.tree_.exits(rival.learners_.values(X))
@@ -319,7 +317,7 @@ class TestClassifier:
         ]
         assert paid[0] > paid[1] > paid[2] == 0.0
 
-    def test_a_row_that_is_twice_there_is_one_of_twice_the_weight(self, small_problem):
+    def test_two_equal_rows_count_as_one_of_twice_the_weight(self, small_problem):
         X, y = small_problem
         twice = CSTC(random_state=0).fit(np.r_[X, X[:30]], np.r_[y, y[:30]])
         weighted = CSTC(random_state=0).fit(X, y, np.r_[np.full(30, 2.0), np.ones(90)])
@@ -347,7 +345,7 @@ class TestClassifier:
         rival = CSTC(random_state=0).fit(*small_problem)
         assert (np.diff(rival.objective_) <= 1e-12).all()
 
-    def test_a_sharp_tree_learns_what_no_single_line_can(self):
+    def test_a_sharp_tree_separates_classes_that_no_single_line_can(self):
         X, y = bent_problem()
         scores = [CSTC(depth=depth, **SHARP).fit(X, y).score(X, y) for depth in (1, 3)]
         assert scores[1] > scores[0] + 0.05

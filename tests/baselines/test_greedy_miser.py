@@ -1,4 +1,4 @@
-"""Greedy Miser: its trees beside plain ones, what it pays, and how it answers."""
+"""Greedy Miser: its trees beside plain ones, its costs and its answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COSTS = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 
 
 def grow(rows, residuals, depth, penalties=None, weights=None):
-    """One compiled tree: columns, cuts and values by node, and the leaf of each row."""
+    """Grow a compiled tree: columns, cuts and values by node, and the leaf of each row."""
     order = np.argsort(rows.T, axis=1, kind="stable")
     given = (
         np.ascontiguousarray(rows),
@@ -44,7 +44,7 @@ def grow(rows, residuals, depth, penalties=None, weights=None):
 
 
 def plain_cut(rows, residuals, weights, penalties):
-    """The best column and cut: of those that tie, the smaller column and then the smaller cut."""
+    """Find the best column and cut; in a tie the smaller column, then the smaller cut."""
     found = []
     for column, penalty in enumerate(penalties):
         for low, high in pairwise(np.unique(rows[:, column])):
@@ -58,7 +58,7 @@ def plain_cut(rows, residuals, weights, penalties):
 
 
 def plain_tree(rows, residuals, weights, penalties, depth):
-    """The same tree, node by node and cut by cut."""
+    """Grow a plain tree, node by node and cut by cut."""
     n_nodes = 2 ** (depth + 1) - 1
     columns, cuts, values = np.full(n_nodes, -1), np.zeros(n_nodes), np.zeros(n_nodes)
     leaf = np.zeros(len(rows), dtype=int)
@@ -75,7 +75,7 @@ def plain_tree(rows, residuals, weights, penalties, depth):
 
 
 def plain_scores(X, y, costs, penalty, n_trees, depth, loss, rate=0.1):
-    """Scores of the rows that were learned from, and which features they pay for together."""
+    """Scores of the training rows, and the features that they pay for together."""
     n_classes = y.max() + 1
     classes = [1] if n_classes == 2 else range(n_classes)
     targets = np.array([np.where(y == k, 1.0, -1.0) for k in classes])
@@ -95,7 +95,7 @@ def plain_scores(X, y, costs, penalty, n_trees, depth, loss, rate=0.1):
 
 
 def walk(clf, X):
-    """Scores and features met, of a fitted miser."""
+    """Scores of a fitted miser, and the features that rows meet."""
     return clf.trees_.walk(X, clf.encoding_.input_feature, len(clf.costs_.names))
 
 
@@ -131,14 +131,14 @@ class TestTrees:
         other = DecisionTreeRegressor(max_depth=depth, random_state=0).fit(rows, residuals)
         np.testing.assert_allclose(values[leaf], other.predict(rows), rtol=0, atol=1e-13)
 
-    def test_a_penalty_so_large_that_gains_are_lost_in_it_leaves_their_order_alone(self):
+    def test_a_huge_penalty_keeps_the_order_of_gains(self):
         rng = np.random.default_rng(0)
         rows, residuals = rng.normal(size=(50, 4)), rng.normal(size=50)
-        free, dear = grow(rows, residuals, 3), grow(rows, residuals, 3, np.full(4, 1e60))
-        assert free[0].tolist() == dear[0].tolist()
-        assert free[1].tolist() == dear[1].tolist()
+        free, penalised = grow(rows, residuals, 3), grow(rows, residuals, 3, np.full(4, 1e60))
+        assert free[0].tolist() == penalised[0].tolist()
+        assert free[1].tolist() == penalised[1].tolist()
 
-    def test_a_mirrored_column_ties_in_spite_of_rounding(self):
+    def test_a_mirrored_column_ties_despite_rounding(self):
         rng = np.random.default_rng(1)
         column, residuals = rng.normal(size=500), rng.normal(size=500)
         for rows in ([column, -column], [-column, column]):
@@ -160,7 +160,7 @@ class TestTrees:
         _, cuts, _, _ = grow(rows, residuals, 1, weights=np.array([1.0, 1.0, 1e-20]))
         assert cuts[0] == 0.5
 
-    def test_rows_walk_to_the_leaves_that_they_were_put_in(self):
+    def test_rows_walk_to_the_leaves_they_grew_in(self):
         rng = np.random.default_rng(2)
         rows, residuals = rng.integers(0, 9, size=(80, 4)).astype(float), rng.normal(size=80)
         columns, cuts, values, leaf = grow(rows, residuals, 3)
@@ -174,7 +174,7 @@ class TestTrees:
                 path.add(int(columns[k]))
             assert set(np.flatnonzero(met[i]).tolist()) == path
 
-    def test_rows_in_parts_walk_as_they_do_together(self, small_problem):
+    def test_rows_in_parts_walk_as_all_rows_do(self, small_problem):
         X, y = small_problem
         clf = GreedyMiser(COSTS, n_trees=3).fit(X, y)
         scores, met = walk(clf, np.tile(X, (900, 1)))  # enough for threads
@@ -213,7 +213,7 @@ class TestBoosting:
         np.testing.assert_allclose(walk(clf, X)[0][:, 0], other.predict(X), rtol=0, atol=1e-6)
         assert clf.used_.tolist() == (other.feature_importance() > 0).tolist()
 
-    def test_deeper_trees_answer_much_as_those_of_lightgbm(self):
+    def test_deeper_trees_answer_much_like_those_of_lightgbm(self):
         lightgbm = pytest.importorskip("lightgbm")
         X, y = load_breast_cancer(return_X_y=True)
         costs = np.random.default_rng(0).integers(1, 6, size=30).astype(float)
@@ -235,7 +235,7 @@ class TestBoosting:
 
 
 def lightgbm_settings(depth, penalty, costs):
-    """LightGBM with nothing of its own but the order of splits, and when it stops."""
+    """LightGBM, plain except for the order of its splits and its stopping."""
     return {
         "objective": "regression",
         "boost_from_average": False,
@@ -288,13 +288,13 @@ class TestCosts:
         assert tops[bought:].count(0) > 5  # from then on both are free
         assert tops[bought:].count(1) > 5
 
-    def test_all_trees_of_a_round_know_what_the_others_paid_for(self):
+    def test_trees_of_a_round_share_paid_features(self):
         X, y = load_iris(return_X_y=True)
         clf = GreedyMiser([1.0, 1.01, 1.02, 1.03], penalty=1e4, n_trees=2, depth=1).fit(X, y)
         assert clf.used_.tolist() == [True, False, False, False]
         assert (clf.trees_.columns[:, :, 0] == 0).all()
 
-    def test_where_all_features_cost_the_same_the_first_tree_does_not_mind(self, small_problem):
+    def test_equal_costs_do_not_change_the_first_tree(self, small_problem):
         free, miser = (GreedyMiser(penalty=p, n_trees=20).fit(*small_problem) for p in (0, 1e6))
         assert np.array_equal(free.trees_.columns[0], miser.trees_.columns[0])
         assert miser.used_.tolist() == miser.trees_.first(1).used(np.arange(6), 6).tolist()
@@ -347,20 +347,20 @@ class TestAnswers:
         p = clf.predict_proba(X)
         np.testing.assert_allclose(np.log(p[:, 1] / p[:, 0]), walk(clf, X)[0][:, 0], atol=1e-12)
 
-    def test_where_no_score_of_many_is_above_its_least_all_classes_are_as_likely(self):
+    def test_classes_are_equally_likely_if_every_score_is_at_its_minimum(self):
         X, y = load_iris(return_X_y=True)
         clf = GreedyMiser(n_trees=1, learning_rate=1.0, depth=1, loss="squared").fit(X, y)
         clf.trees_ = BoostedTrees(clf.trees_.columns, clf.trees_.cuts, clf.trees_.values - 9)
         assert np.array_equal(clf.predict_proba(X[:1]), np.full((1, 3), 1 / 3))
 
-    def test_classes_that_tie_do_so_in_spite_of_rounding(self):
+    def test_classes_tie_despite_rounding(self):
         X, y = np.arange(6.0)[:, None], np.array([0, 1, 2, 2, 1, 0])
         clf = GreedyMiser(n_trees=30, depth=1).fit(X, y)
         noise = np.random.default_rng(6).normal(scale=1e-16, size=clf.trees_.values.shape)
         clf.trees_ = BoostedTrees(clf.trees_.columns, clf.trees_.cuts, noise)
         assert clf.predict(X).tolist() == [0] * 6
 
-    def test_rows_that_are_all_alike_get_the_share_of_each_class_for_nothing(self):
+    def test_equal_rows_get_the_class_shares_for_free(self):
         X, y = np.ones((8, 2)), np.array([0, 0, 0, 0, 0, 0, 1, 1])
         clf = GreedyMiser(n_trees=400, loss="squared").fit(X, y)
         assert np.allclose(clf.predict_proba(X[:1]), [[0.75, 0.25]])
@@ -370,7 +370,7 @@ class TestAnswers:
 
 class TestStages:
     @pytest.mark.parametrize("loss", LOSSES)
-    def test_each_stage_is_a_fit_with_so_many_trees(self, small_problem, loss):
+    def test_each_stage_equals_a_fit_with_fewer_trees(self, small_problem, loss):
         X, y = small_problem
         clf = GreedyMiser(COSTS, penalty=2.0, n_trees=12, loss=loss).fit(X, y)
         stages = list(clf.staged())
@@ -392,7 +392,7 @@ class TestStages:
         alone = GreedyMiser(**found.rival.get_params()).fit(X[:80], y[:80])
         assert alone.evaluate(X[80:], y[80:]) == found.best.evaluation
 
-    def test_the_last_stage_is_the_rival_itself_and_is_left_as_it_was(self, small_problem):
+    def test_the_last_stage_is_the_unchanged_rival(self, small_problem):
         clf = GreedyMiser(COSTS, n_trees=5).fit(*small_problem)
         setting, last = list(clf.staged())[-1]
         assert last is clf

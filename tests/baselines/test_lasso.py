@@ -42,7 +42,7 @@ def test_without_a_penalty_weights_are_the_unpenalised_ones(problem):
     assert np.allclose(found, twin.predict_proba(rows), atol=1e-5)
 
 
-def test_without_a_penalty_classes_that_can_be_told_apart_keep_weights_finite():
+def test_without_a_penalty_separable_classes_keep_weights_finite():
     X = np.linspace(-1, 1, 40)[:, None] * [1.0, 2.0]
     with warnings.catch_warnings(action="error"):
         rival = CaCTLasso(penalty=0).fit(X, X[:, 0] > 0)
@@ -62,7 +62,7 @@ def test_the_gradient_is_that_of_the_objective(problem):
     assert np.allclose(objective.loss(point, 0.7)[1], numeric, atol=1e-3)
 
 
-def test_a_row_costs_every_feature_with_a_weight(problem):
+def test_a_row_pays_for_every_feature_with_a_weight(problem):
     X, y = problem
     rival = CaCTLasso(COSTS, penalty=10).fit(X, y)
     used = (rival.coef_ != 0).any(axis=0)

@@ -22,7 +22,7 @@ def blas_threads():
 
 
 class Watcher(CaCTLasso):
-    """Notes on how many threads BLAS is when its fit begins, and a while later."""
+    """Records the number of BLAS threads when its fit begins, and a while later."""
 
     def _fit(self, rows, labels, weights):
         self.seen_ = blas_threads()
@@ -31,7 +31,7 @@ class Watcher(CaCTLasso):
         super()._fit(rows, labels, weights)
 
 
-def test_blas_has_one_thread_in_fits_side_by_side_and_as_many_as_before_afterwards(parts):
+def test_blas_has_one_thread_in_parallel_fits_and_its_old_number_afterwards(parts):
     before = blas_threads()
     for _ in range(2):  # whoever limits BLAS first is in charge of it
         tuned = tune(Watcher(), *parts, grid=PENALTIES, n_jobs=2)
@@ -64,7 +64,7 @@ def test_of_equal_settings_the_first_is_kept(parts):
     assert tuned.best is tuned.trials[0]
 
 
-def test_what_a_fit_gives_for_nothing_is_tried_too(parts):
+def test_settings_that_a_fit_contains_are_tried_too(parts):
     rival = CostAwareBoosting(random_state=0)
     tuned = tune(rival, *parts, grid=[{"strength": 0.1, "n_trees": 12}])
     tried = [trial.settings["n_trees"] for trial in tuned.trials]
@@ -89,7 +89,7 @@ def test_the_number_of_jobs_changes_nothing_and_progress_is_reported(parts):
     assert one.best.settings == two.best.settings
 
 
-def test_test_rows_choose_nothing(parts):
+def test_test_rows_do_not_affect_the_choice(parts):
     train, (X, y) = parts
     val, test = (X[:25], y[:25]), (X[25:], y[25:])
     plain = tune(CaCTLasso(), train, val, test=test, grid=PENALTIES)

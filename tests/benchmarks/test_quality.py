@@ -24,7 +24,7 @@ def scores_of(*rows) -> Scores:
 TRUTH = scores_of((10, 5, 20), (5, 5, 10))
 
 
-def test_losses_are_what_is_missing_and_what_is_paid_of_everything():
+def test_losses_are_missing_coverage_missing_accuracy_and_relative_cost():
     scores = scores_of((10, 5, 20), (5, 5, 10), (0, 0, 40))
     assert losses(scores, TOTAL).tolist() == [[0, 0.5, 0.5], [0.5, 0, 0.25], [1, 1, 1]]
 
@@ -34,23 +34,23 @@ def test_costs_are_counted_in_units():
     assert losses(scores, TOTAL).tolist() == [[0, 0, 0.5]]
 
 
-def test_the_true_front_has_nothing_left_to_gain():
-    quality = FrontQuality.of(TRUTH, TOTAL, TRUTH)
+def test_the_true_front_has_perfect_quality():
+    quality = FrontQuality.from_scores(TRUTH, TOTAL, TRUTH)
     assert (quality.share, quality.hypervolume_ratio) == (1.0, 1.0)
     assert (quality.igd_plus, quality.epsilon) == (0.0, 0.0)
 
 
-def test_the_hypervolume_is_that_of_the_boxes_up_to_the_worst_of_everything():
+def test_the_hypervolume_is_that_of_the_boxes_up_to_the_reference_point():
     # Boxes of 1 · 0.5 · 0.5 and 0.5 · 1 · 0.75, which share 0.5 · 0.5 · 0.5.
-    assert FrontQuality.of(TRUTH, TOTAL).hypervolume == pytest.approx(0.25 + 0.375 - 0.125)
+    assert FrontQuality.from_scores(TRUTH, TOTAL).hypervolume == pytest.approx(0.25 + 0.375 - 0.125)
 
 
 def test_a_design_that_loses_everything_has_no_volume():
-    assert FrontQuality.of(scores_of((0, 0, 40)), TOTAL).hypervolume == 0.0
+    assert FrontQuality.from_scores(scores_of((0, 0, 40)), TOTAL).hypervolume == 0.0
 
 
 def test_a_part_of_the_front_has_its_share_of_vectors_and_of_volume():
-    quality = FrontQuality.of(scores_of((10, 5, 20)), TOTAL, TRUTH)
+    quality = FrontQuality.from_scores(scores_of((10, 5, 20)), TOTAL, TRUTH)
     assert quality.share == 0.5
     assert quality.hypervolume == pytest.approx(0.25)
     assert quality.hypervolume_ratio == pytest.approx(0.25 / 0.5)
@@ -59,15 +59,15 @@ def test_a_part_of_the_front_has_its_share_of_vectors_and_of_volume():
     assert quality.epsilon == pytest.approx(0.5)
 
 
-def test_a_front_a_little_dearer_shares_nothing_and_misses_a_little():
-    quality = FrontQuality.of(scores_of((10, 5, 24), (5, 5, 14)), TOTAL, TRUTH)
+def test_a_slightly_more_expensive_front_shares_nothing_and_misses_a_little():
+    quality = FrontQuality.from_scores(scores_of((10, 5, 24), (5, 5, 14)), TOTAL, TRUTH)
     assert quality.share == 0.0
     assert quality.igd_plus == pytest.approx(0.1)
     assert quality.epsilon == pytest.approx(0.1)
 
 
 def test_without_the_true_front_only_the_volume_is_known():
-    values = FrontQuality.of(TRUTH, TOTAL).to_dict()
+    values = FrontQuality.from_scores(TRUTH, TOTAL).to_dict()
     assert values.pop("hypervolume") == pytest.approx(0.5)
     assert list(values) == ["share", "hypervolume_ratio", "igd_plus", "epsilon"]
     assert all(math.isnan(value) for value in values.values())
@@ -79,5 +79,5 @@ def test_vectors_that_repeat_count_once():
     assert share_of_front(scores_of((5, 5, 10)), repeated) == 0.5
 
 
-def test_what_is_beside_the_front_adds_no_share():
+def test_designs_off_the_front_add_no_share():
     assert share_of_front(scores_of((10, 5, 20), (10, 5, 21), (9, 5, 20)), TRUTH) == 0.5

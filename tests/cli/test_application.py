@@ -4,9 +4,8 @@ import io
 import re
 import subprocess
 import sys
-from pathlib import Path
-
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 from support.commands import refuses

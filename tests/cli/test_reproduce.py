@@ -39,7 +39,7 @@ def test_reproduce_comparison_writes_tables_and_a_figure(emsco, tmp_path):
 def test_reproduce_comparison_goes_on_where_it_was(emsco, tmp_path, monkeypatch):
     words = [*COMPARISON, "--method", "cost_ordered", "--out", tmp_path]
     first = emsco(*words)
-    monkeypatch.setattr(comparison, "_run", None)
+    monkeypatch.setattr(comparison, "_do_job", None)
     again = emsco(*words)
     assert again.exit_code == 0
     assert again.stdout == first.stdout

@@ -25,7 +25,7 @@ from emsco.pictures.plotting import save_figure
 from emsco.search.settings import SearchSettings
 from emsco.studies import methods
 from emsco.studies.jobs import ResultStore
-from emsco.studies.methods import CONTESTANTS, Contestant, new_rival, run_rival
+from emsco.studies.methods import CONTESTANTS, Contestant, new_rival, tune_rival
 from emsco.studies.searching import SplitBanks
 
 SMALL = Extent(
@@ -66,12 +66,12 @@ def test_every_contestant_stands_on_every_set(small):
     ran = [one for one in CONTESTANTS if one.method in SMALL.methods]
     assert result.contestants("heart") == ran
     assert all(one.splits == (0, 1, 2) for one in result.standings.values())
-    assert result.standings["heart", PAPERS].n_runs == 2
+    assert result.standings["heart", PAPERS].n_repeats == 2
 
 
-def test_what_is_known_is_reported_without_a_run(small, monkeypatch):
+def test_known_results_are_reported_without_computing(small, monkeypatch):
     result, folder = small
-    monkeypatch.setattr(comparison, "_run", None)
+    monkeypatch.setattr(comparison, "_do_job", None)
     known = known_comparison(folder)
     assert known.results == result.results
     assert list(known.results) == list(result.results)
@@ -79,7 +79,7 @@ def test_what_is_known_is_reported_without_a_run(small, monkeypatch):
         known_comparison(folder, seed=1)
 
 
-def test_of_two_results_that_are_known_the_one_with_more_runs_counts(small, tmp_path):
+def test_of_two_known_results_the_one_with_more_repeats_counts(small, tmp_path):
     result, _ = small
     job = next(job for job in result.results if job.method == "paper")
     for runs in (3, 1):
@@ -87,28 +87,28 @@ def test_of_two_results_that_are_known_the_one_with_more_runs_counts(small, tmp_
     assert [one.runs for one in known_comparison(tmp_path).results] == [3]
 
 
-def test_a_rerun_computes_nothing_and_finds_the_same(small, monkeypatch):
+def test_a_second_call_computes_nothing_and_finds_the_same(small, monkeypatch):
     result, folder = small
-    monkeypatch.setattr(comparison, "_run", None)
+    monkeypatch.setattr(comparison, "_do_job", None)
     again = reproduce_comparison(folder, SMALL, n_jobs=1)
     assert again.results == result.results
 
 
-def test_more_splits_keep_what_is_there():
+def test_more_splits_keep_the_jobs_of_fewer():
     assert set(SMALL.jobs(0)) < set(replace(SMALL, splits=4).jobs(0))
 
 
-def test_results_of_rivals_do_not_depend_on_runs():
+def test_results_of_rivals_do_not_depend_on_repeats():
     rivals = Extent(methods=("cstc",), runs=2).jobs(0)
     assert rivals == Extent(methods=("cstc",), runs=50).jobs(0)
 
 
-def test_runs_on_synthetic50_are_spread_over_the_splits():
+def test_repeats_on_synthetic50_are_spread_over_the_splits():
     jobs = Extent(sets=("synthetic50", "heart"), methods=("paper",)).jobs(0)
     assert {job.name: job.runs for job in jobs} == {"synthetic50": 5, "heart": 50}
 
 
-def test_test_figures_are_those_of_the_deployed_cascade():
+def test_seen_figures_are_those_of_the_deployed_cascade():
     data = small_set()
     parts = split_parts(data, 0, 0)
     banks = SplitBanks(parts)
@@ -142,21 +142,21 @@ def test_an_exact_search_out_of_reach_is_left_out_with_the_reason(small, monkeyp
     settings = SearchSettings(2, 0.1, generations=1)
     banks = SplitBanks(split_parts(small_set(), 0, 0))
     monkeypatch.setattr("emsco.search.planning._MOST_FEATURES", 4)
-    left = methods.run_searches(banks, "exact", settings, 0.75, [[0]])
+    left = methods.repeat_search(banks, "exact", settings, 0.75, [[0]])
     assert "fit 31 subsets of 5 features" in left.note
     noted = replace(result, results={**result.results, job: left})
     assert f"- {job.name}, exact: search must be" in ComparisonReport(noted).to_markdown()
 
 
-def test_a_rival_is_tuned_on_validation_rows_and_its_curve_is_a_front():
+def test_a_rival_is_tuned_on_scored_rows_and_its_curve_is_a_front():
     parts = split_parts(small_set(), 0, 0)
-    result = run_rival(FirstColumns(costs=parts.costs), parts)
+    result = tune_rival(FirstColumns(costs=parts.costs), parts)
     best = max(result.curve, key=lambda one: one.scored.balanced(parts.costs.total))
     assert best.setting == result.setting
     assert best.seen == result.outcomes[0].seen
-    validated = [one.scored for one in result.curve]
-    assert not any(a.dominates(b) for a in validated for b in validated)
-    assert [one.cost for one in validated] == sorted(one.cost for one in validated)
+    scored = [one.scored for one in result.curve]
+    assert not any(a.dominates(b) for a in scored for b in scored)
+    assert [one.cost for one in scored] == sorted(one.cost for one in scored)
 
 
 def test_rivals_get_the_threshold_and_the_seed_where_they_have_such_parameters():
@@ -167,15 +167,15 @@ def test_rivals_get_the_threshold_and_the_seed_where_they_have_such_parameters()
     assert boosting.random_state == 3
 
 
-def test_labels_of_test_rows_change_nothing_but_the_test_figures():
+def test_labels_of_test_rows_change_nothing_but_the_seen_figures():
     data = small_set()
     parts = split_parts(data, 0, 0)
     y = data.y.copy()
     y[parts.test] = 1 - y[parts.test]
     turned = replace(parts, y=y)
-    rivals = [run_rival(FirstColumns(costs=data.costs), one) for one in (parts, turned)]
+    rivals = [tune_rival(FirstColumns(costs=data.costs), one) for one in (parts, turned)]
     searches = [
-        methods.run_searches(SplitBanks(one), "paper", SearchSettings(3, 0.2), 0.75, [[0]])
+        methods.repeat_search(SplitBanks(one), "paper", SearchSettings(3, 0.2), 0.75, [[0]])
         for one in (parts, turned)
     ]
     for plain, other in (rivals, searches):
@@ -190,9 +190,9 @@ def test_rivals_draw_with_the_seed_of_the_split_and_of_the_comparison(monkeypatc
     drawn = []
     monkeypatch.setattr(comparison, "_data", small_set)
     monkeypatch.setattr(comparison, "new_rival", lambda *given: drawn.append(given[-1]))
-    monkeypatch.setattr(comparison, "run_rival", lambda *_: methods.MethodResult())
+    monkeypatch.setattr(comparison, "tune_rival", lambda *_: methods.MethodResult())
     for split, seed in ((0, 0), (7, 0), (7, 2)):
-        comparison._run(ComparisonJob("pima", split, "cstc", seed))
+        comparison._do_job(ComparisonJob("pima", split, "cstc", seed))
     assert drawn == [0, 7, 2007]
 
 
@@ -211,7 +211,7 @@ def test_at_equal_cost_a_rival_deploys_the_best_that_it_can_afford(small):
         assert found == [best.seen.coverage, best.seen.accuracy, best.seen.cost]
 
 
-def test_at_equal_cost_a_rival_spends_no_more_on_validation_rows(small):
+def test_at_equal_cost_a_rival_spends_no_more_on_scored_rows(small):
     result, _ = small
     found = equal_cost(result, "heart", PAPERS)
     own = {
@@ -225,7 +225,7 @@ def test_at_equal_cost_a_rival_spends_no_more_on_validation_rows(small):
         assert cost <= own[split] + 1e-9  # this rival costs the same on all rows
 
 
-def test_duels_are_against_rivals_and_know_who_is_cheaper(small):
+def test_a_gain_in_cost_is_the_difference_of_the_means(small):
     result, _ = small
     found = ComparisonReport(result).duels["heart", PAPERS]
     assert [one.method for one in found] == ["greedy_miser", "cstc", "cact_lasso", "cost_ordered"]
@@ -261,7 +261,7 @@ def test_the_table_stands_beside_the_papers(small):
     assert lasso.endswith("| 82.0 | 83.4 | 1100.0 |")
 
 
-def test_the_record_is_plain_and_whole(small):
+def test_the_record_is_plain_and_complete(small):
     plain = json.loads(json.dumps(ComparisonReport(small[0]).to_dict(), allow_nan=False))
     assert len(plain["standings"]) == 2 * 8
     assert {one["verdict"] for one in plain["duels"]} <= {
@@ -293,7 +293,7 @@ def test_the_figure_shows_costs_as_they_stand_and_as_the_paper_prints_them(small
     assert {TABLE["pima"][one][2] for one in ("emsco", "greedy_miser", "cstc")} <= shown
 
 
-def test_an_interrupt_keeps_what_is_complete(monkeypatch, tmp_path):
+def test_an_interrupt_keeps_complete_results(monkeypatch, tmp_path):
     use_small_sets(monkeypatch)
 
     def report(done, _total, _what):
@@ -314,11 +314,11 @@ def test_an_interrupt_keeps_what_is_complete(monkeypatch, tmp_path):
         ({"runs": 0}, "runs must be a whole number from 1 up, got 0"),
     ],
 )
-def test_what_there_is_not_is_refused(values, sentence):
+def test_an_impossible_extent_is_refused(values, sentence):
     with pytest.raises(ParameterError, match=sentence):
         Extent(**values)
 
 
-def test_what_the_paper_prints_is_there_for_all_sets():
+def test_all_sets_have_the_numbers_of_the_paper():
     assert set(TABLE) == set(MARGINS) == set(SETTINGS) == set(SETS)
     assert all(len(one) == 5 for one in TABLE.values())

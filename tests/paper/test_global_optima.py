@@ -63,7 +63,7 @@ def test_every_job_is_reported(paper_set):
     assert seen[0][2] == "exact front of pima, 2 stages"
 
 
-def test_an_interrupt_keeps_the_runs_that_are_complete(paper_set):
+def test_an_interrupt_keeps_complete_repeats(paper_set):
     paper_set("pima")
 
     def report(done, _total, _what):
@@ -72,10 +72,10 @@ def test_an_interrupt_keeps_the_runs_that_are_complete(paper_set):
 
     result = reproduce_global(runs=2, n_jobs=1, sets=("pima",), stages=(2,), report=report)
     assert not result.complete
-    assert sum(c.n_runs for c in result.landscapes[0].curves.values()) == 2
+    assert sum(c.n_repeats for c in result.landscapes[0].curves.values()) == 2
 
 
-def test_no_runs_are_refused():
+def test_zero_repeats_are_refused():
     with pytest.raises(ParameterError, match="runs must be a whole number from 1 up, got 0"):
         reproduce_global(runs=0)
 

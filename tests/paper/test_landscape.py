@@ -66,7 +66,7 @@ def test_the_smooth_surface_stays_within_the_costs(result):
 def test_the_figure_says_all_at_any_width(result, width):
     words = words_of(draw_trade_offs(result, width))
     assert "ontheexactfront(45)" in words
-    assert "lowestmeancostofarow" in words
+    assert "lowestmeancostperrow" in words
 
 
 def test_a_set_or_space_that_is_out_of_reach_is_refused():

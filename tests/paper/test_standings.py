@@ -22,12 +22,12 @@ def base():
     return np.column_stack([rng.uniform(0.5, 0.7, (10, 2)), rng.uniform(10, 20, 10)])
 
 
-def test_a_standing_averages_runs_first_and_then_splits():
-    runs = {0: [Objectives(1, 0.5, 10), Objectives(1, 0.7, 20)], 1: [Objectives(1, 0.8, 5)] * 2}
-    found = Standing.from_tests(runs)
+def test_a_standing_averages_repeats_first_and_then_splits():
+    tests = {0: [Objectives(1, 0.5, 10), Objectives(1, 0.7, 20)], 1: [Objectives(1, 0.8, 5)] * 2}
+    found = Standing.from_tests(tests)
     assert found.mean == Objectives(1.0, pytest.approx(0.7), 10.0)
     assert found.by_split[:, 2].tolist() == [15.0, 5.0]
-    assert found.n_runs == 2
+    assert found.n_repeats == 2
 
 
 def test_margins_are_those_of_students_distribution():
@@ -37,7 +37,7 @@ def test_margins_are_those_of_students_distribution():
     assert margin(table[:1]).tolist() == [0.0]
 
 
-def test_one_that_is_better_in_something_on_every_split_dominates(base):
+def test_a_contestant_that_is_better_on_every_split_dominates(base):
     better = base + np.array([0, 0.05, -1.0])
     (duel,) = duels(standing(better), [standing(base)])
     assert duel.verdict == "dominates"
@@ -45,13 +45,13 @@ def test_one_that_is_better_in_something_on_every_split_dominates(base):
     assert duels(standing(base), [standing(better)])[0].verdict == "is dominated"
 
 
-def test_one_that_pays_for_what_it_gains_trades(base):
+def test_a_contestant_that_pays_for_its_gains_trades(base):
     (duel,) = duels(standing(base + np.array([0, 0.05, 3.0])), [standing(base)])
     assert duel.verdict == "trades"
     assert duel.gains[1] > 0 > duel.gains[2]
 
 
-def test_equal_ones_do_not_differ(base):
+def test_equal_contestants_do_not_differ(base):
     (duel,) = duels(standing(base), [standing(base)])
     assert duel.p_values == (1.0, 1.0, 1.0)
     assert duel.verdict == "no difference"
@@ -64,7 +64,7 @@ def test_only_splits_that_both_have_are_paired(base):
     assert duel.gains == (0.0, 0.0, 0.0)
 
 
-def test_p_values_are_those_of_students_test_with_wider_errors_corrected_for_their_number(base):
+def test_p_values_are_those_of_students_test_with_wider_errors_and_holms_correction(base):
     rng = np.random.default_rng(1)
     other = base + rng.normal(0, 0.03, base.shape)
     (duel,) = duels(standing(base), [standing(other)])
@@ -75,22 +75,24 @@ def test_p_values_are_those_of_students_test_with_wider_errors_corrected_for_the
     assert (raw > plain.pvalue).all()
 
 
-def test_margins_over_splits_know_that_splits_share_rows(base):
+def test_margins_over_splits_allow_for_shared_rows(base):
     wide, plain = standing(base).margin, margin(base)
     assert [wide.coverage, wide.accuracy, wide.cost] == pytest.approx(plain * np.sqrt(1 + 10 / 3))
 
 
-def test_random_splits_of_equal_methods_seldom_differ_beyond_chance():
+def test_random_splits_of_equal_methods_seldom_differ_significantly():
     rng, found = np.random.default_rng(2), []
     for _ in range(200):
-        right = rng.random((2, 300)) < 0.8  # which rows either method gets right
+        correct = rng.random((2, 300)) < 0.8  # rows that each method labels correctly
         rows = [rng.permutation(300)[:75] for _ in range(10)]
-        first, second = (standing([[1.0, one[some].mean(), 1.0] for some in rows]) for one in right)
+        first, second = (
+            standing([[1.0, one[some].mean(), 1.0] for some in rows]) for one in correct
+        )
         found.append(duels(first, [second])[0].verdict != "no difference")
     assert np.mean(found) < 0.05  # without the wider errors: 0.27
 
 
-def test_a_gain_on_every_split_alike_is_beyond_chance(base):
+def test_the_same_gain_on_every_split_is_significant(base):
     (duel,) = duels(standing(base + np.array([0.25, 0, 0])), [standing(base)])
     assert duel.p_values == pytest.approx((0.0, 1.0, 1.0), abs=1e-9)
 
@@ -100,10 +102,10 @@ def test_one_split_proves_nothing(base):
     assert duel.p_values == (1.0, 1.0, 1.0)
 
 
-def test_equal_runs_whose_mean_is_rounded_do_not_differ_from_one():
-    runs = [Objectives(1.0, k / 75, 0.1 * k) for k in range(40, 50)]
-    one = Standing.from_tests({i: [run] for i, run in enumerate(runs)})
-    many = Standing.from_tests({i: [run] * 50 for i, run in enumerate(runs)})
+def test_equal_repeats_do_not_differ_from_one_despite_rounding():
+    tests = [Objectives(1.0, k / 75, 0.1 * k) for k in range(40, 50)]
+    one = Standing.from_tests({i: [test] for i, test in enumerate(tests)})
+    many = Standing.from_tests({i: [test] * 50 for i, test in enumerate(tests)})
     assert not np.array_equal(one.by_split, many.by_split)
     (duel,) = duels(many, [one])
     assert duel.p_values == (1.0, 1.0, 1.0)

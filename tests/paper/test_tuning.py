@@ -28,7 +28,7 @@ def small(tmp_path):
     return reproduce_tuning(tmp_path, SMALL, n_jobs=1)
 
 
-def test_the_grid_holds_960_settings_and_what_the_paper_chose():
+def test_the_grid_holds_960_settings_and_the_papers_choices():
     assert len(Sweep().grid("heart")) == 960
     for name in tuning.SETS:
         assert papers_setting(name) in Sweep(thin=400).grid(name)
@@ -63,13 +63,13 @@ def test_effects_are_means_over_all_other_parameters(small):
     assert list(one.effects()) == list(GRID)
 
 
-def test_a_rerun_computes_nothing(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(tuning, "_run", None)
+def test_a_second_call_computes_nothing(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(tuning, "_do_job", None)
     again = reproduce_tuning(tmp_path, SMALL, n_jobs=1)
     assert np.array_equal(again.sets[1].scores, small.sets[1].scores)
 
 
-def test_an_interrupt_keeps_what_all_splits_have(tmp_path):
+def test_an_interrupt_keeps_settings_that_all_splits_have(tmp_path):
     def report(done, _total, _what):
         if done == 8:
             raise KeyboardInterrupt
@@ -87,10 +87,10 @@ def test_tables_name_the_best_and_the_papers_settings(small):
     assert plain["sets"][1]["paper"] == [300, 0.075, 0.75, 2.0, 0.2]
 
 
-def test_where_nothing_is_repeated_the_record_is_still_json(tmp_path):
+def test_the_record_is_json_even_without_repeats(tmp_path):
     once = reproduce_tuning(tmp_path, Sweep(("pima",), runs=1, generations=2, thin=500), n_jobs=1)
     plain = json.loads(json.dumps(once.to_dict(), allow_nan=False))
-    between, within = plain["sets"][0]["spread_of_settings_and_runs"]["fittest"]
+    between, within = plain["sets"][0]["spread_of_settings_and_repeats"]["fittest"]
     assert between >= 0
     assert within is None
     assert "beside – |" in once.to_markdown()

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from emsco import cli
 from emsco.cascade import Evaluation
-from emsco.data import tables
+from emsco.data import csv_files, tables
 from emsco.data.sources import FitFiles
 from emsco.errors import DataError, EMSCOError, FileError, ParameterError
 from emsco.pictures.flow import Flow
@@ -103,12 +103,12 @@ def test_chunks_change_nothing_and_are_reported(clinic, tmp_path, monkeypatch):
     assert [leave.confidence for leave in parts.exits] == pytest.approx(sure)
 
 
-def test_labels_may_stand_in_another_column(clinic, tmp_path):
+def test_labels_may_be_in_another_column(clinic, tmp_path):
     path = write_rows(tmp_path / "new.csv", clinic.X, np.full(90, "?"), outcome=clinic.y)
     assert evaluate_run(clinic.run, path, "outcome").new == evaluate_run(clinic.run, clinic.new).new
 
 
-def test_rows_count_as_much_as_they_weigh(clinic, tmp_path):
+def test_rows_count_by_their_weights(clinic, tmp_path):
     X, y = patients(120, 4)
     data = write_rows(tmp_path / "data.csv", X, y, w=np.arange(120) % 3)
     files = FitFiles("state", data=data, weights="w")
@@ -127,7 +127,7 @@ def test_rows_count_as_much_as_they_weigh(clinic, tmp_path):
         evaluate_run(run, new, "w")
 
 
-def test_evaluations_of_parts_are_joined_by_what_they_weigh(clinic):
+def test_evaluations_of_parts_are_joined_by_their_weights(clinic):
     table = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
     weights = np.random.default_rng(0).random(90)
     cascade = clinic.run.cascade
@@ -185,7 +185,7 @@ def test_rows_that_cannot_be_evaluated_are_refused_with_a_sentence(
         evaluate_run(clinic.run, path)
 
 
-def test_a_label_that_is_bad_in_a_later_chunk_has_its_row_named(clinic, tmp_path, monkeypatch):
+def test_a_bad_label_in_a_later_chunk_is_refused_by_its_row(clinic, tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "_ROWS", 7)
     y = clinic.y.astype(object)
     y[41] = "dead"
@@ -198,7 +198,7 @@ def test_a_label_that_is_bad_in_a_later_chunk_has_its_row_named(clinic, tmp_path
         evaluate_run(clinic.run, path)
 
 
-def test_a_run_that_is_none_is_refused(clinic, tmp_path):
+def test_a_folder_that_is_no_run_is_refused(clinic, tmp_path):
     with pytest.raises(FileError, match="RUN must be a folder that emsco fit has made, got"):
         emsco("evaluate", tmp_path, clinic.new)
 
@@ -206,7 +206,7 @@ def test_a_run_that_is_none_is_refused(clinic, tmp_path):
 # The command
 
 
-def test_the_command_draws_held_out_test_and_new_rows(clinic):
+def test_the_command_shows_scored_seen_and_new_figures(clinic):
     result = emsco("evaluate", clinic.run.folder, clinic.new)
     text = " ".join(re.sub("[│├└─█]", " ", result.stdout).split())
     assert result.exit_code == 0
@@ -219,7 +219,7 @@ def test_the_command_draws_held_out_test_and_new_rows(clinic):
     assert "seen 60 rows: coverage" in text
 
 
-def test_json_holds_validation_test_and_new_figures_and_out_keeps_them(clinic, tmp_path):
+def test_json_holds_scored_seen_and_new_figures_and_out_keeps_them(clinic, tmp_path):
     out = tmp_path / "march.json"
     result = emsco("evaluate", clinic.run.folder, clinic.new, "--point", 1, "--out", out, "--json")
     found = json.loads(result.stdout)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import astuple, replace
 
 import numpy as np
@@ -13,8 +14,9 @@ from emsco.cli.terminal import methods_table
 from emsco.data.sources import FitFiles
 from emsco.errors import DataError, ParameterError
 from emsco.studies import methods
-from emsco.studies.compare import compare_methods, label_of
+from emsco.studies.compare import compare_methods
 from emsco.studies.compare_figure import draw_methods
+from emsco.studies.compare_records import label_of
 from emsco.studies.files import compare_files, read_parts
 from emsco.studies.methods import MethodResult
 from emsco.studies.searching import Parts
@@ -44,27 +46,27 @@ def result(file):
         return compare_files(files, methods=METHODS, most=3, n_jobs=1)
 
 
-def test_a_quarter_tests_and_a_third_of_the_others_choose(file):
+def test_a_quarter_of_the_rows_tests_and_a_third_of_the_others_scores(file):
     parts = read_parts(FitFiles("health", file))
     assert [len(parts.train), len(parts.val), len(parts.test)] == [80, 40, 40]
     everything = np.concatenate([parts.train, parts.val, parts.test])
     assert sorted(everything.tolist()) == list(range(160))
 
 
-def test_files_of_their_own_are_taken_as_they_are(file):
+def test_separate_files_are_used_as_they_are(file):
     parts = read_parts(FitFiles("health", train=file, val=file, test=file))
     assert [len(parts.train), len(parts.val), len(parts.test)] == [160, 160, 160]
     assert parts.test[0] == 320
     assert len(parts.rows("test")[1]) == 160
 
 
-def test_a_test_file_beside_data_leaves_all_of_data_to_fit_and_choose(file):
+def test_a_test_file_beside_data_leaves_all_of_data_to_fit_and_score(file):
     parts = read_parts(FitFiles("health", file, test=file))
     assert len(parts.train) + len(parts.val) == 160
     assert parts.test.min() == 160
 
 
-def test_every_method_deploys_one_and_has_a_curve(result):
+def test_every_method_deploys_a_setting_and_has_a_curve(result):
     assert set(result.deployed) == set(METHODS)
     assert result.n_rows == (80, 40, 40)
     assert result.total_cost == 12
@@ -79,12 +81,12 @@ def test_the_deployed_point_lies_on_the_curve(result):
         assert found.outcomes[0].seen in [one.seen for one in found.curve]
 
 
-def test_methods_come_with_the_most_accurate_first(result):
+def test_the_most_accurate_method_comes_first(result):
     accuracies = [one.seen.accuracy for one in result.deployed.values()]
     assert accuracies == sorted(accuracies, reverse=True)
 
 
-def test_accuracies_by_chance_apart_are_those_of_two_binomials(result):
+def test_the_margin_of_chance_is_that_of_two_binomials(result):
     accuracy, n_labelled = 0.8, 40
     points = 196 * np.sqrt(2 * accuracy * (1 - accuracy) / n_labelled)
     tested = Objectives(1.0, accuracy, 3.0)
@@ -107,25 +109,35 @@ def made(result):
     return make
 
 
-def test_the_summary_names_all_who_are_level(made):
+def test_the_summary_names_all_methods_that_are_level(made):
     text = "\n".join(made(cstc=(1, 0.9, 3), astc=(1, 0.9, 4), emsco=(0.9, 0.9, 3)).summary())
     assert "at a mean cost of 3), level with ASTC and EMSCO.\n" in text
     assert "at a mean cost of 3), level with EMSCO; buying everything costs 12.\n" in text
-    assert "right label from CSTC: 90.0% of all, level with ASTC.\n" in text
-    assert "the others" not in text
+    assert "labelled correctly by CSTC: 90.0% of all, level with ASTC.\n" in text
+    assert "your priorities decide" not in text
+
+
+def test_the_summary_leaves_the_choice_among_unbeaten_methods_to_you(made):
+    tests = {"cstc": (1, 0.8, 3), "emsco": (0.9, 0.9, 3)}
+    assert (
+        "No method beats another; your priorities decide: EMSCO, CSTC." in made(**tests).summary()
+    )
+    beaten = made(**tests, astc=(0.9, 0.8, 4)).summary()
+    assert "None of the others beats another; your priorities decide: EMSCO, CSTC." in beaten
 
 
 @pytest.mark.parametrize(("accuracy", "caveat"), [(0.95, True), (0.9, True), (0.5, False)])
-def test_who_is_beaten_by_what_may_be_chance_is_said_so(made, accuracy, caveat):
+def test_the_summary_says_if_a_method_may_be_beaten_by_chance(made, accuracy, caveat):
     text = "\n".join(made(cstc=(1, 0.95, 3), emsco=(1, accuracy, 4)).summary())
-    beaten = "beaten by CSTC: it costs no more, labels no fewer rows and is no less accurate."
-    assert f"EMSCO is {beaten}" in text
-    assert ("In accuracy, CSTC and EMSCO differ by no more than chance might." in text) == caveat
+    words = "CSTC beats EMSCO: it costs no more, labels no fewer rows and is no less accurate."
+    assert words in text
+    assert ("The accuracies of CSTC and EMSCO may differ by chance." in text) == caveat
     text = "\n".join(made(cstc=(1, 0.95, 3), astc=(1, 0.95, 3), emsco=(1, accuracy, 4)).summary())
-    assert "beaten by CSTC and ASTC: they cost no more, label no fewer rows and are no less" in text
+    words = "CSTC and ASTC beat EMSCO: they cost no more, label no fewer rows and are no less"
+    assert words in text
 
 
-def test_a_method_that_costs_many_times_as_much_leaves_room_for_the_others(made):
+def test_a_very_expensive_method_leaves_room_for_the_others(made):
     tests = {"cstc": (1, 0.95, 3), "astc": (0.93, 0.9, 4), "emsco": (0.97, 0.92, 2)}
     plain = draw_methods(made(**tests)).axes[0]
     assert plain.get_xscale() == "linear"
@@ -141,9 +153,9 @@ def test_a_method_that_costs_many_times_as_much_leaves_room_for_the_others(made)
 
 def test_one_method_alone_is_compared_with_none(made):
     assert made(cstc=(0.5, 0.9, 3)).summary() == [
-        "Deployed is CSTC (90.0% right of the 50.0% of rows that it labels, at a mean cost of 3); "
+        "CSTC is 90.0% correct on the 50.0% of rows it labels, at a mean cost of 3; "
         "buying everything costs 12.",
-        "It gives 45.0% of all rows the right label.",
+        "It labels 45.0% of all rows correctly.",
     ]
 
 
@@ -153,17 +165,17 @@ def test_the_table_names_the_file_and_lists_the_sentences(result):
     assert [line[2:] for line in lines if line.startswith("- ")] == result.summary()
 
 
-def test_the_summary_says_who_is_best_at_what_and_who_is_beaten(result):
+def test_the_summary_names_the_best_methods_and_the_beaten_ones(result):
     text = "\n".join(result.summary())
     assert "Most accurate is " in text
     assert "buying everything costs 12." in text
     assert "With 40 test rows" in text
     assert result.beaten
     for loser, _ in result.beaten:
-        assert f"{label_of(loser)} is beaten by" in text
+        assert re.search(f"beats? {label_of(loser)}: ", text)
 
 
-def test_a_method_that_cannot_do_it_is_left_out_with_the_reason():
+def test_a_method_that_refuses_the_data_is_left_out_with_the_reason():
     data = small_set()
     y = np.arange(160) % 3
     parts = split_of(data.X, y, data.costs)
@@ -207,7 +219,7 @@ def test_every_method_has_a_colour_and_dashes_of_its_own_in_the_picture(result):
     handles = figure.legends[0].legend_handles
     assert len({line.get_color() for line in handles}) == len(METHODS)
     assert len({line.get_linestyle() for line in handles}) > 1
-    assert "Large marks: what each method deploys" in figure.axes[0].get_xlabel()
+    assert "Large marks: deployed settings" in figure.axes[0].get_xlabel()
 
 
 def test_a_point_that_buys_nothing_does_not_stretch_the_picture(result):
@@ -215,7 +227,7 @@ def test_a_point_that_buys_nothing_does_not_stretch_the_picture(result):
     cstc = replace(result.results["cstc"], curve=(free, *result.results["cstc"].curve))
     panel = draw_methods(replace(result, results=result.results | {"cstc": cstc})).axes[0]
     assert panel.get_ylim()[0] > 0.1
-    assert "Not shown: accuracy 10.0%, without buying anything." in panel.get_xlabel()
+    assert "Not shown: accuracy 10.0%, buying nothing." in panel.get_xlabel()
     assert "Not shown" not in draw_methods(result).axes[0].get_xlabel()
 
 
@@ -224,7 +236,7 @@ def test_train_and_val_without_test_are_refused(file):
         read_parts(FitFiles("health", train=file, val=file))
 
 
-def test_whole_weights_are_as_if_rows_were_there_so_many_times():
+def test_whole_weights_count_as_repeated_rows():
     data = small_set()
     weights = np.random.default_rng(0).integers(0, 4, size=160)
     heavy = replace(split_of(data.X, data.y, data.costs), weights=weights.astype(float))
@@ -238,7 +250,7 @@ def test_whole_weights_are_as_if_rows_were_there_so_many_times():
         for which in ("scored", "seen"):
             pair = [astuple(getattr(outcome, which)) for outcome in (ours, theirs)]
             assert pair[0] == pytest.approx(pair[1], rel=1e-6), method
-    assert one.n_alike == pytest.approx(weights[120:].sum() ** 2 / (weights[120:] ** 2).sum())
+    assert one.n_effective == pytest.approx(weights[120:].sum() ** 2 / (weights[120:] ** 2).sum())
 
 
 def test_a_column_of_weights_is_no_feature_and_goes_with_its_rows(file):
@@ -256,7 +268,7 @@ def test_a_column_of_weights_is_no_feature_and_goes_with_its_rows(file):
     ("weights", "says"),
     [
         ([0, 0, 0, 1, 1, 1, 1, 1], "some training row of every class, got none of 1"),
-        ([1, 1, 1, 1, 0, 0, 1, 1], "weights must be above 0 for some validation row, got none"),
+        ([1, 1, 1, 1, 0, 0, 1, 1], "weights must be above 0 for some scored row, got none"),
         ([1, 1, 1, 1, 1, 1, 0, 0], "weights must be above 0 for some test row, got none"),
         ([1, 1, 1, -1, 1, 1, 1, 1], "sample_weight must be finite and at least 0, got -1"),
     ],
@@ -270,9 +282,9 @@ def test_weights_that_leave_nothing_to_learn_or_to_test_are_refused(tmp_path, we
         read_parts(FitFiles("y", **paths, weights="n"))
 
 
-def test_too_few_rows_of_a_class_are_one_sentence(tmp_path):
+def test_too_few_rows_of_a_class_are_refused_in_one_sentence(tmp_path):
     (tmp_path / "few.csv").write_text("a,y\n1,0\n2,0\n3,0\n4,1\n")
-    with pytest.raises(DataError, match="DATA must have rows enough of every class to be split"):
+    with pytest.raises(DataError, match="DATA must have enough rows of every class to be split"):
         read_parts(FitFiles("y", tmp_path / "few.csv"))
 
 

@@ -73,7 +73,7 @@ def _die(job):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nothing kills so surely here")
 def test_a_worker_that_is_killed_is_one_sentence_and_earlier_results_stay(tmp_path):
     done(tmp_path, [2])
-    with pytest.raises(EMSCOError, match=r"ended from outside.* after 1 of 3 jobs"):
+    with pytest.raises(EMSCOError, match=r"was killed.* after 1 of 3 jobs"):
         done(tmp_path, [2, 3, 4], _die, n_jobs=2)
     assert done(tmp_path, [2, 3]) == {2: 4, 3: 9}
 

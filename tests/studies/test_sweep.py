@@ -69,19 +69,19 @@ def fitted(monkeypatch):
 
 
 def figures(sweep):
-    return [replace(run, seconds=0.0) for run in sweep.runs]
+    return [replace(one, seconds=0.0) for one in sweep.repeats]
 
 
-def fitted_again(parts, sweep, run, prefer):
+def fitted_again(parts, sweep, repeat, prefer):
     both = np.concatenate([parts.train, parts.val])
     split = [(np.arange(len(parts.train)), np.arange(len(parts.train), len(both)))]
     classifier = EMSCOClassifier(
         costs=parts.costs,
         cv=split,
         search=sweep.search,
-        min_confidence=run.min_confidence,
+        min_confidence=repeat.min_confidence,
         prefer=prefer,
-        random_state=run.random_state,
+        random_state=repeat.random_state,
         **QUICK,
     )
     return classifier.fit(parts.X[both], parts.y[both])
@@ -89,25 +89,25 @@ def fitted_again(parts, sweep, run, prefer):
 
 @pytest.mark.parametrize("rule", ["fittest", "knee"])
 @pytest.mark.parametrize("position", [0, 4, 8])
-def test_a_run_is_what_the_classifier_finds_with_its_seed(parts, result, rule, position):
-    run = result.runs[position]
-    classifier = fitted_again(parts, result, run, rule)
+def test_a_repeat_is_what_the_classifier_finds_with_its_seed(parts, result, rule, position):
+    repeat = result.repeats[position]
+    classifier = fitted_again(parts, result, repeat, rule)
     tested = classifier.evaluate(*parts.rows("test"))
-    assert classifier.design_.stages.tolist() == list(run.by(rule).design)
-    assert run.by(rule).seen == tested.objectives
+    assert classifier.design_.stages.tolist() == list(repeat.by(rule).design)
+    assert repeat.by(rule).seen == tested.objectives
     point = classifier.point_
-    assert run.by(rule).scored == Objectives(point.coverage, point.accuracy, point.cost)
+    assert repeat.by(rule).scored == Objectives(point.coverage, point.accuracy, point.cost)
 
 
 @pytest.mark.parametrize("search", ["evolution", "exact", "auto"])
 def test_our_own_searches_find_the_same_in_a_sweep(parts, search):
     sweep = sweep_thresholds(parts, [0.8], runs=2, search=search, n_jobs=1, **QUICK)
-    for run in sweep.runs:
-        classifier = fitted_again(parts, sweep, run, "balanced")
-        assert classifier.design_.stages.tolist() == list(run.by("balanced").design)
+    for repeat in sweep.repeats:
+        classifier = fitted_again(parts, sweep, repeat, "balanced")
+        assert classifier.design_.stages.tolist() == list(repeat.by("balanced").design)
 
 
-def test_every_subset_is_fitted_once_for_all_thresholds_and_runs(parts, fitted):
+def test_every_subset_is_fitted_once_for_all_thresholds_and_repeats(parts, fitted):
     sweep_thresholds(parts, THRESHOLDS, runs=3, n_jobs=1, **QUICK)
     assert len(fitted) == 31
     assert len({tuple(subset) for subset in fitted}) == 31
@@ -120,32 +120,32 @@ def test_a_short_sweep_fits_only_what_it_asks_for_and_nothing_twice(parts, fitte
     assert len({tuple(subset) for subset in fitted}) == len(fitted)
 
 
-def test_fits_made_in_advance_change_nothing(parts, result, monkeypatch):
+def test_models_fitted_in_advance_change_nothing(parts, result, monkeypatch):
     monkeypatch.setattr(sweeping, "_MOST_SUBSETS", 1)
     without = sweep_thresholds(parts, THRESHOLDS, runs=3, n_jobs=1, **QUICK)
     assert figures(without) == figures(result)
 
 
 def test_results_do_not_depend_on_the_processes(parts, result, monkeypatch):
-    run = sweeping._run
+    do_job = sweeping._do_job
 
     def elsewhere(bench, job):
-        """As another process has it: from bytes, without what this one has fitted."""
+        """Do a job as another process would: from bytes, with banks of its own."""
         sweeping._banks.cache_clear()
-        return run(*pickle.loads(pickle.dumps((bench, job))))
+        return do_job(*pickle.loads(pickle.dumps((bench, job))))
 
-    monkeypatch.setattr(sweeping, "_run", elsewhere)
+    monkeypatch.setattr(sweeping, "_do_job", elsewhere)
     again = sweep_thresholds(parts, THRESHOLDS, runs=3, n_jobs=1, **QUICK)
     assert figures(again) == figures(result)
 
 
-def test_a_run_is_the_same_whatever_others_there_are(parts, result):
+def test_a_repeat_does_not_depend_on_other_thresholds_and_repeats(parts, result):
     alone = sweep_thresholds(parts, [0.75], runs=1, n_jobs=1, **QUICK)
     assert figures(alone) == [one for one in figures(result) if one.min_confidence == 0.75][:1]
 
 
-def test_every_threshold_and_run_has_a_seed_of_its_own(result):
-    seeds = {run.random_state for run in result.runs}
+def test_every_threshold_and_repeat_has_a_seed_of_its_own(result):
+    seeds = {repeat.random_state for repeat in result.repeats}
     other = SweepJob("", "paper", SearchSettings(2, 0.2), 0.6, 0, seed=1)
     assert len(seeds | {other.random_state}) == 10
 
@@ -162,19 +162,19 @@ def test_what_is_known_is_not_searched_again(parts, tmp_path, monkeypatch):
     monkeypatch.setattr(SplitBanks, "search", watched)
     more = sweep_thresholds(parts, [0.6, 0.7], runs=3, folder=tmp_path, n_jobs=1, **QUICK)
     assert len(searched) == 4
-    assert more.runs[:2] == first.runs
+    assert more.repeats[:2] == first.repeats
 
 
 def test_other_rows_costs_or_settings_are_other_jobs(parts, tmp_path):
     sweep_thresholds(parts, [0.6], runs=1, folder=tmp_path, n_jobs=1, **QUICK)
-    dear = FeatureCosts.from_array([5.0, 2.0, 1.0, 1.0, 4.0], list("abcde"))
-    for other in (replace(parts, costs=dear), replace(parts, train=parts.train[1:])):
+    expensive = FeatureCosts.from_array([5.0, 2.0, 1.0, 1.0, 4.0], list("abcde"))
+    for other in (replace(parts, costs=expensive), replace(parts, train=parts.train[1:])):
         sweep_thresholds(other, [0.6], runs=1, folder=tmp_path, n_jobs=1, **QUICK)
     sweep_thresholds(parts, [0.6], runs=1, folder=tmp_path, n_jobs=1, **{**QUICK, "generations": 4})
     assert len(list(tmp_path.iterdir())) == 4
 
 
-def test_ctrl_c_keeps_the_runs_that_are_complete(parts, tmp_path):
+def test_ctrl_c_keeps_the_repeats_that_are_complete(parts, tmp_path):
     def report(done, _total, _what):
         if done == 4:
             raise KeyboardInterrupt
@@ -182,12 +182,12 @@ def test_ctrl_c_keeps_the_runs_that_are_complete(parts, tmp_path):
     settings = {"runs": 2, "folder": tmp_path, "n_jobs": 1, **QUICK}
     early = sweep_thresholds(parts, THRESHOLDS, report=report, **settings)
     assert not early.complete
-    assert [line.n_runs for line in early.lines("fittest")] == [2, 1]
-    assert early.to_markdown().endswith("some runs are missing; the same command goes on.")
-    assert "Search: paper, interrupted after 3 runs, at most" in early.to_markdown()
+    assert [line.n_repeats for line in early.lines("fittest")] == [2, 1]
+    assert early.to_markdown().endswith("some repeats are missing; the same command goes on.")
+    assert "Search: paper, interrupted after 3 repeats, at most" in early.to_markdown()
     table = sweep_table(early, "fittest")
-    assert table.title == "The fittest design at each threshold: paper, interrupted after 3 runs"
-    assert [column.header for column in table.columns][1] == "runs"
+    assert table.title == "The fittest design at each threshold: paper, interrupted after 3 repeats"
+    assert [column.header for column in table.columns][1] == "repeats"
     assert len(list(tmp_path.iterdir())) == 4
     assert sweep_thresholds(parts, THRESHOLDS, **settings).complete
 
@@ -203,38 +203,38 @@ def test_ctrl_c_within_a_search_leaves_no_half_result(parts, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("width", [60, 79, 80, 120])
-def test_no_figure_of_the_table_is_cut_however_narrow_the_terminal(result, width):
-    dear = replace(result, runs=tuple(map(with_cost_of_thousands, result.runs)))
+def test_a_narrow_terminal_cuts_no_figure_of_the_table(result, width):
+    expensive = replace(result, repeats=tuple(map(with_cost_of_thousands, result.repeats)))
     console = Console(width=width, file=io.StringIO())
-    console.print(sweep_table(dear, "fittest", width))
+    console.print(sweep_table(expensive, "fittest", width))
     shown = console.file.getvalue()
     assert "…" not in shown
-    for line in dear.lines("fittest"):
+    for line in expensive.lines("fittest"):
         for text in line.seen.cells():
             mean, deviation = text.split(" ± ")
             assert mean in shown
             assert f"±{deviation}" in shown
 
 
-def test_runs_that_deploy_the_same_deviate_by_0_however_means_are_rounded():
+def test_repeats_with_the_same_design_deviate_by_0_despite_rounding():
     same = Spread.from_objectives([Objectives(1.0, 0.86, 1.12)] * 30)
     assert same.deviation == Objectives(0, 0, 0)
     assert same.cells() == ["86.0 ± 0.0", "100.0 ± 0.0", "1.12 ± 0.00"]
 
 
-def with_cost_of_thousands(run):
-    def dear(test):
-        return replace(test, cost=1234.5 + 1e-3 * run.run + 100 * test.cost)
+def with_cost_of_thousands(one):
+    def expensive(seen):
+        return replace(seen, cost=1234.5 + 1e-3 * one.repeat + 100 * seen.cost)
 
-    return replace(run, choices=tuple(replace(c, seen=dear(c.seen)) for c in run.choices))
+    return replace(one, choices=tuple(replace(c, seen=expensive(c.seen)) for c in one.choices))
 
 
-def test_an_exact_search_is_run_once_at_each_threshold(parts):
+def test_an_exact_search_runs_once_at_each_threshold(parts):
     sweep = sweep_thresholds(parts, THRESHOLDS, runs=5, search="auto", n_jobs=1, **QUICK)
     assert sweep.search == "exact"
-    assert [run.run for run in sweep.runs] == [0, 0, 0]
+    assert [one.repeat for one in sweep.repeats] == [0, 0, 0]
     assert sweep.lines("fittest")[0].seen.deviation is None
-    assert "1 run at each threshold" in sweep.to_markdown()
+    assert "1 repeat at each threshold" in sweep.to_markdown()
 
 
 def test_more_than_two_classes_are_swept_from_above_a_third():
@@ -244,23 +244,24 @@ def test_more_than_two_classes_are_swept_from_above_a_third():
         sweep_thresholds(small_parts(3), [0.3], n_jobs=1)
 
 
-def test_lines_hold_means_and_deviations_over_runs(result):
+def test_lines_hold_means_and_deviations_over_repeats(result):
     line = result.lines("balanced")[1]
-    tests = [run.by("balanced").seen.cost for run in result.runs if run.min_confidence == 0.75]
-    assert line.seen.mean.cost == pytest.approx(np.mean(tests))
-    assert line.seen.deviation.cost == pytest.approx(np.std(tests, ddof=1))
-    assert line.n_runs == 3
+    chosen = [one.by("balanced") for one in result.repeats if one.min_confidence == 0.75]
+    costs = [choice.seen.cost for choice in chosen]
+    assert line.seen.mean.cost == pytest.approx(np.mean(costs))
+    assert line.seen.deviation.cost == pytest.approx(np.std(costs, ddof=1))
+    assert line.n_repeats == 3
 
 
 @given(st.lists(st.builds(Objectives, *3 * [st.floats(0, 1)]), min_size=2, max_size=6))
-def test_a_spread_is_the_mean_and_the_deviation_of_each_objective(runs):
-    spread = Spread.from_objectives(runs)
+def test_a_spread_is_the_mean_and_the_deviation_of_each_objective(repeats):
+    spread = Spread.from_objectives(repeats)
     for name in OBJECTIVES:
-        values = [getattr(one, name) for one in runs]
+        values = [getattr(one, name) for one in repeats]
         assert getattr(spread.mean, name) == pytest.approx(statistics.fmean(values))
         plain = pytest.approx(statistics.stdev(values), abs=1e-12)
         assert getattr(spread.deviation, name) == plain
-    assert Spread.from_objectives(runs[:1]).deviation is None
+    assert Spread.from_objectives(repeats[:1]).deviation is None
 
 
 def test_tables_in_all_forms_hold_the_same_lines(result):
@@ -275,23 +276,23 @@ def test_tables_in_all_forms_hold_the_same_lines(result):
     assert sweep_table(result, "knee").row_count == 3
 
 
-def test_runs_name_the_features_of_every_stage(result):
-    chosen = result.to_dict()["runs"][0]["choices"][0]
+def test_repeats_name_the_features_of_every_stage(result):
+    chosen = result.to_dict()["repeats"][0]["choices"][0]
     assert sorted(name for stage in chosen["stages"] for name in stage) == list("abcde")
 
 
-def test_the_picture_has_held_out_and_test_rows_for_each_rule(result):
+def test_the_picture_has_scored_and_test_rows_for_each_rule(result):
     rules = ("fittest", "knee")
     figure = draw_sweep(replace(result, prefer=rules))
     titles = [panel.get_title() for panel in figure.axes[:4]]
-    parts = ("validation", "test")
+    parts = ("scored", "test")
     assert titles == [f"{rule} design, {part} rows" for rule in rules for part in parts]
     assert [text.get_text() for text in figure.axes[0].texts] == ["0.6", "0.75", "0.9"]
-    with pytest.raises(ParameterError, match="sweep must hold at least one run, got none"):
-        draw_sweep(replace(result, runs=()))
+    with pytest.raises(ParameterError, match="sweep must hold at least one repeat, got none"):
+        draw_sweep(replace(result, repeats=()))
 
 
-def test_the_scale_of_coverage_has_the_range_of_the_runs(result):
+def test_the_scale_of_coverage_has_the_range_of_the_repeats(result):
     figure = draw_sweep(result)
     drawn = np.concatenate(
         [
@@ -304,7 +305,7 @@ def test_the_scale_of_coverage_has_the_range_of_the_runs(result):
     low, high = figure.axes[-1].get_ylim()
     assert low <= drawn.min() < low + 0.05
     assert high - 0.05 < drawn.max() <= high
-    assert "small dots: runs" in figure.get_supxlabel()
+    assert "small dots: repeats" in figure.get_supxlabel()
 
 
 def test_a_threshold_that_no_row_reaches_is_in_the_table_and_not_in_the_picture(parts):
@@ -332,7 +333,7 @@ def test_what_cannot_be_swept_is_refused_by_name(parts, given, message):
         sweep_thresholds(parts, **{"n_jobs": 1, **QUICK, **given})
 
 
-def test_a_rule_that_no_run_knows_is_refused(result):
+def test_an_unknown_rule_is_refused(result):
     with pytest.raises(ParameterError, match=r"rule must be one of .*got 'cheapest'"):
         result.lines("cheapest")
 
@@ -372,7 +373,7 @@ def _undrawn(monkeypatch):
 
 @pytest.fixture(scope="module")
 def authors(tmp_path_factory):
-    """Files as the paper's authors have them; and the options that name them."""
+    """Files in the format of the paper's authors."""
     folder, parts = tmp_path_factory.mktemp("authors"), small_parts()
     heading = "f0,f1,f2,f3,f4,label"
     for name in ("train", "val", "test"):
@@ -414,21 +415,21 @@ def test_the_command_shows_tables_draws_and_goes_on(emsco, authors, tmp_path, mo
     words = [*options(authors), "--out", tmp_path, "--prefer", "knee"]
     first = emsco("sweep", *words)
     assert first.exit_code == 0
-    assert "The knee design at each threshold: paper, 3 runs each" in first.stdout
+    assert "The knee design at each threshold: paper, 3 repeats each" in first.stdout
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"results", "sweep.json", "sweep.md", "sweep.png", "sweep.svg"}
     assert "# Thresholds on example_train.csv (seed 0)" in (tmp_path / "sweep.md").read_text()
-    monkeypatch.setattr(sweeping, "_run", pytest.fail)
+    monkeypatch.setattr(sweeping, "_do_job", pytest.fail)
     monkeypatch.setattr("emsco.pictures.plotting.save_figure", lambda *_: None)
     assert emsco("sweep", *words).stdout == first.stdout
 
 
 @pytest.mark.usefixtures("_undrawn")
-def test_one_file_is_split_into_rows_to_fit_to_choose_and_to_test(emsco, authors, tmp_path):
+def test_one_file_is_split_into_training_scored_and_test_rows(emsco, authors, tmp_path):
     words = ["--target", "label", "--runs", 1, "--jobs", 1, "--generations", 1, "--out", tmp_path]
     few = ["--population-size", 12, "--min-confidence", 0.6]
     done = emsco("sweep", authors / "example_train.csv", *words, *few, "--json")
-    assert json.loads(done.stdout)["rows"] == {"train": 40, "validation": 20, "test": 20}
+    assert json.loads(done.stdout)["rows"] == {"train": 40, "scored": 20, "test": 20}
 
 
 def test_an_interrupted_sweep_is_exit_code_130(emsco, authors, tmp_path, monkeypatch):
@@ -455,7 +456,7 @@ def test_a_folder_with_another_sweep_is_refused_before_anything_is_computed(
     few = {"--runs": 1, "--generations": 1, "--min-confidence": 0.6, "--out": tmp_path}
     assert emsco("sweep", *options(authors, **few)).exit_code == 0
     before = (tmp_path / "sweep.json").read_bytes()
-    monkeypatch.setattr(sweeping, "_fits", pytest.fail)
+    monkeypatch.setattr(sweeping, "_models", pytest.fail)
     test = authors / "example_val.csv"
     others = {
         "seed": ("--seed", 1),

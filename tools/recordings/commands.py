@@ -1,4 +1,4 @@
-"""Runs of the command line on files: fits, what follows a fit, and the studies."""
+"""Commands on files: fits, the commands that follow a fit, and the studies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _write(table: Table, path: Path, rows: slice = slice(None)) -> None:
 
 
 def _followed(shell: Shell, new: str, *trust: str) -> Facts:
-    """What is done with the run in the folder `run`: look at it, choose, decide, evaluate."""
+    """Look at the run in the folder `run`; then choose, decide and evaluate with it."""
     run, folder = "run", shell.folder
     loaded = file_facts(folder / run / "cascade.json", folder / run / "front.json", trust)
     last = len(loaded["front"]["points"]) - 1
@@ -49,7 +49,7 @@ def _followed(shell: Shell, new: str, *trust: str) -> Facts:
 
 
 def _fit(folder: Path) -> Facts:
-    """An exact search, costs in CSV."""
+    """Fit by exact search, with costs in CSV."""
     shell, table = Shell(folder), cancer(8, frame=True)
     _write(table, folder / "rows.csv", slice(160))
     _write(table, folder / "new.csv", slice(160, None))
@@ -70,7 +70,7 @@ def _fit(folder: Path) -> Facts:
 
 
 def _fit_parts(folder: Path) -> Facts:
-    """Files of one's own for fitting, scoring and testing, with weights; costs in one line."""
+    """Fit on separate training, scored and test files, with weights and a line of costs."""
     shell, table = Shell(folder), made(12, 260).weighted(whole=False)
     for i, name in enumerate(("train", "val", "test")):
         _write(table, folder / f"{name}.csv", slice(i, None, 3))
@@ -85,7 +85,7 @@ def _fit_parts(folder: Path) -> Facts:
 
 
 def _fit_problem(folder: Path) -> Facts:
-    """Categories and gaps in Parquet, thresholds and weights by class, rules, costs in JSON."""
+    """Fit on categories and missing values, with settings by class, rules and JSON costs."""
     shell, table = Shell(folder), mixed(holes=True)
     _write(table, folder / "rows.parquet")
     costs = '{"malic_acid": 1, "ash": 2, "flavanoids": 9, "look": '
@@ -108,7 +108,7 @@ def _fit_problem(folder: Path) -> Facts:
 
 
 def _fit_estimator(folder: Path) -> Facts:
-    """Trees as stages, calibrated and cached; their types must be trusted."""
+    """Fit trees as stage models, calibrated and cached; their types must be trusted."""
     shell = Shell(folder)
     _write(cancer(5, frame=True), folder / "rows.csv")
     fit = shell.json(
@@ -121,7 +121,7 @@ def _fit_estimator(folder: Path) -> Facts:
 
 
 def _fit_groups(folder: Path) -> Facts:
-    """Groups of columns in a costs file, the search of the paper."""
+    """Fit with groups of columns in a costs file, by the paper's search."""
     shell, table = Shell(folder), measures(4)
     _write(table, folder / "rows.csv")
     lines = [f"{name},{3 if name.endswith('mean') else ''}" for name in table.columns()]
@@ -137,7 +137,7 @@ def _fit_groups(folder: Path) -> Facts:
 
 
 def _killed(folder: Path) -> Facts:
-    """A fit that is killed while it searches, and resumed; `whole` is the same fit undisturbed."""
+    """Kill a fit while it searches, resume it, and compare it with an undisturbed fit."""
     shell = Shell(folder)
     _write(cancer(30, frame=True), folder / "rows.csv")
     fit = [
@@ -189,7 +189,7 @@ def _demo(folder: Path) -> Facts:
 
 
 def _reproduce(*arguments: object) -> Command:
-    """A figure or table of the paper."""
+    """Make a command that reproduces a figure or table of the paper."""
 
     def record(folder: Path) -> Facts:
         found: Facts = Shell(folder).json("reproduce", *arguments)
@@ -199,7 +199,7 @@ def _reproduce(*arguments: object) -> Command:
 
 
 def _refused(folder: Path) -> Facts:
-    """Commands that must end with an error of their own."""
+    """Run commands that must end with an error of emsco."""
     shell = Shell(folder)
     _write(wine(5).with_holes(), folder / "rows.csv")
     fit = ("fit", "rows.csv", "--target", "label", "--out", "run")

@@ -1,4 +1,4 @@
-"""Two recordings side by side: which cases are the same to the bit, and what differs first."""
+"""Two recordings side by side: cases that agree in every bit, and first differences."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Difference:
     path : tuple of str or int
         Keys and positions that lead there.
     before, after : str
-        What the two have there, in short.
+        The two values, shortened.
     matters : bool
-        False for the wording of a sentence, and for a value that only the second one has.
+        False for the wording of a sentence, and for a value that only the second has.
     """
 
     path: tuple[str | int, ...]
@@ -41,7 +41,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class CaseComparison:
-    """What differs in one case."""
+    """Differences of one case."""
 
     name: str
     differences: tuple[Difference, ...]
@@ -58,7 +58,7 @@ class CaseComparison:
 
 
 def compare_facts(name: str, before: Any, after: Any) -> CaseComparison:
-    """Compare what two recordings have of a case; None stands for a case that was not recorded."""
+    """Compare a case of two recordings; None stands for a case that was not recorded."""
     states = _state(before), _state(after)
     if states != (_RECORDED, _RECORDED):
         return CaseComparison(name, (Difference((), *states),))
@@ -108,7 +108,7 @@ def _in_items(
 
 
 def _today(values: dict[str, Any]) -> dict[str, Any]:
-    """The same under the names of today, without what differs every time."""
+    """Rename keys to the names of today, and drop values that differ every time."""
     kept = {key: value for key, value in values.items() if key not in IGNORED}
     renamed = {ALIASES.get(key, key): value for key, value in kept.items()}
     if len(renamed) < len(kept):
@@ -117,7 +117,7 @@ def _today(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _short(value: Any) -> str:
-    """A value as people read it: a float with all its digits, the beginning of anything long."""
+    """Shorten a value for people; floats keep all their digits."""
     if isinstance(value, str) and value.startswith(("0x", "-0x")):
         return repr(float.fromhex(value))
     text = repr(value)

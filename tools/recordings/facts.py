@@ -1,4 +1,4 @@
-"""What is recorded of results: every number to the bit, by the public names alone."""
+"""Facts of results: every number to the bit, by public names alone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_POINTS, _MOST_TIES, _FEW_ROWS, _SOME_ROWS = 15, 6, 8, 60
 
 
 def classifier_facts(clf: EMSCOClassifier, table: Table, folder: Path) -> Facts:
-    """All that a fitted classifier knows and does, its files included."""
+    """Everything that a fitted classifier knows and does, including its files."""
     front, cascade = clf.front_, clf.cascade_
     return {
         "front": front_facts(front),
@@ -70,7 +70,7 @@ def front_facts(front: ParetoFront) -> Facts:
 
 
 def decision_facts(decisions: Any) -> Facts:
-    """Every column of some decisions."""
+    """All columns of decisions."""
     return plain_fields(decisions, _DECISIONS)
 
 
@@ -81,7 +81,7 @@ def evaluation_facts(evaluation: Evaluation) -> Facts:
 
 
 def file_facts(cascade: Path, front: Path, trusted: Sequence[str] = ()) -> Facts:
-    """What the files of a run hold once they are loaded."""
+    """Contents of a run's files after loading."""
     loaded = Cascade.load(cascade, trusted)
     return {
         "cascade": {
@@ -122,13 +122,13 @@ def _rules(front: ParetoFront) -> Facts:
 
 
 def _every_design(front: ParetoFront, table: Table) -> list[str]:
-    """A checksum of the decisions of every design, or of the first where there are many."""
+    """Checksums of the decisions of every design, or of the first if there are many."""
     first = range(min(len(front), _MOST_POINTS))
     return [digest(decision_facts(front.cascade(i).decide(table.X))) for i in first]
 
 
 def _kept(clf: EMSCOClassifier, table: Table, folder: Path) -> Facts:
-    """What comes back from files; `alike` says whether it decides to the same bits."""
+    """Facts after saving and loading; `alike` says whether decisions agree in every bit."""
     front, cascade = clf.front_, clf.cascade_
     types = {name for i in range(len(front)) for name in front.cascade(i).untrusted_types}
     cascade.save(folder / "cascade.json")
@@ -150,7 +150,7 @@ def _kept(clf: EMSCOClassifier, table: Table, folder: Path) -> Facts:
 
 
 def _cases(cascade: Cascade, table: Table) -> list[Any]:
-    """Some rows, one by one: everything asked for and every answer; put away and resumed once."""
+    """Decide some rows one by one; record every question and answer, and resume each time."""
     columns, seen = table.columns(), []
     budgets = (None, 0.6 * cascade.costs.total)
     for i, budget in ((i, budget) for i in range(_FEW_ROWS) for budget in budgets):
@@ -165,7 +165,7 @@ def _cases(cascade: Cascade, table: Table) -> list[Any]:
 
 
 def _bought(cascade: Cascade, table: Table) -> Facts:
-    """Rows whose features are bought on demand: all at once, in batches, within a budget, async."""
+    """Buy features on demand: all at once, in batches, within a budget, and async."""
     columns, ids = table.columns(), range(min(len(table.y), _SOME_ROWS))
     asked: list[Any] = []
 

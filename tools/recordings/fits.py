@@ -1,4 +1,4 @@
-"""Fits of `EMSCOClassifier`: every search, and every kind of problem that it can be given."""
+"""Fits of `EMSCOClassifier`: every search, and every kind of problem."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _PLAIN: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A fit: its rows, and the settings in which it differs from a plain one.
+    """A fit: its rows, and the settings that differ from a plain fit.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Fit:
 
 
 def record_fit(fit: Fit, folder: Path) -> Facts:
-    """Fit, and record all that the classifier knows and does."""
+    """Fit, and record everything that the classifier knows and does."""
     table = fit.table()
     settings = {**_PLAIN, **deepcopy(fit.settings), **{name: folder / name for name in fit.scratch}}
     for one in ({**settings, **other} for other in fit.before):
@@ -92,7 +92,7 @@ def _by_column(table: Table) -> dict[str, float]:
 
 
 def _in_groups() -> FeatureCosts:
-    """A cost for each measurement, which stands for three columns; the last are on their own."""
+    """Costs of measurements with three columns each; the last columns are on their own."""
     names = list(measures().columns())
     first = dict.fromkeys(name.rsplit("_", 1)[0] for name in names[:12])
     groups = {group: [name for name in names if name.startswith(f"{group}_")] for group in first}
@@ -107,10 +107,7 @@ def _by_prefix() -> FeatureCosts:
 
 
 def _stopped(**settings: Any) -> Fit:
-    """A fit with a checkpoint that ends after its first generation, then the same fit to its end.
-
-    Both have a folder for the checkpoint.
-    """
+    """Stop a fit after its first generation, then resume it from its checkpoint."""
     return Fit(lambda: made(12), settings, ("checkpoint",), ({"time_limit": 1e-6},))
 
 

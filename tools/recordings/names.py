@@ -1,7 +1,7 @@
-"""Names that may change between versions, and values that no comparison should mind.
+"""Names that may change between versions, and values that comparisons ignore.
 
-A recording keeps every name as it was. `compare` reads both sides through these tables, so an old
-recording stays valid: add a line when a field is renamed.
+A recording keeps the names of its time. `compare` reads both sides through these names, so an old
+recording stays valid: add a line when you rename a field.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["ALIASES", "IGNORED", "WORDING", "named"]
 
-# Earlier name → name today; of attributes, JSON keys and CSV columns alike.
+# Earlier name → name today, for attributes, JSON keys and CSV columns.
 ALIASES = {
     "hits": "correct_exits",
     "correct": "correct_exits",
@@ -22,6 +22,12 @@ ALIASES = {
     "tests": "seen",
     "runs": "repeats",
     "n_runs": "n_repeats",
+    "run": "repeat",
+    "margin_over_runs": "margin_over_repeats",
+    "spread_of_settings_and_runs": "spread_of_settings_and_repeats",
+    "vectors_of_worst_run": "vectors_of_worst_repeat",
+    "vectors_of_best_run": "vectors_of_best_repeat",
+    "largest_gap_in_standard_errors": "largest_difference_in_standard_errors",
 }
 
 # Times, which differ from one recording to the next.
@@ -42,7 +48,7 @@ WORDING = {
 
 
 def named(value: Any, name: str) -> Any:
-    """An attribute by this name, or by one that it had earlier or has today."""
+    """Get an attribute by this name, or by its earlier or present name."""
     today = ALIASES.get(name, name)
     every = [name, today, *(old for old, new in ALIASES.items() if new == today)]
     for one in every:

@@ -1,4 +1,4 @@
-"""What must be refused, and with which error."""
+"""Calls that must be refused, and the classes of their errors."""
 
 from __future__ import annotations
 
@@ -14,39 +14,37 @@ from recordings.tables import cancer, wine
 
 __all__ = ["record_refusals"]
 
+Call = Callable[[], object]
+_FEW: dict[str, Any] = {"generations": 1, "population_size": 10, "random_state": 0}
+
 
 def record_refusals(folder: Path) -> Facts:
-    """The class of every error and of its ancestors; its sentence may change."""
-    return {name: _error(call, folder) for name, call in _calls(folder).items()}
+    """Record the class of every error and its ancestors; its sentence may change."""
+    clf = EMSCOClassifier(max_stages=2, **_FEW).fit(cancer(5).X, cancer(5).y)
+    calls = {**_fits(folder), **_uses(clf, folder)}
+    return {name: _error(call, folder) for name, call in calls.items()}
 
 
-def _error(call: Callable[[], object], folder: Path) -> Facts:
+def _error(call: Call, folder: Path) -> Facts:
     try:
         call()
-    except Exception as error:  # any class is worth recording
+    except Exception as error:  # record any class
         ancestors = [one.__name__ for one in type(error).__mro__ if one.__name__[0] != "_"]
         return {"classes": ancestors, "message": str(error).replace(str(folder), "FOLDER")}
     return {"classes": None}
 
 
-def _calls(folder: Path) -> dict[str, Callable[[], object]]:
+def _fits(folder: Path) -> dict[str, Call]:
+    """Calls of `fit` that must be refused."""
     table = cancer(5)
-    few: dict[str, Any] = {"generations": 1, "population_size": 10, "random_state": 0}
-    clf = EMSCOClassifier(max_stages=2, **few).fit(table.X, table.y)
-    (folder / "text.json").write_text("no cascade", encoding="utf-8")
-    clf.cascade_.save(folder / "cascade.json")
     holes = np.where(np.arange(table.X.size).reshape(table.X.shape) == 7, np.nan, table.X)
 
-    def fit(X: Any = table.X, y: Any = table.y, **settings: Any) -> Callable[[], object]:
-        return lambda: EMSCOClassifier(**{**few, **settings}).fit(X, y)
+    def fit(X: Any = table.X, y: Any = table.y, **settings: Any) -> Call:
+        return lambda: EMSCOClassifier(**{**_FEW, **settings}).fit(X, y)
 
     def checkpoint_of_another() -> None:
         fit(checkpoint=folder / "checkpoint")()
         fit(checkpoint=folder / "checkpoint", generations=2)()
-
-    def resume_another() -> None:
-        other = EMSCOClassifier(max_stages=1, **few).fit(table.X, table.y).cascade_
-        clf.cascade_.resume(other.open().to_json())
 
     return {
         "threshold": fit(min_confidence=1.5),
@@ -65,6 +63,20 @@ def _calls(folder: Path) -> dict[str, Callable[[], object]]:
         "limits": fit(prefer={"min_accuracy": 1.0, "max_cost": 0.001}),
         "rules": fit(constraints={"max_worst_cost": 0.5}),
         "other-checkpoint": checkpoint_of_another,
+    }
+
+
+def _uses(clf: EMSCOClassifier, folder: Path) -> dict[str, Call]:
+    """Calls that use a fitted classifier and its files, and must be refused."""
+    table = cancer(5)
+    (folder / "text.json").write_text("no cascade", encoding="utf-8")
+    clf.cascade_.save(folder / "cascade.json")
+
+    def resume_another() -> None:
+        other = EMSCOClassifier(max_stages=1, **_FEW).fit(table.X, table.y).cascade_
+        clf.cascade_.resume(other.open().to_json())
+
+    return {
         "no-file": lambda: Cascade.load(folder / "nothing.json"),
         "no-cascade": lambda: Cascade.load(folder / "text.json"),
         "cascade-for-front": lambda: ParetoFront.load(folder / "cascade.json"),

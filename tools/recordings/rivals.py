@@ -26,7 +26,7 @@ class Rival:
 
 
 def record_rival(rival: Rival, _folder: Path) -> Facts:
-    """Fit, and record what the rival decides and what it buys; then tune it."""
+    """Fit a rival, and record its decisions and purchases; then tune it."""
     table = rival.table()
     new = getattr(baselines, rival.name)(**rival.settings)
     fitted = new.fit(table.X, table.y, table.weights)
@@ -43,7 +43,7 @@ def record_rival(rival: Rival, _folder: Path) -> Facts:
 
 
 def _tuned(rival: Rival, table: Table) -> Facts:
-    """Tune on two thirds of the rows, choose by the rest."""
+    """Fit on two thirds of the rows, and choose on the rest."""
     scored = [i % 3 == 0 for i in range(len(table.y))]
     fitted = [not here for here in scored]
     train, val = (table.X[fitted], table.y[fitted]), (table.X[scored], table.y[scored])

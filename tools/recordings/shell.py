@@ -33,7 +33,7 @@ class Shell:
     folder: Path
 
     def run(self, *arguments: object, code: int = 0) -> str:
-        """Run a command to its end and return what it printed; refuse any other exit code."""
+        """Run a command and return its output; refuse any other exit code."""
         done = self._start(*arguments)
         printed, complaint = done.communicate()
         if done.returncode != code:
@@ -41,12 +41,12 @@ class Shell:
         return printed
 
     def json(self, *arguments: object) -> Any:
-        """Run a command with --json and return the result alone, without what was asked for."""
+        """Run a command with --json, and return the result without facts about the call."""
         found = parse_json(self.run(*arguments, "--json"))
         return {key: value for key, value in found.items() if key not in _ABOUT}
 
     def kill_once_there(self, path: str, *arguments: object, patience: float = 300.0) -> int:
-        """Start a command, kill it as soon as a file of that path is there; its exit code."""
+        """Start a command, kill it once a path exists, and return its exit code."""
         started, deadline = self._start(*arguments), time.monotonic() + patience
         while started.poll() is None and time.monotonic() < deadline:
             if (self.folder / path).exists():
@@ -70,7 +70,7 @@ class Shell:
 
 
 def read_columns(path: Path) -> dict[str, list[str]]:
-    """The cells of a CSV file by column, as text, which holds every digit."""
+    """Read the cells of a CSV file by column, as text, which holds every digit."""
     with path.open(encoding="utf-8", newline="") as file:
         names, *rows = csv.reader(file)
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))

@@ -1,4 +1,4 @@
-"""The rows that cases are fitted on: small tables that need no files, and the paper's if there."""
+"""Tables to fit on: small ones that need no files, and the paper's if they are at hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Labelled rows, and weights or groups if a case wants them."""
+    """Labelled rows, with weights or groups if a case needs them."""
 
     X: Any
     y: Any
@@ -97,7 +97,7 @@ def digits() -> Table:
 
 
 def made(n_columns: int, n_rows: int = 220, n_classes: int = 2) -> Table:
-    """Rows that scikit-learn makes up."""
+    """Synthetic rows of scikit-learn."""
     X, y = make_classification(
         n_samples=n_rows,
         n_features=n_columns,
@@ -136,7 +136,7 @@ def has_archive() -> bool:
 
 
 def archived(name: str, n_rows: int = 300) -> Table:
-    """Every so many of the rows of heart, pima or credit, from the folder that EMSCO_DATA names."""
+    """Some rows of heart, pima or credit, evenly spread, from the folder of EMSCO_DATA."""
     rows = pd.read_csv(Path(os.environ["EMSCO_DATA"]) / f"{name}.csv")
     rows = rows.iloc[:: max(1, len(rows) // n_rows)]
     return Table(rows.drop(columns="label"), rows["label"].to_numpy())

@@ -1,4 +1,4 @@
-"""Rivals: other classifiers that know what features cost, and how they are tuned."""
+"""Rivals: other classifiers that know the costs of features, and their tuning."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -41,12 +41,12 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a rival when it is first asked for: some need more than others."""
+    """Import a rival at its first use, since some need optional packages."""
     if name in _HOMES:
         return getattr(import_module(f"emsco.baselines.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """All public names, those not yet imported included."""
+    """List all public names, also those not yet imported."""
     return [*__all__, *(name for name in globals() if name.startswith("__"))]

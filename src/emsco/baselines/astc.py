@@ -16,31 +16,30 @@ from emsco.costs import CostsLike, FeatureCosts
 __all__ = ["ASTC", "pick_features"]
 
 _DEPTHS = (1, 2, 3, 4)
-_HALVINGS = 8  # of the budget, in the grid
+_HALVINGS = 8  # the grid halves the budget so often
 _MOST_DEPTH = 8
-_LEVEL = 1e-10  # share of its first length below which what is left of an input is rounding
+_LEVEL = 1e-10  # share of an input's first length below which its remainder is rounding
 
 
 class ASTC(TreedClassifier):
     """Approximately submodular tree of classifiers, the quick cousin of `CSTC`.
 
-    The same tree, but each node is fitted once, top down, to the rows that reach it: greedily, it
-    takes the feature with the largest gain in R² for each unit of cost that its path has not yet
-    paid, and then sends half its rows either way. Pruning, answers and probabilities are those of
-    `CSTC`.
+    It grows the same kind of tree, but fits each node once, top down, to the rows that reach it. A
+    node greedily takes the feature with the largest gain in R² per unit of cost that its path has
+    not yet paid. Then it sends half its rows either way. Pruning, answers and probabilities are
+    those of `CSTC`.
 
-    A feature must lower Akaike's criterion to be taken, whatever it costs. Level j of `depth`
-    levels may bring the cost of its path up to j / depth of the budget, so that there is something
-    left for lower levels to spend on their own rows.
+    A feature must lower Akaike's criterion to be taken, whatever its cost. Level j of `depth`
+    levels may spend j / depth of the budget on its path, which leaves a share for lower levels.
 
     Parameters
     ----------
     costs : mapping, array-like, FeatureCosts or None
         Cost of each feature; None: 1 each.
     budget : float or None
-        Most that the features of any row may cost; None: half of what all cost.
+        Largest cost of the features of any row; None: half the cost of all features.
     depth : int
-        Classifiers on the longest way, from 1.
+        Classifiers on the longest path, from 1.
     validation_fraction, random_state
         As for `CSTC`.
 
@@ -84,7 +83,7 @@ class ASTC(TreedClassifier):
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
-        """All costs together halved over and over, on trees of up to four levels."""
+        """The total cost, halved again and again, on trees of up to four levels."""
         total = float(costs.costs.sum())
         return [
             {"depth": depth, "budget": total / 2**k}
@@ -133,24 +132,24 @@ def pick_features(
     bought: BoolArray,
     budget: float,
 ) -> IntArray:
-    """Greedily, the features of one node, in the order in which they are taken.
+    """Pick the features of one node greedily, in the order in which they are taken.
 
     Parameters
     ----------
     inputs : ndarray of shape (n_rows, n_inputs)
     targets, row_weights : ndarray of shape (n_rows,)
     features : ndarray of bool, shape (n_features, n_inputs)
-        Which feature brings each input.
+        Tells whether a feature brings an input.
     costs : ndarray of shape (n_features,)
     bought : ndarray of bool, shape (n_features,)
-        Features that are paid for.
+        Features already paid for.
     budget : float
-        Most that they and the new ones may cost together.
+        Largest cost of old and new features together.
     """
     root = np.sqrt(row_weights)
     left = np.column_stack([root, targets * root, inputs * root[:, None]])
     _remove(left, left[:, :1].copy())
-    left = left[:, 1:]  # what is left of targets, then of inputs, past what is taken already
+    left = left[:, 1:]  # remainders of targets, then of inputs, beyond the features taken
     lengths = np.maximum((left**2).sum(axis=0), 1.0)
     new, spent = np.where(bought, 0.0, costs), float(costs @ bought)
     picked: list[int] = []
@@ -174,7 +173,7 @@ def pick_features(
 
 
 def _gains(left: FloatArray, features: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """How much each feature would lower the squared error, and with how many inputs."""
+    """Drop in squared error that each feature would bring, and its number of inputs."""
     residual, inputs = left[:, 0], left[:, 1:]
     squares = (inputs**2).sum(axis=0)
     alone = np.divide(
@@ -188,13 +187,13 @@ def _gains(left: FloatArray, features: BoolArray) -> tuple[FloatArray, FloatArra
 
 
 def _basis(columns: FloatArray) -> FloatArray:
-    """An orthonormal basis of what columns span."""
+    """Orthonormal basis of the span of columns."""
     basis, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     found: FloatArray = basis[:, sizes > 1e-9 * max(1.0, sizes[0])]
     return found
 
 
 def _remove(left: FloatArray, columns: FloatArray) -> None:
-    """Take out of `left`, in place, what these columns explain."""
+    """Remove from `left`, in place, the part that these columns explain."""
     basis = _basis(columns)
     left -= basis @ (basis.T @ left)

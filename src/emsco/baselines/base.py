@@ -1,4 +1,4 @@
-"""What all rivals share: scikit-learn's contract, decisions, and the cost of every row."""
+"""Base class of all rivals: scikit-learn's contract, decisions, and the cost of every row."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ __all__ = ["CostedClassifier"]
 
 
 class CostedClassifier(TableClassifier):
-    """A rival: a scikit-learn classifier that knows what each row's features cost.
+    """A rival: a scikit-learn classifier that knows the cost of each row's features.
 
-    A subclass has `costs` as its first parameter (None: 1 each), then its own; it fits in `_fit`
-    and answers in `_judge`. One that can decline to answer has a parameter `min_confidence`.
+    A subclass has `costs` as its first parameter (None: 1 each), then its own. It fits in `_fit`
+    and answers in `_judge`. If it can decline to answer, it has a parameter `min_confidence`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     costs_ : FeatureCosts
     encoding_ : Encoding
-        How the table's columns become the inputs that `_fit` and `_judge` are handed.
+        Turns the table's columns into the inputs of `_fit` and `_judge`.
     used_ : ndarray of bool, shape (n_features,)
-        Features that the model may ask for, for some row.
+        Features that the model may ask for.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where X had names.
+        Only if X had names.
     """
 
     min_confidence: MinConfidence | None = None
-    prefers: ClassVar[str] = "threads"  # or "processes": what fits it sooner, many at a time
+    prefers: ClassVar[str] = "threads"  # or "processes": the faster way to fit many at a time
 
     classes_: AnyArray
     costs_: FeatureCosts
@@ -55,7 +55,7 @@ class CostedClassifier(TableClassifier):
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
-        """Settings that tuning tries, for a table with these costs and so many training rows."""
+        """Settings that tuning tries, for these costs and this number of training rows."""
         return [{}]
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -67,7 +67,7 @@ class CostedClassifier(TableClassifier):
             Numbers, truth values or categories, none missing.
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts; one of weight 0 is no row.
+            Weight of each row; rows of weight 0 are ignored.
         """
         table, targets = self._check_table(X, y)
         costs = FeatureCosts.resolve(self.costs, self._names)
@@ -80,33 +80,33 @@ class CostedClassifier(TableClassifier):
         if weights is not None:
             kept = weights > 0
             rows, labels, weights = rows[kept], labels[kept], weights[kept]
-        with threadpool_limits(1, "blas"):  # on matrices this small, threads wait for each other
+        with threadpool_limits(1, "blas"):  # on small matrices, threads wait for each other
             self._fit(rows, labels, weights)
         return self
 
     def decide(self, X: Any) -> Decisions:
-        """Label or reject each row, with its confidence and what its features cost."""
+        """Label or reject each row, with its confidence and cost."""
         return replace(self._decide(self._new_rows(X)), frame=shell_of(X))
 
     def evaluate(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Evaluation:
-        """Coverage, accuracy and cost on labelled rows; rows, accuracy and cost per exit."""
+        """Evaluate coverage, accuracy and cost on labelled rows, in total and per exit."""
         decisions = self.decide(X)
         truth = check_truth(y, self.classes_, len(decisions))
         weights = check_weights(sample_weight, len(decisions))
         return Evaluation.from_decisions(decisions, truth, weights, self._buys())
 
     def predict(self, X: Any) -> AnyArray:
-        """The likeliest class of every row, of rejected ones too."""
+        """Predict the most likely class of every row, also of rejected ones."""
         return self.decide(X).guesses
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities, shape (n_rows, n_classes)."""
+        """Predict class probabilities, shape (n_rows, n_classes)."""
         return self._judge(self._new_rows(X))[0]
 
     def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
-        """What this fit gives for nothing: settings that differ from its own, and fitted rivals.
+        """Yield fitted rivals that this fit contains, each with the settings that differ.
 
-        The last is this rival itself. One of many trees, say, holds all those of fewer.
+        For example, a fit with many trees contains all fits with fewer. The last is this rival.
         """
         yield {}, self
 
@@ -118,16 +118,16 @@ class CostedClassifier(TableClassifier):
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         """Learn from inputs, shape (n_rows, n_inputs), and labels as positions in `classes_`.
 
-        Weights are above 0. Sets fitted attributes, `used_` among them.
+        Weights are above 0. Sets the fitted attributes, including `used_`.
         """
         raise NotImplementedError
 
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Class probabilities, (n_rows, n_classes), and what each row's features cost."""
+        """Class probabilities, (n_rows, n_classes), and the cost of each row's features."""
         raise NotImplementedError
 
     def _decide(self, rows: FloatArray) -> Decisions:
-        """Decide inputs; rivals with stages have their own way."""
+        """Decide rows of inputs; rivals with stages override `decide`."""
         probabilities, cost = self._judge(rows)
         winner = probabilities.argmax(axis=1)
         confidence = probabilities[np.arange(len(rows)), winner]
@@ -158,7 +158,7 @@ class CostedClassifier(TableClassifier):
         return self.encoding_.rows(self._check_new_rows(X))
 
     def _check_classes(self, data: TrainingData) -> None:
-        """Refuse more classes than the rival knows, and those without a row that counts."""
+        """Refuse more classes than the rival supports, and classes of weight 0."""
         if len(data.classes) > 2 and not self.__sklearn_tags__().classifier_tags.multi_class:
             raise DataError(
                 "Only binary classification is supported. y must hold two classes, "

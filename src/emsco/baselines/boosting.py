@@ -1,4 +1,4 @@
-"""LightGBM with its penalties on costs (CEGB): what a user can install today."""
+"""LightGBM with its penalties on costs (CEGB), a rival that you can install today."""
 
 from __future__ import annotations
 
@@ -19,28 +19,27 @@ from emsco.errors import not_installed
 __all__ = ["CostAwareBoosting"]
 
 _PENALTIES = ("lazy", "coupled")
-_STAGES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # numbers of trees that tuning looks at
+_STAGES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # numbers of trees that tuning tries
 
 
 class CostAwareBoosting(CostedClassifier):
-    """Boosted trees of LightGBM that charge every split for features not bought before.
+    """Boosted trees of LightGBM that charge a split for features not bought before.
 
-    A row costs the features that it meets on its own way through the trees.
+    A row pays for the features on its own paths through the trees.
 
     Parameters
     ----------
     costs : mapping, array-like, FeatureCosts or None
         Cost of each feature: by name, or in column order; None: 1 each. LightGBM charges every
-        input of a group for itself; what rows are said to cost has the group once.
+        input of a group, but a row's cost counts the group once.
     strength : float
-        How much gain a split must bring for a feature of mean cost, per row; 0: costs do not
-        matter.
+        Gain per row that a split must bring for a feature of mean cost; 0 ignores costs.
     penalty : {"lazy", "coupled"}
-        "lazy" charges a split for those of its rows that have not met the feature before;
-        "coupled" charges the first split on a feature for all rows, and the later ones nothing.
+        "lazy" charges a split for its rows that have not met the feature before; "coupled"
+        charges the first split on a feature for all rows, and later splits nothing.
     n_trees, learning_rate, max_leaves, min_rows
-        Rounds of boosting, each with a tree for every class where there are three or more; how
-        much of each tree counts; most leaves of a tree and fewest rows of a leaf.
+        Rounds of boosting, each with a tree per class if there are three or more; share of each
+        tree that counts; most leaves of a tree and fewest rows of a leaf.
     n_jobs : int or None
         Threads, as in joblib; on small data one is fastest.
     random_state : int, RandomState or None
@@ -81,7 +80,7 @@ class CostAwareBoosting(CostedClassifier):
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
-        """Both penalties at strengths from 0 to 10, where nothing is bought; up to 200 trees."""
+        """Both penalties at strengths from 0 to 10, which buys nothing; up to 200 trees."""
         strengths = [0.0, *np.logspace(-3, 1, 17).round(5).tolist()]
         return [
             {"penalty": penalty, "strength": strength, "n_trees": 200}
@@ -90,7 +89,7 @@ class CostAwareBoosting(CostedClassifier):
         ]
 
     def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
-        """The same with fewer trees, then this."""
+        """Yield this rival with fewer trees, then with all."""
         for n_trees in (fewer for fewer in _STAGES if fewer < self.n_trees):
             stage = copy(self)
             stage.n_trees = n_trees
@@ -123,7 +122,7 @@ class CostAwareBoosting(CostedClassifier):
         return chances, self._unpacked(met) @ self.costs_.costs
 
     def _used(self) -> BoolArray:
-        """Features of the trees that count."""
+        """Features in the first `n_trees` rounds."""
         n_classes = len(self.classes_)
         trees = self._paths[: self.n_trees * (1 if n_classes == 2 else n_classes)]
         every = np.bitwise_or.reduce(np.concatenate(trees), axis=0, keepdims=True)
@@ -134,7 +133,7 @@ class CostAwareBoosting(CostedClassifier):
         return np.unpackbits(bits, axis=1, count=len(self.costs_.names)).astype(np.bool_)
 
     def _settings(self, n_rows: int) -> dict[str, Any]:
-        """What LightGBM is told; costs in units of their mean, so that strengths have none."""
+        """Parameters of LightGBM; costs are relative to their mean, so strengths have no unit."""
         penalty = check_choice("penalty", self.penalty, _PENALTIES)
         charges = self.costs_.costs / self.costs_.costs.mean()
         charges = charges[self.encoding_.input_feature] * (n_rows if penalty == "coupled" else 1)
@@ -150,14 +149,14 @@ class CostAwareBoosting(CostedClassifier):
             "num_threads": effective_n_jobs(self.n_jobs),
             "seed": int(check_random_state(self.random_state).randint(2**31 - 1)),
             "deterministic": True,
-            "force_col_wise": True,  # else LightGBM times both ways, and sums in either order
+            "force_col_wise": True,  # else LightGBM picks the faster way, and sums in another order
             "feature_pre_filter": False,
             "verbosity": -1,
         }
 
 
 def _paths(tree: dict[str, Any], n_inputs: int) -> BoolArray:
-    """Inputs on the way to each leaf, shape (n_leaves, n_inputs)."""
+    """Inputs on the path to each leaf, shape (n_leaves, n_inputs)."""
     found: dict[int, BoolArray] = {}
     left = [(tree, np.zeros(n_inputs, dtype=np.bool_))]
     while left:

@@ -23,18 +23,18 @@ __all__ = ["CostOrdered"]
 
 
 class CostOrdered(CostedClassifier):
-    """The cascade with a stage for every different cost, the cheapest first.
+    """A cascade with a stage for every distinct cost, the cheapest first.
 
-    Its stages are fitted and decide as those of EMSCOClassifier do; only nothing is searched.
+    Its stages are fitted and decide like those of EMSCOClassifier, but nothing is searched.
 
     Parameters
     ----------
     costs : mapping, array-like, FeatureCosts or None
         Cost of each feature: by name, or in column order; None: 1 each.
     min_confidence : float or dict
-        A row leaves at the first stage that is at least this sure.
+        A row exits at the first stage with at least this confidence.
     estimator, calibration, class_weight
-        How stages are fitted, as for EMSCOClassifier.
+        As for EMSCOClassifier.
     random_state : int, RandomState or None
 
     Attributes
@@ -74,16 +74,16 @@ class CostOrdered(CostedClassifier):
         return self._fitted_cascade.decide(self._check_new_rows(X))
 
     def evaluate(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Evaluation:
-        """Coverage, accuracy and cost on labelled rows; rows, accuracy and cost per exit."""
+        """Evaluate coverage, accuracy and cost on labelled rows, in total and per exit."""
         return self._fitted_cascade.evaluate(self._check_new_rows(X), y, sample_weight)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities of the last stage that saw each row, shape (n_rows, n_classes)."""
+        """Predict class probabilities at each row's exit, shape (n_rows, n_classes)."""
         return self._fitted_cascade.predict_proba(self._check_new_rows(X))
 
     @property
     def model_cost_(self) -> float:
-        """Cost of a row that goes through all stages."""
+        """Cost of a row that reaches the last stage."""
         return float(self._fitted_cascade.stage_costs[-1])
 
     @property

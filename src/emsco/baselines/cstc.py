@@ -16,55 +16,55 @@ from emsco.costs import CostsLike, FeatureCosts
 
 __all__ = ["CSTC", "without_small"]
 
-_NEGLIGIBLE = 1e-3  # what rounds off the corners of the objective leaves less of a weight
-_SMALL = 0.01  # share of the largest weight that changes no score to speak of
+_NEGLIGIBLE = 1e-3  # smoothing leaves useless weights below this
+_SMALL = 0.01  # share of the largest weight; smaller weights hardly change a score
 _PENALTIES = (-2.0, -1.5, -1.0, -0.75, -0.5, -0.25, 0.0, 0.5)  # powers of ten
-# Sharpness and sparsity: values that came out best on the validation rows of two splits each of
-# Credit, Heart and Pima that no comparison uses; a sharpness of 30 never did.
+# Sharpness and sparsity: the best values on scored rows of two splits each of Credit, Heart and
+# Pima that no comparison uses. A sharpness of 30 was never best.
 _PAIRS = ((1.0, 1e-3), (3.0, 1e-3), (10.0, 1e-3), (10.0, 1e-2))
 _DEPTHS = (2, 3, 4)
-_TREE_PENALTIES = (-1.0, -0.5, -0.25, 0.0, 0.25)  # trees share features, and go together
+_TREE_PENALTIES = (-1.0, -0.5, -0.25, 0.0, 0.25)  # fewer: trees share features
 _MOST_DEPTH = 8
 
 
 class CSTC(TreedClassifier):
     """Cost-sensitive tree of classifiers, for two classes.
 
-    A row goes down a binary tree of linear classifiers, takes the answer of the last one that it
-    reaches, and pays for the features with a weight on its own way. All nodes are trained together:
-    rows go down softly, and the objective is the expected squared error of every node, plus
-    `penalty` times the expected cost of a path, relaxed to a mixed norm, plus `sparsity` times
-    the sizes of all weights. It is lowered node by node, breadth first, with L-BFGS.
+    A row goes down a binary tree of linear classifiers. It takes the answer of the last one it
+    reaches, and pays for the features with a weight on its path. All nodes are trained together,
+    with rows that go down softly. The objective is the expected squared error of every node, plus
+    `penalty` times the expected cost of a path, relaxed to a mixed norm, plus `sparsity` times the
+    sizes of all weights. L-BFGS lowers it node by node, breadth first.
 
-    Weights (of learners with deviation 1) below 0.001, or below a hundredth of the largest in the
-    tree, then count as 0. Nodes are pruned from the last while no more of the held-out rows are
-    wrong, and answers are fitted once more, without penalties, to what their paths have bought. An
-    answer a stands for the probability (a + 1) / 2 of the second class, cut off at 0 and 1.
+    Afterwards, weights (of learners with deviation 1) below 0.001, or below a hundredth of the
+    largest in the tree, become 0. Nodes are pruned from the last, as long as errors on the
+    held-out rows do not rise. Answers are then fitted once more, without penalties, to the features
+    that their paths have bought. An answer a means the probability (a + 1) / 2 of the second class,
+    clipped to [0, 1].
 
     Parameters
     ----------
     costs : mapping, array-like, FeatureCosts or None
         Cost of each feature; None: 1 each.
     penalty : float or None
-        The paper's λ, for costs as they are; None: 0.1 divided by the mean cost.
+        The paper's λ, for unscaled costs; None: 0.1 divided by the mean cost.
     sparsity : float
         The paper's ρ.
     depth : int
-        Classifiers on the longest way, from 1; the full tree has 2^depth - 1.
+        Classifiers on the longest path, from 1; the full tree has 2^depth - 1.
     weak_learners : {"features", "trees"}
-        What the nodes read: standardised inputs, or 50 boosted trees of depth 3.
+        Inputs of the nodes: standardised features, or 50 boosted trees of depth 3.
     sharpness : float
-        How quickly rows take sides while the tree is trained; 1 is the paper's. Scores are mostly
-        between -1 and 1, where the paper's sigmoid sends about as much of every row either way; 10
-        comes nearer to what the finished tree does, and is often more accurate.
+        Steepness of the sigmoid that splits rows during training; 1 is the paper's. Scores mostly
+        lie between -1 and 1, where the paper's sigmoid sends about half of every row either way.
+        10 is closer to the finished tree, and is often more accurate.
     validation_fraction : float
-        Share of the training rows, of either class, that prune the tree and do not grow it; where
-        that is no row, those that grew the tree prune it.
+        Share of the training rows of each class that prune the tree instead of growing it. If
+        that is no row, the rows that grew the tree also prune it.
     random_state : int, RandomState or None
-        Draws the rows that are held out.
+        Draws the held-out rows.
     tol : float
-        Training ends with a sweep over all nodes that lowers the objective by no more than this
-        share.
+        Training ends when a sweep over all nodes lowers the objective by no more than this share.
     max_sweeps : int
 
     Attributes
@@ -72,7 +72,7 @@ class CSTC(TreedClassifier):
     tree_ : ClassifierTree
     learners_ : WeakLearners
     objective_ : ndarray
-        The objective at first, and after the step of each node; it never rises.
+        The objective before the first step and after each; it never rises.
     path_costs_ : ndarray of shape (n_nodes,)
     used_ : ndarray of bool, shape (n_features,)
     classes_, costs_, encoding_, n_features_in_, feature_names_in_
@@ -92,7 +92,7 @@ class CSTC(TreedClassifier):
     True
     """
 
-    prefers: ClassVar[str] = "processes"  # between compiled steps, L-BFGS is Python
+    prefers: ClassVar[str] = "processes"  # L-BFGS runs Python between compiled steps
     objective_: FloatArray
 
     def __init__(
@@ -167,6 +167,6 @@ class CSTC(TreedClassifier):
 
 
 def without_small(weights: FloatArray) -> FloatArray:
-    """Weights with 0 for those that are next to nothing, lest somebody pay for them."""
+    """Set negligible weights to 0, so that no row pays for them."""
     sizes = np.abs(weights)
     return np.where(sizes < max(_NEGLIGIBLE, _SMALL * sizes.max()), 0.0, weights)

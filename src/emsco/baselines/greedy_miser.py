@@ -21,59 +21,57 @@ __all__ = ["BoostedTrees", "GreedyMiser"]
 
 _LOSSES = ("logistic", "squared")
 _DECIMALS = 12
-_DEEPEST = 12  # a tree has room for all the nodes that its depth allows
+_DEEPEST = 12  # arrays have room for all nodes of a full tree
 _STRENGTHS = np.logspace(-4, 1, 11)  # of the penalty, as a share of rows / mean cost
 
 Tree: TypeAlias = tuple[SmallIntArray, FloatArray, FloatArray]  # columns, cuts and values
 
 
 class GreedyMiser(CostedClassifier):
-    """Gradient boosting over trees that weigh the cost of a feature against what it explains.
+    """Gradient boosting over trees that weigh the cost of a feature against its gain.
 
-    Each tree is grown by layers on the gradient of the loss. A split is scored by the squared
+    Each tree grows layer by layer on the gradient of the loss. The score of a split is the squared
     error that it leaves, plus `penalty` times the cost of its feature unless an earlier tree has
-    paid for that; the best split is made wherever there is one. It never declines to answer.
+    paid for that. Every node makes its best split, if it has one. This rival never declines.
 
     Parameters
     ----------
     costs : mapping, array-like, FeatureCosts or None
         Cost of each feature: by name, or in column order; None: 1 each.
     penalty : float
-        λ, what a unit of cost must explain. Errors are sums over rows, so a useful one grows with
-        their number: `grid` has those from 0.0001 to 10 times rows / mean cost.
+        λ, the squared error that a unit of cost must explain. Errors are sums over rows, so useful
+        values grow with their number: `grid` has 0.0001 to 10 times rows / mean cost.
     n_trees : int
-        Rounds of boosting; with more than two classes a round has one tree for each.
+        Rounds of boosting; with more than two classes, a round has one tree per class.
     learning_rate : float
         η, the share of each tree that counts.
     depth : int
-        Layers of splits; a tree has 2 ** depth leaves at most.
+        Layers of splits; a tree has at most 2 ** depth leaves.
     loss : {"logistic", "squared"}
-        With "logistic", probabilities are those of the loss: a sigmoid, or a softmax over more
-        classes. With "squared", scores p aim at +1 for a class and -1 for the rest; they are
-        cut to [-1, 1], (p + 1) / 2 is taken for a probability, and those of more than two classes
-        are made to sum to 1.
+        With "logistic", probabilities are a sigmoid of the score, or a softmax over more classes.
+        With "squared", scores p aim at +1 for a class and -1 for the rest. They are clipped to
+        [-1, 1], and (p + 1) / 2 is the probability, normalised if there are more than two classes.
     random_state : int, RandomState or None
-        Nothing is drawn; here because other rivals have it.
+        Unused: nothing is random. Other rivals have it.
 
     Attributes
     ----------
     trees_ : BoostedTrees
     classes_, costs_, encoding_, used_, n_features_in_, feature_names_in_
-        As all rivals have them. A row costs the features on its own paths, `model_cost_` is that
+        As for all rivals. A row pays for the features on its own paths; `model_cost_` is the cost
         of all features in the trees.
 
     Notes
     -----
     After Xu, Weinberger & Chapelle, "The Greedy Miser: Learning under test-time budgets", ICML
-    2012. Penalties stay as they are while a tree grows: each of its nodes weighs a new feature as
-    if it alone had to pay for it, and where all features cost the same, the first tree does not
-    mind. Of splits that tie, the column further left wins, then the lower cut. Sample weights that
-    are whole numbers are as if rows were there so many times.
+    2012. Penalties are fixed while a tree grows: each node charges the full cost of a new feature.
+    So if all features cost the same, costs do not change the first tree. Among tied splits the
+    left-most column wins, then the lowest cut. Whole sample weights count as repeated rows.
 
     LightGBM's penalty on coupled features (see `CostAwareBoosting`) is the same idea with three
-    differences: a feature is free from its first split on, in the same tree too; a split that
-    gains less than its penalty is not made; and leaves take Newton steps. With the squared loss
-    and trees of one split both give the same scores, as long as no split is left out.
+    differences. A feature is free from its first split on, also within the same tree. A split
+    that gains less than its penalty is not made. Leaves take Newton steps. With the squared loss
+    and trees of one split, both give the same scores as long as LightGBM leaves out no split.
 
     Examples
     --------
@@ -107,12 +105,12 @@ class GreedyMiser(CostedClassifier):
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:
-        """No penalty, and those from 0.0001 to 10 times rows / mean cost."""
+        """No penalty, and penalties from 0.0001 to 10 times rows / mean cost."""
         scale = n_rows / costs.costs.mean()
         return [{"penalty": float(strength * scale)} for strength in (0.0, *_STRENGTHS)]
 
     def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
-        """The same with 1, 2, … and all of its rounds."""
+        """Yield this rival after 1, 2, … and all of its rounds."""
         for n_trees in range(1, self.trees_.n_rounds):
             fewer = copy(self)
             fewer.n_trees = n_trees
@@ -123,7 +121,7 @@ class GreedyMiser(CostedClassifier):
 
     @property
     def _features(self) -> tuple[IntArray, int]:
-        """Which feature each input is of, and how many there are."""
+        """Feature of each input, and the number of features."""
         return self.encoding_.input_feature, len(self.costs_.names)
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
@@ -153,7 +151,7 @@ class GreedyMiser(CostedClassifier):
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         scores, met = self.trees_.walk(rows, *self._features)
         cost = np.where(met, self.costs_.costs, 0.0).sum(axis=1)
-        # classes that tie must do so however the rounding of their sums fell out
+        # Rounded, so that tied classes stay tied despite the last bits of their sums.
         return _probabilities(self.loss, scores.round(_DECIMALS)), cost
 
 
@@ -166,8 +164,7 @@ class BoostedTrees:
     columns : ndarray of int, shape (n_rounds, n_scores, n_nodes)
         The input that a node splits on; -1 for a leaf.
     cuts, values : ndarray of float, of the same shape
-        What a node adds to the score counts at leaves alone. Two classes have one score, for the
-        second of them.
+        Only the values of leaves count. Two classes have one score, for the second of them.
     """
 
     columns: SmallIntArray
@@ -181,14 +178,14 @@ class BoostedTrees:
         return cls(np.full(shape, -1, dtype=np.int32), np.zeros(shape), np.zeros(shape))
 
     def locked(self) -> Self:
-        """The same, with its arrays locked."""
+        """Lock the arrays, and return the trees."""
         for field in fields(self):
             getattr(self, field.name).setflags(write=False)
         return self
 
     @property
     def n_rounds(self) -> int:
-        """How many trees there are for each score."""
+        """Number of trees for each score."""
         return len(self.columns)
 
     def first(self, n_rounds: int) -> Self:
@@ -214,7 +211,7 @@ class BoostedTrees:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Grower:
-    """Rows with their columns sorted once for all trees, and scratch."""
+    """Rows with their columns sorted once for all trees, and scratch arrays."""
 
     rows: FloatArray
     order: SmallIntArray
@@ -236,20 +233,20 @@ class _Grower:
         )
 
     def grow(self, residuals: FloatArray, penalties: FloatArray, tree: Tree) -> SmallIntArray:
-        """Grow one tree into the arrays of `tree`; the leaf of each row."""
+        """Grow one tree into the arrays of `tree`, and return the leaf of each row."""
         data = self.rows, self.order, self.ordered, residuals, self.weights
         grow_tree(*data, penalties, *tree, self.leaf, self.work)
         return self.leaf
 
 
 def _targets(labels: LabelArray, n_classes: int) -> FloatArray:
-    """+1 for rows of a class and -1 for others, a line for each; of two classes the second."""
+    """+1 for rows of a class and -1 for others, a line per class; of two, only the second."""
     classes = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
     return np.where(labels == classes[:, None], 1.0, -1.0)
 
 
 def _residuals(loss: str, targets: FloatArray, scores: FloatArray) -> FloatArray:
-    """Negative gradient of the loss, a line for each score."""
+    """Negative gradient of the loss, a line per score."""
     if loss == "squared":
         return targets - scores
     if len(targets) == 1:
@@ -258,7 +255,7 @@ def _residuals(loss: str, targets: FloatArray, scores: FloatArray) -> FloatArray
 
 
 def _probabilities(loss: str, scores: FloatArray) -> FloatArray:
-    """Class probabilities of scores, (n_rows, n_scores)."""
+    """Turn scores, (n_rows, n_scores), into class probabilities."""
     if loss == "logistic" and scores.shape[1] > 1:
         return np.asarray(softmax(scores, axis=1))
     shares = expit(scores) if loss == "logistic" else (np.clip(scores, -1.0, 1.0) + 1.0) / 2.0

@@ -1,4 +1,4 @@
-"""CaCT LASSO: one sparse logistic regression that buys what it weighs, and may decline."""
+"""CaCT LASSO: one sparse logistic regression that buys its features, and may decline."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from emsco.models.scaling import Scaling
 
 __all__ = ["CaCTLasso"]
 
-_LARGEST_WEIGHT = 30.0  # of a standardised input: where classes can be told apart, none is best
+_LARGEST_WEIGHT = 30.0  # of a standardised input; separable classes would have no optimum
 _TOLERANCE = 1e-6  # largest component of the summed gradient
 _MOST_STEPS = 10_000
 
 
 class CaCTLasso(CostedClassifier):
-    """L1 logistic regression on standardised inputs; a row costs every feature with a weight.
+    """L1 logistic regression on standardised inputs; a row pays for features with a weight.
 
     Parameters
     ----------
     costs : mapping, array-like, FeatureCosts or None
-        Cost of each feature: by name, or in column order; None: 1 each. They do not change the
-        fit, only what it is found to cost.
+        Cost of each feature: by name, or in column order; None: 1 each. Costs do not change the
+        fit, only the cost of rows.
     penalty : float
-        λ, the weight of the summed sizes of weights beside the summed loss of rows; C = 1 / λ in
-        scikit-learn. Intercepts are free, and no weight is larger than 30 in size, which only
-        matters where nearly unpenalised classes can be told apart without error.
+        λ, the factor of the weights' L1 norm beside the summed loss of rows; C = 1 / λ in
+        scikit-learn. Intercepts are free. No weight exceeds 30 in size, which only matters if
+        classes are separable and λ is close to 0.
     min_confidence : float, dict or None
-        Rows below are rejected; None: never.
+        Rows with less confidence are rejected; None: no row.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_outputs, n_inputs)
-        Weights of standardised inputs: one logit for two classes, one for each of more.
+        Weights of standardised inputs: one logit for two classes, else one per class.
     intercept_ : ndarray of shape (n_outputs,)
     scaling_ : Scaling
 
@@ -91,10 +91,10 @@ class CaCTLasso(CostedClassifier):
 
 
 class _SparseLogistic:
-    """Summed logistic loss plus λ times the summed sizes of weights, by L-BFGS-B.
+    """Logistic loss plus λ times the L1 norm of the weights, minimised by L-BFGS-B.
 
-    A weight is the difference of two numbers that are at least 0, so that its size is smooth and
-    the optimum lies on the bounds: weights that are not needed are exactly 0.
+    A weight is the difference of two numbers of at least 0. That makes its size smooth, and the
+    optimum lies on the bounds: useless weights are exactly 0.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class _SparseLogistic:
         self._n_outputs = 1 if n_classes == 2 else n_classes
 
     def solve(self, penalty: float) -> tuple[FloatArray, FloatArray]:
-        """Intercepts, (n_outputs,), and weights, (n_outputs, n_inputs)."""
+        """Find the best intercepts, (n_outputs,), and weights, (n_outputs, n_inputs)."""
         n_weights = self._n_outputs * self._rows.shape[1]
         bounds = [(None, None)] * self._n_outputs + [(0, _LARGEST_WEIGHT)] * (2 * n_weights)
         tolerance = _TOLERANCE * min(1.0, float(self._counts.sum()))
@@ -142,7 +142,7 @@ class _SparseLogistic:
         return float(value), gradient
 
     def _of_rows(self, logits: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Loss of each row, and how it changes with the row's logits."""
+        """Loss of each row, and its gradient in the row's logits."""
         if self._n_outputs == 1:
             second, logit = self._truth[:, 1], logits[:, 0]
             return np.logaddexp(0, logit) - second * logit, (expit(logit) - second)[:, None]

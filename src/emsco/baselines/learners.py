@@ -18,7 +18,7 @@ _TREE_DEPTH = 3
 
 
 class WeakLearners(Protocol):
-    """What nodes read of a row."""
+    """Numbers that the nodes of a tree read from a row."""
 
     @property
     def reads(self) -> BoolArray:
@@ -26,7 +26,7 @@ class WeakLearners(Protocol):
         ...
 
     def values(self, rows: FloatArray) -> FloatArray:
-        """What each learner says of each row, (n_rows, n_learners)."""
+        """Value of each learner for each row, (n_rows, n_learners)."""
         ...
 
 
@@ -39,14 +39,14 @@ class FeatureLearners:
 
     @classmethod
     def learn(cls, rows: FloatArray, row_weights: FloatArray, features: BoolArray) -> Self:
-        """Standardise inputs.
+        """Learn the mean and deviation of inputs.
 
         Parameters
         ----------
         rows : ndarray of shape (n_rows, n_inputs)
         row_weights : ndarray of shape (n_rows,)
         features : ndarray of bool, shape (n_features, n_inputs)
-            Which feature brings each input.
+            Tells whether a feature brings an input.
         """
         return cls(Scaling.learn(rows, row_weights), features)
 
@@ -57,7 +57,7 @@ class FeatureLearners:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoostedLearners:
-    """Small regression trees, boosted with squared loss and blind to costs, standardised."""
+    """Standardised values of small regression trees, boosted without regard to costs."""
 
     trees: tuple[Any, ...]
     scaling: Scaling
@@ -72,7 +72,7 @@ class BoostedLearners:
         features: BoolArray,
         seed: int,
     ) -> Self:
-        """Grow the trees on rows whose targets are -1 or 1; the rest as for `FeatureLearners`."""
+        """Grow the trees on targets of -1 and 1; other arguments are as for `FeatureLearners`."""
         from sklearn.ensemble import GradientBoostingRegressor
 
         boosted = GradientBoostingRegressor(
@@ -81,12 +81,12 @@ class BoostedLearners:
         trees = tuple(boosted.estimators_[:, 0])
         split_on = [tree.tree_.feature[tree.tree_.feature >= 0] for tree in trees]
         reads = np.column_stack([features[:, inputs].any(axis=1) for inputs in split_on])
-        return cls(trees, Scaling.learn(_said(trees, rows), row_weights), reads)
+        return cls(trees, Scaling.learn(_predictions(trees, rows), row_weights), reads)
 
     def values(self, rows: FloatArray) -> FloatArray:
-        """What each tree says, standardised."""
-        return self.scaling.standardised(_said(self.trees, rows))
+        """Standardised predictions of each tree."""
+        return self.scaling.standardised(_predictions(self.trees, rows))
 
 
-def _said(trees: tuple[Any, ...], rows: FloatArray) -> FloatArray:
+def _predictions(trees: tuple[Any, ...], rows: FloatArray) -> FloatArray:
     return np.column_stack([tree.predict(rows) for tree in trees])

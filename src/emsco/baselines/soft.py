@@ -1,8 +1,8 @@
 """The objective of a cost-sensitive tree of classifiers, and its descent node by node.
 
-While the tree is trained, a row goes both ways at every node, with probabilities that the node's
-score gives; the cost of a path is a mixed norm of its weights, which is small where the nodes of
-the path share features.
+During training, a row goes both ways at every node, with probabilities from the node's score. The
+cost of a path is a mixed norm of its weights, which is small if the nodes of the path share
+features.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ __all__ = ["Block", "SoftProblem", "SoftTree", "descend", "grow"]
 
 _SMOOTHING = 1e-8  # |x| is sqrt(x² + this), so that gradients exist everywhere
 _MOST_STEPS = 200  # of L-BFGS, in one block
-_LEAST_FALL = 1e-8  # share of the objective below which a step of it is its last
-_MEMORY = 30  # steps that it remembers: many, because corners bend the objective so sharply
+_LEAST_FALL = 1e-8  # share of the objective; L-BFGS ends with a smaller step
+_MEMORY = 30  # steps that L-BFGS remembers: many, since the objective has sharp bends
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SoftProblem:
-    """What is given: rows, costs and the strengths of both penalties.
+    """The data of the objective: rows, costs and the strengths of both penalties.
 
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_learners)
-        Of the weak learners.
+        Values of the weak learners.
     targets : ndarray of shape (n_rows,)
         -1 or 1.
     row_weights : ndarray of shape (n_rows,)
@@ -44,7 +44,7 @@ class SoftProblem:
     penalty, sparsity : float
         λ and ρ.
     sharpness : float
-        How quickly rows take sides: scores are multiplied by it on their way into the sigmoid.
+        Factor of scores inside the sigmoid.
     """
 
     values: FloatArray
@@ -59,34 +59,34 @@ class SoftProblem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SoftTree:
-    """A full tree while it is trained.
+    """A full tree during training.
 
     Attributes
     ----------
     lines : ndarray of shape (n_nodes, n_learners + 2)
-        What each node has: weights of the learners, an intercept, a threshold.
+        For each node: weights of the learners, an intercept, a threshold.
     """
 
     lines: FloatArray
 
     @property
     def first_leaf(self) -> int:
-        """The first of the nodes that have no children; they are the last ones."""
+        """Number of the first leaf; all later nodes are leaves, too."""
         return len(self.lines) // 2
 
     def with_line(self, node: int, line: FloatArray) -> Self:
-        """The tree with one node changed."""
+        """Copy the tree with one node changed."""
         lines = self.lines.copy()
         lines[node] = line
         return type(self)(lines)
 
     def scores(self, values: FloatArray) -> FloatArray:
-        """Of each node (line) for each row (column)."""
+        """Scores of each node (line) for each row (column)."""
         found: FloatArray = self.lines[:, :-2] @ values.T + self.lines[:, -2:-1]
         return found
 
     def path_squares(self, problem: SoftProblem) -> FloatArray:
-        """Squared weights that read each feature (column), along the way to each leaf (line)."""
+        """Squared weights that read each feature (column) on the path to each leaf (line)."""
         paths = on_path(len(self.lines))[:, self.first_leaf :].T.astype(np.float64)
         found: FloatArray = paths @ (self.lines[:, :-2] ** 2 @ problem.reads.T)
         return found
@@ -105,7 +105,7 @@ class SoftTree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """The objective as a function of one node's line, the others as they are.
+    """The objective as a function of one node's line, with all others fixed.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class Block:
     errors : ndarray of shape (2, n_rows)
         Expected squared errors below, of a row that goes up or down.
     squares : ndarray of shape (2, n_leaves / 2, n_features)
-        Squared weights that read each feature along the way to each of these leaves, without
+        Squared weights that read each feature on the path to each of these leaves, without
         those of this node.
     """
 
@@ -130,12 +130,12 @@ class Block:
 
     @classmethod
     def from_tree(cls, problem: SoftProblem, tree: SoftTree, node: int) -> Self:
-        """Node `node` of a tree, with all that it does to the nodes below."""
+        """Set up the block of one node, from the whole tree."""
         scores = tree.scores(problem.values)
         up = expit(problem.sharpness * (scores - tree.lines[:, -1:]))
         squares = tree.path_squares(problem) - tree.lines[node, :-2] ** 2 @ problem.reads.T
         under = on_path(len(tree.lines))[node, tree.first_leaf :]
-        squares = np.maximum(squares[under], 0.0)  # rounding may leave less than nothing
+        squares = np.maximum(squares[under], 0.0)  # rounding may go below 0
         here = problem.row_weights * _reach(up, 0)[node]
         if node >= tree.first_leaf:
             return cls.of_leaf(problem, here, squares[0])
@@ -153,12 +153,12 @@ class Block:
 
     @classmethod
     def of_leaf(cls, problem: SoftProblem, here: FloatArray, squares: FloatArray) -> Self:
-        """A node without children; `squares` are those of its path."""
+        """Set up the block of a node without children, from the squared weights of its path."""
         ends = np.ones((2, 1, len(here)))
         return cls(problem, here, ends, np.zeros((2, len(here))), np.stack([squares[None]] * 2))
 
     def __call__(self, line: FloatArray) -> tuple[float, FloatArray]:
-        """What depends on this node, and its exact gradient."""
+        """Value of the terms that depend on this node, and their exact gradient."""
         problem = self.problem
         roots = np.empty_like(self.squares)
         norms, reached = np.zeros((2, *self.squares.shape[:2]))
@@ -185,7 +185,7 @@ class Block:
         return value, gradient
 
     def least(self, start: FloatArray) -> FloatArray:
-        """Where L-BFGS gets to from here; never higher."""
+        """Minimise by L-BFGS from a starting line; the result is never worse."""
         found = minimize(
             self,
             start,
@@ -198,7 +198,7 @@ class Block:
 
 
 def grow(problem: SoftProblem, depth: int) -> SoftTree:
-    """Top down: each node fitted as if it were a leaf, its threshold at the median of scores."""
+    """Fit nodes top down, each as if it were a leaf, with its threshold at the median score."""
     n_nodes = 2**depth - 1
     lines = np.zeros((n_nodes, problem.values.shape[1] + 2))
     reach = np.zeros((n_nodes, len(problem.targets)))

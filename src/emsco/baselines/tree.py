@@ -1,4 +1,4 @@
-"""A binary tree of linear classifiers: who goes where, what it costs, what may be cut off.
+"""A binary tree of linear classifiers: the paths of rows, their cost, and pruning.
 
 Nodes are numbered breadth first from 0; the children of node k are 2k + 1, which takes the rows
 that score above its threshold, and 2k + 2.
@@ -21,21 +21,21 @@ _RIDGE = 1.0  # as the L2 penalty of EMSCO's stages
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassifierTree:
-    """Linear nodes that pass a row on until it stops at one, which answers.
+    """Linear nodes that pass a row down until it stops at one, which answers.
 
-    A row at node k goes on to the child that its score asks for, if that child is kept; else it
-    stops there. Scores and answers are linear in the values of weak learners, and answers stand
-    for classes -1 and 1.
+    The score of a row at node k selects a child. The row goes there if that child is kept; else it
+    stops at k. Scores and answers are linear in the values of weak learners. Answers stand for
+    classes -1 and 1.
 
     Attributes
     ----------
     weights : ndarray of shape (n_nodes, n_learners)
-        What scores are made of.
+        Weights of the scores.
     intercepts, thresholds : ndarray of shape (n_nodes,)
     kept : ndarray of bool, shape (n_nodes,)
-        Nodes that are not cut off; the root always is.
+        Nodes that are not pruned; the root always is kept.
     answer_weights : ndarray of shape (n_nodes, n_learners)
-        What answers are made of; the scores themselves until `refit`.
+        Weights of the answers; those of the scores until `refit`.
     answer_intercepts : ndarray of shape (n_nodes,)
     """
 
@@ -55,7 +55,7 @@ class ClassifierTree:
     def from_weights(
         cls, weights: FloatArray, intercepts: FloatArray, thresholds: FloatArray
     ) -> Self:
-        """The full tree, whose nodes answer with their scores."""
+        """Make a full tree whose nodes answer with their scores."""
         kept = np.ones(len(weights), dtype=np.bool_)
         return cls(weights, intercepts, thresholds, kept, weights, intercepts)
 
@@ -74,23 +74,23 @@ class ClassifierTree:
         return at
 
     def answers(self, values: FloatArray, exits: IntArray) -> FloatArray:
-        """What the node where each row stops says: about -1 or about 1."""
+        """Answer of the node where each row stops: about -1 or about 1."""
         return _rows_times(values, self.answer_weights[exits]) + self.answer_intercepts[exits]
 
     def bought(self, reads: BoolArray) -> BoolArray:
-        """Features bought on the way to each node, itself included.
+        """Features bought on the path to each node, itself included.
 
         Parameters
         ----------
         reads : ndarray of bool, shape (n_features, n_learners)
-            Which features each weak learner reads.
+            Tells whether a weak learner reads a feature.
         """
         used = (self.weights != 0) | (self.answer_weights != 0)
         bought: BoolArray = on_path(len(used)).T @ used @ reads.T
         return bought
 
     def prune(self, values: FloatArray, targets: FloatArray, row_weights: FloatArray) -> Self:
-        """Cut off nodes, from the last, as long as no more of these rows are wrong.
+        """Prune nodes, from the last, as long as errors on these rows do not rise.
 
         Parameters
         ----------
@@ -112,16 +112,16 @@ class ClassifierTree:
         return tree
 
     def error(self, values: FloatArray, targets: FloatArray, row_weights: FloatArray) -> float:
-        """Total weight of the rows that get the wrong class."""
+        """Total weight of the rows with a wrong class."""
         answers = self.answers(values, self.exits(values))
         return float(row_weights @ ((answers > 0) != (targets > 0)))
 
     def refit(self, values: FloatArray, targets: FloatArray, row_weights: FloatArray) -> Self:
-        """Fit answers anew, each node's to the rows that stop there; no row moves.
+        """Fit the answers of each node again, to the rows that stop there; no row moves.
 
-        An answer may read every weak learner that has a weight on the way to its node, so that it
-        costs nothing more. Least squares are held back by a ridge around the scores' own weights,
-        which keeps nodes of few rows sane and the squared error from rising.
+        An answer may read every weak learner with a weight on the path to its node, at no further
+        cost. A ridge pulls its weights towards those of the score. That steadies nodes with few
+        rows, and the squared error cannot rise.
         """
         exits = self.exits(values)
         support = on_path(len(self.kept)).T @ (self.weights != 0)
@@ -138,7 +138,7 @@ class ClassifierTree:
 
 
 def on_path(n_nodes: int) -> BoolArray:
-    """Whether node j (line) is on the way from the root to node k (column), k itself included."""
+    """Whether node j (line) is on the path from the root to node k (column), k included."""
     found = np.eye(n_nodes, dtype=np.bool_)
     for node in range(1, n_nodes):
         found[:, node] |= found[:, (node - 1) // 2]
@@ -146,9 +146,9 @@ def on_path(n_nodes: int) -> BoolArray:
 
 
 def weighted_median(values: FloatArray, weights: FloatArray) -> float:
-    """A number between values, with half the weight on either side as nearly as there is one.
+    """A number between values, with as near to half the weight as possible on either side.
 
-    Where all values are equal, it is that value.
+    If all values are equal, it is that value.
     """
     distinct, place = np.unique(values, return_inverse=True)
     if len(distinct) < 2:
@@ -159,13 +159,13 @@ def weighted_median(values: FloatArray, weights: FloatArray) -> float:
 
 
 def _rows_times(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Products line by line, in an order that does not depend on how many lines there are."""
+    """Dot products line by line, summed in the same order for any number of lines."""
     found: FloatArray = np.einsum("ij,ij->i", values, weights)
     return found
 
 
 def ridge(values: FloatArray, targets: FloatArray, row_weights: FloatArray) -> FloatArray:
-    """Intercept, which is free, and weights, which the ridge holds near 0."""
+    """Solve a ridge regression with a free intercept; return the intercept, then the weights."""
     inputs = np.column_stack([np.ones(len(values)), values])
     gram = (inputs.T * row_weights) @ inputs
     gram[np.diag_indices(len(gram))] += np.r_[1e-9, np.full(values.shape[1], _RIDGE)]

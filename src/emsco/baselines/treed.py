@@ -1,4 +1,4 @@
-"""What trees of classifiers share: which rows grow them, which prune them, and how they answer."""
+"""Base class of trees of classifiers: rows that grow and prune them, and their answers."""
 
 from __future__ import annotations
 
@@ -47,18 +47,17 @@ class TreedRows:
     ) -> Self:
         """Hold out a fraction of each class.
 
-        Equal rows become one with their weights added up. So none of them is held out while
-        another grows the tree, and neither the order of rows nor whether one stands there twice
-        or with twice the weight makes a difference.
+        Equal rows become one with their weights added up. So equal rows stay together, the order
+        of rows does not matter, and two equal rows count as one of twice the weight.
         """
-        table = np.column_stack([labels, rows])
-        table, place = np.unique(table, axis=0, return_inverse=True)
-        added = np.bincount(place.reshape(-1), weights, minlength=len(table)).astype(np.float64)
-        held_out = np.zeros(len(table), dtype=np.bool_)
+        distinct, place = np.unique(np.column_stack([labels, rows]), axis=0, return_inverse=True)
+        added = np.bincount(place.reshape(-1), weights, minlength=len(distinct)).astype(np.float64)
+        held_out = np.zeros(len(distinct), dtype=np.bool_)
         for label in (0, 1):
-            members = np.flatnonzero(table[:, 0] == label)
+            members = np.flatnonzero(distinct[:, 0] == label)
             held_out[rng.permutation(members)[: int(fraction * len(members))]] = True
-        return cls(np.ascontiguousarray(table[:, 1:]), 2.0 * table[:, 0] - 1.0, added, held_out)
+        inputs, targets = np.ascontiguousarray(distinct[:, 1:]), 2.0 * distinct[:, 0] - 1.0
+        return cls(inputs, targets, added, held_out)
 
     def part(self, which: BoolArray) -> Self:
         """Some of the rows."""
@@ -71,23 +70,23 @@ class TreedRows:
         return self.part(~self.held_out)
 
     def pruning(self) -> Self:
-        """Rows that prune it: those that grew it where none are held out."""
+        """Rows that prune the tree: the held-out ones, or all if none is held out."""
         return self.part(self.held_out) if self.held_out.any() else self
 
 
 class TreedClassifier(CostedClassifier):
     """A rival that passes rows down a binary tree of linear classifiers, for two classes.
 
-    The tree is grown on part of the rows and pruned on the rest; then, with every row where it
-    goes, the answers of its nodes are fitted once more to all rows.
+    The tree is grown on part of the rows and pruned on the rest. Then the answers of its nodes are
+    fitted once more to all rows, which keep their paths.
 
     Attributes
     ----------
     tree_ : ClassifierTree
     learners_ : WeakLearners
-        What its nodes read.
+        Numbers that its nodes read.
     path_costs_ : ndarray of shape (n_nodes,)
-        Cost of the features bought on the way to each node.
+        Cost of the features bought on the path to each node.
     """
 
     validation_fraction: float
@@ -97,15 +96,15 @@ class TreedClassifier(CostedClassifier):
     path_costs_: FloatArray
 
     def __sklearn_tags__(self) -> Any:
-        """Two classes only."""
+        """Tell scikit-learn that only two classes are supported."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
 
     def _grow(self, rows: TreedRows, features: BoolArray, seed: int) -> ClassifierTree:
-        """A full tree, after setting `learners_`.
+        """Set `learners_` and grow a full tree.
 
-        `features` tells which of them, (n_features, n_inputs), brings each input.
+        `features`, (n_features, n_inputs), tells whether a feature brings an input.
         """
         raise NotImplementedError
 
@@ -125,12 +124,12 @@ class TreedClassifier(CostedClassifier):
 
     @property
     def model_cost_(self) -> float:
-        """Cost of every feature that the tree may ask for, and of running its longest way."""
-        more = self._more_runs()[self.tree_.kept].max()
+        """Cost of every feature that the tree may ask for, and of evaluating its longest path."""
+        more = self._extra_classifiers()[self.tree_.kept].max()
         return super().model_cost_ + float(more) * self.costs_.evaluation
 
-    def _more_runs(self) -> IntArray:
-        """Classifiers on the way to each node but the one that every rival runs."""
+    def _extra_classifiers(self) -> IntArray:
+        """Classifiers on the path to each node, beyond the one that every rival evaluates."""
         found: IntArray = on_path(len(self.tree_.kept)).sum(axis=0) - 1
         return found
 
@@ -138,6 +137,6 @@ class TreedClassifier(CostedClassifier):
         values = self.learners_.values(rows)
         exits = self.tree_.exits(values)
         second = np.clip(0.5 + 0.5 * self.tree_.answers(values, exits), 0.0, 1.0)
-        # like the stages of a cascade, every classifier that a row meets is run
-        paid = self.path_costs_ + self._more_runs() * self.costs_.evaluation
+        # As in a cascade, a row pays for every classifier that it meets.
+        paid = self.path_costs_ + self._extra_classifiers() * self.costs_.evaluation
         return np.column_stack([1.0 - second, second]), paid[exits]

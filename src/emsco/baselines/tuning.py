@@ -1,4 +1,4 @@
-"""Tuning of rivals: fitted on training rows, chosen on validation rows."""
+"""Tuning of rivals: fit on training rows, choose on scored rows."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ Report = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """A setting that tuning has tried.
+    """A setting that tuning tried.
 
     Attributes
     ----------
     settings : dict
-        Parameters that differ from those of the rival that was tuned.
+        Parameters that differ from those of the original rival.
     evaluation : Evaluation
-        On the validation rows.
+        On the scored rows.
     score : float
         √(coverage² + accuracy² + (1 - mean cost / total cost)²).
     test : Evaluation or None
-        On rows that choose nothing, where `tune` was given some.
+        On test rows, if `tune` had some.
     """
 
     settings: dict[str, Any]
@@ -46,14 +46,14 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TunedRival:
-    """What `tune` returns.
+    """A tuned rival, and all trials of its tuning.
 
     Attributes
     ----------
     rival : CostedClassifier
         Fitted on the training rows at the best setting.
     best : Trial
-        That setting; of equal ones the first.
+        The best setting; of equal ones the first.
     trials : tuple of Trial
         All settings, in the order of the grid: the rival's curve over its own knobs.
     """
@@ -73,19 +73,19 @@ def tune(
     n_jobs: int | None = 1,
     report: Report | None = None,
 ) -> TunedRival:
-    """Fit a rival at every setting of a grid, and keep the one of the best balanced score.
+    """Fit a rival at every setting of a grid, and keep the one with the best balanced score.
 
     Parameters
     ----------
     rival : CostedClassifier
-        Not changed; what the grid does not set stays as it is.
+        Stays unchanged; its parameters hold unless the grid sets them.
     train, val : tuple
-        Rows and labels, ``(X, y)`` or ``(X, y, sample_weight)``: to fit on, and to choose by.
+        Training rows and scored rows, each ``(X, y)`` or ``(X, y, sample_weight)``.
     test : tuple, optional
-        Rows and labels on which every setting is also evaluated; they choose nothing.
+        Test rows, on which every setting is also evaluated; they do not affect the choice.
     grid : sequence of dict, optional
-        Settings; by default the rival's own. What a fit gives for nothing, such as a smaller
-        number of trees, is tried too.
+        Settings; by default the rival's own grid. Settings that a fit contains, such as fewer
+        trees, are tried too.
     n_jobs : int or None
         Fits at a time, as in joblib; the result does not depend on it.
     report : callable, optional
@@ -111,8 +111,7 @@ def tune(
     )
     trials: list[Trial] = []
     best: tuple[Trial, CostedClassifier] | None = None
-    # Fits limit BLAS too, but it has one limit for all threads: of fits that overlap, the wrong one
-    # would take it off, or none.
+    # Fits limit BLAS themselves, but the limit is global: a fit that ends would lift it for others.
     with threadpool_limits(1, "blas"):
         tries = jobs(delayed(_try_setting)(rival, one, train, val, test) for one in settings)
         for done, (found, leader, fitted) in enumerate(tries, start=1):
@@ -133,7 +132,7 @@ def _try_setting(
     val: Rows,
     test: Rows | None,
 ) -> tuple[list[Trial], Trial, CostedClassifier]:
-    """All trials of one fit; and the best of them, fitted."""
+    """Fit one setting; return all its trials, the best of them, and that rival."""
     fitted = clone(rival).set_params(**setting).fit(*train)
     stages = [
         (_trial({**setting, **differs}, stage, val, test), stage)

@@ -15,7 +15,7 @@ from emsco.cli.options import AsJSON, Processes, Seed, StudyFiles
 from emsco.cli.output import console
 
 if TYPE_CHECKING:
-    from emsco.studies.compare import OwnComparison
+    from emsco.studies.compare_records import OwnComparison
 
 __all__ = ["compare"]
 

@@ -17,7 +17,7 @@ from emsco.designs.thresholds import in_words
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.pictures.flow import Flow
 from emsco.runs.decide import DecisionCounts
-from emsco.studies.compare import OwnComparison, label_of
+from emsco.studies.compare_records import OwnComparison, label_of
 from emsco.studies.sweep_records import ThresholdSweep
 
 __all__ = [
@@ -219,18 +219,19 @@ def sweep_table(sweep: ThresholdSweep, rule: str, width: int = 80) -> Table:
     Where that is too wide, deviations stand below their means.
     """
     (_, n_val, n_test), lines = sweep.n_rows, sweep.lines(rule)
-    differ = len({line.n_runs for line in lines}) > 1
+    differ = len({line.n_repeats for line in lines}) > 1
+    how = f"{sweep.search}, {sweep.counted_repeats('each')}"
     table = _table(
-        title=f"The {rule} design at each threshold: {sweep.search}, {sweep.counted_runs('each')}",
+        title=f"The {rule} design at each threshold: {how}",
         caption=f"Scored: {counted(n_val, 'row')} that chose it; seen: {n_test:,} others. "
-        "Accuracy and coverage in %, ± deviation over runs. Buying everything costs "
+        "Accuracy and coverage in %, ± deviation over repeats. Buying everything costs "
         f"{sweep.costs.total:g}.",
     )
     parts = [f"{part} {name}" for part in ("scored", "seen") for name in ("acc.", "cov.", "cost")]
-    shown = [("threshold", *(["runs"] if differ else []), *parts)]
+    shown = [("threshold", *(["repeats"] if differ else []), *parts)]
     for line, cells in zip(lines, sweep.cells(rule), strict=True):
-        runs = [str(line.n_runs)] if differ else []
-        shown.append((f"{line.min_confidence:g}", *runs, *cells))
+        repeats = [str(line.n_repeats)] if differ else []
+        shown.append((f"{line.min_confidence:g}", *repeats, *cells))
     room = sum(
         2 + max(len(word) for text in column for word in text.replace(" ± ", "±").split())
         for column in zip(*shown, strict=True)

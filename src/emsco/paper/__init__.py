@@ -1,1 +1,1 @@
-"""The experiments of the paper, one module for each table or figure."""
+"""The experiments of the paper: one module for each table or figure."""

@@ -26,8 +26,8 @@ from emsco.studies.methods import (
     Contestant,
     MethodResult,
     new_rival,
-    run_rival,
-    run_searches,
+    repeat_search,
+    tune_rival,
 )
 from emsco.studies.searching import Parts, SplitBanks
 
@@ -42,16 +42,16 @@ __all__ = [
 ]
 
 _SPLITS_PER_SEED = 1000
-_EXACT_SECONDS = 1800.0  # after which an exact search of a split is given up
-_MOST_DESIGNS = 10**10  # past which it is done with fewer stages, as many as
-_EXACT_STAGES = 4  # the paper had in its own proofs
-_FEWER = 5  # times fewer runs for designs that may leave features out, which the paper has not
-_SPREAD = ("synthetic50",)  # a run fits some 150,000 subsets: runs are spread over the splits
+_EXACT_SECONDS = 1800.0  # an exact search of one split may take so long
+_MOST_DESIGNS = 10**10  # in larger spaces, exact search has fewer stages:
+_EXACT_STAGES = 4  # as many as in the paper's own proofs
+_FEWER = 5  # times fewer repeats of "excluding", which the paper does not have
+_SPREAD = ("synthetic50",)  # a search fits some 150,000 subsets: repeats are spread over splits
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of the comparison is done.
+    """How much of the comparison to do.
 
     Attributes
     ----------
@@ -59,11 +59,11 @@ class Extent:
     splits : int
         Random splits of each set.
     runs : int
-        Runs of EMSCO's searches on a split; on Synthetic50, on all splits together.
+        Repeats of EMSCO's searches on a split; on Synthetic50, on all splits together.
     generations : int
-        Of each run.
+        Generations of each search.
     most : int
-        Most settings of each rival's grid that are tried.
+        Largest number of settings to try of each rival's grid.
     """
 
     sets: tuple[str, ...] = SETS
@@ -74,7 +74,7 @@ class Extent:
     most: int = EVERY
 
     def __post_init__(self) -> None:
-        """Refuse what there is not."""
+        """Refuse unknown sets and methods, and numbers below 1."""
         for name in self.sets:
             check_choice("sets", name, SETS)
         for method in self.methods:
@@ -84,7 +84,7 @@ class Extent:
             check_whole(field, getattr(self, field), 1)
 
     def jobs(self, seed: int) -> list[ComparisonJob]:
-        """All jobs, split by split, so that what is known early is known of all."""
+        """All jobs, split by split, so that early results cover all sets and methods."""
         return [
             self._job(name, split, method, seed)
             for split in range(self.splits)
@@ -95,9 +95,9 @@ class Extent:
     def _job(self, name: str, split: int, method: str, seed: int) -> ComparisonJob:
         if method not in SEARCHES:
             return ComparisonJob(name, split, method, seed, most=self.most)
-        runs = -(-self.runs // self.splits) if name in _SPREAD else self.runs
-        runs = {"exact": 1, "excluding": -(-runs // _FEWER)}.get(method, runs)
-        return ComparisonJob(name, split, method, seed, runs, self.generations)
+        repeats = -(-self.runs // self.splits) if name in _SPREAD else self.runs
+        repeats = {"exact": 1, "excluding": -(-repeats // _FEWER)}.get(method, repeats)
+        return ComparisonJob(name, split, method, seed, repeats, self.generations)
 
 
 QUICK = Extent(sets=("heart", "pima"), splits=2, runs=2, generations=40, most=4)
@@ -105,7 +105,9 @@ QUICK = Extent(sets=("heart", "pima"), splits=2, runs=2, generations=40, most=4)
 
 @dataclass(frozen=True, slots=True)
 class ComparisonJob:
-    """One method on one split of one set; what does not matter to a method is left at its default.
+    """One method on one split of one set.
+
+    Fields that a method does not use keep their defaults, so that its results stay valid.
 
     Attributes
     ----------
@@ -113,11 +115,11 @@ class ComparisonJob:
     split : int
     method : str
     seed : int
-        Of the set where it is made, of the split, of all runs and of what rivals draw.
+        Seed of a synthetic set, the split, all searches and the rivals.
     runs, generations : int
-        Of one of EMSCO's searches.
+        Repeats of one of EMSCO's searches, and the generations of each.
     most : int
-        Most settings of a rival's grid that are tried.
+        Largest number of settings to try of a rival's grid.
     """
 
     name: str
@@ -130,25 +132,25 @@ class ComparisonJob:
 
     @property
     def title(self) -> str:
-        """A few words."""
+        """Set, split and method."""
         return f"{self.name} split {self.split} {self.method}"
 
     @property
     def effort(self) -> tuple[int, int, int]:
-        """How much is done, to tell the better of two results."""
+        """Repeats, generations and settings, to prefer the more thorough of two results."""
         return self.runs, self.generations, self.most
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Results of the whole comparison, as far as it has come.
+    """Results of the comparison so far.
 
     Attributes
     ----------
     results : dict of ComparisonJob to MethodResult
     seed : int
     seconds : float
-        Time that this call took, results known before not included.
+        Time of this call, without that of earlier results.
     complete : bool
     """
 
@@ -165,7 +167,7 @@ class Comparison:
 
     @cached_property
     def standings(self) -> dict[tuple[str, Contestant], Standing]:
-        """How every contestant stands on every set, where it has been run."""
+        """Standing of every contestant on every set it has results for."""
         found: dict[tuple[str, Contestant], Standing] = {}
         for name in self.sets:
             for contestant in CONTESTANTS:
@@ -180,12 +182,12 @@ class Comparison:
         return found
 
     def contestants(self, name: str) -> list[Contestant]:
-        """Who has been run on a set."""
+        """Contestants with results on a set."""
         return [one for one in CONTESTANTS if (name, one) in self.standings]
 
     @property
     def notes(self) -> dict[tuple[str, str], str]:
-        """Why methods have no results, or others than they should, by set and method."""
+        """Reasons for missing or restricted results, by set and method."""
         return {
             (job.name, job.method): result.note
             for job, result in self.results.items()
@@ -200,38 +202,38 @@ def reproduce_comparison(
     n_jobs: int | None = -1,
     report: Report | None = None,
 ) -> Comparison:
-    """Run every method on every split of every set, and keep each result as it comes.
+    """Try every method on every split of every set, and keep each result as it comes.
 
     Parameters
     ----------
     folder : path
-        Where results are kept; those that are there already are not computed again.
+        Keeps results; those that it already has are not computed again.
     extent : Extent, optional
-        How much to do; by default all of it, which takes hours. `QUICK` takes a minute or two.
+        How much to do; by default everything, which takes hours. `QUICK` takes a minute or two.
     seed : int
     n_jobs : int or None
         Processes, as in joblib; results do not depend on it.
     report : callable, optional
-        Called with the number of jobs done, of all jobs, and a word on the last one.
+        Called with the number of jobs done, the number of all jobs, and the last one's title.
 
-    Ctrl-C ends it early: the results that are complete are kept, and `complete` is False.
+    Ctrl-C stops early: complete results are kept, and `complete` is False.
     """
     started = perf_counter()
     jobs = (extent or Extent()).jobs(check_whole("seed", seed, 0))
-    found, complete = finish_jobs(jobs, _run, ResultStore(Path(folder)), n_jobs, report)
+    found, complete = finish_jobs(jobs, _do_job, ResultStore(Path(folder)), n_jobs, report)
     results = {job: MethodResult.from_dict(fields) for job, fields in found.items()}
     return Comparison(results, seed, perf_counter() - started, complete)
 
 
 def known_comparison(folder: PathLike, seed: int = 0) -> Comparison:
-    """What a folder has of the comparison, however many commands it took; nothing is run.
+    """Read the results in a folder, of one command or many, without computing anything.
 
-    Of several results of a method on a split, the one with the most runs and settings counts.
+    Of several results of a method on a split, the one with the most repeats and settings counts.
     """
     best: dict[tuple[int, int, int], tuple[ComparisonJob, Fields]] = {}
     for job, fields in ResultStore(Path(folder)).every(ComparisonJob):
         if job.name not in SETS or job.method not in METHODS:
-            continue  # of another version
+            continue  # written by another version
         place = job.split, SETS.index(job.name), METHODS.index(job.method)
         if job.seed == seed and (place not in best or job.effort > best[place][0].effort):
             best[place] = job, fields
@@ -243,64 +245,67 @@ def known_comparison(folder: PathLike, seed: int = 0) -> Comparison:
 
 
 def split_parts(data: Dataset, split: int, seed: int) -> Parts:
-    """One of a set's random splits."""
+    """Split a set at random: training, scored and test rows."""
     rows = paper_split(len(data.X), _seed_of(split, seed))
     return Parts(data.X, data.y, data.costs, *rows)
 
 
 def _seed_of(split: int, seed: int) -> int:
-    """The seed of a split, and of what rivals draw on it."""
+    """Seed of a split, and of the rivals on it."""
     return _SPLITS_PER_SEED * seed + split
 
 
 @lru_cache(maxsize=2)
 def _data(name: str, seed: int) -> Dataset:
-    """A set; once per process, since some take a while to make."""
+    """Load a set once per process, since some take a while to make."""
     return load(name, seed)
 
 
 @lru_cache(maxsize=1)
 def _banks(name: str, split: int, seed: int) -> SplitBanks:
-    """Banks of a split, which all runs on it share."""
+    """Open the banks of a split, which all searches on it share."""
     return SplitBanks(split_parts(_data(name, seed), split, seed))
 
 
 def paper_settings(name: str, n_features: int, generations: int = 150) -> SearchSettings:
-    """The settings that the paper chose for a set."""
+    """Settings that the paper chose for a set."""
     own: dict[str, Any] = SETTINGS[name]
     return SearchSettings(default_max_stages(n_features), generations=generations, **own)
 
 
-def _run_emsco(job: ComparisonJob, data: Dataset) -> MethodResult:
+def _search(job: ComparisonJob, data: Dataset) -> MethodResult:
+    """Repeat one of EMSCO's searches on a split."""
     words = [job.seed, job.split, SETS.index(job.name), SEARCHES.index(job.method)]
     n_features = data.X.shape[1]
     settings = paper_settings(job.name, n_features, job.generations)
     banks = _banks(job.name, job.split, job.seed)
-    seeds = [[*words, run] for run in range(job.runs)]
+    seeds = [[*words, repeat] for repeat in range(job.runs)]
     if job.method == "excluding":
         if job.name in _SPREAD:
-            return MethodResult(note="not run: it would take as long as all other methods together")
+            return MethodResult(
+                note="left out: it would take as long as all other methods together"
+            )
         settings = replace(settings, allow_exclusion=True)
-        return run_searches(banks, "evolution", settings, data.min_confidence, seeds)
+        return repeat_search(banks, "evolution", settings, data.min_confidence, seeds)
     if job.method != "exact":
-        return run_searches(banks, job.method, settings, data.min_confidence, seeds)
+        return repeat_search(banks, job.method, settings, data.min_confidence, seeds)
     fewer = settings.space(n_features).size > _MOST_DESIGNS
     if fewer:
         settings = replace(settings, max_stages=_EXACT_STAGES)
-    found = run_searches(banks, "exact", settings, data.min_confidence, seeds, _EXACT_SECONDS)
+    found = repeat_search(banks, "exact", settings, data.min_confidence, seeds, _EXACT_SECONDS)
     note = f"at most {settings.max_stages} stages; " if fewer else ""
     return replace(found, note=note + found.note)
 
 
-def _run(job: ComparisonJob) -> dict[str, Any]:
-    """Do one job."""
+def _do_job(job: ComparisonJob) -> dict[str, Any]:
+    """Try one method on one split."""
     data = _data(job.name, job.seed)
     started = process_time()
     if job.method in SEARCHES:
-        result = _run_emsco(job, data)
+        result = _search(job, data)
     else:
         parts = split_parts(data, job.split, job.seed)
-        drawn = _seed_of(job.split, job.seed)
-        rival = new_rival(job.method, data.costs, data.min_confidence, drawn)
-        result = run_rival(rival, parts, job.most)
+        seed = _seed_of(job.split, job.seed)
+        rival = new_rival(job.method, data.costs, data.min_confidence, seed)
+        result = tune_rival(rival, parts, job.most)
     return replace(result, seconds=process_time() - started).to_dict()

@@ -1,4 +1,4 @@
-"""The comparison in words and tables: beside the paper's numbers, with tests and its claims."""
+"""The comparison in words and tables: the paper's numbers, paired tests, and its claims."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ __all__ = ["Claim", "ComparisonReport", "published"]
 Gains: TypeAlias = dict[str, tuple[float, float, float]]  # coverage, accuracy, cost, by rival
 Duels: TypeAlias = dict[Contestant, Duel]  # of one contestant on one set, by rival
 
-PAPERS = Contestant("paper", "fittest")  # what the paper deploys
+PAPERS = Contestant("paper", "fittest")  # the contestant that the paper deploys
 _PAPER_RIVALS = ("greedy_miser", "cstc", "cact_lasso", "cost_ordered")
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Something that the paper says of EMSCO, and on which sets it holds here.
+    """A claim of the paper about EMSCO, and the sets on which it holds here.
 
     Attributes
     ----------
     text : str
     holds_on, fails_on : tuple of str
-        Sets, by the means over splits.
+        Sets, judged by the means over splits.
     needed : int
-        On how many sets it has to hold.
+        Number of sets on which it has to hold.
     """
 
     text: str
@@ -42,11 +42,11 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """Whether it holds on as many sets as the paper says."""
+        """Whether the claim holds on as many sets as the paper says."""
         return len(self.holds_on) >= self.needed
 
     def sentence(self) -> str:
-        """In words."""
+        """The claim and its verdict in words."""
         n_sets = len(self.holds_on) + len(self.fails_on)
         word = "holds" if self.holds else "does not hold"
         but = f", not on {', '.join(self.fails_on)}" if self.fails_on else ""
@@ -56,13 +56,13 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class ComparisonReport:
-    """A comparison in words and tables; each test is made once, wherever it is shown."""
+    """A comparison in words and tables; every test is computed once."""
 
     comparison: Comparison
 
     @cached_property
     def duels(self) -> dict[tuple[str, Contestant], Duels]:
-        """Every contestant against its rivals on every set that it has been run on.
+        """Duels of every contestant with its rivals, by set and contestant.
 
         All tests of a contestant on a set are corrected together.
         """
@@ -76,7 +76,7 @@ class ComparisonReport:
     def at_equal_cost(
         self,
     ) -> dict[tuple[str, Contestant], dict[Contestant, tuple[Standing, Duel]]]:
-        """The same of EMSCO alone, against rivals that may spend as much as it does."""
+        """Duels of EMSCO with rivals that may spend as much as it does."""
         return {
             (name, first): equal_cost(self.comparison, name, first)
             for name, first in self.duels
@@ -85,9 +85,9 @@ class ComparisonReport:
 
     @cached_property
     def claims(self) -> dict[Contestant, list[Claim]]:
-        """What the paper claims, checked for each of EMSCO's contestants.
+        """The paper's claims, checked for each of EMSCO's contestants.
 
-        Only sets count that all rivals of the paper ran on, too.
+        Only sets with results of all the paper's rivals count.
         """
         found = {first: self._claims_of(first) for first in CONTESTANTS if first.is_emsco}
         return {first: some for first, some in found.items() if some}
@@ -144,15 +144,15 @@ class ComparisonReport:
         }
 
     def to_markdown(self) -> str:
-        """The table of every set, who dominates whom, and the paper's claims."""
+        """A table for every set, the duels, and the paper's claims."""
         found = self.comparison
         n_splits = max((len(one.splits) for one in found.standings.values()), default=0)
         lines = [
             f"# Comparison over {n_splits} random splits (seed {found.seed})",
             "",
-            "Means over splits on test rows, ± 95 % margins of error over splits; tuning and "
-            "choice saw validation rows only. The paper's splits are not published, so its "
-            "numbers, in the last columns, are of other rows.",
+            "Means over splits on test rows, ± 95 % margins of error. Tuning and choice used "
+            "scored rows only. The paper's splits are not published, so its numbers, in the last "
+            "columns, are of other rows.",
         ]
         for name in found.sets:
             lines += ["", f"## {name}", "", *_set_table(found, name)]
@@ -160,11 +160,11 @@ class ComparisonReport:
             place: {rival: duel for rival, (_, duel) in fought.items()}
             for place, fought in self.at_equal_cost.items()
         }
-        lines += ["", "## Who dominates whom", "", _ABOUT_DUELS]
+        lines += ["", "## EMSCO beside each rival", "", _ABOUT_DUELS]
         lines += _duel_lines(found, self.duels)
         lines += ["", "## Rivals at EMSCO's cost", "", _ABOUT_EQUAL_COST]
         lines += _duel_lines(found, at_equal_cost)
-        lines += ["", "## What the paper claims", "", *_claim_lines(self.claims)]
+        lines += ["", "## The paper's claims", "", *_claim_lines(self.claims)]
         if notes := found.notes:
             lines += ["", "## Notes", ""]
             lines += [f"- {name}, {method}: {why}" for (name, method), why in notes.items()]
@@ -210,10 +210,10 @@ _CLAIMS: tuple[tuple[str, str, Callable[[Gains], bool]], ...] = (
 def _standing_dict(name: str, contestant: Contestant, standing: Standing) -> dict[str, Any]:
     return {
         "splits": list(standing.splits),
-        "runs": standing.n_runs,
+        "repeats": standing.n_repeats,
         "mean": asdict(standing.mean),
         "margin": asdict(standing.margin),
-        "margin_over_runs": asdict(standing.run_margin),
+        "margin_over_repeats": asdict(standing.repeat_margin),
         "by_split": standing.by_split.round(6).tolist(),
         "paper": published(name, contestant),
     }
@@ -255,35 +255,35 @@ def _margins(standing: Standing) -> tuple[float, float, float] | None:
 def _cells(
     values: tuple[float, float, float], margins: tuple[float, float, float] | None
 ) -> tuple[str, str, str]:
-    """Accuracy and coverage in percent, and cost, each with its margin."""
+    """Accuracy and coverage in percent, and cost, each with its margin if there is one."""
     factors = (100, 100, 1)
     accuracy, coverage, cost = (
         f"{value * factor:.1f}" for value, factor in zip(values, factors, strict=True)
     )
     if margins is None:
         return accuracy, coverage, cost
-    of = [f" ± {margin * factor:.1f}" for margin, factor in zip(margins, factors, strict=True)]
-    return accuracy + of[0], coverage + of[1], cost + of[2]
+    more = [f" ± {margin * factor:.1f}" for margin, factor in zip(margins, factors, strict=True)]
+    return accuracy + more[0], coverage + more[1], cost + more[2]
 
 
 def published(name: str, contestant: Contestant) -> tuple[float, float, float] | None:
-    """Accuracy, coverage and cost that the paper prints for a contestant, where it has it."""
+    """Accuracy, coverage and cost that the paper prints for a contestant; None if it has none."""
     if contestant.is_emsco:
         return TABLE[name]["emsco"] if contestant == PAPERS else None
     return TABLE[name].get(contestant.method)
 
 
 _ABOUT_DUELS = (
-    "Gains in accuracy and coverage (points) and in cost, on average over splits; in bold what "
-    "a paired t-test over splits (Nadeau and Bengio's, since splits share rows), corrected by "
-    "Holm's method within each line's set and contestant, finds beyond chance (5 %). *Dominates*: "
-    "as good on average in all three, and better beyond chance in one."
+    "Mean gains of EMSCO over splits: accuracy and coverage in points, and cost. Bold gains are "
+    "significant at 5 % in a paired t-test over splits (Nadeau and Bengio's, since splits share "
+    "rows). Holm's method corrects all tests of a contestant on a set. *Dominates* means as good "
+    "on average in all three and significantly better in one."
 )
 _ABOUT_EQUAL_COST = (
-    "Here a rival deploys, of its settings that cost no more than EMSCO on the validation rows "
-    "of a split, the one with the largest coverage² + accuracy² there: tuned for a budget, not "
-    "by the balanced score, which also rewards those that buy next to nothing. Gains and tests "
-    "as above."
+    "Here each rival is tuned for EMSCO's budget. Among its settings that cost no more than EMSCO "
+    "on the scored rows of a split, it deploys the one with the largest coverage² + accuracy² "
+    "there. (The balanced score would also reward settings that buy next to nothing.) Gains and "
+    "tests are as above."
 )
 
 
@@ -300,7 +300,7 @@ def _duel_lines(
 
 
 def _shown(comparison: Comparison, name: str) -> list[Contestant]:
-    """Contestants whose duels are shown: the paper's; balanced, the best search, and excluding."""
+    """Contestants whose duels are shown: the paper's, our best search, and "excluding"."""
     own = comparison.contestants(name)
     balanced = [one for one in own if one.rule == "balanced"]
     best = [one for one in balanced if one.method in ("evolution", "exact")][-1:]
@@ -329,7 +329,7 @@ def _claim_lines(claims: Mapping[Contestant, list[Claim]]) -> Iterator[str]:
 
 
 def _seconds(comparison: Comparison) -> dict[str, float]:
-    """Mean seconds of a job, by set and method."""
+    """Mean seconds per job, by set and method."""
     spent: dict[str, list[float]] = {}
     for job, result in comparison.results.items():
         spent.setdefault(f"{job.name} {job.method}", []).append(result.seconds)

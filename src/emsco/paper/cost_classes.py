@@ -1,4 +1,4 @@
-"""The paper's table of cost classes: which features of its sets cost how much."""
+"""The paper's table of cost classes: the features of its sets by cost."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SETS = ("heart", "pima", "credit", "synthetic50")  # synthetic15 has no classes
 
 @dataclass(frozen=True, slots=True)
 class CostTable:
-    """Cost classes of several sets, and how they are known.
+    """Cost classes of several sets, and their sources.
 
     Attributes
     ----------
     classes : CostClasses
     known : tuple of (str, str)
-        Each set, and where its costs come from.
+        Each set, and the source of its costs.
     """
 
     classes: CostClasses
@@ -40,15 +40,15 @@ class CostTable:
         }
 
     def to_markdown(self) -> str:
-        """The table, and a line for each set."""
-        lines = ["Features by cost class; costs of the classes in brackets.", ""]
+        """The table, and a line about the source of each set."""
+        lines = ["Features by cost class; the cost of each class in brackets.", ""]
         lines += [self.classes.to_markdown(), ""]
         lines += [f"- {name}: {how}" for name, how in self.known]
         return "\n".join(lines)
 
 
 def cost_table(sets: Sequence[str] = SETS) -> CostTable:
-    """Read the sets and put their features into classes."""
+    """Load the sets and sort their features into classes."""
     found = [load(name) for name in sets]
     classes = CostClasses.from_sets({data.name: data.costs for data in found})
     return CostTable(classes, tuple((data.name, data.about_costs) for data in found))

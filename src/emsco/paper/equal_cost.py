@@ -1,4 +1,4 @@
-"""Rivals at EMSCO's cost: of their settings no dearer than it, the best on the validation rows."""
+"""Rivals at EMSCO's cost: the best setting on scored rows that is no more expensive."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _ROUNDING = 1e-9
 def equal_cost(
     comparison: Comparison, name: str, first: Contestant
 ) -> dict[Contestant, tuple[Standing, Duel]]:
-    """How rivals stand that may spend as much as a contestant does, and the contestant's gains.
+    """Let rivals spend as much as a contestant; return their standings and its duels with them.
 
-    On every split a rival deploys the setting of the largest coverage² + accuracy² on the
-    validation rows, out of those that cost no more there than the contestant does on average.
-    Splits on which it has no such setting do not count. All tests are corrected together.
+    On every split a rival deploys the setting with the largest coverage² + accuracy² on the scored
+    rows, among those that cost no more there than the contestant does on average. Splits without
+    such a setting do not count. All tests are corrected together.
     """
     if (name, first) not in comparison.standings:
         return {}
@@ -43,7 +43,7 @@ def equal_cost(
 
 
 def _budgets(comparison: Comparison, name: str, first: Contestant) -> dict[int, float]:
-    """What the contestant costs on the validation rows of each split."""
+    """Mean cost of the contestant on the scored rows of each split."""
     return {
         job.split: float(np.mean([one.scored.cost for one in outcomes]))
         for job, result in comparison.results.items()

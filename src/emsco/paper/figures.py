@@ -32,7 +32,7 @@ _PRINTED: dict[str, Any] = {"marker": "D", "color": "0.4", "markersize": 5, "fil
 
 
 def draw_global_optima(result: GlobalOptima) -> Figure:
-    """Mean number of the true front's objective vectors known after each generation."""
+    """Draw how many objective vectors of the exact front searches know after each generation."""
     names = list(dict.fromkeys(landscape.name for landscape in result.landscapes))
     stages = sorted({landscape.max_stages for landscape in result.landscapes})
     figure = new_figure(2.4 * len(stages) + 0.6, 2.0 * len(names) + 0.5)
@@ -57,9 +57,9 @@ def draw_global_optima(result: GlobalOptima) -> Figure:
 
 
 def draw_comparison(result: Comparison) -> Figure:
-    """Accuracy, coverage and cost of every contestant on every set, a line each.
+    """Draw accuracy, coverage and cost of every contestant on every set, a line each.
 
-    Bars are 95 % margins of error over splits; an empty diamond is what the paper prints.
+    Bars are 95 % margins of error over splits. An empty diamond is a number printed in the paper.
     """
     names = result.sets
     if not names:
@@ -96,7 +96,7 @@ def draw_comparison(result: Comparison) -> Figure:
 def _draw_contestant(
     panels: Sequence[Any], place: int, contestant: Contestant, standing: Standing
 ) -> None:
-    """A line of the three panels."""
+    """Draw one contestant's line in the three panels."""
     mean, margin, look = standing.mean, standing.margin, _OURS if contestant.is_emsco else _RIVALS
     values = 100 * mean.accuracy, 100 * mean.coverage, mean.cost
     margins = 100 * margin.accuracy, 100 * margin.coverage, margin.cost
@@ -114,7 +114,7 @@ def _draw_printed(
 
 
 def draw_tuning(result: Tuning) -> Figure:
-    """Mean balanced score at each value of each parameter, a line for each set."""
+    """Draw the mean balanced score at each value of each parameter, a line per set."""
     figure = new_figure(2.3 * len(PARAMETERS) + 0.6, 2.6)
     panels = figure.subplots(1, len(PARAMETERS), sharey=True)
     for i, one in enumerate(result.sets):

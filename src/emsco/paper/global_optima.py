@@ -1,7 +1,8 @@
-"""The paper's global-optimisation experiment: how much of the true front searches find.
+"""The paper's global-optimisation experiment: how much of the exact front searches find.
 
-For Heart, Credit and Pima with at most 2, 3 and 4 stages: the exact front, and over many runs the
-mean number of globally optimal designs, and of their objective vectors, known in each generation.
+The landscapes are Heart, Credit and Pima with at most 2, 3 and 4 stages. For each of them, the
+experiment finds the exact front. Then it counts how many of its designs and objective vectors
+searches know after each generation, on average.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from emsco._base.checks import check_choice, check_whole
+from emsco._base.text import counted
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
@@ -47,54 +49,54 @@ _PAPER_SIZES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """Global optima known after each generation, on average over runs.
+    """Mean number of global optima known after each generation.
 
     Attributes
     ----------
     designs, vectors : ndarray of shape (n_generations + 1,)
         Mean number of globally optimal designs, and of different objective vectors among them.
     least, most : int
-        Objective vectors that the worst and the best run end with.
-    n_runs : int
+        Objective vectors that the worst and the best repeat end with.
+    n_repeats : int
     n_designs : float
-        Distinct designs scored by a run, on average.
+        Mean number of distinct designs that a search scored.
     """
 
     designs: FloatArray
     vectors: FloatArray
     least: int
     most: int
-    n_runs: int
+    n_repeats: int
     n_designs: float
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {
-            "runs": self.n_runs,
+            "repeats": self.n_repeats,
             "designs_scored": self.n_designs,
             "optimal_designs_by_generation": np.round(self.designs, 4).tolist(),
             "optimal_vectors_by_generation": np.round(self.vectors, 4).tolist(),
-            "vectors_of_worst_run": self.least,
-            "vectors_of_best_run": self.most,
+            "vectors_of_worst_repeat": self.least,
+            "vectors_of_best_repeat": self.most,
         }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LandscapeOptima:
-    """The exact front of one data set and number of stages, and what searches find of it.
+    """The exact front of one set and number of stages, and how much of it searches find.
 
     Attributes
     ----------
     name : str
     max_stages : int
     n_designs : int
-        Size of the space, all of it settled.
+        Size of the space, which the exact search covers completely.
     n_vectors, n_optimal : int
         Objective vectors of the exact front, and designs that have one of them.
     paper_size : int
         Designs on the front in the paper's table, for its own, unpublished split.
     seconds : float
-        Time that the exact front took, fits not included.
+        Time for the exact front, without the fits.
     curves : dict of str to Curve
         By search.
     """
@@ -142,15 +144,15 @@ class GlobalOptima:
         }
 
     def to_markdown(self) -> str:
-        """A table with a line for each landscape, and what it shows."""
+        """A table with a line for each landscape."""
         lines = [
-            f"Global optima: exact fronts and what searches find of them (seed {self.seed}).",
+            f"Global optima: exact fronts, and how much searches find (seed {self.seed}).",
             "",
             "The paper's splits are not published, so its fronts are of other rows. Vectors found "
-            "are means over runs after 150 generations, with the worst and the best run.",
+            "are means over repeats after 150 generations, with the worst and the best repeat.",
             "",
             "| set | stages | designs | front in the paper: designs | exact front: designs "
-            "| vectors | seconds | vectors found, paper | evolution |",
+            "| vectors | seconds | vectors found: paper | evolution |",
             "|---|---|---|---|---|---|---|---|---|",
         ]
         for landscape in self.landscapes:
@@ -166,12 +168,13 @@ class GlobalOptima:
 def _found(curve: Curve | None) -> str:
     if curve is None:
         return "–"
-    return f"{curve.vectors[-1]:.1f} ({curve.least} to {curve.most}, {curve.n_runs} runs)"
+    repeats = counted(curve.n_repeats, "repeat")
+    return f"{curve.vectors[-1]:.1f} ({curve.least} to {curve.most}, {repeats})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Truth:
-    """The exact front, as the one cost that each (accepted, correct) pair may have."""
+    """The exact front, stored as the optimal cost of each (accepted, correct) pair."""
 
     spent: FloatArray
     n_vectors: int
@@ -180,7 +183,7 @@ class _Truth:
     seconds: float
 
     def holds(self, scores: Scores) -> BoolArray:
-        """Which designs are globally optimal."""
+        """Tell whether each design is globally optimal."""
         optimal: BoolArray = self.spent[scores.accepted, scores.correct] == scores.spent
         return optimal
 
@@ -193,22 +196,22 @@ def reproduce_global(
     stages: Sequence[int] | None = None,
     report: Callable[[int, int, str], None] | None = None,
 ) -> GlobalOptima:
-    """Find the exact fronts and run both searches on each landscape.
+    """Find the exact fronts, and repeat both searches on each landscape.
 
     Parameters
     ----------
     runs : int
-        Runs of each search on each landscape; the paper has 50.
+        Repeats of each search on each landscape; the paper has 50.
     seed : int
-        Seed of the split and, with the number of the run, of the searches.
+        Seed of the split and, with the number of the repeat, of the searches.
     n_jobs : int or None
         Processes, as in joblib.
     sets, stages
-        Which landscapes; None: those of the paper.
+        Landscapes to do; None: those of the paper.
     report : callable, optional
-        Called with the number of jobs done, of all jobs, and a word on the last one.
+        Called with the number of jobs done, the number of all jobs, and the last one's title.
 
-    Ctrl-C ends it early: the runs that are complete are kept, and `complete` is False.
+    Ctrl-C stops early: complete searches are kept, and `complete` is False.
     """
     check_whole("runs", runs, 1)
     check_whole("seed", seed, 0)
@@ -219,7 +222,7 @@ def reproduce_global(
     started = perf_counter()
     landscapes = [(name, k) for name in sets or SETS for k in stages or STAGES]
     truths: dict[tuple[str, int], _Truth] = {}
-    found: dict[tuple[str, int, str], list[_Run]] = {}
+    found: dict[tuple[str, int, str], list[_Repeat]] = {}
     jobs = [
         (*landscape, search, i)
         for landscape in landscapes
@@ -233,8 +236,8 @@ def reproduce_global(
             truths[name, k] = _truth(name, k, seed, effective_n_jobs(n_jobs))
             if report:
                 report(len(truths), n_jobs_all, f"exact front of {name}, {k} stages")
-        for n_done, (job, run) in enumerate(_runs(jobs, truths, seed, n_jobs), len(truths) + 1):
-            found.setdefault(job, []).append(run)
+        for n_done, (job, one) in enumerate(_repeats(jobs, truths, seed, n_jobs), len(truths) + 1):
+            found.setdefault(job, []).append(one)
             if report:
                 report(n_done, n_jobs_all, f"{job[2]} on {job[0]}, {job[1]} stages")
         complete = True
@@ -246,8 +249,8 @@ def reproduce_global(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Run:
-    """Global optima known after each generation of one run, and designs it has scored."""
+class _Repeat:
+    """Global optima that one search knows after each generation, and designs it has scored."""
 
     designs: IntArray
     vectors: IntArray
@@ -255,7 +258,7 @@ class _Run:
 
 
 def _landscape(
-    landscape: tuple[str, int], truth: _Truth, found: dict[tuple[str, int, str], list[_Run]]
+    landscape: tuple[str, int], truth: _Truth, found: dict[tuple[str, int, str], list[_Repeat]]
 ) -> LandscapeOptima:
     return LandscapeOptima(
         name=landscape[0],
@@ -273,21 +276,21 @@ def _landscape(
     )
 
 
-def _curve(runs: list[_Run]) -> Curve:
-    last = [int(run.vectors[-1]) for run in runs]
+def _curve(repeats: list[_Repeat]) -> Curve:
+    last = [int(one.vectors[-1]) for one in repeats]
     return Curve(
-        designs=np.mean([run.designs for run in runs], axis=0),
-        vectors=np.mean([run.vectors for run in runs], axis=0),
+        designs=np.mean([one.designs for one in repeats], axis=0),
+        vectors=np.mean([one.vectors for one in repeats], axis=0),
         least=min(last),
         most=max(last),
-        n_runs=len(runs),
-        n_designs=float(np.mean([run.n_designs for run in runs])),
+        n_repeats=len(repeats),
+        n_designs=float(np.mean([one.n_designs for one in repeats])),
     )
 
 
 @lru_cache(maxsize=3)
 def _bench(name: str, seed: int) -> tuple[Workbench, float]:
-    """Workbench and threshold of a set; once per process."""
+    """Open the workbench of a set once per process; return it with the threshold."""
     data = load(name)
     train, scored, _ = paper_split(len(data.X), seed)
     rows = TrainingData.from_table(data.X, data.y, None, data.costs, "refuse")
@@ -322,25 +325,25 @@ def _truth(name: str, max_stages: int, seed: int, n_jobs: int) -> _Truth:
     )
 
 
-def _runs(
+def _repeats(
     jobs: list[tuple[str, int, str, int]],
     truths: dict[tuple[str, int], _Truth],
     seed: int,
     n_jobs: int | None,
-) -> Iterator[tuple[tuple[str, int, str], _Run]]:
-    """All runs, in whatever order they end; results depend on the seed alone."""
+) -> Iterator[tuple[tuple[str, int, str], _Repeat]]:
+    """Do all searches, and yield them as they end; results depend on the seed alone."""
     workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     yield from workers(
-        delayed(_run)(name, k, search, i, truths[name, k], seed) for name, k, search, i in jobs
+        delayed(_repeat)(name, k, search, i, truths[name, k], seed) for name, k, search, i in jobs
     )
 
 
-def _run(
-    name: str, max_stages: int, search: str, run: int, truth: _Truth, seed: int
-) -> tuple[tuple[str, int, str], _Run]:
-    """One run of one search, watched generation by generation."""
+def _repeat(
+    name: str, max_stages: int, search: str, number: int, truth: _Truth, seed: int
+) -> tuple[tuple[str, int, str], _Repeat]:
+    """Search once, and count the optima known after each generation."""
     evaluator = _evaluator(name, max_stages, seed)
-    words = [seed, run, SETS.index(name), max_stages, SEARCHES.index(search)]
+    words = [seed, number, SETS.index(name), max_stages, SEARCHES.index(search)]
     searcher = _search(name, search, max_stages, evaluator.costs, np.random.default_rng(words))
     counts = np.zeros((_GENERATIONS + 1, 2), dtype=np.int64)
     while searcher.stop_reason is None:
@@ -350,7 +353,7 @@ def _run(
         pairs = optimal.accepted * (evaluator.bank.n_rows + 1) + optimal.correct
         counts[searcher.generation :] = len(optimal), len(np.unique(pairs))
     designs, vectors = counts.T
-    return (name, max_stages, search), _Run(designs, vectors, evaluator.n_designs)
+    return (name, max_stages, search), _Repeat(designs, vectors, evaluator.n_designs)
 
 
 def _search(

@@ -1,4 +1,4 @@
-"""The paper's trade-off figure: what every design of a space achieves, and at what cost."""
+"""The paper's trade-off figure: coverage, accuracy and cost of every design of a space."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ if TYPE_CHECKING:
 __all__ = ["Tally", "TradeOffs", "draw_trade_offs", "reproduce_landscape", "tally_of"]
 
 _UNSEEN = np.iinfo(np.int64).max
-_PARTS = 64  # parts of the work, whatever the number of threads
-_CELLS = 40  # of the smooth surface, along each axis
-_SIDE_BY_SIDE = 6.0  # inches from which the two panels stand in a line
+_PARTS = 64  # parts of the work, for any number of threads
+_CELLS = 40  # cells of the smooth surface along each axis
+_SIDE_BY_SIDE = 6.0  # inches; in figures at least so wide, the panels stand side by side
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """Designs by how many rows they accept and get right; one entry for each pair that occurs.
+    """Designs counted by accepted and correct rows, with an entry for each pair that occurs.
 
     Attributes
     ----------
     n_rows : int
     accepted, correct : ndarray of shape (n_pairs,)
     n_designs : ndarray of shape (n_pairs,)
-        Designs with this pair.
+        Number of designs with this pair.
     lowest, mean : ndarray of shape (n_pairs,)
-        The lowest and the mean cost of a row over these designs.
+        The lowest and the mean cost per row over these designs.
     best : ndarray of bool, shape (n_pairs,)
         Whether the cheapest of them is on the exact front.
     """
@@ -75,30 +75,30 @@ class Tally:
 
     @property
     def coverage(self) -> FloatArray:
-        """Share of rows that get a label, by pair."""
+        """Share of accepted rows, by pair."""
         return self.accepted / self.n_rows
 
     @property
     def accuracy(self) -> FloatArray:
-        """Share of those that are right, by pair; 0 where there are none."""
+        """Share of accepted rows that are correct, by pair; 0 where no row is accepted."""
         return self.correct / np.maximum(self.accepted, 1)
 
 
 def tally_of(landscape: Landscape, per_one: int = 1, n_jobs: int = 1) -> Tally:
-    """Count every design of a landscape, none left out, for plain rows and whole costs.
+    """Count every design of a landscape, for plain rows and whole costs.
 
     Parameters
     ----------
     landscape : Landscape
-        Without weights, gaps, exclusion, limits and evaluation costs.
+        Without weights, missing values, exclusion, limits and evaluation costs.
     per_one : int
-        How many of its units of cost make a cost of 1.
+        Number of its units of cost in a cost of 1.
     n_jobs : int
-        Threads; the result does not depend on them.
+        Threads; the result does not depend on their number.
     """
     n_rows, full = landscape.n_rows, 2**landscape.n_features - 1
     firsts = np.arange(1, full, dtype=np.int64) if landscape.max_stages > 1 else np.zeros(0, int)
-    # Small subsets have the longest chains after them, so every part has some of each size.
+    # Small subsets start the longest chains, so every part gets some of each size.
     parts = [part for i in range(_PARTS) if (part := firsts[i::_PARTS]).size]
     with ThreadPoolExecutor(n_jobs) as threads:
         found = list(threads.map(lambda part: _tally_part(landscape, part), parts))
@@ -108,15 +108,15 @@ def tally_of(landscape: Landscape, per_one: int = 1, n_jobs: int = 1) -> Tally:
         np.minimum(lowest, one[1], out=lowest)
         total += one[2]
     accepted, correct = np.nonzero(designs)
-    least, seen = lowest[accepted, correct], designs[accepted, correct]
+    least, counts = lowest[accepted, correct], designs[accepted, correct]
     unit = per_one * n_rows
     return Tally(
         n_rows,
         accepted,
         correct,
-        seen,
+        counts,
         least / unit,
-        total[accepted, correct] / seen / unit,
+        total[accepted, correct] / counts / unit,
         front_mask(Scores(n_rows, accepted[:, None], correct[:, None], least, per_one)),
     )
 
@@ -127,26 +127,27 @@ def _tally_part(landscape: Landscape, firsts: IntArray) -> tuple[IntArray, IntAr
     rows[0] = pack(np.ones(landscape.n_rows, dtype=np.bool_))
     counts = np.zeros((most + 1, 4), dtype=np.int64)
     counts[0, 0] = landscape.n_rows
-    tables = _empty_tables(landscape.n_rows)
+    sums = _empty_sums(landscape.n_rows)
     errs, costs = landscape.accepts & ~landscape.correct, landscape.totals(landscape.costs)
-    tally_designs(landscape.accepts, errs, costs, firsts, most, rows, counts, *tables)
-    return tables
+    tally_designs(landscape.accepts, errs, costs, firsts, most, rows, counts, *sums)
+    return sums
 
 
 def _tally_one(landscape: Landscape) -> tuple[IntArray, IntArray, IntArray]:
-    """Tables that hold the design of one stage alone."""
-    tables = _empty_tables(landscape.n_rows)
+    """Count the one design of a single stage."""
+    sums = _empty_sums(landscape.n_rows)
     pair = (
         int(landscape.count(landscape.accepts[-1])),
         int(landscape.count(landscape.correct[-1])),
     )
     spent = landscape.n_rows * int(landscape.costs.sum())
-    for table, value in zip(tables, (1, spent, spent), strict=True):
-        table[pair] = value
-    return tables
+    for into, value in zip(sums, (1, spent, spent), strict=True):
+        into[pair] = value
+    return sums
 
 
-def _empty_tables(n_rows: int) -> tuple[IntArray, IntArray, IntArray]:
+def _empty_sums(n_rows: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Number of designs, lowest and total cost by (accepted, correct), before any design."""
     shape = (n_rows + 1, n_rows + 1)
     designs, total = np.zeros((2, *shape), dtype=np.int64)
     return designs, np.full(shape, _UNSEEN), total
@@ -154,17 +155,17 @@ def _empty_tables(n_rows: int) -> tuple[IntArray, IntArray, IntArray]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TradeOffs:
-    """What all designs of a set achieve on its validation rows.
+    """Coverage, accuracy and cost of all designs of a set, on its scored rows.
 
     Attributes
     ----------
     name : str
     max_stages : int
     total_cost : float
-        What buying everything costs.
+        Cost of buying everything.
     seed : int
     seconds : float
-        Time that the designs took, fits not included.
+        Time to score the designs, without the fits.
     tally : Tally
     """
 
@@ -199,16 +200,16 @@ class TradeOffs:
         }
 
     def to_markdown(self) -> str:
-        """Cost by coverage and accuracy, and what the figure says about it."""
+        """A table of lowest costs by coverage and accuracy, with the figure's main facts."""
         tally = self.tally
         lines = [
             f"Trade-offs of all {int(tally.n_designs.sum()):,} designs of {self.name} with at most "
-            f"{self.max_stages} stages, on {tally.n_rows} validation rows (seed {self.seed}).",
+            f"{self.max_stages} stages, on {tally.n_rows} scored rows (seed {self.seed}).",
             "",
             f"They have {len(tally.accepted):,} different pairs of coverage and accuracy; the "
             f"exact front has {int(tally.best.sum())} objective vectors. Buying everything costs "
-            f"{self.total_cost:g}. The lowest mean cost of a row at which a design has at least "
-            "this coverage and accuracy:",
+            f"{self.total_cost:g}. The table shows the lowest mean cost per row of a design with "
+            "at least this coverage and accuracy.",
             "",
         ]
         levels, shares = (0.7, 0.75, 0.8, 0.85, 0.9), (0.5, 0.8, 0.9, 0.95, 0.98, 1.0)
@@ -217,14 +218,14 @@ class TradeOffs:
         for share in shares:
             cells = (_cheapest(tally, share, level) for level in levels)
             lines.append(f"| {share:g} | {' | '.join(cells)} |")
-        dearest, cheapest = (_pair(tally, find(tally.mean)) for find in (np.argmax, np.argmin))
-        lines += ["", f"Designs are dearest on average at {dearest}, cheapest at {cheapest}."]
+        highest, lowest = (_pair(tally, find(tally.mean)) for find in (np.argmax, np.argmin))
+        lines += ["", f"The mean cost is highest at {highest}, lowest at {lowest}."]
         return "\n".join(lines)
 
 
 def _pair(tally: Tally, i: Any) -> str:
     pair = f"coverage {tally.coverage[i]:.1%} and accuracy {tally.accuracy[i]:.1%}"
-    return f"{pair} (mean cost {tally.mean[i]:.4g})"
+    return f"{pair} ({tally.mean[i]:.4g})"
 
 
 def _cheapest(tally: Tally, coverage: float, accuracy: float) -> str:
@@ -235,7 +236,7 @@ def _cheapest(tally: Tally, coverage: float, accuracy: float) -> str:
 def reproduce_landscape(
     name: str = "credit", max_stages: int = 4, seed: int = 0, n_jobs: int | None = -1
 ) -> TradeOffs:
-    """Score every design of a set: by default those of the paper's trade-off figure.
+    """Score every design of a set; by default, as in the paper's trade-off figure.
 
     Parameters
     ----------
@@ -263,9 +264,9 @@ def reproduce_landscape(
 
 
 def draw_trade_offs(result: TradeOffs, width: float = COLUMN) -> Figure:
-    """Draw lowest cost over coverage and accuracy: as a smooth surface, and pair by pair.
+    """Draw the lowest cost over coverage and accuracy: as a smooth surface, and pair by pair.
 
-    Yellow is dear, as in the paper. Rings mark pairs on the exact front.
+    Yellow is expensive, as in the paper. Rings mark pairs on the exact front.
     """
     check_width(width)
     beside = width >= _SIDE_BY_SIDE
@@ -276,7 +277,7 @@ def draw_trade_offs(result: TradeOffs, width: float = COLUMN) -> Figure:
     one, other = parts
     panel = other.subplots()
     ends = 0.0, float(result.tally.lowest.max())
-    scale = add_scale(other, panel, "lowest mean cost of a row", ends).norm
+    scale = add_scale(other, panel, "lowest mean cost per row", ends).norm
     _draw_surface(one, result.tally, scale)
     _draw_pairs(panel, result.tally, scale, 1.0 if beside else width / COLUMN)
     return figure
@@ -315,7 +316,7 @@ def _draw_surface(figure: Any, tally: Tally, scale: Any) -> None:
 
 
 def smooth_costs(tally: Tally) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Lowest cost over a grid of coverage and accuracy: a moving mean of the pairs near a node.
+    """Smooth the lowest cost over a grid of coverage and accuracy by a moving mean of pairs.
 
     NaN where no design is near.
     """

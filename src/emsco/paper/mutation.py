@@ -1,4 +1,4 @@
-"""The paper's mutation figure: how likely a mutation adds a stage, and what our operator does."""
+"""The paper's mutation figure: how likely a mutation adds a stage, in theory and practice."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class MutationCurve:
     ----------
     n_stages : int
     formula : ndarray of shape (n_biases,)
-        The paper's probability: some feature is sent to a new stage.
+        The paper's probability that some feature moves to a new stage.
     exact : ndarray of shape (n_checked,)
-        Probability that the mutant has more stages: that, and no other stage is left empty.
+        Probability that the mutant has more stages: also, no old stage is left empty.
     simulated : ndarray of shape (n_checked,)
-        Share of mutants, made by the library's own operator, that have.
+        Share of the mutants made by the library's own operator that have more stages.
     """
 
     n_stages: int
@@ -68,9 +68,9 @@ class MutationFigure:
     biases : ndarray of shape (n_biases,)
         Values of β, as in the paper's figure.
     checked : ndarray of shape (n_checked,)
-        Those at which mutants are made.
+        Values of β at which mutants are made.
     n_mutants, seed : int
-        How many of them for each point, and from which seed.
+        Mutants per point, and their seed.
     curves : tuple of MutationCurve
     """
 
@@ -87,12 +87,12 @@ class MutationFigure:
         return _SURE * sqrt(max(share * (1 - share), 1e-12) / self.n_mutants)
 
     @property
-    def largest_gap(self) -> float:
-        """Largest distance between what is exact and what is simulated, in standard errors."""
+    def largest_difference(self) -> float:
+        """Largest difference between exact and simulated values, in standard errors."""
         errors: list[float] = [
-            abs(exact - seen) / (self.margin(exact) / _SURE)
+            abs(exact - simulated) / (self.margin(exact) / _SURE)
             for curve in self.curves
-            for exact, seen in zip(curve.exact.tolist(), curve.simulated.tolist(), strict=True)
+            for exact, simulated in zip(curve.exact.tolist(), curve.simulated.tolist(), strict=True)
         ]
         return max(errors)
 
@@ -106,7 +106,7 @@ class MutationFigure:
             "seed": self.seed,
             "biases": self.biases.tolist(),
             "checked_biases": self.checked.tolist(),
-            "largest_gap_in_standard_errors": self.largest_gap,
+            "largest_difference_in_standard_errors": self.largest_difference,
             "curves": [
                 {
                     "stages": curve.n_stages,
@@ -119,15 +119,15 @@ class MutationFigure:
         }
 
     def to_markdown(self) -> str:
-        """A table with a line for each β and number of stages that was checked."""
+        """A table with a line for each number of stages and each β that was checked."""
         lines = [
             f"Probability that a mutation adds a stage: {self.n_features} features, rate "
             f"{self.rate:g}, seed {self.seed}.",
             "",
-            "The paper's formula is the probability that some feature is sent to a new stage. A "
-            "design has more stages afterwards if none of its own is left empty, too; that is "
-            "exact for features spread evenly over the stages. Beside it: the share of "
-            f"{self.n_mutants:,} mutants that `emsco.search.operators.mutate` made, with a 95 % "
+            "The paper's formula gives the probability that some feature moves to a new stage. The "
+            "exact probability also requires that no old stage is left empty; here features are "
+            "spread evenly over the stages. The simulated share is that of "
+            f"{self.n_mutants:,} mutants made by `emsco.search.operators.mutate`, with a 95 % "
             "margin of error.",
             "",
             "| stages | β | formula | exact | simulated | margin |",
@@ -135,25 +135,25 @@ class MutationFigure:
         ]
         for curve in self.curves:
             figures = zip(self.checked, curve.exact, curve.simulated, strict=True)
-            for bias, exact, seen in figures:
+            for bias, exact, simulated in figures:
                 formula = growth_probability(
                     self.n_features, self.rate, curve.n_stages, np.array([bias])
                 )[0]
                 lines.append(
-                    f"| {curve.n_stages} | {bias:g} | {formula:.4f} | {exact:.4f} | {seen:.4f} "
-                    f"| {self.margin(exact):.4f} |"
+                    f"| {curve.n_stages} | {bias:g} | {formula:.4f} | {exact:.4f} "
+                    f"| {simulated:.4f} | {self.margin(exact):.4f} |"
                 )
-        lines += ["", f"Largest gap: {self.largest_gap:.1f} standard errors."]
+        lines += ["", f"Largest difference: {self.largest_difference:.1f} standard errors."]
         return "\n".join(lines)
 
 
 def reproduce_mutation(mutants: int = 100_000, seed: int = 0) -> MutationFigure:
-    """Compute the paper's curves, and let our operator make mutants beside them.
+    """Compute the paper's curves, and check them with mutants of our own operator.
 
     Parameters
     ----------
     mutants : int
-        How many for each point that is checked.
+        Mutants for each point that is checked.
     seed : int
     """
     check_whole("mutants", mutants, 1)
@@ -165,18 +165,18 @@ def reproduce_mutation(mutants: int = 100_000, seed: int = 0) -> MutationFigure:
             (growth_of(design, RATE, bias), _simulated(design, bias, mutants, [seed, k, i]))
             for i, bias in enumerate(_CHECKED)
         ]
-        exact, seen = np.array(found).T
+        exact, simulated = np.array(found).T
         formula = growth_probability(N_FEATURES, RATE, k, _BIASES)
-        curves.append(MutationCurve(k, formula, exact, seen))
+        curves.append(MutationCurve(k, formula, exact, simulated))
     checked = np.array(_CHECKED)
     return MutationFigure(N_FEATURES, RATE, _BIASES, checked, mutants, seed, tuple(curves))
 
 
 def growth_of(design: StageArray, rate: float, stage_bias: float) -> float:
-    """Exact probability that a mutant of a design has more stages, where no cap bites.
+    """Exact probability that a mutant of a design has more stages, without a limit on stages.
 
-    It has if a feature is sent to a new stage and every old stage keeps one: by inclusion and
-    exclusion over the old stages that end up empty.
+    A feature must move to a new stage, and every old stage must keep a feature. Inclusion and
+    exclusion over empty old stages gives the probability of both.
     """
     from scipy.stats import betabinom
 
@@ -205,7 +205,7 @@ def _simulated(design: StageArray, stage_bias: float, n_mutants: int, words: lis
 
 
 def draw_mutation(result: MutationFigure, width: float = COLUMN) -> Figure:
-    """Draw the paper's curves, and what our operator does on top of them."""
+    """Draw the paper's curves, and the shares of our operator on top of them."""
     check_width(width)
     figure = new_figure(width, 0.3 + 0.72 * min(width, 7.0))
     figure.set_layout_engine("constrained")

@@ -1,4 +1,4 @@
-"""What the paper prints of its comparison and its settings."""
+"""Numbers that the paper prints: its comparison and its settings."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ TABLE: dict[str, dict[str, tuple[float, float, float]]] = {
     },
 }
 
-# 95 % margins of error of EMSCO over 50 runs: accuracy, coverage, cost.
+# 95 % margins of error of EMSCO over 50 repeats: accuracy, coverage, cost.
 MARGINS: dict[str, tuple[float, float, float]] = {
     "pima": (0.005, 0.003, 8.2),
     "credit": (0.007, 0.001, 17.7),

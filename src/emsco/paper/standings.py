@@ -1,4 +1,4 @@
-"""How contestants stand on a set: means, margins of error, and paired tests over splits."""
+"""Standings of contestants on a set: means, margins of error, and paired tests over splits."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["ALPHA", "Duel", "Standing", "duels", "holm", "margin"]
 
 ALPHA = 0.05
 _BETTER = np.array([1.0, 1.0, -1.0])  # coverage and accuracy up, cost down
-_DIGITS = 9  # past which figures differ by rounding alone
-_SHARED = 1 / 3  # test rows for each row that was fitted or chosen on, in the paper's split
-_LEAST = 1e-300  # so that nothing is divided by 0
+_DIGITS = 9  # beyond these digits, figures differ by rounding alone
+_SHARED = 1 / 3  # test rows per training or scored row, in the paper's split
+_LEAST = 1e-300  # avoids divisions by 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,60 +28,60 @@ class Standing:
     ----------
     splits : tuple of int
     by_split : ndarray of shape (n_splits, 3)
-        Coverage, accuracy and cost of each split, on average over runs.
+        Coverage, accuracy and cost on each split, averaged over repeats.
     mean : Objectives
-        On average over splits.
+        Averaged over splits.
     margin : Objectives
-        95 % margin of error of that mean, from how much splits differ, which share most rows.
-    run_margin : Objectives
-        95 % margin of error of a split's mean, from how much runs on one split differ, on average
-        over splits: what the paper prints for its one split.
-    n_runs : int
-        Runs on a split.
+        95 % margin of error of that mean, from the differences between splits.
+    repeat_margin : Objectives
+        95 % margin of error of a split's mean, from the differences between repeats, averaged over
+        splits. The paper prints this margin for its one split.
+    n_repeats : int
+        Repeats on a split.
     """
 
     splits: tuple[int, ...]
     by_split: FloatArray
     mean: Objectives
     margin: Objectives
-    run_margin: Objectives
-    n_runs: int
+    repeat_margin: Objectives
+    n_repeats: int
 
     @classmethod
     def from_tests(cls, tests: Mapping[int, Sequence[Objectives]]) -> Standing:
-        """From what each run on each split came to."""
+        """Summarise the seen figures of each repeat on each split."""
         splits = tuple(sorted(tests))
-        runs = [_table(tests[split]) for split in splits]
-        by_split = np.array([one.mean(axis=0) for one in runs])
+        repeats = [_as_array(tests[split]) for split in splits]
+        by_split = np.array([one.mean(axis=0) for one in repeats])
         return cls(
             splits,
             by_split,
             Objectives(*by_split.mean(axis=0).tolist()),
             Objectives(*margin(by_split, _SHARED).tolist()),
-            Objectives(*np.mean([margin(one) for one in runs], axis=0).tolist()),
-            max(map(len, runs)),
+            Objectives(*np.mean([margin(one) for one in repeats], axis=0).tolist()),
+            max(map(len, repeats)),
         )
 
 
-def _table(objectives: Sequence[Objectives]) -> FloatArray:
+def _as_array(objectives: Sequence[Objectives]) -> FloatArray:
     return np.array([[one.coverage, one.accuracy, one.cost] for one in objectives])
 
 
-def margin(table: FloatArray, shared: float = 0.0) -> FloatArray:
-    """95 % margins of error of the means of columns, by Student's distribution; 0 for one row."""
-    n = len(table)
+def margin(figures: FloatArray, shared: float = 0.0) -> FloatArray:
+    """95 % margins of error of column means, by Student's distribution; 0 for a single line."""
+    n = len(figures)
     if n < 2:
-        return np.zeros(table.shape[1])
-    return float(stats.t.ppf(1 - ALPHA / 2, n - 1)) * _error(table, shared)
+        return np.zeros(figures.shape[1])
+    return float(stats.t.ppf(1 - ALPHA / 2, n - 1)) * _error(figures, shared)
 
 
-def _error(table: FloatArray, shared: float) -> FloatArray:
-    """Standard errors of the means of columns.
+def _error(figures: FloatArray, shared: float) -> FloatArray:
+    """Standard errors of column means.
 
-    Random splits share rows, so their results agree more than those of new rows would. Nadeau and
-    Bengio (2003) make up for it: to 1/n they add the test rows for each row learnt from, `shared`.
+    Random splits share rows, so their results vary less than results on new rows would. Nadeau and
+    Bengio (2003) correct for it: they add `shared`, the test rows per training row, to 1/n.
     """
-    error: FloatArray = table.std(axis=0, ddof=1) * np.sqrt(1 / len(table) + shared)
+    error: FloatArray = figures.std(axis=0, ddof=1) * np.sqrt(1 / len(figures) + shared)
     return error
 
 
@@ -92,12 +92,12 @@ class Duel:
     Attributes
     ----------
     gains : tuple of float
-        By how much the first is better in coverage, accuracy and cost, on average; below 0 where
-        the second is.
+        Mean advantage of the first in coverage, accuracy and cost; below 0 where the second is
+        better.
     p_values : tuple of float
-        Of each, by the paired t-test for splits that share rows, corrected by Holm's method.
+        One per gain, by the paired t-test for splits that share rows, corrected by Holm's method.
     n_splits, n_won, n_lost : int
-        Splits that both have, and those where the first dominates the second, and the other way.
+        Splits in common, splits where the first dominates, and splits where the second does.
     """
 
     gains: tuple[float, float, float]
@@ -108,17 +108,17 @@ class Duel:
 
     @property
     def better(self) -> tuple[bool, ...]:
-        """Where the first is better beyond chance."""
+        """Whether the first is significantly better, by objective."""
         return tuple(g > 0 and p < ALPHA for g, p in zip(self.gains, self.p_values, strict=True))
 
     @property
     def worse(self) -> tuple[bool, ...]:
-        """Where it is worse beyond chance."""
+        """Whether the first is significantly worse, by objective."""
         return tuple(g < 0 and p < ALPHA for g, p in zip(self.gains, self.p_values, strict=True))
 
     @property
     def verdict(self) -> str:
-        """Who dominates whom: as good on average in everything, better beyond chance in something.
+        """The outcome in a word or two; to dominate takes a significant gain and no mean loss.
 
         Examples
         --------
@@ -137,17 +137,17 @@ class Duel:
 
 
 def duels(first: Standing, others: Sequence[Standing]) -> list[Duel]:
-    """One contestant against each of the others; all their tests are corrected together."""
+    """Compare one contestant with each of the others, and correct all tests together."""
     gains = [_gains(first, other) for other in others]
     corrected = holm([p for by_split in gains for p in _p_values(by_split)]).reshape(-1, 3)
     return [_duel(*pair) for pair in zip(gains, corrected, strict=True)]
 
 
 def _gains(first: Standing, second: Standing) -> FloatArray:
-    """By how much the first is better, on each split that both have (line) and in each objective.
+    """Advantage of the first on each common split (line) and in each objective (column).
 
-    To nine digits: the mean of equal runs is off by a last bit, and a test, as well as a count of
-    wins, would take that for a difference like any other.
+    Rounded to nine digits: the mean of equal repeats may be off by a last bit, which tests and
+    counts of wins would take for a difference.
     """
     common = [split for split in first.splits if split in second.splits]
     mine, their = (
@@ -171,12 +171,12 @@ def _duel(gains: FloatArray, p_values: FloatArray) -> Duel:
 
 
 def _p_values(gains: FloatArray) -> list[float]:
-    """Two-sided, of each objective; 1 where nothing differs, or there is but one split."""
+    """Two-sided p-value of each objective; 1 if nothing differs, or for a single split."""
     n = len(gains)
     if n < 2:
         return [1.0] * gains.shape[1]
     means, errors = gains.mean(axis=0), _error(gains, _SHARED)
-    steady = np.where(means == 0, 1.0, 0.0)  # what all splits agree on is beyond chance
+    steady = np.where(means == 0, 1.0, 0.0)  # a gain equal on all splits is no chance
     with np.errstate(divide="ignore", invalid="ignore"):
         tested = 2 * stats.t.sf(np.abs(means / errors), n - 1)
     found: list[float] = np.where(errors > 0, tested, steady).tolist()
@@ -184,7 +184,7 @@ def _p_values(gains: FloatArray) -> list[float]:
 
 
 def holm(p_values: Sequence[float]) -> FloatArray:
-    """The same, corrected for being many by Holm's step-down method.
+    """Correct p-values of many tests by Holm's step-down method.
 
     Examples
     --------

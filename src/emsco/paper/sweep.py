@@ -26,10 +26,10 @@ def reproduce_sweep(
     report: Report | None = None,
     **more: Any,
 ) -> ThresholdSweep:
-    """The sweep of the authors' repository on a set of the paper, at the paper's settings.
+    """Repeat the authors' threshold sweep on a set of the paper, at the paper's settings.
 
-    Nine thresholds from .55 to .95, the paper's loop over 150 generations; `more` is passed on to
-    `sweep_thresholds`.
+    It has nine thresholds from .55 to .95, and the paper's loop over 150 generations. `more` is
+    passed on to `sweep_thresholds`.
     """
     data = load(check_choice("name", name, SETS), check_whole("seed", seed, 0))
     found = sweep_thresholds(

@@ -1,4 +1,4 @@
-"""The paper's tuning: its search at many settings, by the score that no population enters."""
+"""The paper's tuning: its search at many settings, compared by the balanced score."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PARAMETERS = {
     "stage_bias": "β",
     "elite_fraction": "b",
 }
-# None is 1 / number of features. The paper prints no grid: this one holds what it chose.
+# None is 1 / number of features. The paper prints no grid; this one includes its choices.
 GRID: dict[str, tuple[float | None, ...]] = {
     "population_size": (100, 200, 250, 300),
     "mutation_rate": (0.025, 0.05, 0.075, 0.1, None),
@@ -46,13 +46,14 @@ Setting = tuple[float | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class TuningJob:
-    """Settings that agree in all but |G| and b, run on one split of one set.
+    """Settings that differ only in |G| and b, on one split of one set.
 
     Attributes
     ----------
     name : str
     split, seed : int
     runs, generations : int
+        Repeats of each setting, and generations of each search.
     settings : tuple of tuples
         Values of |G|, m̂, r̂, β and b.
     """
@@ -66,14 +67,25 @@ class TuningJob:
 
     @property
     def title(self) -> str:
-        """A few words."""
+        """Set, split, and the values that all settings share."""
         _, mutation, crossover, bias, _ = self.settings[0]
         return f"{self.name} split {self.split} tuning {mutation} {crossover} {bias}"
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """How much of the sweep is done: sets, splits of each, runs of each setting, and the grid."""
+    """How much of the tuning to do.
+
+    Attributes
+    ----------
+    sets : tuple of str
+    splits : int
+        Random splits of each set.
+    runs, generations : int
+        Repeats of each setting on a split, and generations of each search.
+    thin : int
+        Try one in so many settings of the grid.
+    """
 
     sets: tuple[str, ...] = SETS
     splits: int = 1
@@ -82,16 +94,16 @@ class Sweep:
     thin: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what there is not."""
+        """Refuse unknown sets, and numbers below 1."""
         for name in self.sets:
             check_choice("sets", name, SETS)
         for field in ("splits", "runs", "generations", "thin"):
             check_whole(field, getattr(self, field), 1)
 
     def grid(self, name: str) -> list[Setting]:
-        """Settings to try on a set: one in `thin`, drawn once for all, and the paper's own.
+        """Settings to try on a set: one in `thin` at random, always the same, and the paper's own.
 
-        Every `thin`-th in order would tie values of one parameter to values of another.
+        Taking every `thin`-th in order would tie values of one parameter to values of another.
         """
         every = list(product(*GRID.values()))
         drawn = np.random.default_rng(0).permutation(len(every))[: -(-len(every) // self.thin)]
@@ -99,7 +111,7 @@ class Sweep:
         return [setting for setting in every if setting in tried]
 
     def jobs(self, seed: int) -> list[TuningJob]:
-        """All jobs, a set and split after the other."""
+        """All jobs, one set and split after the other."""
         found = []
         for name, split in product(self.sets, range(self.splits)):
             together: dict[Setting, list[Setting]] = {}
@@ -113,7 +125,7 @@ class Sweep:
 
 
 def papers_setting(name: str) -> Setting:
-    """What the paper chose for a set."""
+    """Setting that the paper chose for a set."""
     return tuple({**_DEFAULTS, **SETTINGS[name]}[parameter] for parameter in GRID)
 
 
@@ -127,8 +139,8 @@ class SetTuning:
     settings : tuple of tuples
         Values of |G|, m̂, r̂, β and b.
     scores : ndarray of shape (n_settings, n_rules, n_repeats)
-        Balanced scores on validation rows of what each run of each split deploys, by the rules
-        "fittest" and "balanced".
+        Balanced scores, on scored rows, of the designs deployed by the rules "fittest" and
+        "balanced"; a repeat for each search on each split.
     """
 
     name: str
@@ -136,7 +148,7 @@ class SetTuning:
     scores: FloatArray
 
     def means(self, rule: str = "fittest") -> FloatArray:
-        """Mean score of each setting, over runs and splits."""
+        """Mean score of each setting, over repeats and splits."""
         found: FloatArray = self.scores[:, RULES.index(rule)].mean(axis=1)
         return found
 
@@ -146,21 +158,21 @@ class SetTuning:
 
     @property
     def papers(self) -> int | None:
-        """Position of the paper's setting, where it has been run."""
+        """Position of the paper's setting; None if it has no results."""
         own = papers_setting(self.name)
         return self.settings.index(own) if own in self.settings else None
 
     def spread(self, rule: str = "fittest") -> tuple[float, float | None]:
-        """Standard deviation of the settings' means, and of repeats (runs, splits) at one setting.
+        """Standard deviation of the settings' means, and of repeats at one setting.
 
-        The second is None where nothing was repeated.
+        The second is None if nothing was repeated.
         """
         own = self.scores[:, RULES.index(rule)]
         within = float(own.std(axis=1, ddof=1).mean()) if own.shape[1] > 1 else None
         return float(self.means(rule).std()), within
 
     def effects(self, rule: str = "fittest") -> dict[str, list[tuple[float | None, float]]]:
-        """Mean score at each value of each parameter, over all others."""
+        """Mean score at each value of each parameter, over all values of the others."""
         means, found = self.means(rule), {}
         for i, (parameter, values) in enumerate(GRID.items()):
             column = [setting[i] for setting in self.settings]
@@ -180,14 +192,14 @@ class SetTuning:
             "mean_scores": {rule: self.means(rule).round(6).tolist() for rule in RULES},
             "best": {rule: list(self.settings[self.best(rule)]) for rule in RULES},
             "paper": list(papers_setting(self.name)),
-            "spread_of_settings_and_runs": {rule: self.spread(rule) for rule in RULES},
+            "spread_of_settings_and_repeats": {rule: self.spread(rule) for rule in RULES},
             "effects": {rule: self.effects(rule) for rule in RULES},
         }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tuning:
-    """Results of the sweep, as far as it has come."""
+    """Results of the tuning so far."""
 
     sets: tuple[SetTuning, ...]
     seed: int
@@ -205,7 +217,7 @@ class Tuning:
         }
 
     def to_markdown(self) -> str:
-        """The best settings beside the paper's, and how much it matters."""
+        """The best settings beside the paper's, and the effect of each parameter."""
         return "\n".join(_tuning_lines(self))
 
 
@@ -216,32 +228,32 @@ def reproduce_tuning(
     n_jobs: int | None = -1,
     report: Report | None = None,
 ) -> Tuning:
-    """Run the paper's search at every setting of the grid, and keep each result as it comes.
+    """Try the paper's search at every setting of the grid, and keep each result as it comes.
 
     Parameters
     ----------
     folder : path
-        Where results are kept; those that are there already are not computed again.
+        Keeps results; those that it already has are not computed again.
     sweep : Sweep, optional
-        How much to do; by default all of it.
+        How much to do; by default everything.
     seed : int
     n_jobs : int or None
         Processes, as in joblib; results do not depend on it.
     report : callable, optional
-        Called with the number of jobs done, of all jobs, and a word on the last one.
+        Called with the number of jobs done, the number of all jobs, and the last one's title.
 
-    Ctrl-C ends it early: the results that are complete are kept, and `complete` is False.
+    Ctrl-C stops early: complete results are kept, and `complete` is False.
     """
     started = perf_counter()
     jobs = (sweep or Sweep()).jobs(check_whole("seed", seed, 0))
-    found, complete = finish_jobs(jobs, _run, ResultStore(Path(folder)), n_jobs, report)
+    found, complete = finish_jobs(jobs, _do_job, ResultStore(Path(folder)), n_jobs, report)
     names = dict.fromkeys(job.name for job in jobs if job in found)
     sets = tuple(_of_set(name, found) for name in names)
     return Tuning(sets, seed, perf_counter() - started, complete)
 
 
 def _of_set(name: str, found: Mapping[TuningJob, Fields]) -> SetTuning:
-    """Scores of a set's settings; after an interruption, of those that all splits have."""
+    """Collect the scores of a set, leaving out settings that an interruption cut short."""
     scores: dict[Setting, list[Any]] = {}
     for job in sorted((job for job in found if job.name == name), key=lambda job: job.split):
         for setting, rules in zip(job.settings, found[job].items("scores"), strict=True):
@@ -254,13 +266,13 @@ def _of_set(name: str, found: Mapping[TuningJob, Fields]) -> SetTuning:
 
 @lru_cache(maxsize=1)
 def _banks(name: str, split: int, seed: int) -> tuple[Dataset, SplitBanks]:
-    """A set and the banks of a split, which all settings share; once per process."""
+    """Open a set and the banks of a split once per process; all settings share them."""
     data = load(name, seed)
     return data, SplitBanks(split_parts(data, split, seed))
 
 
-def _run(job: TuningJob) -> dict[str, Any]:
-    """Scores by setting, rule and run."""
+def _do_job(job: TuningJob) -> dict[str, Any]:
+    """Compute scores by setting, rule and repeat."""
     data, banks = _banks(job.name, job.split, job.seed)
     return {"scores": [_scores(job, setting, data, banks) for setting in job.settings]}
 
@@ -274,9 +286,9 @@ def _scores(
         values["mutation_rate"] = 1 / n_features
     settings = SearchSettings(default_max_stages(n_features), generations=job.generations, **values)
     scores: list[list[float]] = [[] for _ in RULES]
-    for run in range(job.runs):
-        # The same seeds at every setting: settings differ by what they do, not by their luck.
-        rng = np.random.default_rng([job.seed, job.split, run])
+    for repeat in range(job.runs):
+        # Every setting has the same seeds, so that none is luckier than another.
+        rng = np.random.default_rng([job.seed, job.split, repeat])
         result = banks.search("paper", settings, data.min_confidence, rng)
         for rule, into in zip(RULES, scores, strict=True):
             choice = banks.choose(result, rule, data.min_confidence)
@@ -288,9 +300,9 @@ def _tuning_lines(tuning: Tuning) -> Iterator[str]:
     yield f"# Settings of the paper's search (seed {tuning.seed})"
     yield ""
     yield (
-        "Balanced scores, √(coverage² + accuracy² + (1 - cost / cost of everything)²), of the "
-        "fittest design of each run on the validation rows. Spread: standard deviation of the "
-        "settings' means, beside that of repeats (runs, splits) at one setting."
+        "Scores are balanced scores, √(coverage² + accuracy² + (1 - cost / cost of everything)²), "
+        "of the fittest design of each search on the scored rows. Spread is the standard "
+        "deviation of the settings' means, beside that of repeats at one setting."
     )
     yield ""
     yield "| set | settings | best here | score | the paper's | score | worst score | spread |"
@@ -315,7 +327,7 @@ def _tuning_lines(tuning: Tuning) -> Iterator[str]:
 
 
 def _words(setting: Sequence[float | None]) -> str:
-    """For a cell of a Markdown table, which a plain | would end."""
+    """A setting in words; | is escaped, since it would end a cell of a Markdown table."""
     named = zip(PARAMETERS.values(), setting, strict=True)
     words = ", ".join(f"{symbol} {_value(value)}" for symbol, value in named)
     return words.replace("|", r"\|")

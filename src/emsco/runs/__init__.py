@@ -1,1 +1,1 @@
-"""Run folders, and what is done with one: fit, decide, evaluate, plot, explore."""
+"""Run folders: fit into one, then decide, evaluate, plot and explore with it."""

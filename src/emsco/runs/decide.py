@@ -1,4 +1,4 @@
-"""Files decided by a cascade, in chunks."""
+"""Decide the rows of a file with a cascade, in chunks."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ __all__ = ["DecisionCounts", "decide_file"]
 
 @dataclass(frozen=True, slots=True)
 class DecisionCounts:
-    """What was decided about a file.
+    """Totals of the decisions about a file.
 
     Attributes
     ----------
     n_rows, n_accepted : int
     exits : tuple of int
-        Rows that left with a label at each stage.
+        Rows that each stage accepted.
     cost, cost_of_everything : float
-        Of all rows together; and what buying every feature for each would cost.
+        Total cost of all rows, and the total if every row bought every feature.
     """
 
     n_rows: int
@@ -42,7 +42,7 @@ class DecisionCounts:
 
     @classmethod
     def from_exits(cls, cascade: Cascade, n_rows: int, exits: IntArray) -> DecisionCounts:
-        """Add up what rows have cost that left so; the same however they were cut into chunks."""
+        """Add up costs from the exits, so that chunks of any size give the same total."""
         n_accepted = int(exits.sum())
         cost = exits @ cascade.stage_costs + (n_rows - n_accepted) * cascade.stage_costs[-1]
         everything = n_rows * cascade.costs.total
@@ -60,19 +60,19 @@ def decide_file(
     keep: tuple[str, ...] = (),
     report: Callable[[int], None] | None = None,
 ) -> DecisionCounts:
-    """Decide every row of a file, and write a row each: label, confidence, stage and cost.
+    """Decide every row of a file, and write its label, confidence, stage and cost.
 
-    The file is read, decided and written in chunks, so it may be larger than memory.
+    The file is processed in chunks, so it may be larger than memory.
 
     Parameters
     ----------
     cascade : Cascade
     new, out : path
-        CSV or Parquet; `out` is there once all is decided.
+        CSV or Parquet; `out` appears once all rows are decided.
     keep : tuple of str
-        Columns of `new` to put before the decisions.
+        Columns of `new` to copy before the decisions.
     report : callable, optional
-        ``report(n_rows)`` is called with the rows decided so far.
+        ``report(n_rows)`` receives the number of rows decided so far.
     """
     if Path(new).resolve() == Path(out).resolve():
         raise refused(

@@ -1,4 +1,4 @@
-"""Runs on labelled rows that came later."""
+"""Evaluate a run on labelled rows that came later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["RunEvaluation", "evaluate_run"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunEvaluation:
-    """A design of a run on new rows, beside what was known of it when it was fitted.
+    """A design of a run on new rows, beside its figures from the fit.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class RunEvaluation:
     new: Evaluation
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: number and stages of the design; scored, seen and new figures apart."""
+        """Plain values: number and stages of the design, then scored, seen and new figures."""
         return {**self.run.figures([self.number])[0], "new": self.new.to_dict()}
 
 
@@ -48,10 +48,10 @@ def evaluate_run(
     point: int | None = None,
     report: Callable[[int], None] | None = None,
 ) -> RunEvaluation:
-    """Coverage, accuracy and cost of a design on the labelled rows of a file.
+    """Evaluate coverage, accuracy and cost of a design on the labelled rows of a file.
 
-    The file is read and decided in chunks, so it may be larger than memory. Where the run has a
-    column of weights, rows count as much as they weigh there.
+    The file is processed in chunks, so it may be larger than memory. If the run has a column of
+    weights, rows count by their weights.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ def evaluate_run(
     path : path
         CSV or Parquet with the columns of the run, in any order, and the labels.
     target : str, optional
-        The column with the labels; by default that of the run.
+        Column with the labels; by default the run's.
     point : int, optional
-        Position of a point of the front; by default what is deployed.
+        Position of a point of the front; by default the deployed one.
     report : callable, optional
-        ``report(n_rows)`` is called with the rows decided so far.
+        ``report(n_rows)`` receives the number of rows decided so far.
     """
     number = run.chosen if point is None else run.front.position(point)
     cascade = run.cascade if point is None else run.front.cascade(number)
@@ -105,10 +105,10 @@ def _check_target(target: str, path: PathLike, cascade: Cascade, weights: str | 
 
 
 def _evaluate(cascade: Cascade, chunk: Chunk, path: PathLike, weights: str | None) -> Evaluation:
-    """What becomes of some rows of the file."""
+    """Evaluate one chunk of the file."""
     first, table = chunk.first + 1, chunk.table.select(cascade.encoding.columns)
     decisions = cascade.decide_rows(cascade.encoding.rows(table, first, str(path)))
-    labels: Any = chunk.labels  # which were asked for
+    labels: Any = chunk.labels  # present, since the chunk was read with a target
     return Evaluation.from_decisions(
         decisions,
         as_classes(labels, cascade.classes, path, first),

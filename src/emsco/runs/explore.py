@@ -1,4 +1,4 @@
-"""Runs as web pages."""
+"""A run as a web page."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from emsco.runs.run import Run
 
 __all__ = ["explore_run"]
 
-_DIGITS = 16  # of a fingerprint, enough to tell two apart
+_DIGITS = 16  # of a fingerprint: enough to tell two apart
 
 
 def explore_run(
     run: Run, path: PathLike | None = None, deploy: str = "run.choose({number})"
 ) -> str:
-    """The front of a run as a web page, with where its rows come from and how to deploy a design.
+    """Make a web page of a run: its front, its files, and how to deploy a design.
 
     Parameters
     ----------
     run : Run
     path : path, optional
-        Where to write the page, too.
+        Also write the page to this file.
     deploy : str
-        The command or line of Python that deploys a design; ``{number}`` stands for its number.
+        Command or line of Python that deploys a design; ``{number}`` stands for its number.
 
     Returns
     -------
@@ -43,9 +43,9 @@ def explore_run(
 
 
 def _facts(about: dict[str, Any]) -> dict[str, str]:
-    """Where rows come from; names of files without their folders, as pages are sent around."""
+    """Facts about the rows; files lose their folders, since pages are sent around."""
     files = about.get("files", {})
-    kinds = {"data": "Rows", "train": "Rows to fit on", "val": "Rows held out", "test": "Test rows"}
+    kinds = {"data": "Rows", "train": "Training rows", "val": "Scored rows", "test": "Test rows"}
     facts = {kinds[name]: Path(files[name]).name for name in kinds if files.get(name)}
     if share := about.get("held_out"):
         facts["Share held out to score designs"] = f"{share:.1%}"

@@ -1,4 +1,4 @@
-"""A search over files, kept in a run folder."""
+"""Fit on files, and keep the results in a run folder."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ def fit_files(
     verbose: int = 0,
     **settings: Any,
 ) -> Run:
-    """Fit `EMSCOClassifier` on files and keep all it found in a folder.
+    """Fit `EMSCOClassifier` on files, and keep the results in a run folder.
 
     Parameters
     ----------
     files : FitFiles
     out : path
-        A new or empty folder for the run. While the search runs, its checkpoint is there.
+        New or empty folder for the run. It holds the checkpoint during the search.
     seed : int
     held_out : float
-        Share of the rows held out to score designs, where `files` has no rows of its own for it.
+        Share of the rows held out to score designs, unless `files` names a file for that.
     resume : bool
-        Go on with a search that was killed or interrupted; where the folder has none, a warning
-        says so and one begins.
+        Continue a search that was killed or interrupted. If the folder has none, a new search
+        begins with a warning.
     verbose : int
     **settings
-        Parameters of `EMSCOClassifier`. Where they name classes, labels may also be text.
+        Parameters of `EMSCOClassifier`. Class labels in them may also be text.
 
     Raises
     ------
     NoSuchDesign
-        Where no design is within the limits of `prefer`; the run is kept, and deploys the best
+        If no design is within the limits of `prefer`; the run is kept, and deploys the best
         balanced design.
     """
     path = Path(out)
@@ -105,9 +105,10 @@ def fit_files(
 def _fit(
     classifier: EMSCOClassifier, rows: RowsOfFiles, path: Path, resume: bool
 ) -> NoSuchDesign | None:
-    """Fit; a folder in which nothing came to be is removed.
+    """Fit the classifier; if that fails with nothing to keep, remove the folder.
 
-    That no design is within the limits of `prefer` is returned: what was found is worth keeping.
+    Returns the error if no design is within the limits of `prefer`, since the front is worth
+    keeping.
     """
     try:
         classifier.fit(rows.rows.table, rows.rows.y, rows.rows.weights)
@@ -116,26 +117,26 @@ def _fit(
             classifier.choose("balanced")
             return error
         with suppress(OSError):
-            if isinstance(error, EMSCOError) and not resume:  # nothing that could be gone on with
+            if isinstance(error, EMSCOError) and not resume:  # there is nothing to resume
                 shutil.rmtree(path / _CHECKPOINT, ignore_errors=True)
-            path.rmdir()  # where nothing has been written
+            path.rmdir()  # fails, on purpose, if anything was written
         raise
     return None
 
 
 def can_resume(folder: PathLike) -> bool:
-    """Whether a fit was interrupted there that can go on."""
+    """Whether a folder holds an interrupted fit that can go on."""
     return (Path(folder) / _CHECKPOINT).exists()
 
 
 def _plain(value: Any) -> Any:
-    """A NumPy number as Python's, which a file can hold."""
+    """Convert a NumPy number to a Python one, which a file can hold."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 @contextmanager
 def _usable(folder: Path) -> Iterator[None]:
-    """Failures of the file system, as one sentence."""
+    """Turn failures of the file system into one sentence."""
     try:
         yield
     except OSError as error:
@@ -164,7 +165,7 @@ def _check_place(folder: Path, resume: bool) -> None:
 
 
 def _remove_checkpoint(folder: Path) -> None:
-    """Delete it under another name, so that half of one is never taken for a search to resume."""
+    """Rename the checkpoint before deleting it, so that a partial one is never resumed."""
     spent = (folder / _CHECKPOINT).rename(folder / f"{_CHECKPOINT}{UNFINISHED}")
     shutil.rmtree(spent)
 
@@ -198,9 +199,9 @@ def _about(
 
 
 def _write(run: Run, classifier: EMSCOClassifier) -> None:
-    """All files of a run; the one that makes it complete comes last."""
+    """Write all files of a run; the last one marks it as complete."""
     for name in (_FRONT, _CASCADE, _HISTORY, _RUN):
-        for left in run.folder.glob(f"{name}.*{UNFINISHED}"):  # by one that was killed here
+        for left in run.folder.glob(f"{name}.*{UNFINISHED}"):  # left by a killed process
             left.unlink()
     run.front.save(run.folder / _FRONT)
     run.cascade.save(run.folder / _CASCADE)

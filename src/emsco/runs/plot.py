@@ -1,4 +1,4 @@
-"""Pictures of a run: by kind, from its folder alone or with labelled rows beside it."""
+"""Pictures of a run, by kind; some also need labelled rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["KINDS", "RunPicture", "draw_run"]
 
 @dataclass(frozen=True, slots=True)
 class RunPicture:
-    """What to draw of a run.
+    """A request for a picture of a run.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class RunPicture:
     on : str
         "scored", "seen" or, for fronts, "both".
     data : path or None
-        Labelled rows, for what the folder has no figures of.
+        Labelled rows, for the kinds that need them.
     width : float
         Inches.
     """
@@ -53,7 +53,7 @@ class RunPicture:
     width: float = COLUMN
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
+        """Refuse an unknown kind, and rows that are missing or not needed."""
         check_choice("kind", self.kind, tuple(KINDS))
         check_choice("on", self.on, ON)
         if self.kind in _OF_ROWS and self.data is None:
@@ -100,7 +100,7 @@ def _draw_reliability(run: Run, picture: RunPicture) -> Figure:
 def _draw_risk(run: Run, picture: RunPicture) -> Figure:
     records = run.front.cascade(_point(run, picture)).risk_coverage(*_rows(run, picture))
     deployed = run.front.min_confidence
-    at = None if isinstance(deployed, Mapping) else deployed  # no one place on the curve
+    at = None if isinstance(deployed, Mapping) else deployed  # one per class: no single place
     return draw_risk_coverage(records, at, picture.width)
 
 
@@ -122,6 +122,6 @@ def _point(run: Run, picture: RunPicture) -> int:
 
 
 def _rows(run: Run, picture: RunPicture) -> tuple[Any, AnyArray, FloatArray | None]:
-    """The labelled rows of the picture, read as the run's own."""
-    assert picture.data is not None  # a RunPicture of such a kind has it
+    """Read the labelled rows of a picture with the run's encoding."""
+    assert picture.data is not None  # RunPicture checks it
     return run.labelled(picture.data)

@@ -1,4 +1,4 @@
-"""A run: a folder with a front, a cascade and how they were found."""
+"""A run: a folder with a front, a cascade, and the facts of their search."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _CHECKPOINT = "checkpoint"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """A search that is kept in a folder.
+    """A search and its results, kept in a folder.
 
     Attributes
     ----------
     folder : Path
     about : dict
-        Settings, versions, seed, fingerprint of the data, and why the search ended.
+        Settings, versions, seed, fingerprint of the data, and the reason why the search ended.
     front : ParetoFront
     cascade : Cascade
         The deployed point.
@@ -50,7 +50,7 @@ class Run:
 
     @classmethod
     def open(cls, folder: PathLike, trusted: Sequence[str] = ()) -> Run:
-        """Read a folder that `fit_files` has written; `trusted` is as for `Cascade.load`."""
+        """Read a folder that `fit_files` wrote; `trusted` is as for `Cascade.load`."""
         path = Path(folder)
         if not (path / _RUN).exists():
             why = f"which has no {_RUN}" if path.is_dir() else "which is a file"
@@ -77,18 +77,18 @@ class Run:
 
     @property
     def chosen(self) -> int:
-        """Its position there."""
+        """Position of the deployed point in the front."""
         return self.front.points.index(self.point)
 
     @property
     def convergence(self) -> Convergence:
-        """How the search went, from its file."""
+        """Progress of the search, generation by generation."""
         path, names = self.folder / _HISTORY, tuple(field.name for field in fields(Convergence))
         chunks = [table_rows(chunk.table, names, str(path)) for chunk in read_chunks(path, names)]
         return Convergence.from_columns(dict(zip(names, np.concatenate(chunks).T, strict=True)))
 
     def labelled(self, path: PathLike) -> tuple[pa.Table, AnyArray, FloatArray | None]:
-        """Rows of another file with the columns of this run, their labels, and weights if any."""
+        """Read labelled rows from another file; weights are None if the run has none."""
         own = self.about["files"]
         files = FitFiles(own["target"], path, weights=own.get("weights"))
         more = files.read_more(path, self.cascade.encoding, self.cascade.classes)
@@ -96,7 +96,7 @@ class Run:
 
     @property
     def interrupted(self) -> bool:
-        """Whether the search was ended by Ctrl-C, and can go on."""
+        """Whether Ctrl-C stopped the search, so that it can go on."""
         return (self.folder / _CHECKPOINT).exists()
 
     def figures(self, which: list[int] | None = None) -> list[dict[str, Any]]:
@@ -113,7 +113,7 @@ class Run:
         ]
 
     def choose(self, which: int | ParetoPoint) -> Run:
-        """Deploy another point of the front: writes its cascade."""
+        """Deploy another point of the front, and write its cascade to the folder."""
         cascade = self.front.cascade(which)
         cascade.save(self.folder / _CASCADE)
         return Run(self.folder, self.about, self.front, cascade)

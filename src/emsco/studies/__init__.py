@@ -1,1 +1,1 @@
-"""Studies on a user's own data: sweeps over thresholds, comparisons of methods."""
+"""Studies on your own data: sweeps over thresholds, comparisons of methods."""

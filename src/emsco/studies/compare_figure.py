@@ -1,4 +1,4 @@
-"""The picture of a comparison on one's own data."""
+"""The picture of a comparison on your own data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from emsco.pictures.plotting.figures import (
     new_figure,
     soften,
 )
-from emsco.studies.compare import OwnComparison, label_of
+from emsco.studies.compare_records import OwnComparison, label_of
 from emsco.studies.methods import MethodResult
 
 if TYPE_CHECKING:
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_methods"]
 
-_FILLS = "gray"  # from black to white: colours are taken, and it is the same on any printer
+_FILLS = "gray"  # from black to white: colours name methods, and any printer shows it alike
 _THIN: dict[str, Any] = {"linewidth": 1.1, "zorder": 2}
-_FAR = 8  # times the median cost: from there on, one method would squeeze all others
+_FAR = 8  # times the median cost: a method beyond that would squeeze all others
 
 
 def draw_methods(result: OwnComparison) -> Figure:
-    """Accuracy against cost on the test rows, every method a curve over its own knob.
+    """Draw accuracy against cost on the test rows, each method as a curve over its own knob.
 
-    Colour, dashes and shape are the method's; fill is coverage, lighter where it is higher; the
-    large marker is what the method deploys. Accuracies are those of points that buy something:
-    one that buys nothing may lie far off, and is then named below. Where some cost many times as
-    much as others, costs are logarithmic above the median, and the axis says so.
+    Colour, dashes and shape tell methods apart. Fill shows coverage, lighter where it is higher.
+    The large marker is the deployed setting. The accuracy axis covers settings that buy something;
+    a free one outside of it is named below the axis. Large costs are drawn on a log scale, and the
+    axis says so.
     """
     figure = new_figure(6.4, 5.0)
     figure.set_layout_engine("constrained")
@@ -47,12 +47,12 @@ def draw_methods(result: OwnComparison) -> Figure:
     fill: dict[str, Any] = {"cmap": _FILLS, "vmin": ends[0], "vmax": ends[1]}
     for name, marker, style in zip(ran, MARKERS, STYLES, strict=False):
         _draw_method(panel, name, ran[name], marker, style, fill)
-    note = "Large marks: what each method deploys; small ones: its other settings; fill: coverage."
+    note = "Large marks: deployed settings; small marks: other settings; fill: coverage."
     if outside := _show_what_costs(panel, points):
-        note += f"\nNot shown: {outside}, without buying anything."
+        note += f"\nNot shown: {outside}, buying nothing."
     scale = _bend(panel, [one.cost for one in points], [one.cost for one in chosen])
     panel.set_xlabel(f"mean cost of a test row{scale}\n{note}", fontsize=8)
-    panel.set_ylabel("accuracy of the labels given", fontsize=8)
+    panel.set_ylabel("accuracy of accepted rows", fontsize=8)
     soften(panel, 8)
     add_scale(figure, [panel], "coverage", ends, _FILLS, shrink=0.9)
     name_marks(figure, [panel], columns=4)
@@ -67,7 +67,7 @@ def _draw_method(
     style: dict[str, Any],
     fill: dict[str, Any],
 ) -> None:
-    """A curve, its settings, and the one that is deployed."""
+    """Draw the curve of a method, its settings, and the deployed one."""
     tests, chosen = [attempt.seen for attempt in found.curve], found.outcomes[0].seen
     panel.plot([one.cost for one in tests], [one.accuracy for one in tests], **style, **_THIN)
     for points, size, height in ((tests, 24, 3), ([chosen], 120, 4)):
@@ -87,7 +87,7 @@ def _draw_method(
 
 
 def _bend(panel: Any, costs: Sequence[float], chosen: Sequence[float]) -> str:
-    """A logarithmic axis above the median cost where some are far off; what it says of that."""
+    """Draw costs far above the median on a log scale; return words for the axis."""
     middle, largest = statistics.median(chosen) if chosen else 0.0, max(costs, default=0.0)
     if not 0 < _FAR * middle < largest:
         return ""
@@ -101,7 +101,7 @@ def _bend(panel: Any, costs: Sequence[float], chosen: Sequence[float]) -> str:
 
 
 def _show_what_costs(panel: Any, points: Sequence[Objectives]) -> str:
-    """Stretch the axis over points that buy something; the accuracies that lie outside of it."""
+    """Fit the axis to points that buy something; return the accuracies left outside."""
     bought = [one.accuracy for one in points if one.cost > 0]
     if not bought:
         return ""

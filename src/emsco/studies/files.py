@@ -1,4 +1,4 @@
-"""Studies of files: sweeps and comparisons on rows that are read and divided."""
+"""Sweeps and comparisons on files: read the rows, split them, run the study."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from emsco.data.sources import FitFiles
 from emsco.data.tables import joined
 from emsco.data.weights import check_weights
 from emsco.errors import DataError, Parameter
-from emsco.studies.compare import OwnComparison, compare_methods
+from emsco.studies.compare import compare_methods
+from emsco.studies.compare_records import OwnComparison
 from emsco.studies.searching import Parts
 from emsco.studies.sweep import sweep_thresholds
 from emsco.studies.sweep_records import ThresholdSweep
@@ -29,10 +30,10 @@ def name_of(files: FitFiles) -> str:
 
 
 def read_parts(files: FitFiles, seed: int = 0) -> Parts:
-    """Rows of files, and which of them to fit on, to choose on and to test on.
+    """Read files, and split their rows into training, scored and test rows.
 
-    Rows that have no files of their own are split off at random, class by class: a quarter of all
-    to test on, a third of the others to choose on.
+    Parts without a file of their own are split off at random, class by class: a quarter of all
+    rows for the test, a third of the others to score designs.
     """
     if files.train is not None and files.test is None:
         raise refused(
@@ -59,10 +60,10 @@ def read_parts(files: FitFiles, seed: int = 0) -> Parts:
 
 
 def _check_weights(weights: FloatArray, parts: Parts) -> None:
-    """Refuse weights below 0, parts in which nothing counts, and classes that cannot be learnt."""
+    """Refuse weights below 0, parts of weight 0, and classes without a weighted training row."""
     check_weights(weights, len(parts.y))
     counts = weights > 0
-    for what, rows in (("validation", parts.val), ("test", parts.test)):
+    for what, rows in (("scored", parts.val), ("test", parts.test)):
         if not counts[rows].any():
             raise DataError(
                 Parameter("weights"), f" must be above 0 for some {what} row, got none."
@@ -77,21 +78,21 @@ def _check_weights(weights: FloatArray, parts: Parts) -> None:
 
 
 def _divided(rows: IntArray, y: AnyArray, share: float, seed: int) -> tuple[IntArray, IntArray]:
-    """Rows in two parts, every class in the same shares."""
+    """Split rows in two, every class in the same shares."""
     try:
         first, second = train_test_split(rows, test_size=share, stratify=y[rows], random_state=seed)
     except ValueError as error:
-        raise DataError(f"DATA must have rows enough of every class to be split: {error}") from None
+        raise DataError(f"DATA must have enough rows of every class to be split: {error}") from None
     return np.sort(first), np.sort(second)
 
 
 def compare_files(files: FitFiles, *, seed: int = 0, **settings: Any) -> OwnComparison:
-    """Compare all methods on the rows of `read_parts`; see `compare_methods` about the settings."""
+    """Compare all methods on files; `compare_methods` documents the settings."""
     found = compare_methods(read_parts(files, seed), seed=seed, **settings)
     return replace(found, name=name_of(files))
 
 
 def sweep_files(files: FitFiles, *, seed: int = 0, **settings: Any) -> ThresholdSweep:
-    """Sweep over the rows of `read_parts`; see `sweep_thresholds` about the settings."""
+    """Sweep over thresholds on files; `sweep_thresholds` documents the settings."""
     found = sweep_thresholds(read_parts(files, seed), seed=seed, **settings)
     return replace(found, name=name_of(files))

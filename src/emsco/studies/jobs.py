@@ -1,4 +1,4 @@
-"""Results of jobs: plain records, each kept in a file of its own as soon as it is there."""
+"""Jobs of an experiment, each with a file that keeps its result as soon as it ends."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["Begin", "Job", "Report", "ResultStore", "finish_jobs", "run_jobs"]
 
 Report = Callable[[int, int, str], None]
 Begin = Callable[[Mapping[str, Any]], None]
-_KIND, _FORMAT = "result of an experiment", 2
+_KIND, _FORMAT = "result of an experiment", 3
 
 
 class Job(Protocol):
-    """What an experiment does many of; a frozen dataclass of plain values."""
+    """One of the many jobs of an experiment; a frozen dataclass of plain values."""
 
     @property
     def title(self) -> str:
-        """A few words for people, which are also the beginning of a file's name."""
+        """A few words for people, and the beginning of the result file's name."""
 
 
 JobT = TypeVar("JobT", bound=Job)
@@ -35,37 +35,37 @@ JobT = TypeVar("JobT", bound=Job)
 
 @dataclass(frozen=True, slots=True)
 class ResultStore:
-    """A folder with a file for each result, under a name that has a digest of its job.
+    """A folder with one file per result; a digest of the job is part of the file's name.
 
-    Jobs that differ in any way have files of their own, so one folder may hold results of several
-    experiments, and nothing is ever taken for something else.
+    Jobs that differ in any way have different files. So one folder can hold results of several
+    experiments, and none is mistaken for another.
     """
 
     folder: Path
 
     def path(self, job: Any) -> Path:
-        """Where the result of a job is kept."""
+        """Path of the file with the result of a job."""
         text = json.dumps(_plain(job), sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:10]
         words = "-".join("".join(c if c.isalnum() else " " for c in job.title).split())
         return self.folder / f"{words}-{digest}.json"
 
     def find(self, job: Any) -> Fields | None:
-        """The result of a job, where it is there and whole."""
+        """Read the result of a job; None if there is none, or if it is damaged."""
         path = self.path(job)
         if not path.exists():
             return None
         try:
-            fields = read_document(path, _KIND, _FORMAT)
+            fields = read_document(path, _KIND, _FORMAT, _FORMAT)
         except FileError:
-            return None  # to be done again
+            return None  # damaged or of an older format: do the job again
         return fields.fields("result") if fields.get("job") == _plain(job) else None
 
     def every(self, kind: type[JobT]) -> Iterator[tuple[JobT, Fields]]:
-        """All whole results of one kind of job, by name of file."""
+        """Read all undamaged results of one kind of job, in the order of file names."""
         for path in sorted(self.folder.glob("*.json")):
             try:
-                fields = read_document(path, _KIND, _FORMAT)
+                fields = read_document(path, _KIND, _FORMAT, _FORMAT)
                 job = kind(**fields.fields("job").values)
             except (FileError, TypeError):
                 continue  # damaged, or of another experiment
@@ -73,7 +73,7 @@ class ResultStore:
                 yield job, fields.fields("result")
 
     def keep(self, job: Any, result: Mapping[str, Any]) -> Fields:
-        """Write the result of a job, and return it as it will be read."""
+        """Write the result of a job, and return it as a later `find` will read it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         write_document(self.path(job), _KIND, _FORMAT, {"job": _plain(job), "result": result})
         return read_document(self.path(job), _KIND, _FORMAT).fields("result")
@@ -81,25 +81,25 @@ class ResultStore:
 
 def run_jobs(
     jobs: Sequence[JobT],
-    run: Callable[[JobT], Mapping[str, Any]],
+    work: Callable[[JobT], Mapping[str, Any]],
     store: ResultStore,
     n_jobs: int | None = 1,
     report: Report | None = None,
 ) -> Iterator[tuple[JobT, Fields]]:
-    """Results of all jobs: those of the store first, then the others as they end.
+    """Yield the results of all jobs: known ones from the store first, then others as they end.
 
     Parameters
     ----------
     jobs : sequence of Job
-        May repeat; each is done once.
-    run : callable
+        A job that is listed twice is done once.
+    work : callable
         Does one job and returns plain values; must be importable by other processes.
     store : ResultStore
-        Every result is written there before it is handed out.
+        Keeps every result before it is yielded.
     n_jobs : int or None
         Processes, as in joblib.
     report : callable, optional
-        Called with the number of jobs done, of all jobs, and a word on the last one.
+        Called with the number of jobs done, the number of all jobs, and the last one's title.
     """
     jobs = list(dict.fromkeys(jobs))
     todo, n_done = [], 0
@@ -114,7 +114,7 @@ def run_jobs(
         yield job, known
     workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     try:
-        for job, result in workers(delayed(_do)(run, job) for job in todo):
+        for job, result in workers(delayed(_do)(work, job) for job in todo):
             found = store.keep(job, result)
             n_done += 1
             if report:
@@ -122,26 +122,25 @@ def run_jobs(
             yield job, found
     except BrokenProcessPool:
         raise EMSCOError(
-            f"a worker process was ended from outside, perhaps for want of memory, after {n_done} "
-            f"of {len(jobs)} jobs; their results are kept: the same command goes on from there."
+            f"a worker process was killed, perhaps because memory ran out, after {n_done} of "
+            f"{len(jobs)} jobs; their results are kept: the same command goes on from there."
         ) from None
 
 
 def finish_jobs(
     jobs: Sequence[JobT],
-    run: Callable[[JobT], Mapping[str, Any]],
+    work: Callable[[JobT], Mapping[str, Any]],
     store: ResultStore,
     n_jobs: int | None = 1,
     report: Report | None = None,
 ) -> tuple[dict[JobT, Fields], bool]:
-    """Results by job, as `run_jobs` has them, and whether they are all.
+    """Do all jobs; return their results, and whether they are complete.
 
-    Ctrl-C ends it early: the results that are complete are kept. Before the first of them it is
-    raised.
+    Ctrl-C stops early and keeps the results so far. Before the first result, it is raised.
     """
     found: dict[JobT, Fields] = {}
     try:
-        found.update(run_jobs(jobs, run, store, n_jobs, report))
+        found.update(run_jobs(jobs, work, store, n_jobs, report))
     except KeyboardInterrupt:
         if not found:
             raise
@@ -149,11 +148,11 @@ def finish_jobs(
     return found, True
 
 
-def _do(run: Callable[[JobT], Mapping[str, Any]], job: JobT) -> tuple[JobT, Mapping[str, Any]]:
-    return job, run(job)
+def _do(work: Callable[[JobT], Mapping[str, Any]], job: JobT) -> tuple[JobT, Mapping[str, Any]]:
+    return job, work(job)
 
 
 def _plain(job: Any) -> dict[str, Any]:
-    """A job as JSON gives it back."""
+    """A job as plain values, as JSON reads them back."""
     values: dict[str, Any] = json.loads(json.dumps(asdict(job)))
     return values

@@ -1,4 +1,4 @@
-"""Every method of a comparison by name: EMSCO's searches, and rivals tuned on validation rows."""
+"""The methods of a comparison by name: EMSCO's searches, and rivals tuned on scored rows."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ __all__ = [
     "MethodResult",
     "Outcome",
     "new_rival",
-    "run_rival",
-    "run_searches",
+    "repeat_search",
     "spread",
+    "tune_rival",
 ]
 
-SEARCHES = ("paper", "evolution", "exact", "excluding")  # the last: evolution, of designs that
-# may leave features out
+# "excluding" is an evolution whose designs may leave features out.
+SEARCHES = ("paper", "evolution", "exact", "excluding")
 RIVALS = {
     "greedy_miser": "GreedyMiser",
     "cstc": "CSTC",
@@ -54,14 +54,14 @@ _LABELS = {
     "cost_aware_boosting": "CEGB",
 }
 _TUNED = "tuned"
-EVERY = 10**6  # settings: more than any grid has
+EVERY = 10**6  # more settings than any grid has
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A method and the rule by which it deploys one of what it finds: a line of the table."""
+    """A method and its rule for the design to deploy: a line of the table."""
 
     method: str
     rule: str
@@ -73,7 +73,7 @@ class Contestant:
 
     @property
     def label(self) -> str:
-        """What tables and drawings call it."""
+        """Name in tables and drawings."""
         return f"EMSCO {self.method}, {self.rule}" if self.is_emsco else _LABELS[self.method]
 
 
@@ -86,24 +86,24 @@ CONTESTANTS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one run of a method deploys by one rule, on validation and on test rows."""
+    """Figures of the design that one repeat of a method deploys by one rule."""
 
     rule: str
-    run: int
+    repeat: int
     scored: Objectives
     seen: Objectives
 
     @classmethod
-    def from_choice(cls, run: int, choice: Choice) -> Outcome:
-        """A design that EMSCO has chosen."""
-        return cls(choice.rule, run, choice.scored, choice.seen)
+    def from_choice(cls, repeat: int, choice: Choice) -> Outcome:
+        """Take the figures of a design that EMSCO chose."""
+        return cls(choice.rule, repeat, choice.scored, choice.seen)
 
     @classmethod
     def from_dict(cls, fields: Fields) -> Outcome:
-        """What `dataclasses.asdict` gave, read from a file."""
+        """Read the values that `dataclasses.asdict` wrote."""
         return cls(
             fields.text("rule"),
-            fields.whole("run", 0),
+            fields.whole("repeat", 0),
             Objectives.from_dict(fields.fields("scored")),
             Objectives.from_dict(fields.fields("seen")),
         )
@@ -111,7 +111,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A setting of a method's own knobs, on the rows that choose and on the test rows."""
+    """A setting of a method's own knobs, with its figures on scored and on test rows."""
 
     setting: dict[str, Any]
     scored: Objectives
@@ -119,7 +119,7 @@ class Attempt:
 
     @classmethod
     def from_trial(cls, trial: Trial) -> Attempt:
-        """One that tuning has made, given test rows."""
+        """Take the setting and figures of a trial that had test rows."""
         if trial.test is None:
             raise AssertionError("tuning was given test rows")
         setting = {
@@ -131,7 +131,7 @@ class Attempt:
 
     @classmethod
     def from_dict(cls, fields: Fields) -> Attempt:
-        """What `dataclasses.asdict` gave, read from a file."""
+        """Read the values that `dataclasses.asdict` wrote."""
         return cls(
             fields.fields("setting").values,
             Objectives.from_dict(fields.fields("scored")),
@@ -141,20 +141,20 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class MethodResult:
-    """All that a method did on one split.
+    """Results of a method on one split.
 
     Attributes
     ----------
     outcomes : tuple of Outcome
-        None where the method could not be run.
+        Empty if the method could not run.
     curve : tuple of Attempt
-        Settings that no other one beats on the validation rows, from the cheapest up.
+        Settings that no other one dominates on the scored rows, from the cheapest up.
     setting : dict
-        The one that tuning has chosen.
+        The setting that tuning chose.
     note : str
-        Why there are no outcomes, or what is to be said of them.
+        Why there are no outcomes, or a remark about them.
     seconds : float
-        Of processor time in `reproduce comparison`, else by the clock.
+        Processor time in `reproduce comparison`, else wall-clock time.
     """
 
     outcomes: tuple[Outcome, ...] = ()
@@ -175,7 +175,7 @@ class MethodResult:
 
     @classmethod
     def from_dict(cls, fields: Fields) -> MethodResult:
-        """What `to_dict` gave, read from a file."""
+        """Read the values that `to_dict` wrote."""
         outcomes = fields.many_fields("outcomes") if fields.items("outcomes") else []
         curve = fields.many_fields("curve") if fields.items("curve") else []
         return cls(
@@ -187,11 +187,11 @@ class MethodResult:
         )
 
     def of_rule(self, rule: str) -> tuple[Outcome, ...]:
-        """Outcomes by one rule, a run each."""
+        """Outcomes by one rule, one per repeat."""
         return tuple(outcome for outcome in self.outcomes if outcome.rule == rule)
 
 
-def run_searches(
+def repeat_search(
     banks: SplitBanks,
     search: str,
     settings: SearchSettings,
@@ -199,13 +199,13 @@ def run_searches(
     seeds: Sequence[Sequence[int]],
     time_limit: float | None = None,
 ) -> MethodResult:
-    """Runs of one of EMSCO's searches on one split, and what each deploys by every rule.
+    """Repeat one of EMSCO's searches on one split, once per seed, and choose by every rule.
 
-    An exact search is run once, since it has nothing of chance; where it is out of reach, the note
+    An exact search runs once, since it draws nothing at random. If it is out of reach, the note
     says why.
     """
     outcomes, note = [], ""
-    for run, seed in enumerate(seeds[:1] if search == "exact" else seeds):
+    for repeat, seed in enumerate(seeds[:1] if search == "exact" else seeds):
         rng = np.random.default_rng(seed)
         try:
             result = banks.search(search, settings, min_confidence, rng, time_limit)
@@ -215,25 +215,25 @@ def run_searches(
             return MethodResult(note=f"exact search was given up: {result.stop_reason}")
         note = str(result.stop_reason)
         choices = [banks.choose(result, rule, min_confidence) for rule in RULES]
-        outcomes += [Outcome.from_choice(run, choice) for choice in choices]
+        outcomes += [Outcome.from_choice(repeat, choice) for choice in choices]
     return MethodResult(tuple(outcomes), note=note)
 
 
 def new_rival(
     method: str, costs: FeatureCosts, min_confidence: float, seed: int
 ) -> CostedClassifier:
-    """A rival that knows costs, and the threshold and seed where it has such parameters."""
+    """Make a rival with these costs, and with the threshold and seed if it has such parameters."""
     made: CostedClassifier = getattr(baselines, RIVALS[method])(costs=costs)
     known = {"min_confidence": min_confidence, "random_state": seed}
     own = made.get_params(deep=False)
     if own.get("min_confidence") is None:
-        known.pop("min_confidence")  # it always answers, unless it is told otherwise
+        known.pop("min_confidence")  # this rival answers every row by default
     made.set_params(**{name: value for name, value in known.items() if name in own})
     return made
 
 
 def spread(items: Sequence[T], most: int) -> list[T]:
-    """At most so many of the items, evenly from the first to the last.
+    """Pick at most `most` items, evenly from the first to the last.
 
     Examples
     --------
@@ -244,12 +244,12 @@ def spread(items: Sequence[T], most: int) -> list[T]:
     return [items[round(place)] for place in places.tolist()]
 
 
-def run_rival(
+def tune_rival(
     rival: CostedClassifier, parts: Parts, most: int = EVERY, n_jobs: int = 1
 ) -> MethodResult:
-    """A rival tuned on the validation rows, and tested.
+    """Tune a rival on the scored rows, and test it.
 
-    Of its grid at most `most` settings are tried, from the first to the last.
+    At most `most` settings of its grid are tried, evenly from the first to the last.
     """
     train, val, test = (parts.rows(part) for part in ("train", "val", "test"))
     grid = spread(rival.grid(parts.costs, len(parts.train)), most)
@@ -263,7 +263,7 @@ def run_rival(
 
 
 def _undominated(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    """The front of attempts on the validation rows, by cost; of equal ones the first."""
+    """Front of the attempts on the scored rows, by cost; of equal attempts the first."""
     from moocore import is_nondominated
 
     points = np.array(

@@ -1,4 +1,4 @@
-"""EMSCO on rows in three parts: one bank to choose designs on, one to test them on."""
+"""Searches on a split in three parts: training, scored and test rows."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ RULES = ("fittest", "balanced")
 EVERY_RULE = (*RULES, "knee")
 _WORDS = {"X": "rows", "y": "labels", "sample_weight": "weights"}
 _MEMORY = 2**29
-_PROOF_MEMORY = 2**31  # that kinds of chains may take while a front is proven
+_PROOF_MEMORY = 2**31  # bytes that an exact search may use
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """A table with labels and costs, and which rows to fit on, to choose on and to test on.
+    """A table with labels and costs, and the positions of training, scored and test rows.
 
-    Rows may have weights, which then count in fits and in all figures.
+    `val` holds the scored rows. Weights, if given, count in fits and in all figures.
     """
 
     X: Any
@@ -50,7 +50,7 @@ class Parts:
     weights: FloatArray | None = None
 
     def rows(self, part: str) -> tuple[Any, ...]:
-        """Rows and labels of "train", "val" or "test", and weights where there are any."""
+        """Rows and labels of "train", "val" or "test", and their weights if there are any."""
         which = getattr(self, check_choice("part", part, ("train", "val", "test")))
         rows = self.X[which] if isinstance(self.X, np.ndarray) else self.X.take(which)
         found = rows, self.y[which]
@@ -59,7 +59,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SplitData:
-    """Parts of a table as numbers: arrays, which processes share without copies."""
+    """Parts of a table as arrays of numbers, which processes share without copies."""
 
     data: TrainingData
     train: IntArray
@@ -68,17 +68,17 @@ class SplitData:
 
     @classmethod
     def from_parts(cls, parts: Parts) -> SplitData:
-        """The same rows, checked."""
+        """Check the rows and encode them as numbers."""
         data = TrainingData.from_table(parts.X, parts.y, parts.weights, parts.costs, "refuse")
         return cls(data, parts.train, parts.val, parts.test)
 
     def digest(self) -> str:
-        """What identifies rows, labels, costs and the split."""
+        """Digest that identifies rows, labels, costs and the split."""
         text = json.dumps(self._fingerprints(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def facts(self) -> dict[str, Any]:
-        """The same one by one, as plain values under words that messages have for them."""
+        """Digests of rows, labels, costs and split, under the words that messages use."""
         return {_WORDS.get(name, name): value for name, value in self._fingerprints().items()}
 
     def _fingerprints(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class SplitData:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A design by one rule: what it does on the rows that chose it, and on the test rows."""
+    """The design that a rule deploys, with its figures on scored and on test rows."""
 
     rule: str
     scored: Objectives
@@ -97,7 +97,7 @@ class Choice:
 
     @classmethod
     def from_dict(cls, fields: Fields) -> Choice:
-        """What `dataclasses.asdict` gave, read from a file."""
+        """Read the values that `dataclasses.asdict` wrote."""
         return cls(
             fields.text("rule"),
             Objectives.from_dict(fields.fields("scored")),
@@ -107,7 +107,7 @@ class Choice:
 
 
 class SplitBanks:
-    """Searches any number of times on one split, at any thresholds, and fits no subset twice.
+    """Searches on one split, any number of times and at any threshold; no subset is fitted twice.
 
     Parameters
     ----------
@@ -119,47 +119,47 @@ class SplitBanks:
     def __init__(self, parts: Parts | SplitData, n_jobs: int = 1) -> None:
         data = parts.data if isinstance(parts, SplitData) else SplitData.from_parts(parts).data
         self._costs = data.costs
-        # A bank's fits depend on its training rows alone: both have the same models.
-        self._val, self._test = (
+        # Models depend on training rows alone, so both banks have the same ones.
+        self._scored, self._test = (
             Workbench.of_logistic_stages(data, (parts.train, rows), _MEMORY, n_jobs)
             for rows in (parts.val, parts.test)
         )
 
     @property
     def n_subsets(self) -> int:
-        """How many subsets of the features there are."""
-        return int(2**self._val.bank.n_features - 1)
+        """Number of subsets of the features."""
+        return int(2**self._scored.bank.n_features - 1)
 
     @property
     def capacity(self) -> int:
-        """How many of them a bank can hold."""
-        return self._val.bank.capacity
+        """Number of subsets that a bank can hold."""
+        return self._scored.bank.capacity
 
     def fit_every(self, report: Report | None = None) -> FloatArray:
-        """Fit all subsets; what is kept of each, for `adopt`.
+        """Fit models for all subsets, and return them for `adopt`.
 
-        ``report(done, total)`` is called as parts of the fits are done.
+        ``report(done, total)`` is called as parts of the work are done.
         """
-        self._val.bank.on_fit = report
-        return self._val.bank.kept(self._every())
+        self._scored.bank.on_fit = report
+        return self._scored.bank.kept(self._every())
 
-    def adopt(self, fits: FloatArray) -> None:
-        """Take the fits of all subsets that banks on the same rows have made."""
-        self._val.bank.adopt(self._every(), fits)
+    def adopt(self, models: FloatArray) -> None:
+        """Take over the models that `fit_every` fitted on the same rows."""
+        self._scored.bank.adopt(self._every(), models)
 
     def _every(self) -> BoolArray:
         numbers = np.arange(1, self.n_subsets + 1, dtype=np.uint64)
-        return subsets_of_words(numbers[:, None], self._val.bank.n_features)
+        return subsets_of_words(numbers[:, None], self._scored.bank.n_features)
 
     def plan(self, search: str, settings: SearchSettings, min_confidence: float) -> SearchPlan:
-        """Which search "auto" means here.
+        """Plan a search: the one to use for "auto", and whether "exact" is within reach.
 
         Raises
         ------
         ParameterError
-            Where "exact" is out of reach.
+            If "exact" is out of reach.
         """
-        return self._val.plan(search, settings, min_confidence, _PROOF_MEMORY)
+        return self._scored.plan(search, settings, min_confidence, _PROOF_MEMORY)
 
     def search(
         self,
@@ -169,18 +169,18 @@ class SplitBanks:
         rng: np.random.Generator,
         time_limit: float | None = None,
     ) -> SearchResult:
-        """Designs that one search finds on the validation rows.
+        """Search for designs on the scored rows.
 
         Raises
         ------
         ParameterError
-            Where "exact" is out of reach.
+            If "exact" is out of reach.
         KeyboardInterrupt
-            Where Ctrl-C has ended the search.
+            If Ctrl-C stopped the search.
         """
-        with warnings.catch_warnings():  # what an interrupted search has found is not kept here
+        with warnings.catch_warnings():  # an interrupted search is dropped below
             warnings.simplefilter("ignore", InterruptedWarning)
-            found = self._val.search(
+            found = self._scored.search(
                 search,
                 settings,
                 min_confidence,
@@ -189,20 +189,19 @@ class SplitBanks:
                 memory_limit=_PROOF_MEMORY,
             )
         if found.stop_reason.is_interrupted:
-            raise KeyboardInterrupt  # or half a search would be taken for a whole one
+            raise KeyboardInterrupt  # so that nobody takes half a search for a whole one
         return found
 
     def choose(self, result: SearchResult, rule: str, min_confidence: float) -> Choice:
-        """The design that a rule deploys, tested."""
+        """Choose a design by a rule, and test it."""
         position = self._position(result, check_choice("rule", rule, EVERY_RULE))
         design = result.designs[position : position + 1]
         most = int(design.max()) + 1
         subsets = (design[0] >= 0) & (design[0] <= np.arange(most)[:, None])
-        self._test.bank.adopt(subsets, self._val.bank.kept(subsets))
+        self._test.bank.adopt(subsets, self._scored.bank.kept(subsets))
         tested = self._test.evaluator(most, min_confidence).score(design)
-        validated = result.scores.objectives(position)
-        test = tested.objectives(0)
-        return Choice(rule, validated, test, tuple(design[0].tolist()))
+        scored = result.scores.objectives(position)
+        return Choice(rule, scored, tested.objectives(0), tuple(design[0].tolist()))
 
     def _position(self, result: SearchResult, rule: str) -> int:
         scores = result.scores

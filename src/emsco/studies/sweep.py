@@ -1,4 +1,4 @@
-"""A sweep over thresholds: many searches at each, all on one bank, since no threshold refits."""
+"""A sweep over thresholds: many searches at each, all with the same models."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ __all__ = ["THRESHOLDS", "SweepJob", "sweep_thresholds"]
 
 THRESHOLDS = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 _BILLIONTHS = 10**9
-_MOST_SUBSETS = 2**17  # that are all fitted before the runs begin
-_DESIGNS_PER_SUBSET = 10  # that runs must score for that to be worth it
+_MOST_SUBSETS = 2**17  # up to so many, all subsets may be fitted before the searches begin
+_DESIGNS_PER_SUBSET = 10  # fitting all pays if searches score so many designs per subset
 
 
 @dataclass(frozen=True, slots=True)
 class SweepJob:
-    """One run at one threshold.
+    """One search at one threshold.
 
     Attributes
     ----------
@@ -46,38 +46,38 @@ class SweepJob:
         "paper", "evolution" or "exact".
     settings : SearchSettings
     min_confidence : float
-    run, seed : int
+    repeat, seed : int
     """
 
     data: str
     search: str
     settings: SearchSettings
     min_confidence: float
-    run: int
+    repeat: int
     seed: int
 
     @property
     def title(self) -> str:
-        """A few words."""
-        return f"threshold {self.min_confidence:g} run {self.run}"
+        """Threshold and number of the repeat."""
+        return f"threshold {self.min_confidence:g} repeat {self.repeat}"
 
     @property
     def random_state(self) -> int:
-        """Of this run alone: the same whatever other thresholds and runs there are."""
-        words = [self.seed, self.run, round(self.min_confidence * _BILLIONTHS)]
+        """Seed of this search, independent of other thresholds and repeats."""
+        words = [self.seed, self.repeat, round(self.min_confidence * _BILLIONTHS)]
         return int(np.random.SeedSequence(words).generate_state(1)[0])
 
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """What processes need to do jobs, told apart by a digest alone; `fits` of all subsets or None.
+    """Data and models that a process needs to do jobs; equal digests mean equal benches.
 
-    Banks are opened anew in each process, and given the fits, which need not be made again.
+    Each process opens banks of its own and gives them the models of all subsets, if there are any.
     """
 
     digest: str
     split: SplitData = field(compare=False)
-    fits: FloatArray | None = field(compare=False)
+    models: FloatArray | None = field(compare=False)
 
 
 def sweep_thresholds(
@@ -93,34 +93,34 @@ def sweep_thresholds(
     report: Report | None = None,
     **settings: Any,
 ) -> ThresholdSweep:
-    """Search at every threshold, as often as asked, and test what each run deploys.
+    """Repeat a search at every threshold, and test the designs that it deploys.
 
     Parameters
     ----------
     parts : Parts
-        Rows to fit on, to choose on and to test on.
+        Training, scored and test rows.
     min_confidence : sequence of float
         Thresholds, each above chance.
     runs : int
-        Searches at each threshold; of "exact" there is one, since nothing in it is chance.
+        Searches at each threshold; "exact" runs once, since it draws nothing at random.
     prefer : sequence of str
-        Which designs tables and pictures show: "fittest" (the paper's), "balanced", "knee".
+        Rules for the design to show: "fittest" (the paper's), "balanced", "knee".
     seed : int
-        With threshold and run it makes the seed of a search.
+        Together with the threshold and the number of the repeat, the seed of a search.
     folder : path, optional
-        Where results are kept as they come; those that are there already are not computed again.
+        Keeps results as they come; results that it already has are not computed again.
     n_jobs : int or None
         Processes, as in joblib; results do not depend on it.
     begin : callable, optional
-        Called with what the sweep is of (see `ThresholdSweep`) once all is checked and before
-        anything is computed; may refuse.
+        Called with the digests and settings of the sweep, after all checks and before any
+        computation; may refuse.
     report : callable, optional
-        Called with the number of runs done, of all runs, and a word on the last one.
+        Called with the number of searches done, the number of all, and the last one's title.
     **settings
-        Parameters of `EMSCOClassifier` that its searches have, such as `search` (here "paper"
-        unless said), `max_stages`, `population_size` and `generations`.
+        Search parameters of `EMSCOClassifier`, such as `search` (here "paper" by default),
+        `max_stages`, `population_size` and `generations`.
 
-    Ctrl-C ends it early: the runs that are complete are kept, and `complete` is False.
+    Ctrl-C stops early: complete searches are kept, and `complete` is False.
 
     Examples
     --------
@@ -142,9 +142,9 @@ def sweep_thresholds(
     search, own = _settings(settings, parts)
     banks = SplitBanks(split, effective_n_jobs(n_jobs))
     search = banks.plan(search, own, thresholds[0]).kind
-    numbers = range(1 if search == "exact" else runs)
+    repeats = range(1 if search == "exact" else runs)
     digest = split.digest()
-    jobs = [SweepJob(digest, search, own, p, run, seed) for p in thresholds for run in numbers]
+    jobs = [SweepJob(digest, search, own, p, i, seed) for p in thresholds for i in repeats]
     of = {**split.facts(), "search": search, "seed": seed, **asdict(own)}
     if begin:
         begin(of)
@@ -152,8 +152,8 @@ def sweep_thresholds(
         stack.callback(_banks.cache_clear)
         place = stack.enter_context(TemporaryDirectory()) if folder is None else folder
         store = ResultStore(Path(place))
-        bench = _Bench(digest, split, _fits(banks, jobs, store, report))
-        found, complete = finish_jobs(jobs, partial(_run, bench), store, n_jobs, report)
+        bench = _Bench(digest, split, _models(banks, jobs, store, report))
+        found, complete = finish_jobs(jobs, partial(_do_job, bench), store, n_jobs, report)
     done = tuple(SweepRepeat.from_dict(found[job]) for job in jobs if job in found)
     sizes = (len(parts.train), len(parts.val), len(parts.test))
     seconds = perf_counter() - started
@@ -161,14 +161,14 @@ def sweep_thresholds(
 
 
 def _rules(given: Sequence[str]) -> tuple[str, ...]:
-    """Different rules, in the order given."""
+    """Check the rules and drop repeated ones."""
     if not given:
         raise refused("prefer", "be one rule or more", given, got="none")
     return tuple(dict.fromkeys(check_choice("prefer", rule, EVERY_RULE) for rule in given))
 
 
 def _thresholds(given: Sequence[float], classes: AnyArray) -> list[float]:
-    """Different thresholds, each above chance, from the lowest up."""
+    """Check that thresholds are above chance, and sort them."""
     checked = {float(check_min_confidence(one, classes)) for one in given}  # type: ignore[arg-type]
     if not checked:
         raise refused("min_confidence", "be one threshold or more", given, got="none")
@@ -176,17 +176,17 @@ def _thresholds(given: Sequence[float], classes: AnyArray) -> list[float]:
 
 
 def _settings(given: Mapping[str, Any], parts: Parts) -> tuple[str, SearchSettings]:
-    """The search, "paper" unless said, and its settings, checked as those of a classifier are."""
+    """Check the search, by default "paper", and its settings."""
     own = dict(given)
     search = check_choice("search", own.pop("search", "paper"), KINDS)
     blocks = Blocks.from_constraints(Constraints(), parts.costs.names)
     return search, SearchSettings.from_parameters(own, blocks)
 
 
-def _fits(
+def _models(
     banks: SplitBanks, jobs: Sequence[SweepJob], store: ResultStore, report: Report | None
 ) -> FloatArray | None:
-    """All subsets, fitted once for all processes; None where runs will ask for few of them."""
+    """Fit all subsets once for all processes; None if searches will ask for few of them."""
     first, n_subsets = jobs[0], banks.n_subsets
     n_todo = sum(not store.path(job).exists() for job in jobs)
     n_designs = n_todo * first.settings.population_size * max(1, first.settings.generations)
@@ -203,22 +203,21 @@ def _fits(
 
 @lru_cache(maxsize=1)
 def _banks(bench: _Bench) -> SplitBanks:
-    """Banks that all runs share; once per process."""
+    """Open the banks that all searches of a process share."""
     banks = SplitBanks(bench.split)
-    if bench.fits is not None:
-        banks.adopt(bench.fits)
+    if bench.models is not None:
+        banks.adopt(bench.models)
     return banks
 
 
-def _run(bench: _Bench, job: SweepJob) -> dict[str, Any]:
-    """Do one job."""
+def _do_job(bench: _Bench, job: SweepJob) -> dict[str, Any]:
+    """Search once, and choose a design by every rule."""
     banks = _banks(bench)
     started = process_time()
     rng = np.random.default_rng(seeds_of_fit(draw_seed(job.random_state))[1])
     result = banks.search(job.search, job.settings, job.min_confidence, rng)
     choices = tuple(banks.choose(result, rule, job.min_confidence) for rule in EVERY_RULE)
     seconds = round(process_time() - started, 4)
-    run = SweepRepeat(
-        job.min_confidence, job.run, job.random_state, choices, str(result.stop_reason), seconds
-    )
-    return asdict(run)
+    reason = str(result.stop_reason)
+    found = SweepRepeat(job.min_confidence, job.repeat, job.random_state, choices, reason, seconds)
+    return asdict(found)

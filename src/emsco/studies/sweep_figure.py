@@ -13,23 +13,22 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_sweep"]
 
-_ROWS = {"scored": "validation", "seen": "test"}
+_ROWS = {"scored": "scored", "seen": "test"}
 _NOTE = (
-    "Marks with a threshold beside them: means over runs, bars of one standard deviation; "
-    "small dots: runs."
+    "Large marks with their threshold: means over repeats, with bars of one standard deviation; "
+    "small dots: repeats."
 )
 
 
 def draw_sweep(sweep: ThresholdSweep) -> Figure:
-    """Accuracy against mean cost of what is deployed at each threshold, coverage as colour.
+    """Draw accuracy against mean cost of the designs deployed at each threshold.
 
-    A line of panels for each rule, held-out and test rows side by side. Large markers are means
-    over runs, with their threshold beside them and bars of one standard deviation; small ones
-    are the runs. Where no row gets a label there is no accuracy to draw. The scale of coverage
-    goes from the lowest to the highest that is drawn.
+    Each rule has a line of panels: scored rows on the left, test rows on the right. Large markers
+    are means over repeats, with their threshold and bars of one standard deviation. Small ones are
+    single repeats. Colour shows coverage. A design that accepts no row has no accuracy to draw.
     """
-    if not sweep.runs:
-        raise refused("sweep", "hold at least one run", sweep, got="none")
+    if not sweep.repeats:
+        raise refused("sweep", "hold at least one repeat", sweep, got="none")
     figure = new_figure(7.0, 3.2 * len(sweep.prefer) + 0.2)
     figure.set_layout_engine("constrained")
     panels = figure.subplots(len(sweep.prefer), 2, squeeze=False, sharex=True, sharey=True)
@@ -37,7 +36,7 @@ def draw_sweep(sweep: ThresholdSweep) -> Figure:
     look = {"cmap": COLOURS, "vmin": ends[0], "vmax": ends[1]}
     for rule, line in zip(sweep.prefer, panels, strict=True):
         for part, panel in zip(PARTS, line, strict=True):
-            _draw_runs(panel, sweep, rule, part, look)
+            _draw_repeats(panel, sweep, rule, part, look)
             shown = [one for one in sweep.lines(rule) if getattr(one, part).mean.coverage]
             means = [getattr(one, part).mean for one in shown]
             path = [one.cost for one in means], [one.accuracy for one in means]
@@ -47,7 +46,7 @@ def draw_sweep(sweep: ThresholdSweep) -> Figure:
             panel.margins(0.14, 0.1)
             panel.set_title(f"{rule} design, {_ROWS[part]} rows", fontsize=9)
             panel.tick_params(labelsize=7)
-        line[0].set_ylabel("accuracy of the labels given", fontsize=8)
+        line[0].set_ylabel("accuracy of accepted rows", fontsize=8)
     for panel in panels[-1]:
         panel.set_xlabel("mean cost of a row", fontsize=8)
     add_scale(figure, panels, "coverage", ends, shrink=0.9)
@@ -56,22 +55,25 @@ def draw_sweep(sweep: ThresholdSweep) -> Figure:
 
 
 def _ends(sweep: ThresholdSweep) -> tuple[float, float]:
-    """The range of coverage over all runs that are drawn, in round numbers."""
-    tests = [
-        getattr(run.by(rule), part) for run in sweep.runs for rule in sweep.prefer for part in PARTS
+    """Range of coverage over all repeats that are drawn, in round numbers."""
+    figures = [
+        getattr(repeat.by(rule), part)
+        for repeat in sweep.repeats
+        for rule in sweep.prefer
+        for part in PARTS
     ]
-    return coverage_ends([one.coverage for one in tests if one.coverage])
+    return coverage_ends([one.coverage for one in figures if one.coverage])
 
 
-def _draw_runs(
+def _draw_repeats(
     panel: Any, sweep: ThresholdSweep, rule: str, part: str, colours: dict[str, Any]
 ) -> None:
-    runs = [getattr(run.by(rule), part) for run in sweep.runs]
-    runs = [one for one in runs if one.coverage]
+    every = [getattr(repeat.by(rule), part) for repeat in sweep.repeats]
+    shown = [one for one in every if one.coverage]
     panel.scatter(
-        [one.cost for one in runs],
-        [one.accuracy for one in runs],
-        c=[one.coverage for one in runs],
+        [one.cost for one in shown],
+        [one.accuracy for one in shown],
+        c=[one.coverage for one in shown],
         s=7,
         alpha=0.5,
         linewidths=0,

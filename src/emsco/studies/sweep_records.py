@@ -1,4 +1,4 @@
-"""What a sweep over thresholds has found: a record, and the tables made of it."""
+"""Results of a sweep over thresholds: the record and its tables."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ __all__ = ["OBJECTIVES", "PARTS", "Spread", "SweepLine", "SweepRepeat", "Thresho
 
 OBJECTIVES = ("accuracy", "coverage", "cost")
 PARTS = ("scored", "seen")
-_ROUNDING = 1e-12  # of a mean: runs that all deploy the same deviate by no more
+_ROUNDING = 1e-12  # share of the mean: repeats with one and the same design deviate by no more
 
 
 @dataclass(frozen=True, slots=True)
 class SweepRepeat:
-    """One search at one threshold, and what it deploys by every rule.
+    """One search at one threshold, and the designs that each rule deploys.
 
     Attributes
     ----------
     min_confidence : float
-    run : int
+    repeat : int
         From 0.
     random_state : int
-        With it, `EMSCOClassifier` makes the same search on the same split.
+        With this seed, `EMSCOClassifier` makes the same search on the same split.
     choices : tuple of Choice
-        A design by each rule, with its figures on validation and on test rows.
+        A design by each rule, with its figures on scored and on test rows.
     stop_reason : str
     seconds : float
-        Of processor time.
+        Processor time.
     """
 
     min_confidence: float
-    run: int
+    repeat: int
     random_state: int
     choices: tuple[Choice, ...]
     stop_reason: str
@@ -55,10 +55,10 @@ class SweepRepeat:
 
     @classmethod
     def from_dict(cls, fields: Fields) -> SweepRepeat:
-        """What `dataclasses.asdict` gave, read from a file."""
+        """Read the values that `dataclasses.asdict` wrote."""
         return cls(
             fields.number("min_confidence", 0, 1),
-            fields.whole("run", 0),
+            fields.whole("repeat", 0),
             fields.whole("random_state", 0),
             tuple(Choice.from_dict(one) for one in fields.many_fields("choices")),
             fields.text("stop_reason"),
@@ -66,38 +66,41 @@ class SweepRepeat:
         )
 
     def by(self, rule: str) -> Choice:
-        """What a rule deploys."""
+        """The design that a rule deploys."""
         return next(choice for choice in self.choices if choice.rule == rule)
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Objectives on average over runs, and their standard deviation; None of a single run."""
+    """Mean objectives over repeats, and their standard deviation; None for a single repeat."""
 
     mean: Objectives
     deviation: Objectives | None
 
     @classmethod
-    def from_objectives(cls, runs: Sequence[Objectives]) -> Spread:
-        """Over runs, at least one.
+    def from_objectives(cls, repeats: Sequence[Objectives]) -> Spread:
+        """Compute mean and deviation over one or more repeats.
 
         Examples
         --------
         >>> Spread.from_objectives([Objectives(1.0, 0.7, 2.0), Objectives(1.0, 0.7, 4.0)]).mean.cost
         3.0
         """
-        table = np.array([[one.coverage, one.accuracy, one.cost] for one in runs])
-        mean = Objectives(*table.mean(axis=0).tolist())
-        if len(table) < 2:
+        figures = np.array([[one.coverage, one.accuracy, one.cost] for one in repeats])
+        mean = Objectives(*figures.mean(axis=0).tolist())
+        if len(figures) < 2:
             return cls(mean, None)
-        deviation = table.std(axis=0, ddof=1)
-        deviation[deviation <= _ROUNDING * np.abs(table.mean(axis=0))] = 0.0
+        deviation = figures.std(axis=0, ddof=1)
+        deviation[deviation <= _ROUNDING * np.abs(figures.mean(axis=0))] = 0.0
         return cls(mean, Objectives(*deviation.tolist()))
 
     def cells(self, decimals: int | None = None) -> list[str]:
-        """Accuracy and coverage in per cent and cost, each with its deviation, as text.
+        """Accuracy and coverage in percent, and cost, each with its deviation, as text.
 
-        `decimals` are those of the cost, the same in all lines of a table.
+        Parameters
+        ----------
+        decimals : int, optional
+            Decimals of the cost; by default as many as this one needs.
         """
         shown, digits = [], decimals_of([self.mean.cost]) if decimals is None else decimals
         for name in OBJECTIVES:
@@ -119,21 +122,21 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class SweepLine:
-    """A line of the table: what runs at one threshold deploy by one rule.
+    """A line of the table: the designs that one rule deploys at one threshold.
 
     Attributes
     ----------
     min_confidence : float
     rule : str
-    n_runs : int
+    n_repeats : int
     n_stages : float
-        Stages of the deployed designs, on average.
+        Mean number of stages of the deployed designs.
     scored, seen : Spread
     """
 
     min_confidence: float
     rule: str
-    n_runs: int
+    n_repeats: int
     n_stages: float
     scored: Spread
     seen: Spread
@@ -141,7 +144,7 @@ class SweepLine:
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {
-            **{name: getattr(self, name) for name in ("min_confidence", "rule", "n_runs")},
+            **{name: getattr(self, name) for name in ("min_confidence", "rule", "n_repeats")},
             "n_stages": self.n_stages,
             **{part: getattr(self, part).to_dict() for part in PARTS},
         }
@@ -149,32 +152,32 @@ class SweepLine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThresholdSweep:
-    """Searches at many thresholds on one split of one table, which all share one bank.
+    """Searches at many thresholds on one split of one table.
 
     Attributes
     ----------
-    runs : tuple of SweepRepeat
-        By threshold and number of the run.
+    repeats : tuple of SweepRepeat
+        By threshold and number of the repeat.
     prefer : tuple of str
         Rules that tables and pictures show: "fittest", "balanced", "knee".
     search : str
-        The search that was run: "paper", "evolution" or "exact".
+        The search in use: "paper", "evolution" or "exact".
     settings : SearchSettings
     costs : FeatureCosts
     n_rows : tuple of int
-        Training, validation and test rows.
+        Training, scored and test rows.
     seed : int
     seconds : float
-        Time that this call took by the clock, results known before not included.
+        Wall-clock time of this call, without that of earlier results.
     complete : bool
-        False where Ctrl-C has ended it.
+        False if Ctrl-C stopped the sweep.
     of : dict
-        What tells it from other sweeps, whatever their thresholds and runs: digests and settings.
+        Digests and settings that identify the sweep, whatever its thresholds and repeats.
     name : str
-        Of the data, for headings.
+        Name of the data, for headings.
     """
 
-    runs: tuple[SweepRepeat, ...]
+    repeats: tuple[SweepRepeat, ...]
     prefer: tuple[str, ...]
     search: str
     settings: SearchSettings
@@ -188,16 +191,16 @@ class ThresholdSweep:
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """Thresholds with runs, from the lowest up."""
-        return tuple(sorted({run.min_confidence for run in self.runs}))
+        """Thresholds with results, from the lowest up."""
+        return tuple(sorted({one.min_confidence for one in self.repeats}))
 
     def chosen(self, rule: str, min_confidence: float) -> tuple[Choice, ...]:
-        """What the runs at a threshold deploy by a rule, a run each."""
-        check_choice("rule", rule, tuple(one.rule for one in self.runs[0].choices))
-        return tuple(run.by(rule) for run in self.runs if run.min_confidence == min_confidence)
+        """The designs that a rule deploys at a threshold, one per repeat."""
+        check_choice("rule", rule, tuple(one.rule for one in self.repeats[0].choices))
+        return tuple(one.by(rule) for one in self.repeats if one.min_confidence == min_confidence)
 
     def lines(self, rule: str) -> tuple[SweepLine, ...]:
-        """The table of one rule, a line for each threshold."""
+        """Lines of the table of one rule, one per threshold."""
         found = []
         for threshold in self.thresholds:
             chosen = self.chosen(rule, threshold)
@@ -208,19 +211,19 @@ class ThresholdSweep:
             found.append(SweepLine(threshold, rule, len(chosen), float(np.mean(stages)), *spreads))
         return tuple(found)
 
-    def counted_runs(self, where: str) -> str:
-        """How many runs there are `where`, or altogether where Ctrl-C has come between them."""
+    def counted_repeats(self, where: str) -> str:
+        """Words for the number of repeats `where`; in total if Ctrl-C stopped the sweep."""
         if not self.complete:
-            return f"interrupted after {counted(len(self.runs), 'run')}"
-        return f"{counted(len(self.runs) // len(self.thresholds), 'run')} {where}"
+            return f"interrupted after {counted(len(self.repeats), 'repeat')}"
+        return f"{counted(len(self.repeats) // len(self.thresholds), 'repeat')} {where}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON: the tables, and every run with the design it deploys."""
+        """Plain values, for JSON: the tables, and every repeat with the designs it deploys."""
         return {
             "data": self.name,
             "search": self.search,
             "settings": asdict(self.settings),
-            "rows": dict(zip(("train", "validation", "test"), self.n_rows, strict=True)),
+            "rows": dict(zip(("train", "scored", "test"), self.n_rows, strict=True)),
             "costs": dict(zip(self.costs.names, self.costs.costs.tolist(), strict=True)),
             "total_cost": self.costs.total,
             "seed": self.seed,
@@ -228,19 +231,19 @@ class ThresholdSweep:
             "complete": self.complete,
             "of": self.of,
             "tables": {rule: [line.to_dict() for line in self.lines(rule)] for rule in self.prefer},
-            "runs": [self._run_dict(run) for run in self.runs],
+            "repeats": [self._repeat_dict(one) for one in self.repeats],
         }
 
-    def _run_dict(self, run: SweepRepeat) -> dict[str, Any]:
-        values = asdict(run)
-        for choice, one in zip(run.choices, values["choices"], strict=True):
+    def _repeat_dict(self, repeat: SweepRepeat) -> dict[str, Any]:
+        values = asdict(repeat)
+        for choice, one in zip(repeat.choices, values["choices"], strict=True):
             del one["design"]
             design = Design(np.array(choice.design), self.costs.names)
             one["stages"] = [list(bought) for bought in design.buys]
         return values
 
     def to_pandas(self) -> pd.DataFrame:
-        """The tables in one, a row for each rule, threshold and part of the rows."""
+        """All tables in one, with a row for each rule, threshold and kind of figures."""
         return to_pandas(self._columns())
 
     def _columns(self) -> Columns:
@@ -252,7 +255,7 @@ class ThresholdSweep:
         ]
         columns: dict[str, Any] = {
             name: [getattr(line, name) for line, _, _ in cells]
-            for name in ("rule", "min_confidence", "n_runs", "n_stages")
+            for name in ("rule", "min_confidence", "n_repeats", "n_stages")
         }
         columns["rows"] = [part for _, part, _ in cells]
         for name in OBJECTIVES:
@@ -264,7 +267,7 @@ class ThresholdSweep:
         return columns
 
     def cells(self, rule: str) -> list[list[str]]:
-        """Held-out and test figures of each line, as text; costs of a column are aligned."""
+        """Scored and seen figures of each line as text, with costs aligned by column."""
         lines = self.lines(rule)
         digits = {
             part: decimals_of([getattr(line, part).mean.cost for line in lines]) for part in PARTS
@@ -275,32 +278,34 @@ class ThresholdSweep:
         ]
 
     def to_markdown(self) -> str:
-        """A table for each rule, held-out and test rows apart."""
+        """A table for each rule, scored and seen figures apart."""
         return "\n".join(_markdown(self))
 
 
 def _markdown(sweep: ThresholdSweep) -> Iterator[str]:
-    n_train, n_val, n_test = sweep.n_rows
+    n_train, n_scored, n_test = sweep.n_rows
     yield f"# Thresholds on {sweep.name} (seed {sweep.seed})"
     yield ""
     yield (
-        f"Search: {sweep.search}, {sweep.counted_runs('at each threshold')}, "
-        f"at most {sweep.settings.max_stages} stages. Fitted on {n_train:,} rows, chosen on "
-        f"{n_val:,} held-out rows, tested on {n_test:,}. Buying everything costs "
-        f"{sweep.costs.total:g}. ± is the standard deviation over runs."
+        f"Search: {sweep.search}, {sweep.counted_repeats('at each threshold')}, "
+        f"at most {sweep.settings.max_stages} stages. Models are fitted on {n_train:,} rows, "
+        f"designs scored on {n_scored:,} and seen on {n_test:,} test rows. Buying everything costs "
+        f"{sweep.costs.total:g}. ± is the standard deviation over repeats."
     )
     for rule in sweep.prefer:
         yield ""
         yield f"## Deployed: the {rule} design"
         yield ""
         yield (
-            "| min. confidence | runs | stages | held out: accuracy % | coverage % | cost "
-            "| test: accuracy % | coverage % | cost |"
+            "| min. confidence | repeats | stages | scored: accuracy % | coverage % | cost "
+            "| seen: accuracy % | coverage % | cost |"
         )
         yield "|---|---|---|---|---|---|---|---|---|"
         for line, cells in zip(sweep.lines(rule), sweep.cells(rule), strict=True):
             figures = " | ".join(cells)
-            yield f"| {line.min_confidence:g} | {line.n_runs} | {line.n_stages:.1f} | {figures} |"
+            yield (
+                f"| {line.min_confidence:g} | {line.n_repeats} | {line.n_stages:.1f} | {figures} |"
+            )
     if not sweep.complete:
         yield ""
-        yield "Interrupted, so some runs are missing; the same command goes on."
+        yield "Interrupted: some repeats are missing; the same command goes on."

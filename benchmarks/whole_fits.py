@@ -1,7 +1,7 @@
-"""Whole runs of the paper's search beside scoring the same distinct designs with scikit-learn.
+"""Whole fits with the paper's search, beside scoring the same designs with scikit-learn.
 
-scikit-learn scores a random sample of 200 of the designs one by one, each stage fitted anew on
-standardised columns, on one BLAS thread; the time is scaled to all of them.
+scikit-learn scores a random sample of 200 designs one by one. It fits each stage again, on
+standardised columns and one BLAS thread. The time is scaled to all designs.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from emsco import EMSCOClassifier
 from emsco.scoring.evaluator import Evaluator
 
 SAMPLE = 200
-EQUAL_TOLERANCE = 1e-8  # with which the default solver's probabilities agree to about 1e-8
+EQUAL_TOLERANCE = 1e-8  # the default solver's probabilities then agree to about 1e-8
 
 
 def score_with_scikit_learn(
     problem: Problem, design: np.ndarray, min_confidence: float, tol: float
 ) -> tuple[int, int, float]:
-    """Accepted rows, correct rows and money spent, the obvious way."""
-    train, test = problem.standardised()
-    y, truth = problem.y[problem.train], problem.y[problem.held_out]
-    undecided = np.ones(len(test), dtype=bool)
+    """Count accepted rows, correct rows and total cost, the obvious way."""
+    train, scored = problem.standardised()
+    y, truth = problem.y[problem.train], problem.y[problem.scored]
+    undecided = np.ones(len(scored), dtype=bool)
     accepted = correct = spent = 0
     for stage in range(design.max() + 1):
         known = design <= stage
         model = LogisticRegression(tol=tol, max_iter=100_000).fit(train[:, known], y)
         spent += undecided.sum() * problem.costs[design == stage].sum()
-        probabilities = model.predict_proba(test[:, known])
+        probabilities = model.predict_proba(scored[:, known])
         sure = undecided & (probabilities.max(axis=1) >= min_confidence)
         accepted += sure.sum()
         correct += (probabilities.argmax(axis=1) == truth)[sure].sum()
@@ -41,8 +41,8 @@ def score_with_scikit_learn(
 
 
 def fit(problem: Problem, min_confidence: float, **settings: object) -> None:
-    """A whole fit, as a user calls it."""
-    rows = np.concatenate([problem.train, problem.held_out])
+    """Make a whole fit, as a user would."""
+    rows = np.concatenate([problem.train, problem.scored])
     fold = np.where(np.arange(len(rows)) < len(problem.train), -1, 0)
     EMSCOClassifier(
         costs=problem.costs,
@@ -56,7 +56,7 @@ def fit(problem: Problem, min_confidence: float, **settings: object) -> None:
 
 
 def designs_of_a_fit(problem: Problem, min_confidence: float, **settings: object) -> np.ndarray:
-    """The distinct designs that such a fit scores."""
+    """Distinct designs that such a fit scores."""
     seen: list[np.ndarray] = []
     score = Evaluator.score
 
