@@ -137,7 +137,7 @@ def test_ctrl_c_during_a_fit_keeps_what_was_found_and_resume_goes_on(
         result = fit(*words)
     assert result.code == 130
     assert (
-        "emsco: warning: Search interrupted after 3 generations; what it has found so far is kept."
+        "emsco: warning: Search interrupted after 3 generations; the best designs so far are kept."
         in result.err
     )
     assert result.err.endswith(f"emsco: interrupted; --resume goes on with {tmp_path / 'run'}.\n")

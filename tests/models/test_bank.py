@@ -315,7 +315,7 @@ class TestMemory:
         for seed in range(40):
             bank.count(*some_chains(2, seed=seed), sure(0.5 + seed / 100))
         (shard,) = bank.engine.splits[0].shards
-        assert bank._kept.nbytes + shard.table.accepted.nbytes + shard.table.correct.nbytes < limit
+        assert bank._kept.nbytes + shard.bits.accepted.nbytes + shard.bits.correct.nbytes < limit
         assert bank.n_fits > bank.capacity  # so it did overflow
 
 

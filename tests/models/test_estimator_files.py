@@ -97,8 +97,8 @@ def test_types_that_are_not_trusted_are_named_with_the_way_out():
     kinds = untrusted(text)
     assert kinds
     sentence = (
-        f"triage.json must hold trusted types only, got {', '.join(kinds)}; where you trust "
-        f"whoever wrote it, load it with trusted={kinds!r}."
+        f"triage.json must hold trusted types only, got {', '.join(kinds)}; if you trust its "
+        f"author, load it with trusted={kinds!r}."
     )
     with pytest.raises(FileError, match=whole(sentence)):
         read_estimator(text, where="triage.json")
@@ -124,7 +124,7 @@ def test_a_type_of_the_users_is_made_only_where_named():
     setattr(sys.modules[__name__], "Watched", Watched)  # noqa: B010 - as a module would have it
     text = estimator_text(Watched().fit(X, LABELS))
     made.clear()
-    with pytest.raises(FileError, match=re.escape(f"got {name}; where you trust")):
+    with pytest.raises(FileError, match=re.escape(f"got {name}; if you trust its")):
         read_estimator(text)
     assert not made
     assert type(read_estimator(text, [name])) is Watched
@@ -175,7 +175,7 @@ def fake_reading():
 
 def test_damaged_text_is_refused():
     for text in ("", "pickle", "scikit-learn=1.0;base64,!!!"):
-        with pytest.raises(FileError, match="got a damaged one \\(is no text of skops\\)"):
+        with pytest.raises(FileError, match="got a damaged one \\(not written by skops\\)"):
             read_estimator(text)
     for text in (
         "scikit-learn=1;base64,",

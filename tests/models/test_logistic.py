@@ -41,7 +41,7 @@ def fit(X, y, subsets=None, penalty=1.0):
     subsets = all_subsets(X.shape[1]) if subsets is None else subsets
     rows = np.arange(len(X))
     split = SplitRows.cut(X, y.astype(np.uint8), rows, rows[:0], penalty)
-    return split.fits.fit(subsets).spread(X.shape[1])
+    return split.fitter.fit(subsets).spread(X.shape[1])
 
 
 def largest_gradient(coefs, X, y, subsets=None):
@@ -443,9 +443,9 @@ class TestOptimum:
     def test_a_fit_that_runs_out_of_passes_says_so(self, monkeypatch):
         X, y = noisy_rows()
         rows = np.arange(len(X))
-        fits = SplitRows.cut(X, y.astype(np.uint8), rows, rows[:0]).fits
+        fits = SplitRows.cut(X, y.astype(np.uint8), rows, rows[:0]).fitter
         monkeypatch.setattr(logistic, "_MOST_PASSES", 1)
-        with pytest.warns(ConvergenceWarning, match="31 of 31 stage classifiers did not converge"):
+        with pytest.warns(ConvergenceWarning, match="31 of 31 stage models did not converge"):
             fits.fit(all_subsets(5))
 
 

@@ -54,7 +54,7 @@ class Wire:
         return pickle.loads(pickle.dumps(message))
 
 
-class RemoteTable:
+class RemoteBits:
     """Bits that live elsewhere."""
 
     def __init__(self, local, wire):
@@ -79,8 +79,8 @@ class RemoteTable:
     def reserve(self, n_slots):
         self._local.reserve(*self._wire.over(n_slots))
 
-    def bits(self, slots):
-        return self._wire.over(self._local.bits(*self._wire.over(slots)))[0]
+    def get(self, slots):
+        return self._wire.over(self._local.get(*self._wire.over(slots)))[0]
 
     def add_counts(self, designs, chains, n_stages, exits, correct_exits):
         *given, more_exits, more_hits = self._wire.over(
@@ -96,7 +96,7 @@ class RemoteShard:
 
     def __init__(self, local):
         self._local, self.wire = local, Wire()
-        self.table = RemoteTable(local.table, self.wire)
+        self.bits = RemoteBits(local.bits, self.wire)
 
     @property
     def word_weights(self):
@@ -142,21 +142,21 @@ class TestCuts:
     def test_a_shard_counts_the_bytes_of_its_bits(self):
         X, y = problem(300)
         split = SplitRows.cut(X, y, np.arange(100), np.arange(100, 300), rows_per_shard=128)
-        assert [shard.table.bytes_per_slot for shard in split.shards] == [32, 32]  # 128 and 72 rows
+        assert [shard.bits.bytes_per_slot for shard in split.shards] == [32, 32]  # 128 and 72 rows
 
     def test_making_room_keeps_the_bits_that_are_there(self):
         X, y = problem(300)
         split = SplitRows.cut(X, y, np.arange(200), np.arange(200, 300))
         (shard,) = split.shards
-        models = split.fits.fit(np.eye(7, dtype=bool))
-        shard.table.reserve(7)
+        models = split.fitter.fit(np.eye(7, dtype=bool))
+        shard.bits.reserve(7)
         shard.judge(models, np.arange(7), sure(0.6))
         before, after = np.zeros((2, 2, 7, 1), dtype=np.int64)
         chains = one_stage_each(7)
-        shard.table.add_counts(*chains, *before)
-        shard.table.reserve(100)
-        shard.table.reserve(3)
-        shard.table.add_counts(*chains, *after)
+        shard.bits.add_counts(*chains, *before)
+        shard.bits.reserve(100)
+        shard.bits.reserve(3)
+        shard.bits.add_counts(*chains, *after)
         assert before.any()
         assert after.tolist() == before.tolist()
 
@@ -164,17 +164,17 @@ class TestCuts:
         X, y = problem(300)
         split = SplitRows.cut(X, y, np.arange(200), np.arange(200, 300))
         (shard,) = split.shards
-        shard.table.reserve(7)
-        shard.judge(split.fits.fit(np.eye(7, dtype=bool)), np.arange(7), sure(0.6))
+        shard.bits.reserve(7)
+        shard.judge(split.fitter.fit(np.eye(7, dtype=bool)), np.arange(7), sure(0.6))
         exits, correct_exits = np.zeros((2, 7, 1), dtype=np.int64)
-        shard.table.add_counts(*one_stage_each(7), exits, correct_exits)
+        shard.bits.add_counts(*one_stage_each(7), exits, correct_exits)
         slots = np.array([5, 0, 5])
-        bits = shard.table.bits(slots)
+        bits = shard.bits.get(slots)
         assert bits.shape == (2, 3, 2)
         counts = np.bitwise_count(bits).sum(axis=2).tolist()
         assert counts == [exits[slots, 0].tolist(), correct_exits[slots, 0].tolist()]
         bits[:] = 0
-        assert np.bitwise_count(shard.table.bits(slots)).sum(axis=2).tolist() == counts
+        assert np.bitwise_count(shard.bits.get(slots)).sum(axis=2).tolist() == counts
 
 
 class TestRemote:
@@ -210,10 +210,10 @@ def bits_and_counts(shards, models, thresholds, designs=None):
     chain, n_stages = np.arange(len(models.sizes))[None], np.array([len(models.sizes)])
     designs = np.zeros((1, 7), dtype=np.int16) if designs is None else designs
     for shard in shards:
-        shard.table.reserve(len(models.sizes))
+        shard.bits.reserve(len(models.sizes))
         shard.judge(models, chain[0], thresholds)
-        shard.table.add_counts(designs, chain, n_stages, exits, correct_exits)
-    bits = np.concatenate([shard.table.bits(chain[0]) for shard in shards], axis=2)
+        shard.bits.add_counts(designs, chain, n_stages, exits, correct_exits)
+    bits = np.concatenate([shard.bits.get(chain[0]) for shard in shards], axis=2)
     return bits, exits[0].tolist(), correct_exits[0].tolist()
 
 
@@ -283,13 +283,13 @@ class TestWeights:
         models = LogisticFitter([plain], 7, 2000).fit(np.tri(7, dtype=bool))
         bits = [bits_and_counts([shard], models, np.full(2, 0.7))[0] for shard in (plain, once)]
         assert bits[0].tolist() == bits[1].tolist()
-        assert plain.table.word_weights.tolist() == once.table.word_weights.tolist() == [1] * 32
+        assert plain.bits.word_weights.tolist() == once.bits.word_weights.tolist() == [1] * 32
 
     def test_many_different_counts_take_few_words(self):
         X, y = problem(1000)
         rows, counts = np.arange(1000), np.random.default_rng(0).integers(0, 2**20, size=1000)
         (shard,) = cut_shards(X, y, rows, rows, Scaling.learn(X), counts=counts)
-        assert len(shard.table.word_weights) <= 20 * -(-1000 // 64)
+        assert len(shard.bits.word_weights) <= 20 * -(-1000 // 64)
 
     def test_training_rows_of_weight_0_are_as_good_as_absent(self):
         X, y = problem_of_classes()
@@ -327,7 +327,7 @@ class TestGaps:
         X, y = problem(100)
         rows, missing = np.arange(100), np.random.default_rng(5).random((100, 4)) < 0.5
         (shard,) = cut_shards(X, y, rows, rows, Scaling.learn(X), missing=missing)
-        bits = np.unpackbits(shard.table.missing.view(np.uint8), axis=1, bitorder="little")
+        bits = np.unpackbits(shard.bits.missing.view(np.uint8), axis=1, bitorder="little")
         assert bits[:, :100].tolist() == missing.T.astype(int).tolist()
         assert not bits[:, 100:].any()
-        assert cut_shards(X, y, rows, rows, Scaling.learn(X))[0].table.missing.shape == (0, 2)
+        assert cut_shards(X, y, rows, rows, Scaling.learn(X))[0].bits.missing.shape == (0, 2)

@@ -129,7 +129,7 @@ def test_an_interrupt_while_scoring_keeps_what_was_found():
     search = CountingSearch()
     with pytest.warns(
         UserWarning,
-        match=r"^Search interrupted after 2 generations; what it has found so far is kept\.$",
+        match=r"^Search interrupted after 2 generations; the best designs so far are kept\.$",
     ):
         result = run_search(search, FakeEvaluator(interrupted_in=3))
     assert str(result.stop_reason) == "interrupted after 2 generations"
@@ -147,7 +147,7 @@ def test_an_interrupt_while_reporting_keeps_what_was_found():
         if record.generation == 1:
             raise KeyboardInterrupt
 
-    with pytest.warns(UserWarning, match="interrupted after 1 generations"):
+    with pytest.warns(UserWarning, match="interrupted after 1 generation"):
         result = run_search(CountingSearch(), FakeEvaluator(), report=report)
     assert len(result.records) == 2
 

@@ -121,7 +121,7 @@ class SplitBanks:
         self._costs = data.costs
         # A bank's fits depend on its training rows alone: both have the same models.
         self._val, self._test = (
-            Workbench.of_logistic_stages(data, (parts.train, rows), _MEMORY, n_jobs)
+            Workbench.from_split(data, (parts.train, rows), _MEMORY, n_jobs)
             for rows in (parts.val, parts.test)
         )
 
