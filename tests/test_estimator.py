@@ -112,11 +112,11 @@ def test_a_splitter_by_groups_without_groups_is_refused(table):
         ([(np.arange(70), np.arange(70, 120)), (np.arange(50, 120), np.arange(50))], 100),
     ],
 )
-def test_designs_are_scored_on_every_held_out_row_of_every_split(table, cv, n_scored):
+def test_designs_are_scored_on_every_scored_row_of_every_split(table, cv, n_scored):
     assert quick(cv=cv).fit(*table).front_[0].n_rows == n_scored
 
 
-def test_front_figures_are_those_of_the_deployed_stages_on_the_held_out_rows(table):
+def test_front_figures_are_those_of_the_deployed_stages_on_the_scored_rows(table):
     X, y = table
     fold = np.r_[np.full(80, -1), np.zeros(40, int)]
     clf = quick(cv=PredefinedSplit(fold), costs=[1, 2, 3, 4, 5, 6]).fit(X, y)
@@ -626,7 +626,7 @@ def test_ctrl_c_leaves_evolution_with_what_is_known(table, monkeypatch):
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_the_same_seed_gives_the_same_front_whatever_the_number_of_jobs(table, search):
+def test_the_same_seed_gives_the_same_front_with_any_number_of_jobs(table, search):
     fits = [quick(search=search, n_jobs=n_jobs).fit(*table) for n_jobs in (1, 2)]
     assert fits[0].front_.points == fits[1].front_.points
     ties = [[chromosomes(fit.front_.ties(point)) for point in fit.front_] for fit in fits]

@@ -58,7 +58,7 @@ class EMSCOClassifier(TableClassifier):
         `FeatureCosts` for groups of columns that are bought together for one cost.
     min_confidence : float or dict
         A row leaves at the first stage whose largest class probability is at least this. A dict
-        holds a threshold for each label; the likeliest class decides which one applies.
+        holds a threshold for each label; the one of the likeliest class applies.
     max_stages : int or None
         Most stages of a design. None: half the number of features, but at least 1 and at most 10.
         Features that must stay together count as one.

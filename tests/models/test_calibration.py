@@ -1,4 +1,4 @@
-"""Calibration: the same maps as scikit-learn's, each row for itself, there and back in a file."""
+"""Calibration: scikit-learn's maps, row by row, and back from a file."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def whole(sentence):
 
 
 def thirds(load):
-    """Rows that fit, rows that calibrate, rows to look at."""
+    """Rows to fit on, rows to calibrate on, new rows."""
     X, y = load(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     order = np.random.default_rng(0).permutation(len(X))
     return [(X[part], y[part]) for part in np.array_split(order, 3)]
 
 
-def said_by_nobody(n_rows, n_classes, seed=0):
-    """Probabilities that lean to the truth, and the truth."""
+def made_up(n_rows, n_classes, seed=0):
+    """Probabilities that lean towards the true classes, and these classes."""
     rng = np.random.default_rng(seed)
     labels = np.arange(n_rows) % n_classes
     scores = rng.normal(size=(n_rows, n_classes)) + 2 * (labels[:, None] == np.arange(n_classes))
@@ -49,11 +49,11 @@ def said_by_nobody(n_rows, n_classes, seed=0):
 def theirs(fitted, method, rows, y, weights=None):
     calibrated = CalibratedClassifierCV(FrozenEstimator(fitted), method=method)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a frozen estimator takes no weights is known
+        warnings.simplefilter("ignore")  # a frozen estimator takes no weights
         return calibrated.fit(rows, y, sample_weight=weights)
 
 
-# Beside scikit-learn
+# Compared with scikit-learn
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -78,7 +78,7 @@ def test_isotonic_is_scikit_learns_for_two_classes_and_for_three(load, width):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_classifier_that_boasts_is_made_more_honest(kind):
+def test_an_overconfident_model_gets_closer_to_the_truth(kind):
     (X, y), (held, truth), (new, answers) = thirds(load_breast_cancer)
     X, held, new = (np.repeat(part[:, :2], 10, axis=1) for part in (X, held, new))
     model = GaussianNB().fit(X, y)  # takes ten copies of a column for ten measurements
@@ -88,7 +88,7 @@ def test_a_classifier_that_boasts_is_made_more_honest(kind):
     assert off_after < off_before
 
 
-def test_a_forest_that_says_0_or_1_needs_room_for_doubt():
+def test_a_forest_that_says_0_or_1_needs_clipping():
     (X, y), (held, truth), (new, answers) = thirds(load_breast_cancer)
     forest = RandomForestClassifier(50, random_state=0).fit(X[:, :6], y)
     said, before = forest.predict_proba(held[:, :6]), forest.predict_proba(new[:, :6])
@@ -97,11 +97,11 @@ def test_a_forest_that_says_0_or_1_needs_room_for_doubt():
     assert np.square(room[:, 1] - answers).mean() < np.square(without[:, 1] - answers).mean()
 
 
-# What a sigmoid is
+# Sigmoids
 
 
 def test_a_sigmoid_is_an_affine_map_of_log_odds():
-    said, labels = said_by_nobody(200, 2)
+    said, labels = made_up(200, 2)
     calibrator = Calibrator.learn("sigmoid", said, labels)
     odds = np.linspace(-9, 9, 50)
     given = 1 / (1 + np.exp(-odds))
@@ -111,7 +111,7 @@ def test_a_sigmoid_is_an_affine_map_of_log_odds():
     np.testing.assert_allclose(np.log(after / (1 - after)), expected, atol=1e-6)
 
 
-def test_honest_probabilities_stay_almost_as_they_are():
+def test_calibrated_probabilities_hardly_change():
     rng = np.random.default_rng(0)
     odds = rng.normal(scale=2, size=20_000)
     given = 1 / (1 + np.exp(-odds))
@@ -121,8 +121,8 @@ def test_honest_probabilities_stay_almost_as_they_are():
     assert calibrator.maps[0].intercept == pytest.approx(0, abs=0.05)
 
 
-def test_probabilities_the_wrong_way_round_are_turned_over():
-    said, labels = said_by_nobody(200, 2)
+def test_reversed_probabilities_are_reversed_back():
+    said, labels = made_up(200, 2)
     assert Calibrator.learn("sigmoid", said, 1 - labels).maps[0].slope < 0
 
 
@@ -155,9 +155,9 @@ def test_newton_ends_where_the_gradient_is_zero_even_for_extreme_probabilities()
 @given(seed=st.integers(0, 2**32), n_classes=st.integers(2, 5))
 @settings(max_examples=25, deadline=None)
 def test_rows_sum_to_one_and_do_not_depend_on_their_neighbours(kind, seed, n_classes):
-    said, labels = said_by_nobody(60, n_classes, seed)
+    said, labels = made_up(60, n_classes, seed)
     calibrator = Calibrator.learn(kind, said, labels)
-    new, _ = said_by_nobody(37, n_classes, seed + 1)
+    new, _ = made_up(37, n_classes, seed + 1)
     new[0], new[1] = np.eye(n_classes)[:2]
     found = calibrator.apply(new)
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-12)
@@ -172,7 +172,7 @@ def test_rows_sum_to_one_and_do_not_depend_on_their_neighbours(kind, seed, n_cla
 @given(seed=st.integers(0, 2**32), n_classes=st.integers(2, 4))
 @settings(max_examples=25, deadline=None)
 def test_whole_weights_are_repeated_rows(kind, seed, n_classes):
-    said, labels = said_by_nobody(40, n_classes, seed)
+    said, labels = made_up(40, n_classes, seed)
     counts = np.random.default_rng(seed).integers(0, 4, 40)
     counts[:n_classes] = 1  # some weight must be there
     rows = np.repeat(np.arange(40), counts)
@@ -184,10 +184,10 @@ def test_whole_weights_are_repeated_rows(kind, seed, n_classes):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_calibrator_comes_back_from_text_bit_by_bit(kind, n_classes):
-    calibrator = Calibrator.learn(kind, *said_by_nobody(50, n_classes))
+    calibrator = Calibrator.learn(kind, *made_up(50, n_classes))
     text = json.dumps(calibrator.to_dict())
     again = Calibrator.from_dict(Fields(json.loads(text), "a file"), n_classes)
-    new, _ = said_by_nobody(30, n_classes, seed=9)
+    new, _ = made_up(30, n_classes, seed=9)
     assert again.apply(new).tobytes() == calibrator.apply(new).tobytes()
 
 
@@ -229,7 +229,7 @@ def test_applying_does_not_need_scikit_learn():
     ],
 )
 def test_a_damaged_calibrator_is_refused(change, sentence):
-    values = Calibrator.learn("sigmoid", *said_by_nobody(30, 2)).to_dict()
+    values = Calibrator.learn("sigmoid", *made_up(30, 2)).to_dict()
     with pytest.raises(FileError, match=whole(sentence)):
         Calibrator.from_dict(Fields({**values, **change}, "a file"), 2)
 
@@ -252,7 +252,7 @@ def test_knots_that_are_no_rising_line_are_refused(inputs, outputs, what):
 
 
 def test_unknown_kinds_and_unusable_rows_are_refused():
-    said, labels = said_by_nobody(30, 2)
+    said, labels = made_up(30, 2)
     with pytest.raises(ParameterError, match='calibration must be one of "sigmoid", "isotonic"'):
         Calibrator.learn("platt", said, labels)
     with pytest.raises(DataError, match="probabilities must have a column for each"):

@@ -1,4 +1,4 @@
-"""Estimators in files: there and back to the bit, and nothing made that is not trusted."""
+"""Estimators in files: read back bit by bit, and never creating an untrusted type."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def untrusted(text):
 
 def fitted(prototype, calibration=None):
     rows = np.arange(60)
-    fits = EstimatorFitter(
+    fitter = EstimatorFitter(
         prototype, X, LABELS, None, rows, rows[:0], 0, 3, calibration=calibration
     )
-    return fits.models(np.array([[True, False, True, True]]))[0]
+    return fitter.models(np.array([[True, False, True, True]]))[0]
 
 
 def again(stage, change=(), trusted=None):
-    """The stage, written as JSON and read, after a change of its values."""
+    """Write the model as JSON, change some values, and read it."""
     values = {**json.loads(json.dumps(estimator_to_dict(stage))), **dict(change)}
     names = untrusted(values["estimator"]) if trusted is None else trusted
     return estimator_from_dict(Fields(values, "a file"), 4, 3, names)
@@ -134,7 +134,7 @@ def test_a_type_of_the_users_is_made_only_where_named():
 def test_another_version_of_scikit_learn_is_told_in_one_sentence():
     text = estimator_text(GaussianNB().fit(X, LABELS))
     older = re.sub(r"scikit-learn=[^;]*", "scikit-learn=0.1", text)
-    with pytest.warns(UserWarning, match=r"was written with scikit-learn 0\.1 and is read with"):
+    with pytest.warns(UserWarning, match=r"was written with scikit-learn 0\.1 and read with"):
         read_estimator(older)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""Any classifier: fitted once per subset, the same however it is asked, and kept on disk."""
+"""The user's classifier: fitted once per subset, always the same, and cached on disk."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from emsco.models.outcomes import OutcomeCache
 from emsco.models.prototypes import check_estimator_like, describe, seeded_clone, weight_name
 
 N_ROWS, N_INPUTS = 90, 4
-TRAIN, HELD_OUT = np.arange(60), np.arange(60, 90)
+TRAIN, SCORED = np.arange(60), np.arange(60, 90)
 SUBSETS = np.array([s for s in product([False, True], repeat=N_INPUTS) if any(s)])
 
 CLASSIFIERS = {
@@ -65,7 +65,7 @@ def make_rows(n_classes=2, seed=0):
 
 def make_fitter(prototype, n_classes=2, weights=None, **settings):
     X, labels = make_rows(n_classes)
-    given = {"X": X, "labels": labels, "seed": 7, "train": TRAIN, "held_out": HELD_OUT, **settings}
+    given = {"X": X, "labels": labels, "seed": 7, "train": TRAIN, "scored": SCORED, **settings}
     return EstimatorFitter(prototype, weights=weights, n_classes=n_classes, **given)
 
 
@@ -92,7 +92,7 @@ def test_outcomes_are_those_of_a_plain_loop(name, n_classes):
     assert (winner.dtype, confidence.dtype) == (np.uint8, np.float64)
     for subset, won, sure in zip(subsets, winner, confidence, strict=True):
         model = seeded_clone(prototype, 7, subset).fit(X[TRAIN][:, subset], labels[TRAIN])
-        said = model.predict_proba(X[HELD_OUT][:, subset])
+        said = model.predict_proba(X[SCORED][:, subset])
         np.testing.assert_allclose(sure, said.max(axis=1), atol=1e-9)
         decided = np.sort(said)[:, -1] - np.sort(said)[:, -2] > 1e-9
         assert (won == said.argmax(axis=1))[decided].all()
@@ -100,8 +100,8 @@ def test_outcomes_are_those_of_a_plain_loop(name, n_classes):
 
 def test_the_first_of_equally_likely_classes_wins():
     X = np.tile([[0.0] * N_INPUTS, [0.0] * N_INPUTS], (N_ROWS // 2, 1))
-    fits = make_fitter(DecisionTreeClassifier(), X=X)
-    winner, confidence = fits.outcomes(SUBSETS[-1:])
+    fitter = make_fitter(DecisionTreeClassifier(), X=X)
+    winner, confidence = fitter.outcomes(SUBSETS[-1:])
     assert (winner == 0).all()
     assert (confidence == 0.5).all()
 
@@ -114,11 +114,11 @@ def test_neither_workers_nor_neighbours_nor_repetition_change_an_outcome(name):
 
 
 def test_models_are_the_very_ones_whose_outcomes_were_told():
-    fits = make_fitter(CLASSIFIERS["forest"], calibration="sigmoid")
+    fitter = make_fitter(CLASSIFIERS["forest"], calibration="sigmoid")
     X, _ = make_rows()
-    winner, confidence = fits.outcomes(SUBSETS)
-    for i, model in enumerate(fits.models(SUBSETS)):
-        said = model.probabilities(X[HELD_OUT])
+    winner, confidence = fitter.outcomes(SUBSETS)
+    for i, model in enumerate(fitter.models(SUBSETS)):
+        said = model.probabilities(X[SCORED])
         assert said.argmax(axis=1).tolist() == winner[i].tolist()
         assert said.max(axis=1).tobytes() == confidence[i].tobytes()
 
@@ -132,7 +132,7 @@ def test_identities_tell_models_apart_and_are_the_same_again():
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_a_row_is_judged_alike_beside_whatever_others(name):
+def test_a_row_is_judged_alike_in_any_batch(name):
     X, _ = make_rows()
     model = make_fitter(CLASSIFIERS[name]).models(SUBSETS[-1:])[0]
     together = model.probabilities(X)
@@ -153,7 +153,7 @@ def test_a_class_that_was_never_seen_has_probability_0():
     X, labels = make_rows(3)
     train = TRAIN[labels[TRAIN] != 1]
     model = make_fitter(GaussianNB(), 3, train=train).models(SUBSETS[-1:])[0]
-    said = model.probabilities(X[HELD_OUT])
+    said = model.probabilities(X[SCORED])
     assert said.shape == (30, 3)
     assert (said[:, 1] == 0).all()
     np.testing.assert_allclose(said.sum(axis=1), 1, atol=1e-9)
@@ -213,7 +213,7 @@ def test_seeds_fit_into_31_bits(bits, seed):
     assert 0 <= state < 2**31
 
 
-# Gaps
+# Missing values
 
 
 def test_gaps_are_filled_with_the_mean_of_known_training_values():
@@ -234,11 +234,11 @@ def test_an_input_without_known_values_is_filled_with_0():
     assert make_fitter(GaussianNB(), X=X).models(SUBSETS[-1:])[0].fill[1] == 0
 
 
-def test_values_of_held_out_rows_do_not_fill_gaps():
+def test_scored_rows_do_not_fill_missing_values():
     X, _ = make_rows()
     X[0, 0] = np.nan
     other = X.copy()
-    other[HELD_OUT] += 1000
+    other[SCORED] += 1000
     fills = [make_fitter(GaussianNB(), X=rows).models(SUBSETS[-1:])[0].fill for rows in (X, other)]
     assert fills[0].tobytes() == fills[1].tobytes()
 
@@ -288,7 +288,7 @@ def test_weights_reach_the_last_step_of_a_pipeline():
 
 def test_a_classifier_that_takes_no_weights_is_refused():
     sentence = (
-        "estimator must take sample_weight in fit where rows or classes have weights, got "
+        "estimator must take sample_weight in fit if rows or classes have weights, got "
         "KNeighborsClassifier(), which does not; leave the weights out or give another."
     )
     with pytest.raises(ParameterError, match=whole(sentence)):
@@ -299,13 +299,13 @@ def test_a_classifier_that_takes_no_weights_is_refused():
 
 
 @pytest.mark.parametrize("kind", ["sigmoid", "isotonic"])
-def test_calibrating_rows_do_not_fit_and_held_out_rows_do_not_calibrate(kind):
+def test_calibrating_rows_do_not_fit_and_scored_rows_do_not_calibrate(kind):
     X, labels = make_rows()
     fitting, calibrating = calibration_split(TRAIN, labels, seed=7)
     found = make_fitter(GaussianNB(), calibration=kind).models(SUBSETS[-1:])[0]
     np.testing.assert_allclose(found.estimator.theta_[0], X[fitting][labels[fitting] == 0].mean(0))
     changed = labels.copy()
-    changed[HELD_OUT] = 1 - changed[HELD_OUT]
+    changed[SCORED] = 1 - changed[SCORED]
     again = make_fitter(GaussianNB(), calibration=kind, labels=changed).models(SUBSETS[-1:])[0]
     assert again.calibrator.to_dict() == found.calibrator.to_dict()
     changed[calibrating] = 1 - changed[calibrating]
@@ -327,11 +327,11 @@ def test_an_unknown_calibration_is_refused():
         make_fitter(GaussianNB(), calibration="platt")
 
 
-# What is no classifier
+# Not a classifier
 
 
 class Wordless(ClassifierMixin, BaseEstimator):
-    """A classifier whose probabilities are no numbers."""
+    """A classifier with NaN or misshapen probabilities."""
 
     def __init__(self, said=np.nan):
         self.said = said
@@ -345,7 +345,7 @@ class Wordless(ClassifierMixin, BaseEstimator):
 
 
 class Fussy(Wordless):
-    """Refuses to look at a single column."""
+    """A classifier that refuses a single column."""
 
     def fit(self, X, y):
         if X.shape[1] < 2:
@@ -451,7 +451,7 @@ def test_what_was_fitted_is_not_fitted_again(tmp_path):
         {"calibration": "sigmoid"},
         {"calibration": "isotonic"},
         {"train": TRAIN[1:]},
-        {"held_out": HELD_OUT[1:]},
+        {"scored": SCORED[1:]},
         {"X": make_rows(seed=1)[0]},
         {"labels": make_rows()[1][::-1].copy()},
         {"weights": np.full(N_ROWS, 2.0)},
@@ -489,8 +489,8 @@ def test_two_processes_may_share_a_folder(tmp_path, monkeypatch):
     first, second = cached(tmp_path), cached(tmp_path)
     expected = make_fitter(GaussianNB()).outcomes(SUBSETS)
     for part in np.array_split(np.arange(len(SUBSETS)), 4):
-        for fits in (first, second):
-            told = fits.outcomes(SUBSETS[part])
+        for fitter in (first, second):
+            told = fitter.outcomes(SUBSETS[part])
             assert_same_bits(told, [values[part] for values in expected])
     assert_same_bits(cached(tmp_path).outcomes(SUBSETS), expected)
 
@@ -533,10 +533,10 @@ def damaged(path, what):
     ],
 )
 def test_a_damaged_file_is_refused_and_can_be_deleted(tmp_path, spoil, what):
-    fits = cached(tmp_path)
-    told = fits.outcomes(SUBSETS)
-    fits.close()
-    file = fits.cache.path
+    fitter = cached(tmp_path)
+    told = fitter.outcomes(SUBSETS)
+    fitter.close()
+    file = fitter.cache.path
     content = bytearray(file.read_bytes())
     content[content.rindex(told.confidence[0, :1].tobytes())] ^= 1
     file.write_bytes({"cut": content[:5000], "flipped": content, "text": b"no file"}[spoil])
@@ -601,9 +601,9 @@ def test_an_interrupt_leaves_nothing_running(tmp_path):
 
         X = np.random.default_rng(0).normal(size=(20, 3))
         rows = np.arange(20)
-        fits = EstimatorFitter(Slow(), X, (rows % 2).astype(np.uint8), None, rows, rows, 0, 2, 2)
+        fitter = EstimatorFitter(Slow(), X, (rows % 2).astype(np.uint8), None, rows, rows, 0, 2, 2)
         try:
-            fits.outcomes(np.eye(3, dtype=bool))
+            fitter.outcomes(np.eye(3, dtype=bool))
         except KeyboardInterrupt:
             sys.exit(17)
     """

@@ -89,7 +89,7 @@ def every_design(n_features, max_stages) -> np.ndarray:
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Time that passes only when exact search reads it: one second a reading."""
+    """A clock that advances by one second each time exact search reads it."""
     seconds = count(100.0)
     monkeypatch.setattr(proving, "perf_counter", lambda: next(seconds))
 
@@ -120,7 +120,7 @@ def test_exact_search_asked_for_says_how_long_it_takes_where_that_is_no_moment(n
     assert plan.note == ""
 
 
-def test_exact_search_with_fits_that_nobody_has_timed_counts_them():
+def test_exact_search_with_fits_of_unknown_time_counts_them():
     problem = replace(problem_of(4), seconds_per_fit=None)
     assert plan_search("exact", problem, settings_of(2)).forecast.endswith("fits 15 models first")
 
@@ -134,9 +134,8 @@ def test_auto_is_exact_if_that_takes_a_moment_and_forecasts_the_time():
 def test_auto_is_evolution_if_exact_would_take_long_and_notes_how_long():
     plan = plan_search("auto", problem_of(16), settings_of(8))
     assert plan.kind == "evolution"
-    assert plan.note == (
-        f"exact search over {count_designs(16, 8):,} designs would take about 19 minutes on one core"
-    )
+    space = f"{count_designs(16, 8):,} designs"
+    assert plan.note == f"exact search over {space} would take about 19 minutes on one core"
 
 
 @pytest.mark.parametrize(("spared", "kind"), [(0.0, "exact"), (1e-9, "evolution")])
@@ -151,7 +150,7 @@ def test_auto_gives_exact_search_seconds_not_minutes(n_features, kind):
     assert plan_search("auto", problem_of(n_features, 500), settings_of(4)).kind == kind
 
 
-def test_more_rows_features_or_stages_take_longer_whatever_the_jobs():
+def test_more_rows_features_or_stages_take_longer_with_any_number_of_jobs():
     base = exact_seconds(problem_of(12), DesignSpace(12, 3))
     assert exact_seconds(problem_of(12, n_train=10_000), DesignSpace(12, 3)) > base
     assert exact_seconds(problem_of(13), DesignSpace(13, 3)) > 2 * base
@@ -159,7 +158,7 @@ def test_more_rows_features_or_stages_take_longer_whatever_the_jobs():
     assert exact_seconds(problem_of(12, n_jobs=4), DesignSpace(12, 3)) == base
 
 
-# What is out of reach
+# Out of reach
 
 
 def test_too_many_features_are_refused_with_their_size_their_time_and_the_way_out():
@@ -345,7 +344,7 @@ def test_a_front_of_one_stage_is_proven_at_once(problem):
 
 
 def check_unproven(problem, result):
-    """What is known: designs that were scored, none of which dominates another."""
+    """Check that the result is a front of scored designs."""
     scores = problem.evaluator.score(result.designs)
     assert not result.proven
     assert front_mask(scores).all()
@@ -417,12 +416,12 @@ def test_too_little_memory_for_chains_keeps_what_is_known(problem):
     assert "so the front is not proven" in str(result.stop_reason)
 
 
-# Features that are left out, one that comes first, and limits of costs
+# Exclusion, a fixed first feature, and cost limits
 
 
 @pytest.fixture
 def limited(problem, small_problem):
-    """The same problem with limits of costs and a cost of running a stage."""
+    """Make the problem with cost limits and a cost of running a stage."""
 
     def make(evaluation=0.0, **limits):
         split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))

@@ -124,7 +124,7 @@ def n_outputs_of(n_classes: int) -> int:
 
 
 def orthonormal_basis(n_classes: int) -> FloatArray:
-    """Orthonormal columns, each of which sums to 0: shape (n_classes, n_classes - 1).
+    """Orthonormal columns that sum to 0, shape (n_classes, n_classes - 1).
 
     Examples
     --------

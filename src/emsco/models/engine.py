@@ -193,13 +193,13 @@ class OutcomeFitter(Protocol):
     n_scored: int
 
     def outcomes(self, subsets: BoolArray, report: Report | None = None) -> Any:
-        """Likeliest class of each scored row and its probability, (n_subsets, n_scored)."""
+        """Fit each subset; return classes and probabilities, both (n_subsets, n_scored)."""
 
     def models(self, subsets: BoolArray, report: Report | None = None) -> list[Any]:
-        """The fitted classifiers themselves: `EstimatorModel`s, or weights and calibrators."""
+        """Fit each subset; return `EstimatorModel`s, or pairs of weights and a calibrator."""
 
     def close(self) -> None:
-        """Write what is not yet written, where anything is."""
+        """Write anything that is not written yet."""
 
 
 class OutcomeEngine:

@@ -107,7 +107,7 @@ class EstimatorJob:
             except Exception as error:  # foreign code may raise anything
                 raise ParameterError(
                     Parameter("estimator"),
-                    " must be able to tell probabilities of rows, but with inputs "
+                    " must be able to give probabilities of rows, but with inputs "
                     f"{model.inputs.tolist()} {_kind(model.estimator)} says: {error}",
                     value=model.estimator,
                 ) from error

@@ -65,7 +65,7 @@ def check_takes_weights(estimator: Any) -> None:
     if weight_name(estimator) is None:
         raise refused(
             "estimator",
-            "take sample_weight in fit where rows or classes have weights",
+            "take sample_weight in fit if rows or classes have weights",
             estimator,
             got=f"{brief(estimator, 80)}, which does not",
             hint="leave the weights out or give another",

@@ -106,8 +106,8 @@ class StageRecipe:
     ) -> SubsetBank:
         """Open a bank of stage models over blocks of features.
 
-        `members` says which features belong to each block, shape (n_blocks, n_features). By
-        default every feature is its own block.
+        `members` marks the features of each block, shape (n_blocks, n_features). By default every
+        feature is its own block.
         """
         brings = np.arange(len(data.costs.names))[:, None] == data.encoding.input_feature
         missing = data.missing()

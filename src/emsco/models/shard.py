@@ -32,7 +32,7 @@ class Shard(Protocol):
         """Bits of its scored rows."""
 
     def add_terms(self, batch: ModelBatch, live: IntArray) -> None:
-        """Add the gradients of the live models and, where needed, their Hessians."""
+        """Add the gradients of the live models and, if needed, their Hessians."""
 
     def judge(self, models: Models, slots: IntArray, thresholds: FloatArray) -> None:
         """Store the bits of fitted models, at a threshold for each class, in their slots."""

@@ -150,7 +150,7 @@ def _check_same(
     if differing:
         raise CheckpointError(
             f"checkpoint must be of this problem, got {str(folder)!r}, which differs in "
-            f"{', '.join(differing)}; give what it was begun with, or name another folder."
+            f"{', '.join(differing)}; use the values it was started with, or name another folder."
         )
 
 

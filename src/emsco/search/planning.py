@@ -1,4 +1,4 @@
-"""Choose a search, tell how long it will take, and run it to its end."""
+"""Choose a search, forecast its time, and run it to its end."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Reach:
         """Why evolution is used instead, in a few words."""
         if self.is_possible:
             return f"exact search over {self.designs} would {self._time}"
-        # The size says enough, unless memory is all that is lacking.
+        # The size is reason enough, unless a larger memory_limit would do.
         reason = self.designs if self.seconds > _DAY else f"it would {self.obstacle}"
         return f"exact search is out of reach: {reason}"
 
