@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from support.handmade import assert_same_bits
 
 from emsco import Cascade, EMSCOClassifier, FeatureCosts, ParetoFront
-from emsco.errors import NoSuchDesign, ParameterError
+from emsco.errors import EMSCOWarning, NoSuchDesign, ParameterError
 
 TRAIN, HELD_OUT, NEW = np.arange(70), np.arange(70, 120), np.arange(120, 140)
 TRUSTED = ["sklearn.tree._tree.Tree"]
@@ -78,7 +78,7 @@ class Setting:
             **{**options, **self.options, **more},
         )
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "no design accepts any scored row")
+            warnings.simplefilter("ignore", EMSCOWarning)  # no design accepts a row
             return classifier.fit(self.rows(known), self.y[known], weights)
 
 
@@ -255,7 +255,7 @@ def _fit_rows(problem: Setting, rows: np.ndarray, split: list[Any]) -> EMSCOClas
         **problem.options,
     )
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "no design accepts any scored row")
+        warnings.simplefilter("ignore", EMSCOWarning)  # no design accepts a row
         try:
             return classifier.fit(problem.rows(rows), problem.y[rows])
         except NoSuchDesign:

@@ -24,7 +24,7 @@ def _error(call: Callable[[], object], folder: Path) -> Facts:
     try:
         call()
     except Exception as error:  # any class is worth recording
-        ancestors = [one.__name__ for one in type(error).__mro__]
+        ancestors = [one.__name__ for one in type(error).__mro__ if one.__name__[0] != "_"]
         return {"classes": ancestors, "message": str(error).replace(str(folder), "FOLDER")}
     return {"classes": None}
 
