@@ -1,4 +1,4 @@
-"""EMSCOClassifier: the scikit-learn face of the library."""
+"""EMSCOClassifier, the scikit-learn estimator of the library."""
 
 from __future__ import annotations
 
@@ -38,111 +38,122 @@ from emsco.trust.risk import RiskCoverage
 
 __all__ = ["EMSCOClassifier", "Generation"]
 
-_OF_SEARCHES = tuple(field.name for field in fields(SearchSettings) if field.name != "first")
+_SEARCH_PARAMETERS = tuple(field.name for field in fields(SearchSettings) if field.name != "first")
 
 
 class EMSCOClassifier(TableClassifier):
     """Classifier that buys features stage by stage, stops when sure, and may decline to answer.
 
-    Fitting searches the ordered partitions of the features into stages for the trade-off
-    between coverage, accuracy and cost, and deploys one of the designs found as `cascade_`.
+    A *design* assigns each feature to a stage. Every row buys the features of the first stage. It
+    leaves with a label if the model of that stage is confident enough; otherwise it buys the next
+    stage. A row that no stage accepts is rejected.
+
+    `fit` searches for the designs with the best trade-offs between coverage, accuracy and cost.
+    They make up `front_`. One of them is deployed as `cascade_`; `choose` deploys another.
 
     Parameters
     ----------
     costs : mapping, array-like, FeatureCosts or None
-        Cost of each feature: by name, or in column order; None: 1 each. `FeatureCosts` also knows
-        groups of columns that are bought together for one cost.
+        Cost of each feature, by name or in column order. None: every feature costs 1. Use
+        `FeatureCosts` for groups of columns that are bought together for one cost.
     min_confidence : float or dict
-        A row leaves at the first stage whose largest class probability is at least this; a dict
-        has a threshold for each label, and that of the likeliest class counts.
+        A row leaves at the first stage whose largest class probability is at least this. A dict
+        holds a threshold for each label; the one of the likeliest class applies.
     max_stages : int or None
-        Most stages of a design; None: half the features (those that must stay together as one),
-        at least 1 and at most 10.
+        Most stages of a design. None: half the number of features, but at least 1 and at most 10.
+        Features that must stay together count as one.
     search : {"auto", "exact", "evolution", "paper"}
-        "exact" proves the whole front, "evolution" looks for it among population_size times
-        generations designs, "paper" is the loop of Hamilton & Fulp (2022). "auto" is "exact"
-        where that takes seconds, else "evolution"; `stop_reason_` says which, and why.
+        How to search. "exact" finds and proves the whole front. "evolution" approximates it by
+        scoring population_size designs in each of `generations` generations. "paper" is the
+        algorithm of Hamilton & Fulp (2022). "auto" is "exact" if that takes seconds, otherwise
+        "evolution".
     prefer : {"balanced", "fittest", "knee"} or dict
-        Which point of the front is deployed, by the method of `ParetoFront` of that name:
-        "fittest" is the paper's choice, whatever the search. A dict holds limits for
-        `ParetoFront.select`, such as ``{"max_cost": 300}``.
+        The point of the front to deploy. The names are methods of `ParetoFront`; "fittest" is the
+        paper's choice. A dict holds limits for `ParetoFront.select`, such as
+        ``{"max_cost": 300}``.
     cv : float, int, splitter or list of splits
-        Rows held out to score designs: a fraction (stratified), a number of folds, or any
-        splitter, `PredefinedSplit` included.
+        Rows that score designs: a fraction of the rows (stratified), a number of folds, or any
+        scikit-learn splitter. Use `PredefinedSplit` for a split of your own.
     refit : bool
-        False deploys the stage classifiers that were scored; True refits them on all rows, as
-        is always done with several splits.
+        False deploys the stage models that were scored. True fits them again on all rows. With
+        several splits they are always fitted again.
     estimator : classifier or None
-        What each stage is: any scikit-learn classifier or pipeline with `predict_proba`, fitted
-        once for each subset that the search asks for; None: L2 logistic regression, fitted in
-        batches and some hundred times faster.
+        The stage model: any scikit-learn classifier or pipeline with `predict_proba`. It is
+        fitted once for each subset of features that the search needs. None: L2 logistic
+        regression, fitted in batches and several hundred times faster.
     calibration : {"sigmoid", "isotonic"} or None
-        Makes the probabilities of each stage honest on a quarter of the training rows, which its
-        classifier does not see.
+        How to calibrate the probabilities of each stage. A quarter of the training rows is set
+        aside for it.
     class_weight : dict, "balanced" or None
-        How much rows of each class count when stage classifiers are fitted; never when designs
-        are scored.
+        Weight of each class when stage models are fitted. It does not affect the scores of
+        designs.
     gaps : {"refuse", "impute", "skip"}
-        What to do about missing values, here and when rows are decided: refuse them; put the mean
-        of the training rows in their place, beside an indicator; or put the mean there and never
-        accept a row at the stage that lacks a value of it.
+        What to do with missing values, in `fit` and in `decide`. "refuse" raises an error.
+        "impute" fills in the mean of the training rows and adds an indicator. "skip" fills in the
+        mean, and a stage never accepts a row if a feature that it buys is missing.
     allow_exclusion : bool
         Whether designs may leave features out, so that no row ever pays for them.
     evaluation_cost : float or None
-        Cost of running a stage at all, added to what its features cost; None: that of `costs`
-        where it is a `FeatureCosts`, else 0.
+        Cost of running a stage, on top of its features. None: the one in `costs` if that is a
+        `FeatureCosts`, otherwise 0.
     constraints : dict, Constraints or None
-        What every design must obey: ``first`` (features that the first stage buys), ``together``
-        (lists of features that one stage buys), ``max_mean_cost`` and ``max_worst_cost`` (most
-        that a row may cost on average, and at worst).
-    population_size, generations, patience
-        The paper's |G|, max_iter and g. For "evolution": designs scored in a generation,
-        generations, and how many of them may leave the front as it is.
+        Rules for every design. ``first`` lists features of the first stage. ``together`` holds
+        lists of features that belong to the same stage. ``max_mean_cost`` and ``max_worst_cost``
+        limit the cost of a row on average and at worst.
+    population_size : int
+        Designs per generation; the paper's |G|.
+    generations : int
+        Number of generations; the paper's max_iter.
     mutation_rate, crossover_rate, elite_fraction, stage_bias, epsilon, growth
-        The paper's m̂ (None: 1 / n, what must stay together counting as one), r̂, b, β, ε and inc,
-        for "paper" alone.
+        The paper's m̂, r̂, b, β, ε and inc, used by "paper" only. A mutation_rate of None is 1 / n,
+        where features that must stay together count as one.
+    patience : int or None
+        Stop after this many generations without a change; the paper's g. "paper" watches the
+        fittest design, "evolution" the front.
     memory_limit : int or str
-        Most memory that fitted subsets may take, coefficients and bits together, such as
-        "1GiB"; an exact search may take as much again for the bits of all subsets, and once more
-        for kinds of chains. The rows themselves
-        and a few hundred bytes per scored design come on top.
+        Most memory for stage models, such as "1GiB". An exact search may use as much again for
+        bits, and once more for its chains of subsets. The data and a few hundred bytes per scored
+        design come on top.
     time_limit : float or None
-        Seconds after which the search ends with what it has found; an exact search then says
-        that its front is not proven.
+        Seconds after which the search stops and keeps its best designs so far. An exact search
+        that stops early reports that its front is not proven.
     checkpoint : str, path or None
-        Folder that keeps the scores of the search, written every few seconds. A fit that finds
-        there what an earlier one left goes on from it and ends with the same front; rows, splits
-        and settings must be the same, and so must a random_state that is a number, while any
-        other is taken from there. An exact search goes on with its first designs and proves
-        anew; time_limit counts anew. The folder is left in place: delete it when you have what
-        you wanted.
+        Folder that keeps the scores of the search, written every few seconds. A fit with the same
+        folder continues where an earlier one stopped, and ends with the same front. Data, splits
+        and settings must be the same, and so must a random_state that is a number; any other
+        random_state is taken from the checkpoint. An exact search keeps only its first designs,
+        and a time_limit starts again. Delete the folder when you no longer need it.
     cache : str, path or None
-        Folder that keeps what the fitted classifiers of an `estimator` say about held-out rows, so
-        that another fit on the same rows and splits, at other thresholds or costs or with another
-        search, need not fit them again.
+        Folder that keeps the predictions of an `estimator` on scored rows. Another fit on the same
+        rows and splits then needs no new fits, even with other thresholds, costs or searches.
     n_jobs : int or None
-        Threads (for an `estimator`, processes), as in joblib: None is 1, -1 is all. The result
+        Threads, or processes for an `estimator`, as in joblib: None is 1 and -1 is all. The result
         does not depend on it.
     random_state : int, RandomState or None
+        Seed of the split, the search and random estimators. Pass a number to repeat a fit.
     verbose : int
         1 shows a progress bar.
 
     Attributes
     ----------
     front_ : ParetoFront
-        The designs found that no other beats, best first, with their held-out figures.
+        The designs found that no other design beats, best first, with their scored figures.
     point_ : ParetoPoint
         The deployed point of the front.
     design_ : Design
+        The deployed design.
     cascade_ : Cascade
-        Its design, and the fitted stages.
+        The deployed design with its stage models. Save it with ``cascade_.save(path)``.
     history_ : list of Generation
+        The state of the search after each generation.
     stop_reason_ : StopReason
-        Why the search ended; `str` makes a sentence of it, `cause` is for code to ask.
+        Why the search ended. `str` gives a sentence; test `cause` in code.
     classes_ : ndarray of shape (n_classes,)
+        The labels.
     n_features_in_ : int
+        Number of columns.
     feature_names_in_ : ndarray of str
-        Only where X had names.
+        Names of the columns, if X had any.
 
     Examples
     --------
@@ -151,10 +162,16 @@ class EMSCOClassifier(TableClassifier):
     >>> clf = EMSCOClassifier(
     ...     min_confidence=0.9, max_stages=3, search="evolution", generations=20, random_state=0
     ... )
-    >>> print(clf.fit(X.iloc[:400], y[:400]).stop_reason_)
+    >>> print(clf.fit(X[:400], y[:400]).stop_reason_)
     all 20 generations have run
-    >>> decisions = clf.decide(X.iloc[400:])
+    >>> decisions = clf.decide(X[400:])
     >>> bool(decisions.accepted.mean() > 0.8 and decisions.cost.mean() < 15)
+    True
+
+    Deploy a cheaper design of the same front:
+
+    >>> cheap = clf.choose({"max_cost": 2}).evaluate(X[400:], y[400:])
+    >>> bool(cheap.cost < 3)
     True
     """
 
@@ -229,25 +246,29 @@ class EMSCOClassifier(TableClassifier):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
-        """Search for designs on part of the rows, score them on the rest, deploy one.
+        """Fit stage models on part of the rows, score designs on the rest, and deploy one.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_columns)
-            Numbers, truth values or categories; see `gaps` about missing ones.
+            Numbers, truth values or categories. See `gaps` for missing values.
         y : array-like of shape (n_rows,)
-            Two classes or more.
+            Labels of two or more classes.
         sample_weight : array-like of shape (n_rows,), optional
-            How much each row counts, in the fits and in the objectives: whole numbers as if the
-            row were there so many times.
+            Weight of each row, in fitting and in the objectives. A row of weight 3 counts as
+            three equal rows.
         groups : array-like of shape (n_rows,), optional
-            For a `cv` that splits by group.
+            Group of each row, for a `cv` that splits by group.
+
+        Returns
+        -------
+        self
         """
         data = self._check_data(X, y, sample_weight)
         names = data.costs.names
         constraints = Constraints.from_rules(self.constraints, names)
         check_parameters(self.get_params(deep=False))
-        own = {name: getattr(self, name) for name in _OF_SEARCHES}
+        own = {name: getattr(self, name) for name in _SEARCH_PARAMETERS}
         blocks = Blocks.from_constraints(constraints, names)
         settings = SearchSettings.from_parameters(own, blocks)
         min_confidence = check_min_confidence(self.min_confidence, data.classes)
@@ -277,12 +298,18 @@ class EMSCOClassifier(TableClassifier):
         return self.choose(self.prefer)
 
     def choose(self, which: ParetoPoint | int | str | dict[str, float]) -> Self:
-        """Deploy another point of the front: sets `point_`, `design_` and `cascade_`.
+        """Deploy another point of the front.
+
+        Sets `point_`, `design_` and `cascade_`.
 
         Parameters
         ----------
         which : ParetoPoint, int, str or dict
-            A point of `front_`, its position there, or a rule as for `prefer`.
+            A point of `front_`, its position there, or a rule as in `prefer`.
+
+        Returns
+        -------
+        self
         """
         check_is_fitted(self, "front_")
         point = self._point(which)
@@ -292,11 +319,11 @@ class EMSCOClassifier(TableClassifier):
         return self
 
     def decide(self, X: ArrayLike) -> Decisions:
-        """Label or reject each row, with its confidence, exit stage and cost."""
+        """Label or reject each row; also gives its confidence, exit stage and cost."""
         return self._fitted_cascade.decide(self._check_new_rows(X))
 
     def evaluate(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Evaluation:
-        """Coverage, accuracy and cost on labelled rows; rows, accuracy and cost per exit."""
+        """Measure coverage, accuracy and cost on labelled rows, in total and per exit stage."""
         return self._fitted_cascade.evaluate(self._check_new_rows(X), y, sample_weight)
 
     def reliability(
@@ -306,33 +333,33 @@ class EMSCOClassifier(TableClassifier):
         sample_weight: ArrayLike | None = None,
         n_bins: int = 10,
     ) -> tuple[Reliability, ...]:
-        """How honest each stage's confidence is, on the labelled rows that reach it."""
+        """Compare each stage's confidence with its accuracy, on the labelled rows that reach it."""
         rows = self._check_new_rows(X)
         return self._fitted_cascade.reliability(rows, y, sample_weight, n_bins)
 
     def risk_coverage(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> tuple[RiskCoverage, ...]:
-        """What moving the threshold would do: the deployed cascade, then each stage alone."""
+        """Error rate by coverage as the threshold moves: the cascade, then each stage alone."""
         return self._fitted_cascade.risk_coverage(self._check_new_rows(X), y, sample_weight)
 
     def predict(self, X: ArrayLike) -> AnyArray:
-        """A class for every row: the best guess of the last stage that saw it, even if rejected."""
+        """Predict a class for every row, even a rejected one: the best guess of its last stage."""
         return self.decide(X).guesses
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Class probabilities of the last stage that saw each row, shape (n_rows, n_classes)."""
+        """Class probabilities of each row at its last stage, shape (n_rows, n_classes)."""
         return self._fitted_cascade.predict_proba(self._check_new_rows(X))
 
     def __sklearn_tags__(self) -> Any:
-        """Categories, and missing values unless they are refused."""
+        """Declare that missing values are allowed, unless `gaps` is "refuse"."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.gaps != "refuse"
         return tags
 
     @available_if(lambda self: hasattr(self, "cascade_"))  # type: ignore[untyped-decorator]
     def _sk_visual_block_(self) -> Any:
-        """The deployed stages in scikit-learn's diagram, which is as always before a fit."""
+        """Show the deployed stages in scikit-learn's diagram, once there are any."""
         return cascade_boxes(self.front_.flow(self.point_), self.front_.min_confidence)
 
     def _point(self, which: object) -> ParetoPoint:
@@ -345,7 +372,7 @@ class EMSCOClassifier(TableClassifier):
         return which
 
     def _undeploy(self) -> None:
-        """Forget the cascade of an earlier fit, lest it stand beside a newer front."""
+        """Forget the cascade of an earlier fit: it does not belong to the new front."""
         for name in ("point_", "design_", "cascade_"):
             self.__dict__.pop(name, None)
 
@@ -382,7 +409,7 @@ class EMSCOClassifier(TableClassifier):
         )
 
     def _draw_seed(self) -> int:
-        """Seed of this fit: the checkpoint's, where there is one and the user names none."""
+        """Seed of this fit. A checkpoint's seed is used if `random_state` is not a number."""
         drawn = draw_seed(self.random_state)
         if self.checkpoint is None or isinstance(self.random_state, Integral):
             return drawn
@@ -390,7 +417,7 @@ class EMSCOClassifier(TableClassifier):
         return drawn if stored is None else stored
 
     def _fit_stages(self, bench: Workbench, front: ParetoFront) -> FrontModels:
-        """Fitted stages of all points of the front, so that any of them can be deployed later."""
+        """Fit the models of all points of the front, with a progress bar if that is slow."""
         slow = self.verbose > 0 and self.estimator is not None
         with JobProgress("stages to deploy") if slow else nullcontext() as progress:
             report = (lambda done, total: progress.job(done, total, "")) if progress else None

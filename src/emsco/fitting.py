@@ -1,4 +1,4 @@
-"""The one assembly: rows and a recipe become a bank, an evaluator, a search and a front.
+"""Everything a fit needs in one place: rows and a recipe, a bank, a search and a front.
 
 The estimator, the studies and the paper's experiments all fit through a `Workbench`.
 """
@@ -33,7 +33,8 @@ from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import Journal
 from emsco.scoring.scores import Limits
 from emsco.search.loop import SearchResult
-from emsco.search.planning import Problem, SearchPlan, plan_search
+from emsco.search.planning import SearchPlan, plan_search
+from emsco.search.problem import Problem
 from emsco.search.progress import SearchProgress
 from emsco.search.settings import KINDS, SearchSettings
 
@@ -41,17 +42,17 @@ __all__ = ["Workbench", "check_parameters", "draw_seed", "seeds_of_fit"]
 
 
 def draw_seed(random_state: Any) -> int:
-    """The one number that a fit takes from its `random_state`."""
+    """Draw the one number that a fit takes from its `random_state`."""
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def seeds_of_fit(seed: int) -> list[SeedSequence]:
-    """Seeds of the split, of the search and of the stages, from that number."""
+    """Derive the seeds of the split, the search and the stage models from one number."""
     return SeedSequence(seed).spawn(3)
 
 
 def check_parameters(given: Mapping[str, Any]) -> None:
-    """Refuse parameters of a fit that break their rule and need no data to be checked."""
+    """Check the parameters of a fit that can be checked without data."""
     if given["n_jobs"] is not None and check_whole("n_jobs", given["n_jobs"], -(2**31)) == 0:
         raise refused("n_jobs", "be a number of threads, or negative to count from all cores", 0)
     check_choice("search", given["search"], KINDS)
@@ -67,7 +68,9 @@ def check_parameters(given: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Workbench:
-    """A bank on some rows, for any number of searches at any thresholds; no subset is fitted twice.
+    """Rows, their splits and a bank of models, shared by any number of searches and thresholds.
+
+    The bank fits the model of each subset only once.
 
     Attributes
     ----------
@@ -76,7 +79,7 @@ class Workbench:
     recipe : StageRecipe
     constraints : Constraints
     blocks : Blocks
-        Features that a search moves as one.
+        Groups of features that a search moves together.
     bank : SubsetBank
     """
 
@@ -95,10 +98,10 @@ class Workbench:
         object.__setattr__(self, "bank", bank)
 
     @classmethod
-    def of_logistic_stages(
+    def from_split(
         cls, data: TrainingData, split: Split, memory_limit: int = 2**30, n_jobs: int = 1
     ) -> Self:
-        """The paper's stages on one split of the rows."""
+        """Set up the paper's logistic stages on one split of the rows."""
         return cls(data, [split], StageRecipe(None, None, None, memory_limit, n_jobs, 0))
 
     def evaluator(
@@ -107,7 +110,7 @@ class Workbench:
         min_confidence: MinConfidence,
         journal: Journal | None = None,
     ) -> Evaluator:
-        """Score designs of at most so many stages, at one threshold or one for each class."""
+        """Make an evaluator for one threshold, or one threshold per class."""
         rules = self.constraints
         return Evaluator(
             self.bank,
@@ -127,7 +130,7 @@ class Workbench:
         min_confidence: MinConfidence,
         seed: int,
     ) -> AbstractContextManager[Journal | None]:
-        """The journal of a checkpoint in `folder`, which must be of this very search; or none."""
+        """Open the checkpoint of this search in `folder`; None: no checkpoint."""
         if folder is None:
             return nullcontext()
         problem = {
@@ -148,12 +151,12 @@ class Workbench:
         min_confidence: MinConfidence,
         memory_limit: int | None = None,
     ) -> SearchPlan:
-        """Which search "auto" means here.
+        """Choose the search that "auto" means here.
 
         Raises
         ------
         ParameterError
-            Where "exact" is out of reach.
+            If `search` is "exact" and that is out of reach.
         """
         evaluator = self.evaluator(settings.max_stages, min_confidence)
         return plan_search(search, self._problem(search, evaluator, memory_limit), settings)
@@ -170,7 +173,7 @@ class Workbench:
         journal: Journal | None = None,
         shown: bool = False,
     ) -> SearchResult:
-        """Designs over blocks that a search finds; `shown` draws a progress bar.
+        """Search for designs over blocks of features.
 
         Parameters
         ----------
@@ -179,25 +182,26 @@ class Workbench:
         min_confidence : float or dict
         rng : numpy.random.Generator
         time_limit : float, optional
-            Seconds after which it ends with what it has found.
+            Seconds after which the search stops and keeps its best designs so far.
         memory_limit : int, optional
-            Bytes that an exact search may take beside the bank; by default as many as the bank.
+            Bytes that an exact search may use beside the bank; by default as many as the bank.
         journal : Journal, optional
-            Where scores are kept on disk.
+            Keeps scores on disk.
         shown : bool
+            Whether to draw a progress bar.
         """
         evaluator = self.evaluator(settings.max_stages, min_confidence, journal)
         problem = self._problem(search, evaluator, memory_limit)
         plan = plan_search(search, problem, settings, time_limit)
         with (
-            SearchProgress(shown=shown, note=plan.why or plan.takes) as progress,
+            SearchProgress(shown=shown, note=plan.note or plan.forecast) as progress,
             closing(self.bank.engine),
         ):
             self.bank.on_fit = progress.fitting if shown else None
             return plan.run(problem, rng, time_limit, progress)
 
     def front(self, result: SearchResult, min_confidence: MinConfidence) -> ParetoFront:
-        """What a search has found, with designs over features by name; stages are not fitted."""
+        """Turn a search result into a front of designs over named features, without models."""
         front = ParetoFront.from_scores(
             self.blocks.designs(result.designs),
             result.scores,
@@ -217,10 +221,10 @@ class Workbench:
     def stage_models(
         self, front: ParetoFront, refit: bool, report: Report | None = None
     ) -> FrontModels:
-        """Fitted stages of all points of a front, so that any of them can be deployed.
+        """Fit the stage models of all points of a front, so that you can deploy any of them.
 
-        They are those that were scored, of the first split; with `refit` they are fitted to all
-        rows. ``report(done, total)`` is called where fits take a while.
+        By default these are the models of the first split, which were scored. `refit` fits them
+        to all rows. ``report(done, total)`` is called after each fit of a user's classifier.
         """
         bank = self.bank
         if refit:

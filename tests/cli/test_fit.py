@@ -137,7 +137,7 @@ def test_ctrl_c_during_a_fit_keeps_what_was_found_and_resume_goes_on(
         result = fit(*words)
     assert result.code == 130
     assert (
-        "emsco: warning: Search interrupted after 3 generations; what it has found so far is kept."
+        "emsco: warning: Search interrupted after 3 generations; the best designs so far are kept."
         in result.err
     )
     assert result.err.endswith(f"emsco: interrupted; --resume goes on with {tmp_path / 'run'}.\n")
@@ -145,7 +145,7 @@ def test_ctrl_c_during_a_fit_keeps_what_was_found_and_resume_goes_on(
     refuses(
         fit(*words, "--resume", "--seed", 1),
         f"checkpoint must be of this problem, got '{tmp_path / 'run' / 'checkpoint'}', which "
-        "differs in random_state; give what it was begun with, or name another folder.",
+        "differs in random_state; use the values it was started with, or name another folder.",
     )
     result = fit(*words, "--resume", "--json")
     assert (result.code, json.loads(result.out)["stop_reason"]) == (0, "all 5 generations have run")

@@ -1,4 +1,4 @@
-"""The bank: every subset fitted once, within its bound of memory, whatever happens midway."""
+"""The bank: it fits every subset once, keeps its memory limit, and survives interruptions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TRAIN, HELD_OUT = np.arange(60), np.arange(60, 120)
 
 @pytest.fixture(autouse=True)
 def several_batches(monkeypatch):
-    """Small problems too are fitted in several batches, in threads where there are any."""
+    """Fit even small problems in several batches, in threads if there are any."""
     monkeypatch.setattr("emsco.models.engine._WORTH_FITTING", 0)
 
 
@@ -148,7 +148,7 @@ class TestCounts:
 
 
 def row_bits(words):
-    """Rows behind words of bits, as booleans."""
+    """Unpack words of bits into booleans."""
     return np.unpackbits(words.view(np.uint8), axis=-1, bitorder="little") != 0
 
 
@@ -274,11 +274,11 @@ def smallest_bank(problem, **options):
 
 
 class TestMemory:
-    @pytest.mark.parametrize("n_held_out", [1, 65, 1000, 1100, 1150, 5000])
+    @pytest.mark.parametrize("n_scored", [1, 65, 1000, 1100, 1150, 5000])
     @pytest.mark.parametrize("n_features", [1, 2, 5, 40])
-    def test_the_limit_that_the_error_names_is_enough(self, n_features, n_held_out):
+    def test_the_limit_that_the_error_names_is_enough(self, n_features, n_scored):
         rng = np.random.default_rng(0)
-        X = rng.normal(size=(10 + n_held_out, n_features))
+        X = rng.normal(size=(10 + n_scored, n_features))
         y = (np.arange(len(X)) % 2).astype(np.uint8)
         split = SplitRows.cut(X, y, np.arange(10), np.arange(10, len(X)))
         with pytest.raises(ParameterError, match="memory_limit must be at least") as refused:
@@ -315,7 +315,7 @@ class TestMemory:
         for seed in range(40):
             bank.count(*some_chains(2, seed=seed), sure(0.5 + seed / 100))
         (shard,) = bank.engine.splits[0].shards
-        assert bank._kept.nbytes + shard.table.accepted.nbytes + shard.table.correct.nbytes < limit
+        assert bank._kept.nbytes + shard.bits.accepted.nbytes + shard.bits.correct.nbytes < limit
         assert bank.n_fits > bank.capacity  # so it did overflow
 
 

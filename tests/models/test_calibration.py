@@ -1,4 +1,4 @@
-"""Calibration: the same maps as scikit-learn's, each row for itself, there and back in a file."""
+"""Calibration: scikit-learn's maps, row by row, and back from a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from emsco._base.documents import Fields
 from emsco.errors import DataError, FileError, ParameterError
-from emsco.models.calibration import KINDS, Calibrator, SigmoidMap, calibration_split
+from emsco.models.calibration import KINDS, Calibrator, calibration_split
+from emsco.models.calibration_maps import SigmoidMap
 
 
 def whole(sentence):
@@ -29,15 +30,15 @@ def whole(sentence):
 
 
 def thirds(load):
-    """Rows that fit, rows that calibrate, rows to look at."""
+    """Rows to fit on, rows to calibrate on, new rows."""
     X, y = load(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     order = np.random.default_rng(0).permutation(len(X))
     return [(X[part], y[part]) for part in np.array_split(order, 3)]
 
 
-def said_by_nobody(n_rows, n_classes, seed=0):
-    """Probabilities that lean to the truth, and the truth."""
+def made_up(n_rows, n_classes, seed=0):
+    """Probabilities that lean towards the true classes, and these classes."""
     rng = np.random.default_rng(seed)
     labels = np.arange(n_rows) % n_classes
     scores = rng.normal(size=(n_rows, n_classes)) + 2 * (labels[:, None] == np.arange(n_classes))
@@ -48,11 +49,11 @@ def said_by_nobody(n_rows, n_classes, seed=0):
 def theirs(fitted, method, rows, y, weights=None):
     calibrated = CalibratedClassifierCV(FrozenEstimator(fitted), method=method)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a frozen estimator takes no weights is known
+        warnings.simplefilter("ignore")  # a frozen estimator takes no weights
         return calibrated.fit(rows, y, sample_weight=weights)
 
 
-# Beside scikit-learn
+# Compared with scikit-learn
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -77,7 +78,7 @@ def test_isotonic_is_scikit_learns_for_two_classes_and_for_three(load, width):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_classifier_that_boasts_is_made_more_honest(kind):
+def test_an_overconfident_model_gets_closer_to_the_truth(kind):
     (X, y), (held, truth), (new, answers) = thirds(load_breast_cancer)
     X, held, new = (np.repeat(part[:, :2], 10, axis=1) for part in (X, held, new))
     model = GaussianNB().fit(X, y)  # takes ten copies of a column for ten measurements
@@ -87,7 +88,7 @@ def test_a_classifier_that_boasts_is_made_more_honest(kind):
     assert off_after < off_before
 
 
-def test_a_forest_that_says_0_or_1_needs_room_for_doubt():
+def test_a_forest_that_says_0_or_1_needs_clipping():
     (X, y), (held, truth), (new, answers) = thirds(load_breast_cancer)
     forest = RandomForestClassifier(50, random_state=0).fit(X[:, :6], y)
     said, before = forest.predict_proba(held[:, :6]), forest.predict_proba(new[:, :6])
@@ -96,58 +97,51 @@ def test_a_forest_that_says_0_or_1_needs_room_for_doubt():
     assert np.square(room[:, 1] - answers).mean() < np.square(without[:, 1] - answers).mean()
 
 
-# What a sigmoid is
+# Sigmoids
 
 
 def test_a_sigmoid_is_an_affine_map_of_log_odds():
-    said, labels = said_by_nobody(200, 2)
+    said, labels = made_up(200, 2)
     calibrator = Calibrator.learn("sigmoid", said, labels)
     odds = np.linspace(-9, 9, 50)
     given = 1 / (1 + np.exp(-odds))
     after = calibrator.apply(np.column_stack([1 - given, given]))[:, 1]
-    expected = calibrator.slope * odds + calibrator.intercept
+    sigmoid = calibrator.maps[0]
+    expected = sigmoid.slope * odds + sigmoid.intercept
     np.testing.assert_allclose(np.log(after / (1 - after)), expected, atol=1e-6)
 
 
-def test_honest_probabilities_stay_almost_as_they_are():
+def test_calibrated_probabilities_hardly_change():
     rng = np.random.default_rng(0)
     odds = rng.normal(scale=2, size=20_000)
     given = 1 / (1 + np.exp(-odds))
     labels = (rng.random(20_000) < given).astype(np.uint8)
     calibrator = Calibrator.learn("sigmoid", np.column_stack([1 - given, given]), labels)
-    assert calibrator.slope == pytest.approx(1, abs=0.05)
-    assert calibrator.intercept == pytest.approx(0, abs=0.05)
+    assert calibrator.maps[0].slope == pytest.approx(1, abs=0.05)
+    assert calibrator.maps[0].intercept == pytest.approx(0, abs=0.05)
 
 
-def test_probabilities_the_wrong_way_round_are_turned_over():
-    said, labels = said_by_nobody(200, 2)
-    assert Calibrator.learn("sigmoid", said, 1 - labels).slope < 0
+def test_reversed_probabilities_are_reversed_back():
+    said, labels = made_up(200, 2)
+    assert Calibrator.learn("sigmoid", said, 1 - labels).maps[0].slope < 0
 
 
 def test_equal_probabilities_become_the_share_of_the_class():
     said, labels = np.full((8, 2), 0.5), np.array([0, 0, 0, 0, 0, 0, 1, 1])
     calibrator = Calibrator.learn("sigmoid", said, labels)
-    assert calibrator.slope == 0
+    assert calibrator.maps[0].slope == 0
     smoothed = (2 * 3 / 4 + 6 * 1 / 8) / 8  # Platt's targets for 2 rows and for 6
     assert calibrator.apply(said)[0, 1] == pytest.approx(smoothed)
-
-
-@pytest.mark.parametrize(("kind", "n_classes"), [("isotonic", 2), ("sigmoid", 3)])
-def test_only_a_sigmoid_of_two_classes_has_a_slope(kind, n_classes):
-    calibrator = Calibrator.learn(kind, *said_by_nobody(30, n_classes))
-    for name in ("slope", "intercept"):
-        with pytest.raises(ParameterError, match=f"{name} must be asked of a sigmoid of two"):
-            getattr(calibrator, name)
 
 
 def test_newton_ends_where_the_gradient_is_zero_even_for_extreme_probabilities():
     rng = np.random.default_rng(3)
     given = np.concatenate([np.zeros(40), np.ones(40), rng.random(5), [1e-30, 1 - 1e-16]])
-    hit = given + rng.normal(scale=0.3, size=len(given)) > 0.5
+    has_class = given + rng.normal(scale=0.3, size=len(given)) > 0.5
     weights = rng.uniform(0.1, 5, len(given))
-    found = SigmoidMap.learn(given, hit, weights, 1e-12)
-    n_hits, n_others = weights[hit].sum(), weights[~hit].sum()
-    targets = np.where(hit, (n_hits + 1) / (n_hits + 2), 1 / (n_others + 2))
+    found = SigmoidMap.learn(given, has_class, weights, 1e-12)
+    n_with, n_others = weights[has_class].sum(), weights[~has_class].sum()
+    targets = np.where(has_class, (n_with + 1) / (n_with + 2), 1 / (n_others + 2))
     wrong = weights * (found.apply(given) - targets)
     odds = np.log(np.clip(given, 1e-12, 1 - 1e-12) / (1 - np.clip(given, 1e-12, 1 - 1e-12)))
     assert abs(wrong.sum()) < 1e-9 * weights.sum()
@@ -161,9 +155,9 @@ def test_newton_ends_where_the_gradient_is_zero_even_for_extreme_probabilities()
 @given(seed=st.integers(0, 2**32), n_classes=st.integers(2, 5))
 @settings(max_examples=25, deadline=None)
 def test_rows_sum_to_one_and_do_not_depend_on_their_neighbours(kind, seed, n_classes):
-    said, labels = said_by_nobody(60, n_classes, seed)
+    said, labels = made_up(60, n_classes, seed)
     calibrator = Calibrator.learn(kind, said, labels)
-    new, _ = said_by_nobody(37, n_classes, seed + 1)
+    new, _ = made_up(37, n_classes, seed + 1)
     new[0], new[1] = np.eye(n_classes)[:2]
     found = calibrator.apply(new)
     np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-12)
@@ -178,7 +172,7 @@ def test_rows_sum_to_one_and_do_not_depend_on_their_neighbours(kind, seed, n_cla
 @given(seed=st.integers(0, 2**32), n_classes=st.integers(2, 4))
 @settings(max_examples=25, deadline=None)
 def test_whole_weights_are_repeated_rows(kind, seed, n_classes):
-    said, labels = said_by_nobody(40, n_classes, seed)
+    said, labels = made_up(40, n_classes, seed)
     counts = np.random.default_rng(seed).integers(0, 4, 40)
     counts[:n_classes] = 1  # some weight must be there
     rows = np.repeat(np.arange(40), counts)
@@ -190,10 +184,10 @@ def test_whole_weights_are_repeated_rows(kind, seed, n_classes):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_calibrator_comes_back_from_text_bit_by_bit(kind, n_classes):
-    calibrator = Calibrator.learn(kind, *said_by_nobody(50, n_classes))
+    calibrator = Calibrator.learn(kind, *made_up(50, n_classes))
     text = json.dumps(calibrator.to_dict())
     again = Calibrator.from_dict(Fields(json.loads(text), "a file"), n_classes)
-    new, _ = said_by_nobody(30, n_classes, seed=9)
+    new, _ = made_up(30, n_classes, seed=9)
     assert again.apply(new).tobytes() == calibrator.apply(new).tobytes()
 
 
@@ -207,7 +201,8 @@ def test_a_row_that_every_map_gives_0_has_all_classes_alike():
 def test_applying_does_not_need_scikit_learn():
     code = """
         import sys, numpy as np
-        from emsco.models.calibration import Calibrator, IsotonicMap, SigmoidMap
+        from emsco.models.calibration import Calibrator
+        from emsco.models.calibration_maps import IsotonicMap, SigmoidMap
         said = np.array([[0.2, 0.8]])
         Calibrator("sigmoid", 2, (SigmoidMap(1.0, 0.0),)).apply(said)
         Calibrator("isotonic", 2, (IsotonicMap(said[0], said[0]),)).apply(said)
@@ -234,7 +229,7 @@ def test_applying_does_not_need_scikit_learn():
     ],
 )
 def test_a_damaged_calibrator_is_refused(change, sentence):
-    values = Calibrator.learn("sigmoid", *said_by_nobody(30, 2)).to_dict()
+    values = Calibrator.learn("sigmoid", *made_up(30, 2)).to_dict()
     with pytest.raises(FileError, match=whole(sentence)):
         Calibrator.from_dict(Fields({**values, **change}, "a file"), 2)
 
@@ -257,7 +252,7 @@ def test_knots_that_are_no_rising_line_are_refused(inputs, outputs, what):
 
 
 def test_unknown_kinds_and_unusable_rows_are_refused():
-    said, labels = said_by_nobody(30, 2)
+    said, labels = made_up(30, 2)
     with pytest.raises(ParameterError, match='calibration must be one of "sigmoid", "isotonic"'):
         Calibrator.learn("platt", said, labels)
     with pytest.raises(DataError, match="probabilities must have a column for each"):
@@ -273,22 +268,21 @@ def test_unknown_kinds_and_unusable_rows_are_refused():
 
 @given(
     sizes=st.lists(st.integers(2, 30), min_size=2, max_size=4),
-    share=st.floats(0.05, 0.95),
     seed=st.integers(0, 2**32),
 )
 @settings(max_examples=50, deadline=None)
-def test_every_class_fits_and_calibrates_and_no_row_does_both(sizes, share, seed):
+def test_every_class_fits_and_calibrates_and_no_row_does_both(sizes, seed):
     labels = np.repeat(np.arange(len(sizes)), sizes).astype(np.uint8)
     rng = np.random.default_rng(seed)
     train = rng.permutation(len(labels))
-    fitting, calibrating = calibration_split(train, labels, share, seed)
+    fitting, calibrating = calibration_split(train, labels, seed)
     assert sorted([*fitting, *calibrating]) == sorted(train)
     for part in (fitting, calibrating):
         assert set(labels[part]) == set(range(len(sizes)))
     for k, size in enumerate(sizes):
         n_calibrating = (labels[calibrating] == k).sum()
-        assert abs(n_calibrating - share * size) <= 1
-    again = calibration_split(train, labels, share, seed)
+        assert abs(n_calibrating - size / 4) <= 1
+    again = calibration_split(train, labels, seed)
     assert all(map(np.array_equal, again, (fitting, calibrating)))
 
 
@@ -305,9 +299,3 @@ def test_a_class_with_one_row_cannot_calibrate(classes, name):
     sentence = f"class {name} must have at least 2 training rows, one of them to calibrate, got 1"
     with pytest.raises(DataError, match=sentence):
         calibration_split(np.arange(4), labels, classes=classes)
-
-
-@pytest.mark.parametrize("share", [0, 1, -0.1, float("nan")])
-def test_a_share_must_leave_rows_on_both_sides(share):
-    with pytest.raises(ParameterError, match=r"share must be a number in \(0, 1\)"):
-        calibration_split(np.arange(4), np.array([0, 0, 1, 1]), share)

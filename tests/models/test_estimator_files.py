@@ -1,4 +1,4 @@
-"""Estimators in files: there and back to the bit, and nothing made that is not trusted."""
+"""Estimators in files: read back bit by bit, and never creating an untrusted type."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def untrusted(text):
 
 def fitted(prototype, calibration=None):
     rows = np.arange(60)
-    fits = EstimatorFitter(
+    fitter = EstimatorFitter(
         prototype, X, LABELS, None, rows, rows[:0], 0, 3, calibration=calibration
     )
-    return fits.models(np.array([[True, False, True, True]]))[0]
+    return fitter.models(np.array([[True, False, True, True]]))[0]
 
 
 def again(stage, change=(), trusted=None):
-    """The stage, written as JSON and read, after a change of its values."""
+    """Write the model as JSON, change some values, and read it."""
     values = {**json.loads(json.dumps(estimator_to_dict(stage))), **dict(change)}
     names = untrusted(values["estimator"]) if trusted is None else trusted
     return estimator_from_dict(Fields(values, "a file"), 4, 3, names)
@@ -97,8 +97,8 @@ def test_types_that_are_not_trusted_are_named_with_the_way_out():
     kinds = untrusted(text)
     assert kinds
     sentence = (
-        f"triage.json must hold trusted types only, got {', '.join(kinds)}; where you trust "
-        f"whoever wrote it, load it with trusted={kinds!r}."
+        f"triage.json must hold trusted types only, got {', '.join(kinds)}; if you trust its "
+        f"author, load it with trusted={kinds!r}."
     )
     with pytest.raises(FileError, match=whole(sentence)):
         read_estimator(text, where="triage.json")
@@ -124,7 +124,7 @@ def test_a_type_of_the_users_is_made_only_where_named():
     setattr(sys.modules[__name__], "Watched", Watched)  # noqa: B010 - as a module would have it
     text = estimator_text(Watched().fit(X, LABELS))
     made.clear()
-    with pytest.raises(FileError, match=re.escape(f"got {name}; where you trust")):
+    with pytest.raises(FileError, match=re.escape(f"got {name}; if you trust its")):
         read_estimator(text)
     assert not made
     assert type(read_estimator(text, [name])) is Watched
@@ -134,7 +134,7 @@ def test_a_type_of_the_users_is_made_only_where_named():
 def test_another_version_of_scikit_learn_is_told_in_one_sentence():
     text = estimator_text(GaussianNB().fit(X, LABELS))
     older = re.sub(r"scikit-learn=[^;]*", "scikit-learn=0.1", text)
-    with pytest.warns(UserWarning, match=r"was written with scikit-learn 0\.1 and is read with"):
+    with pytest.warns(UserWarning, match=r"was written with scikit-learn 0\.1 and read with"):
         read_estimator(older)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -175,7 +175,7 @@ def fake_reading():
 
 def test_damaged_text_is_refused():
     for text in ("", "pickle", "scikit-learn=1.0;base64,!!!"):
-        with pytest.raises(FileError, match="got a damaged one \\(is no text of skops\\)"):
+        with pytest.raises(FileError, match="got a damaged one \\(not written by skops\\)"):
             read_estimator(text)
     for text in (
         "scikit-learn=1;base64,",

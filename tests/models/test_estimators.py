@@ -1,4 +1,4 @@
-"""Any classifier: fitted once per subset, the same however it is asked, and kept on disk."""
+"""The user's classifier: fitted once per subset, always the same, and cached on disk."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from emsco.models.outcomes import OutcomeCache
 from emsco.models.prototypes import check_estimator_like, describe, seeded_clone, weight_name
 
 N_ROWS, N_INPUTS = 90, 4
-TRAIN, HELD_OUT = np.arange(60), np.arange(60, 90)
+TRAIN, SCORED = np.arange(60), np.arange(60, 90)
 SUBSETS = np.array([s for s in product([False, True], repeat=N_INPUTS) if any(s)])
 
 CLASSIFIERS = {
@@ -63,9 +63,9 @@ def make_rows(n_classes=2, seed=0):
     return X, labels
 
 
-def make_fits(prototype, n_classes=2, weights=None, **settings):
+def make_fitter(prototype, n_classes=2, weights=None, **settings):
     X, labels = make_rows(n_classes)
-    given = {"X": X, "labels": labels, "seed": 7, "train": TRAIN, "held_out": HELD_OUT, **settings}
+    given = {"X": X, "labels": labels, "seed": 7, "train": TRAIN, "scored": SCORED, **settings}
     return EstimatorFitter(prototype, weights=weights, n_classes=n_classes, **given)
 
 
@@ -88,11 +88,11 @@ def test_outcomes_are_those_of_a_plain_loop(name, n_classes):
     prototype = CLASSIFIERS[name]
     X, labels = make_rows(n_classes)
     subsets = SUBSETS[::3]
-    winner, confidence = make_fits(prototype, n_classes).outcomes(subsets)
+    winner, confidence = make_fitter(prototype, n_classes).outcomes(subsets)
     assert (winner.dtype, confidence.dtype) == (np.uint8, np.float64)
     for subset, won, sure in zip(subsets, winner, confidence, strict=True):
         model = seeded_clone(prototype, 7, subset).fit(X[TRAIN][:, subset], labels[TRAIN])
-        said = model.predict_proba(X[HELD_OUT][:, subset])
+        said = model.predict_proba(X[SCORED][:, subset])
         np.testing.assert_allclose(sure, said.max(axis=1), atol=1e-9)
         decided = np.sort(said)[:, -1] - np.sort(said)[:, -2] > 1e-9
         assert (won == said.argmax(axis=1))[decided].all()
@@ -100,41 +100,41 @@ def test_outcomes_are_those_of_a_plain_loop(name, n_classes):
 
 def test_the_first_of_equally_likely_classes_wins():
     X = np.tile([[0.0] * N_INPUTS, [0.0] * N_INPUTS], (N_ROWS // 2, 1))
-    fits = make_fits(DecisionTreeClassifier(), X=X)
-    winner, confidence = fits.outcomes(SUBSETS[-1:])
+    fitter = make_fitter(DecisionTreeClassifier(), X=X)
+    winner, confidence = fitter.outcomes(SUBSETS[-1:])
     assert (winner == 0).all()
     assert (confidence == 0.5).all()
 
 
 @pytest.mark.parametrize("name", ["forest", "boosting", "calibrated SVM"])
 def test_neither_workers_nor_neighbours_nor_repetition_change_an_outcome(name):
-    alone = [make_fits(CLASSIFIERS[name]).outcomes(SUBSETS[i : i + 1]) for i in (3, 9, 3)]
-    together = make_fits(CLASSIFIERS[name], n_jobs=2).outcomes(SUBSETS[[3, 9, 3]])
+    alone = [make_fitter(CLASSIFIERS[name]).outcomes(SUBSETS[i : i + 1]) for i in (3, 9, 3)]
+    together = make_fitter(CLASSIFIERS[name], n_jobs=2).outcomes(SUBSETS[[3, 9, 3]])
     assert_same_bits([np.concatenate(parts) for parts in zip(*alone, strict=True)], together)
 
 
 def test_models_are_the_very_ones_whose_outcomes_were_told():
-    fits = make_fits(CLASSIFIERS["forest"], calibration="sigmoid")
+    fitter = make_fitter(CLASSIFIERS["forest"], calibration="sigmoid")
     X, _ = make_rows()
-    winner, confidence = fits.outcomes(SUBSETS)
-    for i, model in enumerate(fits.models(SUBSETS)):
-        said = model.probabilities(X[HELD_OUT])
+    winner, confidence = fitter.outcomes(SUBSETS)
+    for i, model in enumerate(fitter.models(SUBSETS)):
+        said = model.probabilities(X[SCORED])
         assert said.argmax(axis=1).tolist() == winner[i].tolist()
         assert said.max(axis=1).tobytes() == confidence[i].tobytes()
 
 
 def test_identities_tell_models_apart_and_are_the_same_again():
-    first, second = (make_fits(CLASSIFIERS["forest"]).models(SUBSETS) for _ in range(2))
+    first, second = (make_fitter(CLASSIFIERS["forest"]).models(SUBSETS) for _ in range(2))
     assert [model.identity for model in first] == [model.identity for model in second]
     assert len({model.identity for model in first}) == len(SUBSETS)
-    other = make_fits(CLASSIFIERS["forest"], seed=8).models(SUBSETS[-1:])
+    other = make_fitter(CLASSIFIERS["forest"], seed=8).models(SUBSETS[-1:])
     assert other[0].identity != first[-1].identity
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_a_row_is_judged_alike_beside_whatever_others(name):
+def test_a_row_is_judged_alike_in_any_batch(name):
     X, _ = make_rows()
-    model = make_fits(CLASSIFIERS[name]).models(SUBSETS[-1:])[0]
+    model = make_fitter(CLASSIFIERS[name]).models(SUBSETS[-1:])[0]
     together = model.probabilities(X)
     assert (
         together.tobytes()
@@ -145,15 +145,15 @@ def test_a_row_is_judged_alike_beside_whatever_others(name):
 
 
 def test_no_rows_have_no_probabilities():
-    model = make_fits(GaussianNB(), 3).models(SUBSETS[:1])[0]
+    model = make_fitter(GaussianNB(), 3).models(SUBSETS[:1])[0]
     assert model.probabilities(np.zeros((0, N_INPUTS))).shape == (0, 3)
 
 
 def test_a_class_that_was_never_seen_has_probability_0():
     X, labels = make_rows(3)
     train = TRAIN[labels[TRAIN] != 1]
-    model = make_fits(GaussianNB(), 3, train=train).models(SUBSETS[-1:])[0]
-    said = model.probabilities(X[HELD_OUT])
+    model = make_fitter(GaussianNB(), 3, train=train).models(SUBSETS[-1:])[0]
+    said = model.probabilities(X[SCORED])
     assert said.shape == (30, 3)
     assert (said[:, 1] == 0).all()
     np.testing.assert_allclose(said.sum(axis=1), 1, atol=1e-9)
@@ -161,7 +161,7 @@ def test_a_class_that_was_never_seen_has_probability_0():
 
 def test_every_fit_is_reported_once():
     seen = []
-    make_fits(GaussianNB()).outcomes(
+    make_fitter(GaussianNB()).outcomes(
         SUBSETS[[0, 1, 0, 2]], lambda done, total: seen.append((done, total))
     )
     assert seen == [(1, 3), (2, 3), (3, 3)]
@@ -173,7 +173,7 @@ def test_a_report_that_raises_ends_the_fits(n_jobs):
         raise TimeoutError(f"after {done} of {total}")
 
     with pytest.raises(TimeoutError, match="after 1 of 15"):
-        make_fits(GaussianNB(), n_jobs=n_jobs).outcomes(SUBSETS, stop)
+        make_fitter(GaussianNB(), n_jobs=n_jobs).outcomes(SUBSETS, stop)
 
 
 # Seeds
@@ -213,13 +213,13 @@ def test_seeds_fit_into_31_bits(bits, seed):
     assert 0 <= state < 2**31
 
 
-# Gaps
+# Missing values
 
 
 def test_gaps_are_filled_with_the_mean_of_known_training_values():
     X, labels = make_rows()
     X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
-    ours = make_fits(LogisticRegression(), X=X)
+    ours = make_fitter(LogisticRegression(), X=X)
     pipeline = make_pipeline(SimpleImputer(), LogisticRegression())
     for subset, model in zip(SUBSETS, ours.models(SUBSETS), strict=True):
         theirs = clone(pipeline).fit(X[TRAIN][:, subset], labels[TRAIN])
@@ -231,15 +231,15 @@ def test_gaps_are_filled_with_the_mean_of_known_training_values():
 def test_an_input_without_known_values_is_filled_with_0():
     X, _ = make_rows()
     X[TRAIN, 1] = np.nan
-    assert make_fits(GaussianNB(), X=X).models(SUBSETS[-1:])[0].fill[1] == 0
+    assert make_fitter(GaussianNB(), X=X).models(SUBSETS[-1:])[0].fill[1] == 0
 
 
-def test_values_of_held_out_rows_do_not_fill_gaps():
+def test_scored_rows_do_not_fill_missing_values():
     X, _ = make_rows()
     X[0, 0] = np.nan
     other = X.copy()
-    other[HELD_OUT] += 1000
-    fills = [make_fits(GaussianNB(), X=rows).models(SUBSETS[-1:])[0].fill for rows in (X, other)]
+    other[SCORED] += 1000
+    fills = [make_fitter(GaussianNB(), X=rows).models(SUBSETS[-1:])[0].fill for rows in (X, other)]
     assert fills[0].tobytes() == fills[1].tobytes()
 
 
@@ -254,8 +254,8 @@ def test_whole_weights_are_repeated_rows(prototype):
     X[3, 0] = np.nan
     counts = np.random.default_rng(0).integers(0, 4, N_ROWS)
     rows = np.repeat(TRAIN, counts[TRAIN])
-    weighted = make_fits(prototype, weights=counts.astype(np.float64), X=X)
-    repeated = make_fits(prototype, X=X, train=rows)
+    weighted = make_fitter(prototype, weights=counts.astype(np.float64), X=X)
+    repeated = make_fitter(prototype, X=X, train=rows)
     expected = repeated.outcomes(SUBSETS).confidence
     np.testing.assert_allclose(weighted.outcomes(SUBSETS).confidence, expected, atol=1e-5)
 
@@ -281,35 +281,35 @@ def test_weights_reach_the_last_step_of_a_pipeline():
     X, labels = make_rows()
     weights = np.where(labels == 1, 5.0, 1.0)
     pipeline = make_pipeline(StandardScaler(), GaussianNB())
-    said = make_fits(pipeline, weights=weights).models(SUBSETS[-1:])[0].probabilities(X)
+    said = make_fitter(pipeline, weights=weights).models(SUBSETS[-1:])[0].probabilities(X)
     fitted = clone(pipeline).fit(X[TRAIN], labels[TRAIN], gaussiannb__sample_weight=weights[TRAIN])
     np.testing.assert_allclose(said, fitted.predict_proba(X), atol=1e-9)
 
 
 def test_a_classifier_that_takes_no_weights_is_refused():
     sentence = (
-        "estimator must take sample_weight in fit where rows or classes have weights, got "
+        "estimator must take sample_weight in fit if rows or classes have weights, got "
         "KNeighborsClassifier(), which does not; leave the weights out or give another."
     )
     with pytest.raises(ParameterError, match=whole(sentence)):
-        make_fits(KNeighborsClassifier(), weights=np.ones(N_ROWS))
+        make_fitter(KNeighborsClassifier(), weights=np.ones(N_ROWS))
 
 
 # Calibration
 
 
 @pytest.mark.parametrize("kind", ["sigmoid", "isotonic"])
-def test_calibrating_rows_do_not_fit_and_held_out_rows_do_not_calibrate(kind):
+def test_calibrating_rows_do_not_fit_and_scored_rows_do_not_calibrate(kind):
     X, labels = make_rows()
     fitting, calibrating = calibration_split(TRAIN, labels, seed=7)
-    found = make_fits(GaussianNB(), calibration=kind).models(SUBSETS[-1:])[0]
+    found = make_fitter(GaussianNB(), calibration=kind).models(SUBSETS[-1:])[0]
     np.testing.assert_allclose(found.estimator.theta_[0], X[fitting][labels[fitting] == 0].mean(0))
     changed = labels.copy()
-    changed[HELD_OUT] = 1 - changed[HELD_OUT]
-    again = make_fits(GaussianNB(), calibration=kind, labels=changed).models(SUBSETS[-1:])[0]
+    changed[SCORED] = 1 - changed[SCORED]
+    again = make_fitter(GaussianNB(), calibration=kind, labels=changed).models(SUBSETS[-1:])[0]
     assert again.calibrator.to_dict() == found.calibrator.to_dict()
     changed[calibrating] = 1 - changed[calibrating]
-    other = make_fits(GaussianNB(), calibration=kind, labels=changed)
+    other = make_fitter(GaussianNB(), calibration=kind, labels=changed)
     assert other.models(SUBSETS[-1:])[0].calibrator.to_dict() != found.calibrator.to_dict()
 
 
@@ -318,20 +318,20 @@ def test_votes_have_room_for_doubt_and_scores_hardly_need_any():
     n_calibrating = len(calibration_split(TRAIN, labels, seed=7)[1])
     forest, scores = RandomForestClassifier(5), LogisticRegression()
     for prototype, room in ((forest, 0.5 / n_calibrating), (scores, 1e-12)):
-        model = make_fits(prototype, calibration="sigmoid").models(SUBSETS[-1:])[0]
+        model = make_fitter(prototype, calibration="sigmoid").models(SUBSETS[-1:])[0]
         assert model.calibrator.maps[0].certain == room
 
 
 def test_an_unknown_calibration_is_refused():
     with pytest.raises(ParameterError, match='calibration must be one of "sigmoid", "isotonic"'):
-        make_fits(GaussianNB(), calibration="platt")
+        make_fitter(GaussianNB(), calibration="platt")
 
 
-# What is no classifier
+# Not a classifier
 
 
 class Wordless(ClassifierMixin, BaseEstimator):
-    """A classifier whose probabilities are no numbers."""
+    """A classifier with NaN or misshapen probabilities."""
 
     def __init__(self, said=np.nan):
         self.said = said
@@ -345,7 +345,7 @@ class Wordless(ClassifierMixin, BaseEstimator):
 
 
 class Fussy(Wordless):
-    """Refuses to look at a single column."""
+    """A classifier that refuses a single column."""
 
     def fit(self, X, y):
         if X.shape[1] < 2:
@@ -406,29 +406,29 @@ def test_a_fit_that_fails_says_with_which_inputs(n_jobs):
         "Fussy says: one column is not enough$"
     )
     with pytest.raises(ParameterError, match=sentence):
-        make_fits(Fussy(), n_jobs=n_jobs).outcomes(SUBSETS)
+        make_fitter(Fussy(), n_jobs=n_jobs).outcomes(SUBSETS)
 
 
 @pytest.mark.parametrize(
-    ("said", "got"), [(np.nan, "values that are no numbers"), (1.0, "shape (30, 3)")]
+    ("said", "got"), [(np.nan, "NaN or infinite values"), (1.0, "shape (30, 3)")]
 )
 def test_probabilities_that_are_none_are_refused(said, got):
     sentence = f"predict_proba of Wordless must give 2 numbers a row, got {got}."
     with pytest.raises(DataError, match=whole(sentence)):
-        make_fits(Wordless(said)).outcomes(SUBSETS[:1])
+        make_fitter(Wordless(said)).outcomes(SUBSETS[:1])
 
 
 @pytest.mark.parametrize("subsets", [np.zeros((1, N_INPUTS), bool), np.ones((1, 2), bool)])
 def test_subsets_of_nothing_or_of_other_inputs_are_refused(subsets):
     with pytest.raises(ParameterError, match="subsets must be rows of 4 truth values"):
-        make_fits(GaussianNB()).outcomes(subsets)
+        make_fitter(GaussianNB()).outcomes(subsets)
 
 
 # On disk
 
 
 def cached(folder, prototype=GaussianNB(), **settings):  # noqa: B008 - never changed
-    return make_fits(prototype, cache=folder, **settings)
+    return make_fitter(prototype, cache=folder, **settings)
 
 
 def test_what_was_fitted_is_not_fitted_again(tmp_path):
@@ -440,7 +440,7 @@ def test_what_was_fitted_is_not_fitted_again(tmp_path):
     again = second.outcomes(SUBSETS, lambda *counts: done.append(counts[1]))
     assert done == [5] * 5
     assert_same_bits([again.winner[:10], again.confidence[:10]], told)
-    assert_same_bits(again, make_fits(GaussianNB()).outcomes(SUBSETS))
+    assert_same_bits(again, make_fitter(GaussianNB()).outcomes(SUBSETS))
 
 
 @pytest.mark.parametrize(
@@ -451,7 +451,7 @@ def test_what_was_fitted_is_not_fitted_again(tmp_path):
         {"calibration": "sigmoid"},
         {"calibration": "isotonic"},
         {"train": TRAIN[1:]},
-        {"held_out": HELD_OUT[1:]},
+        {"scored": SCORED[1:]},
         {"X": make_rows(seed=1)[0]},
         {"labels": make_rows()[1][::-1].copy()},
         {"weights": np.full(N_ROWS, 2.0)},
@@ -487,10 +487,10 @@ def test_two_processes_may_share_a_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(outcomes, "_SECONDS", 0.0)
     monkeypatch.setattr(outcomes, "_KEPT", 1)
     first, second = cached(tmp_path), cached(tmp_path)
-    expected = make_fits(GaussianNB()).outcomes(SUBSETS)
+    expected = make_fitter(GaussianNB()).outcomes(SUBSETS)
     for part in np.array_split(np.arange(len(SUBSETS)), 4):
-        for fits in (first, second):
-            told = fits.outcomes(SUBSETS[part])
+        for fitter in (first, second):
+            told = fitter.outcomes(SUBSETS[part])
             assert_same_bits(told, [values[part] for values in expected])
     assert_same_bits(cached(tmp_path).outcomes(SUBSETS), expected)
 
@@ -533,10 +533,10 @@ def damaged(path, what):
     ],
 )
 def test_a_damaged_file_is_refused_and_can_be_deleted(tmp_path, spoil, what):
-    fits = cached(tmp_path)
-    told = fits.outcomes(SUBSETS)
-    fits.close()
-    file = fits.cache.path
+    fitter = cached(tmp_path)
+    told = fitter.outcomes(SUBSETS)
+    fitter.close()
+    file = fitter.cache.path
     content = bytearray(file.read_bytes())
     content[content.rindex(told.confidence[0, :1].tobytes())] ^= 1
     file.write_bytes({"cut": content[:5000], "flipped": content, "text": b"no file"}[spoil])
@@ -561,7 +561,7 @@ def test_a_folder_that_cannot_be_used_is_refused(tmp_path):
 
 def test_a_parameter_without_a_name_cannot_be_kept_on_disk(tmp_path):
     pipeline = make_pipeline(FunctionTransformer(lambda X: X + 1), GaussianNB())
-    make_fits(pipeline).outcomes(SUBSETS[:2])
+    make_fitter(pipeline).outcomes(SUBSETS[:2])
     with pytest.raises(ParameterError, match="must have parameters that can be told from others"):
         cached(tmp_path, pipeline)
 
@@ -601,9 +601,9 @@ def test_an_interrupt_leaves_nothing_running(tmp_path):
 
         X = np.random.default_rng(0).normal(size=(20, 3))
         rows = np.arange(20)
-        fits = EstimatorFitter(Slow(), X, (rows % 2).astype(np.uint8), None, rows, rows, 0, 2, 2)
+        fitter = EstimatorFitter(Slow(), X, (rows % 2).astype(np.uint8), None, rows, rows, 0, 2, 2)
         try:
-            fits.outcomes(np.eye(3, dtype=bool))
+            fitter.outcomes(np.eye(3, dtype=bool))
         except KeyboardInterrupt:
             sys.exit(17)
     """

@@ -1,4 +1,4 @@
-"""Bits of weighted rows: all rows of a word weigh the same, and nothing is lost."""
+"""Bits of weighted rows: all rows of a word have one weight, and none is lost."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Batched logistic regressions: scikit-learn's answers, at the optimum, whatever the batch."""
+"""Batched logistic regressions: the optimum, as scikit-learn finds it, in any batch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from emsco.models.shard import cut_shards
 
 @pytest.fixture(autouse=True)
 def one_blas_thread():
-    """Scikit-learn's threads wait for one another where tests run side by side."""
+    """Limit scikit-learn to one thread: tests run side by side."""
     with threadpool_limits(1):
         yield
 
@@ -41,11 +41,11 @@ def fit(X, y, subsets=None, penalty=1.0):
     subsets = all_subsets(X.shape[1]) if subsets is None else subsets
     rows = np.arange(len(X))
     split = SplitRows.cut(X, y.astype(np.uint8), rows, rows[:0], penalty)
-    return split.fits.fit(subsets).spread(X.shape[1])
+    return split.fitter.fit(subsets).spread(X.shape[1])
 
 
 def largest_gradient(coefs, X, y, subsets=None):
-    """Of Σ log-loss + ½ |w|² over every model's own columns, in plain float64."""
+    """Gradient of Σ log-loss + ½ |w|² over every model's own columns, in plain float64."""
     subsets = all_subsets(X.shape[1]) if subsets is None else subsets
     columns = Scaling.learn(X).columns(X)
     gradient = (expit(coefs @ columns) - y) @ columns.T
@@ -60,7 +60,7 @@ def noisy_rows(n_rows=120, n_features=5, seed=0):
 
 
 def paper_rows(data):
-    """Standardised training rows, labels, and standardised held-out rows, made without emsco."""
+    """Standardised training rows, labels, and standardised scored rows, made without emsco."""
     X = data.X[data.train]
     mean, deviation = X.mean(axis=0), X.std(axis=0)
     return (X - mean) / deviation, data.y[data.train], (data.X[data.held_out] - mean) / deviation
@@ -77,15 +77,15 @@ def peer_probabilities(Z, y, Z_new, subsets):
 
 
 def newton_step(coefs, Z, y):
-    """What plain NumPy would still change of one model's weights, coefs without the zeros."""
+    """Newton step of plain NumPy from one model's weights, without the zeros."""
     x = np.column_stack([np.ones(len(Z)), Z])
     p = expit(x @ coefs)
     ridge = np.diag(np.r_[0.0, np.ones(Z.shape[1])])
     return -np.linalg.solve((x.T * (p * (1 - p))) @ x + ridge, x.T @ (p - y) + ridge @ coefs)
 
 
-def fits_of(X, y, weights=None, penalty=1.0, rows_per_shard=2**20):
-    """How X is standardised, and fits of as many classes as y has."""
+def fitter_of(X, y, weights=None, penalty=1.0, rows_per_shard=2**20):
+    """Scaling of X, and a fitter for the classes of y."""
     n_classes, train = int(y.max()) + 1, np.arange(len(X))
     scaling = Scaling.learn(X, weights)
     labels = y.astype(np.uint8)
@@ -97,9 +97,9 @@ def fits_of(X, y, weights=None, penalty=1.0, rows_per_shard=2**20):
 
 
 def probabilities(X, y, subsets, X_new=None, **settings):
-    """Of all classes by subset, new row and class, in plain NumPy from the fitted weights."""
-    scaling, fits = fits_of(X, y, **settings)
-    coefs = fits.fit(subsets).spread(X.shape[1])
+    """Probabilities by subset, new row and class, in plain NumPy from the fitted weights."""
+    scaling, fitter = fitter_of(X, y, **settings)
+    coefs = fitter.fit(subsets).spread(X.shape[1])
     if coefs.ndim == 2:
         coefs = np.stack([np.zeros_like(coefs), coefs], axis=1)
     return softmax(coefs @ scaling.columns(X if X_new is None else X_new), axis=1).swapaxes(1, 2)
@@ -110,9 +110,9 @@ def peer(**settings):
 
 
 def largest_gradient_of_classes(X, y, subsets):
-    """Of Σ log-loss + ½ |W|² over every model's own columns, in plain float64."""
-    scaling, fits = fits_of(X, y)
-    coefs, columns = fits.fit(subsets).spread(X.shape[1]), scaling.columns(X)
+    """Gradient of Σ log-loss + ½ |W|² over every model's own columns, in plain float64."""
+    scaling, fitter = fitter_of(X, y)
+    coefs, columns = fitter.fit(subsets).spread(X.shape[1]), scaling.columns(X)
     p = softmax(coefs @ columns, axis=1)
     gradient = (p - np.eye(p.shape[1])[:, y]) @ columns.T
     gradient[:, :, 1:] = (gradient + coefs)[:, :, 1:] * subsets[:, None]
@@ -157,7 +157,7 @@ class TestManyClasses:
 
     def test_weights_sum_to_0_over_the_classes(self):
         X, y = load_wine(return_X_y=True)
-        coefs = fits_of(X, y)[1].fit(np.ones((1, 13), dtype=bool)).spread(13)
+        coefs = fitter_of(X, y)[1].fit(np.ones((1, 13), dtype=bool)).spread(13)
         np.testing.assert_allclose(coefs.sum(axis=1), 0, atol=1e-14)
 
     def test_a_fit_is_the_same_bits_alone_in_any_batch_and_in_any_shards(self):
@@ -165,8 +165,8 @@ class TestManyClasses:
         X, y = np.tile(X[:, :5], (4, 1)), np.tile(y, 4)  # three blocks of rows
         X += np.random.default_rng(0).normal(size=X.shape)
         subsets = all_subsets(5)
-        together = fits_of(X, y)[1].fit(subsets).spread(5)
-        cut = fits_of(X, y, rows_per_shard=256)[1]
+        together = fitter_of(X, y)[1].fit(subsets).spread(5)
+        cut = fitter_of(X, y, rows_per_shard=256)[1]
         order = np.random.default_rng(4).permutation(31)
         assert cut.fit(subsets[order]).spread(5).tobytes() == together[order].tobytes()
         alone = [cut.fit(subset[None]).spread(5) for subset in subsets]
@@ -190,7 +190,7 @@ class TestManyClasses:
 
     def test_an_empty_batch_is_no_models(self):
         X, y = load_iris(return_X_y=True)
-        assert fits_of(X, y)[1].fit(np.zeros((0, 4), dtype=bool)).spread(4).shape == (0, 3, 5)
+        assert fitter_of(X, y)[1].fit(np.zeros((0, 4), dtype=bool)).spread(4).shape == (0, 3, 5)
 
 
 class TestModels:
@@ -258,8 +258,8 @@ class TestWeights:
         for weights in (None, np.ones(len(X))):
             given = X, y.astype(np.uint8), rows, rows[:0], scaling
             shards = cut_shards(*given, n_classes=n_classes, weights=weights)
-            fits = LogisticFitter(shards, 5, len(X), n_classes=n_classes)
-            found.append(fits.fit(subsets).spread(5).tobytes())
+            fitter = LogisticFitter(shards, 5, len(X), n_classes=n_classes)
+            found.append(fitter.fit(subsets).spread(5).tobytes())
         assert found[0] == found[1]
 
     @pytest.mark.parametrize("size", [1e-6, 1e9])
@@ -443,10 +443,10 @@ class TestOptimum:
     def test_a_fit_that_runs_out_of_passes_says_so(self, monkeypatch):
         X, y = noisy_rows()
         rows = np.arange(len(X))
-        fits = SplitRows.cut(X, y.astype(np.uint8), rows, rows[:0]).fits
+        fitter = SplitRows.cut(X, y.astype(np.uint8), rows, rows[:0]).fitter
         monkeypatch.setattr(logistic, "_MOST_PASSES", 1)
-        with pytest.warns(ConvergenceWarning, match="31 of 31 stage classifiers did not converge"):
-            fits.fit(all_subsets(5))
+        with pytest.warns(ConvergenceWarning, match="31 of 31 stage models did not converge"):
+            fitter.fit(all_subsets(5))
 
 
 def nasty_column(kind, rng, y, last):
@@ -519,7 +519,7 @@ class TestBatches:
         assert shuffled.tobytes() == together[order].tobytes()
         assert alone.tobytes() == together.tobytes()
 
-    def test_fits_of_the_papers_set_do_not_depend_on_the_batch(self, paper_set):
+    def test_fitter_of_the_papers_set_do_not_depend_on_the_batch(self, paper_set):
         data = paper_set("heart")
         X, y = data.X[data.train], data.y[data.train]
         subsets = all_subsets(12)

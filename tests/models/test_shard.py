@@ -1,4 +1,4 @@
-"""Shards: wherever rows are cut and whoever holds them, the same bits come out."""
+"""Shards: any cut of the rows and any back end give the same bits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def problem(n_rows=2000, n_features=7, seed=0):
 
 
 def coefs_counts_and_bits(split):
-    """Of all 127 subsets, coefficients and bits; counts of 60 designs."""
+    """Coefficients and bits of all 127 subsets, and counts of 60 designs."""
     bank = logistic_bank([split], 7)
     subsets = (np.arange(1, 128)[:, None] >> np.arange(7) & 1).astype(bool)
     designs = compress(np.random.default_rng(1).integers(0, 4, size=(60, 7)))
@@ -44,7 +44,7 @@ def one_stage_each(n):
 
 
 class Wire:
-    """Takes copies there and back, and counts the messages."""
+    """Copies values both ways, and counts the messages."""
 
     def __init__(self):
         self.n_messages = 0
@@ -54,7 +54,7 @@ class Wire:
         return pickle.loads(pickle.dumps(message))
 
 
-class RemoteTable:
+class RemoteBits:
     """Bits that live elsewhere."""
 
     def __init__(self, local, wire):
@@ -79,32 +79,24 @@ class RemoteTable:
     def reserve(self, n_slots):
         self._local.reserve(*self._wire.over(n_slots))
 
-    def bits(self, slots):
-        return self._wire.over(self._local.bits(*self._wire.over(slots)))[0]
+    def get(self, slots):
+        return self._wire.over(self._local.get(*self._wire.over(slots)))[0]
 
     def add_counts(self, designs, chains, n_stages, exits, correct_exits):
-        *given, more_exits, more_hits = self._wire.over(
+        *given, more_exits, more_correct = self._wire.over(
             designs, chains, n_stages, 0 * exits, 0 * correct_exits
         )
-        self._local.add_counts(*given, more_exits, more_hits)
+        self._local.add_counts(*given, more_exits, more_correct)
         exits += more_exits
-        correct_exits += more_hits
+        correct_exits += more_correct
 
 
 class RemoteShard:
-    """Rows that live elsewhere: all that goes there and comes back has been through a wire."""
+    """A shard elsewhere: every value passes through a wire."""
 
     def __init__(self, local):
         self._local, self.wire = local, Wire()
-        self.table = RemoteTable(local.table, self.wire)
-
-    @property
-    def word_weights(self):
-        return self._over(self._local.word_weights)[0]
-
-    @property
-    def missing(self):
-        return self._over(self._local.missing)[0]
+        self.bits = RemoteBits(local.bits, self.wire)
 
     def add_terms(self, batch, live):
         theirs, live = self.wire.over(batch, live)
@@ -131,7 +123,7 @@ class TestCuts:
     def test_the_default_cut_falls_between_blocks(self):
         assert ROWS_PER_SHARD % fitting.BLOCK == 0
 
-    def test_rows_without_a_held_out_part_can_be_fitted_and_counted(self):
+    def test_rows_without_a_scored_part_can_be_fitted_and_counted(self):
         X, y = problem(300)
         split = SplitRows.cut(X, y, np.arange(300), np.arange(0))
         coefs, counts, bits = coefs_counts_and_bits(split)
@@ -142,21 +134,21 @@ class TestCuts:
     def test_a_shard_counts_the_bytes_of_its_bits(self):
         X, y = problem(300)
         split = SplitRows.cut(X, y, np.arange(100), np.arange(100, 300), rows_per_shard=128)
-        assert [shard.table.bytes_per_slot for shard in split.shards] == [32, 32]  # 128 and 72 rows
+        assert [shard.bits.bytes_per_slot for shard in split.shards] == [32, 32]  # 128 and 72 rows
 
     def test_making_room_keeps_the_bits_that_are_there(self):
         X, y = problem(300)
         split = SplitRows.cut(X, y, np.arange(200), np.arange(200, 300))
         (shard,) = split.shards
-        models = split.fits.fit(np.eye(7, dtype=bool))
-        shard.table.reserve(7)
+        models = split.fitter.fit(np.eye(7, dtype=bool))
+        shard.bits.reserve(7)
         shard.judge(models, np.arange(7), sure(0.6))
         before, after = np.zeros((2, 2, 7, 1), dtype=np.int64)
         chains = one_stage_each(7)
-        shard.table.add_counts(*chains, *before)
-        shard.table.reserve(100)
-        shard.table.reserve(3)
-        shard.table.add_counts(*chains, *after)
+        shard.bits.add_counts(*chains, *before)
+        shard.bits.reserve(100)
+        shard.bits.reserve(3)
+        shard.bits.add_counts(*chains, *after)
         assert before.any()
         assert after.tolist() == before.tolist()
 
@@ -164,25 +156,25 @@ class TestCuts:
         X, y = problem(300)
         split = SplitRows.cut(X, y, np.arange(200), np.arange(200, 300))
         (shard,) = split.shards
-        shard.table.reserve(7)
-        shard.judge(split.fits.fit(np.eye(7, dtype=bool)), np.arange(7), sure(0.6))
+        shard.bits.reserve(7)
+        shard.judge(split.fitter.fit(np.eye(7, dtype=bool)), np.arange(7), sure(0.6))
         exits, correct_exits = np.zeros((2, 7, 1), dtype=np.int64)
-        shard.table.add_counts(*one_stage_each(7), exits, correct_exits)
+        shard.bits.add_counts(*one_stage_each(7), exits, correct_exits)
         slots = np.array([5, 0, 5])
-        bits = shard.table.bits(slots)
+        bits = shard.bits.get(slots)
         assert bits.shape == (2, 3, 2)
         counts = np.bitwise_count(bits).sum(axis=2).tolist()
         assert counts == [exits[slots, 0].tolist(), correct_exits[slots, 0].tolist()]
         bits[:] = 0
-        assert np.bitwise_count(shard.table.bits(slots)).sum(axis=2).tolist() == counts
+        assert np.bitwise_count(shard.bits.get(slots)).sum(axis=2).tolist() == counts
 
 
 class TestRemote:
     def split_of(self, wrap):
         X, y = problem()
-        train, held_out = np.arange(1100), np.arange(1100, 2000)
+        train, scored = np.arange(1100), np.arange(1100, 2000)
         scaling = Scaling.learn(X[train])
-        shards = [wrap(shard) for shard in cut_shards(X, y, train, held_out, scaling, 512)]
+        shards = [wrap(shard) for shard in cut_shards(X, y, train, scored, scaling, 512)]
         return SplitRows(shards, LogisticFitter(shards, 7, len(train)), scaling, len(train))
 
     def test_shards_of_another_kind_give_the_same_bits(self):
@@ -210,15 +202,15 @@ def bits_and_counts(shards, models, thresholds, designs=None):
     chain, n_stages = np.arange(len(models.sizes))[None], np.array([len(models.sizes)])
     designs = np.zeros((1, 7), dtype=np.int16) if designs is None else designs
     for shard in shards:
-        shard.table.reserve(len(models.sizes))
+        shard.bits.reserve(len(models.sizes))
         shard.judge(models, chain[0], thresholds)
-        shard.table.add_counts(designs, chain, n_stages, exits, correct_exits)
-    bits = np.concatenate([shard.table.bits(chain[0]) for shard in shards], axis=2)
+        shard.bits.add_counts(designs, chain, n_stages, exits, correct_exits)
+    bits = np.concatenate([shard.bits.get(chain[0]) for shard in shards], axis=2)
     return bits, exits[0].tolist(), correct_exits[0].tolist()
 
 
 def classifiers_of(models, scaling):
-    """The same models, as the stages of a cascade."""
+    """Use the models as the stages of a cascade."""
     spread = models.spread(7)
     coefs = spread if spread.ndim == 3 else spread[:, None]
     return LinearModels(scaling, (spread.reshape(len(spread), -1, 8)[:, 0, 1:] != 0), coefs)
@@ -227,10 +219,10 @@ def classifiers_of(models, scaling):
 class TestClasses:
     def test_cuts_and_kinds_of_shards_change_no_bit(self):
         X, y = problem_of_classes()
-        train, held_out, found = np.arange(600), np.arange(600, 900), []
+        train, scored, found = np.arange(600), np.arange(600, 900), []
         scaling, nested = Scaling.learn(X[train]), np.tri(7, dtype=bool)
         for rows_per_shard, wrap in [(2**20, iter), (256, iter), (256, partial(map, RemoteShard))]:
-            cut = cut_shards(X, y, train, held_out, scaling, rows_per_shard, n_classes=3)
+            cut = cut_shards(X, y, train, scored, scaling, rows_per_shard, n_classes=3)
             shards = list(wrap(cut))
             models = LogisticFitter(shards, 7, 600, n_classes=3).fit(nested)
             bits, *counts = bits_and_counts(shards, models, np.array([0.5, 0.6, 0.7]))
@@ -258,22 +250,22 @@ class TestWeights:
         ),
         n_classes=st.sampled_from([2, 3]),
     )
-    def test_a_held_out_row_counts_as_often_as_it_is_said_to(self, counts, n_classes):
+    def test_a_scored_row_counts_as_often_as_its_weight(self, counts, n_classes):
         X, y = problem_of_classes(n_classes, n_rows=300)
         counts = np.array(counts)
-        held_out, every = np.arange(len(counts)), np.ones(300, dtype=np.int64)
+        scored, every = np.arange(len(counts)), np.ones(300, dtype=np.int64)
         every[: len(counts)] = counts
         shards = cut_shards(
-            X, y, np.arange(300), held_out, Scaling.learn(X), 128, n_classes=n_classes, counts=every
+            X, y, np.arange(300), scored, Scaling.learn(X), 128, n_classes=n_classes, counts=every
         )
         models = LogisticFitter(shards, 7, 300, n_classes=n_classes).fit(np.tri(7, dtype=bool)[2:5])
         _, exits, correct_exits = bits_and_counts(shards, models, np.full(n_classes, 0.7))
         stage, winner, _ = classifiers_of(models, Scaling.learn(X)).judge(
-            X[held_out], 0, 3, np.full(n_classes, 0.7)
+            X[scored], 0, 3, np.full(n_classes, 0.7)
         )
-        right = winner == y[held_out]
+        correct = winner == y[scored]
         assert exits == [counts[stage == j].sum() for j in range(3)]
-        assert correct_exits == [counts[(stage == j) & right].sum() for j in range(3)]
+        assert correct_exits == [counts[(stage == j) & correct].sum() for j in range(3)]
 
     def test_rows_that_count_once_take_the_words_they_take_unweighted(self):
         X, y = problem()
@@ -283,13 +275,13 @@ class TestWeights:
         models = LogisticFitter([plain], 7, 2000).fit(np.tri(7, dtype=bool))
         bits = [bits_and_counts([shard], models, np.full(2, 0.7))[0] for shard in (plain, once)]
         assert bits[0].tolist() == bits[1].tolist()
-        assert plain.table.word_weights.tolist() == once.table.word_weights.tolist() == [1] * 32
+        assert plain.bits.word_weights.tolist() == once.bits.word_weights.tolist() == [1] * 32
 
     def test_many_different_counts_take_few_words(self):
         X, y = problem(1000)
         rows, counts = np.arange(1000), np.random.default_rng(0).integers(0, 2**20, size=1000)
         (shard,) = cut_shards(X, y, rows, rows, Scaling.learn(X), counts=counts)
-        assert len(shard.table.word_weights) <= 20 * -(-1000 // 64)
+        assert len(shard.bits.word_weights) <= 20 * -(-1000 // 64)
 
     def test_training_rows_of_weight_0_are_as_good_as_absent(self):
         X, y = problem_of_classes()
@@ -299,8 +291,8 @@ class TestWeights:
         for train in (rows, kept):
             scaling = Scaling.learn(X[train], weights[train])
             shards = cut_shards(X, y, train, rows, scaling, n_classes=3, weights=weights)
-            fits = LogisticFitter(shards, 7, weights.sum(), n_classes=3)
-            found.append(fits.fit(np.tri(7, dtype=bool)).spread(7).tobytes())
+            fitter = LogisticFitter(shards, 7, weights.sum(), n_classes=3)
+            found.append(fitter.fit(np.tri(7, dtype=bool)).spread(7).tobytes())
         assert found[0] == found[1]
 
 
@@ -327,7 +319,7 @@ class TestGaps:
         X, y = problem(100)
         rows, missing = np.arange(100), np.random.default_rng(5).random((100, 4)) < 0.5
         (shard,) = cut_shards(X, y, rows, rows, Scaling.learn(X), missing=missing)
-        bits = np.unpackbits(shard.table.missing.view(np.uint8), axis=1, bitorder="little")
+        bits = np.unpackbits(shard.bits.missing.view(np.uint8), axis=1, bitorder="little")
         assert bits[:, :100].tolist() == missing.T.astype(int).tolist()
         assert not bits[:, 100:].any()
-        assert cut_shards(X, y, rows, rows, Scaling.learn(X))[0].table.missing.shape == (0, 2)
+        assert cut_shards(X, y, rows, rows, Scaling.learn(X))[0].bits.missing.shape == (0, 2)

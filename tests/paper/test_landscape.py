@@ -5,7 +5,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from support.brute import ALIKE, FREE_AND_DEAR, Instance
+from support.brute import ALIKE, FREE_AND_EXPENSIVE, Instance
 from support.looks import words_of
 
 from emsco import ParameterError
@@ -19,7 +19,7 @@ def result(request):
 
 
 @pytest.mark.parametrize("max_stages", [1, 2, 3, 4])
-@pytest.mark.parametrize(("n_rows", "costs"), [(20, FREE_AND_DEAR), (130, ALIKE)])
+@pytest.mark.parametrize(("n_rows", "costs"), [(20, FREE_AND_EXPENSIVE), (130, ALIKE)])
 def test_the_tally_is_that_of_every_design_one_by_one(max_stages, n_rows, costs):
     instance = Instance.random(4, max_stages, n_rows, 0.2, costs, seed=max_stages)
     spent = defaultdict(list)

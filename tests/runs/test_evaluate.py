@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from emsco import cli
 from emsco.cascade import Evaluation
-from emsco.data import csv_files, tables
+from emsco.data import tables
 from emsco.data.sources import FitFiles
 from emsco.errors import DataError, EMSCOError, FileError, ParameterError
 from emsco.pictures.flow import Flow

@@ -23,15 +23,13 @@ from emsco.scoring.scores import Limits, Scores
 
 
 class Problem:
-    """Rows, a split of them, costs, a threshold, and a bank that is ready to score."""
+    """Rows, a split, costs, a threshold, and a bank to score with."""
 
-    def __init__(self, X, y, train, held_out, costs, min_confidence, **options):
-        self.X, self.y, self.train, self.held_out = X, y, train, held_out
+    def __init__(self, X, y, train, scored, costs, min_confidence, **options):
+        self.X, self.y, self.train, self.scored = X, y, train, scored
         self.costs, self.min_confidence = np.asarray(costs), min_confidence
         self.n_features = X.shape[1]
-        self.bank = logistic_bank(
-            [SplitRows.cut(X, y, train, held_out)], self.n_features, **options
-        )
+        self.bank = logistic_bank([SplitRows.cut(X, y, train, scored)], self.n_features, **options)
 
     def evaluator(self, max_stages=4, min_confidence=None, evaluation=0.0, limits=None):
         threshold = self.min_confidence if min_confidence is None else min_confidence
@@ -62,10 +60,10 @@ def small(small_problem):
 def counts_from_plain_bits(problem, design):
     """Exits and correct_exits of one design: whole-array NumPy on the bank's own coefficients."""
     subsets = Design(design, tuple(map(str, range(len(design))))).subsets()
-    rows = problem.bank.engine.splits[0].scaling.columns(problem.X[problem.held_out])
+    rows = problem.bank.engine.splits[0].scaling.columns(problem.X[problem.scored])
     logits = coefs_of(problem.bank, subsets)[0] @ rows
     accepted = expit(np.abs(logits)) >= problem.min_confidence
-    correct = accepted & ((logits > 0) == problem.y[problem.held_out])
+    correct = accepted & ((logits > 0) == problem.y[problem.scored])
     leaves = accepted & ~np.logical_or.accumulate(np.vstack([0 * accepted[:1], accepted[:-1]]))
     return leaves.sum(axis=1), (leaves & correct).sum(axis=1)
 
@@ -78,7 +76,7 @@ class RowByRow:
         self._probabilities = {}
 
     def probabilities(self, known):
-        """Of the held-out rows, by a model of the features in `known`, fitted once."""
+        """Probabilities of the scored rows, by a model of the features in `known`, fitted once."""
         if known not in self._probabilities:
             columns, problem = list(known), self.problem
             model = make_pipeline(
@@ -86,14 +84,14 @@ class RowByRow:
                 LogisticRegression(solver="newton-cholesky", tol=1e-10, max_iter=1000),
             ).fit(problem.X[problem.train][:, columns], problem.y[problem.train])
             self._probabilities[known] = model.predict_proba(
-                problem.X[problem.held_out][:, columns]
+                problem.X[problem.scored][:, columns]
             ).tolist()
         return self._probabilities[known]
 
     def score(self, design):
         """Accepted rows, correct rows, and the total cost of all rows."""
         accepted = correct = spent = 0
-        for i, truth in enumerate(self.problem.y[self.problem.held_out].tolist()):
+        for i, truth in enumerate(self.problem.y[self.problem.scored].tolist()):
             for stage in range(max(design) + 1):
                 known = tuple(f for f, bought_at in enumerate(design) if bought_at <= stage)
                 no, yes = self.probabilities(known)[i]
@@ -106,7 +104,7 @@ class RowByRow:
 
 
 class TestCounts:
-    def test_exits_and_hits_equal_those_of_plain_bits(self, problem):
+    def test_exits_and_correct_exits_equal_those_of_plain_bits(self, problem):
         designs = problem.designs(200)
         scores = problem.evaluator().score(designs)
         for i, design in enumerate(designs):
@@ -303,7 +301,7 @@ class TestLeavingOut:
         designs = np.array([[0, 1, -1, 0, 1, -1]], dtype=np.int16)
         columns = [0, 1, 3, 4]
         fewer = Problem(
-            small.X[:, columns], small.y, small.train, small.held_out, small.costs[columns], 0.75
+            small.X[:, columns], small.y, small.train, small.scored, small.costs[columns], 0.75
         )
         scores = small.evaluator().score(designs)
         expected = fewer.evaluator().score(designs[:, columns])
@@ -343,7 +341,7 @@ class TestLimits:
         joined = Scores.concatenate([limited[picked], unlimited[picked]])
         assert joined.feasible.tolist() == [*limited.feasible[picked].tolist(), *[True] * 4]
 
-    def test_a_cost_at_its_limit_is_within_it_whatever_the_rounding(self, small_problem):
+    def test_a_cost_at_its_limit_is_within_it_despite_rounding(self, small_problem):
         rows = np.arange(120)
         problem = Problem(*small_problem, rows[:60], rows[60:], [0.1] * 6, 0.75)
         design = np.array([[0, 0, 0, -1, -1, -1]], dtype=np.int16)

@@ -1,4 +1,4 @@
-"""Checkpoints: what a kill leaves on disk, what a search makes of it, and what is refused."""
+"""Checkpoints: they survive kills, continue a search, and refuse other problems."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def opened(path, problem=PROBLEM, seed=5):
 
 
 def entries(n, seed=0):
-    """Different designs, and counts that tell them apart."""
+    """Distinct designs with distinct counts."""
     rng = np.random.default_rng(seed)
     draws = compress(rng.integers(0, MAX_STAGES, size=(20 * n, N_FEATURES)))
     designs = rng.permutation(np.unique(draws, axis=0))[:n]
@@ -50,7 +50,7 @@ def entries(n, seed=0):
 
 
 def sizes(path):
-    """How many designs each batch on disk has; a copy is read, as the file is locked."""
+    """Designs in each batch on disk; reads a copy, because the file is locked."""
     with TemporaryDirectory() as folder:
         for file in path.glob("journal.sqlite*"):
             shutil.copy(file, folder)
@@ -255,7 +255,7 @@ def flipped(file):
 
 
 def of_shape(n_features, max_stages):
-    """A journal of another problem, whose description is ours."""
+    """A journal of another problem under our description."""
 
     def damage(file):
         file.unlink()
@@ -445,7 +445,7 @@ def timeless(history):
 
 @pytest.fixture
 def counted(monkeypatch):
-    """How many designs the bank was asked to count."""
+    """Number of designs that the bank had to count."""
     numbers, count = [], SubsetBank.count
 
     def counting(self, designs, *given):
@@ -520,7 +520,7 @@ def test_time_counts_anew_after_a_time_limit(path, small_problem):
 
 
 @pytest.mark.parametrize("random_state", [None, np.random.RandomState(3)])
-def test_a_seed_that_nobody_names_is_that_of_the_checkpoint(path, small_problem, random_state):
+def test_without_a_given_seed_the_checkpoint_provides_it(path, small_problem, random_state):
     first, again = (quick(path, random_state=random_state).fit(*small_problem) for _ in range(2))
     assert front(first) == front(again)
     assert stored_seed(path) is not None
@@ -619,7 +619,7 @@ def fit(checkpoint):
 
 
 def tell(owner, name, pipe):
-    """Tell of every call, and leave the other side the time to kill in the middle of it."""
+    """Report every call, and wait so that the parent can kill in the middle of it."""
     called = getattr(owner, name)
 
     def telling(*given):
@@ -642,7 +642,7 @@ def child(pipe):
 
 
 def killed(n_calls, delay):
-    """Whether a process was killed so many calls after its start, and a little later."""
+    """Kill a process `n_calls` calls after its start and a little later; return whether it was."""
     ours, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -1,4 +1,4 @@
-"""Dominance, ranks and fitness against plain twins in fractions."""
+"""Dominance, ranks and fitness, compared with plain twins in fractions."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def plain_objectives(rows) -> list[tuple[int, Fraction, int]]:
 
 
 def plain_levels(points) -> list[int]:
-    """Take away what nothing left dominates, again and again."""
+    """Peel off the non-dominated designs, again and again."""
     level, left, depth = [0] * len(points), set(range(len(points))), 0
     while left:
         front = {i for i in left if not any(dominates(points[j], points[i]) for j in left)}
@@ -145,9 +145,9 @@ def test_whole_costs_one_unit_apart_differ_however_large():
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
-@pytest.mark.parametrize(("gap", "level"), [(0.5e-9, 0), (2e-9, 1)], ids=["tie", "differ"])
-def test_float_costs_tie_within_a_relative_billionth(scale, gap, level):
-    rows = [(5, 5, scale), (5, 5, scale * (1 + gap))]
+@pytest.mark.parametrize(("apart", "level"), [(0.5e-9, 0), (2e-9, 1)], ids=["tie", "differ"])
+def test_float_costs_tie_within_a_relative_billionth(scale, apart, level):
+    rows = [(5, 5, scale), (5, 5, scale * (1 + apart))]
     assert pareto_levels(scores_of(rows)).tolist() == [0, level]
 
 
@@ -388,7 +388,7 @@ def test_accuracies_of_very_many_rows_are_compared_without_rounding():
     assert Fraction(n_rows - 1, n_rows) > Fraction(n_rows - 2, n_rows - 1)
 
 
-# Limits of costs
+# Cost limits
 
 
 limited_populations = st.lists(

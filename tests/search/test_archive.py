@@ -1,4 +1,4 @@
-"""The archive beside brute force over everything it was given."""
+"""The archive, compared with brute force over all its designs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def scores_of(rows) -> Scores:
 
 
 def random_case(seed, n_designs=120):
-    """Different designs of four features in random order, with trade-offs that often tie."""
+    """Distinct designs of four features in random order, with many ties."""
     rng = np.random.default_rng(seed)
     every = np.unique(compress(np.array(list(product(range(4), repeat=4)))), axis=0)
     designs = rng.permutation(every)[:n_designs]
@@ -67,7 +67,7 @@ def tuples(designs) -> list[tuple[int, ...]]:
     return [tuple(design) for design in designs.tolist()]
 
 
-# What is kept
+# Kept designs
 
 
 @pytest.mark.parametrize("n_batches", [1, 3, 75])
@@ -120,7 +120,14 @@ def test_no_new_designs_change_nothing():
         ((12, 12, 1), True),
         ((3, 3, 5), False),
     ],
-    ids=["tie", "worse", "dearer", "another trade-off", "better than all", "less of the same"],
+    ids=[
+        "tie",
+        "worse",
+        "more expensive",
+        "another trade-off",
+        "better than all",
+        "less of the same",
+    ],
 )
 def test_add_tells_whether_a_design_brings_new_objectives(row, news):
     archive = Archive(2, 1.0)
@@ -135,7 +142,7 @@ def test_two_new_designs_with_the_same_objectives_are_news():
     assert archive.add(both, scores_of([(7, 7, 9), (7, 7, 9)]))
 
 
-# What is handed out
+# Fronts and ties
 
 
 @pytest.mark.parametrize("n_batches", [1, 10])

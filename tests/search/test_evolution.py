@@ -1,4 +1,4 @@
-"""Our own search: what it asks for, when it ends, and that it finds the exact front."""
+"""Evolution: the designs it proposes, its ends, and the exact front that it finds."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run(search, score=made_up) -> list[np.ndarray]:
 
 @pytest.fixture
 def evaluate(small_problem):
-    """An evaluator of the small problem for designs of at most so many stages."""
+    """Make an evaluator of the small problem for designs of at most `max_stages` stages."""
 
     def make(max_stages, min_confidence=0.75, limits=None):
         split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))
@@ -79,7 +79,7 @@ def vectors(scores) -> set[tuple[int, int, int]]:
     return set(zip(*(column.tolist() for column in columns), strict=True))
 
 
-# What is asked for
+# Proposals
 
 
 @pytest.mark.parametrize("n_features", [3, 7, 40])
@@ -211,7 +211,7 @@ def test_there_is_no_front_before_the_first_scores():
         _ = search_with().front
 
 
-# What is found
+# Results
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_a_side_line_has_every_third_generation_and_joins_in_the_end():
     assert set(map(bytes, search.archive.designs)) == set(map(bytes, search._main.archive.designs))
 
 
-# Features that are left out, one that comes first, and limits of costs
+# Exclusion, a fixed first feature, and cost limits
 
 
 @pytest.mark.parametrize("first", [None, 2])

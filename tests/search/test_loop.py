@@ -1,4 +1,4 @@
-"""The loop outside every search: how it ends, what it keeps, what it records."""
+"""The loop around every search: its ends, its results and its records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENOUGH = StopReason(Stop.EXHAUSTED, n_designs=7)
 
 
 class CountingSearch:
-    """Asks for one design more each generation and finds a front of its own length."""
+    """Proposes one more design each generation, and all of them are its front."""
 
     archive = None
 
@@ -46,7 +46,7 @@ class CountingSearch:
 
 
 class FakeEvaluator:
-    """Counts the designs it is given; may be interrupted in its n-th call."""
+    """Counts the designs that it scores, and may raise Ctrl-C in its n-th call."""
 
     def __init__(self, interrupted_in: int | None = None) -> None:
         self.n_designs = 0
@@ -83,7 +83,7 @@ def evolution(generations: int = 6) -> EvolutionSearch:
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Time that passes only when it is read: one second a reading."""
+    """A clock that advances by one second each time it is read."""
     seconds = itertools.count(100.0)
     monkeypatch.setattr(loop, "perf_counter", lambda: next(seconds))
 
@@ -129,7 +129,7 @@ def test_an_interrupt_while_scoring_keeps_what_was_found():
     search = CountingSearch()
     with pytest.warns(
         UserWarning,
-        match=r"^Search interrupted after 2 generations; what it has found so far is kept\.$",
+        match=r"^Search interrupted after 2 generations; the best designs so far are kept\.$",
     ):
         result = run_search(search, FakeEvaluator(interrupted_in=3))
     assert str(result.stop_reason) == "interrupted after 2 generations"
@@ -147,7 +147,7 @@ def test_an_interrupt_while_reporting_keeps_what_was_found():
         if record.generation == 1:
             raise KeyboardInterrupt
 
-    with pytest.warns(UserWarning, match="interrupted after 1 generations"):
+    with pytest.warns(UserWarning, match="interrupted after 1 generation"):
         result = run_search(CountingSearch(), FakeEvaluator(), report=report)
     assert len(result.records) == 2
 

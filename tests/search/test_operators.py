@@ -1,4 +1,4 @@
-"""The paper's variation operators, each against its distribution."""
+"""The paper's variation operators, each compared with its distribution."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from emsco.search.operators import (
     select,
 )
 
-UNLIKELY = 1e-3  # seeds are fixed: a right distribution passes always, a wrong one has p near 0
+UNLIKELY = 1e-3  # seeds are fixed: a correct distribution always passes, a wrong one has p near 0
 
 
 def frozen(designs) -> np.ndarray:
@@ -40,7 +40,7 @@ def space_of(designs, max_stages, **options) -> DesignSpace:
 
 
 def drawn_genes(design, stage_bias, max_stages, n_copies=10, seed=0) -> np.ndarray:
-    """All genes redrawn; among thousands every stage occurs, so that compress changes none."""
+    """Redraw all genes; among thousands every stage occurs, so compress changes none."""
     designs = frozen([design] * n_copies)
     mutants = mutate(
         designs, 1.0, stage_bias, space_of(designs, max_stages), np.random.default_rng(seed)
@@ -334,13 +334,13 @@ def test_the_first_designs_are_mutants_at_rate_one_half_given_that_both_stages_a
 
 
 def one_step_away(design, max_stages) -> set[tuple[int, ...]]:
-    """Every design that one move, merge or exchange makes of this one, by lists of stages."""
+    """Every design one move, merge or swap away, by lists of stages."""
     stages = [set(np.flatnonzero(np.equal(design, j)).tolist()) for j in range(max(design) + 1)]
     found = []
     for feature in range(len(design)):
         rest = [stage - {feature} for stage in stages]
         found += [[*rest[:j], rest[j] | {feature}, *rest[j + 1 :]] for j in range(len(stages))]
-        found += [[*rest[:gap], {feature}, *rest[gap:]] for gap in range(len(rest) + 1)]
+        found += [[*rest[:place], {feature}, *rest[place:]] for place in range(len(rest) + 1)]
     for j in range(len(stages) - 1):
         before, (one, other), after = stages[:j], stages[j : j + 2], stages[j + 2 :]
         found += [[*before, one | other, *after], [*before, other, one, *after]]
@@ -395,7 +395,7 @@ def test_the_only_design_of_one_feature_has_no_neighbours():
     assert parent.shape == (0,)
 
 
-# Features that are left out, and a feature that comes first
+# Exclusion, and a fixed first feature
 
 
 @pytest.mark.parametrize("max_stages", [1, 2, 3, 9])

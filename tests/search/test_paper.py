@@ -1,4 +1,4 @@
-"""The paper's loop, driven by made-up scores: no data, no classifiers."""
+"""The paper's loop, driven by made-up scores: no data, no models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def scores_of(rows) -> Scores:
 
 
 def made_up(seed: int, most: int = N_ROWS) -> Callable[[np.ndarray], Scores]:
-    """Scores by lot, the same for the same design; a small `most` makes many ties."""
+    """Random scores, the same for the same design; a small `most` makes many ties."""
 
     def score(designs: np.ndarray) -> Scores:
         rows = []
@@ -46,7 +46,7 @@ def made_up(seed: int, most: int = N_ROWS) -> Callable[[np.ndarray], Scores]:
 
 
 def all_alike(designs: np.ndarray) -> Scores:
-    """Everything has the same objectives, so that every design is non-dominated."""
+    """Give all designs the same objectives, so that all are non-dominated."""
     return scores_of([(50, 40, 900)] * len(designs))
 
 
@@ -457,7 +457,7 @@ def test_where_only_one_design_exists_it_is_scored_once_and_the_search_ends(n_fe
     assert search.generation == 0
 
 
-# Features that are left out, one that comes first, and limits of costs
+# Exclusion, a fixed first feature, and cost limits
 
 
 @pytest.mark.parametrize("first", [None, 3])

@@ -1,4 +1,4 @@
-"""Which search is run, what is said about it, and that exact search ends as it should."""
+"""The choice of a search, the notes about it, and the ways an exact search ends."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
 from emsco.scoring.scores import Limits
-from emsco.search import planning
+from emsco.search import planning, proving
 from emsco.search.exact.landscape import Landscape
-from emsco.search.planning import Problem, SearchPlan, plan_search
+from emsco.search.planning import SearchPlan, plan_search
+from emsco.search.problem import Problem
+from emsco.search.reach import duration, exact_seconds, readable
 from emsco.search.settings import SearchSettings
 
 PLENTY = 2**40
 
 
 def problem_of(n_features, n_train=100, capacity=PLENTY, memory_limit=PLENTY, n_jobs=1) -> Problem:
-    """One to plan for, not to run."""
+    """Make a problem to plan for, not to run."""
     bank = SimpleNamespace(n_rows=100, n_words=2)
     costs = SimpleNamespace(total=float(n_features))
     evaluator = SimpleNamespace(bank=bank, limits=Limits(), costs=costs)
@@ -50,7 +52,7 @@ def settings_of(max_stages, **options) -> SearchSettings:
 
 
 class Watcher:
-    """Writes down what it is told; may press Ctrl-C once so many sizes of chains are done."""
+    """Keeps all updates, and raises Ctrl-C once this many sizes of chains are done."""
 
     def __init__(self, interrupts_at=np.inf):
         self.began, self.generations, self.parts = [], [], []
@@ -76,8 +78,8 @@ def problem(small_problem):
     return Problem(evaluator, costs.costs, 60, PLENTY, 2**30, n_jobs=1)
 
 
-def run(problem, kind="exact", time_limit=None, watcher=None, why="", **options):
-    plan = SearchPlan(kind, settings_of(3, **options), why)
+def run(problem, kind="exact", time_limit=None, watcher=None, note="", **options):
+    plan = SearchPlan(kind, settings_of(3, **options), note)
     return plan.run(problem, np.random.default_rng(0), time_limit, watcher or Watcher())
 
 
@@ -87,9 +89,9 @@ def every_design(n_features, max_stages) -> np.ndarray:
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Time that passes only when exact search reads it: one second a reading."""
+    """A clock that advances by one second each time exact search reads it."""
     seconds = count(100.0)
-    monkeypatch.setattr(planning, "perf_counter", lambda: next(seconds))
+    monkeypatch.setattr(proving, "perf_counter", lambda: next(seconds))
 
 
 # The choice
@@ -114,33 +116,31 @@ def test_exact_search_asked_for_is_not_explained():
 def test_exact_search_asked_for_says_how_long_it_takes_where_that_is_no_moment(n_jobs, how_long):
     plan = plan_search("exact", replace(problem_of(16), n_jobs=n_jobs), settings_of(8))
     space = f"{count_designs(16, 8):,} designs"
-    assert plan.takes == f"exact search over {space} should take about {how_long}"
-    assert plan.why == ""
+    assert plan.forecast == f"exact search over {space} should take about {how_long}"
+    assert plan.note == ""
 
 
-def test_exact_search_with_fits_that_nobody_has_timed_counts_them():
+def test_exact_search_with_fits_of_unknown_time_counts_them():
     problem = replace(problem_of(4), seconds_per_fit=None)
-    assert plan_search("exact", problem, settings_of(2)).takes.endswith("fits 15 subsets first")
+    assert plan_search("exact", problem, settings_of(2)).forecast.endswith("fits 15 models first")
 
 
-def test_auto_is_exact_where_that_takes_a_moment_and_says_so():
+def test_auto_is_exact_if_that_takes_a_moment_and_forecasts_the_time():
     plan = plan_search("auto", problem_of(8), settings_of(4))
-    why = "exact search was chosen because it should take a second or less on one core"
-    assert (plan.kind, plan.why) == ("exact", why)
+    forecast = "exact search over 46,875 designs should take a second or less on one core"
+    assert (plan.kind, plan.note, plan.forecast) == ("exact", "", forecast)
 
 
-def test_auto_is_evolution_where_exact_would_take_long_and_says_how_long():
+def test_auto_is_evolution_if_exact_would_take_long_and_notes_how_long():
     plan = plan_search("auto", problem_of(16), settings_of(8))
     assert plan.kind == "evolution"
-    assert plan.why == (
-        f"evolution was chosen because exact search over {count_designs(16, 8):,} designs would "
-        "take about 19 minutes on one core"
-    )
+    space = f"{count_designs(16, 8):,} designs"
+    assert plan.note == f"exact search over {space} would take about 19 minutes on one core"
 
 
 @pytest.mark.parametrize(("spared", "kind"), [(0.0, "exact"), (1e-9, "evolution")])
 def test_auto_is_exact_up_to_the_seconds_it_may_take(monkeypatch, spared, kind):
-    seconds = planning._exact_seconds(problem_of(12), DesignSpace(12, 4))
+    seconds = exact_seconds(problem_of(12), DesignSpace(12, 4))
     monkeypatch.setattr(planning, "_SECONDS", seconds - spared)
     assert plan_search("auto", problem_of(12), settings_of(4)).kind == kind
 
@@ -150,22 +150,22 @@ def test_auto_gives_exact_search_seconds_not_minutes(n_features, kind):
     assert plan_search("auto", problem_of(n_features, 500), settings_of(4)).kind == kind
 
 
-def test_more_rows_features_or_stages_take_longer_whatever_the_jobs():
-    base = planning._exact_seconds(problem_of(12), DesignSpace(12, 3))
-    assert planning._exact_seconds(problem_of(12, n_train=10_000), DesignSpace(12, 3)) > base
-    assert planning._exact_seconds(problem_of(13), DesignSpace(13, 3)) > 2 * base
-    assert planning._exact_seconds(problem_of(12), DesignSpace(12, 4)) > base
-    assert planning._exact_seconds(problem_of(12, n_jobs=4), DesignSpace(12, 3)) == base
+def test_more_rows_features_or_stages_take_longer_with_any_number_of_jobs():
+    base = exact_seconds(problem_of(12), DesignSpace(12, 3))
+    assert exact_seconds(problem_of(12, n_train=10_000), DesignSpace(12, 3)) > base
+    assert exact_seconds(problem_of(13), DesignSpace(13, 3)) > 2 * base
+    assert exact_seconds(problem_of(12), DesignSpace(12, 4)) > base
+    assert exact_seconds(problem_of(12, n_jobs=4), DesignSpace(12, 3)) == base
 
 
-# What is out of reach
+# Out of reach
 
 
 def test_too_many_features_are_refused_with_their_size_their_time_and_the_way_out():
     sentence = (
-        'search must be "evolution", "paper" or "auto" here, got "exact", which would have to '
-        "settle 2,147,483,647 designs and fit 2,147,483,647 subsets of 31 features, and take about "
-        "11 hours; fewer features or stages, or more memory_limit, bring it into reach."
+        'search must be "evolution", "paper" or "auto" here, got "exact", which would settle '
+        "2,147,483,647 designs, fit 2,147,483,647 models for 31 features and take about 11 hours "
+        "on one core; use fewer features or stages, or raise memory_limit."
     )
     with pytest.raises(ParameterError, match=f"^{re.escape(sentence)}$"):
         plan_search("exact", problem_of(31), settings_of(2))
@@ -178,36 +178,39 @@ def test_30_features_are_not_too_many_for_two_stages():
 def test_subsets_past_the_memory_are_an_obstacle():
     enough, less = (problem_of(8, capacity=capacity) for capacity in (255, 254))
     assert plan_search("exact", enough, settings_of(4)).kind == "exact"
-    why = "keep 255 subsets of 8 features, of which memory_limit holds 254"
+    obstacle = "keep 255 models where memory_limit holds 254"
     with pytest.raises(
-        ParameterError, match=f"settle 46,875 designs and {why}, and take a second or less"
+        ParameterError, match=f"settle 46,875 designs, {obstacle} and take a second or less"
     ):
         plan_search("exact", less, settings_of(4))
-    assert plan_search("auto", less, settings_of(4)).why.endswith(f"would {why}")
+    note = f"exact search is out of reach: it would {obstacle}"
+    assert plan_search("auto", less, settings_of(4)).note == note
 
 
 def test_bits_past_the_memory_are_an_obstacle():
     n_bytes = Landscape.n_bytes(8, 2)
     enough, less = (problem_of(8, memory_limit=limit) for limit in (n_bytes, n_bytes - 1))
     assert plan_search("exact", enough, settings_of(4)).kind == "exact"
-    why = f"hold {n_bytes:,} bytes of bits, and memory_limit is {n_bytes - 1:,}"
+    obstacle = f"keep {n_bytes:,} bytes of bits where memory_limit is {n_bytes - 1:,}"
     with pytest.raises(
-        ParameterError, match=f"settle 46,875 designs and {why}, and take a second or less"
+        ParameterError, match=f"settle 46,875 designs, {obstacle} and take a second or less"
     ):
         plan_search("exact", less, settings_of(4))
-    assert plan_search("auto", less, settings_of(4)).why.endswith(f"would {why}")
+    note = f"exact search is out of reach: it would {obstacle}"
+    assert plan_search("auto", less, settings_of(4)).note == note
 
 
 def test_more_than_a_day_is_out_of_reach():
-    problem, words = problem_of(20, n_train=2_000_000), "need more than a day"
-    assert plan_search("auto", problem, settings_of(2)).why.endswith(f"would {words}")
-    with pytest.raises(ParameterError, match=f"designs and {words}, and take about 3 days"):
+    problem = problem_of(20, n_train=2_000_000)
+    note = "exact search is out of reach: 1,048,575 designs"
+    assert plan_search("auto", problem, settings_of(2)).note == note
+    with pytest.raises(ParameterError, match="settle 1,048,575 designs and take about 3 days"):
         plan_search("exact", problem, settings_of(2))
 
 
 def test_a_day_is_a_day():
     n_train = round(
-        86_400 / planning._exact_seconds(problem_of(20, n_train=10**6), DesignSpace(20, 2)) * 10**6
+        86_400 / exact_seconds(problem_of(20, n_train=10**6), DesignSpace(20, 2)) * 10**6
     )
     assert plan_search("exact", problem_of(20, int(0.99 * n_train)), settings_of(2)).kind == "exact"
     with pytest.raises(ParameterError, match="take about 24 hours"):
@@ -222,10 +225,7 @@ def test_chromosomes_past_the_numbers_that_hold_them_are_refused():
 
 def test_huge_spaces_are_told_by_their_magnitude():
     plan = plan_search("auto", problem_of(400), settings_of(10))
-    assert plan.why == (
-        "evolution was chosen because exact search over about 10^400 designs would fit about "
-        "10^120 subsets of 400 features"
-    )
+    assert plan.note == "exact search is out of reach: about 10^400 designs"
 
 
 def test_thousands_of_features_have_a_plan():
@@ -251,11 +251,11 @@ def test_thousands_of_features_have_a_plan():
     ],
 )
 def test_durations_are_told_in_the_largest_unit_of_which_there_are_two(seconds, words):
-    assert planning._duration(seconds) == words
+    assert duration(seconds) == words
 
 
 def test_one_second_is_no_plural():
-    assert "1 seconds" not in planning._duration(1.2)
+    assert "1 seconds" not in duration(1.2)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_one_second_is_no_plural():
     ],
 )
 def test_numbers_are_told_by_digits_or_by_magnitude(number, words):
-    assert planning._readable(number) == words
+    assert readable(number) == words
 
 
 # Exact search
@@ -293,15 +293,14 @@ def test_a_proven_front_says_so_and_counts_the_whole_space(problem):
     assert result.records[-1].n_front == len(result.designs)
 
 
-def test_the_reason_for_the_choice_follows_the_reason_to_stop(problem):
-    assert str(run(problem, why="it was quick").stop_reason).endswith("are settled; it was quick")
-    reason = run(problem, kind="evolution", why="it was long").stop_reason
-    assert str(reason) == "all 4 generations have run; it was long"
+def test_the_note_follows_the_reason_to_stop(problem):
+    reason = run(problem, kind="evolution", note="exact search is out of reach").stop_reason
+    assert str(reason) == "all 4 generations have run (exact search is out of reach)"
 
 
 def test_large_spaces_are_warmed_up_and_give_the_same_front(problem, monkeypatch):
     cold, watcher = run(problem), Watcher()
-    monkeypatch.setattr(planning, "_LARGE", 0)
+    monkeypatch.setattr(proving, "_LARGE", 0)
     warm = run(problem, watcher=watcher)
     assert watcher.began == [("first designs", 4), ("exact", 5)]
     assert [record.generation for record in warm.records] == [0, 1, 2, 3, 4, 5]
@@ -331,7 +330,7 @@ def test_a_watcher_sees_every_generation_of_the_other_searches(problem, kind, ge
 
 def test_evolution_is_given_patience(problem):
     result = run(problem, "evolution", generations=100, population_size=7, patience=1)
-    assert str(result.stop_reason) == "the front has stayed the same for 1 generations"
+    assert str(result.stop_reason) == "the front has stayed the same for 1 generation"
 
 
 def test_a_front_of_one_stage_is_proven_at_once(problem):
@@ -345,7 +344,7 @@ def test_a_front_of_one_stage_is_proven_at_once(problem):
 
 
 def check_unproven(problem, result):
-    """What is known: designs that were scored, none of which dominates another."""
+    """Check that the result is a front of scored designs."""
     scores = problem.evaluator.score(result.designs)
     assert not result.proven
     assert front_mask(scores).all()
@@ -368,7 +367,7 @@ def test_a_time_limit_ends_exact_search_with_what_is_known(problem, clock, time_
 
 
 def test_a_time_limit_during_the_first_designs_leaves_nothing_proven(problem, monkeypatch):
-    monkeypatch.setattr(planning, "_LARGE", 0)
+    monkeypatch.setattr(proving, "_LARGE", 0)
     result = run(problem, time_limit=1e-9)
     check_unproven(problem, result)
     assert len(result.records) == 1
@@ -383,7 +382,7 @@ def test_time_enough_proves_the_front(problem, clock):
 
 
 def test_ctrl_c_while_chaining_keeps_what_is_known(problem):
-    with pytest.warns(UserWarning, match=r"^Search interrupted; what it has found .* not proven"):
+    with pytest.warns(UserWarning, match=r"^Search interrupted; the best designs .* not proven"):
         result = run(problem, watcher=Watcher(interrupts_at=0))
     check_unproven(problem, result)
     assert str(result.stop_reason).startswith("interrupted, so the front is not proven (")
@@ -417,12 +416,12 @@ def test_too_little_memory_for_chains_keeps_what_is_known(problem):
     assert "so the front is not proven" in str(result.stop_reason)
 
 
-# Features that are left out, one that comes first, and limits of costs
+# Exclusion, a fixed first feature, and cost limits
 
 
 @pytest.fixture
 def limited(problem, small_problem):
-    """The same problem with limits of costs and a cost of running a stage."""
+    """Make the problem with cost limits and a cost of running a stage."""
 
     def make(evaluation=0.0, **limits):
         split = SplitRows.cut(*small_problem, np.arange(60), np.arange(60, 120))
@@ -466,7 +465,7 @@ def test_what_is_found_keeps_to_the_space_and_the_limits(limited, kind):
 def test_no_design_within_the_limits_is_an_error_that_says_how_near_one_came(limited, kind):
     problem = limited(0.5, mean=1.6)
     words = (
-        r"a design must have a mean cost of at most 1\.6, and the nearest found has a mean cost of "
+        r"a design must have a mean cost of at most 1\.6, but the nearest found has a mean cost of "
         r"[\d.]+ and a worst-case cost of [\d.]+; (all|the population)"
     )
     with pytest.raises(NoSuchDesign, match=words):
@@ -476,8 +475,8 @@ def test_no_design_within_the_limits_is_an_error_that_says_how_near_one_came(lim
 def test_a_worst_case_below_the_cost_of_everything_needs_exclusion(limited):
     problem = limited(0.5, worst=23.0)
     words = (
-        r"constraints\['max_worst_cost'\] must be at least 23\.5, since every design buys "
-        r"everything in the end, got 23; allow_exclusion=True lets designs leave features out\."
+        r"constraints\['max_worst_cost'\] must be at least 23\.5, because every design buys "
+        r"all features in the end, got 23; allow_exclusion=True lets designs leave features out\."
     )
     for search in ("auto", "exact", "evolution", "paper"):
         with pytest.raises(ParameterError, match=words):
@@ -491,16 +490,16 @@ def test_a_worst_case_below_the_cost_of_everything_needs_exclusion(limited):
 )
 def test_a_limit_below_the_cheapest_first_stage_is_refused(limited, limits, name):
     settings = settings_of(3, allow_exclusion=True, first=0)
-    words = rf"{name}'\] must be at least 3\.5, which the cheapest first stage costs"
+    words = rf"{name}'\] must be at least 3\.5, the cost of the cheapest first stage"
     with pytest.raises(ParameterError, match=words):
         plan_search("evolution", limited(0.5, **limits), settings)
 
 
 def test_exclusion_makes_spaces_larger_and_exact_search_longer():
     plan = plan_search("auto", problem_of(16), settings_of(8, allow_exclusion=True))
-    assert f"over {count_designs(16, 8, allow_exclusion=True):,} designs" in plan.why
+    assert f"over {count_designs(16, 8, allow_exclusion=True):,} designs" in plan.note
     seconds = [
-        planning._exact_seconds(problem_of(12), DesignSpace(12, 3, allow_exclusion))
+        exact_seconds(problem_of(12), DesignSpace(12, 3, allow_exclusion))
         for allow_exclusion in (False, True)
     ]
     assert seconds[0] < seconds[1]
@@ -516,5 +515,5 @@ def test_chromosomes_have_one_value_more_with_exclusion():
 def test_weights_past_31_bits_are_an_obstacle():
     problem = problem_of(6)
     problem.evaluator.bank.n_rows = 2**31
-    with pytest.raises(ParameterError, match="count rows whose weights add up to 2,147,483,648"):
+    with pytest.raises(ParameterError, match="31 bits for a row weight of 2,147,483,648"):
         plan_search("exact", problem, settings_of(3))

@@ -17,7 +17,7 @@ from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
 from emsco.search.exact.landscape import Landscape
 
-FREE_AND_DEAR = (0, 3, 1, 0, 7, 2)
+FREE_AND_EXPENSIVE = (0, 3, 1, 0, 7, 2)
 ALIKE = (1, 1, 1, 1, 1, 1)
 # Sums of these are equal as fractions where their floats differ by rounding.
 BROKEN = tuple(Fraction(*cost) for cost in ((1, 3), (2, 3), (1, 7), (1, 3), (0, 1), (3, 7)))
@@ -104,7 +104,7 @@ class Instance:
     first: int | None = None
 
     @classmethod
-    def random(cls, n_features, max_stages, n_rows, density, costs=FREE_AND_DEAR, seed=0):
+    def random(cls, n_features, max_stages, n_rows, density, costs=FREE_AND_EXPENSIVE, seed=0):
         rng = np.random.default_rng(seed)
         accepts, right = rng.random((2, 2**n_features, n_rows)) < np.reshape(
             [density, 0.7], (2, 1, 1)
@@ -217,7 +217,7 @@ def varied(seed, **options):
     rng = np.random.default_rng(seed)
     n_features = int(rng.integers(1, 5))
     n_rows, density = int(rng.choice([3, 40, 64, 130])), rng.choice([0.0, 0.05, 0.2, 0.6])
-    costs = (FREE_AND_DEAR, ALIKE, BROKEN)[rng.integers(3)]
+    costs = (FREE_AND_EXPENSIVE, ALIKE, BROKEN)[rng.integers(3)]
     instance = Instance.random(n_features, int(rng.integers(1, 6)), n_rows, density, costs, seed)
     n_words = -(-n_rows // 64)
     evaluation = (0, 0, 1, 2, Fraction(1, 3))[rng.integers(5)]

@@ -12,7 +12,8 @@ from emsco import Cascade, Decisions, Design, FeatureCosts, ParetoFront
 from emsco.cascade import FrontModels
 from emsco.data.encoding import ColumnCode, Encoding
 from emsco.designs.chromosomes import compress
-from emsco.models.calibration import Calibrator, IsotonicMap, SigmoidMap
+from emsco.models.calibration import Calibrator
+from emsco.models.calibration_maps import IsotonicMap, SigmoidMap
 from emsco.models.scaling import Scaling
 from emsco.models.stage_models import LinearModels
 from emsco.scoring.scores import Scores

@@ -1,1 +1,1 @@
-"""One classifier per subset of the features, fitted in batches and kept as bits."""
+"""Stage models: one per subset of the features, fitted in batches and kept as bits."""

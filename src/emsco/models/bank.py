@@ -1,4 +1,4 @@
-"""The bank: each subset's classifier is fitted once, then kept as a few numbers and bits."""
+"""The bank: fits the model of each subset once, and keeps it as a few numbers and bits."""
 
 from __future__ import annotations
 
@@ -16,26 +16,33 @@ from emsco.models.engine import Engine, LogisticEngine, SplitRows
 __all__ = ["SubsetBank", "logistic_bank"]
 
 _SUBSETS_AT_ONCE = 2**13
-_WORTH_COUNTING = 2**22  # bytes to count, below which starting threads takes longer
+_WORTH_COUNTING = 2**22  # bytes to count; with less work, starting threads takes longer
 
 
 class SubsetBank:
-    """Fits subsets when they are first asked for and remembers them, within a bound of memory.
+    """Fits the models of subsets on first request and keeps them, within a memory limit.
 
-    One bank serves any number of thresholds and searches, one call at a time: what its engine
-    keeps of a fit stands by subset, bits by subset and threshold, and a new threshold never refits.
+    One bank serves any number of thresholds and searches, one call at a time. Models are kept by
+    subset, and bits by subset and threshold, so a new threshold needs no new fit.
 
     Parameters
     ----------
     engine : Engine
-        What fits and judges.
+        Fits models and judges rows by them.
     members : ndarray of bool, shape (n_features, n_inputs)
-        Inputs that each feature brings.
+        Inputs of each feature.
     memory_limit : int
-        Bytes to keep at most. Past it, what was least recently used is dropped, bits before
-        what is kept of fits.
+        Most bytes to keep: three quarters for bits, one quarter for models. When a part is full,
+        the bank drops its least recently used entries.
     n_jobs : int
-        Threads. They change nothing but the time it takes.
+        Threads. The results do not depend on it.
+
+    Attributes
+    ----------
+    n_fits : int
+        Models fitted so far.
+    on_fit : callable or None
+        Called as ``on_fit(done, total)`` while models are fitted.
     """
 
     def __init__(
@@ -47,16 +54,16 @@ class SubsetBank:
         self.on_fit: Callable[[int, int], None] | None = None
         self._members = members.astype(np.float32)
         self._workers = Workers(n_jobs)
-        self._bytes_per_slot = sum(table.bytes_per_slot for table in engine.tables)
+        self._bytes_per_slot = sum(bits.bytes_per_slot for bits in engine.bits)
         n_words = -(-n_features // 32)
         slot = Slots.bytes_per_key(n_words + 1) + self._bytes_per_slot
-        fit = Slots.bytes_per_key(n_words) + 8 * engine.kept
+        model = Slots.bytes_per_key(n_words) + 8 * engine.kept
         self._slots = Slots(memory_limit * 3 // 4 // slot, n_words + 1)
-        self._fits = Slots(memory_limit // 4 // fit, n_words)
+        self._models = Slots(memory_limit // 4 // model, n_words)
         self._kept: FloatArray = np.zeros((0, engine.kept))
         self._thresholds: dict[bytes, int] = {}
         if self.capacity < n_features:
-            least = max(-(-n_features * slot * 4 // 3) + 1, n_features * fit * 4)
+            least = max(-(-n_features * slot * 4 // 3) + 1, n_features * model * 4)
             raise refused(
                 "memory_limit",
                 f"be at least {least:,} bytes for these rows and features",
@@ -66,44 +73,44 @@ class SubsetBank:
 
     @property
     def n_words(self) -> int:
-        """Words of bits over the held-out rows, every table's padded to whole ones."""
+        """Words that hold one bit per scored row, padding included."""
         return self._bytes_per_slot // 16
 
     @property
     def n_rows(self) -> int:
-        """Held-out rows, over all splits; with sample weights, what they count."""
-        return sum(table.n_rows for table in self.engine.tables)
+        """Scored rows over all splits, or the sum of their weights."""
+        return sum(bits.n_rows for bits in self.engine.bits)
 
     @property
     def word_weights(self) -> IntArray:
-        """How much each row of a word counts, by word."""
-        return np.concatenate([table.word_weights for table in self.engine.tables])
+        """Weight of each row of a word, by word."""
+        return np.concatenate([bits.word_weights for bits in self.engine.bits])
 
     @property
     def missing(self) -> WordArray:
-        """Rows that a stage which buys a feature cannot judge, (n_features, n_words)."""
-        found = [table.missing for table in self.engine.tables]
+        """Rows in which a feature is missing, (n_features, n_words)."""
+        found = [bits.missing for bits in self.engine.bits]
         shape = (self.n_features, self.n_words)
         return np.concatenate(found, axis=1) if len(found[0]) else np.zeros(shape, np.uint64)
 
     @property
     def capacity(self) -> int:
-        """How many different subsets one call may ask for."""
-        return min(self._slots.capacity, self._fits.capacity)
+        """Most distinct subsets per call."""
+        return min(self._slots.capacity, self._models.capacity)
 
     def count(self, designs: StageArray, n_stages: IntArray, thresholds: FloatArray) -> IntArray:
-        """Rows that leave at each stage of each design, and rows that leave there correctly.
+        """Count the rows that leave at each stage of each design, and the correct ones.
 
         Parameters
         ----------
         designs : ndarray of shape (n_designs, n_features)
-            Compressed.
+            Compressed: no stage number is skipped.
         n_stages : ndarray of shape (n_designs,)
         thresholds : ndarray of shape (n_classes,)
 
         Returns
         -------
-        ndarray of shape (2, n_designs, most stages), 0 past a design's last stage
+        ndarray of shape (2, n_designs, most stages), 0 after a design's last stage
         """
         most = int(n_stages.max())
         counts = np.zeros((2, len(designs), most), dtype=np.int64)
@@ -112,33 +119,32 @@ class SubsetBank:
         return counts
 
     def kept(self, subsets: BoolArray) -> FloatArray:
-        """What the engine keeps of subsets of the features, (n_subsets, engine.kept)."""
+        """Numbers that the engine keeps of each subset's model, (n_subsets, engine.kept)."""
         found = np.empty((len(subsets), self.engine.kept))
         words = words_of_subsets(subsets)
-        for part in slices(len(subsets), self._fits.capacity):
+        for part in slices(len(subsets), self._models.capacity):
             found[part] = self._kept_of(words[part])
         return found
 
     def adopt(self, subsets: BoolArray, kept: FloatArray) -> None:
-        """Take what another bank keeps of subsets, so that they need no fits here.
+        """Take over the models of another bank, to fit them here no more.
 
-        Its engine must have fitted on the same training rows, and keep nothing that depends on
-        held-out rows: weights, not outcomes.
+        The other bank must have the same training rows, and an engine that keeps weights:
+        outcomes depend on the scored rows.
         """
         words = words_of_subsets(subsets)
-        for part in slices(len(subsets), self._fits.capacity):
-            with self._fits.claim(words[part]) as claim:
-                self._kept = _grown(self._kept, self._fits.n_used, self._fits.capacity)
+        for part in slices(len(subsets), self._models.capacity):
+            with self._models.claim(words[part]) as claim:
+                self._kept = _grown(self._kept, self._models.n_used, self._models.capacity)
                 self._kept[claim.new_slots] = kept[part][claim.new_places]
 
     def bits(
         self, thresholds: FloatArray, check: Callable[[], None] | None = None
     ) -> tuple[WordArray, WordArray]:
-        """Held-out rows that every subset accepts, and gets right, as bits.
+        """Fit and judge every subset; return the accepted rows and the correct rows as bits.
 
-        Both of shape (2 ** n_features, n_words), the row of a subset at its number: feature i is
-        in subset s if bit i of s is set. Words of the tables stand one after another. `check` is
-        called now and then, and may raise.
+        Both have shape (2 ** n_features, n_words), indexed by subset: feature i is in subset s if
+        bit i of s is set. `check` is called between batches, and may raise.
         """
         every = np.arange(1, 2**self.n_features, dtype=np.uint64)[:, None]
         parts = []
@@ -146,25 +152,25 @@ class SubsetBank:
             if check:
                 check()
             slots = self._slots_of(every[part], thresholds)
-            parts.append(np.concatenate([t.bits(slots) for t in self.engine.tables], axis=2))
-        parts.insert(0, np.zeros_like(parts[0][:, :1]))  # no features, no classifier
+            parts.append(np.concatenate([bits.get(slots) for bits in self.engine.bits], axis=2))
+        parts.insert(0, np.zeros_like(parts[0][:, :1]))  # the empty subset has no model
         accepted, correct = np.concatenate(parts, axis=1)
         return accepted, correct
 
     def inputs(self, subsets: BoolArray) -> BoolArray:
-        """Inputs that subsets of the features bring."""
+        """Inputs of each subset of the features, (n_subsets, n_inputs)."""
         reads: BoolArray = subsets @ self._members > 0
         return reads
 
     def _kept_of(self, words: WordArray) -> FloatArray:
-        with self._fits.claim(words) as claim:
+        with self._models.claim(words) as claim:
             if claim.new_slots.size:
                 self._fit(subsets_of_words(claim.new_keys, self.n_features), claim.new_slots)
         found: FloatArray = self._kept[claim.slots]
         return found
 
     def _slots_of(self, words: WordArray, thresholds: FloatArray) -> IntArray:
-        """Slots of the bits of subsets, made where they are not there yet."""
+        """Slots of the subsets' bits at these thresholds; subsets without bits are judged."""
         number = self._thresholds.setdefault(thresholds.tobytes(), len(self._thresholds))
         keys = np.insert(words, 0, np.uint64(number), axis=1)
         with self._slots.claim(keys) as claim:
@@ -180,23 +186,23 @@ class SubsetBank:
         chains = slots.reshape(words.shape[:2])
 
         def add(part: slice) -> None:
-            for table in self.engine.tables:
-                table.add_counts(designs[part], chains[part], n_stages[part], *counts[:, part])
+            for bits in self.engine.bits:
+                bits.add_counts(designs[part], chains[part], n_stages[part], *counts[:, part])
 
         worth = chains.size * self._bytes_per_slot > _WORTH_COUNTING
         size = -(-len(chains) // (self._workers.n_jobs if worth else 1))
         self._workers.run(add, list(slices(len(chains), size)))
 
     def _fit(self, subsets: BoolArray, slots: IntArray) -> None:
-        self._kept = _grown(self._kept, self._fits.n_used, self._fits.capacity)
+        self._kept = _grown(self._kept, self._models.n_used, self._models.capacity)
         self._kept[slots] = self.engine.fit(self.inputs(subsets), self.on_fit)
         self.n_fits += len(slots)
 
     def _judge(self, words: WordArray, slots: IntArray, thresholds: FloatArray) -> None:
         kept = self._kept_of(words)
         reads = self.inputs(subsets_of_words(words, self.n_features))
-        for table in self.engine.tables:
-            table.reserve(_room(self._slots.n_used, self._slots.capacity))
+        for bits in self.engine.bits:
+            bits.reserve(_room(self._slots.n_used, self._slots.capacity))
         self.engine.judge(reads, kept, slots, thresholds)
 
 
@@ -207,24 +213,24 @@ def logistic_bank(
     n_jobs: int = 1,
     n_classes: int = 2,
 ) -> SubsetBank:
-    """A bank of logistic regressions in which every feature is one input."""
+    """Open a bank of logistic regressions with one input per feature."""
     engine = LogisticEngine(splits, n_features, n_classes, n_jobs)
     return SubsetBank(engine, np.eye(n_features, dtype=np.bool_), memory_limit, n_jobs)
 
 
 def _room(n_used: int, capacity: int) -> int:
-    """Slots to reserve so that a growing table is copied a few times only.
+    """Slots to reserve for a growing array, so that it is copied only a few times.
 
-    Past a third of the capacity all of it is reserved (pages that are not used take no memory),
-    so that a copy never stands beside one that is nearly as large.
+    Above a third of the capacity, all of it is reserved: otherwise the old and the new array
+    together could exceed the memory limit. Pages that are never touched take no memory.
     """
     room = 1 << max(6, (n_used - 1).bit_length())
     return capacity if 3 * room > capacity else room
 
 
-def _grown(table: FloatArray, n_used: int, capacity: int) -> FloatArray:
-    if len(table) >= n_used:
-        return table
-    grown = np.zeros((_room(n_used, capacity), table.shape[1]))
-    grown[: len(table)] = table
+def _grown(numbers: FloatArray, n_used: int, capacity: int) -> FloatArray:
+    if len(numbers) >= n_used:
+        return numbers
+    grown = np.zeros((_room(n_used, capacity), numbers.shape[1]))
+    grown[: len(numbers)] = numbers
     return grown

@@ -1,4 +1,4 @@
-"""Logistic regressions as arrays: fitted ones, and a batch on its way to the optimum."""
+"""Logistic regressions as arrays: fitted models, and a batch of models being fitted."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["ModelBatch", "Models", "mixing_of_pairs", "n_outputs_of", "orthonorm
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Models:
-    """What each model reads and with which weights.
+    """The inputs and weights of fitted models.
 
-    Model m reads `columns[m, :sizes[m]]`, in ascending order; column 0 is the intercept and
-    column i + 1 is standardised input i. `coefs` is in the order of `columns`: shape
-    (n_models, width) for two classes, where they make the logit of the second, and
-    (n_models, n_classes, width) for more, where they make one logit per class.
+    Model m reads `columns[m, :sizes[m]]`, in ascending order. Column 0 is the intercept and
+    column i + 1 is standardised input i. `coefs` follows the order of `columns`. For two classes
+    it has shape (n_models, width) and gives the logit of the second class. For more it has shape
+    (n_models, n_classes, width) and gives a logit per class.
     """
 
     columns: IntArray
@@ -29,10 +29,10 @@ class Models:
 
     @classmethod
     def from_subsets(cls, subsets: BoolArray, spread: FloatArray | None = None) -> Self:
-        """Models of subsets of inputs, shape (n_models, n_inputs), at zero or with given weights.
+        """Make models for subsets of shape (n_models, n_inputs).
 
-        `spread` has shape (n_models, n_inputs + 1) or (n_models, n_classes, n_inputs + 1), as
-        the method of that name makes it; at zero, models are of two classes.
+        `spread` holds their weights, in the shape that the method of that name returns. Without
+        it, all weights are 0 and there are two classes.
         """
         sizes = subsets.sum(axis=1) + 1
         columns = np.zeros((len(subsets), int(sizes.max(initial=1))), dtype=np.int64)
@@ -46,13 +46,14 @@ class Models:
 
     @property
     def n_outputs(self) -> int:
-        """Logits that a model makes of a row: 1 for two classes, else one per class."""
+        """Logits per row: 1 for two classes, else one per class."""
         return 1 if self.coefs.ndim == 2 else self.coefs.shape[1]
 
     def spread(self, n_inputs: int) -> FloatArray:
-        """Weights as (n_models, n_inputs + 1), 0 where an input is not read.
+        """Weights of all inputs, 0 for inputs that a model does not read.
 
-        Of more than two classes, as (n_models, n_classes, n_inputs + 1).
+        The shape is (n_models, n_inputs + 1) for two classes and
+        (n_models, n_classes, n_inputs + 1) for more.
         """
         used = np.arange(self.columns.shape[1]) < self.sizes[:, None]
         model, column = np.nonzero(used)[0], self.columns[used]
@@ -72,14 +73,16 @@ class Models:
         first: int,
         end: int,
     ) -> tuple[IntArray, IntArray, FloatArray]:
-        """Send rows through models as the stages of a cascade, as held-out rows are judged.
+        """Send rows through the models as the stages of a cascade.
+
+        The arithmetic is that of scoring, so scored rows get the same answers.
 
         Parameters
         ----------
         rows : ndarray of shape (n_rows, n_inputs)
-            Without gaps.
+            Without missing values.
         mean, inverse : ndarray of shape (n_inputs,)
-            How inputs are standardised: a `Scaling`'s mean and inverse.
+            A `Scaling`'s mean and inverse.
         thresholds : ndarray of shape (n_classes,)
         first, end : int
             The first stage, and the one after the last.
@@ -87,8 +90,8 @@ class Models:
         Returns
         -------
         stage, winner, confidence : ndarray of shape (n_rows,)
-            Where a row leaves, or the number of stages where it does not; the likeliest class and
-            its probability at the last stage that saw it.
+            Stage at which a row leaves, or the number of stages if it does not. Likeliest class
+            and its probability, at the last stage that saw the row.
         """
         stage, winner = np.empty((2, len(rows)), dtype=np.int64)
         out = stage, winner, np.empty(len(rows))
@@ -100,9 +103,9 @@ class Models:
     def probabilities(
         self, rows: FloatArray, mean: FloatArray, inverse: FloatArray, stage: int
     ) -> FloatArray:
-        """Probabilities of all classes at one stage, shape (n_rows, n_classes).
+        """Class probabilities at one stage, shape (n_rows, n_classes).
 
-        The largest is the confidence that `decide` finds there, to the last bit.
+        The largest equals the confidence of `decide` there, to the last bit.
         """
         return probabilities_of(
             rows,
@@ -116,12 +119,12 @@ class Models:
 
 
 def n_outputs_of(n_classes: int) -> int:
-    """Logits that a model of so many classes makes of a row: one does for two classes."""
+    """Logits per row for this number of classes: two classes need only one."""
     return 1 if n_classes == 2 else n_classes
 
 
 def orthonormal_basis(n_classes: int) -> FloatArray:
-    """Columns of length 1, at right angles, that sum to 0: shape (n_classes, n_classes - 1).
+    """Orthonormal columns that sum to 0, shape (n_classes, n_classes - 1).
 
     Examples
     --------
@@ -137,7 +140,7 @@ def orthonormal_basis(n_classes: int) -> FloatArray:
 
 
 def mixing_of_pairs(n_classes: int) -> FloatArray:
-    """What each pair of classes (k, l), k > l, adds to the Hessian along each pair of directions.
+    """Share of each pair of classes (k, l), k > l, in the Hessian along each pair of directions.
 
     With probabilities p and directions T, the Hessian diag(p) - p pᵀ of the logits becomes
     Σ p_k p_l (T_k - T_l) (T_k - T_l)ᵀ. Pairs are in the order of a lower triangle.
@@ -153,14 +156,15 @@ def mixing_of_pairs(n_classes: int) -> FloatArray:
 class ModelBatch:
     """Models being fitted, and the sums that shards add to.
 
-    A model of two classes has one parameter per column. One of more has n_classes - 1, along the
-    directions of `orthonormal_basis`, column after column: they are what `models.coefs`, then of
-    shape (n_models, width · n_directions), holds until `fitted` turns them into weights by class.
+    A model of two classes has one parameter per column. A model of more classes has
+    n_classes - 1 per column, along the directions of `orthonormal_basis`. `models.coefs` then has
+    shape (n_models, width · n_directions), until `fitted` turns it into weights per class.
 
-    Shards add Σ gradient to `gradient[m]`, in float32 unless `fine[m]`, and Σ Hessian to
-    `hessian[m]` where `curved[m]`: the lower triangle. Of more than two classes they add
-    Σ p_k p_l x xᵀ for each pair of classes k > l instead, that of columns i and j at
-    [i · n_directions + k - 1, j · n_directions + l]. The rest belongs to the guarded Newton steps.
+    Shards add the gradient to `gradient[m]`, in float32 unless `fine[m]`. If `curved[m]`, they
+    also add the lower triangle of the Hessian to `hessian[m]`. For more than two classes they add
+    Σ p_k p_l x xᵀ for each pair of classes k > l instead; the term of columns i and j goes to
+    [i · n_directions + k - 1, j · n_directions + l]. The other arrays belong to the guarded
+    Newton steps.
     """
 
     models: Models
@@ -176,7 +180,7 @@ class ModelBatch:
 
     @classmethod
     def from_subsets(cls, subsets: BoolArray, n_classes: int = 2) -> Self:
-        """Models of subsets of inputs at zero, with all sums empty."""
+        """Start models for subsets of the inputs at zero, with empty sums."""
         models = Models.from_subsets(subsets)
         n_models, width = models.columns.shape
         n_parameters = width * (n_classes - 1)
@@ -201,32 +205,32 @@ class ModelBatch:
 
     @property
     def parameters(self) -> tuple[IntArray, IntArray]:
-        """Places of each model's parameters among those of a full model, and how many it has."""
+        """Positions of each model's parameters in the full model, and their number."""
         columns, n = self.models.columns, self.n_directions
         places = columns[:, :, None] * n + np.arange(n)
         return places.reshape(self.models.coefs.shape), self.models.sizes * n
 
     @property
     def fitted(self) -> Models:
-        """The models with weights by class."""
+        """The models with a weight per class."""
         if self.n_classes == 2:
             return self.models
         columns, sizes = self.models.columns, self.models.sizes
         along = self.models.coefs.reshape(*columns.shape, self.n_directions)
         coefs = np.zeros((len(columns), self.n_classes, columns.shape[1]))
-        # One direction after another: a matrix product may round by what else is in the batch.
+        # Not a matrix product: its rounding would depend on the rest of the batch.
         for a, direction in enumerate(orthonormal_basis(self.n_classes).T):
             coefs += direction[:, None] * along[:, None, :, a]
         return Models(columns, sizes, coefs)
 
     @staticmethod
     def bytes_per_model(n_inputs: int, n_classes: int = 2) -> int:
-        """Upper bound of the memory that one model takes."""
+        """Upper bound on the memory of one model."""
         n_parameters = (n_inputs + 1) * (n_classes - 1)
         n_weights = (n_inputs + 1) * n_outputs_of(n_classes)
         return 8 * (_tiled(n_parameters) ** 2 + 3 * n_parameters + n_weights + 8)
 
 
 def _tiled(width: int) -> int:
-    """Side of a Hessian in whole tiles of four, which the kernel fills."""
+    """Side of a Hessian, rounded up to the tiles of four that the kernel fills."""
     return -(-width // 4) * 4

@@ -1,4 +1,4 @@
-"""Bits of held-out rows by subset, and the counts of designs that follow from them."""
+"""Bits of scored rows, one set per subset, and the counts that designs get from them."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from emsco._base.typing import BoolArray, IntArray, StageArray, WordArray
 from emsco._kernels.deciding import count_exits
 from emsco.models.layout import Layout, pack
 
-__all__ = ["BitBank", "Table"]
+__all__ = ["BitBank", "Bits"]
 
 
-class Table(Protocol):
-    """Bits of some held-out rows by slot; see `BitBank` for the meaning of each."""
+class Bits(Protocol):
+    """Bits of some scored rows, by slot. `BitBank` explains each method."""
 
     @property
     def bytes_per_slot(self) -> int:
-        """Memory that one slot takes."""
+        """Memory of one slot."""
 
     @property
     def n_rows(self) -> int:
-        """What all rows count."""
+        """Number of rows, or the sum of their weights."""
 
     @property
     def word_weights(self) -> IntArray:
-        """How much each row of a word counts."""
+        """Weight of each row of a word, by word."""
 
     @property
     def missing(self) -> WordArray:
         """Rows in which a feature is missing, (n_features, n_words); (0, n_words) if none."""
 
     def reserve(self, n_slots: int) -> None:
-        """Make room."""
+        """Make room for `n_slots` slots."""
 
-    def bits(self, slots: IntArray) -> WordArray:
-        """Rows accepted, and accepted correctly."""
+    def get(self, slots: IntArray) -> WordArray:
+        """Return the accepted rows and the correct rows of these slots."""
 
     def add_counts(
         self,
@@ -46,28 +46,30 @@ class Table(Protocol):
         exits: IntArray,
         correct_exits: IntArray,
     ) -> None:
-        """Add, per design and stage, rows that leave there and rows that leave correctly."""
+        """Add the rows that leave at each stage, and the correct ones among them."""
 
 
 class BitBank:
-    """Which held-out rows each subset accepts, and gets right, at a threshold: a slot each.
+    """Two bits per subset and scored row: accepted, and accepted with the correct label.
+
+    Each subset has a slot for the threshold it was judged at.
 
     Parameters
     ----------
     layout : Layout
-        Where the bits stand, by position among the rows, and how much they count.
+        Position and weight of each row's bits.
     missing : ndarray of bool, shape (n_features, n_rows), optional
-        Rows in which a feature is missing, so that a stage which buys it may not accept them.
+        Rows in which a feature is missing. A stage that buys the feature never accepts them.
 
     Attributes
     ----------
     n_rows : int
-        Rows, or what they count.
+        Number of rows, or the sum of their weights.
     n_words : int
     word_weights : ndarray of shape (n_words,)
-        How much each row of a word counts.
+        Weight of each row of a word.
     missing : ndarray of shape (n_features, n_words)
-        The missing as bits; of shape (0, n_words) if there are none.
+        `missing` as bits; shape (0, n_words) if no value is missing.
     """
 
     def __init__(self, layout: Layout, missing: BoolArray | None = None) -> None:
@@ -84,7 +86,7 @@ class BitBank:
 
     @property
     def bytes_per_slot(self) -> int:
-        """Two bits per held-out row, in whole words."""
+        """Two bits per scored row, in whole words."""
         return 16 * self.n_words
 
     def reserve(self, n_slots: int) -> None:
@@ -93,18 +95,18 @@ class BitBank:
             self.accepted = self._grown(self.accepted, n_slots)
             self.correct = self._grown(self.correct, n_slots)
 
-    def _grown(self, table: WordArray, n_slots: int) -> WordArray:
+    def _grown(self, words: WordArray, n_slots: int) -> WordArray:
         grown = np.zeros((n_slots, self.n_words), dtype=np.uint64)
-        grown[: len(table)] = table
+        grown[: len(words)] = words
         return grown
 
     def put(self, slots: IntArray, accepted: WordArray, correct: WordArray) -> None:
-        """Keep bits, each row of them in its slot; padding is no row."""
+        """Store bits in slots, one row of words per slot, and clear the padding."""
         self.accepted[slots] = accepted & self.valid
         self.correct[slots] = correct & self.valid
 
-    def bits(self, slots: IntArray) -> WordArray:
-        """Copies of the bits in these slots: shape (2, n_slots, n_words)."""
+    def get(self, slots: IntArray) -> WordArray:
+        """Copy the bits of these slots: shape (2, n_slots, n_words)."""
         return np.stack([self.accepted[slots], self.correct[slots]])
 
     def add_counts(
@@ -115,10 +117,11 @@ class BitBank:
         exits: IntArray,
         correct_exits: IntArray,
     ) -> None:
-        """Send all held-out rows through each design, given as the slots of its nested subsets."""
+        """Send all scored rows through each design; `chains` holds the slots of its stages."""
         count_exits(
             self.accepted,
             self.correct,
+            # Without weights the kernel skips a multiplication per word.
             self.word_weights[: 0 if self._is_plain else None],
             self.missing,
             designs,

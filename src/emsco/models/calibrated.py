@@ -1,4 +1,4 @@
-"""Logistic regressions of subsets with honest probabilities."""
+"""Logistic regressions with calibrated probabilities."""
 
 from __future__ import annotations
 
@@ -15,27 +15,26 @@ from emsco.models.scaling import Scaling
 
 __all__ = ["CalibratedFitter"]
 
-
 _AT_ONCE = 256
 
 
 class CalibratedFitter:
-    """Logistic regressions whose probabilities are calibrated on training rows they do not see.
+    """Fits logistic regressions, and calibrates them on training rows set aside for it.
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_inputs)
     labels : ndarray of shape (n_rows,)
-    train, held_out : ndarray
-        Rows that fit and calibrate, and rows that outcomes are wanted of.
+    train, scored : ndarray
+        Row numbers: `train` to fit and calibrate, `scored` to answer for.
     weights : ndarray of shape (n_rows,) or None
-        How much each row counts in fits and calibration.
+        Weight of each row in fitting and calibration.
     class_weights : ndarray of shape (n_classes,) or None
-        How much more rows of each class count in fits.
+        Further weight of each class, in fitting only.
     classes : sequence
     calibration : {"sigmoid", "isotonic"}
     seed : int
-        Of the choice of calibrating rows.
+        Seed of the choice of calibration rows.
     """
 
     def __init__(
@@ -43,7 +42,7 @@ class CalibratedFitter:
         X: FloatArray,
         labels: LabelArray,
         train: IntArray,
-        held_out: IntArray,
+        scored: IntArray,
         weights: FloatArray | None,
         class_weights: FloatArray | None,
         classes: Sequence[Any],
@@ -51,7 +50,7 @@ class CalibratedFitter:
         seed: int,
     ) -> None:
         fitting, calibrating = calibration_split(train, labels, seed=seed, classes=classes)
-        self.n_train, self.n_held_out = len(train), len(held_out)
+        self.n_train, self.n_scored = len(train), len(scored)
         self._kind = calibration
         self._split = SplitRows.cut(
             X,
@@ -65,25 +64,28 @@ class CalibratedFitter:
         self._calibrating = self.scaling.filled(X[calibrating])
         self._truth = labels[calibrating]
         self._weights = None if weights is None else weights[calibrating]
-        self._held_out = self.scaling.filled(X[held_out])
+        self._scored = self.scaling.filled(X[scored])
 
     @property
     def scaling(self) -> Scaling:
-        """What inputs are standardised by."""
+        """Mean and deviation of the inputs."""
         return self._split.scaling
 
     def outcomes(
         self, subsets: BoolArray, report: Report | None = None
     ) -> tuple[IntArray, FloatArray]:
-        """Likeliest class of each held-out row and its probability, (n_subsets, n_held_out)."""
-        winner = np.empty((len(subsets), self.n_held_out), dtype=np.int64)
+        """Fit each subset; return the likeliest class of each scored row and its probability.
+
+        Both have shape (n_subsets, n_scored).
+        """
+        winner = np.empty((len(subsets), self.n_scored), dtype=np.int64)
         confidence = np.empty(winner.shape)
         for start in range(0, len(subsets), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
-            models = self._split.fits.fit(subsets[part])
+            models = self._split.fitter.fit(subsets[part])
             for m in range(len(models.sizes)):
                 calibrator = self._calibrator(models, m)
-                found = calibrator.apply(self._probabilities(models, m, self._held_out))
+                found = calibrator.apply(self._probabilities(models, m, self._scored))
                 winner[start + m] = found.argmax(axis=1)
                 confidence[start + m] = found.max(axis=1)
             if report:
@@ -93,14 +95,14 @@ class CalibratedFitter:
     def models(
         self, subsets: BoolArray, report: Report | None = None
     ) -> list[tuple[FloatArray, Calibrator]]:
-        """Weights of each subset's classifier, (n_outputs, n_inputs + 1), and its calibrator."""
-        del report  # a matter of a moment
-        models = self._split.fits.fit(subsets)
+        """Fit each subset; return its weights, (n_outputs, n_inputs + 1), and its calibrator."""
+        del report  # these fits take only a moment
+        models = self._split.fitter.fit(subsets)
         spread = models.spread(subsets.shape[1]).reshape(len(subsets), -1, subsets.shape[1] + 1)
         return [(coefs, self._calibrator(models, m)) for m, coefs in enumerate(spread)]
 
     def close(self) -> None:
-        """Nothing is written."""
+        """Do nothing: this fitter writes no files."""
 
     def _calibrator(self, models: Models, m: int) -> Calibrator:
         said = self._probabilities(models, m, self._calibrating)

@@ -1,4 +1,4 @@
-"""Fitted classifiers of the user's as text for files, and back; through skops, never pickle."""
+"""Fitted models of the user's classifiers, to and from files; through skops, never pickle."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ __all__ = [
 ]
 
 _TEXT = re.compile(r"scikit-learn=([\w.+-]{1,40});base64,([A-Za-z0-9+/=]*)")
-_LARGEST_CONTENT = 2**31  # bytes once inflated: a few kilobytes can claim to be more
+_LARGEST_CONTENT = 2**31  # bytes after unpacking: a file of a few kilobytes can claim more
 
 
 def estimator_text(estimator: Any) -> str:
-    """A fitted estimator as text: the version of scikit-learn, and what skops makes of it.
+    """Write a fitted estimator as text: the version of scikit-learn, then the bytes of skops.
 
-    The bytes name objects by their place in memory, so they are not the same twice.
+    The bytes contain memory addresses, so they differ from one call to the next.
 
     Raises
     ------
     FileError
-        Where skops could not read the estimator again.
+        If skops cannot read the estimator back.
     """
     skops = _skops()
     try:
         content = skops.dumps(estimator, compression=zipfile.ZIP_DEFLATED)
         skops.loads(content, trusted=skops.get_untrusted_types(data=content))
-    except Exception as error:  # whatever skops makes of a stranger's object
+    except Exception as error:  # foreign objects may raise anything
         raise FileError(
             Parameter("estimator"),
             f" must be one that skops can write and read to be saved, got "
@@ -57,67 +57,66 @@ def estimator_text(estimator: Any) -> str:
 
 
 def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file") -> Any:
-    """The estimator behind a text.
+    """Read an estimator from its text.
 
-    Only types that skops trusts are made, and those named; a file cannot have others made.
-    Since trees with false indices can end the process when they are asked, newer versions of
-    skops do not trust them by themselves.
+    Only types that skops trusts, and those in `trusted`, are created. Newer versions of skops do
+    not trust trees: a tree with forged indices can crash the process.
 
     Parameters
     ----------
     text : str
-        As `estimator_text` made it.
+        The result of `estimator_text`.
     trusted : sequence of str
-        Full names of further types that may be made.
+        Full names of further types to create.
     where : str
-        What messages call the file.
+        Name of the file in messages.
 
     Raises
     ------
     FileError
-        Where the text is damaged, or holds a type that is not trusted.
+        If the text is damaged, or holds a type that is not trusted.
     """
     _check_names(trusted)
     match = _TEXT.fullmatch(text)
     if match is None:
-        raise _damaged(where, "is no text of skops")
+        raise _damaged(where, "not written by skops")
     content = _content(match[2], where)
     skops = _skops()
     try:
         found = set(skops.get_untrusted_types(data=content))
-    except Exception as error:  # whatever zipfile, JSON and skops make of damaged bytes
+    except Exception as error:  # zipfile, JSON and skops raise many kinds for damaged bytes
         raise _damaged(where, first_line(error)) from error
     if unknown := sorted(found - set(trusted)):
         raise FileError(
-            f"{where} must hold trusted types only, got {', '.join(unknown)}; where you trust "
-            "whoever wrote it, ",
+            f"{where} must hold trusted types only, got {', '.join(unknown)}; if you trust its "
+            "author, ",
             Hint(Remedy.TRUST, tuple(unknown)),
             ".",
         )
     _warn_of_version(match[1], where)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Trying to unpickle estimator")  # said already, once
+        warnings.filterwarnings("ignore", "Trying to unpickle estimator")  # warned above, once
         try:
             return skops.loads(content, trusted=sorted(found))
-        except Exception as error:  # the same
+        except Exception as error:  # again, many kinds for damaged bytes
             raise _damaged(where, first_line(error)) from error
 
 
-def untrusted_types(stage: EstimatorModel) -> list[str]:
-    """Types that must be named as trusted when a file with this classifier is read."""
+def untrusted_types(model: EstimatorModel) -> list[str]:
+    """Types that you must name as trusted to read a file with this model."""
     skops = _skops()
-    return sorted(skops.get_untrusted_types(data=skops.dumps(stage.estimator)))
+    return sorted(skops.get_untrusted_types(data=skops.dumps(model.estimator)))
 
 
-def estimator_to_dict(stage: EstimatorModel) -> dict[str, Any]:
-    """A stage's classifier as plain values."""
-    calibrator = None if stage.calibrator is None else stage.calibrator.to_dict()
+def estimator_to_dict(model: EstimatorModel) -> dict[str, Any]:
+    """Plain values of a stage model, for a file."""
+    calibrator = None if model.calibrator is None else model.calibrator.to_dict()
     return {
-        "inputs": stage.inputs.tolist(),
-        "fill": stage.fill.tolist(),
-        "estimator": estimator_text(stage.estimator),
+        "inputs": model.inputs.tolist(),
+        "fill": model.fill.tolist(),
+        "estimator": estimator_text(model.estimator),
         "calibrator": calibrator,
-        "identity": stage.identity,
+        "identity": model.identity,
     }
 
 
@@ -128,7 +127,7 @@ def estimator_from_dict(
     trusted: Sequence[str] = (),
     where: str = "a file",
 ) -> EstimatorModel:
-    """The same, read from a file and checked."""
+    """Read a stage model from a file and check it."""
     n_read = len(fields.items("inputs"))
     inputs = np.array(fields.wholes("inputs", n_read, 0, n_inputs - 1), dtype=np.int64)
     if not n_read or not (np.diff(inputs) > 0).all():
@@ -146,6 +145,7 @@ def estimator_from_dict(
 
 
 def _can_judge(estimator: Any, n_inputs: int, n_classes: int) -> bool:
+    """Whether an estimator takes these inputs and knows no other classes."""
     classes = np.asarray(getattr(estimator, "classes_", ()))
     return (
         callable(getattr(estimator, "predict_proba", None))
@@ -163,7 +163,7 @@ def _content(text: str, where: str) -> bytes:
         content = base64.b64decode(text, validate=True)
         with zipfile.ZipFile(io.BytesIO(content)) as members:
             size = sum(member.file_size for member in members.infolist())
-    except Exception as error:  # whatever base64 and zipfile make of damaged text
+    except Exception as error:  # base64 and zipfile raise many kinds for damaged text
         raise _damaged(where, first_line(error)) from error
     if size > _LARGEST_CONTENT:
         raise FileError(
@@ -181,8 +181,8 @@ def _check_names(trusted: Sequence[str]) -> None:
 def _warn_of_version(written: str, where: str) -> None:
     if written != (here := version("scikit-learn")):
         warnings.warn(
-            f"{where} was written with scikit-learn {written} and is read with {here}, so its "
-            "estimators may decide otherwise.",
+            f"{where} was written with scikit-learn {written} and read with {here}; its "
+            "estimators may decide differently.",
             stacklevel=4,
         )
 

@@ -1,4 +1,4 @@
-"""A fitted classifier of the user's, as what decides rows; asking it needs no scikit-learn here."""
+"""A stage model made from a user's classifier. This module itself needs no scikit-learn."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _DECIMALS = 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimatorModel:
-    """A fitted classifier, and what it takes to ask it about rows.
+    """A fitted classifier, with its inputs and its calibrator.
 
-    Probabilities are rounded to 12 decimals. Matrix products and sums over threads differ in the
-    last bits from one batch of rows to another; after rounding, a row is decided alike beside
-    whatever others, and a forest of 100 trees of which 65 agree has a confidence of 0.65.
+    Probabilities are rounded to 12 decimals. The last bits of matrix products and of sums over
+    threads depend on the batch of rows. After rounding, a row gets the same decision in any
+    batch, and 65 of 100 agreeing trees give a confidence of exactly 0.65.
 
     Attributes
     ----------
     estimator : object
-        With predict_proba and classes_, which are class numbers from 0.
+        Has predict_proba, and classes_ with class numbers from 0.
     inputs : ndarray of int
         The inputs it reads, in ascending order.
     fill : ndarray of shape (len(inputs),)
-        What a gap (NaN) in each of them is filled with.
+        Value that replaces a missing one (NaN) in each input.
     n_classes : int
-        Classes of the problem; those that it has never seen have probability 0.
+        Classes of the problem. Classes that the estimator has not seen have probability 0.
     calibrator : Calibrator or None
     identity : str
-        A digest of what it says about rows that it was fitted to.
+        A digest of its probabilities for rows that it was fitted to.
     """
 
     estimator: Any
@@ -47,7 +47,7 @@ class EstimatorModel:
     identity: str = ""
 
     def probabilities(self, rows: FloatArray) -> FloatArray:
-        """Probability of each class, shape (n_rows, n_classes), of rows with all inputs."""
+        """Class probabilities of rows with all inputs, shape (n_rows, n_classes)."""
         found = np.zeros((len(rows), self.n_classes))
         if not len(rows):
             return found
@@ -55,18 +55,18 @@ class EstimatorModel:
         missing = np.isnan(known)
         if missing.any():
             known = np.where(missing, self.fill, known)
-        found[:, self.estimator.classes_] = self._said(known)
+        found[:, self.estimator.classes_] = self._ask(known)
         if self.calibrator is not None:
             found = self.calibrator.apply(found)
         return np.round(found, _DECIMALS)
 
-    def _said(self, known: FloatArray) -> FloatArray:
-        said = np.asarray(self.estimator.predict_proba(known), dtype=np.float64)
+    def _ask(self, known: FloatArray) -> FloatArray:
+        found = np.asarray(self.estimator.predict_proba(known), dtype=np.float64)
         expected = (len(known), len(self.estimator.classes_))
-        if said.shape != expected or not np.isfinite(said).all():
+        if found.shape != expected or not np.isfinite(found).all():
             kind = type(self.estimator).__name__
-            got = f"shape {said.shape}" if said.shape != expected else "values that are no numbers"
+            got = f"shape {found.shape}" if found.shape != expected else "NaN or infinite values"
             raise DataError(
                 f"predict_proba of {kind} must give {expected[1]} numbers a row, got {got}."
             )
-        return np.round(said, _DECIMALS)
+        return np.round(found, _DECIMALS)

@@ -1,7 +1,7 @@
-"""Held-out rows as bits: which bit of which word is which row, and how much a row counts.
+"""Layout of scored rows as bits: the word and bit of each row, and its weight.
 
-All rows of a word weigh the same, so that a weighted count is a sum of popcounts. Where weights
-differ, a row may stand in several words; what it counts is the sum of their weights.
+All rows of a word have the same weight, so a weighted count is a sum of popcounts. With unequal
+weights a row may take bits in several words; its weight is then the sum of theirs.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ WORD = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """Where the bits of held-out rows stand.
+    """The row and the weight of each bit.
 
     Attributes
     ----------
     rows : ndarray of shape (n_bits,)
-        Position of the row behind each bit, -1 for padding. Without weights these are all rows in
-        order, and the last word is short.
+        Row number of each bit, -1 for padding. Without weights, all rows in order; the last word
+        may then be short.
     valid : ndarray of shape (n_words,)
-        Bits that are rows, not padding.
+        Bits that stand for rows, not for padding.
     weights : ndarray of shape (n_words,)
-        How much each bit of a word counts.
+        Weight of each bit of a word.
     """
 
     rows: IntArray
@@ -39,7 +39,7 @@ class Layout:
 
     @classmethod
     def from_counts(cls, n_rows: int, counts: IntArray | None = None) -> Self:
-        """Bits for rows, which count so much each (None: 1)."""
+        """Lay out rows of weights `counts`; None: 1 each."""
         if counts is None:
             rows = np.arange(n_rows)
             return cls(rows, pack(rows >= 0), np.ones(-(-n_rows // WORD), dtype=np.int64))
@@ -48,20 +48,20 @@ class Layout:
 
     @property
     def total(self) -> int:
-        """What all rows count together."""
+        """Sum of the weights of all rows."""
         return int(np.bitwise_count(self.valid).astype(np.int64) @ self.weights)
 
     @property
     def is_plain(self) -> bool:
-        """Whether every row counts once."""
+        """Whether every row has weight 1."""
         return bool((self.weights == 1).all())
 
 
 def _bits_by_weight(counts: IntArray) -> tuple[IntArray, IntArray]:
-    """The row of each bit, -1 for none, and the weight of each word, so that words are few.
+    """Row of each bit, -1 for none, and weight of each word.
 
-    All rows of a word have one weight. Either the rows of each count stand together, or those
-    of each binary digit of their counts, which takes fewer words where counts are many.
+    Two layouts are possible; the one with fewer words wins. Rows are grouped by weight, or by the
+    binary digits of their weights, which is shorter when there are many different weights.
     """
     if not counts.any():
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -78,7 +78,7 @@ def _bits_by_weight(counts: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def pack(bits: BoolArray) -> WordArray:
-    """Truth values of shape (…, n_bits) as 64-bit words, the first bit lowest, padded with 0."""
+    """Pack truth values of shape (…, n_bits) into 64-bit words, lowest bit first, padded with 0."""
     padding = [(0, 0)] * (bits.ndim - 1) + [(0, -bits.shape[-1] % WORD)]
     packed = np.packbits(np.pad(bits, padding), axis=-1, bitorder="little")
     words: WordArray = np.ascontiguousarray(packed).view("<u8").astype(np.uint64)

@@ -1,8 +1,8 @@
 """Many L2-regularised logistic regressions at once.
 
 Newton's method for a whole batch: shards add up gradients and Hessians, then every model takes
-its own guarded step, and leaves the batch when it has converged. What one model does never
-depends on the others.
+its own guarded step, and leaves the batch when it has converged. A model never depends on the
+others in its batch.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _MOST_PASSES = 200
 
 
 class LogisticFitter:
-    """Fits logistic regressions on the training rows of one split.
+    """Fits batches of logistic regressions on the training rows of one split.
 
     Parameters
     ----------
     shards : sequence of Shard
         The rows of the split, in order.
     n_inputs : int
-        Columns that a full model reads.
+        Inputs of a full model.
     n_rows : float
         Training rows, or their total weight.
     penalty : float
-        λ, the weight of half the squared coefficients, of all classes where there are three or
-        more; the intercepts are free.
+        λ, the weight of half the squared coefficients of all classes. Intercepts are not
+        penalised.
     n_classes : int
-        Two classes share one logit; from three on, each has its own.
+        Two classes share one logit; three or more have one each.
     """
 
     def __init__(
@@ -52,16 +52,16 @@ class LogisticFitter:
         self._penalty = penalty
         self._n_classes = n_classes
         self._mixing = mixing_of_pairs(n_classes)
-        # Largest component of the summed gradient; where rounding of the sum allows, far below
-        # what a probability's ninth decimal could show.
+        # Bound on the largest component of the summed gradient: too small to change the ninth
+        # decimal of a probability, but above the rounding of the sum.
         self._tolerance = max(1e-9 * min(1.0, n_rows), 1e-13 * n_rows)
         self._everything = np.ones((1, n_inputs), dtype=np.bool_)
         self._at_zero = self._expand(np.zeros((1, (n_inputs + 1) * (n_classes - 1))))
-        self._at_full = self._at_zero  # until the full model is fitted
+        self._at_full = self._at_zero  # needed to fit the full model, then replaced by it
         self._at_full = self._expand(self._fit(self._everything).models.coefs)
 
     def _expand(self, coefs: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The quadratic around a full model: its gradient at zero, and Hessian, without penalty."""
+        """Expand the loss around a full model: its gradient at zero and Hessian, unpenalised."""
         at = ModelBatch.from_subsets(self._everything, self._n_classes)
         at.models.coefs[:] = coefs
         at.fine[:] = True
@@ -90,10 +90,10 @@ class LogisticFitter:
             for shard in self._shards:
                 shard.add_terms(batch, live)
             live = live[: self._advance(batch, places, sizes, live)]
-        from sklearn.exceptions import ConvergenceWarning  # cascades decide without it
+        from sklearn.exceptions import ConvergenceWarning  # late: deciding needs no scikit-learn
 
         warnings.warn(
-            f"{live.size} of {len(batch.passes)} stage classifiers did not converge in "
+            f"{live.size} of {len(batch.passes)} stage models did not converge in "
             f"{_MOST_PASSES} passes; the largest gradient left is {batch.norm[live].max():.1e}.",
             ConvergenceWarning,
             stacklevel=3,
@@ -103,7 +103,7 @@ class LogisticFitter:
     def _start(self, batch: ModelBatch, places: IntArray, sizes: IntArray) -> None:
         start_models(
             *self._at_zero,
-            0.5 * self._n_classes,  # how much more than at zero a model of classes can bend
+            0.5 * self._n_classes,  # bound on the curvature, relative to that at zero
             *self._at_full,
             self._penalty,
             batch.n_directions,
@@ -116,7 +116,7 @@ class LogisticFitter:
         )
 
     def _advance(self, batch: ModelBatch, places: IntArray, sizes: IntArray, live: IntArray) -> int:
-        """Step with the live models; how many go on, first in `live`."""
+        """Step with the live models; move those that go on to the front of `live`, count them."""
         return advance_models(
             self._penalty,
             batch.n_directions,

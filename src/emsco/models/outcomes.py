@@ -1,4 +1,4 @@
-"""Outcomes of fitted subsets on disk, so that slow classifiers are fitted once in a lifetime."""
+"""Outcomes of fitted models on disk, so that a slow model is fitted only once."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ _KEPT = 4  # batches kept in memory
 
 
 class Outcomes(NamedTuple):
-    """The likeliest class of each held-out row and its probability, both (n_subsets, n_rows)."""
+    """Likeliest class of each scored row and its probability, both (n_subsets, n_rows)."""
 
     winner: LabelArray
     confidence: FloatArray
 
 
 class OutcomeCache:
-    """Outcomes by subset, in a folder that outlives the process.
+    """Keeps outcomes by subset in a folder, for later fits.
 
-    Each problem has a file of its own in there, named by its fingerprint. Several processes may
-    share one: at worst a subset is fitted twice.
+    Each problem has its own file, named after its fingerprint. Several processes may share a
+    file; at worst they fit a subset twice.
 
     Parameters
     ----------
     folder : str or path
     fingerprint : str
-        A digest of all that outcomes depend on.
+        A digest of everything that affects the outcomes.
     n_inputs, n_rows : int
-        Width of a subset, and number of held-out rows.
+        Number of inputs and of scored rows.
 
     Raises
     ------
     FileError
-        Where the folder cannot be used, or the file is damaged.
+        If the folder cannot be used, or the file is damaged.
     """
 
     def __init__(self, folder: PathLike, fingerprint: str, n_inputs: int, n_rows: int) -> None:
@@ -72,19 +72,19 @@ class OutcomeCache:
             self._learn(store)
 
     def __enter__(self) -> Self:
-        """Write what is not yet written when the block ends, however it ends."""
+        """Open a block that writes new outcomes to disk at its end, even after an error."""
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Write what is not yet written."""
+        """Write new outcomes to disk."""
         self.flush()
 
     def __len__(self) -> int:
-        """How many subsets are known."""
+        """Number of known subsets."""
         return len(self._where.keys() | self._new.keys())
 
     def find(self, subsets: BoolArray) -> tuple[BoolArray, Outcomes]:
-        """Which of the subsets are known, and their outcomes; those of others are 0."""
+        """Whether each subset is known, and its outcomes; 0 for unknown subsets."""
         shape = (len(subsets), self._n_rows)
         known = np.zeros(len(subsets), dtype=np.bool_)
         found = Outcomes(np.zeros(shape, dtype=np.uint8), np.zeros(shape))
@@ -95,7 +95,7 @@ class OutcomeCache:
                 known[i] = True
                 found.winner[i], found.confidence[i] = self._new[key]
         if stored:
-            stored.sort(key=lambda i: self._where[keys[i]][0].number)  # so each is read once
+            stored.sort(key=lambda i: self._where[keys[i]][0].number)  # to read each batch once
             with self._store() as store:
                 for i in stored:
                     batch, place = self._where[keys[i]]
@@ -104,13 +104,13 @@ class OutcomeCache:
         return known, found
 
     def add(self, subset: BoolArray, winner: LabelArray, confidence: FloatArray) -> None:
-        """Take the outcomes of one subset; write them when it is time to."""
+        """Take the outcomes of one subset, and write new ones every few seconds."""
         self._new[np.packbits(subset).tobytes()] = winner, confidence
         if monotonic() - self._last_write >= _SECONDS:
             self.flush()
 
     def flush(self) -> None:
-        """Write what has been added since the last write."""
+        """Write the outcomes added since the last write."""
         if self._new:
             keys = np.frombuffer(b"".join(self._new), np.uint8).reshape(-1, self._width)
             rows = np.empty(len(keys), dtype=self._row_type)
@@ -128,11 +128,11 @@ class OutcomeCache:
         return np.dtype([("winner", "u1", n_rows), ("confidence", "<f8", n_rows)])
 
     def _store(self) -> Store:
-        """The file, opened for a moment, as other processes want it too."""
+        """Open the file. Close it soon: other processes may use it too."""
         return Store(self._place, self._width, self._row_type, exclusive=False)
 
     def _learn(self, store: Store) -> None:
-        """Note which batch has which subset; batches of other processes are welcome."""
+        """Note the batch of each subset, including batches that other processes wrote."""
         for batch in store.batches(after=self._last_batch):
             self._where.update((key.tobytes(), (batch, i)) for i, key in enumerate(batch.keys))
             self._last_batch = batch.number

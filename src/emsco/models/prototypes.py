@@ -1,4 +1,4 @@
-"""The user's own classifier: what it must have, its seeds, its weights, and what it is in words."""
+"""The user's own classifier: checks, seeds, sample weights and a description in words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic)
 
 
 def check_estimator_like(estimator: Any) -> None:
-    """Refuse what is no scikit-learn classifier or pipeline with predict_proba.
+    """Refuse anything but a scikit-learn classifier or pipeline with predict_proba.
 
     Examples
     --------
@@ -61,11 +61,11 @@ write GaussianNB().
 
 
 def check_takes_weights(estimator: Any) -> None:
-    """Refuse an estimator that could not be fitted to weighted rows."""
+    """Refuse an estimator that cannot be fitted to weighted rows."""
     if weight_name(estimator) is None:
         raise refused(
             "estimator",
-            "take sample_weight in fit where rows or classes have weights",
+            "take sample_weight in fit if rows or classes have weights",
             estimator,
             got=f"{brief(estimator, 80)}, which does not",
             hint="leave the weights out or give another",
@@ -73,22 +73,22 @@ def check_takes_weights(estimator: Any) -> None:
 
 
 def weight_name(estimator: Any) -> str | None:
-    """What `fit` calls the weights of rows, None where it takes none."""
+    """Name of the sample weights in `fit`, or None if it takes none."""
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         inner = weight_name(last)
         return None if inner is None else f"{name}__{inner}"
     inside = getattr(estimator, "estimator", None)
     if hasattr(inside, "fit") and weight_name(inside) != "sample_weight":
-        return None  # it would go without weights, at best with a warning
+        return None  # the inner estimator would ignore the weights, at best with a warning
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 
 def seeded_clone(prototype: Any, seed: int, subset: BoolArray) -> Any:
-    """An unfitted copy whose chance depends on the seed and the subset alone.
+    """Clone a classifier, and seed it by the seed and the subset only.
 
-    Every `random_state` in it, those of steps and of splitters too, is set, unless it is a whole
-    number already: then the user wanted that one.
+    Every `random_state` inside is set, also those of steps and splitters. A whole number stays:
+    the user chose it.
     """
     fresh = clone(prototype)
     params = fresh.get_params(deep=True)
@@ -96,7 +96,7 @@ def seeded_clone(prototype: Any, seed: int, subset: BoolArray) -> Any:
     names = sorted(name for name in params if name.split("__")[-1] == "random_state")
     number = int.from_bytes(np.packbits(subset).tobytes(), "big")
     sequence = np.random.SeedSequence([seed, len(subset), number])
-    # Some classifiers take no seeds past 31 bits.
+    # Some classifiers refuse seeds of more than 31 bits.
     seeds = (sequence.generate_state(len(names) + len(owners)) >> 1).tolist()
     changes: dict[str, Any] = {}
     for name, drawn in zip([*names, *owners], seeds, strict=True):
@@ -111,12 +111,12 @@ def seeded_clone(prototype: Any, seed: int, subset: BoolArray) -> Any:
 
 
 def describe(value: Any) -> str:
-    """All parameters of an estimator in words, with the version of its package.
+    """Describe an estimator by all its parameters and the version of its package.
 
     Raises
     ------
     ParameterError
-        Where something in it cannot be told from others, such as a lambda.
+        If a parameter has no stable description, such as a lambda.
     """
     if hasattr(value, "get_params") and not isinstance(value, type):
         params = sorted(value.get_params(deep=False).items())
@@ -141,7 +141,7 @@ def _digest(value: Any) -> str:
         if named:
             raise ValueError("a function without a name of its own")
         return f"{_name(type(value))} {joblib.hash(value)}"
-    except Exception as error:  # whatever an object does when it is taken apart
+    except Exception as error:  # foreign objects may raise anything when they are hashed
         raise refused(
             "estimator",
             "have parameters that can be told from others to be kept on disk",

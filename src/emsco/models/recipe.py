@@ -1,4 +1,4 @@
-"""The recipe for stage models: which classifier, how it is calibrated and weighted."""
+"""The recipe for stage models: the classifier, its calibration and its class weights."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ __all__ = ["StageRecipe"]
 
 @dataclass(frozen=True, slots=True)
 class StageRecipe:
-    """How the classifier of a stage is fitted.
+    """How to fit the model of a stage.
 
     Attributes
     ----------
     estimator : classifier or None
-        Any with `predict_proba`; None: L2 logistic regression, in batches.
+        Any classifier with `predict_proba`. None: L2 logistic regression, fitted in batches.
     calibration : {"sigmoid", "isotonic"} or None
-        How its probabilities are made honest, on training rows that it has not seen.
+        How to calibrate probabilities, on training rows set aside for it.
     class_weight : dict, "balanced" or None
-        How much rows of each class count in a fit.
+        Weight of each class in fitting.
     memory_limit, n_jobs : int
     seed : int
-        Of what is random in fits and in the choice of calibrating rows.
+        Seed of random estimators and of the choice of calibration rows.
     cache : path or None
-        Folder that keeps what fitted estimators say about held-out rows.
+        Folder that keeps the outcomes of an `estimator` on scored rows.
     """
 
     estimator: Any
@@ -67,7 +67,13 @@ class StageRecipe:
         seed: int,
         cache: PathLike | None = None,
     ) -> StageRecipe:
-        """The same, checked."""
+        """Validate the recipe and return it.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter breaks its rule.
+        """
         if estimator is not None:
             check_estimator_like(estimator)
         if calibration is not None:
@@ -87,7 +93,7 @@ class StageRecipe:
         return cls(estimator, calibration, class_weight, memory_limit, n_jobs, seed, cache)
 
     def to_dict(self) -> dict[str, Any]:
-        """What identifies the recipe, as plain values."""
+        """Plain values that identify the recipe."""
         weight = self.class_weight
         return {
             "estimator": None if self.estimator is None else describe(self.estimator),
@@ -98,9 +104,10 @@ class StageRecipe:
     def open_bank(
         self, data: TrainingData, splits: list[Split], members: BoolArray | None = None
     ) -> SubsetBank:
-        """A bank for what the search moves as one, by the features `members` says it has.
+        """Open a bank of stage models over blocks of features.
 
-        `members` has shape (n_blocks, n_features); by default every feature is for itself.
+        `members` marks the features of each block, shape (n_blocks, n_features). By default every
+        feature is its own block.
         """
         brings = np.arange(len(data.costs.names))[:, None] == data.encoding.input_feature
         missing = data.missing()
@@ -121,24 +128,26 @@ class StageRecipe:
                 data.rows,
                 data.labels,
                 train,
-                held_out,
+                scored,
                 n_classes=len(data.classes),
                 weights=data.weights,
                 class_weights=self._class_weights(data, train),
                 counts=data.units,
                 missing=missing,
             )
-            for train, held_out in splits
+            for train, scored in splits
         ]
         return LogisticEngine(rows, data.encoding.n_inputs, len(data.classes), self.n_jobs)
 
     def _outcomes(
         self, data: TrainingData, splits: list[Split], missing: BoolArray | None
     ) -> OutcomeEngine:
-        units, kept = data.units, [held_out for _, held_out in splits]
-        fits = [self._outcome_fitter(data, number, *split) for number, split in enumerate(splits)]
+        units, kept = data.units, [scored for _, scored in splits]
+        fitters = [
+            self._outcome_fitter(data, number, *split) for number, split in enumerate(splits)
+        ]
         return OutcomeEngine(
-            fits,
+            fitters,
             [
                 Layout.from_counts(len(rows), None if units is None else units[rows])
                 for rows in kept
@@ -151,10 +160,10 @@ class StageRecipe:
     def stage_models(
         self, bank: SubsetBank, designs: list[BoolArray], report: Report | None = None
     ) -> tuple[StageModels, ...]:
-        """Fitted stages of designs, given as the inputs that each of their stages reads.
+        """Fit the stage models of designs on the first split of the bank.
 
-        They come from the first split of the bank; classifiers of equal stages are shared.
-        ``report(done, total)`` is called where fits take a while.
+        A design is given by the inputs that each of its stages reads. Equal stages share a
+        model. ``report(done, total)`` is called after each fit of a user's classifier.
         """
         engine = bank.engine
         if isinstance(engine, LogisticEngine):
@@ -174,8 +183,8 @@ class StageRecipe:
     ) -> tuple[StageModels, ...]:
         every = np.concatenate(designs)
         different, place = np.unique(every, axis=0, return_inverse=True)
-        own_fits: Any = engine.fits[0]
-        models = own_fits.models(different, report)
+        fitter: Any = engine.fitters[0]
+        models = fitter.models(different, report)
         chosen = iter([models[i] for i in place.reshape(-1)])
         found: list[StageModels] = []
         for reads in designs:
@@ -184,19 +193,19 @@ class StageRecipe:
                 found.append(EstimatorModels(tuple(own)))
                 continue
             coefs, maps = zip(*own, strict=True)
-            found.append(LinearModels(own_fits.scaling, reads, np.stack(coefs), maps))
+            found.append(LinearModels(fitter.scaling, reads, np.stack(coefs), maps))
         return tuple(found)
 
     def _outcome_fitter(
-        self, data: TrainingData, number: int, train: IntArray, held_out: IntArray
+        self, data: TrainingData, number: int, train: IntArray, scored: IntArray
     ) -> EstimatorFitter | CalibratedFitter:
-        if data.weights is not None:  # rows of weight 0 are no rows
+        if data.weights is not None:  # rows of weight 0 do not count as training rows
             train = train[data.weights[train] > 0]
         common: dict[str, Any] = {
             "X": data.rows,
             "labels": data.labels,
             "train": train,
-            "held_out": held_out,
+            "scored": scored,
             "weights": data.weights,
             "class_weights": self._class_weights(data, train),
             "classes": data.classes.tolist(),
@@ -211,7 +220,7 @@ class StageRecipe:
         )
 
     def _class_weights(self, data: TrainingData, train: IntArray) -> FloatArray | None:
-        """How much rows of each class count in a fit on these training rows."""
+        """Weight of each class in a fit on these training rows."""
         if self.class_weight is None:
             return None
         if isinstance(self.class_weight, Mapping):

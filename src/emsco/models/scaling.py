@@ -1,4 +1,4 @@
-"""Standardisation: part of the stage classifier, learned from its training rows alone."""
+"""Standardisation of inputs. It is part of a stage model and learned from training rows only."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from emsco._base.typing import FloatArray
 
 __all__ = ["Scaling", "mean_of_known"]
 
-_BLOCK = 65_536  # rows centred at a time, so that no centred copy of all rows is ever made
+_BLOCK = 65_536  # rows centred at a time, to avoid a centred copy of all rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaling:
-    """Mean and deviation of each input over the training rows; 1 for a constant one.
+    """Mean and deviation of each input over the training rows.
 
-    A gap (NaN) counts as the mean of the values that are known.
+    The deviation of a constant input is 1. A missing value (NaN) counts as the mean of the known
+    ones.
     """
 
     mean: FloatArray
@@ -26,17 +27,17 @@ class Scaling:
 
     @classmethod
     def learn(cls, X: FloatArray, weights: FloatArray | None = None) -> Self:
-        """Mean and deviation (ddof 0) of the columns of X.
+        """Compute the mean and deviation (ddof 0) of the columns of X.
 
-        With weights, of shape (n_rows,), as if each row stood there as often as its weight says.
-        A column without any known value has mean 0 and deviation 1.
+        A row of weight 3 counts as three equal rows. A column without known values has mean 0 and
+        deviation 1.
         """
         if weights is not None and not weights.all():
             X, weights = X[weights > 0], weights[weights > 0]
         lowest, highest = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
         has_missing = bool(np.isnan(X.min(axis=0)).any())
         mean = mean_of_known(X, weights) if has_missing or weights is not None else X.mean(axis=0)
-        mean = np.clip(mean, lowest, highest)  # a constant column is centred to exactly 0
+        mean = np.clip(mean, lowest, highest)  # so that a constant column is centred to exactly 0
         mean[np.isnan(lowest)] = 0.0
         squares = np.zeros(X.shape[1])
         for start in range(0, len(X), _BLOCK):
@@ -53,28 +54,28 @@ class Scaling:
         return cls(mean, deviation)
 
     def equals(self, other: Scaling) -> bool:
-        """Whether another one does just the same."""
+        """Whether another scaling has the same means and deviations."""
         same = np.array_equal(self.mean, other.mean)
         return same and np.array_equal(self.deviation, other.deviation)
 
     @property
     def inverse(self) -> FloatArray:
-        """What centred values are multiplied by, here and wherever rows are decided."""
+        """1 / deviation. Training and deciding both multiply by it, so they round alike."""
         return 1.0 / self.deviation
 
     def standardised(self, rows: FloatArray) -> FloatArray:
-        """Rows with mean 0 and deviation 1 over the training rows; missing stay missing."""
+        """Standardise rows; missing values stay missing."""
         return (rows - self.mean) * self.inverse
 
     def filled(self, rows: FloatArray) -> FloatArray:
-        """Rows with the mean in place of missing; as they are where there are none."""
+        """Replace missing values by the mean; return rows without any as they are."""
         missing = np.isnan(rows)
         return np.where(missing, self.mean, rows) if missing.any() else rows
 
     def columns(self, X: FloatArray) -> FloatArray:
-        """X standardised, as inputs × rows below a line of ones for the intercept.
+        """Standardise and transpose X: a line of ones for the intercept, then a line per input.
 
-        Gaps are exactly 0.
+        Missing values become exactly 0.
         """
         out = np.empty((X.shape[1] + 1, len(X)))
         out[0] = 1.0
@@ -87,9 +88,9 @@ class Scaling:
 def mean_of_known(
     X: FloatArray, weights: FloatArray | None = None, block: int = _BLOCK
 ) -> FloatArray:
-    """Weighted mean of each column's known values; NaN where there is none.
+    """Weighted mean of each column's known values, or NaN if there are none.
 
-    Rows are added up by blocks, which the last bit of the mean depends on.
+    Rows are added up in blocks; the last bit of the mean depends on their size.
     """
     totals, known = np.zeros((2, X.shape[1]))
     for start in range(0, len(X), block):
@@ -103,6 +104,6 @@ def mean_of_known(
 
 
 def _fill_missing(block: FloatArray) -> FloatArray:
-    """Put 0 in the place of NaN."""
+    """Replace NaN by 0, in place."""
     np.copyto(block, 0.0, where=np.isnan(block))
     return block

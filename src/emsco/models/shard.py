@@ -1,8 +1,8 @@
-"""Rows live in shards: all that a thread, a GPU or a cluster worker has to offer.
+"""Shards hold the rows. A thread, a GPU or a cluster worker only has to implement one.
 
 Everything the library computes is a sum over rows. A shard adds the terms of its training rows
-to a batch of fits, turns fitted models into bits over its held-out rows, and adds the counts of
-those rows to designs. It never sees a search.
+to a batch of models, turns fitted models into bits of its scored rows, and adds the counts of
+those rows to designs. It knows nothing about searches.
 """
 
 from __future__ import annotations
@@ -15,73 +15,73 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Sing
 from emsco._kernels.deciding import judge_rows, judge_rows_many
 from emsco._kernels.fitting import BLOCK, add_terms, add_terms_many
 from emsco.models.batches import ModelBatch, Models, orthonormal_basis
-from emsco.models.bits import BitBank, Table
+from emsco.models.bits import BitBank, Bits
 from emsco.models.layout import Layout
 from emsco.models.scaling import Scaling
 
 __all__ = ["LocalShard", "Shard", "cut_shards"]
 
-ROWS_PER_SHARD = 2**20  # a multiple of the kernels' block, so that the cut changes no sum
+ROWS_PER_SHARD = 2**20  # a multiple of the kernels' block, so that sums do not depend on the cut
 
 
 class Shard(Protocol):
-    """What a back end implements; see `LocalShard` for the meaning of each method."""
+    """Interface of a back end. `LocalShard` explains each method."""
 
     @property
-    def table(self) -> Table:
-        """Bits of its held-out rows."""
+    def bits(self) -> Bits:
+        """Bits of its scored rows."""
 
     def add_terms(self, batch: ModelBatch, live: IntArray) -> None:
-        """Add gradients and, where wanted, Hessians of the live models."""
+        """Add the gradients of the live models and, if needed, their Hessians."""
 
     def judge(self, models: Models, slots: IntArray, thresholds: FloatArray) -> None:
-        """Keep the bits of fitted models at a threshold for each class, each in its slot."""
+        """Store the bits of fitted models, at a threshold for each class, in their slots."""
 
 
 class LocalShard:
-    """Rows in this process's memory; every method releases the GIL while it computes.
+    """Rows in the memory of this process. Every method releases the GIL while it computes.
 
     Parameters
     ----------
-    train_rows, held_out_rows : ndarray of shape (n_inputs + 1, n_rows)
-        Standardised columns below a line of ones, as `Scaling.columns` makes them.
-    train_labels, held_out_labels : ndarray of shape (n_rows,)
+    train_rows, scored_rows : ndarray of shape (n_inputs + 1, n_rows)
+        A line of ones, then the standardised inputs, as `Scaling.columns` makes them.
+    train_labels, scored_labels : ndarray of shape (n_rows,)
         Class of each row, from 0.
     n_classes : int
     train_weights : ndarray of shape (n_rows,), optional
-        What each row counts in the sums of a fit; 1 by default.
-    held_out_counts : ndarray of shape (n_rows,), optional
-        How often each row counts, a whole number; 1 by default.
-    held_out_missing : ndarray of shape (n_features, n_rows), optional
-        Whether a feature is missing in a row, so that a stage which buys it lets the row pass.
+        Weight of each training row; 1 by default.
+    scored_counts : ndarray of shape (n_rows,), optional
+        Weight of each scored row, a whole number; 1 by default.
+    scored_missing : ndarray of shape (n_features, n_rows), optional
+        Missing values. A stage that buys a missing feature never accepts the row.
     """
 
     def __init__(
         self,
         train_rows: FloatArray,
         train_labels: LabelArray,
-        held_out_rows: FloatArray,
-        held_out_labels: LabelArray,
+        scored_rows: FloatArray,
+        scored_labels: LabelArray,
         n_classes: int = 2,
         train_weights: FloatArray | None = None,
-        held_out_counts: IntArray | None = None,
-        held_out_missing: BoolArray | None = None,
+        scored_counts: IntArray | None = None,
+        scored_missing: BoolArray | None = None,
     ) -> None:
         weights = np.zeros(0) if train_weights is None else train_weights
         basis = orthonormal_basis(n_classes)
         targets = train_labels.astype(np.float64) if n_classes == 2 else basis[train_labels].T
         self._double = train_rows, np.ascontiguousarray(targets), weights, basis
         self._single = _rounded(*self._double)
-        layout = Layout.from_counts(held_out_rows.shape[1], held_out_counts)
-        self.table = BitBank(layout, held_out_missing)
-        if held_out_counts is not None:
-            held_out_rows = np.ascontiguousarray(held_out_rows[:, layout.rows])
-            held_out_labels = held_out_labels[layout.rows]
-        self._held_out_rows = held_out_rows
-        self._held_out_labels = held_out_labels
+        layout = Layout.from_counts(scored_rows.shape[1], scored_counts)
+        self.bits = BitBank(layout, scored_missing)
+        if scored_counts is not None:
+            scored_rows = np.ascontiguousarray(scored_rows[:, layout.rows])
+            scored_labels = scored_labels[layout.rows]
+        self._scored_rows = scored_rows
+        self._scored_labels = scored_labels
 
     def add_terms(self, batch: ModelBatch, live: IntArray) -> None:
-        """Add Σ over training rows of each live model's gradient, and Hessian where `curved`."""
+        """Sum each live model's gradient over the training rows, and its Hessian if `curved`."""
         models, n_classes = batch.models, batch.n_classes
         width = models.columns.shape[1]
         shared = (models.columns, models.sizes, models.coefs, batch.fine, batch.curved, live)
@@ -100,15 +100,15 @@ class LocalShard:
             add_terms_many(self._double, self._single, *shared, *sums, *scratch)
 
     def judge(self, models: Models, slots: IntArray, thresholds: FloatArray) -> None:
-        """Store which held-out rows each model accepts, and accepts correctly, as bits.
+        """Store the rows that each model accepts, and the correct ones, as bits.
 
-        A row is accepted where the probability of its likeliest class reaches that class's
-        threshold; `thresholds` has shape (n_classes,).
+        A model accepts a row if the probability of its likeliest class reaches the threshold of
+        that class. `thresholds` has shape (n_classes,).
         """
-        rows = self._held_out_rows, self._held_out_labels
+        rows = self._scored_rows, self._scored_labels
         fitted = models.columns, models.sizes, models.coefs
-        table = self.table.valid, self.table.accepted, self.table.correct
-        given = *rows, *fitted, slots, thresholds, *table
+        bits = self.bits.valid, self.bits.accepted, self.bits.correct
+        given = *rows, *fitted, slots, thresholds, *bits
         if len(thresholds) == 2:
             judge_rows(*given, np.empty(64), np.empty(64, dtype=np.uint64))
         else:
@@ -119,7 +119,7 @@ class LocalShard:
 def _rounded(
     rows: FloatArray, targets: FloatArray, weights: FloatArray, basis: FloatArray
 ) -> tuple[SingleArray, SingleArray, SingleArray, SingleArray]:
-    """The same in float32."""
+    """Round the training rows to float32, for the early Newton steps of a fit."""
     single = np.float32
     return rows.astype(single), targets.astype(single), weights.astype(single), basis.astype(single)
 
@@ -128,7 +128,7 @@ def cut_shards(
     X: FloatArray,
     labels: LabelArray,
     train: IntArray,
-    held_out: IntArray,
+    scored: IntArray,
     scaling: Scaling,
     rows_per_shard: int = ROWS_PER_SHARD,
     *,
@@ -137,29 +137,29 @@ def cut_shards(
     counts: IntArray | None = None,
     missing: BoolArray | None = None,
 ) -> list[LocalShard]:
-    """The rows of one split as shards of at most `rows_per_shard` training and held-out rows.
+    """Cut the rows of one split into shards of at most `rows_per_shard` rows of each kind.
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_inputs)
-        May hold missing (NaN).
+        NaN is a missing value.
     labels : ndarray of shape (n_rows,)
         Class of each row, from 0.
-    train, held_out : ndarray of int
-        Which rows of X are which.
+    train, scored : ndarray of int
+        Row numbers.
     scaling : Scaling
     rows_per_shard : int
     n_classes : int
     weights : ndarray of shape (n_rows,), optional
-        What each row counts when it is trained on. One of weight 0 is left out.
+        Weight of each row in training. Rows of weight 0 are left out.
     counts : ndarray of shape (n_rows,), optional
-        How often each row counts when it is held out, a whole number.
+        Weight of each row in scoring, a whole number.
     missing : ndarray of shape (n_rows, n_features), optional
-        Features that are missing, so that a stage which buys one lets a held-out row pass.
+        Missing values. A stage that buys a missing feature never accepts the row.
     """
     if weights is not None:
         train = train[weights[train] > 0]
-    n_shards = max(1, -(-max(len(train), len(held_out)) // rows_per_shard))
+    n_shards = max(1, -(-max(len(train), len(scored)) // rows_per_shard))
     shards = []
     for i in range(n_shards):
         cut = slice(i * rows_per_shard, (i + 1) * rows_per_shard)
@@ -167,12 +167,12 @@ def cut_shards(
             LocalShard(
                 scaling.columns(X[train[cut]]),
                 labels[train[cut]],
-                scaling.columns(X[held_out[cut]]),
-                labels[held_out[cut]],
+                scaling.columns(X[scored[cut]]),
+                labels[scored[cut]],
                 n_classes,
                 None if weights is None else weights[train[cut]],
-                None if counts is None else counts[held_out[cut]],
-                None if missing is None else missing[held_out[cut]].T,
+                None if counts is None else counts[scored[cut]],
+                None if missing is None else missing[scored[cut]].T,
             )
         )
     return shards

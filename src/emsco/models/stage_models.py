@@ -1,4 +1,4 @@
-"""The classifiers of a cascade's stages: what makes probabilities of rows, and accepts or not."""
+"""The models of a cascade's stages: they give class probabilities and accept rows."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ Judgement = tuple[IntArray, IntArray, FloatArray]
 
 
 class StageModels(Protocol):
-    """One classifier per stage of a design."""
+    """One model per stage of a design."""
 
     def __len__(self) -> int:
         """Number of stages."""
 
     def judge(self, rows: FloatArray, first: int, end: int, thresholds: FloatArray) -> Judgement:
-        """Send rows through the stages from `first` (from 0) up to `end`, which is left out.
+        """Send rows through stages `first` to `end - 1`, counted from 0.
 
-        Gives the stage at which each row leaves, or the number of stages where it does not; and
-        the likeliest class and its probability at the last stage that saw the row.
+        Returns the stage at which each row leaves, or the number of stages if it does not. Also
+        returns the likeliest class and its probability at the last stage that saw the row.
         """
 
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
-        """The likeliest class and its probability for one row at one stage."""
+        """Likeliest class and its probability, for one row at one stage."""
 
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities at one stage, shape (n_rows, n_classes)."""
 
     def filled(self, rows: FloatArray) -> FloatArray:
-        """Rows as the other methods take them, where some of their inputs are gaps."""
+        """Fill missing inputs as the other methods need."""
 
     @property
     def untrusted_types(self) -> list[str]:
-        """Types of Python that a file of these makes only where they are trusted."""
+        """Python types that you must trust to read a file with these models."""
 
     @property
     def arrays(self) -> tuple[AnyArray, ...]:
-        """All that judgements depend on, for a digest."""
+        """Everything that affects judgements, for a digest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +62,14 @@ class LinearModels:
     Attributes
     ----------
     scaling : Scaling
-        What inputs are standardised by.
+        Mean and deviation of the inputs.
     reads : ndarray of bool, shape (n_stages, n_inputs)
         Inputs that each stage reads.
     coefs : ndarray of shape (n_stages, n_outputs, n_inputs + 1)
-        Intercept, then the weight of each input; 0 where a stage does not read it. Two classes
-        have one output, the logit of the second; more have one each.
+        Intercept, then the weight of each input; 0 if the stage does not read it. Two classes
+        have one output, the logit of the second class; more have one each.
     calibrators : tuple of Calibrator or None
-        What makes a stage's probabilities honest, where weights alone do not.
+        Calibration of each stage, if any.
     """
 
     scaling: Scaling
@@ -87,17 +87,17 @@ class LinearModels:
         return len(self.coefs)
 
     def judge(self, rows: FloatArray, first: int, end: int, thresholds: FloatArray) -> Judgement:
-        """Send rows through some of the stages; by one kernel where nothing is calibrated."""
+        """Send rows through some of the stages, in one kernel unless they are calibrated."""
         if self.calibrators:
             return judge_by_probabilities(self, rows, first, end, thresholds)
         mean = self.scaling.mean
         return self._models.decide(rows, mean, self._inverse, thresholds, first, end)
 
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
-        """The likeliest class and its probability for one row at one stage, as plain numbers.
+        """Likeliest class and its probability, for one row at one stage.
 
-        For two classes these are the kernel's very operations in its order, each rounded on its
-        own; for a single row they take less time than handing it arrays does.
+        Two classes use the kernel's operations in the kernel's order, so the result is the same
+        to the last bit. For a single row, plain Python is faster than a call of the kernel.
         """
         if not self._is_plain:
             found = self.probabilities(self.filled(np.array([row])), stage)[0]
@@ -107,7 +107,7 @@ class LinearModels:
         logit = intercept
         for i, coef, mean, inverse in terms:
             logit += coef * ((row[i] - mean) * inverse)
-        if logit != logit:  # a gap stands at the mean, and adds nothing
+        if logit != logit:  # a missing value counts as the mean and adds nothing
             logit = intercept
             for i, coef, mean, inverse in terms:
                 logit += coef * ((row[i] - mean) * inverse) if row[i] == row[i] else 0.0
@@ -120,22 +120,22 @@ class LinearModels:
         return self.calibrators[stage].apply(found) if self.calibrators else found
 
     def filled(self, rows: FloatArray) -> FloatArray:
-        """Rows with the mean in place of gaps."""
+        """Replace missing values by the mean."""
         return self.scaling.filled(rows)
 
     @property
     def untrusted_types(self) -> list[str]:
-        """None: weights are numbers."""
+        """Always empty: weights are plain numbers."""
         return []
 
     @cached_property
     def _is_plain(self) -> bool:
-        """Whether a stage is one logit, and no more."""
+        """Whether a stage is a single logit without calibration."""
         return self.coefs.shape[1] == 1 and not self.calibrators
 
     @property
     def arrays(self) -> tuple[AnyArray, ...]:
-        """All that judgements depend on."""
+        """Everything that affects judgements, for a digest."""
         maps = np.array([f"{one.to_dict()}" for one in self.calibrators or ()])
         return (self.reads, self.coefs, self.scaling.mean, self.scaling.deviation, maps)
 
@@ -150,7 +150,7 @@ class LinearModels:
 
     @cached_property
     def _terms(self) -> list[tuple[float, list[tuple[int, float, float, float]]]]:
-        """Intercept of each stage; column, weight, mean and inverse deviation of its inputs."""
+        """Intercept of each stage; position, weight, mean and inverse deviation of its inputs."""
         mean, inverse = self.scaling.mean.tolist(), self._inverse.tolist()
         terms = []
         for reads, (coefs,) in zip(self.reads, self.coefs.tolist(), strict=True):
@@ -160,12 +160,12 @@ class LinearModels:
 
     @cached_property
     def _confidence(self) -> Callable[[float], float]:
-        return confidence_of.compiled  # it is called row by row
+        return confidence_of.compiled  # called once per row, so every microsecond counts
 
 
 @dataclass(frozen=True, eq=False)
 class EstimatorModels:
-    """Any classifiers with `predict_proba`, one per stage."""
+    """Fitted classifiers of the user's, one per stage."""
 
     models: tuple[EstimatorModel, ...]
 
@@ -178,7 +178,7 @@ class EstimatorModels:
         return judge_by_probabilities(self, rows, first, end, thresholds)
 
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
-        """The likeliest class and its probability for one row at one stage."""
+        """Likeliest class and its probability, for one row at one stage."""
         found = self.probabilities(np.array([row], dtype=np.float64), stage)[0]
         winner = int(found.argmax())
         return winner, float(found[winner])
@@ -188,26 +188,26 @@ class EstimatorModels:
         return self.models[stage].probabilities(rows)
 
     def filled(self, rows: FloatArray) -> FloatArray:
-        """Rows as they are: each classifier fills gaps by itself."""
+        """Return the rows unchanged: each model fills missing values itself."""
         return rows
 
     @property
     def untrusted_types(self) -> list[str]:
-        """Types that the classifiers are made of, where skops does not trust them by itself."""
+        """Types within the models that skops does not trust by default."""
         from emsco.models.estimator_files import untrusted_types
 
         return sorted({name for model in self.models for name in untrusted_types(model)})
 
     @property
     def arrays(self) -> tuple[AnyArray, ...]:
-        """All that judgements depend on, as digests."""
+        """Digests of everything that affects judgements."""
         return (np.array([model.identity for model in self.models]),)
 
 
 def judge_by_probabilities(
     models: StageModels, rows: FloatArray, first: int, end: int, thresholds: FloatArray
 ) -> Judgement:
-    """Stage by stage, each stage the rows that no earlier one was sure about."""
+    """Judge rows stage by stage; each stage sees the rows that no earlier stage accepted."""
     stage = np.full(len(rows), len(models), dtype=np.int64)
     winner = np.zeros(len(rows), dtype=np.int64)
     confidence = np.full(len(rows), np.nan)

@@ -294,7 +294,7 @@ def _bench(name: str, seed: int) -> tuple[Workbench, float]:
     data = load(name)
     train, scored, _ = paper_split(len(data.X), seed)
     rows = TrainingData.from_table(data.X, data.y, None, data.costs, "refuse")
-    return Workbench.of_logistic_stages(rows, (train, scored)), data.min_confidence
+    return Workbench.from_split(rows, (train, scored)), data.min_confidence
 
 
 def _evaluator(name: str, max_stages: int, seed: int) -> Evaluator:

@@ -254,7 +254,7 @@ def reproduce_landscape(
     data = load(name)
     train, scored, _ = paper_split(len(data.X), seed)
     rows = TrainingData.from_table(data.X, data.y, None, data.costs, "refuse")
-    bench = Workbench.of_logistic_stages(rows, (train, scored))
+    bench = Workbench.from_split(rows, (train, scored))
     evaluator = bench.evaluator(max_stages, data.min_confidence)
     landscape = Landscape.from_evaluator(evaluator, DesignSpace(data.X.shape[1], max_stages))
     started = perf_counter()

@@ -1,1 +1,1 @@
-"""Designs scored on held-out rows, ranked, and kept on disk."""
+"""Scores of designs, their ranking, and the journal that keeps them on disk."""

@@ -1,4 +1,4 @@
-"""The folder of a checkpoint: what it is of, and one writer at a time."""
+"""The folder of a checkpoint: it knows its problem, and allows one writer at a time."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ def open_checkpoint(
     key_width: int,
     row_type: np.dtype[Any],
 ) -> Store:
-    """Make a new or empty folder a checkpoint of `problem`, or go on with one that is there.
+    """Start a checkpoint of `problem` in a new or empty folder, or reopen the one there.
 
-    Nobody else can open it until it is closed.
+    No other process can open it until it is closed.
 
     Parameters
     ----------
     path : str or path
     problem : mapping
-        All that a search depends on, by name: numbers, text, lists of them, fingerprints.
+        Everything that affects a search, by name: numbers, text, lists of them, fingerprints.
     seed : int
     key_width, row_type
-        Those of the `Store`.
+        Parameters of the `Store`.
 
     Raises
     ------
     CheckpointError
-        Where the folder cannot be used, has other files, is in use or of another problem.
+        If the folder cannot be used, has other files, is in use, or belongs to another problem.
     """
     folder = Path(path)
     with _usable(folder):
@@ -66,7 +66,7 @@ def open_checkpoint(
 
 
 def stored_seed(path: str | os.PathLike[str]) -> int | None:
-    """Seed of the checkpoint that is there, None where there is none yet."""
+    """Seed of the checkpoint in this folder, or None if there is none yet."""
     folder = Path(path)
     with _usable(folder):
         _check_place(folder)
@@ -95,7 +95,7 @@ def _opened(folder: Path, key_width: int, row_type: np.dtype[Any]) -> Store:
 
 @contextmanager
 def _usable(folder: Path) -> Iterator[None]:
-    """Failures of the file system, as one sentence."""
+    """Turn a failure of the file system into a `CheckpointError`."""
     try:
         yield
     except OSError as error:
@@ -103,7 +103,7 @@ def _usable(folder: Path) -> Iterator[None]:
 
 
 def _check_place(folder: Path) -> None:
-    """Refuse a file, and a folder with files that are no checkpoint's, before touching either."""
+    """Refuse a file, or a folder with other files, before anything is written."""
     if folder.exists() and not folder.is_dir():
         raise CheckpointError(f"checkpoint must be a folder, got the file {str(folder)!r}.")
     if not folder.exists() or (folder / _FILE).exists():
@@ -118,7 +118,7 @@ def _check_place(folder: Path) -> None:
 
 
 def _stored(store: Store) -> dict[str, Any] | None:
-    """What a checkpoint says it is of; None in a new one."""
+    """Seed and problem of a checkpoint, or None if it is new."""
     stored = store.about
     if stored is None:
         return None
@@ -133,7 +133,10 @@ def _stored(store: Store) -> dict[str, Any] | None:
 def _check_same(
     folder: Path, stored: Mapping[str, Any], problem: Mapping[str, Any], seed: int
 ) -> None:
-    """Refuse a checkpoint of another problem; the seed comes first because splits follow it."""
+    """Refuse a checkpoint of another problem.
+
+    The seed is compared first: splits depend on it, so they would differ too.
+    """
     there, here = stored["problem"], json.loads(json.dumps(dict(problem)))
     if stored["seed"] != seed:
         differing = ["random_state"]
@@ -147,12 +150,12 @@ def _check_same(
     if differing:
         raise CheckpointError(
             f"checkpoint must be of this problem, got {str(folder)!r}, which differs in "
-            f"{', '.join(differing)}; give what it was begun with, or name another folder."
+            f"{', '.join(differing)}; use the values it was started with, or name another folder."
         )
 
 
 def _values(there: Any, here: Any) -> str:
-    """Both values, where they are short enough to tell something."""
+    """Both values in words, or nothing if they are lists, mappings or digests."""
     if isinstance(here, (list, dict)) or str(here).startswith(DIGEST):
         return ""
     return f" ({there!r} there, {here!r} here)"

@@ -1,4 +1,4 @@
-"""The evaluator: scores designs on held-out rows, each distinct design once."""
+"""The evaluator: scores designs on the scored rows, each distinct design once."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ __all__ = ["Evaluator"]
 
 
 class Evaluator:
-    """Scores designs at one threshold, each distinct design once.
+    """Scores designs at one confidence threshold, each distinct design once.
 
     Parameters
     ----------
     bank : SubsetBank
-        Where the stage models come from; evaluators may share one.
+        Provides the stage models. Several evaluators may share one.
     costs : FeatureCosts
     min_confidence : float or ndarray of shape (n_classes,)
-        A row leaves at the first stage whose largest class probability reaches this; or reaches
-        the threshold of that class.
+        A row leaves at the first stage whose largest class probability reaches this. An array has
+        a threshold for each class.
     max_stages : int
-        Most stages that a design may have.
+        Most stages of a design.
     journal : Journal or None
-        Where counts are kept on disk; what is found there is not counted again.
+        Keeps counts on disk. Designs found there are not counted again.
     limits : Limits or None
-        Costs past which a design is not feasible.
+        Cost limits. Designs above them are not feasible.
     per_row : float
-        What a held-out row of weight 1 counts.
+        Units that a scored row of weight 1 counts in `Scores.n_rows`.
     """
 
     def __init__(
@@ -72,21 +72,21 @@ class Evaluator:
 
     @property
     def n_subsets(self) -> int:
-        """Distinct subsets that those designs go through."""
+        """Distinct subsets among the stages of all designs scored so far."""
         return len(self._subsets)
 
     @property
     def most_spent(self) -> float:
-        """What all rows together may cost, in those units; infinity without a limit."""
+        """Most that all rows together may cost, in `units`; infinity without a limit."""
         return self.limits.most_spent(self.bank.n_rows, self.units.per_one)
 
     @property
     def most_paid(self) -> float:
-        """What any row may cost, in those units; infinity without a limit."""
+        """Most that a single row may cost, in `units`; infinity without a limit."""
         return self.limits.most_paid(self.units.per_one)
 
     def score(self, designs: StageArray) -> Scores:
-        """Score compressed designs of shape (n_designs, n_features), in their order."""
+        """Score compressed designs of shape (n_designs, n_features); scores keep their order."""
         with self._designs.claim(design_keys(designs)) as claim:
             if claim.new_slots.size:
                 self._count(designs_of_keys(claim.new_keys, designs.shape[1]), claim.new_slots)
@@ -98,11 +98,11 @@ class Evaluator:
         return Scores(self.bank.n_rows, exits, correct_exits, spent, self.units.per_one, excess)
 
     def worst_costs(self, designs: StageArray) -> FloatArray:
-        """What a rejected row costs by each design."""
+        """Cost of a rejected row with each design."""
         return self._paid(designs)[:, -1] / self.units.per_one
 
     def _count(self, designs: StageArray, slots: IntArray) -> None:
-        """Have designs counted that are not known yet, and keep their counts."""
+        """Count new designs and keep their counts."""
         n_stages = stage_counts(designs)
         words = subset_words(designs, int(n_stages.max()))
 
@@ -112,20 +112,23 @@ class Evaluator:
         journal = self._journal
         counts = journal.complete(designs, count) if journal else count(slice(None))
         with self._subsets.claim(words.reshape(-1, words.shape[2])):
-            pass  # only to count the different ones
+            pass  # claiming is enough: `n_subsets` counts the distinct ones
         while self._counts.shape[1] < self._designs.n_used:
             self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)], axis=1)
         self._counts[:, slots, : counts.shape[2]] = counts
 
     def _paid(self, designs: StageArray) -> IntArray | FloatArray:
-        """Cost, in units, of a row that leaves at each stage; past the last, of a rejected one."""
+        """Cost, in units, of a row that leaves at each stage.
+
+        After a design's last stage, the cost of a rejected row.
+        """
         bought = totals_by_stage(designs, self._max_stages, self.units.features)
-        run = np.minimum(np.arange(1, self._max_stages + 1), stage_counts(designs)[:, None])
-        paid: FloatArray = bought + run * self.units.evaluation
+        n_passed = np.minimum(np.arange(1, self._max_stages + 1), stage_counts(designs)[:, None])
+        paid: FloatArray = bought + n_passed * self.units.evaluation
         return paid if self.units.features.dtype.kind == "f" else paid.astype(np.int64)
 
     def _excess(self, spent: IntArray | FloatArray, paid: IntArray | FloatArray) -> FloatArray:
-        """Costs past the limits, added up, as a share of the cost of everything."""
+        """Amount above the two limits, added up, as a share of the cost of all features."""
         excess = np.zeros(len(spent))
         for most, value, factor in (
             (self.most_spent, spent, self.bank.n_rows * self.units.per_one),

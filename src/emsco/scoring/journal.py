@@ -1,4 +1,4 @@
-"""The journal: every score of a search, on disk as it comes, so that the search can be replayed."""
+"""The journal: keeps every score of a search on disk, so that the search can be replayed."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from emsco.scoring.checkpoint import open_checkpoint
 __all__ = ["Journal"]
 
 _SECONDS = 2.0  # between two writes
-_AT_ONCE = 64  # designs to count between looks at the clock; with fewer, threads would stand idle
+_AT_ONCE = 64  # designs to count between looks at the clock; with fewer, threads would be idle
 
 
 class Journal:
-    """Counts of every design that a search has scored, in a folder that outlives the process.
+    """Keeps the counts of every design that a search scores, for later searches.
 
-    A search is determined by its seed and the scores it is told. Run again on its journal it
-    goes the same way, and what the journal holds is neither fitted nor counted again. A write that
-    is interrupted may leave a design there twice, with the same counts.
+    A search is determined by its seed and its scores. Started again with its journal, it goes
+    the same way, and fits and counts only the designs that the journal lacks. An interrupted
+    write may leave a design there twice, with the same counts.
 
     Parameters
     ----------
     store : Store
-        Where designs are keys and counts are rows; read now, written to, closed with the journal.
+        Designs are its keys and counts its rows. It is closed with the journal.
     n_features, max_stages : int
 
     Raises
     ------
     CheckpointError
-        Where the store is damaged.
+        If the store is damaged.
     """
 
     def __init__(self, store: Store, n_features: int, max_stages: int) -> None:
@@ -64,7 +64,7 @@ class Journal:
         n_features: int,
         max_stages: int,
     ) -> Self:
-        """Begin a journal in a folder, or go on with the one there; see `open_checkpoint`."""
+        """Start a journal in a folder, or reopen the one there; see `open_checkpoint`."""
         row_type = np.dtype(("<i8", (2, max_stages)))
         store = open_checkpoint(path, problem, seed, 2 * n_features, row_type)
         try:
@@ -74,37 +74,37 @@ class Journal:
             raise
 
     def __enter__(self) -> Self:
-        """Flush and close when the block ends, however it ends."""
+        """Open a block that flushes and closes the journal at its end, even after an error."""
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Write what is not yet written, and let others use the folder."""
+        """Write new counts and release the folder."""
         try:
             self.flush()
         finally:
             self._store.close()
 
     def find(self, designs: StageArray) -> tuple[IntArray, IntArray]:
-        """Positions of designs that were there when the journal was opened, and their counts.
+        """Positions of designs that the journal had when it was opened, and their counts.
 
-        Counts are of shape (2, n_found, max_stages): rows that leave at each stage, and rows
-        that leave there with the right label.
+        Counts have shape (2, n_found, max_stages): rows that leave at each stage, and the
+        correct ones among them.
         """
         slots = self._known.find(design_keys(designs))
         found = np.flatnonzero(slots >= 0)
         return found, self._counts[:, slots[found]]
 
     def add(self, designs: StageArray, counts: IntArray) -> None:
-        """Take counts of shape (2, n_designs, max_stages); write them when it is time to."""
+        """Take counts of shape (2, n_designs, max_stages), and write every few seconds."""
         self._new.append((designs, counts))
         if monotonic() - self._last_write >= _SECONDS:
             self.flush()
 
     def complete(self, designs: StageArray, count: Callable[[IntArray], IntArray]) -> IntArray:
-        """Counts of all designs: those found, and of the rest what `count` says, which is added.
+        """Counts of all designs: from the journal, or else from `count`, and then added.
 
-        `count` is given positions in `designs`, as many at a time as it seems to need one
-        interval for, so that a long generation is written bit by bit.
+        `count` takes positions in `designs`. Each call gets about as many as it can count between
+        two writes, so a long generation is written bit by bit.
         """
         counts = np.zeros((2, len(designs), self._max_stages), dtype=np.int64)
         found, known = self.find(designs)
@@ -121,7 +121,7 @@ class Journal:
         return counts
 
     def flush(self) -> None:
-        """Write what has been added since the last write."""
+        """Write the counts added since the last write."""
         if self._new:
             designs = np.concatenate([some for some, _ in self._new])
             counts = np.concatenate([some for _, some in self._new], axis=1)

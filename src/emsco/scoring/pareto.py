@@ -1,4 +1,4 @@
-"""Dominance, ranks and fitness, none of which depends on rounding where counts are whole."""
+"""Dominance, ranks and fitness. With whole-number counts, rounding never affects them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ __all__ = [
 ]
 
 _LENGTH_DECIMALS = 12
-SAME_COST = 1e-9  # relative; costs closer than this are equal where they are not whole numbers
+SAME_COST = 1e-9  # relative; costs closer than this are equal, unless they are whole numbers
 
 
 def accuracy_ranks(correct: IntArray, accepted: IntArray) -> IntArray:
-    """Ranks that compare exactly as correct / accepted do; nothing accepted counts as 0.
+    """Rank accuracies, correct / accepted, exactly; with nothing accepted the accuracy is 0.
 
-    Division of whole numbers below 2⁵³ rounds, but never turns an order round: only quotients that
-    come out equal have to be looked at as fractions.
+    Division of whole numbers below 2⁵³ rounds, but never reverses an order. Only quotients that
+    come out equal have to be compared as fractions.
     """
     divisor = np.maximum(accepted, 1)
     common = np.maximum(np.gcd(correct, divisor), 1)
@@ -56,12 +56,12 @@ def accuracy_ranks(correct: IntArray, accepted: IntArray) -> IntArray:
 
 
 def exact_objectives(scores: Scores) -> FloatArray:
-    """Coverage, accuracy and cost of each design in float64, larger is better.
+    """Coverage, accuracy and cost of each design as float64 columns; larger is better.
 
-    Two designs compare in each column exactly as their objectives do, ties included.
+    The numbers are ordered exactly as the objectives are, with the same ties.
     """
-    # Equal fractions divide to equal floats, and different ones with denominators below 2²⁶ to
-    # different floats: they lie further apart than half a unit in the last place.
+    # Equal fractions give equal floats. Different fractions with denominators below 2²⁶ give
+    # different floats, because they are more than half a unit in the last place apart.
     accuracy: FloatArray | IntArray = scores.accuracy
     if scores.n_rows >= 2**26:
         accuracy = accuracy_ranks(scores.correct, scores.accepted)
@@ -74,10 +74,9 @@ def exact_objectives(scores: Scores) -> FloatArray:
 
 
 def pareto_levels(scores: Scores) -> IntArray:
-    """Non-domination level of each design, 0 for those that no other design dominates.
+    """Non-domination level of each design: 0 if no other design dominates it.
 
-    Designs past the limits of costs come after all that are within, those that exceed them the
-    least first.
+    Designs above the cost limits come after all others, ordered by how far they exceed them.
     """
     from moocore import pareto_rank
 
@@ -94,33 +93,33 @@ def pareto_levels(scores: Scores) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TiedDesigns:
-    """Designs with equal objectives, by the position of the point that they belong to."""
+    """Groups of designs with equal objectives, one per point of a front."""
 
     groups: Sequence[StageArray]
 
     @classmethod
     def among(cls, designs: StageArray, scores: Scores) -> Self:
-        """Each design tied with those of `designs` that score as it does, the simplest first."""
+        """Group each design with all designs of equal objectives, the simplest first."""
         order = simplest_first(designs)
         groups = tie_groups(scores)
         return cls([designs[order[groups[order] == group]] for group in groups])
 
     def __call__(self, point: int) -> Iterator[StageArray]:
-        """The designs that tie with the point at a position."""
+        """Iterate over the designs that tie with the point at a position."""
         return iter(self.groups[point])
 
     @property
     def counts(self) -> IntArray:
-        """How many designs tie with each point, itself included."""
+        """Number of designs with the objectives of each point, itself included."""
         return np.array([len(group) for group in self.groups])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """A population in order: level, aggregate performance, log fitness and who comes first.
+    """A ranked population: level, aggregate performance, log fitness and order.
 
-    `order` lists the designs from the fittest down; where fitness ties, fewer stages come
-    first, then the smaller chromosome. Equal designs share their number in `chromosome`.
+    `order` lists the designs from the fittest down. Of equally fit designs, fewer stages come
+    first, then the smaller chromosome. Equal designs have the same number in `chromosome`.
     """
 
     level: IntArray
@@ -138,23 +137,23 @@ class Ranking:
         aggregate = _aggregate(scores.coverage, scores.accuracy, scores.cost, smallest_cost)
         base = aggregate.max() / aggregate.min() + epsilon
         log_fitness = (level.max() - level) * np.log(base) + np.log(aggregate)
-        # Levels first: a better level has the higher fitness whatever the aggregate, and
-        # integers settle it where the logarithm of a large power would round.
+        # Sort by level first: a better level always means higher fitness, and levels are whole
+        # numbers, while the logarithm of a large power is rounded.
         chromosome, n_stages, length = _longest_first(designs, aggregate)
         order = np.lexsort((chromosome, n_stages, length, level))
         return cls(level, aggregate, log_fitness, order, chromosome)
 
     @property
     def distinct(self) -> IntArray:
-        """The different designs, from the fittest down."""
-        sorted_chromosomes = self.chromosome[self.order]  # where equal ones are neighbours
+        """The distinct designs, from the fittest down."""
+        sorted_chromosomes = self.chromosome[self.order]  # equal designs are neighbours here
         repeats = sorted_chromosomes[1:] == sorted_chromosomes[:-1]
         first: IntArray = self.order[np.concatenate([[True], ~repeats])]
         return first
 
     @property
     def selection_probabilities(self) -> FloatArray:
-        """Share of the roulette wheel of each design."""
+        """Share of each design in the roulette wheel."""
         weight = np.exp(self.log_fitness - self.log_fitness.max())
         shares: FloatArray = weight / weight.sum()
         return shares
@@ -167,9 +166,10 @@ def fittest_of(
     cost: FloatArray,
     smallest_cost: float,
 ) -> int:
-    """Position of the paper's fittest among designs of which none dominates another.
+    """Position of the paper's fittest design on a front.
 
-    It is the first of their `Ranking`: they share a level, so that the aggregate decides.
+    It is the first in the `Ranking` of the front. All designs there share a level, so the
+    aggregate alone decides.
     """
     aggregate = _aggregate(coverage, accuracy, cost, smallest_cost)
     return int(np.lexsort(_longest_first(designs, aggregate))[0])
@@ -178,8 +178,8 @@ def fittest_of(
 def _longest_first(
     designs: StageArray, lengths: FloatArray
 ) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Keys that sort designs by length, the longest first; equal ones by simplicity."""
-    # Lengths that differ by rounding alone are equal, and leave the order to simplicity.
+    """Keys that sort designs by length, the longest first; equally long ones by simplicity."""
+    # Lengths that differ only by rounding count as equal.
     rounded = np.round(lengths, _LENGTH_DECIMALS)
     return chromosome_numbers(designs), stage_counts(designs), -rounded
 
@@ -187,7 +187,7 @@ def _longest_first(
 def _aggregate(
     coverage: FloatArray, accuracy: FloatArray, cost: FloatArray, smallest_cost: float
 ) -> FloatArray:
-    """Length of (coverage, accuracy, inverse cost), the last relative to this population."""
+    """Length of (coverage, accuracy, inverse cost), with costs relative to the cheapest design."""
     lowest = cost.min()
     shift = smallest_cost if lowest == 0 else 0.0
     inverse_cost = (lowest + shift) / (cost + shift)
@@ -196,7 +196,7 @@ def _aggregate(
 
 
 def _dense_ranks(values: IntArray | FloatArray) -> IntArray:
-    """0 for the smallest value, 1 for the next, …; float values that nearly tie share theirs."""
+    """Rank values from 0 for the smallest; floats within `SAME_COST` share a rank."""
     distinct, inverse = np.unique(values, return_inverse=True)
     if distinct.dtype.kind == "f":
         rises = np.diff(distinct) > SAME_COST * np.abs(distinct[1:])
@@ -205,10 +205,10 @@ def _dense_ranks(values: IntArray | FloatArray) -> IntArray:
 
 
 def front_mask(scores: Scores) -> BoolArray:
-    """Which designs no other dominates; designs with equal objectives stand or fall together.
+    """Whether each design is on the front. Designs with equal objectives share the answer.
 
-    Of designs past the limits of costs, those that exceed them the least dominate the others,
-    and any that is within dominates them all.
+    A design within the cost limits dominates all designs above them. Among the latter, those
+    that exceed the limits least dominate the others.
     """
     from moocore import is_nondominated
 
@@ -223,32 +223,32 @@ def front_mask(scores: Scores) -> BoolArray:
 
 
 def tie_groups(scores: Scores) -> IntArray:
-    """A number for each design, the same for designs with equal objectives."""
+    """Group number of each design; designs with equal objectives share one."""
     objectives = exact_objectives(scores)
     groups: IntArray = np.unique(objectives, axis=0, return_inverse=True)[1].reshape(-1)
     return groups
 
 
 def simplest_first(designs: StageArray) -> IntArray:
-    """Order of designs by simplicity: fewer stages first, then the smaller chromosome."""
+    """Sort designs by simplicity: fewer stages first, then the smaller chromosome."""
     order: IntArray = np.lexsort((chromosome_numbers(designs), stage_counts(designs)))
     return order
 
 
 def best_balanced_first(designs: StageArray, scores: Scores, total_cost: float) -> IntArray:
-    """Order of designs by their balanced score; equal ones by simplicity."""
+    """Sort designs by balanced score, the best first; equal ones by simplicity."""
     order: IntArray = np.lexsort(_longest_first(designs, balanced_scores(scores, total_cost)))
     return order
 
 
 def balanced_scores(scores: Scores, total_cost: float) -> FloatArray:
-    """The balanced score of each design."""
+    """Balanced score of each design."""
     found: FloatArray = balanced_length(scores.coverage, scores.accuracy, scores.cost, total_cost)
     return found
 
 
 def knee_of(coverage: FloatArray, accuracy: FloatArray, cost: FloatArray) -> int:
-    """Position of what is nearest to the best of each objective, each scaled to 0..1."""
+    """Position of the point nearest to the best of all objectives, each scaled to 0..1."""
     objectives = np.column_stack([coverage, accuracy, -cost])
     best, worst = objectives.max(axis=0), objectives.min(axis=0)
     missed = (best - objectives) / np.where(best > worst, best - worst, 1.0)

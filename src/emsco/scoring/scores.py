@@ -1,4 +1,4 @@
-"""Scores of designs: whole-number counts first, objectives from them; and limits of costs."""
+"""Scores of designs: whole-number counts, the objectives that follow from them, cost limits."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray
 __all__ = ["Limits", "Scores"]
 
 _LARGEST = 1e300
-_ROUNDING = 1e-9  # relative; costs this little above a limit are within it
+_ROUNDING = 1e-9  # relative; a cost this close above a limit is still within it
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Costs that no design may exceed.
+    """Cost limits of a design.
 
     Parameters
     ----------
     mean : float or None
-        Largest mean cost of a held-out row.
+        Largest mean cost of a scored row.
     worst : float or None
-        Largest cost that any row can have, which is that of a rejected one: everything that the
-        design buys, and the evaluation of all its stages.
+        Largest cost of a single row. A rejected row costs most: it pays for all features of the
+        design and for the evaluation of all its stages.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Limits:
     worst: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no cost."""
+        """Check that both limits are costs."""
         for name in ("mean", "worst"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), 0, _LARGEST)
@@ -52,36 +52,36 @@ class Limits:
         return " and ".join(f"a {name} cost of at most {m:g}" for name, m in named if m is not None)
 
     def most_spent(self, n_rows: int, per_one: int = 1) -> float:
-        """What all rows together may cost, in units of which `per_one` make a cost of 1."""
+        """Most that all rows together may cost, in units; `per_one` units are a cost of 1."""
         return _most(self.mean, n_rows * per_one)
 
     def most_paid(self, per_one: int = 1) -> float:
-        """What any row may cost, in such units."""
+        """Most that a single row may cost, in units; `per_one` units are a cost of 1."""
         return _most(self.worst, per_one)
 
 
 def _most(limit: float | None, factor: float) -> float:
-    """A limit in units, with room for rounding; infinity where there is none."""
+    """Convert a limit to units, with room for rounding; infinity if there is none."""
     return np.inf if limit is None else limit * factor * (1 + _ROUNDING)
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """How designs did on the held-out rows.
+    """Results of designs on the scored rows.
 
     Parameters
     ----------
     n_rows : int
-        Held-out rows; with several splits, (split, row) pairs.
+        Scored rows; with several splits, a row counts once per split that scores it.
     exits, correct_exits : ndarray of shape (n_designs, max_stages)
-        Rows that leave at each stage, and rows that leave there with the right label.
+        Rows that leave at each stage, and the correct ones among them.
     spent : ndarray of shape (n_designs,)
-        What all rows together cost, as a whole number of units where the costs allow.
+        Cost of all rows together, as a whole number of units if the costs allow.
     per_one : int
         Units that make a cost of 1.
     excess : ndarray of shape (n_designs,), optional
-        By how much each design exceeds the limits of costs, as a share of the cost of everything;
-        0, as where it is not given, for designs within them.
+        Amount by which each design exceeds the cost limits, as a share of the cost of all
+        features; 0 for designs within the limits. None: no limits.
     """
 
     n_rows: int
@@ -108,7 +108,7 @@ class Scores:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
-        """Scores of the designs of all parts, in order."""
+        """Join the scores of several sets of designs, in order."""
         limited = any(part.excess is not None for part in parts)
         return cls(
             parts[0].n_rows,
@@ -121,12 +121,12 @@ class Scores:
 
     @property
     def beyond(self) -> FloatArray:
-        """`excess`, with the 0 of designs that have no limits."""
+        """`excess`, or 0 for each design if there are no limits."""
         return np.zeros(len(self)) if self.excess is None else self.excess
 
     @cached_property
     def feasible(self) -> BoolArray:
-        """Which designs are within the limits of costs."""
+        """Whether each design is within the cost limits."""
         within: BoolArray = self.beyond == 0
         return within
 
@@ -138,7 +138,7 @@ class Scores:
 
     @cached_property
     def correct(self) -> IntArray:
-        """Rows that leave with the right label."""
+        """Rows that leave with the correct label."""
         total: IntArray = self.correct_exits.sum(axis=1)
         return total
 
@@ -154,10 +154,10 @@ class Scores:
 
     @cached_property
     def accuracy(self) -> FloatArray:
-        """Share of the accepted rows that are right; 0 where none is accepted."""
+        """Share of the accepted rows that are correct; 0 if none is accepted."""
         return self.correct / np.maximum(self.accepted, 1)
 
     @cached_property
     def cost(self) -> FloatArray:
-        """Mean over all rows, rejected ones included, of what their stages have cost."""
+        """Mean cost of all rows, including rejected ones."""
         return self.spent / (self.per_one * self.n_rows)

@@ -1,1 +1,1 @@
-"""Searches over designs: ask() for designs, tell() their scores; they never see data."""
+"""Searches over designs. They propose designs and receive scores, and never see data."""

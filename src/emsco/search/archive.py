@@ -1,4 +1,4 @@
-"""Everything worth keeping of what a search has seen: the non-dominated designs, ties included."""
+"""The archive of a search: all non-dominated designs, ties included."""
 
 from __future__ import annotations
 
@@ -14,39 +14,40 @@ __all__ = ["Archive"]
 
 
 class Archive:
-    """The designs that no design seen so far dominates, however many; equal ones all stay.
+    """Keeps all non-dominated designs, of any number, including those with equal objectives.
 
-    Designs past the limits of costs are kept only until one within them is seen, and only those
-    that exceed them the least.
+    Designs above the cost limits are kept only until one within them is added, and only those
+    that exceed them least.
 
     Parameters
     ----------
     n_features : int
     total_cost : float
-        Cost of buying everything, which the balanced score compares with.
+        Cost of all features, for the balanced score.
     """
 
     def __init__(self, n_features: int, total_cost: float) -> None:
-        # One attribute, so that an interrupt never leaves designs beside scores of others.
+        # One attribute, so that Ctrl-C cannot leave designs and scores that do not match.
         self._kept: tuple[StageArray, Scores | None]
         self._kept = np.zeros((0, n_features), dtype=np.int16), None
-        self._front: tuple[Any, tuple[StageArray, Scores]] | None = None  # and what it is of
+        # The front, behind the `_kept` that it belongs to.
+        self._front: tuple[Any, tuple[StageArray, Scores]] | None = None
         self._total_cost = total_cost
 
     @property
     def designs(self) -> StageArray:
-        """All designs kept."""
+        """All non-dominated designs."""
         return self._kept[0]
 
     @property
     def scores(self) -> Scores:
-        """Their scores."""
+        """Scores of `designs`."""
         if self._kept[1] is None:
             raise RuntimeError("add() designs first.")
         return self._kept[1]
 
     def add(self, designs: StageArray, scores: Scores) -> bool:
-        """Take in different designs not seen before; whether one brings new objectives."""
+        """Add distinct new designs; return whether one on the front has new objectives."""
         n_before = len(self.designs)
         if n_before:
             designs = np.concatenate([self.designs, designs])
@@ -65,7 +66,7 @@ class Archive:
         return self._front[1]
 
     def ties(self) -> list[StageArray]:
-        """For each design of `front`, all designs seen with its objectives, itself first."""
+        """All designs with the objectives of each design of `front`, the simplest first."""
         order, group = self._by_group()
         ends = np.flatnonzero(np.diff(group)) + 1
         groups = {int(members[0]): members for members in np.split(order, ends)}
@@ -73,14 +74,14 @@ class Archive:
         return [self.designs[groups[i]] for i in first.tolist()]
 
     def _by_group(self) -> tuple[IntArray, IntArray]:
-        """Positions of all designs, those that tie together, simplest first; and their groups."""
+        """Positions of all designs by group of ties, the simplest first, and their groups."""
         order = simplest_first(self.designs)
         group = tie_groups(self.scores)[order]
         by_group = np.argsort(group, kind="stable")
         return order[by_group], group[by_group]
 
     def _ranked(self, which: IntArray) -> IntArray:
-        """The same positions, the best balanced first."""
+        """Sort positions by balanced score, the best first."""
         best = best_balanced_first(self.designs[which], self.scores[which], self._total_cost)
         ranked: IntArray = which[best]
         return ranked

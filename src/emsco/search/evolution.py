@@ -1,4 +1,4 @@
-"""Our own search: best-first variation around an archive of everything that is not dominated."""
+"""Evolution, our own search: it varies the best designs of an archive of non-dominated ones."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from emsco.search.stopping import Stop, StopReason
 
 __all__ = ["EvolutionSearch"]
 
-_SLOPE = 0.1  # share of all shortfalls that a gap counts beside the smallest
+_SLOPE = 0.1  # weight of the summed shortfalls in a distance, beside the smallest one
 _POOL = 4096
 _DRAWS = 160
 _PARENTS_AT_ONCE = 8
 _STAGE_BIAS = 2.0
-_SIDE_TURN = 3  # every third generation is the side line's,
-_SIDE_UNTIL = 60  # up to this one
-_SMALL = 10**9  # designs up to which a space is searched thoroughly
+_SIDE_TURN = 3  # the side line has every third generation,
+_SIDE_UNTIL = 60  # until this one
+_SMALL = 10**9  # designs; smaller spaces are searched thoroughly
 
 
 @dataclass(frozen=True, slots=True)
 class _Variation:
-    """How a generation is bred."""
+    """How to breed a generation."""
 
-    per_parent: int  # neighbours of a design
-    mutants: float  # share of a generation
-    crossed: float  # share of the mutants that have two parents
-    best: int  # designs that mutants come from
+    per_parent: int  # most neighbours of a design
+    mutants: float  # share of mutants in a generation
+    crossed: float  # share of mutants with two parents
+    best: int  # number of designs that become parents of mutants
 
 
 _THOROUGH = _Variation(per_parent=40, mutants=0.3, crossed=0.0, best=300)
@@ -56,7 +56,7 @@ class _Pool:
 
     designs: StageArray
     points: FloatArray  # coverage, accuracy, share of the total cost saved
-    # Added to a gap: for repeated objectives, for costs past a limit, and for each visit.
+    # Added to the distance: for repeated objectives, for costs above a limit, for each visit.
     handicap: FloatArray
 
     def keep(self, which: IntArray | BoolArray) -> None:
@@ -71,7 +71,7 @@ class _Pool:
 
 
 class _Line:
-    """Designs that descend from the same first ones, and the front they have reached."""
+    """Designs that descend from the same first designs, and the front they have reached."""
 
     def __init__(self, first: StageArray, total_cost: float) -> None:
         self.archive = Archive(first.shape[1], total_cost)
@@ -81,17 +81,17 @@ class _Line:
         self._pool = _Pool(self.archive.designs, np.zeros((0, 3)), np.zeros(0))
 
     def take(self, scores: Scores, row: float) -> None:
-        """Note the scores of the designs asked for, which its archive has; a row is this share."""
+        """Add the designs asked for to the pool; `row` is the share of one row."""
         handicap = self._repeats(scores) * row + scores.beyond
         self._pool.add(self.asked, self._points(scores), handicap)
 
     def join(self, other: _Line, archive: Archive) -> None:
-        """Take over all that another line has found; `archive` is of both."""
+        """Take over the pool of another line; `archive` holds the designs of both."""
         self.archive = archive
         self._pool.add(other._pool.designs, other._pool.points, other._pool.handicap)
 
     def by_promise(self, rng: Generator) -> _Pool:
-        """The pool, cut, from the smallest handicapped gap behind the front up."""
+        """Sort the pool by distance behind the front plus handicap, and cut it."""
         pool = self._pool
         distances = np.empty(len(pool.points))
         front = self._points(self.archive.front()[1])
@@ -105,7 +105,7 @@ class _Line:
         return np.column_stack([scores.coverage, scores.accuracy, saved])
 
     def _repeats(self, scores: Scores) -> FloatArray:
-        """1 for designs whose objectives an earlier design had, else 0."""
+        """1 for a design whose objectives an earlier design had, else 0."""
         spent = np.asarray(scores.spent, dtype=np.float64).view(np.uint64)
         counts = (scores.accepted.astype(np.uint64), scores.correct.astype(np.uint64))
         keys = np.column_stack([*counts, spent])
@@ -116,10 +116,10 @@ class _Line:
 
 
 class EvolutionSearch:
-    """Vary the designs nearest to the front, each in its own neighbourhood, never one twice.
+    """Varies the designs nearest to the front, and never asks for a design twice.
 
-    A second line of designs is bred apart from the first for a while, from first designs of its
-    own, and then joins it: a single one may stay in the region where it began.
+    A single line of descent may stay in the region where it began. Therefore a second line, with
+    first designs of its own, is bred apart for a while and then joins the first.
 
     Parameters
     ----------
@@ -127,18 +127,18 @@ class EvolutionSearch:
     settings : SearchSettings
     rng : numpy.random.Generator
     total_cost : float, optional
-        Cost of buying everything in one stage; the sum of the costs where it is not given.
+        Cost of buying all features in one stage; by default the sum of `costs`.
     per_row : float
-        What a held-out row of weight 1 counts.
+        Units that a scored row of weight 1 counts in `Scores.n_rows`.
 
     Attributes
     ----------
     generation : int
-        How many generations have followed the first designs.
+        Generations after the first designs.
     stop_reason : StopReason or None
-        Why the search has ended; None while it has not.
+        Why the search has ended; None while it goes on.
     archive : Archive
-        Every design scored that no other design scored dominates.
+        The non-dominated designs among all scored so far.
     """
 
     def __init__(
@@ -169,14 +169,15 @@ class EvolutionSearch:
         self._same_front = 0
 
     def ask(self) -> StageArray:
-        """Designs to score next, none of which was asked for before."""
+        """Propose designs to score next, all of them new."""
         return self._line.asked
 
     def tell(self, scores: Scores) -> None:
         """Take the scores of the designs last asked for, and breed the next ones."""
         fresh = self.archive.add(self._line.asked, scores)
         self._front = self.archive.front()
-        if self._line is self._main:  # the side line stands behind the front at first
+        # The side line starts behind the front, so it does not count against patience.
+        if self._line is self._main:
             self._same_front += 1
         if fresh:
             self._same_front = 0
@@ -205,7 +206,7 @@ class EvolutionSearch:
         return self._front
 
     def _next_line(self) -> _Line:
-        """Whose turn it is; the side line joins the main one when its last designs are scored."""
+        """Line of the next generation. The side line joins when its last designs are scored."""
         if self._side is None:
             return self._main
         if self.generation + 1 < _SIDE_UNTIL:
@@ -220,7 +221,7 @@ class EvolutionSearch:
         return self._main
 
     def _first_designs(self) -> StageArray:
-        """One stage; prefixes of the features by cost; random two-stage designs."""
+        """The one-stage design, prefixes of the features by cost, random two-stage designs."""
         n_features, space = len(self._costs), self._space
         one_stage = np.zeros((1, n_features), dtype=np.int16)
         if self._n_designs == 1:
@@ -232,7 +233,7 @@ class EvolutionSearch:
         return self._unseen(np.concatenate([one_stage, prefixes, chance])[:size])
 
     def _prefixes(self, most: int) -> StageArray:
-        """The cheapest features, the others at a second stage or never, for several lengths."""
+        """Designs that buy the cheapest features first, the others at a second stage or never."""
         n_features, space = len(self._costs), self._space
         rank = np.argsort(np.argsort(self._costs, kind="stable"))
         lengths = np.unique(np.linspace(1, max(1, n_features - 1), most, dtype=int))
@@ -244,7 +245,7 @@ class EvolutionSearch:
         return compress(prefixes)
 
     def _strangers(self) -> StageArray:
-        """Unseen designs from anywhere, once those near the front are used up; none if none is."""
+        """Random unseen designs, once those near the front are used up; empty if none is left."""
         while len(self._seen) < self._n_designs:
             found = random_designs(self._settings.population_size, self._space, self._rng)
             if len(unseen := self._unseen(found)):
@@ -252,7 +253,7 @@ class EvolutionSearch:
         return self._line.asked[:0]
 
     def _breed(self, line: _Line, visit: float) -> StageArray:
-        """Unseen relatives of a line's best designs; `visit` is a handicap for the next time."""
+        """Unseen relatives of a line's best designs; each visit adds `visit` to the handicap."""
         pool, size = line.by_promise(self._rng), self._settings.population_size
         children = [self._mutants(pool.designs[: self._variation.best])]
         exhausted = np.zeros(len(pool.designs), dtype=np.bool_)
@@ -268,7 +269,7 @@ class EvolutionSearch:
         return np.concatenate(children)
 
     def _mutants(self, best: StageArray) -> StageArray:
-        """Unseen mutants of promising designs or of pairs, several genes away as chance wills."""
+        """Unseen mutants of promising designs or of pairs, a random number of genes away."""
         settings, variation = self._settings, self._variation
         n_mutants = round(variation.mutants * settings.population_size)
         first, second = best[self._rng.integers(len(best), size=(2, n_mutants))]
@@ -277,7 +278,7 @@ class EvolutionSearch:
         return self._unseen(mutate(children, rate, _STAGE_BIAS, self._space, self._rng))
 
     def _children(self, parents: StageArray, most: int) -> tuple[StageArray, BoolArray]:
-        """Unseen neighbours of each parent, now seen; and which parents have no more of them."""
+        """Unseen neighbours of the parents, and whether each parent has no more of them."""
         found, parent = neighbours(parents, self._space, _DRAWS, self._rng)
         new = self._seen.find(design_keys(found)) < 0
         found, parent = found[new], parent[new]
@@ -288,7 +289,7 @@ class EvolutionSearch:
         return self._unseen(found[chosen]), all_drawn & (n_new == 0)
 
     def _unseen(self, designs: StageArray) -> StageArray:
-        """Different designs that were not asked for before; from now on they were."""
+        """The distinct designs not seen before, which now count as seen."""
         with self._seen.claim(design_keys(designs)) as claim:
             pass
         return designs_of_keys(claim.new_keys, designs.shape[1])

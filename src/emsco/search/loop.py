@@ -1,4 +1,4 @@
-"""The loop outside every search: ask, score, tell, record; stop when told to or when time is up."""
+"""The loop around every search: ask for designs, score them, tell the scores, keep a record."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ __all__ = ["Search", "SearchRecord", "SearchResult", "run_search"]
 
 
 class Search(Protocol):
-    """What a search offers to the loop."""
+    """A search that the loop can drive."""
 
     generation: int
     stop_reason: StopReason | None
 
     @property
     def archive(self) -> Archive | None:
-        """All non-dominated designs seen, where the search keeps them."""
+        """All non-dominated designs scored so far, if the search keeps them."""
 
     @property
     def front(self) -> tuple[StageArray, Scores]:
-        """The designs found so far that no other design found dominates, best first."""
+        """The non-dominated designs found so far, best first."""
 
     def ask(self) -> StageArray:
-        """Designs to score next."""
+        """Propose designs to score next."""
 
     def tell(self, scores: Scores) -> None:
-        """Take their scores."""
+        """Take the scores of the designs last proposed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchRecord:
-    """State of a search after one generation."""
+    """The state of a search after one generation."""
 
     generation: int
     best: StageArray
@@ -63,7 +63,7 @@ class SearchRecord:
         evaluator: Evaluator,
         seconds: float,
     ) -> Self:
-        """The state of a search whose front these designs are, best first."""
+        """Record a search whose front is `designs`, best first."""
         return cls(
             generation=generation,
             best=designs[0],
@@ -77,11 +77,17 @@ class SearchRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchResult:
-    """What a search found, how it went, and why it ended.
+    """The designs that a search found, its records, and why it ended.
 
-    `n_tied` and `ties` tell how many designs share the objectives of each one found, and which,
-    by its position; None where `designs` lists all of them. `proven` says that no design of the
-    whole space is better.
+    Attributes
+    ----------
+    designs, scores, records, stop_reason
+    n_tied : ndarray or None
+        Number of designs with the objectives of each one in `designs`. None: `designs` lists all.
+    ties : callable or None
+        Iterates over the designs that tie with the one at a position.
+    proven : bool
+        Whether no design of the whole space is better.
     """
 
     designs: StageArray
@@ -93,10 +99,10 @@ class SearchResult:
     proven: bool = False
 
     @classmethod
-    def of_archive(
+    def from_archive(
         cls, archive: Archive, records: tuple[SearchRecord, ...], stop_reason: StopReason
     ) -> Self:
-        """The front of everything that a search has seen."""
+        """Make a result of the front of an archive."""
         tied = TiedDesigns(archive.ties())
         return cls(*archive.front(), records, stop_reason, tied.counts, tied)
 
@@ -107,10 +113,10 @@ def run_search(
     time_limit: float | None = None,
     report: Callable[[SearchRecord], None] | None = None,
 ) -> SearchResult:
-    """Drive `search` to its end, the time limit, or Ctrl-C.
+    """Drive `search` to its end, the time limit or Ctrl-C.
 
-    Ctrl-C ends the search early and keeps what it has found; before the first generation is
-    scored there is nothing to keep, and KeyboardInterrupt goes on to the caller.
+    The time limit takes effect at the end of a generation. Ctrl-C keeps the generations that are
+    complete; before the first is complete, it raises KeyboardInterrupt.
     """
     records: list[SearchRecord] = []
     front: tuple[StageArray, Scores]
@@ -119,7 +125,7 @@ def run_search(
     try:
         while reason is None:
             search.tell(evaluator.score(search.ask()))
-            front = search.front  # of a whole generation, should the next one be interrupted
+            front = search.front  # kept in case the next generation is interrupted
             records.append(
                 SearchRecord.from_front(
                     search.generation, *front, evaluator, perf_counter() - started
@@ -134,8 +140,8 @@ def run_search(
         if not records:
             raise
         reason = StopReason(Stop.INTERRUPTED, records[-1].generation)
-        message = f"Search {reason}; what it has found so far is kept."
+        message = f"Search {reason}; the best designs so far are kept."
         warnings.warn(message, InterruptedWarning, stacklevel=5)
     if search.archive is not None:
-        return SearchResult.of_archive(search.archive, tuple(records), reason)
+        return SearchResult.from_archive(search.archive, tuple(records), reason)
     return SearchResult(*front, tuple(records), reason)

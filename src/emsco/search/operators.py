@@ -1,8 +1,8 @@
 """The paper's variation operators, each for a whole population at once.
 
-Populations are arrays of shape (n_designs, n_features): the stage of each feature, from 0. Where
-the space allows exclusion, -1 says that a feature is never bought; where it does not, nothing but
-the paper's draws is made.
+A population is an array of shape (n_designs, n_features): the stage of each feature, from 0. If
+the space allows exclusion, -1 means that a feature is never bought. If it does not, the operators
+draw exactly the random numbers of the paper.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _INITIAL_RATE = 0.5
 
 
 def round_half_up(x: FloatArray | float) -> IntArray:
-    """Nearest whole number; halves go up, where NumPy's own rounding takes them to even.
+    """Round to the nearest whole number, halves up; NumPy rounds halves to even.
 
     Examples
     --------
@@ -47,9 +47,9 @@ def round_half_up(x: FloatArray | float) -> IntArray:
 def initial_population(
     n_designs: int, space: DesignSpace, stage_bias: float, rng: Generator
 ) -> StageArray:
-    """Random two-stage designs: mutants of the one-stage design, redrawn until both are used.
+    """Random two-stage designs: mutants of the one-stage design, redrawn until they have two.
 
-    Where the space has one stage only, mutants of one stage.
+    If the space allows only one stage, the mutants have one.
     """
     space = replace(space, max_stages=min(space.max_stages, 2))
     designs = np.zeros((n_designs, space.n_features), dtype=np.int16)
@@ -61,9 +61,9 @@ def initial_population(
 
 
 def random_designs(n_designs: int, space: DesignSpace, rng: Generator) -> StageArray:
-    """Designs with uniform genes over a uniform number of stages.
+    """Random designs: a uniform number of stages, then uniform genes over them.
 
-    With exclusion, "never" is one more value of a gene; designs that buy nothing are redrawn.
+    With exclusion, "never" is one more value of a gene. Designs that buy nothing are redrawn.
     """
     n_stages = rng.integers(1, space.max_stages + 1, size=(n_designs, 1))
     lowest = NEVER if space.allow_exclusion else 0
@@ -76,7 +76,7 @@ def random_designs(n_designs: int, space: DesignSpace, rng: Generator) -> StageA
 
 
 def select(shares: FloatArray, n_parents: int, rng: Generator) -> IntArray:
-    """Roulette wheel: indices of parents, drawn with replacement by their shares."""
+    """Spin the roulette wheel: draw positions of parents by their shares, with replacement."""
     edges = np.cumsum(shares)
     landed = np.searchsorted(edges, rng.random(n_parents) * edges[-1], side="right")
     chosen: IntArray = np.minimum(landed, len(shares) - 1)
@@ -86,12 +86,12 @@ def select(shares: FloatArray, n_parents: int, rng: Generator) -> IntArray:
 def recombine(
     first: StageArray, second: StageArray, crossover_rate: float, rng: Generator
 ) -> StageArray:
-    """One child per pair of parents, not yet compressed.
+    """Make one child per pair of parents, not yet compressed.
 
-    A child that is crossed gets the stage count of one parent or their mean, and each of its
-    genes keeps the relative position it had in the parent it comes from. Others are copies. A
-    feature that a parent never buys is handed on as such; a child that would buy nothing is a
-    copy of the first parent.
+    A crossed child has the stage count of one parent or their mean. Each of its genes keeps the
+    relative position it had in the parent it comes from. Other children are copies. A feature
+    that a parent never buys is passed on as such. A child that would buy nothing is a copy of the
+    first parent.
     """
     n_pairs, n_features = first.shape
     children = np.empty_like(first)
@@ -106,10 +106,9 @@ def mutate(
     """Redraw each gene with probability `rate`, towards early stages, then compress.
 
     A redrawn gene is beta-binomial with α = 1, β = `stage_bias` over 0..h, h = min(|Q|, k - 1),
-    so that a design may grow by a stage. Where the space allows exclusion, "never" is one more
-    place, as likely as if all h + 2 of them were equally so: the gene is -1 with probability
-    1 / (h + 2), and beta-binomial otherwise. A mutant that would buy nothing is a copy of its
-    parent instead. The feature that every design of the space buys first is put back there.
+    so a design may grow by a stage. With exclusion, a gene is -1 with probability 1 / (h + 2) and
+    beta-binomial otherwise. A mutant that would buy nothing is a copy of its parent. The feature
+    that every design of the space buys first is put back to the first stage.
     """
     mutants = np.empty_like(designs)
     draws = rng.random(designs.shape)
@@ -128,22 +127,22 @@ def mutate(
 
 @lru_cache(maxsize=64)
 def _cumulative_stages(stage_bias: float, max_stages: int) -> FloatArray:
-    """Distribution functions of the beta-binomials over 0..h, a row for each h below k."""
+    """Distribution functions of the beta-binomials over 0..h, one row for each h below k."""
     from scipy.special import betaln, gammaln
 
     h, j = np.arange(max_stages)[:, None], np.arange(max_stages)[None, :]
     left = np.maximum(h - j, 0)
     ways = gammaln(h + 1) - gammaln(j + 1) - gammaln(left + 1)
     log_mass = ways + betaln(j + 1, left + stage_bias) - betaln(1, stage_bias)
-    table: FloatArray = np.cumsum(np.where(j <= h, np.exp(log_mass), 0.0), axis=1)
-    table.setflags(write=False)
-    return table
+    cumulative: FloatArray = np.cumsum(np.where(j <= h, np.exp(log_mass), 0.0), axis=1)
+    cumulative.setflags(write=False)
+    return cumulative
 
 
 def growth_probability(
     n_features: int, rate: float, n_stages: int, stage_bias: FloatArray
 ) -> FloatArray:
-    """Probability that a mutation draws a new stage for some gene, where the cap does not bite."""
+    """Probability that a mutation adds a stage, if `max_stages` allows one."""
     from scipy.special import gammaln
 
     log_new = (
@@ -157,7 +156,7 @@ def growth_probability(
 
 
 def n_steps(designs: StageArray, allow_exclusion: bool = False) -> IntArray:
-    """How many steps `neighbours` draws from, for each design."""
+    """Number of steps that `neighbours` draws from, for each design."""
     n_stages = stage_counts(designs)
     n_places = 2 * n_stages + 1 + allow_exclusion
     steps: IntArray = designs.shape[1] * n_places + 2 * (n_stages - 1)
@@ -167,12 +166,12 @@ def n_steps(designs: StageArray, allow_exclusion: bool = False) -> IntArray:
 def neighbours(
     designs: StageArray, space: DesignSpace, most: int, rng: Generator
 ) -> tuple[StageArray, IntArray]:
-    """Designs one step away from each of `designs`, and the position of the one they come from.
+    """Designs one step away from each of `designs`, and the position of their parent.
 
-    A step moves a feature to another stage or to a stage of its own between two others, merges
-    a stage with the next, or exchanges the two; with exclusion, a step may also drop a feature,
-    or bring one that was dropped back to any place. At most `most` steps of each design are
-    drawn, in random order; those that leave the space are left out, and a few may repeat.
+    A step moves a feature to another stage, or to a new stage between two others. Or it merges
+    two adjacent stages, or swaps them. With exclusion, a step may also drop a feature, or bring a
+    dropped one back. At most `most` steps of each design are drawn, in random order. Steps that
+    leave the space are skipped, and a few may repeat.
     """
     n_features = designs.shape[1]
     n_places = 2 * stage_counts(designs) + 1 + space.allow_exclusion

@@ -17,22 +17,22 @@ __all__ = ["PaperSearch"]
 
 
 class PaperSearch:
-    """EMSCO as published, made precise: ask() for designs, tell() their scores.
+    """EMSCO as published: roulette wheel, recombination, mutation and elitism.
 
     Parameters
     ----------
     n_features : int
     smallest_cost : float
-        The smallest feature cost above 0.
+        Smallest feature cost above 0.
     settings : SearchSettings
     rng : numpy.random.Generator
 
     Attributes
     ----------
     generation : int
-        How many generations have followed the initial population.
+        Generations after the initial population.
     stop_reason : StopReason or None
-        Why the search has ended; None while it has not.
+        Why the search has ended; None while it goes on.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class PaperSearch:
     ) -> None:
         self.generation = -1
         self.stop_reason: StopReason | None = None
-        self.archive: Archive | None = None  # the paper keeps the last generation, no more
+        self.archive: Archive | None = None  # the paper keeps only the last generation
         self._space = settings.space(n_features)
         self._only_one = self._space.size == 1
         self._smallest_cost = smallest_cost
@@ -55,7 +55,7 @@ class PaperSearch:
         self._same_best = 0
 
     def ask(self) -> StageArray:
-        """Designs to score next: the initial population, then each generation's children."""
+        """Propose designs to score next: the initial population, later the children."""
         if self._scores is None:
             self._asked = self._first_population()
         else:
@@ -63,7 +63,7 @@ class PaperSearch:
         return self._asked
 
     def tell(self, scores: Scores) -> None:
-        """Take the scores of the designs last asked for; the next generation is then complete."""
+        """Take the scores of the designs last asked for, which completes a generation."""
         before = self.best if self._scores is not None else None
         if self._scores is None:
             self._designs, self._scores = self._asked, scores
@@ -125,7 +125,8 @@ class PaperSearch:
         )
         distinct = self._ranking.distinct
         first = distinct[self._ranking.level[distinct] == 0]
-        exact = round(self._settings.elite_fraction * len(distinct), 9)  # 0.35 · 90 is 31.5
+        # In floats 0.35 · 90 is just below 31.5, which has to round up.
+        exact = round(self._settings.elite_fraction * len(distinct), 9)
         share = int(round_half_up(exact))
         self._elites = distinct[: max(share, len(first))]
         self._front = self._designs[first], self._known_scores[first]
@@ -143,7 +144,7 @@ class PaperSearch:
         return None
 
     def _resize(self) -> None:
-        """Grow a population that is all elite; shrink one that has grown and has room again."""
+        """Grow a population that is all elite; shrink a grown one that has room again."""
         growth = self._settings.growth
         if len(self._elites) == self._size:
             self._size += growth

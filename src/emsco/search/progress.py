@@ -1,4 +1,4 @@
-"""A progress bar for a search."""
+"""The progress bar of a search."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _STEPS = {"exact": "exact, chains to size", "first designs": "first designs"}
 
 
 class SearchProgress:
-    """Shows how far a search is, what it has found, and fits while it waits for them.
+    """Shows how far a search is, its best designs so far, and the models it waits for.
 
-    Where there is no terminal to draw on, a line says so every half minute.
+    Without a terminal, it prints a line every half minute instead.
 
     Parameters
     ----------
     shown : bool
-        Where False, every method does nothing.
+        If False, every method does nothing.
     note : str
-        Said once, above the bar.
+        Printed once, above the bar.
     """
 
     def __init__(self, shown: bool, note: str = "") -> None:
@@ -47,12 +47,12 @@ class SearchProgress:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Stop drawing and leave the last line standing."""
+        """Stop drawing, but leave the last line on the screen."""
         if self._bar:
             self._bar.stop()
 
     def begin(self, what: str, total: int) -> None:
-        """A search begins, in so many steps; its bar takes the place of an earlier one."""
+        """Start the bar of a phase of `total` steps, in place of an earlier one."""
         if self._bar:
             if self._task is not None:
                 self._bar.remove_task(self._task)
@@ -60,7 +60,7 @@ class SearchProgress:
             self._task = self._bar.add_task("", total=total, step=step)
 
     def generation(self, record: SearchRecord) -> None:
-        """A generation is complete."""
+        """Show that a generation is complete."""
         if self._bar:
             self._found = (
                 f"front {record.n_front}, {record.n_designs:,} designs, "
@@ -70,7 +70,7 @@ class SearchProgress:
             self._log.now_and_then()
 
     def exact(self, progress: ExactProgress) -> None:
-        """Part of an exact search is done."""
+        """Show how far an exact search is."""
         if self._bar:
             self._found = (
                 f"{progress.n_settled:,} designs settled, {progress.n_labels:,} kinds of chains"
@@ -80,7 +80,7 @@ class SearchProgress:
             self._log.now_and_then()
 
     def fitting(self, done: int, total: int) -> None:
-        """Part of the fits that are needed next are done."""
+        """Show how many of the models needed next are fitted, and the time left."""
         if done <= self._done or not self._done:
             self._began, self._first = monotonic(), done
         self._done = done if done < total else 0

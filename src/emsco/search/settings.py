@@ -1,4 +1,4 @@
-"""Settings of a search, the same for every kind of search; each uses those that it knows."""
+"""Settings of a search. All kinds share one class; each uses the settings it needs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = ("auto", "exact", "evolution", "paper")
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """What a search may do.
+    """Settings of a search.
 
     Attributes
     ----------
@@ -27,16 +27,17 @@ class SearchSettings:
         Most stages of a design.
     mutation_rate : float or None
         The paper's m̂; None: 1 / n.
-    population_size, generations : int
-        The paper's |G| and max_iter; for evolution, designs scored in a generation, and
-        generations.
+    population_size : int
+        Designs per generation, the paper's |G|.
+    generations : int
+        Most generations, the paper's max_iter.
     crossover_rate, elite_fraction, stage_bias, epsilon : float
         The paper's r̂, b, β and ε.
     growth : int
         The paper's inc.
     patience : int or None
-        The paper's g: generations that may leave the fittest design, or for evolution the front,
-        as it is.
+        Generations without a change before the search stops, the paper's g. "paper" watches the
+        fittest design, "evolution" the front.
     allow_exclusion : bool
         Whether designs may leave features out.
     first : int or None
@@ -58,14 +59,14 @@ class SearchSettings:
 
     @classmethod
     def from_parameters(cls, given: Mapping[str, Any], blocks: Blocks) -> Self:
-        """Check parameters by name, and complete them for features that move in these blocks.
+        """Check parameters by name, and fill in defaults for these blocks of features.
 
-        Parameters that are not given have their defaults, and `max_stages` is then the paper's.
+        The default of `max_stages` is the paper's.
 
         Raises
         ------
         ParameterError
-            For the first that breaks its rule, and for names of no parameter.
+            If a parameter breaks its rule or has an unknown name.
         """
         known = {field.name: field.default for field in fields(cls) if field.name != "first"}
         if unknown := [name for name in given if name not in known]:
@@ -95,9 +96,9 @@ class SearchSettings:
         )
 
     def space(self, n_features: int) -> DesignSpace:
-        """The designs to search, given how many features there are."""
+        """Space of designs over `n_features` features."""
         return DesignSpace(n_features, self.max_stages, self.allow_exclusion, self.first)
 
     def rate(self, n_features: int) -> float:
-        """The mutation rate, given how many features there are."""
+        """Mutation rate for `n_features` features."""
         return 1 / n_features if self.mutation_rate is None else self.mutation_rate

@@ -1,4 +1,4 @@
-"""Why a search ended: facts that code can ask for, and the sentence made of them."""
+"""Why a search ended: facts for code, and a sentence for people."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from emsco._base.text import counted
+
 __all__ = ["Stop", "StopReason"]
 
 
 class Stop(StrEnum):
-    """What can end a search."""
+    """Causes that end a search."""
 
-    GENERATIONS = "generations"  # all of them have run
+    GENERATIONS = "generations"  # all generations have run
     SAME_BEST = "same best"  # patience of the paper's loop
     SAME_FRONT = "same front"  # patience of evolution
-    ELITES = "elites"  # the population holds nothing else
+    ELITES = "elites"  # the population consists of elites only
     EXHAUSTED = "exhausted"  # every design has been scored
     PROVEN = "proven"
-    NOTHING_FEASIBLE = "nothing feasible"  # an exact search found no design within the limits
+    NOTHING_FEASIBLE = "nothing feasible"  # exact search: no design is within the cost limits
     TIME_LIMIT = "time limit"
     MEMORY_LIMIT = "memory limit"
     INTERRUPTED = "interrupted"
@@ -32,15 +34,15 @@ class StopReason:
     ----------
     cause : Stop
     generations : int or None
-        How many had run, or for how many nothing had changed.
+        Generations that had run, or generations without a change.
     seconds : float or None
         The time limit.
     n_settled, n_designs : int or None
         Designs that an exact search had settled, and designs in its space.
     detail : str
-        The limit of memory in words.
+        The memory limit in words.
     note : str
-        Why the library chose this search, where it did.
+        Why "auto" did not choose exact search; else empty.
 
     Examples
     --------
@@ -48,6 +50,8 @@ class StopReason:
     'all 150 generations have run'
     >>> str(StopReason(Stop.TIME_LIMIT, seconds=2, n_settled=10, n_designs=100))
     'the time limit of 2 s was reached, so the front is not proven (10 of 100 designs are settled)'
+    >>> str(StopReason(Stop.GENERATIONS, generations=150, note="exact search is out of reach"))
+    'all 150 generations have run (exact search is out of reach)'
     """
 
     cause: Stop
@@ -64,28 +68,30 @@ class StopReason:
         return self.cause is Stop.INTERRUPTED
 
     def __str__(self) -> str:
-        """The reason as one sentence, without a full stop."""
+        """Put the reason into one sentence, without a full stop."""
         sentence = self._sentence()
         if self.cause in _EARLY and self.n_settled is not None:
             settled = f"{self.n_settled:,} of {self.n_designs:,} designs are settled"
             sentence += f", so the front is not proven ({settled})"
-        return f"{sentence}; {self.note}" if self.note else sentence
+        return f"{sentence} ({self.note})" if self.note else sentence
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: the cause by name, and the sentence."""
+        """Plain values: the name of the cause, and the sentence."""
         return {"cause": self.cause.value, "sentence": str(self)}
 
     def _sentence(self) -> str:
+        generations = counted(self.generations or 0, "generation")
         match self.cause:
+            case Stop.GENERATIONS if self.generations == 1:
+                return "its one generation has run"
             case Stop.GENERATIONS:
-                return f"all {self.generations} generations have run"
+                return f"all {generations} have run"
             case Stop.SAME_BEST:
-                return f"the fittest design has stayed the same for {self.generations} generations"
+                return f"the fittest design has stayed the same for {generations}"
             case Stop.SAME_FRONT:
-                return f"the front has stayed the same for {self.generations} generations"
+                return f"the front has stayed the same for {generations}"
             case Stop.ELITES:
-                after = f"after {self.generations} generations"
-                return f"the population was full of elite designs {after}"
+                return f"the population was full of elite designs after {generations}"
             case Stop.EXHAUSTED if self.n_designs == 1:
                 return "only one design exists"
             case Stop.EXHAUSTED:
@@ -99,8 +105,7 @@ class StopReason:
             case Stop.MEMORY_LIMIT:
                 return self.detail
             case Stop.INTERRUPTED:
-                after = "" if self.generations is None else f" after {self.generations} generations"
-                return f"interrupted{after}"
+                return "interrupted" + ("" if self.generations is None else f" after {generations}")
 
 
 _EARLY = (Stop.TIME_LIMIT, Stop.MEMORY_LIMIT, Stop.INTERRUPTED)

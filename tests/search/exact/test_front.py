@@ -9,7 +9,7 @@ import pytest
 from support.brute import (
     ALIKE,
     BROKEN,
-    FREE_AND_DEAR,
+    FREE_AND_EXPENSIVE,
     Instance,
     RealInstance,
     dominates,
@@ -23,11 +23,11 @@ from emsco.designs.space import count_designs
 from emsco.search.exact import chains
 from emsco.search.exact.front import TimeLimitError, find_front
 
-COSTS = {"free and dear": FREE_AND_DEAR, "alike": ALIKE, "broken": BROKEN}
+COSTS = {"free and expensive": FREE_AND_EXPENSIVE, "alike": ALIKE, "broken": BROKEN}
 
 
 def simplest_and_ties(front):
-    """The twin's front as `found_ones` has it."""
+    """The twin's front in the form of `found_ones`."""
     return {designs[0]: len(designs) for designs in front.values()}
 
 
@@ -39,7 +39,7 @@ def found_ones(found):
 
 
 def assert_whole(instance, **options):
-    """The search finds what the twin finds, and has covered everything."""
+    """Check that the search finds the front of the twin and settles every design."""
     found = find_front(instance.landscape(), **options)
     assert found_ones(found) == simplest_and_ties(instance.front())
     assert found.n_settled == len(instance.every_design()) == instance.space.size
@@ -69,7 +69,7 @@ class TestFront:
             assert_whole(instance.with_idle(int(rng.integers(5))))
 
     @pytest.mark.parametrize("max_stages", [3, 5, 6])
-    @pytest.mark.parametrize("costs", [FREE_AND_DEAR, BROKEN], ids=["whole", "broken"])
+    @pytest.mark.parametrize("costs", [FREE_AND_EXPENSIVE, BROKEN], ids=["whole", "broken"])
     def test_of_six_features_is_found_too(self, max_stages, costs):
         assert_whole(Instance.random(6, max_stages, 70, 0.15, costs))
         assert_whole(Instance.random(6, max_stages, 70, 0.15, costs).with_idle(3))
@@ -112,7 +112,7 @@ class TestFront:
 
 class TestRealProblems:
     @pytest.mark.parametrize("block", range(10))
-    def test_the_front_is_what_scoring_every_design_finds_whatever_is_combined(self, block):
+    def test_the_front_is_what_scoring_every_design_finds_for_any_combination(self, block):
         for seed in range(40 * block, 40 * (block + 1)):
             assert_whole(varied(seed))
 
@@ -264,7 +264,7 @@ class TestIndifference:
 
 
 class StopAfter:
-    """A report that raises at a call."""
+    """A report that raises in its n-th call."""
 
     def __init__(self, n_calls, error):
         self._left, self._error = n_calls, error
@@ -276,7 +276,7 @@ class StopAfter:
 
 
 def assert_part(found, instance):
-    """What is found are designs of the space, none of which dominates another; none too often."""
+    """Check that the designs are a front of the space, without repeats or too many ties."""
     every = set(every_design(instance.n_features, instance.max_stages))
     ones = found_ones(found)
     assert ones.keys() <= every

@@ -1,4 +1,4 @@
-"""Landscapes: what every subset does, and bounds on what larger ones can do, by definition."""
+"""Landscapes: the bits of every subset and the bounds on larger ones, by definition."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.brute import ALIKE, BROKEN, FREE_AND_DEAR, Instance, every_design, supersets, unpack
+from support.brute import (
+    ALIKE,
+    BROKEN,
+    FREE_AND_EXPENSIVE,
+    Instance,
+    every_design,
+    supersets,
+    unpack,
+)
 
 from emsco.designs.space import DesignSpace, count_designs
 from emsco.search.exact.landscape import Landscape
@@ -19,7 +27,7 @@ instances = st.builds(
     max_stages=st.just(1),
     n_rows=st.sampled_from([1, 7, 64, 65, 130]),
     density=st.sampled_from([0.0, 0.02, 0.1, 0.5, 1.0]),
-    costs=st.sampled_from([FREE_AND_DEAR, ALIKE, BROKEN]),
+    costs=st.sampled_from([FREE_AND_EXPENSIVE, ALIKE, BROKEN]),
     seed=st.integers(0, 1000),
 )
 on_instances = settings(deadline=None, derandomize=True, max_examples=40)
@@ -30,7 +38,7 @@ def cost_of(instance, subset):
 
 
 def least_later_cost(instance, subset):
-    """Per row, what a larger subset that accepts it costs more, at least; None without any."""
+    """Least extra cost of a larger subset that accepts each row; None if none does."""
     least = [None] * instance.n_rows
     for larger in supersets(subset, instance.n_features):
         more = cost_of(instance, larger) - cost_of(instance, subset)
@@ -62,10 +70,10 @@ class TestBounds:
     @given(instances)
     def test_levels_never_say_more_than_a_row_must_pay(self, instance):
         space = instance.landscape().space
-        dear = unpack(space.dear, instance.n_rows)
+        expensive = unpack(space.dear, instance.n_rows)
         assert (space.rises > 0).all()
-        for subset in range(len(dear)):
-            said = space.rises @ dear[subset]
+        for subset in range(len(expensive)):
+            said = space.rises @ expensive[subset]
             for row, least in enumerate(least_later_cost(instance, subset)):
                 assert least is None or said[row] <= float(least) + 1e-12
 
@@ -73,17 +81,17 @@ class TestBounds:
     @given(instances)
     def test_a_row_is_dear_at_every_level_that_it_must_pay(self, instance):
         space = instance.landscape().space
-        dear = unpack(space.dear, instance.n_rows)
+        expensive = unpack(space.dear, instance.n_rows)
         levels = np.cumsum(space.rises) + instance.landscape().slack
-        for subset in range(len(dear)):
+        for subset in range(len(expensive)):
             for row, least in enumerate(least_later_cost(instance, subset)):
                 must = least is not None and levels <= float(least)
-                assert (dear[subset, :, row] >= must).all()
+                assert (expensive[subset, :, row] >= must).all()
 
     def test_levels_tell_rows_apart(self):
         instance = Instance.random(5, 1, 130, 0.05, (1, 2, 4, 8, 16))
-        dear = unpack(instance.landscape().space.dear, 130)
-        counts = dear.sum(axis=(0, 2)).tolist()
+        expensive = unpack(instance.landscape().space.dear, 130)
+        counts = expensive.sum(axis=(0, 2)).tolist()
         assert 3 <= len(counts) <= 6
         assert counts == sorted(set(counts), reverse=True)
         assert counts[-1] > 0
@@ -93,10 +101,10 @@ class TestBounds:
         instance = Instance.random(5, 1, 130, 0.05, (1, 2, 4, 8, 16))
         monkeypatch.setattr("emsco.search.exact.landscape._BLOCK", block)
         space = instance.landscape().space
-        dear = unpack(space.dear, 130)
-        assert dear[..., 128:].any()
+        expensive = unpack(space.dear, 130)
+        assert expensive[..., 128:].any()
         for subset in range(32):
-            said = space.rises @ dear[subset]
+            said = space.rises @ expensive[subset]
             least = least_later_cost(instance, subset)
             assert all(least[i] is None or said[i] <= least[i] for i in range(130))
 
@@ -127,7 +135,7 @@ class TestSubsets:
     def test_without_gaps_their_table_has_a_single_line(self):
         assert Instance.random(5, 2, 70, 0.5).landscape().space.missing.shape == (1, 2)
 
-    @pytest.mark.parametrize("costs", [FREE_AND_DEAR, BROKEN], ids=["whole", "broken"])
+    @pytest.mark.parametrize("costs", [FREE_AND_EXPENSIVE, BROKEN], ids=["whole", "broken"])
     def test_a_subset_costs_what_its_features_cost(self, costs):
         instance = Instance.random(5, 2, 3, 0.5, costs)
         expected = [float(cost_of(instance, subset)) for subset in range(32)]
@@ -171,5 +179,5 @@ class TestNumbers:
         assert landscape.n_designs == len(every_design(n_features, max_stages))
 
     def test_only_costs_that_are_not_whole_tie_by_rounding(self):
-        assert Instance.random(3, 2, 3, 0.5, FREE_AND_DEAR).landscape().slack == 0
+        assert Instance.random(3, 2, 3, 0.5, FREE_AND_EXPENSIVE).landscape().slack == 0
         assert Instance.random(3, 2, 3, 0.5, BROKEN).landscape().slack == 1e-9

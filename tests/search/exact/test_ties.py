@@ -1,4 +1,4 @@
-"""Ties: all designs of a point, neither one too few nor one twice."""
+"""Ties: all designs of a point, each exactly once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from support.brute import ALIKE, BROKEN, FREE_AND_DEAR, Instance, RealInstance, varied
+from support.brute import ALIKE, BROKEN, FREE_AND_EXPENSIVE, Instance, RealInstance, varied
 
 from emsco.scoring.pareto import TiedDesigns
 from emsco.search.exact.chains import MemoryLimitError
@@ -17,7 +17,7 @@ LIMIT = 2**22
 
 
 def ties_of(instance, memory_limit=LIMIT):
-    """The source of ties of a random instance's front, and the twin's ties by point."""
+    """Ties of a random instance's front, and the twin's ties by point."""
     found = find_front(instance.landscape())
     front, designs = instance.front(), found.designs.tolist()
     scores = instance.scores(designs) if designs else None
@@ -33,7 +33,9 @@ def assert_all_ties(source, expected):
 
 
 class TestLandscapeTies:
-    @pytest.mark.parametrize("costs", [FREE_AND_DEAR, ALIKE], ids=["free and dear", "alike"])
+    @pytest.mark.parametrize(
+        "costs", [FREE_AND_EXPENSIVE, ALIKE], ids=["free and expensive", "alike"]
+    )
     @pytest.mark.parametrize("n_features", [1, 2, 3, 4, 5])
     @pytest.mark.parametrize(
         ("n_rows", "density"), [(1, 0.3), (4, 0.05), (40, 0.0), (40, 0.3), (70, 0.02), (9, 1.0)]
@@ -65,7 +67,7 @@ class TestLandscapeTies:
         assert_all_ties(*ties_of(instance))
 
     @pytest.mark.parametrize("block", range(5))
-    def test_are_found_whatever_is_combined(self, block):
+    def test_are_found_for_any_combination(self, block):
         for seed in range(30 * block, 30 * (block + 1)):
             assert_all_ties(*ties_of(varied(seed)))
 

@@ -1,1 +1,1 @@
-"""Exact search: the whole front, proven."""
+"""Exact search: it finds and proves the whole front."""

@@ -1,4 +1,4 @@
-"""Labels of chains, grown from small subsets to large ones, in threads and within memory."""
+"""Chains of subsets as labels, grown from small subsets to large ones in threads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Counts: TypeAlias = IntArray | SmallIntArray
 
 _CHUNK = 4_000_000  # transitions of one task
 _ROOM = 2**15
-_LINES = 1024  # most lines of a table of allowances
+_LINES = 1024  # most lines of the allowances
 _TOO_MANY = "memory_limit was reached by {:,} kinds of chains; raise it, or lower max_stages"
 _DTYPES = {
     **dict.fromkeys(("n_open", "accepted", "wrong", "stages"), np.int32),
@@ -43,30 +43,32 @@ _DTYPES = {
 
 
 class ChainPool:
-    """All chains of a landscape that may matter, as labels; see `emsco._kernels.chaining`.
+    """Grows chains of subsets and keeps those that may lead to the front, as labels.
+
+    `emsco._kernels.chaining` explains labels.
 
     Parameters
     ----------
     landscape : Landscape
     memory_limit : int
-        Bytes that labels may take.
+        Bytes for labels.
     n_jobs : int
-        Threads; what is grown does not depend on them.
+        Threads. The results do not depend on it.
     keep_all : bool
-        Keep chains that only the full set can follow, too, instead of just scoring them.
+        Also keep chains that only the full set can follow, instead of only scoring them.
 
     Attributes
     ----------
     rules : Rules
-        Numbers that hold for the whole search, as the kernels take them.
+        Numbers that hold for the whole search, in the form of the kernels.
     labels, n_labels, spans
-        Columns of labels, how many are in use, and where those of each subset begin and end.
+        Columns of labels, labels in use, and the first and last label of each subset.
     candidates : list
         Designs that may be on the front, since the list was last emptied.
     n_settled : int
         Designs settled so far, one by one or many at once.
     n_transitions : int
-        Pairs of a label and a larger subset that were looked at.
+        Pairs of a label and a larger subset examined so far.
     """
 
     def __init__(
@@ -99,17 +101,17 @@ class ChainPool:
 
     @property
     def shift(self) -> int:
-        """Tables of allowances have a line, and a column, for every 2 ** shift rows."""
+        """Allowances have a line and a column for every 2 ** shift rows."""
         return int(self.rules.shift)
 
     def _binding(self) -> bool:
         """Whether the number of stages can matter before a chain runs out of features."""
         landscape = self._landscape
-        dear = landscape.evaluation > 0 and bool(np.isfinite(landscape.most_paid))
-        return dear or landscape.max_stages < landscape.n_features
+        stages_cost = landscape.evaluation > 0 and bool(np.isfinite(landscape.most_paid))
+        return stages_cost or landscape.max_stages < landscape.n_features
 
     def _plant(self) -> Candidates:
-        """The empty chain as the first label; its tail, which is the design of one stage."""
+        """Set the empty chain as the first label; return its tail, the one-stage design."""
         space, labels = self._landscape.space, self.labels
         for column in labels:
             column[0] = 0
@@ -128,34 +130,34 @@ class ChainPool:
         return one
 
     def allowances(self, accepted: Counts, wrong: Counts, spent: Counts | FloatArray) -> FloatArray:
-        """Least cost of these designs, by line and column, at no less coverage and accuracy.
+        """Least cost of these designs at no less coverage and accuracy, by line and column.
 
-        Nor more than the landscape allows all rows to cost.
-        Line u and column v stand for u 2ˢ accepted rows, v 2ˢ of them wrong. A design counts for
-        a place only where it is no worse than the place itself; the kernels, which round what they
-        ask for to a better place, then never give up a chain that no design beats.
+        The cost limit of the landscape applies too. Line u and column v stand for u 2ˢ accepted
+        rows, v 2ˢ of them wrong. A design counts at a place only if it is no worse than the place
+        itself. The kernels round the counts that they look up to a better place, so they never
+        give up a chain that no design beats.
         """
         shift = self.rules.shift
         n_lines = (self._landscape.n_rows >> shift) + 2
-        table = np.full((n_lines, n_lines), self._landscape.most_spent)
+        least = np.full((n_lines, n_lines), self._landscape.most_spent)
         lines = np.arange(n_lines, dtype=np.int64) << shift
         for a, w, s in set(zip(accepted.tolist(), wrong.tolist(), spent.tolist(), strict=True)):
             reached = np.flatnonzero(lines <= a)
-            # The fewest wrong among lines[u] accepted that are no more precise than w among a;
-            # where nothing is accepted, accuracy is 0, which all of them wrong are too.
+            # Fewest wrong rows among lines[u] accepted at which this design is no less accurate.
+            # With nothing accepted its accuracy is 0, so all of them have to be wrong.
             fewest = -(-lines[reached] * w // a) if a else lines[reached]
-            np.minimum.at(table, (reached, -(-fewest >> shift)), s)
-        # What beats a place beats those with as many accepted rows and more of them wrong.
-        return np.minimum.accumulate(table, axis=1)
+            np.minimum.at(least, (reached, -(-fewest >> shift)), s)
+        # A design that beats a place also beats those with more wrong rows on the same line.
+        return np.minimum.accumulate(least, axis=1)
 
     def grow(self, size: int, allowances: FloatArray) -> Iterator[float]:
-        """Grow all chains into the subsets of `size` features; yields the share that is done.
+        """Grow all chains into the subsets of `size` features, and yield the share done.
 
-        All smaller sizes come first: a chain's last subset but one is smaller, and its labels must
-        be complete, with none that a later one beats.
+        Grow all smaller sizes first. The subset before the last of a chain is smaller, and its
+        labels must be complete, without any that a later one beats.
 
-        `allowances[u, v]` is the most that a design with at most u 2ˢ accepted and at least v 2ˢ
-        wrong rows may cost.
+        A design with at most u 2ˢ accepted and at least v 2ˢ wrong rows may cost at most
+        `allowances[u, v]`.
         """
         sets, work = self._sets(size)
         done = 0.0
@@ -165,10 +167,10 @@ class ChainPool:
             yield done
 
     def _sets(self, size: int) -> tuple[IntArray, IntArray]:
-        """The subsets of a size, and how many labels and subsets each must look at."""
+        """Subsets of a size, and the number of labels and subsets that each must examine."""
         n_features = self._landscape.n_features
         counts = self.spans[:, 1] - self.spans[:, 0]
-        # Sums over all subsets of each subset, one feature at a time.
+        # Sum over all subsets of each subset, one feature at a time.
         for i in range(n_features):
             pairs = counts.reshape(2 ** (n_features - 1 - i), 2, 2**i)
             pairs[:, 1] += pairs[:, 0]
@@ -181,7 +183,7 @@ class ChainPool:
     def _grow_parts(
         self, sets: IntArray, work: IntArray, allowances: FloatArray
     ) -> Iterator[tuple[_Grown, float]]:
-        """Tasks of like work, in threads; what they grow comes back in order."""
+        """Grow sets in threads, in tasks of equal work; results come back in order."""
         total = float(work.sum())
         share = min(_CHUNK, total / (4 * self._n_jobs))
         cuts = np.flatnonzero(np.diff((np.cumsum(work) / share).astype(np.int64))) + 1
@@ -199,7 +201,8 @@ class ChainPool:
             yield from zip(map(grow, tasks), shares, strict=True)
             return
         with ThreadPoolExecutor(self._n_jobs, thread_name_prefix="emsco") as threads:
-            ahead: deque[Future[_Grown]] = deque()  # few, lest what they grow is kept twice
+            # Only a few tasks ahead: their results wait in memory beside the labels.
+            ahead: deque[Future[_Grown]] = deque()
             try:
                 for i, part in enumerate(shares):
                     for some in tasks[i + len(ahead) : i + 2 * self._n_jobs]:
@@ -229,7 +232,7 @@ class ChainPool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Grown:
-    """What one task has grown: labels of its sets, designs that may be on the front, counts."""
+    """The result of one task: labels of its sets, designs that may be on the front, counts."""
 
     sets: IntArray
     ends: IntArray
@@ -240,7 +243,7 @@ class _Grown:
 
 
 class _Workspace:
-    """Room for what one thread grows, doubled whenever it does not suffice."""
+    """Working memory of one thread; it doubles whenever it is full."""
 
     def __init__(self, n_words: int) -> None:
         self._n_words = n_words
@@ -284,7 +287,7 @@ class _Workspace:
 
 
 def _empty(kind: type[Columns], n: int, n_words: int = 0) -> Columns:
-    """Room for n labels or candidates."""
+    """Make room for n labels or candidates."""
     room: dict[str, Any] = {
         name: np.empty(
             (n, n_words) if name == "undecided" else n, dtype=_DTYPES.get(name, np.int64)
@@ -295,7 +298,7 @@ def _empty(kind: type[Columns], n: int, n_words: int = 0) -> Columns:
 
 
 def reduced(parts: list[Candidates], rules: Rules) -> Candidates:
-    """Candidates that no other dominates, those that tie as one: the simplest, all counted."""
+    """Keep the non-dominated candidates, one per objective vector: the simplest, all counted."""
     found = Candidates._make(np.concatenate(column) for column in zip(*parts, strict=True))
     if not len(found.n_tied):
         return found
@@ -313,12 +316,12 @@ def reduced(parts: list[Candidates], rules: Rules) -> Candidates:
 
 
 def _rows(columns: Columns, which: slice | IntArray) -> Columns:
-    """Copies of some rows of Labels or Candidates."""
+    """Copy some rows of labels or candidates."""
     return type(columns)._make(column[which].copy() for column in columns)
 
 
 def _enlarged(columns: Columns, n: int, n_words: int = 0) -> Columns:
-    """The same labels or candidates, with room for n."""
+    """Copy labels or candidates into columns with room for n."""
     grown = _empty(type(columns), n, n_words)
     pairs: Iterable[tuple[AnyArray, AnyArray]] = zip(grown, columns, strict=True)
     for column, old in pairs:

@@ -1,4 +1,4 @@
-"""The whole front: every non-dominated objective vector of a space, proven, with its ties."""
+"""Find the whole front: every non-dominated objective vector of a space, with its ties."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ExactFront", "ExactProgress", "TimeLimitError", "find_front"]
 
 
 class TimeLimitError(Exception):
-    """Raised by a report to end the search with what is known; `seconds` is the limit."""
+    """Raised by a report to stop the search and keep its result so far."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"the time limit of {seconds:g} s was reached")
@@ -33,13 +33,13 @@ class ExactProgress:
     Attributes
     ----------
     done : float
-        Sizes of subsets that chains were grown into, the share of the current one included.
+        Subset sizes done, including the share of the current one.
     n_sizes : int
-        How many sizes there are.
+        Subset sizes in all.
     n_settled : int
-        Designs that are settled.
+        Designs settled.
     n_labels : int
-        Kinds of chains that are kept.
+        Kinds of chains kept.
     """
 
     done: float
@@ -50,20 +50,20 @@ class ExactProgress:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactFront:
-    """Non-dominated objective vectors of a space of designs.
+    """The non-dominated objective vectors of a space of designs.
 
     Attributes
     ----------
     designs : ndarray of shape (n_vectors, n_features)
         The simplest design of each vector.
     n_tied : ndarray of shape (n_vectors,)
-        How many designs have it.
+        Number of designs with this vector.
     n_settled : int
-        Designs that were settled, one by one or many at once: with a proof, all of the space.
+        Designs settled, one by one or many at once; for a proven front, the whole space.
     n_labels, n_transitions : int
-        Kinds of chains kept, and pairs of one and a larger subset that were looked at.
+        Kinds of chains kept, and pairs of a chain and a larger subset examined.
     stopped : StopReason or None
-        What ended the search early; None for a proven front.
+        Why the search stopped early; None for a proven front.
     """
 
     designs: StageArray
@@ -81,20 +81,20 @@ def find_front(
     n_jobs: int = 1,
     report: Callable[[ExactProgress], None] | None = None,
 ) -> ExactFront:
-    """Every non-dominated objective vector of the designs of a landscape, within its limits.
+    """Find every non-dominated objective vector of a landscape, within its cost limits.
 
     Parameters
     ----------
     landscape : Landscape
     known : Scores, optional
-        Designs of the space scored before, by whatever search: what they dominate need not be
-        looked at. They change the time it takes, never the result.
+        Designs scored before, by any search. Everything they dominate is skipped, which saves
+        time and never changes the result.
     memory_limit : int
-        Bytes that labels of chains may take.
+        Bytes for labels of chains.
     n_jobs : int
         Threads.
     report : callable, optional
-        Called after every part of the work; may raise `TimeLimitError`.
+        Called after every part of the work. It may raise `TimeLimitError`.
     """
     pool = ChainPool(landscape, memory_limit, n_jobs)
     stopped: StopReason | None = None
@@ -103,7 +103,7 @@ def find_front(
     sizes = range(1, largest + 1)
     try:
         for size in sizes:
-            # What has been found so far rules out more chains of each next size.
+            # The designs found so far rule out more chains of the next size.
             allowances = _allowances(pool, found, known)
             for share in pool.grow(size, allowances):
                 if report:
@@ -120,7 +120,7 @@ def find_front(
         stopped = StopReason(Stop.INTERRUPTED)
     found = _merge(pool, found)
     found = Candidates._make(column[found.spent <= landscape.most_spent] for column in found)
-    # Each design is settled once: scored, beaten by another, or part of a chain that was given up.
+    # Each design is settled once: it is scored, beaten, or part of a chain that was given up.
     if stopped is None and pool.n_settled != landscape.n_designs:
         raise RuntimeError(f"{pool.n_settled} of {landscape.n_designs} designs are settled.")
     return ExactFront(
@@ -134,7 +134,7 @@ def find_front(
 
 
 def _merge(pool: ChainPool, found: Candidates | None) -> Candidates:
-    """Candidates found so far and the pool's, which is emptied, reduced to one per vector."""
+    """Move the pool's candidates to those found so far, and keep one per vector."""
     if found is not None and not pool.candidates:
         return found
     merged = reduced([*([] if found is None else [found]), *pool.candidates], pool.rules)
@@ -143,7 +143,7 @@ def _merge(pool: ChainPool, found: Candidates | None) -> Candidates:
 
 
 def _allowances(pool: ChainPool, found: Candidates, known: Scores | None) -> FloatArray:
-    """What designs may cost, by the candidates found and the scores known before."""
+    """Most that designs may cost, given the candidates found and the scores known before."""
     if known is None:
         return pool.allowances(found.accepted, found.wrong, found.spent)
     known = known[known.feasible]

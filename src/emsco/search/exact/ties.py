@@ -1,4 +1,4 @@
-"""All designs of a landscape that share the objectives of a point."""
+"""Ties: all designs of a landscape with the objectives of a point."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["LandscapeTies"]
 
 @dataclass(frozen=True, eq=False)
 class LandscapeTies:
-    """Every design of a landscape with the objectives of a point, found when it is asked for.
+    """Finds every design with the objectives of a point, when you ask for them.
 
     Parameters
     ----------
     landscape : Landscape
     designs, scores, n_tied
-        The points: the simplest design of each, its scores, and how many designs tie.
+        The simplest design of each point, its scores, and the number of designs that tie.
     memory_limit : int
-        Bytes that the search for them may take.
+        Bytes for finding them.
     """
 
     landscape: Landscape
@@ -37,7 +37,7 @@ class LandscapeTies:
     memory_limit: int
 
     def __call__(self, point: int) -> Iterator[StageArray]:
-        """The designs that tie with the front's point at a position, the simplest first."""
+        """Iterate over the designs that tie with the point at a position, the simplest first."""
         simplest = self.designs[point]
         yield simplest
         if self.n_tied[point] > 1:
@@ -46,15 +46,16 @@ class LandscapeTies:
             for design in walk.designs():
                 if design.tobytes() not in seen:
                     yield design
-                if self.landscape.slack:  # labels that differ by rounding lead to one design
+                # Labels that differ by rounding may lead to the same design.
+                if self.landscape.slack:
                     seen.add(design.tobytes())
 
 
 class _WalkBack:
-    """From given objectives back through the chains that end in them.
+    """Walks back from given objectives through the chains that end in them.
 
-    First chains are grown forward, only those that can still end in the objectives. Then each
-    design is followed back, stage by stage, through labels that fit exactly.
+    First it grows chains forward, but only those that can still reach the objectives. Then it
+    follows each design back, stage by stage, through labels that match exactly.
     """
 
     def __init__(self, landscape: Landscape, front: Scores, point: int, memory_limit: int) -> None:
@@ -79,14 +80,14 @@ class _WalkBack:
         self._subset = np.repeat(begins, lengths[begins])
 
     def designs(self) -> Iterator[StageArray]:
-        """All designs with the objectives."""
+        """Iterate over all designs with the objectives."""
         if self._landscape.tail:
             yield from self._before((len(self._subset_costs) - 1,), None)
             return
         labels = self._labels
         ends = (labels.accepted == self._accepted) & (labels.wrong == self._wrong)
         ends &= np.abs(labels.spent - self._spent) <= self._landscape.slack * self._spent
-        ends[0] = False  # the empty chain is no design
+        ends[0] = False  # the empty chain is not a design
         for label in np.flatnonzero(ends).tolist():
             yield from self._before((int(self._subset[label]),), label)
 
@@ -95,7 +96,10 @@ class _WalkBack:
         return self._landscape.space.cost
 
     def _before(self, chain: tuple[int, ...], label: int | None) -> Iterator[StageArray]:
-        """Designs that end in `chain`, whose first subset has this label (None: the full set)."""
+        """Designs whose last subsets are `chain`; `label` belongs to its first one.
+
+        None is the label of the full set.
+        """
         for earlier in self._predecessors(chain[0], label).tolist():
             if earlier == 0:  # the empty chain
                 yield self._design(chain)
@@ -103,7 +107,7 @@ class _WalkBack:
                 yield from self._before((int(self._subset[earlier]), *chain), earlier)
 
     def _predecessors(self, subset: int, label: int | None) -> IntArray:
-        """Labels from which one more stage leads to this one exactly."""
+        """Labels from which one more stage leads exactly to this subset and label."""
         space, labels = self._landscape.space, self._labels
         step = space.cost[subset] - space.cost[self._subset] + self._landscape.evaluation
         spent = labels.spent + (self._landscape.n_rows - labels.accepted) * step
@@ -127,7 +131,7 @@ class _WalkBack:
         return fitting
 
     def _design(self, chain: tuple[int, ...]) -> StageArray:
-        """Genes of a chain of subsets: the first that has a feature is its stage."""
+        """Genes of a chain of subsets: a feature's stage is the first subset that has it."""
         features = np.arange(self._landscape.n_features)
         known = np.array(chain)[:, None] >> features & 1
         stages: StageArray = np.where(known.any(axis=0), known.argmax(axis=0), NEVER)
