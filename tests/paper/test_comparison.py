@@ -141,15 +141,9 @@ def test_an_exact_search_out_of_reach_is_left_out_with_the_reason(small, monkeyp
     job = next(job for job in result.results if job.method == "exact")
     settings = SearchSettings(2, 0.1, generations=1)
     banks = SplitBanks(split_parts(small_set(), 0, 0))
-<<<<<<< HEAD
-    monkeypatch.setattr("emsco.search.planning._MOST_FEATURES", 4)
-    left = methods.repeat_search(banks, "exact", settings, 0.75, [[0]])
-    assert "fit 31 subsets of 5 features" in left.note
-=======
     monkeypatch.setattr("emsco.search.reach._MOST_FEATURES", 4)
-    left = methods.run_searches(banks, "exact", settings, 0.75, [[0]])
+    left = methods.repeat_search(banks, "exact", settings, 0.75, [[0]])
     assert "fit 31 models for 5 features" in left.note
->>>>>>> proseB
     noted = replace(result, results={**result.results, job: left})
     assert f"- {job.name}, exact: search must be" in ComparisonReport(noted).to_markdown()
 

@@ -119,15 +119,9 @@ class SplitBanks:
     def __init__(self, parts: Parts | SplitData, n_jobs: int = 1) -> None:
         data = parts.data if isinstance(parts, SplitData) else SplitData.from_parts(parts).data
         self._costs = data.costs
-<<<<<<< HEAD
         # Models depend on training rows alone, so both banks have the same ones.
         self._scored, self._test = (
-            Workbench.of_logistic_stages(data, (parts.train, rows), _MEMORY, n_jobs)
-=======
-        # A bank's fits depend on its training rows alone: both have the same models.
-        self._val, self._test = (
             Workbench.from_split(data, (parts.train, rows), _MEMORY, n_jobs)
->>>>>>> proseB
             for rows in (parts.val, parts.test)
         )
 
