@@ -32,7 +32,7 @@ def parts_of_benchmark() -> Parts:
 def report_parts(parts: Parts) -> None:
     """Time the fits of all subsets, and their bits at every threshold, on one core."""
     data = SplitData.from_parts(parts).data
-    bank = Workbench.of_logistic_stages(data, (parts.train, parts.val)).bank
+    bank = Workbench.from_split(data, (parts.train, parts.val)).bank
     subsets = all_subsets(bank.n_features)
     started = process_time()
     bank.kept(subsets)
