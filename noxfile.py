@@ -35,7 +35,7 @@ found = sorted(map(str, pyenv.glob("versions/3.1[1-9]*/bin")))
 os.environ["PATH"] = os.pathsep.join([*found, os.environ["PATH"]])
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14", "3.15"]
-NEWEST = [version for version in PYTHONS if shutil.which(f"python{version}")][-1:]
+NEWEST = max((v for v in PYTHONS if shutil.which(f"python{v}")), default=None)
 
 
 def run_tests(session: nox.Session, *options: str) -> None:
@@ -75,7 +75,7 @@ def python(session: nox.Session) -> None:
 
 def build(session: nox.Session, kind: str) -> Path:
     """Build a wheel or an sdist; the file."""
-    folder = Path(session.create_tmp()) / "dist"
+    folder = Path(session.create_tmp()).resolve() / "dist"
     shutil.rmtree(folder, ignore_errors=True)
     session.install("build", "twine")
     session.run("python", "-m", "build", f"--{kind}", "--outdir", str(folder), str(ROOT))
