@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from emsco import cli
 from emsco.cascade import Evaluation
 from emsco.data import tables
-from emsco.data.writing import write_table
 from emsco.data.sources import FitFiles
+from emsco.data.writing import write_table
 from emsco.errors import DataError, EMSCOError, FileError, ParameterError
 from emsco.pictures.flow import Flow
 from emsco.runs.evaluate import evaluate_run
