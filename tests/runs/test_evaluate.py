@@ -18,6 +18,7 @@ from emsco import cli
 from emsco.cascade import Evaluation
 from emsco.data import tables
 from emsco.data.sources import FitFiles
+from emsco.data.writing import write_table
 from emsco.errors import DataError, EMSCOError, FileError, ParameterError
 from emsco.pictures.flow import Flow
 from emsco.runs.evaluate import evaluate_run
@@ -72,7 +73,7 @@ def test_figures_are_those_of_the_cascade_on_the_same_rows(clinic, tmp_path, end
     path = clinic.new
     if ending != ".csv":
         path = tmp_path / f"new{ending}"
-        with tables.write_table(path) as file:
+        with write_table(path) as file:
             file.write(pyarrow.csv.read_csv(clinic.new).to_pydict())
     rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
     found = evaluate_run(clinic.run, path)
