@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from emsco.estimator import EMSCOClassifier, Generation
     from emsco.front import ParetoFront, ParetoPoint
+    from emsco.search.stopping import Stop, StopReason
     from emsco.trust.reliability import Reliability
 
 __all__ = [
@@ -45,6 +46,8 @@ __all__ = [
     "ParetoFront",
     "ParetoPoint",
     "Reliability",
+    "Stop",
+    "StopReason",
 ]
 
 _HOMES = {
@@ -70,6 +73,8 @@ _HOMES = {
     "ParetoFront": "emsco.front",
     "ParetoPoint": "emsco.front",
     "Reliability": "emsco.trust.reliability",
+    "Stop": "emsco.search.stopping",
+    "StopReason": "emsco.search.stopping",
 }
 
 
