@@ -561,7 +561,7 @@ def test_a_number_as_seed_must_be_the_one_it_was_begun_with(path, small_problem)
 )
 def test_a_fit_with_other_settings_is_refused(path, small_problem, settings, named):
     quick(path).fit(*small_problem)
-    with pytest.raises(CheckpointError, match=f"which differs in {named}( \\(.*\\))?; give"):
+    with pytest.raises(CheckpointError, match=f"which differs in {named}( \\(.*\\))?; use the"):
         quick(path, **settings).fit(*small_problem)
 
 

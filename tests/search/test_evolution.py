@@ -20,6 +20,7 @@ from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.front import find_front
 from emsco.search.exact.landscape import Landscape
 from emsco.search.settings import SearchSettings
+from emsco.search.stopping import Stop, StopReason
 
 COSTS = [3, 1, 4, 1, 5, 9]
 
@@ -173,7 +174,7 @@ def test_a_search_ends_after_its_generations(generations):
     search = search_with(generations=generations, n_features=10)
     assert len(run(search)) == generations + 1
     assert search.generation == generations
-    assert str(search.stop_reason) == f"all {generations} generations have run"
+    assert search.stop_reason == StopReason(Stop.GENERATIONS, generations)
 
 
 def test_patience_ends_a_search_whose_front_stays_the_same():

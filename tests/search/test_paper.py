@@ -19,6 +19,7 @@ from emsco.designs.space import DesignSpace
 from emsco.scoring.scores import Scores
 from emsco.search.paper import PaperSearch
 from emsco.search.settings import SearchSettings
+from emsco.search.stopping import Stop, StopReason
 
 N_ROWS = 97
 
@@ -383,7 +384,7 @@ def test_a_search_ends_when_all_generations_have_run(limit):
     n_told = sum(1 for _ in generations(search, made_up(1)))
     assert n_told == limit + 1
     assert search.generation == limit
-    assert str(search.stop_reason) == f"all {limit} generations have run"
+    assert search.stop_reason == StopReason(Stop.GENERATIONS, limit)
 
 
 def test_generations_count_from_the_initial_population_as_0():
@@ -412,8 +413,7 @@ def test_a_search_ends_when_the_fittest_has_stayed_the_same_for_that_many_genera
     search = search_with(40, mutation_rate=0.5, generations=50, patience=patience)
     run(search, improving(n_times))
     assert search.generation == n_times - 1 + patience
-    words = f"the fittest design has stayed the same for {patience} generations"
-    assert str(search.stop_reason) == words
+    assert search.stop_reason == StopReason(Stop.SAME_BEST, patience)
 
 
 def test_without_patience_a_search_goes_on_with_the_same_fittest():

@@ -66,8 +66,8 @@ class _WalkBack:
         pool = ChainPool(landscape, memory_limit, keep_all=True)
         allowances = pool.allowances(front.accepted, front.accepted - front.correct, front.spent)
         lines = np.arange(len(allowances)) << pool.shift
-        fits = (lines[:, None] >= self._accepted) & (lines <= self._wrong)
-        allowances = np.where(fits, np.minimum(allowances, self._spent), -np.inf)
+        matches = (lines[:, None] >= self._accepted) & (lines <= self._wrong)
+        allowances = np.where(matches, np.minimum(allowances, self._spent), -np.inf)
         if landscape.max_stages > landscape.tail:
             for size in range(1, landscape.n_features + 1 - landscape.tail):
                 for _ in pool.grow(size, allowances):
@@ -112,11 +112,11 @@ class _WalkBack:
         step = space.cost[subset] - space.cost[self._subset] + self._landscape.evaluation
         spent = labels.spent + (self._landscape.n_rows - labels.accepted) * step
         wanted = self._spent if label is None else labels.spent[label]
-        fits = (self._subset & ~subset == 0) & (self._subset != subset)
-        fits &= np.abs(spent - wanted) <= self._landscape.slack * self._spent
+        matches = (self._subset & ~subset == 0) & (self._subset != subset)
+        matches &= np.abs(spent - wanted) <= self._landscape.slack * self._spent
         if label is not None and self._binding:
-            fits &= labels.stages + 1 == labels.stages[label]
-        found = np.flatnonzero(fits)
+            matches &= labels.stages + 1 == labels.stages[label]
+        found = np.flatnonzero(matches)
         leaves = space.accepts[subset] & ~self._landscape.kept_from(subset ^ self._subset[found])
         leaving = labels.undecided[found] & leaves
         accepted = labels.accepted[found] + self._landscape.count(leaving)
