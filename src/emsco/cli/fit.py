@@ -82,7 +82,8 @@ class StageOptions:
         str | None,
         typer.Option(
             help="Model of each stage: a scikit-learn classifier, as in "
-            "'DecisionTreeClassifier()', or a make_pipeline(...) that ends in one; logistic regression by default."
+            "'DecisionTreeClassifier()', or a make_pipeline(...) that ends in one; logistic "
+            "regression by default."
         ),
     ] = None
     cache: Annotated[
