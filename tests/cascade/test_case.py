@@ -415,11 +415,11 @@ class TestSessions:
         [
             ({"budget": -1}, "'budget' must be a finite number from 0 up, got -1."),
             ({"budget": "5"}, "'budget' must be a finite number from 0 up, got '5'."),
-            ({"given": {"age": 1}}, "must hold all that a stage buys, got no 'pulse'."),
-            ({"given": {"scan": 1}}, "must hold all that a stage buys, got no 'age'."),
+            ({"given": {"age": 1}}, "must hold whole stages, got no 'pulse'."),
+            ({"given": {"scan": 1}}, "must hold whole stages, got no 'age'."),
             (
                 {"given": {"x": 1, "age": 1, "pulse": 1}},
-                "must hold all that a stage buys, got no 'scan'.",
+                "must hold whole stages, got no 'scan'.",
             ),
             ({"given": {"age": "1", "pulse": 1}}, "'age' must be a number, got '1'."),
             ({"given": {"age": None, "pulse": 1}}, "'age' must be a number, got None."),
@@ -446,7 +446,7 @@ class TestSessions:
     def test_that_hold_more_than_was_asked_for_are_refused(self, cascade, case):
         row = row_that_leaves(cascade, 1)
         values = dict(zip(NAMES, row.tolist(), strict=True))
-        sentence = "the case must hold what was asked for, got 'scan' too."
+        sentence = "the case must hold needed features only, got 'scan' too."
         with pytest.raises(FileError, match=whole(sentence)):
             cascade.resume(rewritten(case.to_json(), given=values))
 

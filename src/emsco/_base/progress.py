@@ -6,7 +6,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["JobProgress", "RowProgress"]
+__all__ = ["JobProgress", "ProgressLog", "RowProgress", "new_bar"]
 
 _QUIET = 30.0  # seconds without a line before a log gets the next one
 
@@ -15,7 +15,7 @@ class JobProgress:
     """A progress bar for many jobs of similar size."""
 
     def __init__(self, what: str = "jobs") -> None:
-        self._bar = _bar(what, width=24)
+        self._bar = new_bar(what, width=24)
         self._task = self._bar.add_task("starting", total=None)
         self._begun = False
 
@@ -72,7 +72,7 @@ class RowProgress:
             self._bar.start()
 
 
-class _Log:
+class ProgressLog:
     """Occasional lines in a log, where a progress bar would not be seen."""
 
     def __init__(self, bar: Any) -> None:
@@ -99,7 +99,7 @@ class _Log:
         self._bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _bar(step: str, width: int) -> Any:
+def new_bar(step: str, width: int) -> Any:
     """Return a bar on standard error: name of a step, steps done, time left, description."""
     from rich.console import Console
     from rich.progress import (

@@ -175,13 +175,15 @@ class Case:
         left = dict(fields.fields("given").values)
         while left and case.needs:
             if missing := [name for name in case.needs if name not in left]:
-                raise FileError(f"the case must hold all that a stage buys, got no {missing[0]!r}.")
+                raise FileError(f"the case must hold whole stages, got no {missing[0]!r}.")
             try:
                 case.give({name: left.pop(name) for name in case.needs})
             except DataError as error:
-                raise FileError(f"the case must hold values it can have: {error}") from None
+                raise FileError(f"the case must hold valid values: {error}") from None
         if left:
-            raise FileError(f"the case must hold what was asked for, got {next(iter(left))!r} too.")
+            raise FileError(
+                f"the case must hold needed features only, got {next(iter(left))!r} too."
+            )
         reason = None if fields.get("rejected") is None else fields.text("rejected")
         if reason == "":
             fields.refuse("rejected", "text that is not empty", reason)

@@ -176,7 +176,7 @@ def _estimator_models_from(
     for stage, known in zip(stages, reads, strict=True):
         model = shared.models[stage.whole("model", 0, len(shared.models) - 1)]
         if not np.array_equal(model.inputs, np.flatnonzero(known)):
-            stage.refuse("model", "one that reads what is bought by then", stage.get("model"))
+            stage.refuse("model", "one that reads the features bought by then", stage.get("model"))
         models.append(model)
     return EstimatorModels(tuple(models))
 

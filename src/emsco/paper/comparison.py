@@ -191,7 +191,7 @@ class Comparison:
         return {
             (job.name, job.method): result.note
             for job, result in self.results.items()
-            if not result.outcomes or result.note.startswith("at most")
+            if not result.outcomes or result.restricted
         }
 
 
@@ -294,7 +294,7 @@ def _search(job: ComparisonJob, data: Dataset) -> MethodResult:
         settings = replace(settings, max_stages=_EXACT_STAGES)
     found = repeat_search(banks, "exact", settings, data.min_confidence, seeds, _EXACT_SECONDS)
     note = f"at most {settings.max_stages} stages; " if fewer else ""
-    return replace(found, note=note + found.note)
+    return replace(found, note=note + found.note, restricted=fewer)
 
 
 def _do_job(job: ComparisonJob) -> dict[str, Any]:

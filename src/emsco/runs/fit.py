@@ -22,8 +22,10 @@ from emsco.data.sources import FitFiles, RowsOfFiles
 from emsco.data.writing import write_table
 from emsco.errors import EMSCOError, FileError, Hint, NoSuchDesign, Parameter, Remedy
 from emsco.estimator import EMSCOClassifier
+from emsco.front import ParetoFront
 from emsco.front.history import history_columns
-from emsco.runs.run import _CASCADE, _CHECKPOINT, _FORMAT, _FRONT, _HISTORY, _RUN, Run
+from emsco.runs.layout import CASCADE, CHECKPOINT, FORMAT, FRONT, HISTORY, RUN
+from emsco.runs.run import Run
 
 __all__ = ["can_resume", "fit_files"]
 
@@ -73,24 +75,20 @@ def fit_files(
     for name in ("min_confidence", "class_weight"):
         if isinstance(given := settings.get(name), dict):
             settings[name] = of_labels(given, labels)
-    if resume and not (path / _CHECKPOINT).exists():
+    if resume and not (path / CHECKPOINT).exists():
         warnings.warn(f"nothing to resume in {path}: a new search begins.", stacklevel=2)
     with _usable(path):
         path.mkdir(parents=True, exist_ok=True)
     classifier = EMSCOClassifier(
         costs=rows.costs,
         cv=rows.cv,
-        checkpoint=path / _CHECKPOINT,
+        checkpoint=path / CHECKPOINT,
         random_state=_plain(seed),
         verbose=verbose,
         **{name: _plain(value) for name, value in settings.items()},
     )
     lacking = _fit(classifier, rows, path, resume)
-    front = classifier.front_
-    if rows.test is not None:
-        with JobProgress("tests of designs") if verbose else nullcontext() as progress:
-            test, report = rows.test, progress.job if progress else None
-            front = front.with_seen(test.table, test.y, test.weights, report=report)
+    front = _with_seen(classifier.front_, rows, verbose)
     seed, held_out = _plain(seed), _plain(held_out)
     run = Run(path, _about(files, rows, classifier, seed, held_out), front, classifier.cascade_)
     _write(run, classifier)
@@ -100,6 +98,15 @@ def fit_files(
         kept = f"{lacking} All that was found is kept in {path}: "
         raise NoSuchDesign(kept, Hint(Remedy.CHOOSE), ".")
     return run
+
+
+def _with_seen(front: ParetoFront, rows: RowsOfFiles, verbose: int) -> ParetoFront:
+    """Evaluate every design on the test rows, if there are some."""
+    if rows.test is None:
+        return front
+    with JobProgress("tests of designs") if verbose else nullcontext() as progress:
+        test, report = rows.test, progress.job if progress else None
+        return front.with_seen(test.table, test.y, test.weights, report=report)
 
 
 def _fit(
@@ -118,7 +125,7 @@ def _fit(
             return error
         with suppress(OSError):
             if isinstance(error, EMSCOError) and not resume:  # there is nothing to resume
-                shutil.rmtree(path / _CHECKPOINT, ignore_errors=True)
+                shutil.rmtree(path / CHECKPOINT, ignore_errors=True)
             path.rmdir()  # fails, on purpose, if anything was written
         raise
     return None
@@ -126,7 +133,7 @@ def _fit(
 
 def can_resume(folder: PathLike) -> bool:
     """Whether a folder holds an interrupted fit that can go on."""
-    return (Path(folder) / _CHECKPOINT).exists()
+    return (Path(folder) / CHECKPOINT).exists()
 
 
 def _plain(value: Any) -> Any:
@@ -149,24 +156,24 @@ def _check_place(folder: Path, resume: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise FileError(_OUT, f" must be a folder, got the file {str(folder)!r}.")
     there = {file.name for file in folder.iterdir()} if folder.exists() else set()
-    if resume and _RUN in there and _CHECKPOINT not in there:
+    if resume and RUN in there and CHECKPOINT not in there:
         got = f"got {str(folder)!r}, which is complete."
         raise FileError(
             _OUT, " must be a run that has not ended for ", Parameter("resume"), f", {got}"
         )
-    if there and not (resume and _CHECKPOINT in there):
+    if there and not (resume and CHECKPOINT in there):
         raise FileError(
             _OUT,
             f" must be a new or empty folder, got {str(folder)!r}, which has "
             f"{sorted(there)[0]!r}; ",
-            Hint(Remedy.RESUME) if _CHECKPOINT in there else "name another",
+            Hint(Remedy.RESUME) if CHECKPOINT in there else "name another",
             ".",
         )
 
 
 def _remove_checkpoint(folder: Path) -> None:
     """Rename the checkpoint before deleting it, so that a partial one is never resumed."""
-    spent = (folder / _CHECKPOINT).rename(folder / f"{_CHECKPOINT}{UNFINISHED}")
+    spent = (folder / CHECKPOINT).rename(folder / f"{CHECKPOINT}{UNFINISHED}")
     shutil.rmtree(spent)
 
 
@@ -193,6 +200,7 @@ def _about(
         "seed": seed,
         "settings": settings,
         "stop_reason": str(classifier.stop_reason_),
+        "stopped_by": classifier.stop_reason_.cause.value,
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in _LIBRARIES},
     }
@@ -200,11 +208,11 @@ def _about(
 
 def _write(run: Run, classifier: EMSCOClassifier) -> None:
     """Write all files of a run; the last one marks it as complete."""
-    for name in (_FRONT, _CASCADE, _HISTORY, _RUN):
+    for name in (FRONT, CASCADE, HISTORY, RUN):
         for left in run.folder.glob(f"{name}.*{UNFINISHED}"):  # left by a killed process
             left.unlink()
-    run.front.save(run.folder / _FRONT)
-    run.cascade.save(run.folder / _CASCADE)
-    with write_table(run.folder / _HISTORY) as table:
+    run.front.save(run.folder / FRONT)
+    run.cascade.save(run.folder / CASCADE)
+    with write_table(run.folder / HISTORY) as table:
         table.write(history_columns(classifier.history_))
-    write_document(run.folder / _RUN, "run", _FORMAT, run.about)
+    write_document(run.folder / RUN, "run", FORMAT, run.about)

@@ -18,15 +18,12 @@ from emsco.data.tables import read_chunks
 from emsco.errors import FileError, Hint, Parameter, Remedy
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.pictures.plotting.convergence import Convergence
+from emsco.runs.layout import CASCADE, CHECKPOINT, FORMAT, FRONT, HISTORY, RUN
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Run"]
-
-_FORMAT = 1
-_RUN, _FRONT, _CASCADE, _HISTORY = "run.json", "front.json", "cascade.json", "history.csv"
-_CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,17 +49,17 @@ class Run:
     def open(cls, folder: PathLike, trusted: Sequence[str] = ()) -> Run:
         """Read a folder that `fit_files` wrote; `trusted` is as for `Cascade.load`."""
         path = Path(folder)
-        if not (path / _RUN).exists():
-            why = f"which has no {_RUN}" if path.is_dir() else "which is a file"
+        if not (path / RUN).exists():
+            why = f"which has no {RUN}" if path.is_dir() else "which is a file"
             why = why if path.exists() else "which does not exist"
-            resume = ("; ", Hint(Remedy.RESUME)) if (path / _CHECKPOINT).exists() else ()
+            resume = ("; ", Hint(Remedy.RESUME)) if (path / CHECKPOINT).exists() else ()
             made = f" must be a folder that emsco fit has made, got {str(folder)!r}, {why}"
             raise FileError(Parameter("folder"), made, *resume, ".")
-        fields = read_document(path / _RUN, "run", _FORMAT)
+        fields = read_document(path / RUN, "run", FORMAT, FORMAT)
         fields.text("stop_reason")
         about = fields.values
-        front = ParetoFront.load(path / _FRONT, trusted)
-        return cls(path, about, front, Cascade.load(path / _CASCADE, trusted))
+        front = ParetoFront.load(path / FRONT, trusted)
+        return cls(path, about, front, Cascade.load(path / CASCADE, trusted))
 
     @property
     def point(self) -> ParetoPoint:
@@ -71,7 +68,7 @@ class Run:
             if point.design == self.cascade.design:
                 return point
         raise FileError(
-            f"{str(self.folder / _CASCADE)!r} must be of a design in {_FRONT}, got "
+            f"{str(self.folder / CASCADE)!r} must be of a design in {FRONT}, got "
             f"{self.cascade.design}; choose a point anew."
         )
 
@@ -83,7 +80,7 @@ class Run:
     @property
     def convergence(self) -> Convergence:
         """Progress of the search, generation by generation."""
-        path, names = self.folder / _HISTORY, tuple(field.name for field in fields(Convergence))
+        path, names = self.folder / HISTORY, tuple(field.name for field in fields(Convergence))
         chunks = [table_rows(chunk.table, names, str(path)) for chunk in read_chunks(path, names)]
         return Convergence.from_columns(dict(zip(names, np.concatenate(chunks).T, strict=True)))
 
@@ -97,7 +94,7 @@ class Run:
     @property
     def interrupted(self) -> bool:
         """Whether Ctrl-C stopped the search, so that it can go on."""
-        return (self.folder / _CHECKPOINT).exists()
+        return (self.folder / CHECKPOINT).exists()
 
     def figures(self, which: list[int] | None = None) -> list[dict[str, Any]]:
         """Points of the front as plain values, by default all; scored and seen figures apart."""
@@ -115,5 +112,5 @@ class Run:
     def choose(self, which: int | ParetoPoint) -> Run:
         """Deploy another point of the front, and write its cascade to the folder."""
         cascade = self.front.cascade(which)
-        cascade.save(self.folder / _CASCADE)
+        cascade.save(self.folder / CASCADE)
         return Run(self.folder, self.about, self.front, cascade)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any, Self
 
-from emsco._base.progress import _bar, _Log
+from emsco._base.progress import ProgressLog, new_bar
 from emsco.search.exact.front import ExactProgress
 from emsco.search.loop import SearchRecord
 
@@ -35,8 +35,8 @@ class SearchProgress:
         self._done, self._first = 0, 0
         self._note = note
         if shown:
-            self._bar = _bar("{task.fields[step]}", width=12)
-            self._log = _Log(self._bar)
+            self._bar = new_bar("{task.fields[step]}", width=12)
+            self._log = ProgressLog(self._bar)
 
     def __enter__(self) -> Self:
         """Start drawing."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from emsco._base.text import counted
 
@@ -74,10 +73,6 @@ class StopReason:
             settled = f"{self.n_settled:,} of {self.n_designs:,} designs are settled"
             sentence += f", so the front is not proven ({settled})"
         return f"{sentence} ({self.note})" if self.note else sentence
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values: the name of the cause, and the sentence."""
-        return {"cause": self.cause.value, "sentence": str(self)}
 
     def _sentence(self) -> str:
         generations = counted(self.generations or 0, "generation")

@@ -153,6 +153,8 @@ class MethodResult:
         The setting that tuning chose.
     note : str
         Why there are no outcomes, or a remark about them.
+    restricted : bool
+        Whether the method was given less than others, as `note` says.
     seconds : float
         Processor time in `reproduce comparison`, else wall-clock time.
     """
@@ -162,6 +164,7 @@ class MethodResult:
     setting: dict[str, Any] | None = None
     note: str = ""
     seconds: float = 0.0
+    restricted: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -170,6 +173,7 @@ class MethodResult:
             "curve": [asdict(attempt) for attempt in self.curve],
             "setting": self.setting,
             "note": self.note,
+            "restricted": self.restricted,
             "seconds": round(self.seconds, 3),
         }
 
@@ -184,6 +188,7 @@ class MethodResult:
             fields.get("setting"),
             fields.text("note"),
             fields.number("seconds", 0),
+            fields.flag("restricted"),
         )
 
     def of_rule(self, rule: str) -> tuple[Outcome, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from emsco._base.text import brief
 from emsco._base.typing import AnyArray, FloatArray
-from emsco.data.encoding.codes import ColumnCode
+from emsco.data.encoding.column_code import ColumnCode
 from emsco.data.encoding.encoding import Encoding
 from emsco.data.rows import NUMBERS, column_names
 from emsco.errors import DataError

@@ -14,8 +14,8 @@ from emsco._base.documents import Fields
 from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, IntArray, Kind
 from emsco.costs import FeatureCosts
-from emsco.data.encoding.codes import ColumnCode
-from emsco.data.encoding.columns import TableColumns
+from emsco.data.encoding.column_code import ColumnCode
+from emsco.data.encoding.table_columns import TableColumns
 from emsco.data.rows import LARGEST, check_finite, table_rows
 from emsco.errors import DataError, Hint, Remedy
 

@@ -262,7 +262,7 @@ def _legend(picture: CascadePicture, width: float) -> list[str]:
 def _draw_legend(canvas: Canvas, lines: list[str], y: float) -> None:
     """Draw the meaning of the colours, and the lines below it."""
     x = _MARGIN
-    looks = {"undecided": _GOING, "correct label": _CORRECT, "wrong label": _WRONG}
+    looks = {"undecided": _GOING, "correct": _CORRECT, "wrong": _WRONG}
     for word, look in looks.items():
         canvas.band(x, y, 0.16, 0.09, **look)
         canvas.text(x + 0.2, y + 0.045, word, 6.5, va="center")

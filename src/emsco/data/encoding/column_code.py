@@ -14,7 +14,7 @@ import numpy as np
 from emsco._base.documents import Fields
 from emsco._base.text import brief
 from emsco._base.typing import BoolArray, FloatArray, Kind
-from emsco.data.encoding.columns import coded, is_missing, text_of, what_it_holds
+from emsco.data.encoding.table_columns import coded, is_missing, text_of, what_it_holds
 from emsco.data.rows import LARGEST, NUMBERS, arrow_kind, arrow_numbers, what_is_wrong
 from emsco.errors import DataError
 
