@@ -207,7 +207,9 @@ def test_a_drawing_has_the_facts_of_the_flow_for_scored_and_seen_rows(tested):
     }.items():
         for stage in flow.stages:
             right = f", {stage.accuracy:.1%} correct" if stage.left else ""
-            leave = f"{flow.share(stage.left):.1%} leave: {stage.left} of {stage.reached}"
+            leave = (
+                f"{flow.share(stage.left):.1%} of all leave: {stage.left} of {stage.reached} here"
+            )
             assert f"{rows} {leave}{right}" in text
             assert f"stage {stage.number}, cost so far {stage.cost_so_far:g}" in text
         assert f"{rows} {flow.share(flow.rejected):.1%}: {flow.rejected} rows" in text

@@ -171,9 +171,9 @@ def _leaving(flow: Flow, j: int) -> str:
     """Describe the rows that leave at a stage, as a bar and in words."""
     stage = flow.stages[j]
     share = flow.share(stage.left)
-    of = f"{stage.left:,.10g} of {stage.reached:,.10g}"
+    of = f"{stage.left:,.10g} of {stage.reached:,.10g} here"
     correct = f", {stage.accuracy:.1%} correct" if stage.left else ""
-    return f"{_bar(share)} {share:6.1%} leave: {of}{correct}"
+    return f"{_bar(share)} {share:6.1%} of all leave: {of}{correct}"
 
 
 def _bar(share: float) -> str:

@@ -141,7 +141,8 @@ class FeatureCosts:
         features = dict.fromkeys(group_of.get(column, column) for column in names)
         if missing := [name for name in features if name not in given]:
             columns_of_table = tuple(name for name in missing if name in names)
-            hint = ("; add their costs, or ", Hint(Remedy.DROP, columns_of_table[:5]))
+            whose = "its cost" if len(missing) == 1 else "their costs"
+            hint = (f"; add {whose}, or ", Hint(Remedy.DROP, columns_of_table[:5]))
             raise CostsError(
                 Parameter("costs"),
                 f" must have a cost for every feature, got none for {some(missing)}",

@@ -271,7 +271,7 @@ def _finish(
 
 def _title(picture: FrontPicture) -> str | None:
     """Title of the legend: the rows behind the points, if there is one series."""
-    return f"on {picture.series[0].title}" if len(picture.series) == 1 else None
+    return picture.series[0].title if len(picture.series) == 1 else None
 
 
 def _keys(picture: FrontPicture) -> list[Any]:
