@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from emsco._base.checks import check_number, refused
 from emsco._base.documents import PathLike
 from emsco.errors import FileError, Parameter, not_installed
@@ -121,7 +123,9 @@ def write_figure(figure: Figure, path: PathLike) -> Path:
         endings = ", ".join(_ENDINGS)
         raise refused("path", f"be a file that ends in {endings}", path, got=repr(str(path)))
     try:
-        figure.savefig(place, dpi=_DPI)
+        # Where a surface has holes, matplotlib also projects what happens to lie in memory there.
+        with np.errstate(over="ignore", invalid="ignore"):
+            figure.savefig(place, dpi=_DPI)
     except OSError as error:
         why = error.strerror or error
         raise FileError(Parameter("path"), f" must be a file, got {str(path)!r} ({why}).") from None
