@@ -111,9 +111,9 @@ class EMSCOClassifier(TableClassifier):
         Stop after this many generations without a change; the paper's g. "paper" watches the
         fittest design, "evolution" the front.
     memory_limit : int or str
-        Most memory for stage models, such as "1GiB". An exact search may use as much again for
-        bits, and once more for its chains of subsets. The data and a few hundred bytes per scored
-        design come on top.
+        Most memory for stage models and their bits, such as "1GiB". An exact search may use as
+        much again for the bits of all subsets, and once more for chains of subsets. The data and
+        a few hundred bytes per scored design come on top.
     time_limit : float or None
         Seconds after which the search stops and keeps its best designs so far. An exact search
         that stops early reports that its front is not proven.

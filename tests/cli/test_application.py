@@ -57,7 +57,10 @@ def test_help_cuts_no_word_at_eighty_columns(command, monkeypatch):
                 "--resume",
             ],
         ),
-        ("front", ["The designs of a run that no other", "RUN", "--max-cost", "--min-accuracy"]),
+        (
+            "front",
+            ["List the designs of a run that no other", "RUN", "--max-cost", "--min-accuracy"],
+        ),
         ("choose", ["Deploy another design of a run", "[N]", "--min-coverage"]),
         ("decide", ["Label or reject every row of a file", "NEW", "--out", "--keep"]),
     ],

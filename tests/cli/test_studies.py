@@ -33,9 +33,9 @@ def test_a_bar_on_a_terminal_is_erased_where_no_job_was_done(monkeypatch, n_jobs
     drawn = io.StringIO()
     terminal = partial(Console, file=drawn, force_terminal=True)
     monkeypatch.setattr("rich.console.Console", lambda **_: terminal())
-    with suppress(EMSCOError), JobProgress("runs") as progress:
+    with suppress(EMSCOError), JobProgress("repeats") as progress:
         for _ in range(n_jobs):
-            progress.job(1, 2, "a run")
+            progress.job(1, 2, "a repeat")
         raise EMSCOError("refused")
     last = drawn.getvalue().rpartition("\x1b[2K")[2]
-    assert ("runs" in last) == bool(n_jobs)
+    assert ("repeats" in last) == bool(n_jobs)

@@ -92,7 +92,7 @@ def test_what_limits_would_choose_is_marked_and_marks_are_explained(fitted):
     assert marked == {"▶": "0", "✓": "3"}
     text = " ".join(text.split())
     assert "▶ deployed; # rank, 0 is the best balanced; ties share a line." in text
-    assert "✓ is what emsco choose takes within these limits." in text
+    assert "✓ is the design that emsco choose takes within these limits." in text
     both = next(
         line for line in lines_of(drawn(front_table(front, chosen, best=chosen))) if "✓" in line
     )
@@ -233,7 +233,7 @@ def test_lines_of_rows_fit_eighty_columns_and_say_the_same_of_all(tested):
     assert "sure" not in wide
 
 
-def test_without_tests_a_drawing_has_held_out_rows_alone(fitted):
+def test_without_tests_a_drawing_has_scored_rows_alone(fitted):
     text = drawn(cascade_drawing(fitted.front_, 0))
     assert "scored" in text
     assert "seen" not in text

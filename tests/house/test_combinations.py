@@ -135,7 +135,7 @@ any_combination = settings(
 
 @any_combination
 @given(problems())
-def test_a_cascade_does_on_the_held_out_rows_just_what_the_front_says(problem):
+def test_a_cascade_does_on_the_scored_rows_just_what_the_front_says(problem):
     clf = fitted(problem)
     assume(clf is not None)
     weights = None if problem.weights is None else problem.weights[HELD_OUT]

@@ -35,7 +35,7 @@ def bank_of(problem, splits=((TRAIN, HELD_OUT),), **options):
 
 def some_chains(n_designs=80, n_features=N_FEATURES, seed=0):
     draws = np.random.default_rng(seed).integers(0, 4, size=(n_designs, n_features))
-    return Chains.of(compress(draws))
+    return Chains.from_designs(compress(draws))
 
 
 def all_subsets(n_features):
@@ -119,7 +119,7 @@ class TestCounts:
         data = paper_set("pima")
         subsets = all_subsets(8)[::3]
         bank = bank_of((data.X, data.y), [(data.train, data.held_out)])
-        counts = bank.count(*Chains.of_subsets(subsets), sure(min_confidence))[:, :, 0]
+        counts = bank.count(*Chains.from_subsets(subsets), sure(min_confidence))[:, :, 0]
         mean, deviation = data.X[data.train].mean(axis=0), data.X[data.train].std(axis=0)
         Z = (data.X - mean) / deviation
         for subset, (accepted, correct) in zip(subsets, counts.T.tolist(), strict=True):
@@ -140,7 +140,7 @@ class TestCounts:
         assert coefs_of(together, chains.subsets(N_FEATURES)).tobytes() == coefs.tobytes()
 
     def test_counts_past_the_last_stage_are_0(self, small_problem):
-        chains = Chains.of(np.array([[0] * 6, [0, 1, 2, 3, 3, 3]], dtype=np.int16))
+        chains = Chains.from_designs(np.array([[0] * 6, [0, 1, 2, 3, 3, 3]], dtype=np.int16))
         counts = bank_of(small_problem).count(*chains, sure(0.5))
         assert counts.shape == (2, 2, 4)
         assert not counts[:, 0, 1:].any()
@@ -157,7 +157,7 @@ class TestBits:
     def test_are_as_many_as_are_counted_of_each_subset(self, small_problem, min_confidence):
         bank = bank_of(small_problem)
         bits = np.array(bank.bits(sure(min_confidence)))
-        subsets = Chains.of_subsets(all_subsets(N_FEATURES))
+        subsets = Chains.from_subsets(all_subsets(N_FEATURES))
         assert bits.shape == (2, 64, 1)
         counts = bank.count(*subsets, sure(min_confidence))[:, :, 0]
         assert row_bits(bits)[:, 1:].sum(axis=2).tolist() == counts.tolist()
@@ -166,7 +166,7 @@ class TestBits:
         bank, (first, second) = bank_of(small_problem), (0b000101, 0b110101)
         accepted, correct = map(row_bits, bank.bits(sure(0.8)))
         design = np.array([[0, 2, 0, 2, 1, 1]], dtype=np.int16)
-        exits, correct_exits = bank.count(*Chains.of(design), sure(0.8))
+        exits, correct_exits = bank.count(*Chains.from_designs(design), sure(0.8))
         later = accepted[second] & ~accepted[first]
         assert exits[0, :2].tolist() == [accepted[first].sum(), later.sum()]
         assert correct_exits[0, :2].tolist() == [
@@ -295,7 +295,7 @@ class TestMemory:
         designs = compress(np.random.default_rng(0).integers(0, 4, size=(60, N_FEATURES)))
         for threshold in (0.6, 0.8, 0.6):
             for design in designs:
-                chain = Chains.of(design[None])
+                chain = Chains.from_designs(design[None])
                 wanted = roomy.count(*chain, sure(threshold)).tolist()
                 assert tight.count(*chain, sure(threshold)).tolist() == wanted
         assert tight.capacity < 2 * N_FEATURES
@@ -305,8 +305,8 @@ class TestMemory:
         tight = smallest_bank(small_problem)
         subsets = all_subsets(N_FEATURES)[: tight.capacity]
         for _ in range(5):
-            tight.count(*Chains.of_subsets(subsets), sure(0.7))
-            tight.count(*Chains.of_subsets(subsets[::-1].copy()), sure(0.8))
+            tight.count(*Chains.from_subsets(subsets), sure(0.7))
+            tight.count(*Chains.from_subsets(subsets[::-1].copy()), sure(0.8))
         assert tight.n_fits == tight.capacity
 
     def test_tables_behind_the_bank_never_outgrow_its_limit(self, small_problem):
@@ -403,7 +403,8 @@ class TestInterruptions:
         self, monkeypatch, small_problem, stop_at, tight
     ):
         bank = smallest_bank(small_problem) if tight else bank_of(small_problem)
-        sound, chains = bank_of(small_problem), Chains.of(np.arange(6, dtype=np.int16)[None])
+        sound = bank_of(small_problem)
+        chains = Chains.from_designs(np.arange(6, dtype=np.int16)[None])
         bank.count(*some_chains(1), sure(0.8))
         calls, claim_slots = iter(range(100)), slots.claim_slots
 

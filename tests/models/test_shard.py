@@ -33,14 +33,14 @@ def coefs_counts_and_bits(split):
     bank = logistic_bank([split], 7)
     subsets = (np.arange(1, 128)[:, None] >> np.arange(7) & 1).astype(bool)
     designs = compress(np.random.default_rng(1).integers(0, 4, size=(60, 7)))
-    counts = bank.count(*Chains.of(designs), sure(0.7)).tolist()
+    counts = bank.count(*Chains.from_designs(designs), sure(0.7)).tolist()
     return coefs_of(bank, subsets).tobytes(), counts, np.array(bank.bits(sure(0.7))).tolist()
 
 
 def one_stage_each(n):
     """Designs that buy one feature each, their chains of slots, and their numbers of stages."""
     subsets = np.eye(n, dtype=bool)
-    return Chains.of_subsets(subsets).designs, np.arange(n)[:, None], np.ones(n, dtype=np.int64)
+    return Chains.from_subsets(subsets).designs, np.arange(n)[:, None], np.ones(n, dtype=np.int64)
 
 
 class Wire:

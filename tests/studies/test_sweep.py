@@ -439,7 +439,7 @@ def test_an_interrupted_sweep_is_exit_code_130(emsco, authors, tmp_path, monkeyp
     monkeypatch.setattr("emsco.search.paper.PaperSearch._children", press)
     done = emsco("sweep", *options(authors), "--out", tmp_path)
     assert done.exit_code == 130
-    assert "interrupted; no run was complete" in done.stderr
+    assert "interrupted; no repeat was complete" in done.stderr
 
 
 def test_a_threshold_at_chance_is_one_line(emsco, authors, tmp_path):

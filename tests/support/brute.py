@@ -248,7 +248,7 @@ class RealInstance:
     bits: tuple
 
     @classmethod
-    def of(cls, data, min_confidence, max_stages):
+    def from_set(cls, data, min_confidence, max_stages):
         n_features = data.X.shape[1]
         split = SplitRows.cut(data.X, data.y, data.train, data.held_out)
         evaluator = Evaluator(

@@ -16,13 +16,13 @@ class Chains(NamedTuple):
     n_stages: np.ndarray
 
     @classmethod
-    def of(cls, designs):
+    def from_designs(cls, designs):
         return cls(designs, stage_counts(designs))
 
     @classmethod
-    def of_subsets(cls, subsets):
+    def from_subsets(cls, subsets):
         """Each subset as the only stage of a design: its bits, counted."""
-        return cls.of(np.where(subsets, 0, NEVER).astype(np.int16))
+        return cls.from_designs(np.where(subsets, 0, NEVER).astype(np.int16))
 
     @property
     def keys(self):

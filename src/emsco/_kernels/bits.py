@@ -1,4 +1,4 @@
-"""Bit tricks that NumPy has and Numba has not; `lowering` says what compiled code makes of them."""
+"""Bit tricks that NumPy has and Numba lacks; `lowering` has their compiled code."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def mutate_rows(
 
 @helper()
 def _take_step(row, step, n_places, exclusion):
-    """One step, with stage j at place 2 j + 1, gaps at the even places, never at -1."""
+    """One step, with stage j at place 2 j + 1, new stages between, never at -1."""
     n_features = len(row)
     for i in range(n_features):
         row[i] = 2 * row[i] + 1

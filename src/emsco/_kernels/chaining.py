@@ -14,8 +14,8 @@ A chain is given up for one of two reasons:
 - *A known design beats all its futures.* From a label one can tell the most rows that any future
   accepts, the fewest of them that are wrong, and the least that it costs. A design that is known,
   by whatever search, and is better than these three together is better than every future. The
-  table of allowances holds, for accepted and wrong rows, the least cost known at no less coverage
-  and accuracy. See `_allowance`.
+  allowances hold, for accepted and wrong rows, the least cost known at no less coverage and
+  accuracy. See `_allowance`.
 
 Every chain that is given up stands for a number of designs, which are counted as settled; at the
 end their sum must be the size of the space, or something was lost.
@@ -26,80 +26,22 @@ features may be left out there is no tail: every chain is a design as it stands.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from emsco._base.typing import FloatArray, IntArray, SmallIntArray, WordArray
+from emsco._base.typing import FloatArray, IntArray, WordArray
 from emsco._kernels.bits import popcount
+from emsco._kernels.chain_types import Candidates, Labels, Rules, Space
 from emsco._kernels.compiling import helper, kernel
 
 NO_ROOM = 1  # for fresh labels
 NO_PLACE = 2  # for candidates
 
 
-class Space(NamedTuple):
-    """What every subset does, and the most that any larger subset can do."""
-
-    accepts: WordArray
-    errs: WordArray  # accepted rows with the wrong label
-    missing: WordArray  # rows with a gap in some of these features, by subset of those with missing
-    missing_mask: int  # the features with missing
-    weights: WordArray  # how much each row of a word counts
-    reach: WordArray  # accepted by some larger subset
-    doomed: WordArray  # sure to be accepted by the tail, right in no larger subset
-    dear: WordArray  # per level, rows that no larger subset accepts for less than the level's cost
-    rises: FloatArray  # by how much each level's cost is above the last one's, same for all
-    cost: FloatArray
-    next_cost: FloatArray  # least that a stage after this one costs; 0 for the full set
-    place: IntArray  # sum of the digits' values of the subset's features in a chromosome number
-    ways: IntArray  # ways to go on with m features in at most r stages, by m and r
-
-
-class Labels(NamedTuple):
-    """Chains, by what matters of them for their future."""
-
-    undecided: WordArray  # of the rows that some larger subset accepts
-    n_open: SmallIntArray  # how many these are
-    accepted: SmallIntArray
-    wrong: SmallIntArray
-    spent: FloatArray
-    allowed: FloatArray  # a future that spends more than this is dominated
-    stages: SmallIntArray
-    n_tied: IntArray
-    code: IntArray  # the simplest one's chromosome number, later features as 0
-
-
-class Candidates(NamedTuple):
-    """Objectives of whole designs, with the simplest design and the number of them."""
-
-    accepted: SmallIntArray
-    wrong: SmallIntArray
-    spent: FloatArray
-    stages: SmallIntArray
-    n_tied: IntArray
-    code: IntArray
-
-
-class Rules(NamedTuple):
-    """Numbers that hold for a whole search."""
-
-    n_rows: int
-    max_stages: int
-    tail: int  # 1 where the full set ends every design, else 0
-    evaluation: float  # cost of running a stage
-    most_paid: float  # largest cost of a row that is rejected
-    binding: bool  # whether the number of stages can matter before the features run out
-    slack: float  # costs this close, relatively, are equal
-    shift: int  # the table of allowances has a line for every 2 ** shift rows
-    keep_all: bool  # whether chains that only one design stands for become labels, too
-
-
 @helper()
 def _allowance(known, accepted, wrong, shift):
     """Least known cost at no less coverage and accuracy than these; infinity if there is none.
 
-    The table is coarse: accepted rows are rounded up and wrong ones down, to a line that is
+    Allowances are coarse: accepted rows are rounded up and wrong ones down, to a line that is
     better than what was asked for. What beats the line beats what was asked for.
     """
     up = (accepted + (1 << shift) - 1) >> shift
@@ -116,10 +58,10 @@ def _later_cost(space, subset, rows):
     """
     total = 0.0
     for level in range(len(space.rises)):
-        n_dear = np.uint64(0)
+        n_expensive = np.uint64(0)
         for w in range(len(rows)):
-            n_dear += space.weights[w] * popcount(rows[w] & space.dear[subset, level, w])
-        total += space.rises[level] * np.int64(n_dear)
+            n_expensive += space.weights[w] * popcount(rows[w] & space.expensive[subset, level, w])
+        total += space.rises[level] * np.int64(n_expensive)
     return total
 
 
@@ -127,21 +69,23 @@ def _later_cost(space, subset, rows):
 def _may_go_on(rules, space, known, subset, rows, n_open, accepted, wrong, spent):
     """Whether more stages, none of which the design needs, can lead to something not dominated.
 
-    The dearest row that they accept tells what all rows still undecided pay at least: they are
-    asked for as long as it takes to get there. Nobody knows which row that will be, so each level
-    of cost is tried. At a level, all rows that some larger subset accepts for no more are taken
-    for accepted, each at the least that its own level costs; all others pay this level's.
+    The most expensive row that they accept tells what all rows still undecided pay at least: they
+    are asked for as long as it takes to get there. Nobody knows which row that will be, so each
+    level of cost is tried. At a level, all rows that some larger subset accepts for no more are
+    taken for accepted, each at the least that its own level costs; all others pay this level's.
     """
     n_left = rules.n_rows - accepted
     least = space.next_cost[subset]
     n_within, paid, level_cost = 0, 0.0, 0.0
     for level in range(len(space.rises) + 1):
-        n_dear = np.uint64(0)
+        n_expensive = np.uint64(0)
         if level < len(space.rises):
             for w in range(len(rows)):
-                n_dear += space.weights[w] * popcount(rows[w] & space.dear[subset, level, w])
+                n_expensive += space.weights[w] * popcount(
+                    rows[w] & space.expensive[subset, level, w]
+                )
         each = max(least, level_cost)
-        n_more = n_open - np.int64(n_dear) - n_within
+        n_more = n_open - np.int64(n_expensive) - n_within
         n_within += n_more
         paid += n_more * each
         total = spent + paid + (n_left - n_within) * each
@@ -234,9 +178,9 @@ def _settle(labels, first, head, after, new, binding, slack):
         more = labels.accepted[old] - accepted
         worse = labels.wrong[old] - wrong
         later = labels.stages[old] - stages if binding else 0
-        gap = labels.spent[old] - spent
+        difference = labels.spent[old] - spent
         if labels.n_tied[old] > 0:
-            if more == 0 and worse == 0 and gap == 0.0 and later == 0:
+            if more == 0 and worse == 0 and difference == 0.0 and later == 0:
                 labels.n_tied[old] += labels.n_tied[new]
                 if stages < labels.stages[old] or (
                     stages == labels.stages[old] and labels.code[new] < labels.code[old]
@@ -245,11 +189,11 @@ def _settle(labels, first, head, after, new, binding, slack):
                 labels.n_tied[new] = 0
                 return True
             unequal = more != 0 or worse != 0
-            cheaper = (unequal and gap <= 0.0) or gap < -slack
-            dearer = (unequal and gap >= 0.0) or gap > slack
+            cheaper = (unequal and difference <= 0.0) or difference < -slack
+            more_expensive = (unequal and difference >= 0.0) or difference > slack
             if more >= 0 and worse <= 0 and later <= 0 and cheaper:
                 return True
-            if more <= 0 and worse >= 0 and later >= 0 and dearer:
+            if more <= 0 and worse >= 0 and later >= 0 and more_expensive:
                 labels.n_tied[old] = -labels.n_tied[old]
         i = after[i]
     return False
@@ -324,7 +268,7 @@ def extend_chains(
                 continue
             step = space.cost[target] - space.cost[source] + rules.evaluation
             digits = space.place[target] - space.place[source]
-            # Rows that the new stage accepts, unless a feature that it buys is a gap in them, and
+            # Rows that the new stage accepts, unless they lack a feature that it buys, and
             # rows that the tail accepts after it.
             for w in range(n_words):
                 kept_from = space.missing[(target ^ source) & space.missing_mask, w]
@@ -386,7 +330,7 @@ def extend_chains(
                     continue
                 # What the new stage does to the undecided rows. At best, every row that some
                 # larger subset accepts (n_open) is accepted in the end, and only those are wrong
-                # that the tail is sure to accept and no larger subset gets right (n_doomed).
+                # that the tail is sure to accept and no larger subset labels correctly (n_doomed).
                 leaving, wrong_now, n_open, n_doomed = (
                     np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0),
                 )  # fmt: skip

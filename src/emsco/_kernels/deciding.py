@@ -1,4 +1,4 @@
-"""Rows through classifiers: bits of held-out rows, counts of designs, decisions of new rows.
+"""Rows through models: bits of scored rows, counts of designs, decisions of new rows.
 
 Every product and sum of a logit and a confidence is rounded on its own, in one fixed order, so
 that a row is decided alike in whatever batch or SIMD lane it lands.
@@ -100,7 +100,7 @@ def _find_exits(logits, first, end, n, threshold, bounds, stage, last):
 
 @helper()
 def _find_uneven_exits(logits, first, end, n, thresholds, bounds_0, bounds_1, stage, last):
-    """The same where each class has a threshold of its own."""
+    """Exit stages and last logits, as `_find_exits`, where each class has its own threshold."""
     for r in range(n):
         for j in range(first, end):
             last[r] = logits[j, r]
@@ -127,7 +127,7 @@ def judge_rows(
     logit: FloatArray,
     sure: WordArray,
 ) -> None:
-    """Bits of the held-out rows that each model accepts, and of those that it also gets right.
+    """Mark the scored rows that each model accepts, and the correct ones among them, as bits.
 
     A row is accepted where the probability of the likelier class reaches that class's threshold,
     and where its bit in `valid` says that it is one. `logit` and `sure` are scratch for the 64
@@ -148,9 +148,9 @@ def judge_rows(
                 sure[r] = _confidence(logit[r]) >= (second if logit[r] > 0.0 else first)
             accepts, corrects = np.uint64(0), np.uint64(0)
             for r in range(n):
-                right = np.uint64((logit[r] > 0.0) == (labels[start + r] == 1))
+                is_correct = np.uint64((logit[r] > 0.0) == (labels[start + r] == 1))
                 accepts |= sure[r] << np.uint64(r)
-                corrects |= (sure[r] & right) << np.uint64(r)
+                corrects |= (sure[r] & is_correct) << np.uint64(r)
             accepted[slots[m], start // 64] = accepts & valid[start // 64]
             correct[slots[m], start // 64] = corrects & valid[start // 64]
 
@@ -200,9 +200,10 @@ def judge_rows_many(
     work: FloatArray,
     winner: IntArray,
 ) -> None:
-    """What `judge_rows` does for three classes or more, with `coefs` as models × classes × columns.
+    """Mark accepted and correct rows, as `judge_rows` does, for three classes or more.
 
-    `work` has a line for each class and two more, for the 64 rows of a word, as `winner` has one.
+    `coefs` is models × classes × columns. `work` has a line for each class and two more,
+    for the 64 rows of a word, as `winner` has one.
     """
     n_rows, n_classes = rows.shape[1], len(thresholds)
     logits, top, confidence = work[:n_classes], work[n_classes], work[n_classes + 1]
@@ -220,34 +221,34 @@ def judge_rows_many(
             accepts, corrects = np.uint64(0), np.uint64(0)
             for r in range(n):
                 sure = np.uint64(confidence[r] >= thresholds[winner[r]])
-                right = np.uint64(winner[r] == labels[start + r])
+                is_correct = np.uint64(winner[r] == labels[start + r])
                 accepts |= sure << np.uint64(r)
-                corrects |= (sure & right) << np.uint64(r)
+                corrects |= (sure & is_correct) << np.uint64(r)
             accepted[slots[m], start // 64] = accepts & valid[start // 64]
             correct[slots[m], start // 64] = corrects & valid[start // 64]
 
 
 @helper()
-def _count(undecided, leaving, right):
+def _count(undecided, leaving, correct_bits):
     """Rows that leave and rows that leave correctly; they are undecided no more."""
-    n_leaving, n_right = np.uint64(0), np.uint64(0)
+    n_leaving, n_correct = np.uint64(0), np.uint64(0)
     for w in range(len(undecided)):
         n_leaving += popcount(undecided[w] & leaving[w])
-        n_right += popcount(undecided[w] & right[w])
+        n_correct += popcount(undecided[w] & correct_bits[w])
         undecided[w] &= ~leaving[w]
-    return np.int64(n_leaving), np.int64(n_right)
+    return np.int64(n_leaving), np.int64(n_correct)
 
 
 @helper()
-def _count_weighted(undecided, leaving, right, weights, blocked):
-    """The same, where a row counts as often as its word says and a blocked one stays."""
-    n_leaving, n_right = np.int64(0), np.int64(0)
+def _count_weighted(undecided, leaving, correct_bits, weights, blocked):
+    """Count as `_count`, each row as often as its word says; a blocked row stays."""
+    n_leaving, n_correct = np.int64(0), np.int64(0)
     for w in range(len(undecided)):
         free = undecided[w] & ~blocked[w]
         n_leaving += weights[w] * np.int64(popcount(free & leaving[w]))
-        n_right += weights[w] * np.int64(popcount(free & right[w]))
+        n_correct += weights[w] * np.int64(popcount(free & correct_bits[w]))
         undecided[w] &= ~(free & leaving[w])
-    return n_leaving, n_right
+    return n_leaving, n_correct
 
 
 @kernel()
@@ -268,8 +269,8 @@ def count_exits(
 
     A row counts as often as `weights` says of its word. Where `missing`, features × words, has a
     row's bit for a feature that a stage buys, the row does not leave there; `designs` has the
-    stage that buys each feature. If `weights` is empty, each row counts once and missing are not
-    looked at. `undecided` and `blocked` are scratch for one bit per row.
+    stage that buys each feature. If `weights` is empty, each row counts once and `missing` is
+    ignored. `undecided` and `blocked` are scratch for one bit per row.
     """
     n_words = accepted.shape[1]
     is_plain = len(weights) == 0
@@ -277,9 +278,9 @@ def count_exits(
         for w in range(n_words):
             undecided[w] = ~np.uint64(0)
         for j in range(n_stages[d]):
-            leaving, right = accepted[chains[d, j]], correct[chains[d, j]]
+            leaving, correct_bits = accepted[chains[d, j]], correct[chains[d, j]]
             if is_plain:
-                n_leaving, n_right = _count(undecided, leaving, right)
+                n_leaving, n_correct = _count(undecided, leaving, correct_bits)
             else:
                 for w in range(n_words):
                     blocked[w] = 0
@@ -287,9 +288,11 @@ def count_exits(
                     if designs[d, i] == j:
                         for w in range(n_words):
                             blocked[w] |= missing[i, w]
-                n_leaving, n_right = _count_weighted(undecided, leaving, right, weights, blocked)
+                n_leaving, n_correct = _count_weighted(
+                    undecided, leaving, correct_bits, weights, blocked
+                )
             exits[d, j] += n_leaving
-            correct_exits[d, j] += n_right
+            correct_exits[d, j] += n_correct
 
 
 @helper()
@@ -402,9 +405,9 @@ def decide_rows_many(
     winner: IntArray,
     confidence: FloatArray,
 ) -> None:
-    """What `decide_rows` does, for any number of classes.
+    """Send each row of X through stages `first` to `end` - 1, for any number of classes.
 
-    `coefs` is stages × classes × columns.
+    The outputs are those of `decide_rows`. `coefs` is stages × classes × columns.
     """
     n_rows, n_inputs = X.shape
     n_outputs, length = coefs.shape[1], min(n_rows, _ROWS)

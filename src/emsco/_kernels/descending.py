@@ -61,7 +61,7 @@ def block_terms(
     reached: FloatArray,
     gradient: FloatArray,
 ) -> float:
-    """What depends on one node's line; its gradient goes to `gradient`.
+    """Sum of the terms that depend on one node's line; their gradient goes to `gradient`.
 
     The arguments are those of `Block` in `emsco.baselines.soft`; `roots`, `norms` and `reached`
     are scratch, of the shapes of `squares` and twice of its first two axes. The last two and

@@ -343,7 +343,7 @@ def add_terms_many(
     weights: FloatArray,
     block: FloatArray,
 ) -> None:
-    """What `add_terms` does, for three classes or more.
+    """Add gradients and Hessians, as `add_terms` does, for three classes or more.
 
     Weights that are equal for all classes change no probability, so a model has parameters along
     the n_classes - 1 columns of an orthonormal basis of what is left: the one of column i and

@@ -1,4 +1,4 @@
-"""A hash table with open addressing over rows of words."""
+"""Slots of keys, by hashing with open addressing; a key is a row of words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def find_slots(
     wanted: WordArray,
     slots: IntArray,
 ) -> None:
-    """Slot of each wanted key in a table with open addressing, -1 where it has none."""
+    """Slot of each wanted key, -1 where it has none."""
     for i in range(len(wanted)):
         slots[i], _ = _find(index, keys, wanted[i])
 

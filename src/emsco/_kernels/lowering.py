@@ -1,4 +1,4 @@
-"""What compiled code makes of the functions of `bits`: one instruction each."""
+"""Compiled code for the functions of `bits`: one instruction each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places in a bounded table, given to keys and taken back from the least recently used."""
+"""A bounded number of slots, given to keys and taken back from the least recently used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from emsco._kernels.hashing import claim_slots, find_slots
 
 __all__ = ["UNBOUNDED", "Claim", "Slots"]
 
-UNBOUNDED = 2**62  # capacity of a table that never drops a key
+UNBOUNDED = 2**62  # capacity of slots that never drop a key
 
 _FIRST_ROOM = 256
 
@@ -30,7 +30,7 @@ class Claim:
 
 
 class Slots:
-    """At most `capacity` keys, each with a slot number; a hash table over rows of words.
+    """At most `capacity` keys, each a row of words with a slot number.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ class Slots:
 
     Examples
     --------
-    >>> table = Slots(capacity=2, n_words=1)
-    >>> with table.claim(np.array([[7], [9], [7]], dtype=np.uint64)) as claim:
+    >>> slots = Slots(capacity=2, n_words=1)
+    >>> with slots.claim(np.array([[7], [9], [7]], dtype=np.uint64)) as claim:
     ...     claim.slots.tolist()
     [0, 1, 0]
-    >>> with table.claim(np.array([[9], [5]], dtype=np.uint64)) as claim:  # 5 replaces 7
+    >>> with slots.claim(np.array([[9], [5]], dtype=np.uint64)) as claim:  # 5 replaces 7
     ...     claim.slots.tolist(), claim.new_keys.tolist(), claim.new_slots.tolist()
     ([1, 0], [[5]], [0])
     """
@@ -62,7 +62,7 @@ class Slots:
 
     @staticmethod
     def bytes_per_key(n_words: int) -> int:
-        """Memory that a table takes for each key, at most: it doubles when it is full."""
+        """Most memory per key: the room doubles when all slots are taken."""
         return 2 * (8 * n_words + 41)
 
     def __len__(self) -> int:

@@ -182,7 +182,7 @@ class Case:
                 raise FileError(f"the case must hold valid values: {error}") from None
         if left:
             raise FileError(
-                f"the case must hold only features it needed, got {next(iter(left))!r} too."
+                f"the case must hold needed features only, got {next(iter(left))!r} too."
             )
         reason = None if fields.get("rejected") is None else fields.text("rejected")
         if reason == "":

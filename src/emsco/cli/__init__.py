@@ -1,4 +1,4 @@
-"""The command line: one module a command, and the only place that knows a flag's name."""
+"""The command line: one module per command; no other package knows a flag's name."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ __all__ = ["app", "main"]
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C and a closed pipe end it quietly, from the first import on."""
+    """Run the command line; Ctrl-C and a closed pipe end it quietly, even during imports."""
     with ending_quietly():
         from emsco.cli.application import run
 
@@ -19,7 +19,7 @@ def main() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Import the application when it is first asked for, so that `main` sees to Ctrl-C before."""
+    """Import the application on first use, so that `main` can handle Ctrl-C before."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from emsco.cli.application import app

@@ -1,4 +1,4 @@
-"""The command line as a whole: every command under its name, and how errors are told."""
+"""The application: registers every command, and prints errors and warnings."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
 
 
 def run() -> None:
-    """Run the command that was typed; an error of emsco's own is one line and exit code 1."""
+    """Run the command that was typed; an `EMSCOError` is one line and exit code 1."""
     warnings.showwarning = _show_warning
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -23,7 +23,7 @@ def choose(
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Deploy another design of a run: by its number, or the best balanced one within limits."""
+    """Deploy another design of a run: by number, or the best balanced one within limits."""
     from emsco.runs.run import Run
 
     found = Run.open(run, trusted or ())

@@ -1,4 +1,4 @@
-"""What commands are made of: options in dataclasses, help that reads well, errors in flags."""
+"""Typer commands that take dataclasses of options, and whose errors name flags."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Group(TyperGroup):
 
 
 def _unless_closed(show: Callable[[Any, Any], None], ctx: Any, formatter: Any) -> None:
-    """Show help; Rich answers a closed pipe with an exit code of its own."""
+    """Show help; raise `BrokenPipeError` where Rich would exit because the pipe is closed."""
     try:
         show(ctx, formatter)
     except SystemExit:
@@ -57,7 +57,7 @@ def _unless_closed(show: Callable[[Any, Any], None], ctx: Any, formatter: Any) -
 
 
 def _bare_flags(parameters: Any) -> Any:
-    """The same parameters; help shows no type behind those that take no value, --help included."""
+    """Return the parameters, with no type shown in help for flags, --help included."""
     for parameter in parameters:
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""
@@ -65,7 +65,7 @@ def _bare_flags(parameters: Any) -> Any:
 
 
 class Commands(typer.Typer):
-    """Commands that may take dataclasses of options, and whose help shows flags as typed."""
+    """A Typer application whose commands may take dataclasses of options."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(cls=_Group, rich_markup_mode="markdown", no_args_is_help=True, **settings)
@@ -82,10 +82,10 @@ class Commands(typer.Typer):
 
 
 def with_options(body: Callable[..., None]) -> Callable[..., None]:
-    """Take apart every parameter that is a dataclass: each of its fields becomes an option.
+    """Turn each field of a parameter that is a dataclass into an option of the command.
 
-    A field is annotated as a parameter of a Typer command is. A dataclass may have a PANEL, under
-    which help lists its options.
+    Annotate fields like parameters of a Typer command. A dataclass may have a PANEL: help lists
+    its options under that heading.
     """
     kinds = get_type_hints(body, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
@@ -110,7 +110,7 @@ def with_options(body: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options(group: Any) -> Iterator[Parameter]:
-    """The fields of a dataclass as parameters of a command."""
+    """Yield the fields of a dataclass as parameters of a command."""
     kinds = get_type_hints(group, include_extras=True)
     for field in fields(group):
         kind = _in_panel(kinds[field.name], getattr(group, "PANEL", None))
@@ -124,7 +124,7 @@ def _default(field: Field[Any]) -> Any:
 
 
 def _in_panel(kind: Any, panel: str | None) -> Any:
-    """The annotation of an option, listed in a panel of help; arguments have one of their own."""
+    """Return the annotation with a help panel set; arguments keep their own panel."""
     value, info = get_args(kind)
     info = copy(info)
     if panel is not None and isinstance(info, type(typer.Option())):

@@ -1,4 +1,4 @@
-"""`emsco compare`: all methods on a file of one's own."""
+"""`emsco compare`: all methods on your own data."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _QUICK = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Methods:
-    """The methods to compare, and how thoroughly they are tuned."""
+    """Options for the methods to compare and how thoroughly to tune them."""
 
     PANEL: ClassVar[str] = "Methods"
 
     min_confidence: Annotated[
-        float, typer.Option(help="How sure methods must be that can decline to answer.")
+        float, typer.Option(help="Confidence required by methods that can reject rows.")
     ] = 0.75
     method: Annotated[
         list[str] | None,
@@ -40,11 +40,11 @@ class Methods:
         ),
     ] = None
     quick: Annotated[
-        bool, typer.Option("--quick", help=f"Try {_QUICK} settings of each method.")
+        bool, typer.Option("--quick", help=f"Try only {_QUICK} settings of each method.")
     ] = False
 
     def settings(self) -> dict[str, Any]:
-        """The same as `compare_files` takes them."""
+        """Return the options as keyword arguments of `compare_files`."""
         from emsco.studies.compare import METHODS
         from emsco.studies.methods import EVERY
 
@@ -68,7 +68,7 @@ def compare(
     """Compare EMSCO and its rivals on your data: one table, one picture, and a summary.
 
     Every method is fitted and tuned on the same rows, by the same score, and tested on the same
-    rows kept aside. In the picture each is a curve over its own knob: threshold, penalty or budget.
+    test rows. In the picture each method is a curve over its threshold, penalty or budget.
 
     For example:
 

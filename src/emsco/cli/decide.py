@@ -21,7 +21,7 @@ def decide(
         Path, typer.Argument(metavar="NEW", help="CSV or Parquet file with the rows to decide.")
     ],
     out: Annotated[
-        Path, typer.Option(help="CSV or Parquet file for the decisions, a row each.")
+        Path, typer.Option(help="CSV or Parquet file for the decisions, one per row.")
     ] = Path("decisions.csv"),
     keep: Annotated[
         list[str] | None,
@@ -55,7 +55,7 @@ def decide(
 
 
 def _cascade_file(run: Path) -> Path:
-    """The file of the deployed cascade, of a folder or as it was given."""
+    """Return the file of the deployed cascade: in a folder, or the file that was given."""
     path = run / "cascade.json" if run.is_dir() else run
     if not path.exists():
         why = "which has no cascade.json" if run.is_dir() else "which does not exist"

@@ -1,4 +1,4 @@
-"""`emsco demo`: the whole story in seconds."""
+"""`emsco demo`: a complete example in seconds."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def demo(
         int,
         typer.Option(
             min=0,
-            help="Seed of the split and of the search; the same seed gives the same results.",
+            help="Random seed of the split and the search; the same seed gives the same results.",
         ),
     ] = 0,
     as_json: AsJSON = False,
 ) -> None:
-    """The whole story on data that comes with scikit-learn, in seconds.
+    """Run a complete example on data that comes with scikit-learn, in seconds.
 
     Takes the breast-cancer data (569 samples, 30 measurements) with a declared cost for each
-    measurement, searches for cascades, shows the trade-offs found, and tests the chosen cascade
-    on rows kept aside against buying every measurement for everyone.
+    measurement, searches for cascades and shows the trade-offs found. Then compares the chosen
+    cascade with buying every measurement for everyone, on test rows.
     """
     from emsco.cli.demonstration import run_demo
 

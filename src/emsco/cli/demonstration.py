@@ -1,4 +1,4 @@
-"""The whole story on data that comes with scikit-learn: search, choose, decide, compare."""
+"""A complete example on data that comes with scikit-learn: search, choose, decide, compare."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _MAX_STAGES = 4
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """What the demonstration found.
+    """Results of the demonstration.
 
     Attributes
     ----------
     classifier : EMSCOClassifier
         Fitted on the training rows.
     test : Evaluation
-        Its deployed cascade on rows that neither the search nor the fits have seen.
+        Its deployed cascade on test rows, used neither to search nor to fit.
     everything : Evaluation
         One stage that buys all features, at the same threshold, on the same rows.
     """
@@ -36,7 +36,7 @@ class DemoResult:
     everything: Evaluation
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for machines."""
+        """Return the results as plain values for JSON."""
         front, cascade = self.classifier.front_, self.classifier.cascade_
         return {
             "stop_reason": str(self.classifier.stop_reason_),
@@ -50,7 +50,7 @@ class DemoResult:
 
 
 def run_demo(seed: int = 0, verbose: int = 0) -> DemoResult:
-    """Fit EMSCO to the breast-cancer data and test what it deploys on a quarter of the rows."""
+    """Fit EMSCO to the breast-cancer data and test its cascade on a quarter of the rows."""
     data = load("breast_cancer")
     diagnoses = np.array(["malignant", "benign"])[data.y]
     X_train, X_test, y_train, y_test = train_test_split(

@@ -1,4 +1,4 @@
-"""How a command ends that is cut short: by Ctrl-C, or by a reader that has seen enough."""
+"""Exit codes and messages after Ctrl-C or a closed pipe."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ PIPE_CLOSED = 141  # and for one whose reader has gone, as in `emsco front RUN |
 
 
 def say(sentence: str) -> None:
-    """One line on standard error."""
+    """Print one line on standard error."""
     print(f"emsco: {sentence}", file=sys.stderr)
 
 
 @contextmanager
 def interruptible(left: str | Callable[[], str]) -> Iterator[None]:
-    """After Ctrl-C, say what is left, which may have to be looked up, and exit as shells expect."""
+    """After Ctrl-C, say what is left and exit with the code that shells expect.
+
+    A callable `left` is asked only after Ctrl-C.
+    """
     try:
         yield
     except KeyboardInterrupt:
@@ -30,7 +33,7 @@ def interruptible(left: str | Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def ending_quietly() -> Iterator[None]:
-    """Let Ctrl-C be one line, and a closed pipe none."""
+    """End after Ctrl-C with one line, and after a closed pipe with none."""
     try:
         try:
             yield
@@ -45,7 +48,7 @@ def ending_quietly() -> Iterator[None]:
 
 
 def _write_nowhere() -> None:
-    """Throw away what is still to be written, so that Python says nothing about it at exit."""
+    """Discard pending output, so that Python does not complain about it at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # a stream that is no file needs nothing

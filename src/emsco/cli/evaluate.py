@@ -1,4 +1,4 @@
-"""`emsco evaluate`: a run on labelled rows that came later."""
+"""`emsco evaluate`: a design of a run on new labelled rows."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def evaluate(
     ],
     target: Annotated[
         str | None,
-        typer.Option(help="Column with the labels; by default as in the run.", show_default=False),
+        typer.Option(
+            help="Column with the labels; by default the one of the run.", show_default=False
+        ),
     ] = None,
     point: Point = None,
-    out: Annotated[
-        Path | None, typer.Option(help="File for the figures, as --json prints them.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="JSON file for the figures.")] = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Test a design on labelled rows that came later, beside its earlier figures.
+    """Test a design on new labelled rows and show the figures beside its earlier ones.
 
-    Draws the cascade as `emsco show` does; the new rows have lines of their own. Each line says how
-    many rows leave at a stage and the share of correct labels. The file may be larger than memory.
+    Draws the cascade like `emsco show`, with extra lines for the new rows. Each line says how many
+    rows leave at a stage and the share of correct labels. The file may be larger than memory.
 
     For example:
 

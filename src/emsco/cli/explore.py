@@ -35,7 +35,7 @@ def explore(
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
-    """The designs of a run as a web page: one file to look at, to choose from and to mail.
+    """Write the designs of a run to a web page: one file to explore and to share.
 
     The page needs no network. Drag limits and click designs on it; each is shown as a cascade,
     with the cost of its rows and the command that deploys it.

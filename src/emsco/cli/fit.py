@@ -21,38 +21,39 @@ __all__ = ["fit"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitData(DataFiles):
-    """The files of a fit, and how they are taken."""
+    """Options for the files of a fit, held-out rows and missing values."""
 
     held_out: Annotated[
         float,
         typer.Option(help="Share of DATA held out to score designs on.", show_default="a third"),
     ] = 1 / 3
     gaps: Annotated[
-        str, typer.Option(help="Missing values: refuse, impute, or skip the stage that lacks one.")
+        str, typer.Option(help="Missing values: refuse, impute, or skip stages that lack one.")
     ] = "refuse"
     evaluation_cost: Annotated[
         float, typer.Option(help="Cost of running a stage, on top of its features.")
     ] = 0.0
 
     def settings(self) -> dict[str, Any]:
-        """Parameters of the classifier."""
+        """Return the options as parameters of `EMSCOClassifier`."""
         return {"gaps": self.gaps, "evaluation_cost": self.evaluation_cost}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitSearch(Evolution):
-    """How designs are searched for."""
+    """Options for the search."""
 
     search: Annotated[
         str, typer.Option(help="auto, exact, evolution or paper; see docs/how/search.md.")
     ] = "auto"
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds after which the search ends with its results.")
+        float | None,
+        typer.Option(help="Stop after this many seconds and keep the best designs so far."),
     ] = None
-    memory_limit: Annotated[str, typer.Option(help="Memory for fitted subsets, at most.")] = "1GiB"
+    memory_limit: Annotated[str, typer.Option(help="Most memory for fitted subsets.")] = "1GiB"
 
     def settings(self) -> dict[str, Any]:
-        """Parameters of the classifier."""
+        """Return the options as parameters of `EMSCOClassifier`."""
         return {
             "search": self.search,
             "max_stages": self.max_stages,
@@ -64,8 +65,8 @@ class FitSearch(Evolution):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StageModels:
-    """The classifier of each stage, and how sure it must be."""
+class StageOptions:
+    """Options for the model of each stage and the confidence it needs."""
 
     PANEL: ClassVar[str] = "Stages"
 
@@ -73,31 +74,32 @@ class StageModels:
         str,
         typer.Option(
             metavar="P",
-            help="A row leaves at the first stage that is this sure; or a threshold for each "
-            "class, as in ill=0.9,well=0.99.",
+            help="Confidence at which a row leaves a stage; or a threshold for each class, as in "
+            "ill=0.9,well=0.99.",
         ),
     ] = "0.75"
     estimator: Annotated[
         str | None,
         typer.Option(
-            help="Classifier of each stage, as in 'DecisionTreeClassifier()', or a "
-            "make_pipeline(...) that ends in one; logistic regression by default."
+            help="Model of each stage: a scikit-learn classifier, as in "
+            "'DecisionTreeClassifier()', or a make_pipeline(...) that ends in one; logistic "
+            "regression by default."
         ),
     ] = None
     cache: Annotated[
         Path | None,
-        typer.Option(help="Folder that keeps the fits of --estimator for later runs."),
+        typer.Option(help="Folder that keeps predictions of --estimator for later fits."),
     ] = None
     calibration: Annotated[
-        str | None, typer.Option(help="Make confidence honest: sigmoid or isotonic.")
+        str | None, typer.Option(help="Calibrate confidence: sigmoid or isotonic.")
     ] = None
     class_weight: Annotated[
         str | None,
-        typer.Option(help="Weight of each class in fits: balanced, or as in ill=5,well=1."),
+        typer.Option(help="Weight of each class: balanced, or as in ill=5,well=1."),
     ] = None
 
     def settings(self) -> dict[str, Any]:
-        """Parameters of the classifier."""
+        """Return the options as parameters of `EMSCOClassifier`."""
         from emsco.cli.parsing import parse_by_class, parse_class_weight, parse_estimator
 
         return {
@@ -111,12 +113,12 @@ class StageModels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignRules:
-    """Rules that every design must obey."""
+    """Options for rules that every design must obey."""
 
     PANEL: ClassVar[str] = "Rules for designs"
 
     allow_exclusion: Annotated[
-        bool, typer.Option("--allow-exclusion", help="Designs may leave features out for good.")
+        bool, typer.Option("--allow-exclusion", help="Designs may leave features out.")
     ] = False
     first: Annotated[
         list[str] | None,
@@ -128,13 +130,11 @@ class DesignRules:
             metavar="FEATURES", help="Features that one stage must buy, as in a,b; repeatable."
         ),
     ] = None
-    max_mean_cost: Annotated[
-        float | None, typer.Option(help="Highest cost of a row on average.")
-    ] = None
+    max_mean_cost: Annotated[float | None, typer.Option(help="Highest mean cost of a row.")] = None
     max_worst_cost: Annotated[float | None, typer.Option(help="Highest cost of any row.")] = None
 
     def settings(self) -> dict[str, Any]:
-        """Parameters of the classifier.
+        """Return the options as parameters of `EMSCOClassifier`.
 
         Examples
         --------
@@ -153,20 +153,20 @@ class DesignRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment(Limits):
-    """Which design is deployed, and fitted on which rows."""
+    """Options for the design to deploy and the rows to fit it on."""
 
     PANEL: ClassVar[str] = "Design to deploy: by a rule, or the best balanced one within limits"
 
     prefer: Annotated[
         str | None,
-        typer.Option(help="balanced, knee or fittest (the paper's).", show_default="balanced"),
+        typer.Option(help="balanced, knee or fittest (the paper's rule).", show_default="balanced"),
     ] = None
     refit: Annotated[
-        bool, typer.Option("--refit", help="Deploy stages refitted on all rows of DATA.")
+        bool, typer.Option("--refit", help="Refit the stages on all rows of DATA before deploying.")
     ] = False
 
     def settings(self) -> dict[str, Any]:
-        """Parameters of the classifier.
+        """Return the options as parameters of `EMSCOClassifier`.
 
         Examples
         --------
@@ -182,13 +182,15 @@ class Deployment(Limits):
 
 def fit(
     files: FitData,
-    stages: StageModels,
+    stages: StageOptions,
     search: FitSearch,
     rules: DesignRules,
     deploy: Deployment,
-    out: Annotated[Path, typer.Option(help="New folder for the results, the RUN.")],
+    out: Annotated[
+        Path, typer.Option(help="New folder for the results: the RUN of other commands.")
+    ],
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a run that was killed or interrupted.")
+        bool, typer.Option("--resume", help="Continue a run that was killed or interrupted.")
     ] = False,
     seed: Seed = 0,
     jobs: Threads = -1,
@@ -198,7 +200,8 @@ def fit(
 
     The folder holds run.json (settings and versions), front.json (every design worth choosing,
     with its fitted stages), cascade.json (the deployed one) and history.csv. While the search
-    runs, it also holds a checkpoint: killed at any moment, the same command with --resume goes on.
+    runs, it also holds a checkpoint. If the search is killed, the same command with --resume
+    continues it.
 
     For example:
 
@@ -225,7 +228,7 @@ def fit(
 
 
 def _left(out: Path) -> str:
-    """What a fit that was interrupted has left in its folder."""
+    """Say whether an interrupted fit can be resumed."""
     from emsco.runs.fit import can_resume
 
     if can_resume(out):

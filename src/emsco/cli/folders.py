@@ -1,4 +1,4 @@
-"""Folders for the results of studies: made, claimed and filled."""
+"""Make folders for the results of studies, and write the results to them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["check_folder", "claim_folder", "end", "make_folder", "what_is_left",
 
 
 def check_folder(path: Path) -> None:
-    """Say why --out cannot be a folder for results, and whether pictures can be drawn.
+    """Raise if --out cannot be a folder for results, or if Matplotlib is missing.
 
-    Before minutes of work, not after them.
+    Called before the work starts, which may take minutes.
     """
     from emsco.pictures.plotting import check_matplotlib
 
@@ -35,7 +35,7 @@ def check_folder(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make the folder of --out, or say why it cannot be."""
+    """Make the folder of --out; raise if that is impossible."""
     check_folder(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -45,9 +45,9 @@ def make_folder(path: Path) -> None:
 
 
 def claim_folder(path: Path, name: str, of: Mapping[str, Any]) -> None:
-    """Make the folder of --out, unless its results of that name are of something else.
+    """Make the folder of --out; raise if it holds results of other data or settings.
 
-    `of` is what results are of, as plain values.
+    `of` holds the data and settings as plain values.
     """
     there = path / f"{name}.json"
     if there.exists() and (differ := _differences(there, of)):
@@ -58,7 +58,7 @@ def claim_folder(path: Path, name: str, of: Mapping[str, Any]) -> None:
 
 
 def _differences(file: Path, of: Mapping[str, Any]) -> list[str]:
-    """Names of settings that existing results have otherwise; all, where they do not say."""
+    """Return the settings that differ in existing results; all, if the file does not say."""
     known: Any = None
     with suppress(AttributeError, OSError, ValueError):
         known = json.loads(file.read_text(encoding="utf-8")).get("of")
@@ -69,7 +69,7 @@ def _differences(file: Path, of: Mapping[str, Any]) -> list[str]:
 
 
 def what_is_left(path: Path) -> str:
-    """What Ctrl-C has left in the folder of --out, where results are written at the end only."""
+    """Say what the folder of --out holds after Ctrl-C, if results are written only at the end."""
     if not path.exists():
         return "nothing is written"
     return f"{path} is as it was" if any(path.iterdir()) else f"no result is written to {path}"
@@ -78,7 +78,7 @@ def what_is_left(path: Path) -> str:
 def write_results(
     out: Path, name: str, figure: Figure, values: dict[str, Any], markdown: str
 ) -> str:
-    """Write table and picture of a study to the folder of --out; returns the JSON."""
+    """Write table and picture of a study to the folder of --out; return the JSON."""
     from emsco._base.documents import write_text
     from emsco.pictures.plotting import save_figure
 
@@ -96,13 +96,13 @@ def end(
     complete: bool = True,
     goes_on: bool = True,
 ) -> None:
-    """Say where results are; where Ctrl-C has come before the last one, exit as shells expect.
+    """Say where the results are; if incomplete, exit with the code of Ctrl-C.
 
-    `goes_on` is whether the same command takes up the results that are there.
+    `goes_on` is whether the same command continues from the results in the folder.
     """
     took = "" if seconds is None else f" after {seconds:.0f} s"
     typer.echo(f"Written to {out}{took}: {name}.md, .json, .png, .svg", err=True)
     if not complete:
-        more = ", and the same command goes on" if goes_on else ""
+        more = ", and the same command continues" if goes_on else ""
         say(f"interrupted; complete results are kept{more}.")
         raise SystemExit(INTERRUPTED)

@@ -20,18 +20,18 @@ def front(
         typer.Option(
             "--rows",
             min=1,
-            help="Highest number of lines: 20 by default, or all where there are hardly more.",
+            help="Most lines to show; by default 20, or all if only a few more.",
         ),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Show every line, however many.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Show all lines.")] = False,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
-    """The designs of a run that no other design beats, to choose from.
+    """List the designs of a run that no other design beats.
 
-    Scored figures are of the rows held out to score designs; seen figures stand beside them where
-    the run has test rows. Limits apply to scored figures, and a mark shows the design that `emsco
-    choose` would take within them. `emsco show RUN N` draws a design.
+    Scored figures come from the rows held out to score designs, seen figures from test rows, if
+    the run has any. Limits apply to scored figures; a mark shows the design that `emsco choose`
+    would take within them. `emsco show RUN N` draws a design.
     """
     from emsco.runs.run import Run
 

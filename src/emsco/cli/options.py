@@ -38,8 +38,8 @@ Trusted = Annotated[
     typer.Option(
         "--trust",
         metavar="TYPE",
-        help="Type that a file with other classifiers may hold, such as sklearn.tree._tree.Tree. "
-        "Name it only if you trust whoever wrote the file; repeatable.",
+        help="Type to allow in a file with other stage models, such as sklearn.tree._tree.Tree. "
+        "Allow it only if you trust the author of the file; repeatable.",
     ),
 ]
 Seed = Annotated[
@@ -51,7 +51,7 @@ Threads = Annotated[int, typer.Option(help="Number of threads; -1 is one for eac
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFiles:
-    """Where rows, labels and costs come from."""
+    """Options for the files with rows, labels and costs."""
 
     PANEL: ClassVar[str] = "Rows and costs"
 
@@ -65,8 +65,8 @@ class DataFiles:
     costs: Annotated[
         Path | None,
         typer.Option(
-            help="Costs: CSV with the columns feature,cost and perhaps group (columns bought "
-            "together); JSON; or one line of numbers in column order. Without it every column "
+            help="Costs: CSV with the columns feature,cost and optionally group (columns bought "
+            "together); JSON; or one line of numbers in column order. By default every column "
             "costs 1."
         ),
     ] = None
@@ -86,11 +86,11 @@ class DataFiles:
         Path | None, typer.Option(help="Rows to score designs on, instead of part of DATA.")
     ] = None
     test: Annotated[
-        Path | None, typer.Option(help="Rows kept aside, to test every design of the front on.")
+        Path | None, typer.Option(help="Test rows: every design of the front is tested on them.")
     ] = None
 
     def files(self) -> FitFiles:
-        """The same as the library takes them; files that contradict each other are refused."""
+        """Return the options as `FitFiles`; raise if they contradict each other."""
         from emsco.data.sources import FitFiles
 
         drop = tuple(self.drop or ())
@@ -100,12 +100,14 @@ class DataFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyFiles(DataFiles):
-    """The files of a command that fits many times and tests each result."""
+    """Options for the files of a command that fits many times and tests each result."""
 
     train: Annotated[
         Path | None, typer.Option(help="Rows to fit on, instead of DATA; needs --val and --test.")
     ] = None
-    val: Annotated[Path | None, typer.Option(help="Rows to tune and to choose on.")] = None
+    val: Annotated[
+        Path | None, typer.Option(help="Rows to tune methods and choose designs on.")
+    ] = None
     test: Annotated[
         Path | None, typer.Option(help="Rows to test on, instead of a quarter of DATA.")
     ] = None
@@ -113,7 +115,7 @@ class StudyFiles(DataFiles):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits that a design must keep, on the rows that scored it."""
+    """Options for limits on the scored figures of a design."""
 
     PANEL: ClassVar[str] = "Limits"
 
@@ -127,7 +129,7 @@ class Limits:
     ] = None
 
     def limits(self) -> dict[str, float]:
-        """The limits that were given."""
+        """Return the limits that were given, by name."""
         every = {
             "max_cost": self.max_cost,
             "min_accuracy": self.min_accuracy,
@@ -138,13 +140,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evolution:
-    """How large a design may be, and how long a search evolves them."""
+    """Options for the size of designs and the length of an evolution."""
 
     PANEL: ClassVar[str] = "Search"
 
     max_stages: Annotated[
         int | None,
-        typer.Option(help="Highest number of stages; half the number of features by default."),
+        typer.Option(
+            help="Most stages of a design; by default half the number of features, at most 10."
+        ),
     ] = None
-    generations: Annotated[int, typer.Option(help="Generations of an evolution.")] = 150
+    generations: Annotated[int, typer.Option(help="Generations of evolution.")] = 150
     population_size: Annotated[int, typer.Option(help="Designs in a generation.")] = 300

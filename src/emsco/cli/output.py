@@ -1,4 +1,4 @@
-"""Standard output: a console for tables and drawings, and JSON for machines."""
+"""Print tables, drawings and JSON on standard output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LINES, _FEW_MORE = 20, 4
 
 
 def console() -> Console:
-    """Standard output for Rich."""
+    """Return a Rich console for standard output."""
     from rich.console import Console
 
     class Output(Console):
@@ -32,12 +32,12 @@ def console() -> Console:
 
 
 def print_json(values: Any) -> None:
-    """One JSON object."""
+    """Print one JSON object."""
     typer.echo(json.dumps(values, indent=2))
 
 
 def print_design(front: ParetoFront, number: int, new: Evaluation | None = None) -> None:
-    """The tree of a design and its figures, perhaps on new rows too."""
+    """Draw a design with its figures, and those on new rows if given."""
     from emsco.cli.terminal import cascade_drawing
 
     console().print(cascade_drawing(front, number, new=new))
@@ -50,7 +50,7 @@ def print_front(
     see_all: str = "emsco front --all",
     best: ParetoPoint | None = None,
 ) -> None:
-    """Why the search of a run ended, and its designs; see `front_table` about the settings."""
+    """Print why the search of a run ended, and its front; see `front_table` for the settings."""
     from emsco.cli.terminal import front_table
 
     out, (least, spare) = console(), (most or _LINES, 0 if most else _FEW_MORE)

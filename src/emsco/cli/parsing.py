@@ -1,4 +1,4 @@
-"""Texts that people type for options that take more than a word or a number."""
+"""Parse options that take more than a word or a number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_STEPS = 1000
 
 
 def parse_by_class(name: str, text: str) -> float | dict[str, float]:
-    """A number, or a number for each label, as in ``ill=0.9,well=0.99``.
+    """Parse a number, or a number for each label, as in ``ill=0.9,well=0.99``.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def _by_class(name: str, text: str, rule: str) -> float | dict[str, float]:
 
 
 def parse_class_weight(text: str | None) -> str | dict[str, float] | None:
-    """None or "balanced" as they are, else a number for each label."""
+    """Parse a number for each label; return None and "balanced" unchanged."""
     if text is None or text == "balanced":
         return text
     rule = 'be "balanced" or label=number pairs with commas between'
@@ -57,7 +57,7 @@ def parse_class_weight(text: str | None) -> str | dict[str, float] | None:
 
 
 def parse_range(name: str, text: str) -> tuple[float, ...]:
-    """Numbers with commas between, and ranges first:last:step, the last included.
+    """Parse comma-separated numbers and ranges first:last:step, the last included.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def parse_range(name: str, text: str) -> tuple[float, ...]:
 
 
 def _steps(text: str) -> list[Decimal]:
-    """A number, or all of a range; decimals, since 0.55 and twice 0.05 are no 0.65 as floats."""
+    """Return a number, or all of a range, as decimals: floats would miss 0.55 + 2 × 0.05."""
     numbers = [Decimal(part.strip()) for part in text.split(":")]
     if not all(number.is_finite() for number in numbers):
         raise ValueError("infinite")
@@ -93,9 +93,10 @@ def _steps(text: str) -> list[Decimal]:
 
 
 def parse_estimator(text: str) -> Any:
-    """A classifier or pipeline of scikit-learn as one would write it, with plain parameters.
+    """Make a classifier or pipeline of scikit-learn from its expression in Python.
 
-    Nothing is executed: names are looked up among scikit-learn's estimators.
+    Parameters must be plain values. Nothing is executed: names are looked up among
+    scikit-learn's estimators.
 
     Examples
     --------
@@ -130,7 +131,7 @@ def _estimators() -> dict[str, Any]:
 
 
 def _made(node: ast.expr, known: dict[str, Any]) -> Any:
-    """The estimator or plain value that an expression stands for."""
+    """Return the estimator or plain value of an expression."""
     if isinstance(node, ast.Name):
         node = ast.Call(node, [], [])
     if not isinstance(node, ast.Call):

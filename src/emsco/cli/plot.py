@@ -18,9 +18,9 @@ def plot(
     kind: Annotated[
         str,
         typer.Option(
-            help="front, pairs or 3d: the designs to choose from; cascade: stages, features and "
-            "rows of one; costs: its features by cost and stage; convergence: how the search went; "
-            "reliability or risk: how honest its confidence is on --data."
+            help="front, pairs or 3d: all designs; cascade: stages, features and rows of one; "
+            "costs: its features by cost and stage; convergence: progress of the search; "
+            "reliability or risk: how well its confidence matches accuracy on --data."
         ),
     ] = "front",
     out: Annotated[
@@ -29,19 +29,19 @@ def plot(
     ] = None,
     point: Point = None,
     on: Annotated[
-        str, typer.Option(help="Whose figures: scored, seen or, for fronts, both.")
+        str, typer.Option(help="Figures to draw: scored, seen or, for fronts, both.")
     ] = "scored",
     data: Annotated[
         Path | None,
         typer.Option(help="CSV or Parquet file with labelled rows, for reliability and risk."),
     ] = None,
     width: Annotated[
-        float, typer.Option(help="Inches; 3.4 is the column of a paper, 7 a page.")
+        float, typer.Option(help="Inches; 3.4 fits a column of a paper, 7 a page.")
     ] = 3.4,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Draw a run: its front, a cascade, how the search went, how honest its confidence is.
+    """Draw a picture of a run: its front, a cascade, the search or a reliability diagram.
 
     For example:
 

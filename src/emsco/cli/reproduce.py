@@ -36,25 +36,25 @@ Out = Annotated[
     Path, typer.Option(help="Folder for the table (Markdown, JSON) and the figure (PNG, SVG).")
 ]
 
-reproduce = Commands(help="The figures and tables of the paper, computed anew.")
+reproduce = Commands(help="Recompute the figures and tables of the paper.")
 
 
 @reproduce.command("global")
 def reproduce_global(
     out: Out = Path("reproduce-global"),
     runs: Annotated[
-        int, typer.Option(min=1, help="Runs of each search on each landscape; the paper has 50.")
+        int, typer.Option(min=1, help="Repeats of each search on each landscape; the paper has 50.")
     ] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the split and of all runs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the split and all repeats.")] = 0,
     jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
-    """The exact fronts of nine landscapes, and how much of them searches find.
+    """Compute the exact fronts of nine landscapes, and measure how much of them searches find.
 
-    For Heart, Credit and Pima with at most 2, 3 and 4 stages, all designs are settled (the paper
-    took three weeks for it) and the exact front is compared with what the paper's search and ours
-    know after each generation. The sets come from the folder that EMSCO_DATA names, else from
-    their archives.
+    Exact search covers all designs of Heart, Credit and Pima with at most 2, 3 and 4 stages, which
+    took the paper three weeks. Its front is compared with the designs that the paper's search and
+    ours have found after each generation. Data are read from the folder that EMSCO_DATA names, or
+    downloaded.
     """
     from emsco.paper.figures import draw_global_optima
     from emsco.paper.global_optima import reproduce_global as run
@@ -68,13 +68,16 @@ def reproduce_global(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonExtent:
-    """How much of the comparison is run."""
+    """Options for the extent of the comparison."""
 
     PANEL: ClassVar[str] = "Extent"
 
     splits: Annotated[int, typer.Option(min=1, help="Random splits of each set.")] = 10
     runs: Annotated[
-        int, typer.Option(min=1, help="Runs of EMSCO on a split; on synthetic50, on all together.")
+        int,
+        typer.Option(
+            min=1, help="Repeats of EMSCO on each split; on synthetic50, on all splits together."
+        ),
     ] = 50
     sets: Sets = None
     methods: Annotated[
@@ -90,12 +93,12 @@ class ComparisonExtent:
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="A minute or two: two sets and splits, few runs and settings."
+            "--quick", help="Take a minute or two: two sets and splits, few repeats and settings."
         ),
     ] = False
 
     def extent(self) -> Extent:
-        """The same as the library takes it."""
+        """Return the options as an `Extent`."""
         from dataclasses import replace
 
         from emsco.paper.comparison import QUICK, Extent
@@ -113,17 +116,17 @@ def reproduce_comparison(
     ] = Path("reproduce-comparison"),
     known: Annotated[
         bool,
-        typer.Option("--known", help="Run nothing: report all results of this seed in the folder."),
+        typer.Option("--known", help="Run nothing; report all results of this seed in the folder."),
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of sets, splits and runs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of sets, splits and repeats.")] = 0,
     jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
-    """EMSCO and its rivals on the paper's five sets, over many random splits.
+    """Compare EMSCO and its rivals on the paper's five sets, over many random splits.
 
-    Rivals are tuned and designs chosen on validation rows, and all are tested on test rows. Every
-    result is kept in the folder as soon as it is there: killed or interrupted, the same command
-    goes on. The tables stand beside the paper's, with 95 % margins of error and paired tests.
+    Rivals are tuned and designs chosen on scored rows, and all are tested on test rows. Results are
+    saved as they come: if interrupted, the same command continues. The tables show the paper's
+    figures too, with 95 % margins of error and paired tests.
     """
     from emsco.paper.comparison import known_comparison
     from emsco.paper.comparison import reproduce_comparison as run
@@ -147,20 +150,20 @@ def reproduce_tuning(
         Path, typer.Option(help="Folder for results and tables (Markdown, JSON).")
     ] = Path("reproduce-tuning"),
     splits: Annotated[int, typer.Option(min=1, help="Random splits of each set.")] = 1,
-    runs: Annotated[int, typer.Option(min=1, help="Runs of each setting on a split.")] = 3,
+    runs: Annotated[int, typer.Option(min=1, help="Repeats of each setting on a split.")] = 3,
     thin: Annotated[
-        int, typer.Option(min=1, help="Try one in so many of the 960 settings, and the paper's.")
+        int, typer.Option(min=1, help="Try every N-th of the 960 settings, and the paper's.")
     ] = 1,
     sets: Sets = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of sets, splits and runs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of sets, splits and repeats.")] = 0,
     jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
-    """The paper's search at many settings: which are best, and how much it matters.
+    """Run the paper's search at many settings, and rank them.
 
-    |G|, m̂, r̂, β and b are varied over a grid that holds what the paper chose, and scored by the
-    balanced score of what is deployed. Every result is kept as soon as it is there: the same
-    command goes on. Synthetic50 takes a minute a run, so thin its grid.
+    Varies |G|, m̂, r̂, β and b over a grid that includes the paper's choice. Settings are ranked by
+    the balanced score of the deployed design. Results are saved as they come: if interrupted, the
+    same command continues. A repeat on synthetic50 takes a minute, so use --thin there.
     """
     from emsco.paper.figures import draw_tuning
     from emsco.paper.published import SETS
@@ -183,22 +186,24 @@ def reproduce_sweep(
     name: Annotated[
         str, typer.Option("--set", help="pima, credit, heart, synthetic50 or synthetic15.")
     ] = "synthetic15",
-    runs: Annotated[int, typer.Option(min=1, help="Runs at each threshold.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the set, the split and all runs.")] = 0,
+    runs: Annotated[int, typer.Option(min=1, help="Repeats at each threshold.")] = 10,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed of the set, split and repeats.")
+    ] = 0,
     jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
-    """The authors' sweep: nine thresholds from .55 to .95, and what the fittest designs do at each.
+    """Repeat the authors' sweep: the fittest designs at nine thresholds from .55 to .95.
 
-    The paper's loop at its settings for the set, over 150 generations; every fit serves all
-    thresholds. Every result is kept as soon as it is there: the same command goes on. On
-    synthetic50 a run takes a minute.
+    Runs the paper's loop at its settings for the set, over 150 generations. Every stage model is
+    fitted once for all thresholds. Results are saved as they come: if interrupted, the same command
+    continues. A repeat on synthetic50 takes a minute.
     """
     from emsco.paper.sweep import reproduce_sweep as run
     from emsco.studies.sweep_figure import draw_sweep
 
     make_folder(out)
-    with _at_work("runs", "no run was complete") as report:
+    with _at_work("repeats", "no repeat was complete") as report:
         result = run(out / "results", name, runs, seed, jobs, report)
     _write(out, "sweep", result, draw_sweep(result), as_json)
     end(out, "sweep", result.seconds, result.complete)
@@ -208,15 +213,15 @@ def reproduce_sweep(
 def reproduce_mutation(
     out: Out = Path("reproduce-mutation"),
     mutants: Annotated[
-        int, typer.Option(min=1, help="Mutants to make at each point that is checked.")
+        int, typer.Option(min=1, help="Mutants to make at each point of a curve that is checked.")
     ] = 100_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the mutants.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the mutants.")] = 0,
     as_json: PrintJSON = False,
 ) -> None:
-    """How likely a mutation adds a stage, for values of β: the paper's curves, checked.
+    """Check the paper's curves of the probability that a mutation adds a stage, for values of β.
 
-    Beside the paper's formula stand the exact probability, which minds stages that are left empty,
-    and mutants that the library's own operator has made.
+    Shows the paper's formula, the exact probability, which accounts for emptied stages, and the
+    share among mutants made by the library's own operator.
     """
     from emsco.paper.mutation import draw_mutation
     from emsco.paper.mutation import reproduce_mutation as run
@@ -232,20 +237,20 @@ def reproduce_landscape(
     out: Out = Path("reproduce-landscape"),
     name: Annotated[str, typer.Option("--set", help="credit, heart or pima.")] = "credit",
     max_stages: Annotated[int, typer.Option(min=1, max=4, help="Most stages of a design.")] = 4,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the split.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the split.")] = 0,
     jobs: Threads = -1,
     as_json: PrintJSON = False,
 ) -> None:
-    """Coverage, accuracy and cost of every design of a set: the paper's trade-off figure.
+    """Draw coverage, accuracy and cost of every design of a set: the paper's trade-off figure.
 
-    The paper draws Credit with at most 4 stages: 254,152,083 designs, all of which are scored. The
-    sets come from the folder that EMSCO_DATA names, else from their archives.
+    The paper draws Credit with at most 4 stages: 254,152,083 designs, all of them scored. Data are
+    read from the folder that EMSCO_DATA names, or downloaded.
     """
     from emsco.paper.landscape import draw_trade_offs
     from emsco.paper.landscape import reproduce_landscape as run
 
     make_folder(out)
-    typer.echo("scoring every design; a few seconds on an idle machine", err=True)
+    typer.echo("Scoring every design; this takes a few seconds.", err=True)
     with interruptible(lambda: what_is_left(out)):
         result = run(name, max_stages, seed, jobs)
     _write(out, "landscape", result, draw_trade_offs(result), as_json)
@@ -254,10 +259,10 @@ def reproduce_landscape(
 
 @reproduce.command("costs")
 def reproduce_costs(out: Out = Path("reproduce-costs"), as_json: PrintJSON = False) -> None:
-    """The cost classes of the paper's sets, and how they are known.
+    """List the cost classes of the paper's sets and the source of each.
 
-    The paper's own table is lost: Heart's classes are recovered from the authors' log, Pima's and
-    Credit's chosen by the paper's rules. Synthetic15 has no classes.
+    The paper's own table is lost. Heart's classes are recovered from the authors' log; Pima's and
+    Credit's follow the paper's rules. Synthetic15 has no classes.
     """
     from emsco.paper.cost_classes import cost_table, draw_cost_table
 
@@ -271,7 +276,7 @@ def reproduce_costs(out: Out = Path("reproduce-costs"), as_json: PrintJSON = Fal
 def _at_work(
     what: str = "jobs", left: str = "no result was complete"
 ) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar, to be told of every job that is done; what Ctrl-C leaves is said in words."""
+    """Show a progress bar, yield its callback, and after Ctrl-C say what is left."""
     from emsco._base.progress import JobProgress
 
     with interruptible(left), JobProgress(what) as progress:
@@ -279,14 +284,14 @@ def _at_work(
 
 
 class _Result(Protocol):
-    """What an experiment has found."""
+    """Results of an experiment."""
 
     def to_dict(self) -> dict[str, Any]: ...
     def to_markdown(self) -> str: ...
 
 
 def _write(out: Path, name: str, result: _Result, figure: Figure, as_json: bool) -> None:
-    """Write what was found, and print it."""
+    """Write the results to the folder, and print them."""
     markdown = result.to_markdown()
     text = write_results(out, name, figure, result.to_dict(), markdown)
     typer.echo(text if as_json else markdown)

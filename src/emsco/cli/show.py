@@ -27,8 +27,8 @@ def show(
 ) -> None:
     """Draw the cascade of a design: the features and the cost of each stage, and its exits.
 
-    Scored figures and, where the run has test rows, seen figures have lines of their own: how many
-    rows reach a stage, how many leave there with a label, and the share of correct labels.
+    Lines of scored figures and, if the run has test rows, of seen figures say how many rows reach a
+    stage, how many leave there with a label, and the share of correct labels.
     """
     from emsco.runs.run import Run
 

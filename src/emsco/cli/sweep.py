@@ -1,4 +1,4 @@
-"""`emsco sweep`: thresholds × runs on a file of one's own."""
+"""`emsco sweep`: repeated searches at many thresholds on your own data."""
 
 from __future__ import annotations
 
@@ -19,33 +19,35 @@ __all__ = ["sweep"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepSearch(Evolution):
-    """The thresholds, the searches at each, and the designs taken from them."""
+    """Options for the thresholds, the searches at each and the designs to deploy."""
 
     min_confidence: Annotated[
         str,
         typer.Option(
             metavar="P",
-            help="Thresholds: a range first:last:step, the last included, or numbers with commas.",
+            help="Thresholds: a range first:last:step, the last included, or numbers separated by "
+            "commas.",
         ),
     ] = ".55:.95:.05"
-    runs: Annotated[int, typer.Option(min=1, help="Searches at each threshold.")] = 10
+    runs: Annotated[int, typer.Option(min=1, help="Repeats at each threshold.")] = 10
     search: Annotated[
         str,
         typer.Option(
-            help="paper, evolution, exact or auto; see docs/how/search.md. Exact search runs once."
+            help="paper, evolution, exact or auto; see docs/how/search.md. Exact search "
+            "needs one repeat."
         ),
     ] = "paper"
     prefer: Annotated[
         list[str] | None,
         typer.Option(
             metavar="RULE",
-            help="Rule for the design to deploy: fittest (by default, as in the paper), "
-            "balanced or knee; repeatable, a table each.",
+            help="Rule for the design to deploy: fittest (the default, as in the paper), "
+            "balanced or knee; repeatable, one table per rule.",
         ),
     ] = None
 
     def settings(self) -> dict[str, Any]:
-        """The same as `sweep_files` takes them."""
+        """Return the options as keyword arguments of `sweep_files`."""
         from emsco.cli.parsing import parse_range
 
         return {
@@ -65,22 +67,22 @@ def sweep(
     out: Annotated[
         Path,
         typer.Option(
-            help="Folder for results, the table (Markdown, JSON), the picture (PNG, SVG)."
+            help="Folder for results, the table (Markdown, JSON) and the picture (PNG, SVG)."
         ),
     ] = Path("sweep"),
     seed: Seed = 0,
     jobs: Processes = -1,
     as_json: AsJSON = False,
 ) -> None:
-    """What a threshold buys: accuracy, coverage and cost at each, with their spread over runs.
+    """Search at many thresholds and compare accuracy, coverage and cost.
 
-    Every classifier is fitted once and serves all thresholds and runs. Results are kept in the
-    folder as they come: killed or interrupted, the same command goes on. A folder with results of
-    other data or settings is refused.
+    Shows the mean at each threshold and the spread over repeats. Every stage model is fitted once
+    for all thresholds and repeats. Results are saved as they come: if interrupted, the same command
+    continues. A folder with results of other data or settings is refused.
 
     DATA is split into half the rows to fit on, a quarter to choose on and a quarter to test on.
-    Files of your own, such as those of the paper's authors (three CSV files with the header
-    f0,f1,…,label, and a line of costs in that order), are taken as they are.
+    To use your own split, pass three files, such as those of the paper's authors: three CSV files
+    with the header f0,f1,…,label, and a line of costs in that order.
 
     For example:
 
@@ -94,7 +96,7 @@ def sweep(
 
     settings, own = search.settings(), files.files()
     check_folder(out)
-    with interruptible("no run was complete"), JobProgress("runs") as progress:
+    with interruptible("no repeat was complete"), JobProgress("repeats") as progress:
         result = sweep_files(
             own,
             **settings,

@@ -1,4 +1,4 @@
-"""Fronts and cascades drawn in a terminal; plain text where there is none."""
+"""Draw fronts and cascades in a terminal, or as plain text in a log."""
 
 from __future__ import annotations
 
@@ -46,12 +46,13 @@ def front_table(
     best: ParetoPoint | None = None,
     spare: int = 0,
 ) -> Table:
-    """Different trade-offs of a front by cost, at most `most`, the chosen one marked.
+    """Return a table of up to `most` different trade-offs of a front, sorted by cost.
 
-    One line each; of what a design buys first, as many names as fit into `width`. `within` are
-    positions to show alone, and `best` the one that limits would choose; figures on test rows,
-    where there are some, have columns of their own. Where lines are left out, the caption says
-    how many, and by `see_all` how to have them; up to `spare` more are shown instead.
+    The chosen design is marked, and so is `best`, the one that limits would choose. `within` holds
+    the positions to show, by default all. Each line names as many features of the first stage as
+    fit into `width`. Figures on test rows have their own columns. If lines are left out, the
+    caption says how many, and `see_all` names the command that shows all. If at most `spare` lines
+    would be left out, none are.
     """
     shown, n_different = _shown(front, (chosen, best), most, within, spare)
     seen = f", seen on {front.seen[0].n_rows:.10g}" if front.seen else ""
@@ -79,11 +80,11 @@ def front_table(
 
 
 def _reading(front: ParetoFront, n_shown: int, n_all: int, see_all: str, limited: bool) -> str:
-    """How to read the table of a front, in short lines."""
+    """Explain the table of a front in short lines."""
     first = "the fittest" if front.by_fitness else "the best balanced"
     lines = [f"By cost. ▶ deployed; # rank, 0 is {first}; ties share a line."]
     if limited:
-        lines.append("✓ is what emsco choose takes within these limits.")
+        lines.append("✓ is the design that emsco choose takes within these limits.")
     if n_shown < n_all:
         how = f"; {see_all} shows all" if see_all else ""
         lines.append(f"{n_shown} of {n_all:,} are shown, evenly from cheap to expensive{how}.")
@@ -91,7 +92,7 @@ def _reading(front: ParetoFront, n_shown: int, n_all: int, see_all: str, limited
 
 
 def _table(title: str, caption: str, **look: Any) -> Table:
-    """An empty table without a frame, what it shows above it and how to read it below."""
+    """Return an empty table without a frame, with its title above and its caption below."""
     return Table(
         title=title,
         caption=caption,
@@ -104,7 +105,7 @@ def _table(title: str, caption: str, **look: Any) -> Table:
 
 
 def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
-    """Where the rows of a file left, and what that cost."""
+    """Return a table of the rows of a file that left at each stage, and their cost."""
     n_rows = max(counts.n_rows, 1)
     saved = 1 - counts.cost / counts.cost_of_everything if counts.cost_of_everything else 0.0
     table = _table(
@@ -112,9 +113,9 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
         caption=f"Mean cost {counts.cost / n_rows:.4g}, {than_everything(saved)}.",
         padding=(0, 1),
     )
-    for heading in ("left at", "rows", "share", "cost each"):
+    for heading in ("left at", "rows", "share", "cost per row"):
         table.add_column(heading, justify="left" if heading == "left at" else "right")
-    table.add_column("which buys")
+    table.add_column("features")
     costs = aligned(cascade.stage_costs.tolist(), digits=6)
     for j, (n_left, cost) in enumerate(zip(counts.exits, costs, strict=True)):
         buys = ", ".join(cascade.design.features(j))
@@ -125,7 +126,7 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
 
 
 def than_everything(saved: float) -> str:
-    """A share of what everything costs, saved or, with evaluation costs, spent on top."""
+    """Say how much less, or more with evaluation costs, was spent than on all features."""
     return f"{abs(saved):.0%} {'less' if saved >= 0 else 'more'} than buying everything"
 
 
@@ -135,10 +136,10 @@ def cascade_drawing(
     seen: Evaluation | None = None,
     new: Evaluation | None = None,
 ) -> RenderableType:
-    """The stages of a design from top to bottom: what each buys and costs, and who leaves there.
+    """Draw the stages of a design: the features and cost of each, and the rows that leave there.
 
-    Scored, seen and new figures have lines of their own, all with the same facts; they fit 80
-    columns. `seen` is by default the front's.
+    Scored, seen and new figures have their own lines, which fit 80 columns. `seen` is by default
+    taken from the front.
     """
     flow, point = front.flow(number), front[number]
     seen = front.seen[number] if seen is None and front.seen else seen
@@ -158,7 +159,7 @@ def cascade_drawing(
     for rows, one in flows.items():
         share = one.share(one.rejected)
         branch.add(Text(f"{rows:<8} {_bar(share)} {share:6.1%}: {counted(one.rejected, 'row')}"))
-    branch = drawing.add(Text(f"altogether; everything costs {front.costs.total:g}", "bold"))
+    branch = drawing.add(Text(f"all rows; buying everything costs {front.costs.total:g}", "bold"))
     for rows, one in flows.items():
         branch.add(Text(f"{rows:<8} {counted(one.n_rows, 'row')}: {in_short(one)}"))
     if point.design.left_out:
@@ -167,7 +168,7 @@ def cascade_drawing(
 
 
 def _leaving(flow: Flow, j: int) -> str:
-    """Who leaves at a stage, as a bar and in words."""
+    """Describe the rows that leave at a stage, as a bar and in words."""
     stage = flow.stages[j]
     share = flow.share(stage.left)
     of = f"{stage.left:,.10g} of {stage.reached:,.10g}"
@@ -180,7 +181,7 @@ def _bar(share: float) -> str:
 
 
 def _fitting(names: tuple[str, ...], room: int) -> str:
-    """As many whole names as there is room for, and how many more there are."""
+    """List as many whole names as fit, and the number of others."""
     for most in range(len(names), 0, -1):
         if len(text := listed(names, most)) <= room:
             return text
@@ -188,7 +189,7 @@ def _fitting(names: tuple[str, ...], room: int) -> str:
 
 
 def comparison_table(cascade: Evaluation, everything: Evaluation) -> Table:
-    """The cascade beside buying every feature for every row."""
+    """Return a table that compares the cascade with buying every feature for every row."""
     table = Table(title=f"On {counted(cascade.n_rows, 'test row')}", title_justify="left")
     for heading in ("", "coverage", "accuracy", "mean cost"):
         table.add_column(heading, justify="left" if not heading else "right")
@@ -199,7 +200,7 @@ def comparison_table(cascade: Evaluation, everything: Evaluation) -> Table:
 
 
 def methods_table(result: OwnComparison) -> Table:
-    """What each method deploys, on the test rows."""
+    """Return a table of the figures of each method on the test rows."""
     title = (
         f"On {counted(result.n_rows[2], 'test row')}; buying everything costs {result.total_cost:g}"
     )
@@ -214,16 +215,16 @@ def methods_table(result: OwnComparison) -> Table:
 
 
 def sweep_table(sweep: ThresholdSweep, rule: str, width: int = 80) -> Table:
-    """What a rule deploys at each threshold, on held-out and on test rows.
+    """Return a table of the designs that a rule deploys at each threshold, scored and seen.
 
-    Where that is too wide, deviations stand below their means.
+    If the table would be too wide, deviations stand below their means.
     """
     (_, n_val, n_test), lines = sweep.n_rows, sweep.lines(rule)
     differ = len({line.n_repeats for line in lines}) > 1
     how = f"{sweep.search}, {sweep.counted_repeats('each')}"
     table = _table(
         title=f"The {rule} design at each threshold: {how}",
-        caption=f"Scored: {counted(n_val, 'row')} that chose it; seen: {n_test:,} others. "
+        caption=f"Scored: {counted(n_val, 'row')} used to choose it; seen: {n_test:,} others. "
         "Accuracy and coverage in %, ± deviation over repeats. Buying everything costs "
         f"{sweep.costs.total:g}.",
     )
@@ -251,7 +252,7 @@ def _shown(
     within: list[int] | None,
     spare: int,
 ) -> tuple[list[int], int]:
-    """Points of different trade-offs, spread evenly over costs, with the marked; and how many."""
+    """Pick points with different trade-offs evenly over costs; also return how many there are."""
     first: dict[tuple[float, float, float], int] = {}
     for i in range(len(front)) if within is None else within:
         point = front[i]

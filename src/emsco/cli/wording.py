@@ -1,4 +1,4 @@
-"""Messages of the library in the words of the command line: options for parameters, and hints."""
+"""Reword messages of the library for the command line: flags instead of parameters."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _COMMAND: ContextVar[Any] = ContextVar("command", default=None)
 
 
 def option_of(command: Any, parameter: str) -> str:
-    """How a command takes a parameter, as it is typed; the same name where it takes none such."""
+    """Return the option or argument for a parameter; its own name if the command has none."""
     name = _NAMES.get(parameter, parameter)
     option = f"--{name.replace('_', '-')}"
     for one in command.params if command is not None else ():
@@ -88,5 +88,5 @@ def speaking(command: Any) -> Iterator[None]:
 
 
 def warning_in_words(message: Warning | str) -> str:
-    """A warning as the command line says it."""
+    """Return the text of a warning, with flags instead of parameters."""
     return message.reworded(_word) if isinstance(message, EMSCOWarning) else str(message)

@@ -18,7 +18,7 @@ from support.brute import (
     varied,
 )
 
-from emsco._kernels.chaining import Candidates, Labels
+from emsco._kernels.chain_types import Candidates, Labels
 from emsco.designs.space import count_designs
 from emsco.search.exact import chains
 from emsco.search.exact.front import TimeLimitError, find_front
@@ -356,12 +356,12 @@ class TestPaperSets:
     @pytest.fixture(scope="class")
     @staticmethod
     def pima(paper_set):
-        return RealInstance.of(paper_set("pima"), 0.65, 8)
+        return RealInstance.from_set(paper_set("pima"), 0.65, 8)
 
     @pytest.fixture(scope="class")
     @staticmethod
     def heart(paper_set):
-        return RealInstance.of(paper_set("heart"), 0.75, 12)
+        return RealInstance.from_set(paper_set("heart"), 0.75, 12)
 
     @pytest.mark.parametrize("max_stages", [1, 2, 3, 4])
     def test_the_front_of_pima_is_what_scoring_every_design_finds(self, pima, max_stages):

@@ -70,7 +70,7 @@ class TestBounds:
     @given(instances)
     def test_levels_never_say_more_than_a_row_must_pay(self, instance):
         space = instance.landscape().space
-        expensive = unpack(space.dear, instance.n_rows)
+        expensive = unpack(space.expensive, instance.n_rows)
         assert (space.rises > 0).all()
         for subset in range(len(expensive)):
             said = space.rises @ expensive[subset]
@@ -81,7 +81,7 @@ class TestBounds:
     @given(instances)
     def test_a_row_is_dear_at_every_level_that_it_must_pay(self, instance):
         space = instance.landscape().space
-        expensive = unpack(space.dear, instance.n_rows)
+        expensive = unpack(space.expensive, instance.n_rows)
         levels = np.cumsum(space.rises) + instance.landscape().slack
         for subset in range(len(expensive)):
             for row, least in enumerate(least_later_cost(instance, subset)):
@@ -90,7 +90,7 @@ class TestBounds:
 
     def test_levels_tell_rows_apart(self):
         instance = Instance.random(5, 1, 130, 0.05, (1, 2, 4, 8, 16))
-        expensive = unpack(instance.landscape().space.dear, 130)
+        expensive = unpack(instance.landscape().space.expensive, 130)
         counts = expensive.sum(axis=(0, 2)).tolist()
         assert 3 <= len(counts) <= 6
         assert counts == sorted(set(counts), reverse=True)
@@ -101,7 +101,7 @@ class TestBounds:
         instance = Instance.random(5, 1, 130, 0.05, (1, 2, 4, 8, 16))
         monkeypatch.setattr("emsco.search.exact.landscape._BLOCK", block)
         space = instance.landscape().space
-        expensive = unpack(space.dear, 130)
+        expensive = unpack(space.expensive, 130)
         assert expensive[..., 128:].any()
         for subset in range(32):
             said = space.rises @ expensive[subset]
@@ -112,7 +112,7 @@ class TestBounds:
     def test_bounds_of_the_full_set_are_empty(self, density):
         space = Instance.random(4, 2, 70, density).landscape().space
         assert not space.reach[-1].any()
-        assert not space.dear[-1].any()
+        assert not space.expensive[-1].any()
 
 
 class TestSubsets:

@@ -99,7 +99,7 @@ class TestLandscapeTies:
 class TestPaperSets:
     @pytest.mark.parametrize("max_stages", [3, 4])
     def test_the_ties_of_pima_are_what_scoring_every_design_finds(self, paper_set, max_stages):
-        pima = RealInstance.of(paper_set("pima"), 0.65, 4)
+        pima = RealInstance.from_set(paper_set("pima"), 0.65, 4)
         found = find_front(pima.landscape(max_stages))
         scores = pima.evaluator.score(found.designs)
         source = LandscapeTies(
@@ -109,7 +109,7 @@ class TestPaperSets:
         assert_all_ties(source, [expected[tuple(design)] for design in found.designs.tolist()])
 
     def test_as_many_designs_of_all_pima_tie_as_are_counted(self, paper_set):
-        pima = RealInstance.of(paper_set("pima"), 0.65, 8)
+        pima = RealInstance.from_set(paper_set("pima"), 0.65, 8)
         found = find_front(pima.landscape(8))
         scores = pima.evaluator.score(found.designs)
         source = LandscapeTies(pima.landscape(8), found.designs, scores, found.n_tied, LIMIT)

@@ -12,15 +12,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from emsco._base.typing import AnyArray, FloatArray, IntArray, SmallIntArray
-from emsco._kernels.chaining import (
-    NO_PLACE,
-    NO_ROOM,
-    Candidates,
-    Labels,
-    Rules,
-    Space,
-    extend_chains,
-)
+from emsco._kernels.chain_types import Candidates, Labels, Rules, Space
+from emsco._kernels.chaining import NO_PLACE, NO_ROOM, extend_chains
 from emsco.errors import MemoryLimitError
 from emsco.scoring.pareto import front_mask, tie_groups
 from emsco.scoring.scores import Scores

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
-from emsco._kernels.chaining import Space
+from emsco._kernels.chain_types import Space
 from emsco.designs.space import DesignSpace, count_designs
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import SAME_COST
@@ -168,7 +168,7 @@ class Landscape:
             weights=self.weights,
             reach=reach,
             doomed=doomed,
-            dear=expensive,
+            expensive=expensive,
             rises=rises,
             cost=cost,
             next_cost=self._next_costs(),
