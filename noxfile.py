@@ -25,7 +25,6 @@ nox.options.error_on_missing_interpreters = False  # skipped, with a message
 nox.options.sessions = ["tests"]
 
 ROOT = Path(__file__).resolve().parent
-TESTED = ["tests", "benchmarks", "docs", "examples", "tools", ".ci"]  # folders that tests read
 # An old version that meets a new version of what it needs itself may warn, which is no fault here.
 OLD_WARNINGS = ["-W", "ignore::DeprecationWarning", "-W", "ignore::FutureWarning"]
 
@@ -73,32 +72,31 @@ def python(session: nox.Session) -> None:
     run_tests(session)
 
 
-def build(session: nox.Session, kind: str) -> Path:
-    """Build a wheel or an sdist; the file."""
-    folder = Path(session.create_tmp()).resolve() / "dist"
-    shutil.rmtree(folder, ignore_errors=True)
+def try_package(session: nox.Session, ending: str) -> None:
+    """Build both files; use the one with this ending in an empty environment, away from here."""
     session.install("build", "twine")
-    session.run("python", "-m", "build", f"--{kind}", "--outdir", str(folder), str(ROOT))
-    (file,) = folder.iterdir()
-    session.run("twine", "check", "--strict", str(file))
-    return file
-
-
-def try_package(session: nox.Session, file: Path, tree: Path) -> None:
-    """Use a built file without extras, away from the source, then run a tree's tests on it."""
-    session.run("uv", "pip", "uninstall", "build", "twine", external=True)
-    session.install(str(file))
-    session.chdir(tree)
-    session.run("python", "-c", "import emsco; print(emsco.__file__)")
-    session.run("emsco", "--help", silent=True)
-    session.run("emsco", "demo")
-    session.install(f"emsco[test] @ {file.as_uri()}")
-    run_tests(session, "tests")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        session.run("python", "-m", "build", "--outdir", name, str(ROOT))
+        built = [str(file) for file in folder.iterdir()]
+        session.run("twine", "check", "--strict", *built)
+        session.run("uv", "pip", "uninstall", "build", "twine", external=True)
+        check_files(session, next(folder.glob("*.whl")))
+        with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
+            archive.extractall(folder, filter="data")
+        (file,) = folder.glob(f"*{ending}")
+        session.install(str(file))  # without extras
+        with session.chdir(next(path for path in folder.iterdir() if path.is_dir())):
+            session.run("python", "-c", "import emsco; assert 'site-packages' in emsco.__file__")
+            session.run("emsco", "--help", silent=True)
+            session.run("emsco", "demo")
+            session.install(f"emsco[test] @ {file.as_uri()}")
+            run_tests(session, "tests")
 
 
 def check_files(session: nox.Session, wheel: Path) -> None:
-    """Every file of the package that is in version control is in the wheel, Python or not."""
-    listed = session.run("git", "ls-files", "src", external=True, silent=True)
+    """Check that the wheel has every file of the package, Python or not."""
+    listed = session.run("git", "-C", str(ROOT), "ls-files", "src", external=True, silent=True)
     packed = {f"src/{name}" for name in zipfile.ZipFile(wheel).namelist()}
     forgotten = set(str(listed).split()) - packed
     if forgotten:
@@ -107,27 +105,14 @@ def check_files(session: nox.Session, wheel: Path) -> None:
 
 @nox.session
 def wheel(session: nox.Session) -> None:
-    """Build the wheel, and test it in an empty environment outside the source tree."""
-    file = build(session, "wheel")
-    check_files(session, file)
-    with tempfile.TemporaryDirectory() as folder:
-        for name in TESTED:
-            shutil.copytree(ROOT / name, Path(folder, name))
-        for name in ("pyproject.toml", "LICENSE", "CITATION.cff", *ROOT.glob("*.md")):
-            shutil.copy(ROOT / name, folder)
-        try_package(session, file, Path(folder))
+    """Build the wheel and test it in an empty environment outside the source tree."""
+    try_package(session, ".whl")
 
 
 @nox.session
 def sdist(session: nox.Session) -> None:
-    """Build the sdist, and test it with the tests that are in it, in an empty environment."""
-    file = build(session, "sdist")
-    with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(file) as archive:
-            archive.extractall(folder, filter="data")
-        (tree,) = Path(folder).iterdir()
-        shutil.rmtree(tree / "src")  # what is installed is tested, not what lies beside the tests
-        try_package(session, file, tree)
+    """Build the sdist and test it in an empty environment outside the source tree."""
+    try_package(session, ".tar.gz")
 
 
 @nox.session
