@@ -148,7 +148,7 @@ def test_a_log_that_knows_ascii_alone_gets_the_same_words(run, monkeypatch):
         cli.main()
     text = log.getvalue().decode("ascii")
     assert "stage 1, cost so far" in text
-    assert re.search(r"scored +\?+ +[\d.]+% leave", text)
+    assert re.search(r"scored +\?+ +[\d.]+% of all leave", text)
 
 
 @pytest.mark.parametrize("words", [["--help"], ["fit", "--help"], ["sweep", "--help"]])
