@@ -107,8 +107,7 @@ class EMSCOError(_Message, Exception):
     Attributes
     ----------
     parts : tuple of str, Parameter or Hint
-        The message, in pieces.
-    hint : Hint or None
+        The message, in pieces. `hint` is the way out among them, if there is one.
     """
 
     def __init__(self, *parts: Part) -> None:

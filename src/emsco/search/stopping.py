@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum
 
 from emsco._base.text import counted
 
 __all__ = ["Stop", "StopReason"]
 
 
-class Stop(StrEnum):
+class Stop(Enum):
     """Causes that end a search."""
 
     GENERATIONS = "generations"  # all generations have run
