@@ -160,9 +160,7 @@ class Evaluation(Objectives):
             fields.refuse("exits", f"{len(places)} exits", f"{len(exits):,}")
         return cls(
             n_rows=amount(fields, "n_rows"),
-            coverage=fields.number("coverage", 0, 1),
-            accuracy=fields.number("accuracy", 0, 1),
-            cost=fields.number("cost", 0),
+            **asdict(Objectives.from_dict(fields)),
             exits=tuple(
                 ExitReport.from_fields(report, *place)
                 for report, place in zip(exits, places, strict=True)

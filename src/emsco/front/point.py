@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from emsco._base.documents import Fields
@@ -86,9 +86,7 @@ class ParetoPoint(Objectives):
             figures.refuse("correct_exits", "at most the exits", list(counts["correct_exits"]))
         return cls(
             design=design,
-            coverage=figures.number("coverage", 0, 1),
-            accuracy=figures.number("accuracy", 0, 1),
-            cost=figures.number("cost", 0),
+            **asdict(Objectives.from_dict(figures)),
             n_tied=figures.whole("n_tied", 1),
             n_rows=n_rows,
             exits=counts["exits"],
