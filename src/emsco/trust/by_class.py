@@ -1,0 +1,167 @@
+"""Results by class: how the rows of each class were labelled, and how many were rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from emsco._base.documents import Fields
+from emsco._base.typing import FloatArray, IntArray
+from emsco.data.frames import Columns, to_pandas, to_polars
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+__all__ = ["ByClass"]
+
+
+@dataclass(frozen=True, slots=True)
+class ByClass:
+    """Confusion matrix with a column for rejected rows, and the shares that follow from it.
+
+    Arrays have one entry per class, in the order of `labels`. A share of nothing is 0.
+
+    Attributes
+    ----------
+    labels : tuple
+        The classes.
+    counts : tuple of tuple of int or float
+        One line per true class: rows that got each label, then rejected rows. With sample
+        weights, their total weight.
+
+    Examples
+    --------
+    >>> truth, given = np.array([0, 0, 0, 1, 1]), np.array([0, 0, 2, 1, 0])
+    >>> found = ByClass.from_labels(("well", "ill"), truth, given)
+    >>> found.counts
+    ((2, 0, 1), (1, 1, 0))
+    >>> found.recall.tolist(), found.commonest, found.commonest_share
+    ([0.6666666666666666, 0.5], 'well', 0.6)
+    """
+
+    labels: tuple[object, ...]
+    counts: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def from_labels(
+        cls,
+        labels: Sequence[object],
+        truth: IntArray,
+        given: IntArray,
+        weights: FloatArray | None = None,
+    ) -> Self:
+        """Count rows by their true class and the label they got.
+
+        Both are positions in `labels`; a given label of ``len(labels)`` marks a rejected row.
+        """
+        n = len(labels)
+        counts = np.bincount(truth * (n + 1) + given, weights, n * (n + 1)).reshape(n, n + 1)
+        return cls(tuple(labels), tuple(map(tuple, counts.tolist())))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Add up the counts of several sets of rows."""
+        total = sum((np.array(part.counts) for part in parts[1:]), np.array(parts[0].counts))
+        return cls(parts[0].labels, tuple(map(tuple, total.tolist())))
+
+    @classmethod
+    def from_fields(cls, fields: Fields, name: str, labels: Sequence[object]) -> Self:
+        """Read counts from a file and check that they have a line per class."""
+        n, lines = len(labels), fields.items(name)
+        rule = f"{n} lists of {n + 1} numbers, all at least 0"
+        if len(lines) != n:
+            fields.refuse(name, rule, lines)
+        for line in lines:
+            if not isinstance(line, list) or len(line) != n + 1 or not all(map(_is_count, line)):
+                fields.refuse(name, rule, line)
+        return cls(tuple(labels), tuple(map(tuple, lines)))
+
+    def to_lists(self) -> list[list[float]]:
+        """Return the counts as plain lists, for a file."""
+        return [list(line) for line in self.counts]
+
+    @property
+    def rows(self) -> FloatArray:
+        """Rows of each class."""
+        return np.array(self.counts).sum(axis=1)
+
+    @property
+    def answered(self) -> FloatArray:
+        """Rows of each class that got a label, right or wrong."""
+        return np.array(self.counts)[:, :-1].sum(axis=1)
+
+    @property
+    def given(self) -> FloatArray:
+        """Rows that got each label."""
+        return np.array(self.counts)[:, :-1].sum(axis=0)
+
+    @property
+    def correct(self) -> FloatArray:
+        """Rows of each class that got the correct label."""
+        return np.diagonal(np.array(self.counts)).astype(np.float64)
+
+    @property
+    def recall(self) -> FloatArray:
+        """Share of each class that got the correct label; rejected rows count as not found."""
+        return _share(self.correct, self.rows)
+
+    @property
+    def precision(self) -> FloatArray:
+        """Share of the rows given each label that belong to it."""
+        return _share(self.correct, self.given)
+
+    @property
+    def coverage(self) -> FloatArray:
+        """Share of each class that got a label, right or wrong."""
+        return _share(self.answered, self.rows)
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """Mean over the classes of the share of answered rows that are correct."""
+        return float(_share(self.correct, self.answered).mean())
+
+    @property
+    def commonest(self) -> object:
+        """The class with most rows, the first of equals."""
+        return self.labels[int(self.rows.argmax())]
+
+    @property
+    def commonest_share(self) -> float:
+        """Share of the rows in the commonest class: the accuracy of always answering with it."""
+        return float(self.rows.max() / (self.rows.sum() or 1.0))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a pandas table with one row per class."""
+        return to_pandas(self.columns())
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return a Polars table with one row per class."""
+        return to_polars(self.columns())
+
+    def columns(self) -> Columns:
+        """Return one line per class: its rows, its shares, and the confusion matrix."""
+        counts = np.array(self.counts)
+        said = {f"called {label}": counts[:, i] for i, label in enumerate(self.labels)}
+        return {
+            "class": list(self.labels),
+            "rows": self.rows,
+            "coverage": self.coverage,
+            "recall": self.recall,
+            "precision": self.precision,
+            **said,
+            "rejected": counts[:, -1],
+        }
+
+
+def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
+    found: FloatArray = part / np.where(whole > 0, whole, 1.0)
+    return found
+
+
+def _is_count(value: Any) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and 0 <= value < float("inf")
