@@ -85,24 +85,31 @@ class ByClass:
         return [list(line) for line in self.counts]
 
     @property
+    def _counts(self) -> FloatArray:
+        return np.array(self.counts, dtype=np.float64)
+
+    @property
     def rows(self) -> FloatArray:
         """Rows of each class."""
-        return np.array(self.counts).sum(axis=1)
+        found: FloatArray = self._counts.sum(axis=1)
+        return found
 
     @property
     def answered(self) -> FloatArray:
         """Rows of each class that got a label, right or wrong."""
-        return np.array(self.counts)[:, :-1].sum(axis=1)
+        found: FloatArray = self._counts[:, :-1].sum(axis=1)
+        return found
 
     @property
     def given(self) -> FloatArray:
         """Rows that got each label."""
-        return np.array(self.counts)[:, :-1].sum(axis=0)
+        found: FloatArray = self._counts[:, :-1].sum(axis=0)
+        return found
 
     @property
     def correct(self) -> FloatArray:
         """Rows of each class that got the correct label."""
-        return np.diagonal(np.array(self.counts)).astype(np.float64)
+        return np.diagonal(self._counts)
 
     @property
     def recall(self) -> FloatArray:
@@ -144,7 +151,7 @@ class ByClass:
 
     def columns(self) -> Columns:
         """Return one line per class: its rows, its shares, and the confusion matrix."""
-        counts = np.array(self.counts)
+        counts = np.array(self.counts)  # whole numbers stay whole
         said = {f"called {label}": counts[:, i] for i, label in enumerate(self.labels)}
         return {
             "class": list(self.labels),
