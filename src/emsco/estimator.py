@@ -32,6 +32,7 @@ from emsco.front.history import Generation, history_of
 from emsco.models.recipe import StageRecipe
 from emsco.pictures.diagram import cascade_boxes
 from emsco.scoring.checkpoint import stored_seed
+from emsco.search.loop import SearchResult
 from emsco.search.settings import SearchSettings
 from emsco.trust.reliability import Reliability
 from emsco.trust.risk import RiskCoverage
@@ -290,6 +291,7 @@ class EMSCOClassifier(TableClassifier):
             )
         self._undeploy()
         front = bench.front(result, min_confidence)
+        front = self._assess(bench, front, result, settings)
         models = self._fit_stages(bench, front)
         self.front_ = replace(front, models=models, by_fitness=self.search == "paper")
         self.history_ = history_of(result, bench.blocks, names, data.per_row)
@@ -414,6 +416,19 @@ class EMSCOClassifier(TableClassifier):
             return drawn
         stored = stored_seed(self.checkpoint)
         return drawn if stored is None else stored
+
+    def _assess(
+        self,
+        bench: Workbench,
+        front: ParetoFront,
+        result: SearchResult,
+        settings: SearchSettings,
+    ) -> ParetoFront:
+        """Judge every point of the front row by row, with a progress bar."""
+        with JobProgress("designs judged") if self.verbose > 0 else nullcontext() as progress:
+            report = (lambda done, total: progress.job(done, total, "")) if progress else None
+            simplify = self.prefer == "economical" and self.search != "paper"
+            return bench.assess(front, result, settings, simplify, report)
 
     def _fit_stages(self, bench: Workbench, front: ParetoFront) -> FrontModels:
         """Fit the models of all points of the front, with a progress bar if that is slow."""

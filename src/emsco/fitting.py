@@ -9,7 +9,7 @@ import os
 import warnings
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -27,10 +27,12 @@ from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import MinConfidence, by_class, in_words, plain
 from emsco.errors import EMSCOWarning, Parameter
 from emsco.front import ParetoFront, check_preference
+from emsco.front.assessing import Assessor
 from emsco.models.bank import SubsetBank
 from emsco.models.recipe import StageRecipe
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import Journal
+from emsco.scoring.scored_rows import ScoredRows
 from emsco.scoring.scores import Limits
 from emsco.search.loop import SearchResult
 from emsco.search.planning import SearchPlan, plan_search
@@ -218,6 +220,39 @@ class Workbench:
             warnings.warn(what, stacklevel=4)
         return front
 
+    def assess(
+        self,
+        front: ParetoFront,
+        result: SearchResult,
+        settings: SearchSettings,
+        simplify: bool = False,
+        report: Report | None = None,
+    ) -> ParetoFront:
+        """Judge every point row by row: results by class, references, what differs beyond noise.
+
+        With `simplify`, a design that is simpler than the economical one and not worse beyond
+        noise joins the front as its last point. ``report(done, total)`` is called after each point.
+        """
+        data, least = self.data, front.min_confidence
+        rows = ScoredRows(
+            self.bank,
+            data,
+            self.splits,
+            by_class(least, data.classes),
+            self.blocks.members(),
+        )
+        evaluator = self.evaluator(settings.max_stages, least)
+        assessor = Assessor(rows, evaluator, self.blocks, data.costs, data.classes.tolist())
+        points = assessor.assessed(front.points, result.designs, report)
+        if simplify:
+            may_fit = self.bank.engine.seconds_per_fit() is not None
+            exclusion = settings.allow_exclusion
+            simple = assessor.simplified(points, result.designs, exclusion, may_fit)
+            points += [] if simple is None else [simple]
+        commonest = int(np.bincount(data.labels, data.weights).argmax())
+        references = assessor.references(commonest)
+        return replace(front, points=tuple(points), references=references)
+
     def stage_models(
         self, front: ParetoFront, refit: bool, report: Report | None = None
     ) -> FrontModels:
@@ -228,11 +263,13 @@ class Workbench:
         """
         bank = self.bank
         if refit:
-            everything = np.arange(len(self.data.rows))
-            bank = self.recipe.open_bank(self.data, [(everything, everything[:0])])
-        reads = [point.design.subsets()[:, self.data.encoding.input_feature] for point in front]
-        found = self.recipe.stage_models(bank, reads, report)
-        return FrontModels(self.data.classes, self.data.encoding, found)
+            all_rows = np.arange(len(self.data.rows))
+            bank = self.recipe.open_bank(self.data, [(all_rows, all_rows[:0])])
+        encoding = self.data.encoding
+        reads = [point.design.subsets()[:, encoding.input_feature] for point in front]
+        everything = np.ones((1, encoding.n_inputs), dtype=np.bool_)
+        *found, every = self.recipe.stage_models(bank, [*reads, everything], report)
+        return FrontModels(self.data.classes, encoding, tuple(found), every)
 
     def _problem(self, search: str, evaluator: Evaluator, memory_limit: int | None) -> Problem:
         may_prove = search in ("auto", "exact")

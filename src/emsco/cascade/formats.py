@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "Shared", "stages_from_dicts"]
 
-FORMAT = 3
+FORMAT = 4
 _SMALLEST = 1e-300  # above 0, and so that 1 / deviation is finite
 _LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
 
@@ -150,11 +150,13 @@ def _linear_to_dict(models: LinearModels, stage: int) -> dict[str, Any]:
     return {"outputs": outputs, "calibration": maps and maps[stage].to_dict()}
 
 
-def stages_from_dicts(fields: Fields, shared: Shared) -> tuple[Design, StageModels]:
-    """Read the stages of a cascade: its design and its models."""
-    names, stages = shared.costs.names, fields.many_fields("stages")
+def stages_from_dicts(
+    fields: Fields, shared: Shared, name: str = "stages"
+) -> tuple[Design, StageModels]:
+    """Read the stages of a cascade from the field `name`: its design and its models."""
+    names, stages = shared.costs.names, fields.many_fields(name)
     if len(stages) > len(names):
-        fields.refuse("stages", f"at most {len(names)} stages", f"{len(stages):,}")
+        fields.refuse(name, f"at most {len(names)} stages", f"{len(stages):,}")
     position = {name: i for i, name in enumerate(names)}
     chromosome = np.full(len(names), -1)
     for j, stage in enumerate(stages):

@@ -176,11 +176,14 @@ class FrontModels:
     encoding : Encoding
     of_points : tuple of StageModels
         Models of each point, in the order of the front.
+    everything : StageModels or None
+        The model of the single stage that buys all features, for comparison.
     """
 
     classes: AnyArray
     encoding: Encoding
     of_points: tuple[StageModels, ...]
+    everything: StageModels | None = None
 
     def __post_init__(self) -> None:
         """Copy and lock the classes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -128,7 +128,7 @@ class Limits:
         float | None, typer.Option(help="Lowest share of rows that get a label, as in 0.8.")
     ] = None
 
-    def limits(self) -> dict[str, float]:
+    def limits(self) -> dict[str, Any]:
         """Return the limits that were given, by name."""
         every = {
             "max_cost": self.max_cost,

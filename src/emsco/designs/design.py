@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +63,11 @@ class Design:
                 "stages", "buy at least one feature", self.stages, got=str(given.tolist())
             )
         object.__setattr__(self, "stages", locked_copy(given, np.int16))
+
+    @classmethod
+    def everything(cls, names: Sequence[str]) -> Design:
+        """Return the design of one stage that buys all features."""
+        return cls(np.zeros(len(names), dtype=np.int16), tuple(names))
 
     @property
     def n_stages(self) -> int:

@@ -8,7 +8,10 @@ from typing import Any
 from emsco._base.documents import Fields
 from emsco.cascade import Evaluation, FrontModels
 from emsco.cascade.formats import Shared, stages_from_dicts
+from emsco.designs.design import Design
 from emsco.front.point import ParetoPoint
+from emsco.front.references import references_from_dicts
+from emsco.models.stage_models import StageModels
 
 __all__ = ["front_from_dict", "points_to_dicts"]
 
@@ -36,9 +39,10 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
     """Read the attributes of a front from a file and check them."""
     shared = Shared.from_dict(fields, trusted)
     points, models, evaluations = [], [], []
+    labels = shared.classes.tolist()
     for one in fields.many_fields("points"):
         design, stages = stages_from_dicts(one, shared)
-        points.append(ParetoPoint.from_fields(one.fields("scored"), design))
+        points.append(ParetoPoint.from_fields(one.fields("scored"), design, labels))
         models.append(stages)
         if one.get("seen") is not None:
             evaluations.append(Evaluation.from_fields(one.fields("seen"), design.buys))
@@ -50,6 +54,20 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
         "min_confidence": shared.min_confidence,
         "proven": fields.flag("proven"),
         "by_fitness": "by_fitness" in fields.values and fields.flag("by_fitness"),
-        "models": FrontModels(shared.classes, shared.encoding, tuple(models)),
+        "models": FrontModels(
+            shared.classes, shared.encoding, tuple(models), _everything(fields, shared)
+        ),
         "seen": tuple(evaluations) or None,
+        "references": references_from_dicts(fields, "references", labels),
+        "seen_references": references_from_dicts(fields, "seen_references", labels),
     }
+
+
+def _everything(fields: Fields, shared: Shared) -> StageModels | None:
+    """Read the model that sees every feature, if there is one."""
+    if not fields.items("everything"):
+        return None
+    design, models = stages_from_dicts(fields, shared, "everything")
+    if design != Design.everything(shared.costs.names):
+        fields.refuse("everything", "one stage that buys all features", str(design))
+    return models

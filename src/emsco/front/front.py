@@ -22,9 +22,11 @@ from emsco.designs.thresholds import MinConfidence
 from emsco.errors import FileError, NoSuchDesign, ParameterError
 from emsco.front.formats import front_from_dict, points_to_dicts
 from emsco.front.point import ParetoPoint
-from emsco.front.preferences import check_preference, why_none
+from emsco.front.preferences import Limits, check_preference, economical_of
 from emsco.front.records import cascade_picture, explored_designs, flow_of, front_picture
+from emsco.front.references import Reference, measure_references
 from emsco.front.tables import front_columns, front_html, front_text
+from emsco.models.stage_models import StageModels
 from emsco.pictures.explorer import Explored, page_of
 from emsco.pictures.flow import Flow
 from emsco.pictures.plotting.cascade import draw_cascade
@@ -70,6 +72,11 @@ class ParetoFront(Sequence[ParetoPoint]):
         Fitted models of every point; None for a front built by hand.
     seen : tuple of Evaluation or None
         Figures of each point on test rows, which neither chose a design nor fitted a model.
+    references : tuple of Reference
+        What there is without a cascade, on the scored rows: the commonest class for nothing, and
+        everything bought at once, with and without rejection. Empty for a front built by hand.
+    seen_references : tuple of Reference
+        The same on the test rows.
 
     Examples
     --------
@@ -90,6 +97,8 @@ class ParetoFront(Sequence[ParetoPoint]):
     models: FrontModels | None = field(default=None, repr=False)
     seen: tuple[Evaluation, ...] | None = field(default=None, repr=False)
     by_fitness: bool = field(default=False, repr=False)
+    references: tuple[Reference, ...] = field(default=(), repr=False)
+    seen_references: tuple[Reference, ...] = field(default=(), repr=False)
 
     @classmethod
     def from_scores(
@@ -125,8 +134,8 @@ class ParetoFront(Sequence[ParetoPoint]):
         front yields those that its search scored.
         """
         position = self.position(point)
-        if self.tied is None:  # built by hand, or loaded from a file
-            only = self.points[position]
+        only = self.points[position]
+        if self.tied is None or only.is_simplified:  # built by hand, or loaded from a file
             if only.n_tied > 1:
                 raise NoSuchDesign(
                     f"ties must be asked of the front that a search returned, got one from a file, "
@@ -144,13 +153,28 @@ class ParetoFront(Sequence[ParetoPoint]):
                 "EMSCOClassifier.front_ or ParetoFront.load.",
                 parameter="models",
             )
+        return self._cascade(self.points[position].design, self.models.of_points[position])
+
+    def everything(self) -> Cascade:
+        """Return the cascade of one stage that buys every feature, for comparison."""
+        if self.models is None or self.models.everything is None:
+            raise ParameterError(
+                "the cascade that buys everything needs its fitted model, got a front without it.",
+                parameter="models",
+            )
+        return self._cascade(Design.everything(self.costs.names), self.models.everything)
+
+    def _cascade(self, design: Design, fitted: StageModels) -> Cascade:
+        models = self.models
+        if models is None:
+            raise AssertionError("there are models")
         return Cascade(
-            design=self.points[position].design,
+            design=design,
             costs=self.costs,
-            classes=self.models.classes,
+            classes=models.classes,
             min_confidence=self.min_confidence,
-            encoding=self.models.encoding,
-            models=self.models.of_points[position],
+            encoding=models.encoding,
+            models=fitted,
         )
 
     def flow(self, point: ParetoPoint | int) -> Flow:
@@ -243,17 +267,41 @@ class ParetoFront(Sequence[ParetoPoint]):
             seen.append(self.cascade(i).evaluate(X, y, sample_weight))
             if report:
                 report(i + 1, len(self), "")
-        return replace(self, seen=tuple(seen))
+        references = self.references_on(X, y, sample_weight)
+        return replace(self, seen=tuple(seen), seen_references=references)
+
+    def references_on(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> tuple[Reference, ...]:
+        """Measure the references on labelled rows; empty if the front has none."""
+        if not self.references:
+            return ()
+        return measure_references(self.everything(), self.references[0].label, X, y, sample_weight)
 
     def save(self, path: PathLike) -> None:
         """Write the front and its models to a JSON file; a failure leaves no partial file."""
         if self.models is None:
             raise FileError("a front must have fitted models to be saved, got one without any.")
         models = self.models
+        every = () if models.everything is None else (models.everything,)
         shared = Shared.from_models(
-            self.costs, models.classes, self.min_confidence, models.encoding, models.of_points
+            self.costs,
+            models.classes,
+            self.min_confidence,
+            models.encoding,
+            (*models.of_points, *every),
         )
-        facts = {"proven": self.proven, "by_fitness": self.by_fitness}
+        facts = {
+            "proven": self.proven,
+            "by_fitness": self.by_fitness,
+            "references": [one.to_dict() for one in self.references],
+            "seen_references": [one.to_dict() for one in self.seen_references],
+            "everything": [
+                stage
+                for one in every
+                for stage in shared.stages_to_dicts(Design.everything(self.costs.names), one)
+            ],
+        }
         points = points_to_dicts(self.points, self.seen, models, shared)
         write_document(path, "front", FORMAT, {**shared.to_dict(), **facts, "points": points})
 
@@ -311,6 +359,27 @@ class ParetoFront(Sequence[ParetoPoint]):
         found: FloatArray = balanced_length(*self._objectives(), self.costs.total)
         return found
 
+    def economical(self) -> ParetoPoint:
+        """Return the cheapest point that is not worse than buying everything at once.
+
+        Not worse means within a standard error in coverage, in accuracy, and in the share of each
+        class that is found and that is mislabelled, on the same rows. Of the points that cost at
+        most 1 % of everything more than the cheapest, the one with fewest stages and features is
+        returned. If every point is worse, it is the one that is worse by the fewest standard
+        errors. A front that was not assessed, such as one built by hand, returns its knee.
+        """
+        if all(point.versus_everything is None for point in self.points):
+            return self.knee()
+        return self.points[economical_of(self.points, self.costs.total)]
+
+    def shortlist(self) -> list[int]:
+        """Return the positions of points that differ from each other beyond noise.
+
+        Each point of the front is close to one of them: the scored rows cannot tell the two apart
+        in coverage, accuracy or cost.
+        """
+        return [i for i, point in enumerate(self.points) if point.shortlisted]
+
     def balanced(self) -> ParetoPoint:
         """Return the point with the best balanced score."""
         return self.points[int(np.argmax(self.balanced_scores()))]
@@ -337,8 +406,11 @@ class ParetoFront(Sequence[ParetoPoint]):
         max_cost: float | None = None,
         min_accuracy: float | None = None,
         min_coverage: float | None = None,
+        min_recall: Any = None,
     ) -> ParetoPoint:
         """Return the point with the best balanced score among those within the limits.
+
+        Points whose labels are no better than the commonest class come last.
 
         Parameters
         ----------
@@ -346,40 +418,37 @@ class ParetoFront(Sequence[ParetoPoint]):
             Highest mean cost of a row.
         min_accuracy, min_coverage : float, optional
             Lowest accuracy and coverage, from 0 to 1.
+        min_recall : dict, optional
+            Lowest share of a class that must get the correct label, such as ``{"ill": 0.9}``.
+            Rejected rows count as not found.
 
         Raises
         ------
         NoSuchDesign
             If no point is within the limits; the message says how close the front comes to each.
         """
-        within = self.within(max_cost, min_accuracy, min_coverage)
+        limits = Limits(max_cost, min_accuracy, min_coverage, min_recall)
+        within = limits.within(self.points)
         if not within:
-            raise NoSuchDesign(why_none(self, max_cost, min_accuracy, min_coverage))
-        return self.points[max(within, key=self.balanced_scores().__getitem__)]
+            raise NoSuchDesign(limits.why_none(self.points))
+        scores = self.balanced_scores()
+        best = max(within, key=lambda i: (self.points[i].is_informative, scores[i]))
+        return self.points[best]
 
     def within(
         self,
         max_cost: float | None = None,
         min_accuracy: float | None = None,
         min_coverage: float | None = None,
+        min_recall: Any = None,
     ) -> list[int]:
         """Return the positions of all points within the limits."""
-        limits = {
-            "max_cost": max_cost,
-            "min_accuracy": min_accuracy,
-            "min_coverage": min_coverage,
-        }
-        check_preference({name: limit for name, limit in limits.items() if limit is not None})
-        return [
-            i
-            for i, point in enumerate(self)
-            if (max_cost is None or point.cost <= max_cost)
-            and (min_accuracy is None or point.accuracy >= min_accuracy)
-            and (min_coverage is None or point.coverage >= min_coverage)
-        ]
+        return Limits(max_cost, min_accuracy, min_coverage, min_recall).within(self.points)
 
-    def prefer(self, rule: str | dict[str, float]) -> ParetoPoint:
-        """Return the point that a rule chooses: "balanced", "fittest", "knee" or limits.
+    def prefer(self, rule: str | dict[str, Any]) -> ParetoPoint:
+        """Return the point that a rule chooses by name, or limits.
+
+        The rules are the methods "economical", "balanced", "fittest" and "knee".
 
         Limits are a dict of the arguments of `select`.
         """
@@ -387,6 +456,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         if isinstance(rule, dict):
             return self.select(**rule)
         rules: dict[str, Callable[[], ParetoPoint]] = {
+            "economical": self.economical,
             "balanced": self.balanced,
             "fittest": self.fittest,
             "knee": self.knee,

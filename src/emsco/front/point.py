@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -11,8 +12,12 @@ from emsco._base.typing import IntArray
 from emsco.cascade.evaluation import amount
 from emsco.designs.design import Design
 from emsco.scoring.scores import Scores
+from emsco.trust.by_class import ByClass, is_beyond
+from emsco.trust.differences import Comparison
 
 __all__ = ["ParetoPoint"]
+
+_OVERCONFIDENT = 0.03  # above the accuracy of a stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,16 @@ class ParetoPoint(Objectives):
         Rows that leave at each stage.
     correct_exits : tuple of int or float
         Rows that leave at each stage with the correct label.
+    exit_confidence : tuple of float or None
+        Mean confidence of the rows that leave at each stage; 0 if none does.
+    by_class : ByClass or None
+        How the scored rows of each class were labelled; a row scored several times counts once.
+    versus_everything : Comparison or None
+        Difference from buying everything at once, on the same rows and at the same confidence.
+    shortlisted : bool
+        Whether the point stands for those that the scored rows cannot tell from it.
+    is_simplified : bool
+        Whether it is a simpler design than those of the front, and not worse beyond noise.
     """
 
     design: Design
@@ -44,6 +59,11 @@ class ParetoPoint(Objectives):
     n_rows: float
     exits: tuple[float, ...]
     correct_exits: tuple[float, ...]
+    exit_confidence: tuple[float, ...] | None = None
+    by_class: ByClass | None = None
+    versus_everything: Comparison | None = None
+    shortlisted: bool = True
+    is_simplified: bool = False
 
     @classmethod
     def from_scores(
@@ -70,7 +90,7 @@ class ParetoPoint(Objectives):
         )
 
     @classmethod
-    def from_fields(cls, figures: Fields, design: Design) -> Self:
+    def from_fields(cls, figures: Fields, design: Design, labels: Sequence[object]) -> Self:
         """Read the figures that `scores_to_dict` gave from a file and check them."""
         n_rows = amount(figures, "n_rows")
         if not n_rows:
@@ -91,12 +111,40 @@ class ParetoPoint(Objectives):
             n_rows=n_rows,
             exits=counts["exits"],
             correct_exits=counts["correct_exits"],
+            **_assessment(figures, design.n_stages, labels),
+            shortlisted=figures.flag("shortlisted"),
+            is_simplified=figures.flag("is_simplified"),
         )
 
     @property
     def n_stages(self) -> int:
         """Number of stages of the design."""
         return self.design.n_stages
+
+    @property
+    def is_informative(self) -> bool:
+        """Whether its labels are correct more often than the commonest class, beyond chance.
+
+        True if nobody has counted the classes.
+        """
+        return self.by_class is None or self.by_class.beats_commonest
+
+    @property
+    def overconfident(self) -> tuple[int, ...]:
+        """Stages, from 1, that are surer of the labels they give than those are correct.
+
+        Their mean confidence is above their accuracy by more than 3 percentage points, and by
+        more than chance explains.
+        """
+        said = self.exit_confidence or ()
+        counts = zip(said, self.exits, self.correct_exits, strict=False)
+        return tuple(
+            j
+            for j, (confidence, n_rows, n_correct) in enumerate(counts, start=1)
+            if n_rows
+            and confidence - n_correct / n_rows > _OVERCONFIDENT
+            and is_beyond(n_correct / n_rows, confidence, n_rows)
+        )
 
     def scores_to_dict(self) -> dict[str, Any]:
         """Return all fields except the design as plain values."""
@@ -108,11 +156,17 @@ class ParetoPoint(Objectives):
             "n_rows": self.n_rows,
             "exits": list(self.exits),
             "correct_exits": list(self.correct_exits),
+            "exit_confidence": self.exit_confidence and list(self.exit_confidence),
+            "by_class": self.by_class and self.by_class.to_lists(),
+            "versus_everything": self.versus_everything and self.versus_everything.to_lists(),
+            "shortlisted": self.shortlisted,
+            "is_simplified": self.is_simplified,
         }
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the objectives, then features and counts of each stage."""
         figures = self.scores_to_dict()
+        del figures["exit_confidence"]
         counts = zip(
             self.design.buys, figures.pop("exits"), figures.pop("correct_exits"), strict=True
         )
@@ -128,3 +182,16 @@ class ParetoPoint(Objectives):
             f"ParetoPoint(coverage={self.coverage:.3f}, accuracy={self.accuracy:.3f}, "
             f"cost={self.cost:.6g}, {self.design!r})"
         )
+
+
+def _assessment(figures: Fields, n_stages: int, labels: Sequence[object]) -> dict[str, Any]:
+    """Read what row-by-row assessment added to a point, if anything."""
+    if figures.get("by_class") is None:
+        return {}
+    versus = Comparison.from_fields(figures.fields("versus_everything"), len(labels))
+    confidence = figures.numbers("exit_confidence", n_stages, 0, 1)
+    return {
+        "exit_confidence": tuple(confidence.tolist()),
+        "by_class": ByClass.from_fields(figures, "by_class", labels),
+        "versus_everything": versus,
+    }

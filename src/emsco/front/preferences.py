@@ -3,47 +3,149 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 from emsco._base.checks import check_number, refused
+from emsco._base.text import some
 from emsco.errors import Hint, Remedy
 from emsco.front.point import ParetoPoint
 
-__all__ = ["check_preference", "why_none"]
+__all__ = ["SAME_COST", "Limits", "check_preference", "economical_of", "is_good_enough", "size_of"]
 
-_RULES = ("balanced", "fittest", "knee")
-_LIMITS = ("max_cost", "min_accuracy", "min_coverage")
+SAME_COST = 0.01  # of the cost of everything: a smaller difference in cost is none
+_RULES = ("economical", "balanced", "fittest", "knee")
+
+
+_TOLERATED = 0.5  # standard errors; chosen by benchmarks/sense.py, since the best of many is lucky
+
+
+def is_good_enough(point: ParetoPoint) -> bool:
+    """Whether a point is not worse than buying everything, beyond a standard error.
+
+    Coverage, accuracy, and the shares of each class that are found and mislabelled count.
+    """
+    versus = point.versus_everything
+    return versus is not None and versus.shortfall <= _TOLERATED
+
+
+def economical_of(points: Sequence[ParetoPoint], total_cost: float) -> int:
+    """Return the position of the cheapest point that is not worse than buying everything.
+
+    Of the points that cost next to nothing more, the one with fewest stages and features is
+    returned. If every point is worse, it is the one that is worse by the fewest standard errors.
+    """
+    good = [i for i, point in enumerate(points) if is_good_enough(point)]
+    if not good:
+        return min(range(len(points)), key=lambda i: (_behind(points[i]), points[i].cost))
+    most = min(points[i].cost for i in good) + SAME_COST * total_cost
+    return min((i for i in good if points[i].cost <= most), key=lambda i: size_of(points[i]))
+
+
+def _behind(point: ParetoPoint) -> float:
+    return math.inf if point.versus_everything is None else point.versus_everything.shortfall
+
+
+def size_of(point: ParetoPoint) -> tuple[int, int, float]:
+    """Sort key: fewer stages first, then fewer features, then a lower cost."""
+    return point.n_stages, int((point.design.stages >= 0).sum()), point.cost
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits on the scored figures of a point; None sets no limit.
+
+    Attributes
+    ----------
+    max_cost : float or None
+        Highest mean cost of a row.
+    min_accuracy, min_coverage : float or None
+        Lowest accuracy and coverage, from 0 to 1.
+    min_recall : mapping or None
+        Lowest share of each class that must get the correct label.
+    """
+
+    max_cost: float | None = None
+    min_accuracy: float | None = None
+    min_coverage: float | None = None
+    min_recall: Any = None
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name in ("max_cost", "min_accuracy", "min_coverage"):
+            if (limit := getattr(self, name)) is not None:
+                check_number(name, limit, 0, math.inf if name == "max_cost" else 1)
+        recall: Any = self.min_recall
+        if recall is not None and not isinstance(recall, Mapping):
+            raise refused(
+                "min_recall", "be a dict of labels and shares, as in {'ill': 0.9}", recall
+            )
+        for label, least in (recall or {}).items():
+            check_number("min_recall", least, 0, 1, of=f"class {label!r}")
+
+    def within(self, points: Sequence[ParetoPoint]) -> list[int]:
+        """Return the positions of the points within the limits."""
+        places = self._places(points)
+        return [
+            i
+            for i, point in enumerate(points)
+            if (self.max_cost is None or point.cost <= self.max_cost)
+            and (self.min_accuracy is None or point.accuracy >= self.min_accuracy)
+            and (self.min_coverage is None or point.coverage >= self.min_coverage)
+            and all(_recall(point, place) >= least for place, least in places)
+        ]
+
+    def why_none(self, points: Sequence[ParetoPoint]) -> str:
+        """Explain that no point is within the limits, and how close the points come to each."""
+        limits = []
+        if self.max_cost is not None:
+            cheapest = min(p.cost for p in points)
+            limits.append(f"cost at most {self.max_cost:g} (the cheapest: {cheapest:g})")
+        for name in ("accuracy", "coverage"):
+            if (least := getattr(self, f"min_{name}")) is not None:
+                best = max(getattr(p, name) for p in points)
+                limits.append(f"{name} at least {least:g} (the best: {best:.4g})")
+        for (place, least), label in zip(self._places(points), self.min_recall or (), strict=True):
+            best = max(_recall(point, place) for point in points)
+            limits.append(f"recall of {label!r} at least {least:g} (the best: {best:.4g})")
+        return f"None of the {len(points)} designs has {' and '.join(limits)}; loosen a limit."
+
+    def _places(self, points: Sequence[ParetoPoint]) -> list[tuple[int, float]]:
+        """Position of each class that has a limit, and the limit."""
+        if not self.min_recall:
+            return []
+        by_class = points[0].by_class
+        if by_class is None:
+            raise refused(
+                "min_recall", "be left out for a front without results by class", self.min_recall
+            )
+        text = {str(label): i for i, label in enumerate(by_class.labels)}
+        known = dict(zip(by_class.labels, range(len(by_class.labels)), strict=True))
+        places = []
+        for label, least in self.min_recall.items():
+            if label not in known and str(label) not in text:
+                listed = some(by_class.labels)
+                raise refused("min_recall", f"name the classes {listed}", label)
+            places.append((known.get(label, text.get(str(label), 0)), least))
+        return places
+
+
+def _recall(point: ParetoPoint, place: int) -> float:
+    if point.by_class is None:
+        raise AssertionError("all points have results by class, or none")
+    return float(point.by_class.recall[place])
 
 
 def check_preference(rule: object) -> None:
     """Check a rule for `ParetoFront.prefer`, so that a bad one fails before the search starts."""
     if isinstance(rule, dict):
-        if unknown := [name for name in rule if name not in _LIMITS]:
+        known = [field.name for field in fields(Limits)]
+        if unknown := [name for name in rule if name not in known]:
             raise refused(
-                "prefer", f"name limits out of {', '.join(_LIMITS)}", rule, got=repr(unknown[0])
+                "prefer", f"name limits out of {', '.join(known)}", rule, got=repr(unknown[0])
             )
-        for name, limit in rule.items():
-            if limit is not None:
-                check_number(name, limit, 0, math.inf if name == "max_cost" else 1)
+        Limits(**rule)
     elif not isinstance(rule, str) or rule not in _RULES:
         listed = ", ".join(f'"{name}"' for name in _RULES)
         raise refused("prefer", (f"be {listed} ", Hint(Remedy.LIMITS)), rule)
-
-
-def why_none(
-    points: Sequence[ParetoPoint],
-    max_cost: float | None,
-    min_accuracy: float | None,
-    min_coverage: float | None,
-) -> str:
-    """Explain that no point is within the limits, and how close the points come to each."""
-    limits = []
-    if max_cost is not None:
-        limits.append(f"cost at most {max_cost:g} (the cheapest: {min(p.cost for p in points):g})")
-    if min_accuracy is not None:
-        best = max(p.accuracy for p in points)
-        limits.append(f"accuracy at least {min_accuracy:g} (the best: {best:.4g})")
-    if min_coverage is not None:
-        best = max(p.coverage for p in points)
-        limits.append(f"coverage at least {min_coverage:g} (the best: {best:.4g})")
-    return f"None of the {len(points)} designs has {' and '.join(limits)}; loosen a limit."

@@ -11,7 +11,7 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, Word
 from emsco._base.workers import Workers, slices
 from emsco._kernels.slots import Slots
 from emsco.designs.chromosomes import subset_words, subsets_of_words, words_of_subsets
-from emsco.models.engine import Engine, LogisticEngine, SplitRows
+from emsco.models.engine import Answers, Engine, LogisticEngine, SplitRows
 
 __all__ = ["SubsetBank", "logistic_bank"]
 
@@ -156,6 +156,13 @@ class SubsetBank:
         parts.insert(0, np.zeros_like(parts[0][:, :1]))  # the empty subset has no model
         accepted, correct = np.concatenate(parts, axis=1)
         return accepted, correct
+
+    def answers(self, subsets: BoolArray, rows: Sequence[FloatArray]) -> list[Answers]:
+        """Answers of each subset's model for the scored rows of each split, which `rows` holds.
+
+        These are the likeliest class and its probability, both of shape (n_subsets, n_rows).
+        """
+        return self.engine.answers(self.inputs(subsets), self.kept(subsets), rows)
 
     def inputs(self, subsets: BoolArray) -> BoolArray:
         """Inputs of each subset of the features, (n_subsets, n_inputs)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -18,12 +18,16 @@ from emsco.models.logistic import LogisticFitter
 from emsco.models.scaling import Scaling
 from emsco.models.shard import ROWS_PER_SHARD, Shard, cut_shards
 
-__all__ = ["Engine", "LogisticEngine", "OutcomeEngine", "OutcomeFitter", "SplitRows"]
+__all__ = ["Answers", "Engine", "LogisticEngine", "OutcomeEngine", "OutcomeFitter", "SplitRows"]
 
 _MOST_MODELS = 256  # fitted together; larger batches are no faster and take more memory
 _BATCH_BYTES = 2**26
 _PER_FIT = 6e-9  # seconds per training row and input: benchmarks/search.py, landscapes
 _WORTH_FITTING = 20_000  # models times rows; with less work, starting threads takes longer
+
+
+# Likeliest class of each row, the first of equals, and its probability: both (n_subsets, n_rows).
+Answers: TypeAlias = tuple[IntArray, FloatArray]
 
 
 class Engine(Protocol):
@@ -56,6 +60,11 @@ class Engine(Protocol):
         self, subsets: BoolArray, numbers: FloatArray, slots: IntArray, thresholds: FloatArray
     ) -> None:
         """Put the bits of fitted models, at a threshold for each class, into slots of `bits`."""
+
+    def answers(
+        self, subsets: BoolArray, numbers: FloatArray, rows: Sequence[FloatArray]
+    ) -> list[Answers]:
+        """Answers of fitted models for the scored rows of each split, which `rows` holds."""
 
     def close(self) -> None:
         """Write anything that is not written yet."""
@@ -182,6 +191,26 @@ class LogisticEngine:
         size = max(256, -(-len(slots) // self._workers.n_jobs))
         self._workers.run(judge, list(slices(len(slots), size)))
 
+    def answers(
+        self, subsets: BoolArray, numbers: FloatArray, rows: Sequence[FloatArray]
+    ) -> list[Answers]:
+        """Answers of fitted models for the scored rows of each split, which `rows` holds."""
+        coefs = self.coefs(numbers)
+        coefs = coefs[:, :, 0] if self.n_outputs == 1 else coefs
+        never = np.full(self.n_classes, 2.0)  # no confidence reaches it
+        found = []
+        for split, spread, own in zip(self.splits, coefs, rows, strict=True):
+            models, scaling = Models.from_subsets(subsets, spread), split.scaling
+            filled = scaling.filled(own)
+            winner = np.empty((len(subsets), len(own)), dtype=np.int64)
+            confidence = np.empty(winner.shape)
+            for m in range(len(subsets)):
+                _, winner[m], confidence[m] = models.decide(
+                    filled, scaling.mean, scaling.inverse, never, m, m + 1
+                )
+            found.append((winner, confidence))
+        return found
+
     def close(self) -> None:
         """Do nothing: this engine writes no files."""
 
@@ -257,13 +286,21 @@ class OutcomeEngine:
         self, subsets: BoolArray, numbers: FloatArray, slots: IntArray, thresholds: FloatArray
     ) -> None:
         """Put the bits of fitted models, at a threshold for each class, into slots of `bits`."""
-        del subsets  # the answers in `numbers` suffice
-        parts = iter(np.split(numbers, self._cuts, axis=1))
-        for bits, layout, labels in zip(self.bits, self._layouts, self._labels, strict=True):
-            winner, confidence = next(parts).astype(np.int64), next(parts)
+        parts = zip(
+            self.answers(subsets, numbers), self.bits, self._layouts, self._labels, strict=True
+        )
+        for (winner, confidence), bits, layout, labels in parts:
             sure = confidence >= thresholds[winner]
             correct = sure & (winner == labels)
             bits.put(slots, pack(sure[:, layout.rows]), pack(correct[:, layout.rows]))
+
+    def answers(
+        self, subsets: BoolArray, numbers: FloatArray, rows: Sequence[FloatArray] = ()
+    ) -> list[Answers]:
+        """Answers of fitted models for the scored rows of each split."""
+        del subsets, rows  # `numbers` holds the answers
+        parts = iter(np.split(numbers, self._cuts, axis=1))
+        return [(next(parts).astype(np.int64), next(parts)) for _ in self.fitters]
 
     def close(self) -> None:
         """Have the fitters write their caches to disk."""

@@ -1,0 +1,153 @@
+"""Reference points: what you would get without a cascade, measured on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from emsco._base.documents import Fields
+from emsco._base.objectives import Objectives
+from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
+from emsco.cascade import Cascade
+from emsco.data.labels import check_truth
+from emsco.data.weights import check_weights
+from emsco.trust.by_class import ByClass
+
+__all__ = ["Reference", "measure_references", "references_from_dicts", "references_of"]
+
+_KINDS = ("commonest", "everything", "answered")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference(Objectives):
+    """Coverage, accuracy and cost without a cascade.
+
+    Attributes
+    ----------
+    kind : {"commonest", "everything", "answered"}
+        Always answer with the commonest class, for nothing; buy everything at once and reject
+        below the same confidence; or buy everything at once and answer every row.
+    by_class : ByClass
+    """
+
+    kind: str
+    by_class: ByClass
+
+    @classmethod
+    def from_counts(cls, kind: str, by_class: ByClass, cost: float) -> Self:
+        """Create a reference from its results by class and the cost of a row."""
+        answered = float(by_class.answered.sum())
+        return cls(
+            coverage=min(1.0, answered / (float(by_class.rows.sum()) or 1.0)),
+            accuracy=min(1.0, float(by_class.correct.sum()) / (answered or 1.0)),
+            cost=cost,
+            kind=kind,
+            by_class=by_class,
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Add up the same reference on several sets of rows."""
+        by_class = ByClass.joined([part.by_class for part in parts])
+        return cls.from_counts(parts[0].kind, by_class, parts[0].cost)
+
+    @property
+    def title(self) -> str:
+        """The reference in a few words."""
+        if self.kind == "commonest":
+            return f"always {self.label!r}"
+        return "everything" if self.kind == "everything" else "everything, all answered"
+
+    @property
+    def label(self) -> object:
+        """The label that is given most often."""
+        return self.by_class.labels[int(self.by_class.given.argmax())]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"kind": self.kind, **asdict(self.objectives), "by_class": self.by_class.to_lists()}
+
+    @classmethod
+    def from_fields(cls, fields: Fields, kind: str, labels: Sequence[object]) -> Self:
+        """Read a reference from a file and check it."""
+        if fields.text("kind") != kind:
+            fields.refuse("kind", repr(kind), fields.get("kind"))
+        figures = asdict(Objectives.from_dict(fields))
+        by_class = ByClass.from_fields(fields, "by_class", labels)
+        return cls(**figures, kind=kind, by_class=by_class)
+
+
+def measure_references(
+    everything: Cascade,
+    commonest: object,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[Reference, ...]:
+    """Measure all references on labelled rows, given the cascade that buys everything."""
+    decisions = everything.decide(X)
+    labels = everything.classes.tolist()
+    truth = check_truth(y, everything.classes, len(decisions))
+    return references_of(
+        labels,
+        np.searchsorted(everything.classes, truth),
+        np.searchsorted(everything.classes, decisions.guesses),
+        decisions.accepted,
+        labels.index(commonest),
+        everything.stages.costs[-1],
+        check_weights(sample_weight, len(decisions)),
+    )
+
+
+def references_of(
+    labels: Sequence[object],
+    truth: IntArray,
+    winner: IntArray | LabelArray,
+    sure: BoolArray,
+    commonest: int,
+    cost: float,
+    weights: FloatArray | None,
+) -> tuple[Reference, ...]:
+    """Measure all references.
+
+    Parameters
+    ----------
+    labels : sequence
+    truth, winner : ndarray of shape (n_rows,)
+        True class, and likeliest class of the model that sees everything.
+    sure : ndarray of bool, shape (n_rows,)
+        Whether that model is confident enough.
+    commonest : int
+        Position of the commonest class of the rows that were fitted.
+    cost : float
+        Cost of everything.
+    weights : ndarray of shape (n_rows,) or None
+    """
+    given = {
+        "commonest": np.full(len(truth), commonest),
+        "everything": np.where(sure, winner, len(labels)),
+        "answered": winner,
+    }
+    return tuple(
+        Reference.from_counts(
+            kind,
+            ByClass.from_labels(labels, truth, said, weights),
+            0.0 if kind == "commonest" else cost,
+        )
+        for kind, said in given.items()
+    )
+
+
+def references_from_dicts(
+    fields: Fields, name: str, labels: Sequence[object]
+) -> tuple[Reference, ...]:
+    """Read all references from a file, or none."""
+    found = fields.many_fields(name) if fields.items(name) else []
+    if len(found) not in (0, len(_KINDS)):
+        fields.refuse(name, f"{len(_KINDS)} references or none", f"{len(found)}")
+    pairs = zip(found, _KINDS, strict=False)
+    return tuple(Reference.from_fields(one, kind, labels) for one, kind in pairs)

@@ -1,0 +1,141 @@
+"""The scored rows one by one: where each leaves a design, with which label and at which cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SingleArray, StageArray
+from emsco._base.workers import slices
+from emsco.data.splits import Split
+from emsco.data.training import TrainingData
+from emsco.designs.chromosomes import nested_subsets, words_of_subsets
+from emsco.models.bank import SubsetBank
+
+__all__ = ["RowOutcomes", "ScoredRows"]
+
+_AT_ONCE = 64  # subsets; a probability of each scored row is held for so many
+_MOST_BYTES = 2**28  # of labels that are kept for designs to come
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowOutcomes:
+    """What a design does with each scored row.
+
+    Attributes
+    ----------
+    given : ndarray of shape (n_scored,)
+        Position of the label that the row gets; the number of classes if it is rejected.
+    stage : ndarray of shape (n_scored,)
+        Last stage that the row pays for, from 0.
+    confidence : ndarray of shape (n_scored,)
+        Confidence there.
+    """
+
+    given: LabelArray
+    stage: IntArray
+    confidence: SingleArray
+
+
+class ScoredRows:
+    """Sends the scored rows of all splits through designs, one row at a time.
+
+    The counts of `SubsetBank.count` are sums over these outcomes.
+
+    Parameters
+    ----------
+    bank : SubsetBank
+    data : TrainingData
+    splits : list of (train, scored) row numbers
+    thresholds : ndarray of shape (n_classes,)
+    members : ndarray of bool, shape (n_bank_features, n_features)
+        Features of each block that the bank's subsets are made of.
+
+    Attributes
+    ----------
+    truth : ndarray of shape (n_scored,)
+        Class of each scored row, split after split.
+    weights : ndarray of shape (n_scored,)
+        Weight of each; the weights of a row that several splits score add up to its own.
+    rows : ndarray of shape (n_scored,)
+        Number of the row, counted over the distinct scored rows from 0.
+    own_weights : ndarray of shape (n_scored,) or None
+        The same weights; None if all are 1.
+    n_classes : int
+    """
+
+    def __init__(
+        self,
+        bank: SubsetBank,
+        data: TrainingData,
+        splits: list[Split],
+        thresholds: FloatArray,
+        members: BoolArray,
+    ) -> None:
+        self._bank, self._thresholds = bank, thresholds
+        scored = [rows for _, rows in splits]
+        every = np.concatenate(scored)
+        self.rows: IntArray = np.unique(every, return_inverse=True)[1]
+        self.truth: IntArray = data.labels[every].astype(np.int64)
+        self.n_classes = len(data.classes)
+        weights = np.ones(len(data.labels)) if data.weights is None else data.weights
+        self.weights: FloatArray = weights[every] / np.bincount(self.rows)[self.rows]
+        is_plain = data.weights is None and len(every) == self.rows.max() + 1
+        self.own_weights = None if is_plain else self.weights
+        self._inputs = [data.rows[rows] for rows in scored]
+        missing = data.missing()
+        self._missing = None if missing is None else (missing[every] @ members.T)
+        self._known: dict[bytes, tuple[LabelArray, SingleArray]] = {}
+
+    def outcomes(self, designs: StageArray) -> Iterator[RowOutcomes]:
+        """Send all rows through each compressed design over the bank's features."""
+        for part in slices(len(designs), _AT_ONCE):
+            chains = [nested_subsets(d[None], int(d.max()) + 1)[0] for d in designs[part]]
+            self._learn(np.concatenate(chains))
+            for design, chain in zip(designs[part], chains, strict=True):
+                yield self._follow(design, chain)
+
+    def guesses(self, subsets: BoolArray) -> LabelArray:
+        """Likeliest class of each scored row by the model of each subset, however unsure."""
+        answers = self._bank.answers(subsets, self._inputs)
+        return np.concatenate([winner for winner, _ in answers], axis=1).astype(np.uint8)
+
+    def _follow(self, design: StageArray, chain: BoolArray) -> RowOutcomes:
+        given = np.full(len(self.truth), self.n_classes, dtype=np.uint8)
+        stage = np.full(len(self.truth), len(chain) - 1, dtype=np.int64)
+        confidence = np.zeros(len(self.truth), dtype=np.float32)
+        left = np.arange(len(given))
+        for j, key in enumerate(_keys(chain)):
+            labels, sure = self._known[key]
+            here = labels[left]
+            confidence[left] = sure[left]
+            leaves = here < self.n_classes
+            if self._missing is not None:
+                leaves &= ~self._missing[np.ix_(left, design == j)].any(axis=1)
+            gone = left[leaves]
+            given[gone], stage[gone] = here[leaves], j
+            left = left[~leaves]
+        return RowOutcomes(given, stage, confidence)
+
+    def _learn(self, subsets: BoolArray) -> None:
+        """Note the label of each row by the model of each subset, if it is confident enough."""
+        every = dict(zip(_keys(subsets), subsets, strict=True))
+        new = {key: subset for key, subset in every.items() if key not in self._known}
+        if (len(self._known) + len(new)) * 5 * len(self.truth) > _MOST_BYTES:
+            self._known = {key: one for key, one in self._known.items() if key in every}
+        keys, wanted = list(new), np.array(list(new.values()))
+        for part in slices(len(keys), _AT_ONCE):
+            answers = self._bank.answers(wanted[part], self._inputs)
+            given = np.concatenate([self._labels(*one) for one in answers], axis=1)
+            sure = np.concatenate([one for _, one in answers], axis=1).astype(np.float32)
+            self._known.update(zip(keys[part], zip(given, sure, strict=True), strict=True))
+
+    def _labels(self, winner: IntArray, confidence: FloatArray) -> LabelArray:
+        sure = confidence >= self._thresholds[winner]
+        return np.where(sure, winner, self.n_classes).astype(np.uint8)
+
+
+def _keys(subsets: BoolArray) -> list[bytes]:
+    return [words.tobytes() for words in words_of_subsets(subsets)]
