@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from emsco.estimator import EMSCOClassifier, Generation
     from emsco.front import ParetoFront, ParetoPoint
     from emsco.search.stopping import Stop, StopReason
+    from emsco.trust.by_class import ByClass
     from emsco.trust.reliability import Reliability
 
 __all__ = [
+    "ByClass",
     "Cascade",
     "Case",
     "CaseDecision",
@@ -51,6 +53,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ByClass": "emsco.trust.by_class",
     "Cascade": "emsco.cascade",
     "Case": "emsco.cascade",
     "CaseDecision": "emsco.cascade",

@@ -32,6 +32,7 @@ KINDS = [Cascade, ParetoFront]
 RICH_BODIES = [body_of(make_rich_cascade("sigmoid")), body_of(make_rich_cascade("isotonic"))]
 
 N, P, T = ("stages", 1), ("points", 0, "scored"), ("points", 0, "seen")
+C = (*T, "by_class", "counts")
 RANGE = "from -1e+100 to 1e+100"
 WRONG_CASCADES = [
     (("features",), list("abcc"), "'features' must be a list of different names"),
@@ -166,6 +167,11 @@ WRONG_FRONTS = [
         61,
         "'exits' 0, 'n_correct' must be a finite number from 0 to ",
     ),
+    ((*T, "by_class"), [], "'points' 0, 'seen', 'by_class' must be an object, got []"),
+    ((*C, 0), [1, 2], "'by_class', 'counts' must be 2 lists of 3 numbers, all at least 0, got [1"),
+    ((*C, 0, 0), -1, "'by_class', 'counts' must be 2 lists of 3 numbers, all at least 0, got [-1"),
+    ((*C, 0, 0), 10**400, "'counts' must be 2 lists of 3 numbers, all at least 0, got [1000"),
+    ((*C, 0, 0), True, "'counts' must be 2 lists of 3 numbers, all at least 0, got [True"),
 ]
 
 

@@ -20,11 +20,13 @@ from emsco.errors import DataError
 from emsco.models.engine import SplitRows
 from emsco.models.stage_models import LinearModels
 from emsco.scoring.evaluator import Evaluator
+from emsco.trust.by_class import ByClass
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 STAGES = (0, 1, 0, 2, 1, 2)
 COSTS = (1, 2, 3, 4, 5, 6)
 TRAIN, NEW = np.arange(60), np.arange(60, 120)
+SPLIT = ByClass(("ill", "well"), ((1, 2, 4), (2, 1, 0)))
 
 
 def fit_cascade(X, y, train, stages, names, costs, min_confidence, classes=(0, 1)):
@@ -258,18 +260,29 @@ class TestEvaluate:
         evaluation = cascade.evaluate(np.zeros((0, 6)), [])
         assert (evaluation.n_rows, evaluation.coverage, evaluation.accuracy) == (0, 0, 0)
         assert evaluation.cost == 0
+        assert "Always answering" not in repr(evaluation) + evaluation._repr_html_()
 
     def test_the_text_has_a_line_per_exit(self):
         exits = (ExitReport(1, ("a",), 2.5, 6, 3), ExitReport(None, (), 7.0, 4, 0))
-        text = repr(Evaluation(0.6, 0.5, 4.3, 10, exits))
-        assert text.splitlines() == [
+        text = repr(Evaluation(0.6, 0.5, 4.3, 10, exits, SPLIT))
+        assert text.splitlines()[:3] == [
             "Evaluation on 10 rows: coverage 0.600, accuracy 0.500, cost 4.3",
             "  stage 1         6 rows at cost 2.5, accuracy 0.500",
             "  rejected        4 rows at cost 7.0",
         ]
 
+    def test_the_text_has_a_line_per_class_and_the_share_of_the_commonest(self):
+        exits = (ExitReport(1, ("a",), 2.5, 6, 3), ExitReport(None, (), 7.0, 4, 0))
+        assert repr(Evaluation(0.6, 0.5, 4.3, 10, exits, SPLIT)).splitlines()[3:] == [
+            "  class  rows  labelled  found  right when said  as ill  as well  rejected",
+            "  ill       7     42.9%  14.3%            33.3%       1        2         4",
+            "  well      3    100.0%  33.3%            33.3%       2        1         0",
+            'Always answering "ill" would be right for 70.0% of the rows, at no cost.',
+            "The labels given are no better than that.",
+        ]
+
     def test_one_row_is_no_rows(self):
-        text = repr(Evaluation(1.0, 1.0, 2.0, 1, (ExitReport(1, ("a",), 2.0, 1, 1),)))
+        text = repr(Evaluation(1.0, 1.0, 2.0, 1, (ExitReport(1, ("a",), 2.0, 1, 1),), SPLIT))
         assert text.startswith("Evaluation on 1 row: ")
         assert "1 row  at cost 2, accuracy" in text
 

@@ -8,14 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from rich.console import Console
-from support.handmade import make_front
+from support.handmade import make_cascade, make_front, make_rows
 
 from emsco import Design, EMSCOClassifier
-from emsco.cli.terminal import cascade_drawing, counts_table, front_table
+from emsco.cli.terminal import cascade_drawing, class_drawing, counts_table, front_table
 from emsco.pictures.flow import Flow
 from emsco.runs.decide import DecisionCounts
 from emsco.search.exact.front import ExactProgress
 from emsco.search.progress import SearchProgress
+from emsco.trust.by_class import ByClass
 
 NAMES = ("speed [m/s]", "[/b]", ":smile:", "x3", "x4")
 
@@ -280,3 +281,23 @@ def test_fits_before_the_first_designs_are_told_too(monkeypatch, capsys):
         progress.begin("first designs", 0)
         progress.fitting(5, 10)
     assert re.search(r"after 0 s: first designs, fitting 5/10", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_results_by_class_fit_and_show_labels_as_they_are(width):
+    evaluation = make_cascade(classes=("[/b] :smile:", "well")).evaluate(
+        make_rows(60), np.repeat(["well", "[/b] :smile:"], 30)
+    )
+    text = drawn(class_drawing(evaluation, width), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "[/b] :smi…" in text
+    for line in evaluation.by_class.counts:
+        assert any(words[-3:] == list(map(str, line)) for words in map(str.split, text.split("\n")))
+    assert 'Always answering "[/b] :smi…" would be right for 50.0% of the rows' in text
+
+
+def test_of_too_many_classes_to_show_the_terminal_says_where_all_are():
+    counts = np.diag(np.arange(1, 31)).tolist()
+    many = ByClass(tuple(range(30)), tuple((*line, 0) for line in counts))
+    evaluation = replace(make_cascade().evaluate(make_rows(9), np.zeros(9)), by_class=many)
+    assert "10 more; --json has all." in drawn(class_drawing(evaluation))

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from emsco.data.labels import as_classes, labels_of
+from emsco.data.labels import as_classes, labels_of, positions_of
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,17 @@ def test_classes_that_are_sorted_as_numbers_are_found_as_text():
     classes = np.array([9, 10, 1_000_000_000_000_000_000])
     labels = classes[[1, 2, 0, 2]]
     assert as_classes(labels.astype(str), classes, "new.csv").tolist() == labels.tolist()
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels"),
+    [
+        (np.array(["well", "ill"]), np.array(["ill", "well", "ill"], dtype=object)),
+        (np.array([1, 0]), np.array([False, True, False])),
+        (np.array([3, 0.1], dtype=np.float16), np.array([0.1, 3, 0.1])),
+        (np.array([1, "one"], dtype=object), np.array(["one", 1, "one"], dtype=object)),
+    ],
+    ids=["text", "truth", "halves", "mixed"],
+)
+def test_labels_are_found_by_value_whatever_the_order_and_type(classes, labels):
+    assert positions_of(labels, classes).tolist() == [1, 0, 1]

@@ -46,7 +46,7 @@ def test_weights_that_do_not_add_up_to_the_last_bit_leave_no_rows_behind(seed):
     )
     weights = rng.integers(1, 9, size=50) / 10
     flow = Flow.from_evaluation(
-        Evaluation.from_decisions(decisions, np.zeros(50), weights, [("a",)] * 3)
+        Evaluation.from_decisions(decisions, np.zeros(50), weights, np.arange(2.0), [("a",)] * 3)
     )
     assert (flow.rejected, flow.stages[-1].staying) == (0, 0)
 

@@ -98,6 +98,7 @@ def test_chunks_change_nothing_and_are_reported(clinic, tmp_path, monkeypatch):
     parts = evaluate_run(clinic.run, path, report=told.append).new
     assert told == [0, *range(7, 90, 7), 90]
     assert replace(parts, cost=0, exits=()) == replace(whole, cost=0, exits=())
+    assert parts.by_class == whole.by_class
     assert parts.cost == pytest.approx(whole.cost)
     assert Flow.from_evaluation(parts) == Flow.from_evaluation(whole)
     sure = [leave.confidence for leave in whole.exits]
@@ -142,6 +143,7 @@ def test_evaluations_of_parts_are_joined_by_their_weights(clinic):
     for one, other in zip(joined.exits, whole.exits, strict=True):
         assert one.n_correct == pytest.approx(other.n_correct)
         assert one.confidence == pytest.approx(other.confidence)
+    assert np.allclose(joined.by_class.counts, whole.by_class.counts)
 
 
 # Sentences
@@ -220,6 +222,27 @@ def test_the_command_shows_scored_seen_and_new_figures(clinic):
     assert "seen 60 rows: coverage" in text
 
 
+def test_the_command_shows_the_new_rows_by_class_and_the_commonest(clinic):
+    text = emsco("evaluate", clinic.run.folder, clinic.new).stdout
+    by_class = evaluate_run(clinic.run, clinic.new).new.by_class
+    assert max(map(len, text.splitlines())) <= 80
+    words = [line.split() for line in text.splitlines()]
+    for i, label in enumerate(LABELS):
+        found = by_class.coverage[i], by_class.recall[i], by_class.precision[i]
+        shares = [f"{share:.1%}" for share in found]
+        assert [label, f"{by_class.rows[i]:.0f}", *shares, *map(str, by_class.counts[i])] in words
+    share = f"{max((clinic.y == label).mean() for label in LABELS):.1%}"
+    assert f'Always answering "{by_class.commonest}" would be right for {share} of the' in text
+    assert "no better" not in text
+
+
+def test_the_command_says_if_labels_are_no_better_than_the_commonest(clinic, tmp_path):
+    path = write_rows(tmp_path / "new.csv", clinic.X, np.full(90, "well"))
+    text = emsco("evaluate", clinic.run.folder, path).stdout
+    assert 'Always answering "well" would be right for 100.0% of the rows, at no cost.' in text
+    assert "The labels given are no better than that." in text
+
+
 def test_json_holds_scored_seen_and_new_figures_and_out_keeps_them(clinic, tmp_path):
     out = tmp_path / "march.json"
     result = emsco("evaluate", clinic.run.folder, clinic.new, "--point", 1, "--out", out, "--json")
@@ -230,6 +253,11 @@ def test_json_holds_scored_seen_and_new_figures_and_out_keeps_them(clinic, tmp_p
     new = evaluate_run(clinic.run, clinic.new, point=1).new
     assert found["new"] == json.loads(json.dumps(new.to_dict()))
     assert (found["number"], found["data"]) == (1, str(clinic.new))
+    by_class = found["new"]["by_class"]
+    assert by_class["labels"] == ["sick", "well"]
+    assert [sum(line) for line in by_class["counts"]] == [(clinic.y == c).sum() for c in LABELS]
+    assert by_class["recall"] == new.by_class.recall.tolist()
+    assert by_class["commonest"] == new.by_class.commonest
     assert Run.open(clinic.run.folder).chosen == clinic.run.chosen
     with pytest.raises(ParameterError, match="--out must be another file than DATA, got"):
         emsco("evaluate", clinic.run.folder, clinic.new, "--out", clinic.new)

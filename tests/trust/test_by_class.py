@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +13,7 @@ from sklearn.metrics import balanced_accuracy_score, precision_score, recall_sco
 
 from emsco._base.documents import Fields
 from emsco.errors import FileError
-from emsco.trust.by_class import ByClass
+from emsco.trust.by_class import ByClass, is_beyond
 
 LABELS = ("mild", "severe", "none")
 
@@ -63,7 +66,15 @@ def test_a_file_keeps_the_counts():
 
 @pytest.mark.parametrize(
     "lines",
-    [[], [[1, 2, 0]], [[1, 2, 0], [1, 2]], [[1, -1, 0], [0, 0, 0]], [["x", 1, 0], [0, 0, 0]]],
+    [
+        [],
+        [[1, 2, 0]],
+        [[1, 2, 0], [1, 2]],
+        [[1, -1, 0], [0, 0, 0]],
+        [["x", 1, 0], [0, 0, 0]],
+        [[True, 1, 0], [0, 0, 0]],
+        [[10**400, 1, 0], [0, 0, 0]],
+    ],
 )
 def test_wrong_counts_are_refused(lines):
     with pytest.raises(FileError, match=r"classes.*2 lists of 3 numbers"):
@@ -74,3 +85,45 @@ def test_tables_have_a_line_per_class():
     table = ByClass.from_labels(LABELS, *answered(9, 2)).to_pandas()
     assert table["class"].tolist() == list(LABELS)
     assert (table.filter(like="called").sum(axis=1) + table["rejected"]).tolist() == [3, 3, 3]
+
+
+@pytest.mark.parametrize("labels", [("a", "b"), (0, 1), (0.5, 1.5), (False, True)])
+def test_plain_values_are_json_with_the_shares_that_follow(labels):
+    found = ByClass.from_labels(labels, np.array([0, 0, 0, 1]), np.array([0, 0, 2, 0]))
+    values = found.to_dict()
+    assert json.loads(json.dumps(values)) == values
+    assert values["labels"] == list(labels)
+    assert values["counts"] == [[2, 0, 1], [1, 0, 0]]
+    assert (values["coverage"], values["recall"]) == ([2 / 3, 1.0], [2 / 3, 0.0])
+    assert values["precision"] == [2 / 3, 0.0]
+    assert (values["commonest"], values["commonest_share"]) == (labels[0], 0.75)
+    assert values["beats_commonest"] is False
+
+
+def test_an_accuracy_is_beyond_a_share_only_by_more_than_1645_thousandths_of_its_error():
+    error = math.sqrt(0.8 * 0.2 / 100)
+    assert is_beyond(0.8 - 1.646 * error, 0.8, 100)
+    assert not is_beyond(0.8 - 1.644 * error, 0.8, 100)
+
+
+def test_more_rows_make_the_same_difference_certain():
+    assert [is_beyond(0.76, 0.8, n) for n in (100, 200, 300, 1000)] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(("share", "accuracy", "n_rows"), [(0.5, 0.5, 9), (1, 1, 9), (0, 0, 0)])
+def test_an_equal_accuracy_and_one_of_no_rows_are_not_beyond(share, accuracy, n_rows):
+    assert not is_beyond(share, accuracy, n_rows)
+
+
+def test_chance_alone_is_beyond_about_once_in_20_times():
+    correct = np.random.default_rng(0).binomial(400, 0.7, size=4000)
+    assert 0.03 < np.mean([is_beyond(0.7, n / 400, 400) for n in correct]) < 0.07
+
+
+def test_the_commonest_class_is_beaten_by_labels_that_are_correct_more_often():
+    assert ByClass(("a", "b"), ((60, 0, 0), (2, 38, 0))).beats_commonest
+    assert not ByClass(("a", "b"), ((60, 0, 0), (40, 0, 0))).beats_commonest
+
+
+def test_a_cascade_that_rejects_every_row_does_not_beat_the_commonest_class():
+    assert not ByClass(("a", "b"), ((0, 0, 6), (0, 0, 4))).beats_commonest

@@ -93,7 +93,7 @@ class CostedClassifier(TableClassifier):
         decisions = self.decide(X)
         truth = check_truth(y, self.classes_, len(decisions))
         weights = check_weights(sample_weight, len(decisions))
-        return Evaluation.from_decisions(decisions, truth, weights, self._buys())
+        return Evaluation.from_decisions(decisions, truth, weights, self.classes_, self._buys())
 
     def predict(self, X: Any) -> AnyArray:
         """Predict the most likely class of every row, also of rejected ones."""

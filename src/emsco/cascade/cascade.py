@@ -128,6 +128,7 @@ class Cascade:
             decisions,
             check_truth(y, self.classes, len(decisions)),
             check_weights(sample_weight, len(decisions)),
+            self.classes,
             self.design.buys,
             self.stages.costs,
         )

@@ -14,12 +14,16 @@ from emsco._base.objectives import Objectives
 from emsco._base.text import aligned, counted, in_short, listed
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.cascade.decisions import Decisions
+from emsco.data.labels import positions_of
+from emsco.pictures.classes import class_html, class_notes, class_text
 from emsco.pictures.flow import Flow
 from emsco.pictures.notebook import fragment, table
+from emsco.trust.by_class import ByClass
 
 __all__ = ["Evaluation", "ExitReport", "amount"]
 
 _MOST_NAMES = 30  # of a stage, in a notebook
+_TEXT_WIDTH = 78  # of a table, which is indented by 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +96,14 @@ class Evaluation(Objectives):
         Mean cost of a row, rejected rows included.
     exits : tuple of ExitReport
         One report per stage, then one for the rejected rows; none of these counts as correct.
+    by_class : ByClass
+        Rows of each class by the label they got, and the accuracy of always answering with the
+        commonest class.
     """
 
     n_rows: float
     exits: tuple[ExitReport, ...]
+    by_class: ByClass
 
     @classmethod
     def from_decisions(
@@ -103,6 +111,7 @@ class Evaluation(Objectives):
         decisions: Decisions,
         truth: AnyArray,
         weights: FloatArray | None,
+        classes: AnyArray,
         buys: Sequence[tuple[str, ...]],
         costs: Sequence[float] | None = None,
     ) -> Self:
@@ -114,13 +123,17 @@ class Evaluation(Objectives):
         truth : ndarray of shape (n_rows,)
         weights : ndarray of shape (n_rows,) or None
             Weight of each row; None gives every row weight 1.
+        classes : ndarray of shape (n_classes,)
+            Every label that `decisions` and `truth` may have.
         buys : sequence of tuple of str
             Features that each stage buys.
         costs : sequence of float, optional
             Cost of a row after each stage, if all rows pay the same. By default the cost of an
             exit is the mean over its rows.
         """
-        correct = decisions.accepted & (decisions.guesses == truth)
+        true, given = positions_of(truth, classes), np.full(len(decisions), len(classes))
+        given[decisions.accepted] = positions_of(decisions.guesses[decisions.accepted], classes)
+        correct = given == true
         counts = np.ones(len(decisions), dtype=np.int64) if weights is None else weights
         total, accepted = counts.sum().item(), counts[decisions.accepted].sum().item()
         return cls(
@@ -129,6 +142,7 @@ class Evaluation(Objectives):
             accuracy=min(1.0, counts[correct].sum().item() / (accepted or 1)),
             cost=(decisions.cost @ counts).item() / (total or 1),
             exits=_exits(decisions, correct, counts, buys, costs),
+            by_class=ByClass.from_labels(classes.tolist(), true, given, weights),
         )
 
     @classmethod
@@ -145,15 +159,21 @@ class Evaluation(Objectives):
             accuracy=min(1.0, sum(report.n_correct for report in exits) / (accepted or 1)),
             cost=sum(part.cost * part.n_rows for part in parts) / (total or 1),
             exits=exits,
+            by_class=ByClass.joined([part.by_class for part in parts]),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nested as the attributes are."""
-        return asdict(self)
+        return {**asdict(self), "by_class": self.by_class.to_dict()}
 
     @classmethod
-    def from_fields(cls, fields: Fields, buys: Sequence[tuple[str, ...]]) -> Self:
-        """Read an evaluation from a file and check that its stages buy these features."""
+    def from_fields(
+        cls, fields: Fields, buys: Sequence[tuple[str, ...]], classes: AnyArray
+    ) -> Self:
+        """Read an evaluation from a file and check that its stages buy these features.
+
+        Shares by class are not read, but follow from the counts.
+        """
         places = [*enumerate(buys, start=1), (None, ())]
         exits = fields.many_fields("exits")
         if len(exits) != len(places):
@@ -165,10 +185,11 @@ class Evaluation(Objectives):
                 ExitReport.from_fields(report, *place)
                 for report, place in zip(exits, places, strict=True)
             ),
+            by_class=ByClass.from_fields(fields.fields("by_class"), "counts", classes.tolist()),
         )
 
     def _repr_html_(self) -> str:
-        """Show a line per exit, for notebooks."""
+        """Show a line per exit, then a line per class, for notebooks."""
         flow = Flow.from_evaluation(self)
         reached = [*(stage.reached for stage in flow.stages), flow.rejected]
         costs = aligned([report.cost for report in self.exits], digits=6)
@@ -187,10 +208,11 @@ class Evaluation(Objectives):
         ]
         headings = ("", "buys", "cost so far", "reached", "left", "share", "correct", "confidence")
         title = f"Evaluation on {counted(self.n_rows, 'row')}: {in_short(self)}"
-        return fragment(title, table(headings, lines, ("", "buys")))
+        exits = table(headings, lines, ("", "buys"))
+        return fragment(title, exits, class_html(self.by_class))
 
     def __repr__(self) -> str:
-        """Show the objectives, then a line per exit."""
+        """Show the objectives, a line per exit, and a line per class."""
         lines = [
             f"Evaluation on {counted(self.n_rows, 'row')}: coverage {self.coverage:.3f}, "
             f"accuracy {self.accuracy:.3f}, cost {self.cost:.6g}"
@@ -200,6 +222,8 @@ class Evaluation(Objectives):
             accuracy = f", accuracy {report.accuracy:.3f}" if _gives_labels(report) else ""
             rows = f"{report.n_rows:>7,.10g} {'row ' if report.n_rows == 1 else 'rows'}"
             lines.append(f"  {_place(report):<9} {rows} at cost {cost}{accuracy}")
+        lines += [f"  {line}" for line in class_text(self.by_class, _TEXT_WIDTH)]
+        lines += class_notes(self.by_class)
         return "\n".join(lines)
 
 

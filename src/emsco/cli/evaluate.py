@@ -36,7 +36,8 @@ def evaluate(
     """Test a design on new labelled rows and show the figures beside its earlier ones.
 
     Draws the cascade like `emsco show`, with extra lines for the new rows. Each line says how many
-    rows leave at a stage and the share of correct labels. The file may be larger than memory.
+    rows leave at a stage and the share of correct labels. A table below has the figures of each
+    class on the new rows. The file may be larger than memory.
 
     For example:
 

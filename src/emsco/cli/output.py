@@ -37,10 +37,13 @@ def print_json(values: Any) -> None:
 
 
 def print_design(front: ParetoFront, number: int, new: Evaluation | None = None) -> None:
-    """Draw a design with its figures, and those on new rows if given."""
-    from emsco.cli.terminal import cascade_drawing
+    """Draw a design with its figures; with new rows, also their figures in all and by class."""
+    from emsco.cli.terminal import cascade_drawing, class_drawing
 
-    console().print(cascade_drawing(front, number, new=new))
+    out = console()
+    out.print(cascade_drawing(front, number, new=new))
+    if new is not None:
+        out.print(class_drawing(new, out.width))
 
 
 def print_front(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
@@ -15,6 +15,7 @@ from emsco._base.text import aligned, counted, in_short, listed, objective_lines
 from emsco.cascade import Cascade, Evaluation
 from emsco.designs.thresholds import in_words
 from emsco.front import ParetoFront, ParetoPoint
+from emsco.pictures.classes import class_notes, class_tables
 from emsco.pictures.flow import Flow
 from emsco.runs.decide import DecisionCounts
 from emsco.studies.compare_records import OwnComparison, label_of
@@ -22,6 +23,7 @@ from emsco.studies.sweep_records import ThresholdSweep
 
 __all__ = [
     "cascade_drawing",
+    "class_drawing",
     "comparison_table",
     "counts_table",
     "front_table",
@@ -34,6 +36,7 @@ _BAR = 12
 _NUMBERS = 46  # characters that the columns of numbers take
 _WIDEST = {"cost": 6}
 _LEAST_ROOM = 10
+_EDGES = 3  # characters on both sides of a table
 
 
 def front_table(
@@ -165,6 +168,23 @@ def cascade_drawing(
     if point.design.left_out:
         drawing.add(Text(f"never bought: {', '.join(point.design.left_out)}"))
     return drawing
+
+
+def class_drawing(evaluation: Evaluation, width: int = 80, all_in: str = "--json") -> Group:
+    """Draw the results of each class as tables that fit `width`, with notes below.
+
+    If there are too many classes to show, the notes say that `all_in` has them all.
+    """
+    parts: list[RenderableType] = []
+    for one in class_tables(evaluation.by_class, width - _EDGES):
+        table = _table("", "")
+        for i, heading in enumerate(one.headings):
+            table.add_column(Text(heading), justify="right" if i else "left", no_wrap=True)
+        for line in one.lines:
+            table.add_row(*map(Text, line))
+        parts.append(table)
+    notes = class_notes(evaluation.by_class, all_in)
+    return Group(*parts, *map(Text, notes))
 
 
 def _leaving(flow: Flow, j: int) -> str:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._base.typing import AnyArray
+from emsco._base.typing import AnyArray, IntArray
 from emsco.errors import DataError
 
-__all__ = ["as_classes", "labels_of", "of_labels"]
+__all__ = ["as_classes", "check_truth", "labels_of", "of_labels", "positions_of"]
 
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?")
 
@@ -72,9 +72,21 @@ def as_classes(labels: AnyArray, classes: AnyArray, path: object, first_row: int
             f"{path} must have only the labels {classes.tolist()}, got {labels[row].item()!r} in "
             f"row {row + first_row}."
         )
-    order = np.argsort(known)  # as text, 10 comes before 9
-    same: AnyArray = classes[order[np.searchsorted(known, here, sorter=order)]]
+    same: AnyArray = classes[positions_of(here, known)]
     return same
+
+
+def positions_of(labels: AnyArray, classes: AnyArray) -> IntArray:
+    """Return the position of each label in `classes`, where each must be."""
+    if classes.dtype != object:
+        order = np.argsort(classes)  # as text, 10 comes before 9
+        same = labels.astype(classes.dtype, copy=False)  # 0.1 has other bits in another type
+        found: IntArray = order[np.searchsorted(classes, same, sorter=order)]
+        return found
+    places = np.zeros(len(labels), dtype=np.int64)  # numbers beside text have no order
+    for i, label in enumerate(classes.tolist()):
+        places[labels == label] = i
+    return places
 
 
 def check_truth(y: ArrayLike, classes: AnyArray, n_rows: int) -> AnyArray:

@@ -27,12 +27,17 @@ def points_to_dicts(
         {
             "stages": shared.stages_to_dicts(point.design, fitted),
             "scored": point.scores_to_dict(),
-            "seen": seen and seen.to_dict(),
+            "seen": seen and _seen_to_dict(seen),
         }
         for point, fitted, seen in zip(
             points, models.of_points, evaluations or (None,) * len(points), strict=True
         )
     ]
+
+
+def _seen_to_dict(seen: Evaluation) -> dict[str, Any]:
+    """Convert seen figures to plain values, without the shares that follow from counts."""
+    return {**seen.to_dict(), "by_class": {"counts": seen.by_class.to_lists()}}
 
 
 def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
@@ -45,7 +50,8 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
         points.append(ParetoPoint.from_fields(one.fields("scored"), design, labels))
         models.append(stages)
         if one.get("seen") is not None:
-            evaluations.append(Evaluation.from_fields(one.fields("seen"), design.buys))
+            seen = one.fields("seen")
+            evaluations.append(Evaluation.from_fields(seen, design.buys, shared.classes))
     if evaluations and len(evaluations) < len(points):
         fields.refuse("points", "evaluated all or none", f"{len(evaluations)} evaluations")
     return {

@@ -113,6 +113,7 @@ def _evaluate(cascade: Cascade, chunk: Chunk, path: PathLike, weights: str | Non
         decisions,
         as_classes(labels, cascade.classes, path, first),
         None if weights is None else _weights(chunk, path, weights),
+        cascade.classes,
         cascade.design.buys,
         cascade.stages.costs,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["ByClass"]
+__all__ = ["ByClass", "is_beyond"]
+
+_ONE_SIDED = 1.645  # standard errors that chance exceeds once in 20
+_LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,19 @@ class ByClass:
         """Return the counts as plain lists, for a file."""
         return [list(line) for line in self.counts]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: the attributes, and the shares that follow from them."""
+        return {
+            "labels": list(self.labels),
+            "counts": self.to_lists(),
+            "coverage": self.coverage.tolist(),
+            "recall": self.recall.tolist(),
+            "precision": self.precision.tolist(),
+            "commonest": self.commonest,
+            "commonest_share": self.commonest_share,
+            "beats_commonest": self.beats_commonest,
+        }
+
     @property
     def _counts(self) -> FloatArray:
         return np.array(self.counts, dtype=np.float64)
@@ -141,6 +158,16 @@ class ByClass:
         """Share of the rows in the commonest class: the accuracy of always answering with it."""
         return float(self.rows.max() / (self.rows.sum() or 1.0))
 
+    @property
+    def beats_commonest(self) -> bool:
+        """Whether labels are correct more often than always answering with the commonest class.
+
+        The difference must be larger than chance explains, see `is_beyond`.
+        """
+        answered = float(self.answered.sum())
+        accuracy = min(1.0, float(self.correct.sum()) / (answered or 1.0))
+        return is_beyond(self.commonest_share, accuracy, answered)
+
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas table with one row per class."""
         return to_pandas(self.columns())
@@ -164,11 +191,35 @@ class ByClass:
         }
 
 
+def is_beyond(share: float, accuracy: float, n_rows: float) -> bool:
+    """Tell whether an accuracy is above a share by more than chance explains.
+
+    It must be above by more than 1.645 of its binomial standard errors: with that many, chance
+    alone is the reason once in 20 times.
+
+    Parameters
+    ----------
+    share : float
+        Accuracy to beat, such as the share of the commonest class.
+    accuracy : float
+        Share of `n_rows` labels that are correct.
+    n_rows : float
+        Rows with a label; with sample weights, their total weight.
+
+    Examples
+    --------
+    >>> is_beyond(0.76, accuracy=0.80, n_rows=100), is_beyond(0.76, accuracy=0.80, n_rows=1000)
+    (False, True)
+    """
+    if n_rows <= 0:
+        return False
+    return accuracy - share > _ONE_SIDED * math.sqrt(accuracy * (1 - accuracy) / n_rows)
+
+
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
     found: FloatArray = part / np.where(whole > 0, whole, 1.0)
     return found
 
 
 def _is_count(value: Any) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_number and 0 <= value < float("inf")
+    return type(value) in (int, float) and 0 <= value <= _LARGEST

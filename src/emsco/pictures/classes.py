@@ -1,0 +1,128 @@
+"""Results by class as tables: cells for a terminal, lines of text, and HTML for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from emsco._base.text import shorten
+from emsco.pictures.notebook import note, table
+from emsco.trust.by_class import ByClass
+
+__all__ = ["ClassTable", "class_html", "class_notes", "class_tables", "class_text"]
+
+_MOST_CLASSES = 6  # with more, the counts by label would fill a page
+_MOST_LINES = 20
+_SHARES = ("class", "rows", "labelled", "found", "right when said")
+_LONGEST, _LONGEST_HEADING = 10, 7
+_GAP = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ClassTable:
+    """A table of results by class, as text: the first column has names, the others numbers.
+
+    Attributes
+    ----------
+    headings : tuple of str
+    lines : tuple of tuple of str
+        One per class, for the first 20 classes.
+    """
+
+    headings: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
+
+    @property
+    def widths(self) -> list[int]:
+        """Characters of the widest cell of each column."""
+        return [max(map(len, column)) for column in zip(self.headings, *self.lines, strict=True)]
+
+    @property
+    def width(self) -> int:
+        """Characters of a line."""
+        return sum(self.widths) + _GAP * (len(self.headings) - 1)
+
+    def text(self) -> list[str]:
+        """Return lines of text with aligned columns."""
+        first, *others = self.widths
+        return [
+            (" " * _GAP).join((cells[0].ljust(first), *map(str.rjust, cells[1:], others)))
+            for cells in (self.headings, *self.lines)
+        ]
+
+
+def class_tables(found: ByClass, width: int) -> list[ClassTable]:
+    """Return tables of results by class that fit into `width` characters.
+
+    With up to 6 classes, they include the rows that got each label: as further columns if there
+    is room, otherwise as a second table.
+    """
+    names = [_name(label) for label in found.labels[:_MOST_LINES]]
+    shares = ClassTable(_SHARES, _share_lines(found, names))
+    if len(names) > _MOST_CLASSES:
+        return [shares]
+    counts = [tuple(map(_amount, line)) for line in found.counts]
+    said = (*(f"as {name}" for name in names), "rejected")
+    beside = zip(shares.lines, counts, strict=True)
+    both = ClassTable((*_SHARES, *said), tuple((*line, *more) for line, more in beside))
+    if both.width <= width:
+        return [both]
+    short = [shorten(name, _LONGEST_HEADING) for name in names]
+    lines = tuple((name, *line) for name, line in zip(names, counts, strict=True))
+    return [shares, ClassTable(("labelled as", *short, "rejected"), lines)]
+
+
+def class_text(found: ByClass, width: int) -> list[str]:
+    """Return lines of text with the results by class, without the notes below them."""
+    return [line for one in class_tables(found, width) for line in one.text()]
+
+
+def class_html(found: ByClass) -> str:
+    """Make a table of the results by class, with its notes."""
+    (one,) = class_tables(found, width=10_000)  # a notebook scrolls
+    notes = "".join(map(note, class_notes(found)))
+    return f"<div>{table(one.headings, one.lines, ('class',))}{notes}</div>"
+
+
+def class_notes(found: ByClass, all_in: str = "by_class.to_pandas()") -> list[str]:
+    """Say how often the commonest class is the correct answer, and if labels are no better.
+
+    If classes are left out of the table, say how many, and that `all_in` has them all.
+    """
+    more = len(found.labels) - _MOST_LINES
+    lines = [f"{more:,} more; {all_in} has all."] if more > 0 else []
+    if not found.rows.any():
+        return lines
+    label = found.commonest
+    name = f'"{_name(label)}"' if isinstance(label, str) else _name(label)
+    share = f"{found.commonest_share:.1%}"
+    lines.append(f"Always answering {name} would be right for {share} of the rows, at no cost.")
+    if not found.beats_commonest:
+        lines.append("The labels given are no better than that.")
+    return lines
+
+
+def _share_lines(found: ByClass, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the cells of each class: rows, coverage, recall and precision."""
+    columns = (found.rows, found.coverage, found.recall, found.precision, found.given)
+    values = zip(*(column.tolist()[: len(names)] for column in columns), strict=True)
+    return tuple(
+        (
+            name,
+            _amount(rows),
+            f"{labelled:.1%}" if rows else "",
+            f"{recall:.1%}" if rows else "",
+            f"{precision:.1%}" if given else "",
+        )
+        for name, (rows, labelled, recall, precision, given) in zip(names, values, strict=True)
+    )
+
+
+def _name(label: object) -> str:
+    """Return a label on one line of few characters."""
+    return shorten(" ".join(str(label).split()), _LONGEST)
+
+
+def _amount(rows: float) -> str:
+    """Return a number of rows, or the weight of rows with 4 digits."""
+    return f"{rows:,.0f}" if rows >= 1000 or float(rows).is_integer() else f"{rows:.4g}"

@@ -1,0 +1,89 @@
+"""Evaluations by class: counts of decisions, labels of every type, parts and files."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import confusion_matrix
+from support.documents import ROWS, TRUTH
+from support.handmade import make_cascade, make_rich_cascade, make_rich_rows
+
+from emsco import Evaluation, FileError
+from emsco._base.documents import Fields
+
+LABELS = {
+    "int8": np.array([-1, 1], dtype=np.int8),
+    "bool": np.array([False, True]),
+    "float": np.array([0.5, 2.0]),
+    "float16": np.array([0.1, 3], dtype=np.float16),
+    "str": np.array(["well", "ill"]),  # not in the order of the alphabet
+    "object of str": np.array(["no", "yes"], dtype=object),
+    "object of many": np.array([1, "one"], dtype=object),
+}
+
+
+def test_accepted_rows_have_the_confusion_matrix_of_sklearn():
+    cascade, rows = make_rich_cascade(), make_rich_rows(200)
+    truth = np.random.default_rng(0).choice(cascade.classes, 200)
+    decisions, found = cascade.decide(rows), cascade.evaluate(rows, truth).by_class
+    kept = decisions.accepted
+    matrix = confusion_matrix(truth[kept], decisions.guesses[kept], labels=cascade.classes)
+    assert 0 < kept.sum() < 200
+    assert [list(line[:-1]) for line in found.counts] == matrix.tolist()
+    rejected = [int((truth[~kept] == label).sum()) for label in cascade.classes]
+    assert [line[-1] for line in found.counts] == rejected
+
+
+@pytest.mark.parametrize("classes", LABELS.values(), ids=LABELS)
+def test_labels_of_every_type_are_counted_alike(classes):
+    cascade = make_cascade(classes=classes)
+    found = cascade.evaluate(ROWS, classes[TRUTH])
+    assert found.by_class.labels == tuple(classes.tolist())
+    assert found.by_class.counts == make_cascade().evaluate(ROWS, TRUTH).by_class.counts
+    assert found.accuracy == make_cascade().evaluate(ROWS, TRUTH).accuracy
+
+
+def test_labels_in_another_type_than_the_classes_are_the_same_labels():
+    narrow, wide = np.array([0.1, 3], dtype=np.float16), np.array([0.1, 3])
+    cascade = make_cascade(classes=narrow)
+    assert cascade.evaluate(ROWS, wide[TRUTH]) == cascade.evaluate(ROWS, narrow[TRUTH])
+
+
+def test_totals_agree_with_the_exits():
+    found = make_cascade().evaluate(ROWS, TRUTH, np.random.default_rng(2).random(60))
+    assert found.by_class.rows.sum() == pytest.approx(found.n_rows)
+    assert found.by_class.answered.sum() / found.n_rows == pytest.approx(found.coverage)
+    correct = found.by_class.correct.sum() / found.by_class.answered.sum()
+    assert correct == pytest.approx(found.accuracy)
+
+
+def test_parts_add_up_by_class():
+    cascade = make_cascade()
+    parts = [cascade.evaluate(ROWS[i::3], TRUTH[i::3]) for i in range(3)]
+    assert Evaluation.joined(parts).by_class == cascade.evaluate(ROWS, TRUTH).by_class
+
+
+def test_counts_come_back_from_plain_values_and_shares_follow_from_them():
+    cascade = make_cascade()
+    found, buys = cascade.evaluate(ROWS, TRUTH), cascade.design.buys
+    values = json.loads(json.dumps(found.to_dict()))
+    values["by_class"]["recall"] = [7, 7]
+    again = Evaluation.from_fields(Fields(values, "seen.json"), buys, cascade.classes)
+    assert again == found
+    assert again.by_class.recall.tolist() == found.by_class.recall.tolist()
+
+
+def test_counts_of_other_classes_are_refused():
+    cascade = make_cascade()
+    values = json.loads(json.dumps(cascade.evaluate(ROWS, TRUTH).to_dict()))
+    with pytest.raises(FileError, match=r"'by_class', 'counts' must be 3 lists of 4 numbers, all"):
+        Evaluation.from_fields(Fields(values, "seen.json"), cascade.design.buys, np.arange(3))
+
+
+def test_a_notebook_shows_the_classes_and_the_commonest():
+    html = make_cascade(classes=("well", "ill")).evaluate(ROWS, np.repeat("ill", 60))._repr_html_()
+    assert "<th>as ill</th>" in html
+    assert "Always answering &quot;ill&quot; would be right for 100.0% of the rows" in html
+    assert "The labels given are no better than that." in html
