@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from numbers import Integral
@@ -15,11 +16,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from emsco._base.checks import check_choice, check_number, check_whole, memory_bytes, refused
-from emsco._base.progress import JobProgress
+from emsco._base.progress import JobProgress, print_note
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Decisions, Evaluation, FrontModels
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.encoding import GAPS
+from emsco.data.oddities import Oddity, class_shares, oddities_of, warnings_of
 from emsco.data.splits import Split, make_splits
 from emsco.data.tabular import TableClassifier
 from emsco.data.training import TrainingData
@@ -132,7 +134,7 @@ class EMSCOClassifier(TableClassifier):
     random_state : int, RandomState or None
         Seed of the split, the search and random estimators. Pass a number to repeat a fit.
     verbose : int
-        1 shows a progress bar.
+        1 shows the shares of the classes and a progress bar.
 
     Attributes
     ----------
@@ -148,6 +150,9 @@ class EMSCOClassifier(TableClassifier):
         The state of the search after each generation.
     stop_reason_ : StopReason
         Why the search ended. `str` gives a sentence; test `cause` in code.
+    oddities_ : tuple of Oddity
+        Columns and classes that look wrong, most serious first. `fit` warns of the first ten;
+        "paper" checks none. `str` gives a sentence; test `kind` in code.
     classes_ : ndarray of shape (n_classes,)
         The labels.
     n_features_in_ : int
@@ -279,6 +284,7 @@ class EMSCOClassifier(TableClassifier):
         with bench.open_journal(
             self.checkpoint, self.search, settings, min_confidence, seed
         ) as journal:
+            oddities = self._say_what_is_odd(data)
             result = bench.search(
                 self.search,
                 settings,
@@ -289,6 +295,7 @@ class EMSCOClassifier(TableClassifier):
                 shown=self.verbose > 0,
             )
         self._undeploy()
+        self.oddities_ = oddities
         front = bench.front(result, min_confidence)
         models = self._fit_stages(bench, front)
         self.front_ = replace(front, models=models, by_fitness=self.search == "paper")
@@ -406,6 +413,15 @@ class EMSCOClassifier(TableClassifier):
             seed,
             self.cache,
         )
+
+    def _say_what_is_odd(self, data: TrainingData) -> tuple[Oddity, ...]:
+        """Warn of columns and classes that look wrong, except where the paper is repeated."""
+        oddities = () if self.search == "paper" else oddities_of(data)
+        for warning in warnings_of(oddities):
+            warnings.warn(warning, stacklevel=3)
+        if self.verbose > 0:
+            print_note(f"Classes: {class_shares(data)}")
+        return oddities
 
     def _draw_seed(self) -> int:
         """Seed of this fit. A checkpoint's seed is used if `random_state` is not a number."""

@@ -200,6 +200,7 @@ def _about(
         "seed": seed,
         "settings": settings,
         "stop_reason": str(classifier.stop_reason_),
+        "oddities": [oddity.to_dict() for oddity in classifier.oddities_],
         "stopped_by": classifier.stop_reason_.cause.value,
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in _LIBRARIES},
