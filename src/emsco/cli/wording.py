@@ -47,7 +47,7 @@ _HINTS: dict[Remedy, Callable[[tuple[str, ...]], str]] = {
     Remedy.DROP: _drop,
     Remedy.GAPS: lambda _: "emsco fit --gaps impute or --gaps skip allows missing values",
     Remedy.LIMITS: lambda _: "or be left out for --max-cost, --min-accuracy or --min-coverage",
-    Remedy.ODDITIES: lambda _: "run.json lists all of them",
+    Remedy.ODDITIES: lambda _: "run.json and --json list all of them",
     Remedy.RESUME: lambda _: "emsco fit --resume goes on with it",
     Remedy.SEEN: lambda _: "emsco fit --test adds them",
     Remedy.TRUST: lambda names: f"add {_repeated('--trust', names)}",
