@@ -11,6 +11,7 @@ from emsco.errors import (
     CheckpointError,
     CostsError,
     DataError,
+    DataWarning,
     EMSCOError,
     EMSCOWarning,
     FileError,
@@ -23,7 +24,7 @@ from emsco.errors import (
 )
 
 EVERY = [CheckpointError, CostsError, DataError, FileError, MemoryLimitError, NoSuchDesign]
-EVERY += [EMSCOError, ParameterError, EMSCOWarning]
+EVERY += [EMSCOError, ParameterError, EMSCOWarning, DataWarning]
 
 
 def upper(part):

@@ -47,6 +47,7 @@ def table(small_problem):
 
 @pytest.mark.filterwarnings("ignore:no design accepts")  # some checks fit pure noise
 @pytest.mark.filterwarnings("ignore:class 3 has one row")  # and some round it to make labels
+@pytest.mark.filterwarnings("ignore::emsco.errors.DataWarning")  # or have few rows of a class
 @parametrize_with_checks(
     [
         quick(min_confidence=0.51),

@@ -9,6 +9,9 @@ EMSCOError
 ├── ParameterError   (ValueError)   a parameter outside its rule
 └── NoSuchDesign     (LookupError)  no point of a front is within the limits
 
+EMSCOWarning         (UserWarning)  a warning of emsco
+└── DataWarning                     a column or class that looks wrong
+
 A message is made of parts: text, the names of parameters, and ways out. Python and the command line
 name parameters and ways out differently, so each writes those parts in its own words.
 """
@@ -24,6 +27,8 @@ __all__ = [
     "CheckpointError",
     "CostsError",
     "DataError",
+    "DataWarning",
+    "DeploymentWarning",
     "EMSCOError",
     "EMSCOWarning",
     "FileError",
@@ -46,10 +51,14 @@ class Remedy(Enum):
     """
 
     ALLOW_EXCLUSION = "allow_exclusion=True lets designs leave features out"
+    CALIBRATE = "fit with calibration='sigmoid' to correct that"
     CHOOSE = "Run.choose deploys another design"
     DROP = "drop {names}"
+    ECONOMICAL = "choose('economical') deploys one that is"
     GAPS = "fit with gaps='impute' or gaps='skip' to allow missing values"
     LIMITS = "or limits such as {{'max_cost': 300}}"
+    ODDITIES = "oddities_ lists all of them"
+    RARE_CLASS = "To find more, fit with class_weight='balanced' or metric='balanced_accuracy'"
     RESUME = "resume=True goes on with it"
     SEEN = "with_seen adds them"
     TRUST = "load it with trusted=[{names}]"
@@ -121,6 +130,14 @@ class EMSCOWarning(_Message, UserWarning):
     def __init__(self, *parts: Part) -> None:
         super().__init__("".join(map(str, parts)))
         self.parts = parts
+
+
+class DeploymentWarning(EMSCOWarning):
+    """A doubt about the design that is deployed."""
+
+
+class DataWarning(EMSCOWarning):
+    """A column or a class of the training rows looks wrong."""
 
 
 class CheckpointError(EMSCOError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from numbers import Integral
@@ -15,11 +16,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from emsco._base.checks import check_choice, check_number, check_whole, memory_bytes, refused
-from emsco._base.progress import JobProgress
+from emsco._base.progress import JobProgress, print_note
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Decisions, Evaluation, FrontModels
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.encoding import GAPS
+from emsco.data.oddities import Oddity, class_shares, oddities_of, warnings_of
 from emsco.data.splits import Split, make_splits
 from emsco.data.tabular import TableClassifier
 from emsco.data.training import TrainingData
@@ -28,6 +30,7 @@ from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import MinConfidence, check_min_confidence
 from emsco.fitting import Workbench, check_parameters, draw_seed, seeds_of_fit
 from emsco.front import ParetoFront, ParetoPoint
+from emsco.front.doubts import doubts_about
 from emsco.front.history import Generation, history_of
 from emsco.models.recipe import StageRecipe
 from emsco.pictures.diagram import cascade_boxes
@@ -57,21 +60,24 @@ class EMSCOClassifier(TableClassifier):
     costs : mapping, array-like, FeatureCosts or None
         Cost of each feature, by name or in column order. None: every feature costs 1. Use
         `FeatureCosts` for groups of columns that are bought together for one cost.
-    min_confidence : float or dict
+    min_confidence : "auto", float or dict
         A row leaves at the first stage whose largest class probability is at least this. A dict
-        holds a threshold for each label; the one of the likeliest class applies.
+        holds a threshold for each label; the one of the likeliest class applies. "auto" sets each
+        threshold half-way between the share of the class and 1: 0.75 for two equal classes, 0.95
+        for a class with 90 % of the rows and 0.55 for the other.
     max_stages : int or None
-        Most stages of a design. None: half the number of features, but at least 1 and at most 10.
-        Features that must stay together count as one.
+        Most stages of a design. None: half the number of features, but at least 1 and at most 10,
+        as in the paper. Features that must stay together count as one.
     search : {"auto", "exact", "evolution", "paper"}
         How to search. "exact" finds and proves the whole front. "evolution" approximates it by
         scoring population_size designs in each of `generations` generations. "paper" is the
         algorithm of Hamilton & Fulp (2022). "auto" is "exact" if that takes seconds, otherwise
         "evolution".
-    prefer : {"balanced", "fittest", "knee"} or dict
-        The point of the front to deploy. The names are methods of `ParetoFront`; "fittest" is the
-        paper's choice. A dict holds limits for `ParetoFront.select`, such as
-        ``{"max_cost": 300}``.
+    prefer : {"economical", "balanced", "fittest", "knee"} or dict
+        The point of the front to deploy. The names are methods of `ParetoFront`. "economical" is
+        the cheapest design that is not worse than buying everything at once, beyond noise;
+        "fittest" is the paper's choice. A dict holds limits for `ParetoFront.select`, such as
+        ``{"max_cost": 300, "min_recall": {"ill": 0.9}}``.
     cv : float, int, splitter or list of splits
         Rows that score designs: a fraction of the rows (stratified), a number of folds, or any
         scikit-learn splitter. Use `PredefinedSplit` for a split of your own.
@@ -93,7 +99,8 @@ class EMSCOClassifier(TableClassifier):
         "impute" fills in the mean of the training rows and adds an indicator. "skip" fills in the
         mean, and a stage never accepts a row if a feature that it buys is missing.
     allow_exclusion : bool
-        Whether designs may leave features out, so that no row ever pays for them.
+        Whether designs may leave features out, so that no row ever pays for them. Features that
+        cost nothing are always bought at the first stage, unless `search` is "paper".
     evaluation_cost : float or None
         Cost of running a stage, on top of its features. None: the one in `costs` if that is a
         `FeatureCosts`, otherwise 0.
@@ -133,7 +140,7 @@ class EMSCOClassifier(TableClassifier):
     random_state : int, RandomState or None
         Seed of the split, the search and random estimators. Pass a number to repeat a fit.
     verbose : int
-        1 shows a progress bar.
+        1 shows the shares of the classes and a progress bar.
 
     Attributes
     ----------
@@ -149,6 +156,9 @@ class EMSCOClassifier(TableClassifier):
         The state of the search after each generation.
     stop_reason_ : StopReason
         Why the search ended. `str` gives a sentence; test `cause` in code.
+    oddities_ : tuple of Oddity
+        Columns and classes that look wrong, most serious first. `fit` warns of the first ten;
+        "paper" checks none. `str` gives a sentence; test `kind` in code.
     classes_ : ndarray of shape (n_classes,)
         The labels.
     n_features_in_ : int
@@ -178,17 +188,17 @@ class EMSCOClassifier(TableClassifier):
     def __init__(
         self,
         costs: CostsLike = None,
-        min_confidence: MinConfidence = 0.75,
-        max_stages: int | None = None,
+        min_confidence: MinConfidence | str = "auto",
+        max_stages: int | None = 4,
         search: str = "auto",
-        prefer: str | dict[str, float] = "balanced",
+        prefer: str | dict[str, Any] = "economical",
         cv: Any = 1 / 3,
         refit: bool = False,
         estimator: Any = None,
         calibration: str | None = None,
         class_weight: Any = None,
         gaps: str = "refuse",
-        allow_exclusion: bool = False,
+        allow_exclusion: bool = True,
         evaluation_cost: float | None = None,
         constraints: dict[str, Any] | None = None,
         population_size: int = 300,
@@ -239,6 +249,31 @@ class EMSCOClassifier(TableClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @classmethod
+    def paper(cls, **settings: Any) -> Self:
+        """Return the classifier as Hamilton & Fulp (2022) describe it.
+
+        A third of the rows is held out, every answer needs a confidence of 0.75, every feature is
+        bought in the end, and the fittest design is deployed. `settings` override these or any
+        other parameter.
+
+        Examples
+        --------
+        >>> EMSCOClassifier.paper(generations=20).search
+        'paper'
+        """
+        own = {
+            "min_confidence": 0.75,
+            "max_stages": None,
+            "search": "paper",
+            "prefer": "fittest",
+            "cv": 1 / 3,
+            "refit": False,
+            "estimator": None,
+            "allow_exclusion": False,
+        }
+        return cls(**{**own, **settings})
+
     def fit(
         self,
         X: Any,
@@ -267,11 +302,14 @@ class EMSCOClassifier(TableClassifier):
         data = self._check_data(X, y, sample_weight)
         names = data.costs.names
         constraints = Constraints.from_rules(self.constraints, names)
+        if self.search != "paper":
+            constraints = constraints.with_free_first(data.costs)
         check_parameters(self.get_params(deep=False))
         own = {name: getattr(self, name) for name in _SEARCH_PARAMETERS}
         blocks = Blocks.from_constraints(constraints, names)
         settings = SearchSettings.from_parameters(own, blocks)
-        min_confidence = check_min_confidence(self.min_confidence, data.classes)
+        shares = np.bincount(data.labels, data.weights).astype(np.float64)
+        min_confidence = check_min_confidence(self.min_confidence, data.classes, shares)
         seed = self._draw_seed()
         split_seed, search_seed, stage_seed = seeds_of_fit(seed)
         splits = self._make_splits(data, groups, int(split_seed.generate_state(1)[0]))
@@ -280,6 +318,7 @@ class EMSCOClassifier(TableClassifier):
         with bench.open_journal(
             self.checkpoint, self.search, settings, min_confidence, seed
         ) as journal:
+            oddities = self._say_what_is_odd(data)
             result = bench.search(
                 self.search,
                 settings,
@@ -290,15 +329,16 @@ class EMSCOClassifier(TableClassifier):
                 shown=self.verbose > 0,
             )
         self._undeploy()
+        self.oddities_ = oddities
         front = bench.front(result, min_confidence)
         front = self._assess(bench, front, result, settings)
         models = self._fit_stages(bench, front)
         self.front_ = replace(front, models=models, by_fitness=self.search == "paper")
         self.history_ = history_of(result, bench.blocks, names, data.per_row)
         self.stop_reason_ = result.stop_reason
-        return self.choose(self.prefer)
+        return self._deploy(self.prefer, stacklevel=3)
 
-    def choose(self, which: ParetoPoint | int | str | dict[str, float]) -> Self:
+    def choose(self, which: ParetoPoint | int | str | dict[str, Any]) -> Self:
         """Deploy another point of the front.
 
         Sets `point_`, `design_` and `cascade_`.
@@ -312,12 +352,7 @@ class EMSCOClassifier(TableClassifier):
         -------
         self
         """
-        check_is_fitted(self, "front_")
-        point = self._point(which)
-        self.point_ = point
-        self.design_ = point.design
-        self.cascade_ = self.front_.cascade(point)
-        return self
+        return self._deploy(which, stacklevel=3)
 
     def decide(self, X: ArrayLike) -> Decisions:
         """Label or reject each row; also gives its confidence, exit stage and cost."""
@@ -362,6 +397,17 @@ class EMSCOClassifier(TableClassifier):
     def _sk_visual_block_(self) -> Any:
         """Show the deployed stages in scikit-learn's diagram, once there are any."""
         return cascade_boxes(self.front_.flow(self.point_), self.front_.min_confidence)
+
+    def _deploy(self, which: ParetoPoint | int | str | dict[str, Any], stacklevel: int) -> Self:
+        """Deploy a point of the front, and warn of what is doubtful about it."""
+        check_is_fitted(self, "front_")
+        point = self._point(which)
+        self.point_ = point
+        self.design_ = point.design
+        self.cascade_ = self.front_.cascade(point)
+        for doubt in doubts_about(point, self.front_.references):
+            warnings.warn(doubt, stacklevel=stacklevel)
+        return self
 
     def _point(self, which: object) -> ParetoPoint:
         if isinstance(which, (str, dict)):
@@ -408,6 +454,15 @@ class EMSCOClassifier(TableClassifier):
             seed,
             self.cache,
         )
+
+    def _say_what_is_odd(self, data: TrainingData) -> tuple[Oddity, ...]:
+        """Warn of columns and classes that look wrong, except where the paper is repeated."""
+        oddities = () if self.search == "paper" else oddities_of(data)
+        for warning in warnings_of(oddities):
+            warnings.warn(warning, stacklevel=3)
+        if self.verbose > 0:
+            print_note(f"Classes: {class_shares(data)}")
+        return oddities
 
     def _draw_seed(self) -> int:
         """Seed of this fit. A checkpoint's seed is used if `random_state` is not a number."""

@@ -185,6 +185,32 @@ def test_fit_warns_of_what_may_be_an_id_where_nobody_named_the_features(typed, n
     )
 
 
+@pytest.mark.filterwarnings("always::emsco.errors.DataWarning")
+def test_fit_says_what_is_odd_before_the_search_and_keeps_it(typed, data, tmp_path):
+    heading, *lines = (data / "data.csv").read_text().splitlines()
+    rows = [f"{line},{line[-1]},7" for line in lines]
+    (tmp_path / "odd.csv").write_text("\n".join([f"{heading},bill,site", *rows, ""]))
+    result = typed("fit", tmp_path / "odd.csv", "--target", "sick", "--out", tmp_path / "run")
+    leak, constant, classes = result.err.splitlines()[:3]
+    assert leak == (
+        "emsco: warning: column 'bill' alone decides the class (balanced accuracy 100 % on unseen "
+        "rows): is it known before the answer? If not, leave it out with --drop bill."
+    )
+    assert constant.endswith("so it tells nothing; leave it out with --drop site.")
+    assert re.fullmatch(r"Classes: [01] \d+\.\d %, [01] \d+\.\d %", classes)
+    kept = json.loads((tmp_path / "run" / "run.json").read_text())["body"]["oddities"]
+    assert [(one["kind"], one["subject"]) for one in kept] == [
+        ("leak", "bill"),
+        ("constant", "site"),
+    ]
+    assert kept[1]["message"].endswith("so it tells nothing; drop 'site'.")
+
+
+def test_fit_says_the_classes_also_where_nothing_is_odd(fit, tmp_path):
+    assert fit().err.startswith("Classes: ")
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["body"]["oddities"] == []
+
+
 def test_an_id_without_a_cost_is_refused_with_the_way_out(typed, numbered, data, tmp_path):
     words = ["--target", "sick", "--costs", data / "costs.csv", "--out", tmp_path / "run"]
     refuses(

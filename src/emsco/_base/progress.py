@@ -6,7 +6,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["JobProgress", "ProgressLog", "RowProgress", "new_bar"]
+__all__ = ["JobProgress", "ProgressLog", "RowProgress", "new_bar", "print_note"]
 
 _QUIET = 30.0  # seconds without a line before a log gets the next one
 
@@ -120,3 +120,10 @@ def new_bar(step: str, width: int) -> Any:
         TextColumn("{task.description}", table_column=Column(no_wrap=False)),
         console=Console(stderr=True),
     )
+
+
+def print_note(line: str) -> None:
+    """Print one line on standard error, as it is."""
+    from rich.console import Console
+
+    Console(stderr=True).print(line, highlight=False, markup=False, soft_wrap=True)

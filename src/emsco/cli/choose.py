@@ -20,20 +20,26 @@ def choose(
         int | None,
         typer.Argument(metavar="N", help="Number of a design, as `emsco front` shows it."),
     ] = None,
+    prefer: Annotated[
+        str | None,
+        typer.Option(help="Rule that chooses: economical, balanced, knee or fittest."),
+    ] = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Deploy another design of a run: by number, or the best balanced one within limits."""
+    """Deploy another design of a run: by number, by a rule, or the best balanced within limits."""
     from emsco.runs.run import Run
 
     found = Run.open(run, trusted or ())
-    if limits.limits() and point is not None:
-        raise ParameterError("either a number N or a limit must be given, got both.")
-    if not limits.limits() and point is None:
+    rules = [rule for rule in (limits.limits(), prefer) if rule]
+    if len(rules) + (point is not None) > 1:
+        raise ParameterError("one of a number N, --prefer or limits must be given, got more.")
+    if not rules and point is None:
         raise ParameterError(
-            f"a number N or a limit must be given, got none; emsco front {run} shows the numbers."
+            f"a number N, --prefer or a limit must be given, got none; emsco front {run} shows the "
+            "numbers."
         )
-    chosen = found.choose(found.front.select(**limits.limits()) if point is None else point)
+    chosen = found.choose(found.front.prefer(rules[0]) if point is None else point)
     if as_json:
         print_json({"run": str(run), "chosen": chosen.chosen, **chosen.figures([chosen.chosen])[0]})
     else:

@@ -74,10 +74,10 @@ class StageOptions:
         str,
         typer.Option(
             metavar="P",
-            help="Confidence at which a row leaves a stage; or a threshold for each class, as in "
-            "ill=0.9,well=0.99.",
+            help="Confidence at which a row leaves a stage: a number, one for each class, as in "
+            "ill=0.9,well=0.99, or auto: half-way between the share of the class and 1.",
         ),
-    ] = "0.75"
+    ] = "auto"
     estimator: Annotated[
         str | None,
         typer.Option(
@@ -100,10 +100,10 @@ class StageOptions:
 
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`."""
-        from emsco.cli.parsing import parse_by_class, parse_class_weight, parse_estimator
+        from emsco.cli.parsing import parse_class_weight, parse_estimator, parse_min_confidence
 
         return {
-            "min_confidence": parse_by_class("min_confidence", self.min_confidence),
+            "min_confidence": parse_min_confidence(self.min_confidence),
             "estimator": parse_estimator(self.estimator) if self.estimator else None,
             "cache": self.cache,
             "calibration": self.calibration,
@@ -118,8 +118,12 @@ class DesignRules:
     PANEL: ClassVar[str] = "Rules for designs"
 
     allow_exclusion: Annotated[
-        bool, typer.Option("--allow-exclusion", help="Designs may leave features out.")
-    ] = False
+        bool,
+        typer.Option(
+            "--allow-exclusion/--buy-all",
+            help="Whether designs may leave features out, or buy every feature in the end.",
+        ),
+    ] = True
     first: Annotated[
         list[str] | None,
         typer.Option(metavar="FEATURE", help="Feature that the first stage must buy; repeatable."),
@@ -159,7 +163,11 @@ class Deployment(Limits):
 
     prefer: Annotated[
         str | None,
-        typer.Option(help="balanced, knee or fittest (the paper's rule).", show_default="balanced"),
+        typer.Option(
+            help="economical (the cheapest that is not worse than buying everything), balanced, "
+            "knee or fittest (the paper's rule).",
+            show_default="economical",
+        ),
     ] = None
     refit: Annotated[
         bool, typer.Option("--refit", help="Refit the stages on all rows of DATA before deploying.")
@@ -177,7 +185,7 @@ class Deployment(Limits):
         if limits and self.prefer is not None:
             typed = ", ".join(f"--{name.replace('_', '-')}" for name in limits)
             raise ParameterError(f"either --prefer or limits must be given, got both ({typed}).")
-        return {"prefer": limits or self.prefer or "balanced", "refit": self.refit}
+        return {"prefer": limits or self.prefer or "economical", "refit": self.refit}
 
 
 def fit(

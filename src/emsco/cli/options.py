@@ -127,13 +127,23 @@ class Limits:
     min_coverage: Annotated[
         float | None, typer.Option(help="Lowest share of rows that get a label, as in 0.8.")
     ] = None
+    min_recall: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARES",
+            help="Lowest share of a class that must get the correct label, as in ill=0.9.",
+        ),
+    ] = None
 
     def limits(self) -> dict[str, Any]:
         """Return the limits that were given, by name."""
+        from emsco.cli.parsing import parse_shares
+
         every = {
             "max_cost": self.max_cost,
             "min_accuracy": self.min_accuracy,
             "min_coverage": self.min_coverage,
+            "min_recall": None if self.min_recall is None else parse_shares(self.min_recall),
         }
         return {name: limit for name, limit in every.items() if limit is not None}
 

@@ -46,6 +46,20 @@ def _by_class(name: str, text: str, rule: str) -> float | dict[str, float]:
     return dict(zip(labels, numbers, strict=True))
 
 
+def parse_min_confidence(text: str) -> str | float | dict[str, float]:
+    """Parse a number, or a number for each label; return "auto" unchanged."""
+    rule = 'be "auto", a number or label=number pairs with commas between'
+    return text if text == "auto" else _by_class("min_confidence", text, rule)
+
+
+def parse_shares(text: str) -> dict[str, float]:
+    """Parse a share for each of some labels, as in ``ill=0.9``."""
+    rule = "be label=share pairs with commas between, as in ill=0.9"
+    if isinstance(found := _by_class("min_recall", text, rule), float):
+        raise refused("min_recall", rule, text)
+    return found
+
+
 def parse_class_weight(text: str | None) -> str | dict[str, float] | None:
     """Parse a number for each label; return None and "balanced" unchanged."""
     if text is None or text == "balanced":

@@ -43,10 +43,16 @@ def _repeated(option: str, names: tuple[str, ...]) -> str:
 
 _HINTS: dict[Remedy, Callable[[tuple[str, ...]], str]] = {
     Remedy.ALLOW_EXCLUSION: lambda _: "--allow-exclusion lets designs leave features out",
+    Remedy.CALIBRATE: lambda _: "emsco fit --calibration sigmoid corrects that",
     Remedy.CHOOSE: lambda _: "emsco choose takes other limits",
     Remedy.DROP: _drop,
+    Remedy.ECONOMICAL: lambda _: "emsco choose --prefer economical deploys one that is",
     Remedy.GAPS: lambda _: "emsco fit --gaps impute or --gaps skip allows missing values",
     Remedy.LIMITS: lambda _: "or be left out for --max-cost, --min-accuracy or --min-coverage",
+    Remedy.ODDITIES: lambda _: "run.json and --json list all of them",
+    Remedy.RARE_CLASS: lambda _: (
+        "To find more, fit with --class-weight balanced or --metric balanced_accuracy"
+    ),
     Remedy.RESUME: lambda _: "emsco fit --resume goes on with it",
     Remedy.SEEN: lambda _: "emsco fit --test adds them",
     Remedy.TRUST: lambda names: f"add {_repeated('--trust', names)}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -108,7 +108,7 @@ def _different(labels: AnyArray) -> list[Any]:
         return list(dict.fromkeys(labels.tolist()))
 
 
-def of_labels(given: dict[str, float], labels: Sequence[Any]) -> dict[Any, float]:
+def of_labels(given: Mapping[Any, float], labels: Sequence[Any]) -> dict[Any, float]:
     """Replace typed labels by the labels they mean; unknown ones stay as typed."""
     by_text = {text: label for label in labels for text in _texts(label)}
     return {by_text.get(text, text): number for text, number in given.items()}

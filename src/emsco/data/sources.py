@@ -14,7 +14,7 @@ from emsco._base.typing import AnyArray, FloatArray
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
 from emsco.data.labels import as_classes
-from emsco.data.rows import column_rows, warn_of_ids
+from emsco.data.rows import column_rows
 from emsco.data.tables import joined, read_labelled
 from emsco.designs.thresholds import MOST_CLASSES
 from emsco.errors import DataError, Parameter, ParameterError
@@ -86,8 +86,6 @@ class FitFiles:
         table, weights = self._take_weights(table, path)
         names = tuple(name for name in names if name != self.weights)
         classes = _classes(y, f"in column {self.target!r}", path)
-        if self.costs is None:
-            warn_of_ids(table)
         costs = None if self.costs is None else FeatureCosts.from_file(self.costs, names, self.drop)
         costs = FeatureCosts.resolve(costs, names)
         encoding = Encoding.learn(table, costs, gaps, str(path))

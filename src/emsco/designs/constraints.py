@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
 
 from emsco._base.checks import check_number, refused
+from emsco.costs import FeatureCosts
 
 __all__ = ["Constraints"]
 
@@ -65,6 +66,19 @@ class Constraints:
             max_mean_cost=_limit("max_mean_cost", rules.get("max_mean_cost")),
             max_worst_cost=_limit("max_worst_cost", rules.get("max_worst_cost")),
         )
+
+    def with_free_first(self, costs: FeatureCosts) -> Self:
+        """Add the features that cost nothing to those of the first stage.
+
+        A feature that must stay together with others stays where these are.
+        """
+        tied = {name for part in self.together for name in part}
+        free = [
+            name
+            for name, cost in zip(costs.names, costs.costs.tolist(), strict=True)
+            if cost == 0 and name not in tied and name not in self.first
+        ]
+        return replace(self, first=(*self.first, *free))
 
 
 def _limit(name: str, value: Any) -> float | None:

@@ -11,15 +11,50 @@ from emsco._base.checks import check_number, is_number, refused
 from emsco._base.text import some
 from emsco._base.typing import AnyArray, FloatArray
 
-__all__ = ["MOST_CLASSES", "MinConfidence", "by_class", "check_min_confidence", "in_words", "plain"]
+__all__ = [
+    "MOST_CLASSES",
+    "MinConfidence",
+    "auto_min_confidence",
+    "by_class",
+    "check_min_confidence",
+    "in_words",
+    "plain",
+]
 
 MOST_CLASSES = 255  # the position of a class fits into a byte
+
+_HIGHEST = 0.9999  # even where a class has next to all rows
 
 MinConfidence: TypeAlias = float | Mapping[Any, float]
 
 
-def check_min_confidence(min_confidence: Any, classes: AnyArray) -> MinConfidence:
-    """Check one threshold above chance for all classes, or one above 0 for each label."""
+def auto_min_confidence(shares: FloatArray, classes: AnyArray) -> dict[Any, float]:
+    """Return a threshold for each class, half-way from its share of the rows to certainty.
+
+    A label must halve the doubt that the share of its class leaves. Where nine of ten rows are
+    well, a model that has learned nothing is 0.9 sure of it, so that needs 0.95. Two equal classes
+    need the paper's 0.75 each.
+
+    Examples
+    --------
+    >>> auto_min_confidence(np.array([0.1, 0.9]), np.array(["ill", "well"]))
+    {'ill': 0.55, 'well': 0.95}
+    """
+    halfway = np.clip((1 + shares / shares.sum()) / 2, None, _HIGHEST).round(4)
+    return dict(zip(classes.tolist(), halfway.tolist(), strict=True))
+
+
+def check_min_confidence(
+    min_confidence: Any, classes: AnyArray, shares: FloatArray | None = None
+) -> MinConfidence:
+    """Check one threshold above chance for all classes, or one above 0 for each label.
+
+    With `shares`, the number of rows of each class or their weight, "auto" is a choice too.
+    """
+    if shares is not None and isinstance(min_confidence, str):
+        if min_confidence != "auto":
+            raise refused("min_confidence", 'be "auto", a number or a dict', min_confidence)
+        return auto_min_confidence(shares, classes)
     if not isinstance(min_confidence, Mapping):
         chance = 1 / len(classes)
         is_guess = is_number(min_confidence) and min_confidence <= chance

@@ -9,6 +9,7 @@ from typing import Any
 
 from emsco._base.checks import check_number, refused
 from emsco._base.text import some
+from emsco.data.labels import of_labels
 from emsco.errors import Hint, Remedy
 from emsco.front.point import ParetoPoint
 
@@ -120,14 +121,12 @@ class Limits:
             raise refused(
                 "min_recall", "be left out for a front without results by class", self.min_recall
             )
-        text = {str(label): i for i, label in enumerate(by_class.labels)}
-        known = dict(zip(by_class.labels, range(len(by_class.labels)), strict=True))
+        labels = list(by_class.labels)
         places = []
-        for label, least in self.min_recall.items():
-            if label not in known and str(label) not in text:
-                listed = some(by_class.labels)
-                raise refused("min_recall", f"name the classes {listed}", label)
-            places.append((known.get(label, text.get(str(label), 0)), least))
+        for label, least in of_labels(self.min_recall, labels).items():
+            if label not in labels:
+                raise refused("min_recall", f"name the classes {some(labels)}", label)
+            places.append((labels.index(label), least))
         return places
 
 

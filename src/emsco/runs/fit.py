@@ -75,6 +75,8 @@ def fit_files(
     for name in ("min_confidence", "class_weight"):
         if isinstance(given := settings.get(name), dict):
             settings[name] = of_labels(given, labels)
+    if isinstance(prefer := settings.get("prefer"), dict) and prefer.get("min_recall"):
+        settings["prefer"] = {**prefer, "min_recall": of_labels(prefer["min_recall"], labels)}
     if resume and not (path / CHECKPOINT).exists():
         warnings.warn(f"nothing to resume in {path}: a new search begins.", stacklevel=2)
     with _usable(path):
@@ -121,7 +123,7 @@ def _fit(
         classifier.fit(rows.rows.table, rows.rows.y, rows.rows.weights)
     except BaseException as error:
         if isinstance(error, NoSuchDesign) and hasattr(classifier, "front_"):
-            classifier.choose("balanced")
+            classifier.choose("economical")
             return error
         with suppress(OSError):
             if isinstance(error, EMSCOError) and not resume:  # there is nothing to resume
@@ -200,6 +202,7 @@ def _about(
         "seed": seed,
         "settings": settings,
         "stop_reason": str(classifier.stop_reason_),
+        "oddities": [oddity.to_dict() for oddity in classifier.oddities_],
         "stopped_by": classifier.stop_reason_.cause.value,
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in _LIBRARIES},

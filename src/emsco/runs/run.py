@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -17,6 +18,7 @@ from emsco.data.sources import FitFiles
 from emsco.data.tables import read_chunks
 from emsco.errors import FileError, Hint, Parameter, Remedy
 from emsco.front import ParetoFront, ParetoPoint
+from emsco.front.doubts import doubts_about
 from emsco.pictures.plotting.convergence import Convergence
 from emsco.runs.layout import CASCADE, CHECKPOINT, FORMAT, FRONT, HISTORY, RUN
 
@@ -113,4 +115,7 @@ class Run:
         """Deploy another point of the front, and write its cascade to the folder."""
         cascade = self.front.cascade(which)
         cascade.save(self.folder / CASCADE)
+        point = self.front[self.front.position(which)]
+        for doubt in doubts_about(point, self.front.references):
+            warnings.warn(doubt, stacklevel=2)
         return Run(self.folder, self.about, self.front, cascade)

@@ -79,9 +79,8 @@ class SearchSettings:
         patience, exclusion = own["patience"], own["allow_exclusion"]
         if not isinstance(exclusion, (bool, np.bool_)):
             raise refused("allow_exclusion", "be True or False", exclusion)
-        most = len(blocks.of_feature)
         return cls(
-            max_stages=min(check_whole("max_stages", stages, 1, most), n_blocks),
+            max_stages=min(check_whole("max_stages", stages, 1), n_blocks),
             population_size=check_whole("population_size", own["population_size"], 2),
             generations=check_whole("generations", own["generations"], 0),
             mutation_rate=check_number("mutation_rate", rate, 0, 1),

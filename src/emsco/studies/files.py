@@ -11,6 +11,7 @@ from sklearn.model_selection import train_test_split
 
 from emsco._base.checks import refused
 from emsco._base.typing import AnyArray, FloatArray, IntArray
+from emsco.data.rows import warn_of_ids
 from emsco.data.sources import FitFiles
 from emsco.data.tables import joined
 from emsco.data.weights import check_weights
@@ -44,6 +45,8 @@ def read_parts(files: FitFiles, seed: int = 0) -> Parts:
         )
     read = files.read(held_out=0.5)
     table, y, weights = read.rows.table, read.rows.y, read.rows.weights
+    if files.costs is None:
+        warn_of_ids(table)
     everything = np.arange(len(y))
     if read.test is None:
         rest, test = _divided(everything, y, 1 / 4, seed)

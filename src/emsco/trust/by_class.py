@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from emsco._base.documents import Fields
-from emsco._base.typing import FloatArray, IntArray
+from emsco._base.typing import FloatArray, IntArray, LabelArray
 from emsco.data.frames import Columns, to_pandas, to_polars
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class ByClass:
         cls,
         labels: Sequence[object],
         truth: IntArray,
-        given: IntArray,
+        given: IntArray | LabelArray,
         weights: FloatArray | None = None,
     ) -> Self:
         """Count rows by their true class and the label they got.
@@ -194,8 +194,8 @@ class ByClass:
 def is_beyond(share: float, accuracy: float, n_rows: float) -> bool:
     """Tell whether an accuracy is above a share by more than chance explains.
 
-    It must be above by more than 1.645 of its binomial standard errors: with that many, chance
-    alone is the reason once in 20 times.
+    It must be above by more than 1.645 of the standard errors that labels would have if they were
+    correct no more often than that share: chance alone goes so far once in 20 times.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def is_beyond(share: float, accuracy: float, n_rows: float) -> bool:
     """
     if n_rows <= 0:
         return False
-    return accuracy - share > _ONE_SIDED * math.sqrt(accuracy * (1 - accuracy) / n_rows)
+    return accuracy - share > _ONE_SIDED * math.sqrt(share * (1 - share) / n_rows)
 
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:

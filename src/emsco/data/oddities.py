@@ -1,0 +1,302 @@
+"""Columns and classes that look wrong: leaks, ids, constants, copies, rare classes.
+
+The checks prefer silence to a false alarm. They say nothing about fewer than 50 rows, and at most
+one thing about a column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from emsco._base.text import brief, counted, listed
+from emsco._base.typing import FloatArray, IntArray
+from emsco.data.column_checks import (
+    ClassSample,
+    are_dates,
+    by_appearance,
+    column_values,
+    is_copy,
+    is_numbering,
+    look_alikes,
+)
+from emsco.data.encoding.column_code import ColumnCode
+from emsco.data.training import TrainingData
+from emsco.errors import DataWarning, Hint, Part, Remedy
+
+__all__ = ["Oddity", "OddityKind", "class_shares", "oddities_of", "warnings_of"]
+
+_LEAST_ROWS = 50  # in smaller tables, all of this happens by chance
+_MOST_WARNINGS = 10
+_MOST_CLASSES = 6
+
+_LEAK = 0.99  # balanced accuracy of a single column on unseen rows
+_SUSPECT = 0.9  # on the few rows of the first look
+_LEAST_LEAK_ROWS = 100
+_EXCEPTIONS, _MANY_ROWS = 4, 1_000  # a value but for 4 of 1,000 rows or more is as good as constant
+_OWN_TEXT = 0.95  # share of rows with a text of their own
+_MANY_LEVELS, _ROWS_PER_LEVEL = 20, 10
+_RARE = 20  # rows of a class
+
+
+class OddityKind(Enum):
+    """Ways in which a column or a class may look wrong, most serious first."""
+
+    LEAK = "leak"
+    IDENTIFIER = "identifier"
+    DATES = "dates"
+    RARE_CLASS = "rare class"
+    COPY = "copy"
+    CONSTANT = "constant"
+    MANY_CATEGORIES = "many categories"
+
+
+@dataclass(frozen=True, slots=True)
+class Oddity:
+    """A column or a class of the training rows that looks wrong.
+
+    Attributes
+    ----------
+    kind : OddityKind
+    subject : str
+        Name of the column, or the class as text.
+    parts : tuple of str, Parameter or Hint
+        A sentence that says what is odd and what to do. `str` joins it in Python's words.
+    """
+
+    kind: OddityKind
+    subject: str
+    parts: tuple[Part, ...]
+
+    def __str__(self) -> str:
+        return "".join(map(str, self.parts))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for a file."""
+        return {"kind": self.kind.value, "subject": self.subject, "message": str(self)}
+
+
+def oddities_of(data: TrainingData) -> tuple[Oddity, ...]:
+    """Return the columns and classes that look wrong, most serious first.
+
+    Rows of weight 0 do not count. Only a sample of rows is read where that is enough.
+
+    Examples
+    --------
+    >>> from emsco.costs import FeatureCosts
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 200)
+    >>> X = np.column_stack([rng.normal(size=200), np.full(200, 7.0), y + 10])
+    >>> costs = FeatureCosts.from_mapping({"age": 1, "ward": 2, "bill": 3})
+    >>> for oddity in oddities_of(TrainingData.from_table(X, y, None, costs, "refuse")):
+    ...     print(oddity)
+    column 'bill' alone decides the class (balanced accuracy 100 % on unseen rows): is it known \
+before the answer? If not, drop 'bill'.
+    column 'ward' has the same value in every row, so it tells nothing; drop 'ward'.
+    """
+    table = _Table(data)
+    if table.n_rows < _LEAST_ROWS:
+        return ()
+    found = {oddity.subject: oddity for oddity in _column_oddities(table)}
+    leaks = {leak.subject: leak for leak in _leaks(table, found)}
+    found = leaks | {name: one for name, one in found.items() if name not in leaks}
+    every = [*found.values(), *_copies(table, found), *_rare_classes(table)]
+    order = list(OddityKind)
+    return tuple(sorted(every, key=lambda oddity: order.index(oddity.kind)))
+
+
+def class_shares(data: TrainingData) -> str:
+    """Return the share of each class by weight, largest first, such as 'no 76.1 %, yes 23.9 %'."""
+    shares = np.bincount(data.labels, data.weights, minlength=len(data.classes))
+    shares = shares / shares.sum()
+    order = np.argsort(-shares, kind="stable")
+    words = [f"{data.classes[i]} {_percent(shares[i])}" for i in order]
+    return listed(words, _MOST_CLASSES)
+
+
+def warnings_of(oddities: Sequence[Oddity]) -> Iterator[DataWarning]:
+    """Yield a warning for each of the first oddities, and one that counts the others."""
+    for oddity in oddities[:_MOST_WARNINGS]:
+        yield DataWarning(*oddity.parts)
+    if (more := len(oddities) - _MOST_WARNINGS) > 0:
+        yield DataWarning(f"and {more:,} more like these; ", Hint(Remedy.ODDITIES), ".")
+
+
+class _Table:
+    """The rows of training data that count, and a sample of them."""
+
+    def __init__(self, data: TrainingData) -> None:
+        self.data = data
+        self.codes = data.encoding.codes
+        which: Any = slice(None)
+        if data.weights is not None and not data.weights.all():
+            which = np.flatnonzero(data.weights)
+        self.rows: FloatArray = data.rows[which]
+        self.labels: IntArray = data.labels[which].astype(np.int64)
+        self.n_rows = len(self.labels)
+
+    @cached_property
+    def sample(self) -> ClassSample:
+        return ClassSample.draw(self.labels, len(self.data.classes))
+
+    @cached_property
+    def sampled(self) -> list[FloatArray]:
+        """Each column on the rows of the sample."""
+        rows = np.asfortranarray(self.rows[self.sample.rows])
+        return [self._values(rows, i) for i in range(len(self.codes))]
+
+    def values(self, i: int) -> FloatArray:
+        """Column `i` on all rows."""
+        return self._values(self.rows, i)
+
+    def n_exceptions(self, i: int) -> int:
+        """Number of rows without the usual value of column `i`; of the sample if that has many."""
+        seen = self.sampled[i]
+        usual = np.partition(seen, len(seen) // 2)[len(seen) // 2]
+        few = int(np.count_nonzero(seen != usual))
+        return few if few > _EXCEPTIONS else int(np.count_nonzero(self.values(i) != usual))
+
+    def _values(self, rows: FloatArray, i: int) -> FloatArray:
+        starts = self.data.encoding.starts
+        return column_values(self.codes[i], rows[:, starts[i] : starts[i + 1]])
+
+
+def _column_oddities(table: _Table) -> Iterator[Oddity]:
+    """Yield what is odd about single columns, whatever the classes."""
+    for i, code in enumerate(table.codes):
+        oddity = _constant(table, i) or (
+            _category(table, code) if code.kind == "category" else _identifier(table, i)
+        )
+        if oddity is not None:
+            yield oddity
+
+
+def _constant(table: _Table, i: int) -> Oddity | None:
+    name, others = table.codes[i].name, table.n_exceptions(i)
+    if others > (_EXCEPTIONS if table.n_rows >= _MANY_ROWS else 0):
+        return None
+    where = "every row" if not others else f"all but {others} of {table.n_rows:,} rows"
+    tells = "nothing" if not others else "next to nothing"
+    words = f"column {name!r} has the same value in {where}, so it tells {tells}; "
+    return Oddity(OddityKind.CONSTANT, name, (words, _drop(name), "."))
+
+
+def _identifier(table: _Table, i: int) -> Oddity | None:
+    name, seen = table.codes[i].name, table.sampled[i]
+    if (seen != np.floor(seen)).any() or np.unique(seen).size < len(seen):
+        return None  # most columns end here, before all rows are read
+    if np.isnan(table.rows[:, table.data.encoding.starts[i]]).any():
+        return None
+    return _an_id(name) if is_numbering(name, table.values(i)) else None
+
+
+def _an_id(name: str, where: str = "every row") -> Oddity:
+    words = f"column {name!r} has a different value in {where}; if it is an id, "
+    return Oddity(OddityKind.IDENTIFIER, name, (words, _drop(name), "."))
+
+
+def _category(table: _Table, code: ColumnCode) -> Oddity | None:
+    name, n_levels = code.name, len(code.categories)
+    if are_dates(code.categories):
+        words = (
+            f"column {name!r} holds dates as text, so every date is a category and a new one tells "
+            "nothing; make it a number, such as days since an event, or "
+        )
+        return Oddity(OddityKind.DATES, name, (words, _drop(name), "."))
+    if n_levels >= _OWN_TEXT * table.n_rows:
+        return _an_id(name, "every row" if n_levels == table.n_rows else "nearly every row")
+    if n_levels > _MANY_LEVELS and table.n_rows < _ROWS_PER_LEVEL * n_levels:
+        each = table.n_rows / n_levels
+        words = (
+            f"column {name!r} has {n_levels:,} categories with {each:.1f} rows each on average, "
+            "too few to learn from; join rare ones, or "
+        )
+        return Oddity(OddityKind.MANY_CATEGORIES, name, (words, _drop(name), "."))
+    return None
+
+
+def _leaks(table: _Table, found: dict[str, Oddity]) -> list[Oddity]:
+    """Return columns that alone decide the class, unless most columns do: then it is easy."""
+    if table.n_rows < _LEAST_LEAK_ROWS:
+        return []
+    quick = table.sample.screen()
+    first = np.flatnonzero(np.isin(table.sample.rows, quick.rows))
+    leaks: list[Oddity] = []
+    for code, seen in zip(table.codes, table.sampled, strict=True):
+        known = found.get(code.name)
+        if known is not None and known.kind is not OddityKind.MANY_CATEGORIES:
+            continue
+        if quick.balanced_accuracy(seen[first], code.kind) < _SUSPECT:
+            continue
+        accuracy = table.sample.balanced_accuracy(seen, code.kind)
+        if accuracy >= _LEAK:
+            leaks.append(_leak(code.name, accuracy))
+    return leaks if len(leaks) <= max(1, len(table.codes) // 2) else []
+
+
+def _leak(name: str, accuracy: float) -> Oddity:
+    words = (
+        f"column {name!r} alone decides the class (balanced accuracy {_percent(accuracy)} on "
+        "unseen rows): is it known before the answer? If not, "
+    )
+    return Oddity(OddityKind.LEAK, name, (words, _drop(name), "."))
+
+
+def _copies(table: _Table, found: dict[str, Oddity]) -> Iterator[Oddity]:
+    """Yield features that tell the same as a cheaper one; columns of groups do not count."""
+    costs, feature_of = table.data.costs, table.data.encoding.feature_of
+    alone = [
+        i
+        for i, code in enumerate(table.codes)
+        if code.name not in found
+        and len(costs.columns[feature_of[i]]) == 1
+        and table.n_exceptions(i) > _EXCEPTIONS  # so few may agree by chance
+    ]
+    for group in look_alikes([_plain(table.codes[i], table.sampled[i]) for i in alone]):
+        members = sorted((alone[place] for place in group), key=lambda i: _price(table, i))
+        cheapest = _plain(table.codes[members[0]], table.values(members[0]))
+        for i in members[1:]:
+            if is_copy(cheapest, _plain(table.codes[i], table.values(i))):
+                yield _copy(table, members[0], i)
+
+
+def _plain(code: ColumnCode, values: FloatArray) -> FloatArray:
+    return by_appearance(values) if code.kind == "category" else values
+
+
+def _price(table: _Table, i: int) -> tuple[float, int]:
+    return float(table.data.costs.costs[table.data.encoding.feature_of[i]]), i
+
+
+def _copy(table: _Table, kept: int, i: int) -> Oddity:
+    name, other = table.codes[i].name, table.codes[kept].name
+    less, more = _price(table, kept)[0], _price(table, i)[0]
+    dearer = f" but costs more ({more:g} instead of {less:g})" if more > less else ""
+    words = f"column {name!r} tells the same as column {other!r}{dearer}; "
+    return Oddity(OddityKind.COPY, name, (words, _drop(name), "."))
+
+
+def _rare_classes(table: _Table) -> Iterator[Oddity]:
+    """Yield classes with few rows; the split warns of those with a single one."""
+    sizes = np.bincount(table.labels, minlength=len(table.data.classes))
+    for label, size in zip(table.data.classes.tolist(), sizes.tolist(), strict=True):
+        if 1 < size < _RARE:
+            words = (
+                f"class {brief(label)} has {counted(size, 'row')}: figures about it are guesses."
+            )
+            yield Oddity(OddityKind.RARE_CLASS, str(label), (words,))
+
+
+def _drop(name: str) -> Hint:
+    return Hint(Remedy.DROP, (name,))
+
+
+def _percent(share: float) -> str:
+    """Return a share in words; only all of them are 100 %."""
+    shown = f"{100 * share:.1f}" if share < 1 else "100"
+    return f"{'99.9' if shown == '100.0' else shown} %"

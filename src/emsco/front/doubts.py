@@ -1,0 +1,85 @@
+"""Doubts about a design before it is deployed: one sentence each, with the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from emsco.errors import DeploymentWarning, Hint, Part, Remedy
+from emsco.front.point import ParetoPoint
+from emsco.front.references import Reference
+
+__all__ = ["doubts_about"]
+
+_MOST = 0.5  # of a class
+
+
+def doubts_about(
+    point: ParetoPoint, references: Sequence[Reference]
+) -> tuple[DeploymentWarning, ...]:
+    """Return a warning for each reason why nobody should sign this design as it is.
+
+    Its labels may be no better than the commonest class, it may find less than half of a class,
+    and stages may be surer than they are right.
+    """
+    if point.by_class is None or not references:
+        return ()
+    if not point.coverage:
+        return ()  # the front has said so already
+    if not point.is_informative:
+        return (_uninformative(point, references),)
+    found = (_rarely_found(point, references), _overconfident(point))
+    return tuple(one for one in found if one is not None)
+
+
+def _uninformative(point: ParetoPoint, references: Sequence[Reference]) -> DeploymentWarning:
+    commonest, everything, answered = references
+    said = (
+        f"the deployed design is right about {point.accuracy:.1%} of the rows that it labels, no "
+        f"better than always answering {commonest.label!r} ({commonest.accuracy:.1%}); "
+    )
+    if everything.by_class.beats_commonest or answered.by_class.beats_commonest:
+        return DeploymentWarning(said, Hint(Remedy.ECONOMICAL), ".")
+    return DeploymentWarning(
+        said,
+        "buying everything is no better either, so these features and models cannot tell the "
+        "classes apart. Add rows or features, or try another model.",
+    )
+
+
+def _rarely_found(point: ParetoPoint, references: Sequence[Reference]) -> DeploymentWarning | None:
+    """Name the class of which the smallest share is found, if that is less than half."""
+    by_class = point.by_class
+    if by_class is None:
+        raise AssertionError("the caller has checked that")
+    rows, recall = by_class.rows, by_class.recall
+    there = [i for i in range(len(rows)) if rows[i] > 0]
+    worst = min(there, key=lambda i: float(recall[i]))
+    if recall[worst] >= _MOST:
+        return None
+    best = max(float(one.by_class.recall[worst]) for one in references[1:])
+    others: tuple[Part, ...] = (
+        f"Buying everything finds {best:.0%} at best. ",
+        Hint(Remedy.RARE_CLASS),
+        ".",
+    )
+    mislabelled = float(by_class.coverage[worst] - recall[worst])
+    return DeploymentWarning(
+        f"the deployed design finds {recall[worst]:.0%} of the {rows[worst]:.10g} scored rows of "
+        f"class {by_class.labels[worst]!r}, mislabels {mislabelled:.0%} and rejects "
+        f"{1 - by_class.coverage[worst]:.0%}. ",
+        *others,
+    )
+
+
+def _overconfident(point: ParetoPoint) -> DeploymentWarning | None:
+    stages = point.overconfident
+    if not stages or point.exit_confidence is None:
+        return None
+    j = stages[0] - 1
+    accuracy = point.correct_exits[j] / point.exits[j]
+    return DeploymentWarning(
+        f"stage {stages[0]} is on average {point.exit_confidence[j]:.1%} sure of its labels, but "
+        f"{accuracy:.1%} of them are correct; ",
+        Hint(Remedy.CALIBRATE),
+        ".",
+    )

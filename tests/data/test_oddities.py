@@ -1,0 +1,317 @@
+"""Columns and classes that look wrong."""
+
+import os
+import pickle
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+
+from emsco import EMSCOClassifier, FeatureCosts
+from emsco.data.column_checks import are_dates, is_copy, is_numbering
+from emsco.data.oddities import OddityKind, class_shares, oddities_of, warnings_of
+from emsco.data.training import TrainingData
+from emsco.errors import DataWarning, EMSCOWarning
+
+QUICK = {"search": "evolution", "generations": 1, "population_size": 4, "random_state": 0}
+
+
+def training(table, y, costs=None, weights=None, gaps="refuse"):
+    if not hasattr(table, "columns"):
+        table = pd.DataFrame(table)
+    table = table.rename(columns=str)
+    costs = FeatureCosts.resolve(costs, table.columns)
+    return TrainingData.from_table(table, np.asarray(y), weights, costs, gaps)
+
+
+def found(table, y, **options):
+    """Kind and subject of everything odd."""
+    return [(one.kind.value, one.subject) for one in oddities_of(training(table, y, **options))]
+
+
+@pytest.fixture
+def labels():
+    return np.random.default_rng(1).integers(0, 2, 300)
+
+
+@pytest.fixture
+def table(labels):
+    """Three noisy columns without any oddity."""
+    rng = np.random.default_rng(2)
+    return pd.DataFrame(
+        {
+            "age": rng.normal(50, 9, 300) + 4 * labels,
+            "pulse": rng.integers(50, 120, 300),
+            "ward": rng.choice(["north", "south"], 300),
+        }
+    )
+
+
+def test_ordinary_columns_and_classes_are_not_odd(table, labels):
+    assert found(table, labels) == []
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        lambda y: y,
+        lambda y: 10 - 3 * y,
+        lambda y: y == 1,
+        lambda y: np.where(y == 1, "treated", "sent home"),
+        lambda y: y + np.random.default_rng(0).uniform(0, 0.9, len(y)),
+        lambda y: np.where(y == 1, 0, np.random.default_rng(0).choice([-3, 3], len(y))),
+        lambda y: np.where(np.arange(len(y)) == 5, 1 - y, y),
+    ],
+    ids=["copy", "shifted", "flag", "text", "noisy", "inside", "one wrong"],
+)
+def test_a_column_made_from_the_classes_is_a_leak(table, labels, leak):
+    leaking = table.assign(bill=leak(labels))
+    assert found(leaking, labels) == [("leak", "bill")]
+
+
+def test_a_leak_of_many_classes_and_of_missing_values_is_found(table):
+    rng = np.random.default_rng(0)
+    three = rng.integers(0, 3, 300)
+    assert found(table.assign(code=three * 7), three) == [("leak", "code")]
+    two = rng.integers(0, 2, 300)
+    discharged = np.where(two == 1, rng.normal(size=300), np.nan)
+    assert found(table.assign(left=discharged), two, gaps="impute") == [("leak", "left")]
+
+
+def test_a_leak_is_found_however_rare_its_class():
+    rng = np.random.default_rng(0)
+    y = (np.arange(20_000) < 40).astype(int)
+    assert found({"a": rng.normal(size=20_000), "b": y * 3}, y) == [("leak", "b")]
+
+
+def test_the_sentence_about_a_leak_asks_and_says_the_way_out(table, labels):
+    (leak,) = oddities_of(training(table.assign(bill=labels), labels))
+    assert str(leak) == (
+        "column 'bill' alone decides the class (balanced accuracy 100 % on unseen rows): is it "
+        "known before the answer? If not, drop 'bill'."
+    )
+
+
+def test_features_that_decide_together_are_no_leaks():
+    X = np.random.default_rng(0).normal(size=(2_000, 4))
+    assert found(X, X[:, 0] + X[:, 1] > 0) == []
+
+
+def test_a_category_of_many_texts_is_no_leak_of_the_rows_it_has_seen(labels):
+    rng = np.random.default_rng(0)
+    names = [f"n{i}" for i in rng.permutation(300) // 2]
+    assert found({"name": names}, labels) == [("many categories", "name")]
+
+
+def test_where_most_columns_decide_alone_the_problem_is_easy(labels):
+    noise = np.random.default_rng(0).normal(0, 0.01, (300, 3))
+    assert found(noise + labels[:, None], labels) == []
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_iris, load_wine])
+def test_nothing_is_odd_about_data_of_scikit_learn(load):
+    assert found(*load(return_X_y=True, as_frame=True)) == []
+
+
+@pytest.mark.parametrize("name", ["heart", "pima", "credit"])
+def test_nothing_is_odd_about_the_papers_data(paper_set, name):
+    data = paper_set(name)
+    assert found(data.X, data.y, costs=data.costs) == []
+
+
+def test_only_a_constant_is_odd_about_thyroid():
+    path = Path(os.environ.get("EMSCO_DATA", "")) / "thyroid.csv"
+    if not path.exists():
+        pytest.skip("EMSCO_DATA names no folder with thyroid.csv")
+    data = pd.read_csv(path)
+    assert found(data.drop(columns="label"), data["label"]) == [("constant", "hypopituitary")]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "is_id"),
+    [
+        ("x", np.arange(300), True),
+        ("x", 1e6 - 40 * np.arange(300), True),
+        ("x", np.random.default_rng(0).permutation(300) + 1000, True),
+        ("x", np.random.default_rng(0).permutation(300) * 1000, False),
+        ("patient_id", np.random.default_rng(0).permutation(300) * 1000, True),
+        ("patientId", np.random.default_rng(0).permutation(300) * 1000, True),
+        ("humid", np.random.default_rng(0).permutation(300) * 1000, False),
+        ("x", np.arange(300) + 0.5, False),
+        ("x", np.arange(300) // 2, False),
+    ],
+)
+def test_whole_numbers_that_all_differ_may_be_ids(name, values, is_id):
+    assert is_numbering(name, values.astype(float)) == is_id
+
+
+def test_ids_of_numbers_and_texts_are_named(table, labels):
+    odd = table.assign(row=np.arange(300), key=[f"p{i}" for i in range(300)])
+    assert found(odd, labels) == [("identifier", "row"), ("identifier", "key")]
+    (first, _) = oddities_of(training(odd, labels))
+    assert str(first) == (
+        "column 'row' has a different value in every row; if it is an id, drop 'row'."
+    )
+
+
+def test_an_id_of_nearly_every_row_is_an_id(table, labels):
+    key = [f"p{max(i, 5)}" for i in range(300)]
+    (odd,) = oddities_of(training(table.assign(key=key), labels))
+    assert "in nearly every row" in str(odd)
+
+
+def test_a_constant_is_told_and_so_is_one_but_for_a_few_of_many_rows(table, labels):
+    assert found(table.assign(a=3.5, b="x"), labels) == [("constant", "a"), ("constant", "b")]
+    some = np.arange(300) == 7
+    assert found(table.assign(a=some), labels) == []
+    rng = np.random.default_rng(0)
+    many = {"a": np.arange(2_000) == 7, "b": rng.normal(size=2_000)}
+    (odd,) = oddities_of(training(many, rng.integers(0, 2, 2_000)))
+    assert str(odd) == (
+        "column 'a' has the same value in all but 1 of 2,000 rows, so it tells next to nothing; "
+        "drop 'a'."
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["2026-11-15", "2025-01-01"], True),
+        (["2026-11-15T08:00:00Z", "2026-11-15 09:30"], True),
+        (["2026-11-15", "soon"], False),
+        (["2026-13-01"], False),
+        (["12-2026-1"], False),
+    ],
+)
+def test_texts_are_dates_if_all_of_them_are(texts, expected):
+    assert are_dates(texts) is expected
+
+
+def test_dates_as_text_are_told(table, labels):
+    days = pd.date_range("2026-01-01", periods=300).astype(str)
+    assert found(table.assign(admitted=days), labels) == [("dates", "admitted")]
+
+
+def test_many_categories_with_few_rows_each_are_told(table, labels):
+    town = np.random.default_rng(0).integers(0, 60, 300).astype(str)
+    (odd,) = oddities_of(training(table.assign(town=[f"t{i}" for i in town]), labels))
+    assert str(odd).startswith("column 'town' has 60 categories with 5.0 rows each on average")
+
+
+def test_the_dearer_of_two_columns_that_tell_the_same_is_named(table, labels):
+    table = table.assign(fahrenheit=table["age"] * 1.8 + 32)
+    costs = {"age": 9, "pulse": 1, "ward": 1, "fahrenheit": 2.5}
+    (odd,) = oddities_of(training(table, labels, costs=costs))
+    assert str(odd) == (
+        "column 'age' tells the same as column 'fahrenheit' but costs more (9 instead of 2.5); "
+        "drop 'age'."
+    )
+
+
+def test_copies_of_categories_are_found_under_other_names(table, labels):
+    flipped = table["ward"].map({"north": "z", "south": "a"})
+    (odd,) = oddities_of(training(table.assign(side=flipped), labels))
+    assert str(odd) == "column 'side' tells the same as column 'ward'; drop 'side'."
+
+
+def test_all_but_the_cheapest_of_many_copies_are_named(table, labels):
+    table = table.assign(a=-table["age"], b=2 * table["age"])
+    costs = {"age": 3, "pulse": 1, "ward": 1, "a": 1, "b": 2}
+    assert found(table, labels, costs=costs) == [("copy", "b"), ("copy", "age")]
+
+
+def test_columns_that_nearly_agree_are_no_copies(table, labels):
+    nearly = table["age"].where(np.arange(300) != 3, table["age"] + 0.01)
+    assert found(table.assign(again=nearly), labels) == []
+    assert not is_copy(np.zeros(5), np.arange(5.0))
+
+
+def test_copies_within_groups_cost_nothing(table, labels):
+    table = table.assign(again=table["age"])
+    costs = FeatureCosts.from_mapping(
+        {"ages": 3, "pulse": 1, "ward": 1}, table.columns, {"ages": ["age", "again"]}
+    )
+    assert found(table, labels, costs=costs) == []
+
+
+def test_rare_classes_are_told_unless_the_split_does():
+    rng = np.random.default_rng(0)
+    y = np.array(["no"] * 280 + ["yes"] * 12 + ["maybe"] * 7 + ["odd"])
+    (maybe, yes) = oddities_of(training({"a": rng.normal(size=300)}, y))
+    assert str(maybe) == "class 'maybe' has 7 rows: figures about it are guesses."
+    assert (yes.kind, yes.subject) == (OddityKind.RARE_CLASS, "yes")
+
+
+def test_rows_of_weight_0_do_not_count(table, labels):
+    weights = np.ones(300)
+    weights[:200] = 0
+    odd = table.assign(a=np.arange(300) < 200)
+    assert found(odd, labels) == []
+    assert found(odd, labels, weights=weights) == [("constant", "a")]
+
+
+def test_nothing_is_said_about_few_rows(labels):
+    assert found({"id": np.arange(49), "one": 1, "y": labels[:49]}, labels[:49]) == []
+
+
+def test_gaps_in_numbers_and_categories_do_no_harm(table, labels):
+    holes = table.mask(np.random.default_rng(0).random(table.shape) < 0.1)
+    for gaps in ("impute", "skip"):
+        assert found(holes, labels, gaps=gaps) == []
+
+
+def test_shares_of_classes_are_by_weight_and_the_largest_come_first():
+    X = np.arange(4.0)[:, None]
+    y = ["no", "yes", "no", "no"]
+    assert class_shares(training(X, y)) == "no 75.0 %, yes 25.0 %"
+    assert class_shares(training(X, y, weights=[1, 5, 1, 1])) == "yes 62.5 %, no 37.5 %"
+    many = class_shares(training(np.arange(9.0)[:, None], list("abcdefghi")))
+    assert many.endswith("f 11.1 % and 3 more")
+
+
+def test_after_ten_warnings_the_others_are_counted(labels):
+    rng = np.random.default_rng(0)
+    table = {"age": rng.normal(size=300), **{f"c{i}": np.ones(300) for i in range(22)}}
+    oddities = oddities_of(training(table, labels))
+    texts = [str(warning) for warning in warnings_of(oddities)]
+    assert len(oddities) == 22
+    assert len(texts) == 11
+    assert texts[-1] == "and 12 more like these; oddities_ lists all of them."
+    assert len(list(warnings_of(oddities[:10]))) == 10
+
+
+def test_fit_warns_and_keeps_what_is_odd(table, labels):
+    clf = EMSCOClassifier(**QUICK)
+    with pytest.warns(DataWarning, match="column 'bill' alone decides the class") as caught:
+        clf.fit(table.assign(bill=labels), labels)
+    assert [one.subject for one in clf.oddities_] == ["bill"]
+    assert all(issubclass(one.category, EMSCOWarning) for one in caught)
+    assert caught[0].filename == __file__
+    assert pickle.loads(pickle.dumps(clf)).oddities_ == clf.oddities_
+    assert clf.fit(table, labels).oddities_ == ()
+
+
+def test_the_papers_search_says_nothing(table, labels):
+    clf = EMSCOClassifier(**QUICK | {"search": "paper"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        clf.fit(table.assign(bill=labels), labels)
+    assert clf.oddities_ == ()
+
+
+def test_a_verbose_fit_says_the_shares_of_the_classes(table, capsys):
+    y = np.array(["no", "no", "no", "yes"] * 75)
+    EMSCOClassifier(**QUICK, verbose=1).fit(table, y)
+    assert capsys.readouterr().err.startswith("Classes: no 75.0 %, yes 25.0 %\n")
+
+
+def test_a_large_table_is_checked_in_a_moment():
+    rng = np.random.default_rng(0)
+    data = training(rng.normal(size=(50_000, 50)), rng.integers(0, 2, 50_000))
+    began = time.perf_counter()
+    assert oddities_of(data) == ()
+    assert time.perf_counter() - began < 2  # about 0.03 s on an idle machine
