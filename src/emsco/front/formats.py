@@ -3,20 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from emsco._base.documents import Fields
 from emsco.cascade import Evaluation, FrontModels
 from emsco.cascade.formats import Shared, stages_from_dicts
+from emsco.costs import FeatureCosts
 from emsco.designs.design import Design
+from emsco.designs.thresholds import MinConfidence
 from emsco.front.point import ParetoPoint
-from emsco.front.references import references_from_dicts
+from emsco.front.references import Reference, references_from_dicts
 from emsco.models.stage_models import StageModels
 
-__all__ = ["front_from_dict", "points_to_dicts"]
+__all__ = ["front_from_dict", "front_to_dict"]
 
 
-def points_to_dicts(
+class Saved(Protocol):
+    """The attributes of a front that a file keeps; `ParetoFront` explains them."""
+
+    @property
+    def points(self) -> tuple[ParetoPoint, ...]: ...
+    @property
+    def costs(self) -> FeatureCosts: ...
+    @property
+    def min_confidence(self) -> MinConfidence: ...
+    @property
+    def proven(self) -> bool: ...
+    @property
+    def by_fitness(self) -> bool: ...
+    @property
+    def seen(self) -> tuple[Evaluation, ...] | None: ...
+    @property
+    def references(self) -> tuple[Reference, ...]: ...
+    @property
+    def seen_references(self) -> tuple[Reference, ...]: ...
+
+
+def front_to_dict(front: Saved, models: FrontModels) -> dict[str, Any]:
+    """Convert a front and its models to plain values."""
+    every = () if models.everything is None else (models.everything,)
+    names, fitted = front.costs.names, (*models.of_points, *every)
+    shared = Shared.from_models(
+        front.costs, models.classes, front.min_confidence, models.encoding, fitted
+    )
+    whole = [shared.stages_to_dicts(Design.everything(names), one) for one in every]
+    return {
+        **shared.to_dict(),
+        "proven": front.proven,
+        "by_fitness": front.by_fitness,
+        "references": [one.to_dict() for one in front.references],
+        "seen_references": [one.to_dict() for one in front.seen_references],
+        "everything": [stage for stages in whole for stage in stages],
+        "points": _points_to_dicts(front.points, front.seen, models, shared),
+    }
+
+
+def _points_to_dicts(
     points: Sequence[ParetoPoint],
     evaluations: Sequence[Evaluation] | None,
     models: FrontModels,

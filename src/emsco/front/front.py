@@ -14,13 +14,13 @@ from emsco._base.checks import check_whole, refused
 from emsco._base.documents import PathLike, read_document, write_document, write_text
 from emsco._base.typing import FloatArray, IntArray, StageArray
 from emsco.cascade import Cascade, Evaluation, FrontModels
-from emsco.cascade.formats import FORMAT, Shared
+from emsco.cascade.formats import FORMAT
 from emsco.costs import FeatureCosts
 from emsco.data.frames import to_pandas, to_polars, to_pyarrow
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence
 from emsco.errors import FileError, NoSuchDesign, ParameterError
-from emsco.front.formats import front_from_dict, points_to_dicts
+from emsco.front.formats import front_from_dict, front_to_dict
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import Limits, check_preference, economical_of
 from emsco.front.records import cascade_picture, explored_designs, flow_of, front_picture
@@ -153,7 +153,8 @@ class ParetoFront(Sequence[ParetoPoint]):
                 "EMSCOClassifier.front_ or ParetoFront.load.",
                 parameter="models",
             )
-        return self._cascade(self.points[position].design, self.models.of_points[position])
+        design, fitted = self.points[position].design, self.models.of_points[position]
+        return self._deployable(self.models, design, fitted)
 
     def everything(self) -> Cascade:
         """Return the cascade of one stage that buys every feature, for comparison."""
@@ -162,20 +163,12 @@ class ParetoFront(Sequence[ParetoPoint]):
                 "the cascade that buys everything needs its fitted model, got a front without it.",
                 parameter="models",
             )
-        return self._cascade(Design.everything(self.costs.names), self.models.everything)
+        design = Design.everything(self.costs.names)
+        return self._deployable(self.models, design, self.models.everything)
 
-    def _cascade(self, design: Design, fitted: StageModels) -> Cascade:
-        models = self.models
-        if models is None:
-            raise AssertionError("there are models")
-        return Cascade(
-            design=design,
-            costs=self.costs,
-            classes=models.classes,
-            min_confidence=self.min_confidence,
-            encoding=models.encoding,
-            models=fitted,
-        )
+    def _deployable(self, models: FrontModels, design: Design, fitted: StageModels) -> Cascade:
+        encoding, classes = models.encoding, models.classes
+        return Cascade(design, self.costs, classes, self.min_confidence, encoding, fitted)
 
     def flow(self, point: ParetoPoint | int) -> Flow:
         """Count the scored rows that reach and leave each stage of a point."""
@@ -282,28 +275,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         """Write the front and its models to a JSON file; a failure leaves no partial file."""
         if self.models is None:
             raise FileError("a front must have fitted models to be saved, got one without any.")
-        models = self.models
-        every = () if models.everything is None else (models.everything,)
-        shared = Shared.from_models(
-            self.costs,
-            models.classes,
-            self.min_confidence,
-            models.encoding,
-            (*models.of_points, *every),
-        )
-        facts = {
-            "proven": self.proven,
-            "by_fitness": self.by_fitness,
-            "references": [one.to_dict() for one in self.references],
-            "seen_references": [one.to_dict() for one in self.seen_references],
-            "everything": [
-                stage
-                for one in every
-                for stage in shared.stages_to_dicts(Design.everything(self.costs.names), one)
-            ],
-        }
-        points = points_to_dicts(self.points, self.seen, models, shared)
-        write_document(path, "front", FORMAT, {**shared.to_dict(), **facts, "points": points})
+        write_document(path, "front", FORMAT, front_to_dict(self, self.models))
 
     @classmethod
     def load(cls, path: PathLike, trusted: Sequence[str] = ()) -> ParetoFront:
@@ -362,11 +334,10 @@ class ParetoFront(Sequence[ParetoPoint]):
     def economical(self) -> ParetoPoint:
         """Return the cheapest point that is not worse than buying everything at once.
 
-        Not worse means within a standard error in coverage, in accuracy, and in the share of each
-        class that is found and that is mislabelled, on the same rows. Of the points that cost at
-        most 1 % of everything more than the cheapest, the one with fewest stages and features is
-        returned. If every point is worse, it is the one that is worse by the fewest standard
-        errors. A front that was not assessed, such as one built by hand, returns its knee.
+        Not worse means within half a standard error in coverage, accuracy, and the shares of each
+        class that are found and mislabelled. Of the points that cost at most 1 % of everything
+        more than the cheapest, it is the one with fewest stages and features. If every point is
+        worse, it is the least so. A front built by hand returns its knee.
         """
         if all(point.versus_everything is None for point in self.points):
             return self.knee()
@@ -375,8 +346,7 @@ class ParetoFront(Sequence[ParetoPoint]):
     def shortlist(self) -> list[int]:
         """Return the positions of points that differ from each other beyond noise.
 
-        Each point of the front is close to one of them: the scored rows cannot tell the two apart
-        in coverage, accuracy or cost.
+        The scored rows cannot tell that any other point is better than all of these in something.
         """
         return [i for i, point in enumerate(self.points) if point.shortlisted]
 
