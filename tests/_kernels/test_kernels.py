@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from emsco._kernels import breeding, deciding, fitting, hashing, stepping
+from emsco._kernels import breeding, counting, deciding, fitting, hashing, stepping
 from emsco.models.batches import ModelBatch, Models, mixing_of_pairs, orthonormal_basis
 
 ROW_COUNTS = [1, 2, 63, 255, 256, 257, 511, 512, 513, 700]  # around blocks of 256
@@ -600,7 +600,7 @@ class TestCountExits:
         unweighted = np.zeros(0, dtype=np.int64), np.zeros((0, words.shape[2]), dtype=np.uint64)
         designs = np.zeros((50, 0), dtype=np.int16)
         inputs = frozen(words[0], words[1], *unweighted, designs, chains, n_stages)
-        deciding.count_exits(*inputs, exits, correct_exits, *scratch)
+        counting.count_exits(*inputs, exits, correct_exits, *scratch)
         for d, n in enumerate(n_stages):
             wanted = np.zeros((2, 4), dtype=int)
             wanted[:, :n] = plain_exits(accepted, correct, chains[d, :n])
@@ -619,7 +619,7 @@ class TestCountExits:
         exits, correct_exits = np.zeros((2, 50, 4), dtype=np.int64)
         tables = words_of(accepted), words_of(correct), weights, words_of(missing)
         inputs = frozen(*tables, designs.astype(np.int16), chains, n_stages)
-        deciding.count_exits(*inputs, exits, correct_exits, *np.full((2, 4), 7, dtype=np.uint64))
+        counting.count_exits(*inputs, exits, correct_exits, *np.full((2, 4), 7, dtype=np.uint64))
         for d, n in enumerate(n_stages):
             blocked = [missing[designs[d] == j].any(axis=0) for j in range(n)]
             wanted = plain_exits(accepted, correct, chains[d, :n], weights.repeat(64), blocked)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from emsco._base.documents import Fields
+from emsco._base.objectives import METRICS
 from emsco.cascade import Evaluation, FrontModels
 from emsco.cascade.formats import Shared, stages_from_dicts
 from emsco.front.point import ParetoPoint
@@ -35,10 +36,11 @@ def points_to_dicts(
 def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
     """Read the attributes of a front from a file and check them."""
     shared = Shared.from_dict(fields, trusted)
+    metric = _metric_from(fields)
     points, models, evaluations = [], [], []
     for one in fields.many_fields("points"):
         design, stages = stages_from_dicts(one, shared)
-        points.append(ParetoPoint.from_fields(one.fields("scored"), design))
+        points.append(ParetoPoint.from_fields(one.fields("scored"), design, metric))
         models.append(stages)
         if one.get("seen") is not None:
             evaluations.append(Evaluation.from_fields(one.fields("seen"), design.buys))
@@ -53,3 +55,10 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
         "models": FrontModels(shared.classes, shared.encoding, tuple(models)),
         "seen": tuple(evaluations) or None,
     }
+
+
+def _metric_from(fields: Fields) -> str:
+    metric = fields.text("metric")
+    if metric not in METRICS:
+        fields.refuse("metric", f"one of {', '.join(METRICS)}", metric)
+    return metric

@@ -51,7 +51,7 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     To gain in one of the three, you give up some of another. Figures are *scored*: the rows that
     measured them also chose the designs, so expect slightly less on new rows. `with_seen` adds
-    figures of test rows.
+    figures of test rows. `metric` says which accuracy they are scored by.
 
     Attributes
     ----------
@@ -116,6 +116,11 @@ class ParetoFront(Sequence[ParetoPoint]):
             for i, stages in enumerate(designs)
         ]
         return cls(tuple(points), costs, min_confidence, proven, tied)
+
+    @property
+    def metric(self) -> str:
+        """The metric that the accuracy of its points is: "accuracy" or "balanced_accuracy"."""
+        return self.points[0].metric
 
     def ties(self, point: ParetoPoint | int) -> Iterator[Design]:
         """Iterate over all designs that share a point's objectives, the simplest first.
@@ -253,7 +258,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         shared = Shared.from_models(
             self.costs, models.classes, self.min_confidence, models.encoding, models.of_points
         )
-        facts = {"proven": self.proven, "by_fitness": self.by_fitness}
+        facts = {"metric": self.metric, "proven": self.proven, "by_fitness": self.by_fitness}
         points = points_to_dicts(self.points, self.seen, models, shared)
         write_document(path, "front", FORMAT, {**shared.to_dict(), **facts, "points": points})
 
@@ -345,7 +350,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         max_cost : float, optional
             Highest mean cost of a row.
         min_accuracy, min_coverage : float, optional
-            Lowest accuracy and coverage, from 0 to 1.
+            Lowest accuracy, by the `metric` of the front, and coverage, from 0 to 1.
 
         Raises
         ------
@@ -445,6 +450,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         """
         explored = Explored(
             designs=explored_designs(self.points, self.seen, self.costs),
+            metric=self.metric,
             best_first=np.argsort(-self.balanced_scores(), kind="stable").tolist(),
             costs=self.costs,
             min_confidence=self.min_confidence,

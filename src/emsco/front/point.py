@@ -25,7 +25,8 @@ class ParetoPoint(Objectives):
     coverage : float
         Share of rows that get a label.
     accuracy : float
-        Share of labels that are correct.
+        Share of labels that are correct. If `metric` is "balanced_accuracy", the mean of this
+        share over the classes; a class without a labelled row counts as 0.
     cost : float
         Mean cost of a row, rejected rows included.
     n_tied : int
@@ -37,6 +38,8 @@ class ParetoPoint(Objectives):
         Rows that leave at each stage.
     correct_exits : tuple of int or float
         Rows that leave at each stage with the correct label.
+    metric : str
+        The metric that `accuracy` is: "accuracy" or "balanced_accuracy".
     """
 
     design: Design
@@ -44,6 +47,7 @@ class ParetoPoint(Objectives):
     n_rows: float
     exits: tuple[float, ...]
     correct_exits: tuple[float, ...]
+    metric: str = "accuracy"
 
     @classmethod
     def from_scores(
@@ -67,10 +71,11 @@ class ParetoPoint(Objectives):
             n_rows=scores.n_rows if per_row == 1 else scores.n_rows / per_row,
             exits=rows(scores.exits[i, used]),
             correct_exits=rows(scores.correct_exits[i, used]),
+            metric=scores.metric,
         )
 
     @classmethod
-    def from_fields(cls, figures: Fields, design: Design) -> Self:
+    def from_fields(cls, figures: Fields, design: Design, metric: str = "accuracy") -> Self:
         """Read the figures that `scores_to_dict` gave from a file and check them."""
         n_rows = amount(figures, "n_rows")
         if not n_rows:
@@ -91,6 +96,7 @@ class ParetoPoint(Objectives):
             n_rows=n_rows,
             exits=counts["exits"],
             correct_exits=counts["correct_exits"],
+            metric=metric,
         )
 
     @property
@@ -125,6 +131,6 @@ class ParetoPoint(Objectives):
     def __repr__(self) -> str:
         """Show the objectives, then the design."""
         return (
-            f"ParetoPoint(coverage={self.coverage:.3f}, accuracy={self.accuracy:.3f}, "
+            f"ParetoPoint(coverage={self.coverage:.3f}, {self.metric}={self.accuracy:.3f}, "
             f"cost={self.cost:.6g}, {self.design!r})"
         )

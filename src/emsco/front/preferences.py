@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from emsco._base.checks import check_number, refused
+from emsco._base.objectives import metric_name
 from emsco.errors import Hint, Remedy
 from emsco.front.point import ParetoPoint
 
@@ -41,8 +42,8 @@ def why_none(
     if max_cost is not None:
         limits.append(f"cost at most {max_cost:g} (the cheapest: {min(p.cost for p in points):g})")
     if min_accuracy is not None:
-        best = max(p.accuracy for p in points)
-        limits.append(f"accuracy at least {min_accuracy:g} (the best: {best:.4g})")
+        best, metric = max(p.accuracy for p in points), metric_name(points[0].metric)
+        limits.append(f"{metric} at least {min_accuracy:g} (the best: {best:.4g})")
     if min_coverage is not None:
         best = max(p.coverage for p in points)
         limits.append(f"coverage at least {min_coverage:g} (the best: {best:.4g})")
