@@ -10,7 +10,7 @@ import numpy as np
 
 from emsco._base.arrays import locked_copy
 from emsco._base.checks import check_choice
-from emsco._base.objectives import metric_name
+from emsco._base.objectives import metric_brief, metric_name
 from emsco._base.text import counted
 from emsco._base.typing import FloatArray, IntArray
 from emsco.errors import Parameter, ParameterError
@@ -114,13 +114,9 @@ class FrontPicture:
         object.__setattr__(self, "n_stages", locked_copy(self.n_stages, np.int64))
 
     @property
-    def accuracy_title(self) -> str:
-        """Name of the accuracy of its series; seen figures have the plain one."""
-        own = metric_name(self.metric)
-        names = {one.name: "accuracy" if one.name == "seen" else own for one in self.series}
-        if len(set(names.values())) == 1:
-            return next(iter(names.values()))
-        return ", ".join(f"{kind} {name}" for kind, name in names.items())
+    def is_plain(self) -> bool:
+        """Whether every accuracy in it is the share of correct labels."""
+        return self.metric == "accuracy" or {one.name for one in self.series} == {"seen"}
 
     @property
     def coverage_range(self) -> tuple[float, float]:
@@ -209,7 +205,7 @@ def _draw_space(picture: FrontPicture, width: float) -> Figure:
 
 def _fill_space(panel: Any, picture: FrontPicture) -> None:
     """Draw the points in three dimensions, each on a stem."""
-    _name_objectives(panel, picture.accuracy_title)
+    _name_objectives(panel, "accuracy" if picture.is_plain else metric_brief(picture.metric))
     floor = min(one.accuracy.min() for one in picture.series)
     for one in picture.series if len(picture.n_stages) <= _MANY else ():
         # One line draws all stems: NaN after each stem interrupts it.
@@ -272,9 +268,11 @@ def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
 
 def _axis(picture: FrontPicture, objective: str) -> str:
     """Label of the axis of an objective."""
-    if objective == "accuracy" and picture.accuracy_title != "accuracy":
-        return picture.accuracy_title
-    return _AXES[objective]
+    if objective != "accuracy" or picture.is_plain:
+        return _AXES[objective]
+    if len(picture.series) == 1:
+        return metric_name(picture.metric)
+    return f"scored {metric_brief(picture.metric)}, seen accuracy"
 
 
 def _finish(
