@@ -199,6 +199,7 @@ def test_a_front_scored_by_balanced_accuracy_says_so():
     table = front.to_pandas()
     assert table["balanced accuracy"].tolist() == [point.accuracy for point in front]
     assert "accuracy" not in table
+    assert front.to_dicts()[0]["metric"] == "balanced_accuracy"
     assert "<th>balanced accuracy</th>" in front._repr_html_()
     assert "balanced accuracy 67.5%" in front._repr_html_()
     with pytest.raises(NoSuchDesign, match=r"balanced accuracy at least 0\.99 \(the best: 0\.871"):

@@ -119,7 +119,9 @@ def test_an_axis_of_accuracy_names_its_metric(on, said, kind):
 
 
 def test_the_third_axis_names_its_metric_too():
-    assert "bal.acc." in words_of(make_balanced_front().plot("3d"))
+    X = make_rows(60)
+    front = make_balanced_front().with_seen(X, (X[:, 0] > 0).astype(int))
+    assert "bal.acc." in words_of(front.plot("3d", on="both"))
 
 
 def test_markers_show_stages_and_those_of_seen_figures_are_hollow(front):

@@ -126,7 +126,7 @@ class ParetoPoint(Objectives):
             {"features": list(bought), "exits": exits, "correct_exits": correct_exits}
             for bought, exits, correct_exits in counts
         ]
-        return {**figures, "stages": stages}
+        return {**figures, "metric": self.metric, "stages": stages}
 
     def __repr__(self) -> str:
         """Show the objectives, then the design."""
