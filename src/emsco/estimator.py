@@ -78,6 +78,11 @@ class EMSCOClassifier(TableClassifier):
         the cheapest design that is not worse than buying everything at once, beyond noise;
         "fittest" is the paper's choice. A dict holds limits for `ParetoFront.select`, such as
         ``{"max_cost": 300, "min_recall": {"ill": 0.9}}``.
+    metric : {"accuracy", "balanced_accuracy"}
+        The objective "accuracy". "accuracy" is the share of labels that are correct.
+        "balanced_accuracy" is the mean of this share over the classes, so that a rare class
+        counts as much as a common one; a class without a labelled row counts as 0. Exact search
+        does not support it.
     cv : float, int, splitter or list of splits
         Rows that score designs: a fraction of the rows (stratified), a number of folds, or any
         scikit-learn splitter. Use `PredefinedSplit` for a split of your own.
@@ -192,6 +197,7 @@ class EMSCOClassifier(TableClassifier):
         max_stages: int | None = 4,
         search: str = "auto",
         prefer: str | dict[str, Any] = "economical",
+        metric: str = "accuracy",
         cv: Any = 1 / 3,
         refit: bool = False,
         estimator: Any = None,
@@ -223,6 +229,7 @@ class EMSCOClassifier(TableClassifier):
         self.max_stages = max_stages
         self.search = search
         self.prefer = prefer
+        self.metric = metric
         self.cv = cv
         self.refit = refit
         self.estimator = estimator
@@ -314,7 +321,7 @@ class EMSCOClassifier(TableClassifier):
         split_seed, search_seed, stage_seed = seeds_of_fit(seed)
         splits = self._make_splits(data, groups, int(split_seed.generate_state(1)[0]))
         recipe = self._recipe(data.classes, int(stage_seed.generate_state(1)[0]))
-        bench = Workbench(data, splits, recipe, constraints)
+        bench = Workbench(data, splits, recipe, constraints, self.metric)
         with bench.open_journal(
             self.checkpoint, self.search, settings, min_confidence, seed
         ) as journal:

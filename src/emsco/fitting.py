@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 
 from emsco._base.checks import check_choice, check_number, check_whole, refused
 from emsco._base.digests import fingerprint
+from emsco._base.objectives import METRICS
 from emsco._base.typing import Report
 from emsco.cascade import FrontModels
 from emsco.data.splits import Split
@@ -35,7 +36,7 @@ from emsco.scoring.journal import Journal
 from emsco.scoring.scored_rows import ScoredRows
 from emsco.scoring.scores import Limits
 from emsco.search.loop import SearchResult
-from emsco.search.planning import SearchPlan, plan_search
+from emsco.search.planning import SearchPlan, check_provable, plan_search
 from emsco.search.problem import Problem
 from emsco.search.progress import SearchProgress
 from emsco.search.settings import KINDS, SearchSettings
@@ -58,6 +59,7 @@ def check_parameters(given: Mapping[str, Any]) -> None:
     if given["n_jobs"] is not None and check_whole("n_jobs", given["n_jobs"], -(2**31)) == 0:
         raise refused("n_jobs", "be a number of threads, or negative to count from all cores", 0)
     check_choice("search", given["search"], KINDS)
+    check_provable(given["search"], check_choice("metric", given["metric"], METRICS))
     if given["time_limit"] is not None:
         check_number("time_limit", given["time_limit"], 0, np.inf, "()")
     for name in ("checkpoint", "cache"):
@@ -80,6 +82,8 @@ class Workbench:
     splits : list of (train, scored) row numbers
     recipe : StageRecipe
     constraints : Constraints
+    metric : {"accuracy", "balanced_accuracy"}
+        The objective "accuracy" of every evaluator.
     blocks : Blocks
         Groups of features that a search moves together.
     bank : SubsetBank
@@ -89,13 +93,15 @@ class Workbench:
     splits: list[Split]
     recipe: StageRecipe
     constraints: Constraints = field(default_factory=Constraints)
+    metric: str = "accuracy"
     blocks: Blocks = field(init=False)
     bank: SubsetBank = field(init=False)
 
     def __post_init__(self) -> None:
         """Open the bank."""
+        by_class = check_choice("metric", self.metric, METRICS) != "accuracy"
         blocks = Blocks.from_constraints(self.constraints, self.data.costs.names)
-        bank = self.recipe.open_bank(self.data, self.splits, blocks.members())
+        bank = self.recipe.open_bank(self.data, self.splits, blocks.members(), by_class)
         object.__setattr__(self, "blocks", blocks)
         object.__setattr__(self, "bank", bank)
 
@@ -122,6 +128,7 @@ class Workbench:
             journal,
             Limits(rules.max_mean_cost, rules.max_worst_cost),
             self.data.per_row,
+            self.metric,
         )
 
     def open_journal(
@@ -139,12 +146,14 @@ class Workbench:
             **self.data.fingerprints(),
             "cv": fingerprint(*(part for split in self.splits for part in split)),
             "search": search,
+            "metric": self.metric,
             **self.recipe.to_dict(),
             "min_confidence": plain(min_confidence),
             "constraints": asdict(self.constraints),
             **asdict(settings),
         }
-        return Journal.open(folder, problem, seed, self.blocks.n_blocks, settings.max_stages)
+        n_counts = self.bank.n_counted + settings.max_stages
+        return Journal.open(folder, problem, seed, self.blocks.n_blocks, n_counts)
 
     def plan(
         self,

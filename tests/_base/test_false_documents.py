@@ -123,6 +123,8 @@ WRONG_FRONTS = [
     (("points", 1, "seen"), None, "'points' must be evaluated all or none, got '1 evaluations'"),
     (("points", 1, "seen"), [], "'points' 1, 'seen' must be an object, got []"),
     (("proven",), 1, "'proven' must be true or false, got 1"),
+    (("metric",), None, "'metric' must be text, got None"),
+    (("metric",), "f1", "'metric' must be one of accuracy, balanced_accuracy, got 'f1'"),
     (("by_fitness",), 1, "'by_fitness' must be true or false, got 1"),
     ((*P, "coverage"), 1.5, f"'points' 0, 'scored', 'coverage' {SHARE} 1.5"),
     ((*P, "accuracy"), -0.1, f"'points' 0, 'scored', 'accuracy' {SHARE} -0.1"),

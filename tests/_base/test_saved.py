@@ -15,6 +15,7 @@ from support.documents import FRONT_BODY, ROWS, TRUTH, assert_same_cascade, load
 from support.handmade import (
     assert_same_bits,
     cascades_and_rows,
+    make_balanced_front,
     make_cascade,
     make_front,
     make_rich_cascade,
@@ -148,6 +149,13 @@ class TestFronts:
     def test_of_the_papers_search_keep_their_fittest(self, tmp_path):
         front = replace(make_front(), by_fitness=True)
         assert saved(front, tmp_path).fittest() == front[0]
+
+    def test_come_back_with_their_metric(self, tmp_path):
+        front = make_balanced_front()
+        loaded = saved(front, tmp_path)
+        assert loaded.points == front.points
+        assert loaded.metric == "balanced_accuracy"
+        assert saved(make_front(), tmp_path).metric == "accuracy"
 
     def test_without_a_word_on_their_order_are_read_as_ours(self, tmp_path):
         body = {name: value for name, value in FRONT_BODY.items() if name != "by_fitness"}

@@ -99,7 +99,8 @@ def test_compiled_numbers_of_bits_equal_the_plain_ones(convert, plain, whole, re
 
 
 def test_kernels_are_imported_without_their_compiler():
-    every = "breeding chaining deciding descending fitting growing hashing slots stepping tallying"
+    every = "breeding chaining counting deciding descending fitting growing hashing slots stepping"
+    every += " tallying"
     code = f"""if True:
         import sys
         from importlib import import_module

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from emsco._kernels import breeding, deciding, fitting, hashing, stepping
+from emsco._kernels import breeding, counting, deciding, fitting, hashing, stepping
 from emsco.models.batches import ModelBatch, Models, mixing_of_pairs, orthonormal_basis
 
 ROW_COUNTS = [1, 2, 63, 255, 256, 257, 511, 512, 513, 700]  # around blocks of 256
@@ -600,7 +600,7 @@ class TestCountExits:
         unweighted = np.zeros(0, dtype=np.int64), np.zeros((0, words.shape[2]), dtype=np.uint64)
         designs = np.zeros((50, 0), dtype=np.int16)
         inputs = frozen(words[0], words[1], *unweighted, designs, chains, n_stages)
-        deciding.count_exits(*inputs, exits, correct_exits, *scratch)
+        counting.count_exits(*inputs, exits, correct_exits, *scratch)
         for d, n in enumerate(n_stages):
             wanted = np.zeros((2, 4), dtype=int)
             wanted[:, :n] = plain_exits(accepted, correct, chains[d, :n])
@@ -619,11 +619,36 @@ class TestCountExits:
         exits, correct_exits = np.zeros((2, 50, 4), dtype=np.int64)
         tables = words_of(accepted), words_of(correct), weights, words_of(missing)
         inputs = frozen(*tables, designs.astype(np.int16), chains, n_stages)
-        deciding.count_exits(*inputs, exits, correct_exits, *np.full((2, 4), 7, dtype=np.uint64))
+        counting.count_exits(*inputs, exits, correct_exits, *np.full((2, 4), 7, dtype=np.uint64))
         for d, n in enumerate(n_stages):
             blocked = [missing[designs[d] == j].any(axis=0) for j in range(n)]
             wanted = plain_exits(accepted, correct, chains[d, :n], weights.repeat(64), blocked)
             assert [exits[d, :n].tolist(), correct_exits[d, :n].tolist()] == wanted.tolist()
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_counts_by_class_equal_the_plain_ones_of_the_words_of_each_class(self, weighted):
+        rng, ends = np.random.default_rng(5), np.array([0, 1, 1, 4])  # the second class has no row
+        accepted = rng.random((12, 256)) < 0.4
+        correct, missing = accepted & (rng.random((12, 256)) < 0.7), rng.random((5, 256)) < 0.2
+        designs = rng.integers(-1, 4, size=(50, 5))
+        weights = rng.integers(1, 9, size=4) if weighted else np.ones(4, dtype=np.int64)
+        missing &= weighted
+        chains, n_stages = rng.integers(0, 12, size=(50, 4)), rng.integers(1, 5, size=50)
+        exits, correct_exits = np.full((2, 50, 3 + 4), 1000)
+        given = weights[: 4 * weighted], words_of(missing)
+        tables = words_of(accepted), words_of(correct), *given, designs.astype(np.int16)
+        inputs, scratch = frozen(*tables, chains, n_stages), np.full((2, 4), 7, dtype=np.uint64)
+        counting.count_exits_by_class(*inputs, exits, correct_exits, *scratch, *frozen(ends))
+        for d, n in enumerate(n_stages):
+            blocked = [missing[designs[d] == j].any(axis=0) for j in range(n)]
+            wanted = np.full((2, 3 + 4), 1000)
+            for c in range(3):
+                own = slice(64 * ends[c], 64 * ends[c + 1])
+                parts = accepted[:, own], correct[:, own], chains[d, :n], weights.repeat(64)[own]
+                found = plain_exits(*parts, [some[own] for some in blocked])
+                wanted[:, c] += found.sum(axis=1)
+                wanted[:, 3 : 3 + n] += found
+            assert [exits[d].tolist(), correct_exits[d].tolist()] == wanted.tolist()
 
 
 def decide(X, mean, inverse, models, min_confidence):

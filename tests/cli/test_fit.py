@@ -11,6 +11,7 @@ from support.commands import refuses
 from emsco import EMSCOClassifier
 from emsco.cascade import Cascade
 from emsco.front import ParetoFront
+from emsco.runs.run import Run
 from emsco.search.progress import SearchProgress
 
 NAMES = ("age", "pulse", "panel", "scan")
@@ -66,6 +67,27 @@ def test_fit_settings_reach_the_search(fit, tmp_path):
     assert front[about["chosen"]] == front.knee()
     assert front[0].n_rows == 60
     assert about["settings"]["refit"] is True
+
+
+def test_fit_by_balanced_accuracy_is_named_wherever_figures_are_shown(fit, typed, tmp_path):
+    result = fit("--metric=balanced_accuracy", "--generations=3", "--population-size=8")
+    assert result.code == 0
+    assert "(exact search does not support balanced accuracy)" in result.out
+    assert "bal. acc." in result.out
+    run = tmp_path / "run"
+    point = Run.open(run).point
+    assert f"scored   balanced accuracy {point.accuracy:.1%}" in typed("show", run).out
+    for words in (["front", run], ["show", run]):
+        assert json.loads(typed(*words, "--json").out)["metric"] == "balanced_accuracy"
+    assert json.loads((run / "run.json").read_text())["body"]["settings"]["metric"] == point.metric
+
+
+def test_fit_refuses_what_it_cannot_prove_or_does_not_know(fit, tmp_path):
+    words = '"evolution", "paper" or "auto" with --metric "balanced_accuracy", got "exact".'
+    refuses(fit("--metric=balanced_accuracy", "--search=exact"), f"--search must be {words}")
+    words = '--metric must be one of "accuracy", "balanced_accuracy", got \'f1\'.'
+    refuses(fit("--metric=f1"), words)
+    assert not (tmp_path / "run").exists()
 
 
 def test_fit_deploys_by_limits_at_once(fit, tmp_path):

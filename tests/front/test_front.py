@@ -3,6 +3,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from support.handmade import make_balanced_front
 
 from emsco import Design, FeatureCosts, NoSuchDesign, ParameterError, ParetoFront
 from emsco.scoring.scores import Scores
@@ -188,3 +189,18 @@ def test_repr_says_whether_a_front_is_proven(front):
     assert "scored rows, proven\n" in repr(proven)
     assert "proven" not in repr(front)
     assert not front.proven
+
+
+def test_a_front_scored_by_balanced_accuracy_says_so():
+    front = make_balanced_front()
+    assert front.metric == "balanced_accuracy"
+    assert repr(front).splitlines()[1] == "  #  coverage bal. acc.       cost  design"
+    assert "balanced_accuracy=0.675" in repr(front[0])
+    table = front.to_pandas()
+    assert table["balanced accuracy"].tolist() == [point.accuracy for point in front]
+    assert "accuracy" not in table
+    assert front.to_dicts()[0]["metric"] == "balanced_accuracy"
+    assert "<th>balanced accuracy</th>" in front._repr_html_()
+    assert "balanced accuracy 67.5%" in front._repr_html_()
+    with pytest.raises(NoSuchDesign, match=r"balanced accuracy at least 0\.99 \(the best: 0\.871"):
+        front.select(min_accuracy=0.99)

@@ -31,6 +31,26 @@ def test_without_weights_every_row_has_one_bit_in_order(n_rows):
     assert layout.is_plain
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=300),
+    st.booleans(),
+)
+def test_each_word_has_rows_of_one_class_and_each_row_counts_what_it_weighs(drawn, weighted):
+    labels, counts = np.array(drawn, dtype=np.int64).reshape(-1, 2).T
+    counts = counts if weighted else np.ones(len(labels), dtype=np.int64)
+    layout = Layout.from_classes(labels, 4, counts if weighted else None)
+    weight, used = np.repeat(layout.weights, 64), layout.rows >= 0
+    found = np.zeros(len(counts), dtype=np.int64)
+    np.add.at(found, layout.rows[used], weight[used])
+    assert found.tolist() == counts.tolist()
+    assert np.array_equal(pack(used), layout.valid)
+    for label in range(4):
+        own = layout.rows[64 * layout.ends[label] : 64 * layout.ends[label + 1]]
+        assert (labels[own[own >= 0]] == label).all()
+    assert layout.ends[0] == 0
+    assert 64 * layout.ends[-1] == len(layout.rows)
+
+
 def test_few_different_weights_take_few_words():
     counts = np.repeat([7, 9], 64)  # by binary digits there would be 7 words
     assert len(Layout.from_counts(128, counts).weights) == 2

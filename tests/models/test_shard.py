@@ -73,6 +73,10 @@ class RemoteBits:
         return self._local.word_weights
 
     @property
+    def n_counted(self):
+        return self._local.n_counted
+
+    @property
     def missing(self):
         return self._local.missing
 

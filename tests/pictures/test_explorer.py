@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from support.handmade import make_front, make_rows
+from support.handmade import make_balanced_front, make_front, make_rows
 from typer.testing import CliRunner
 
 from emsco import FeatureCosts, ParameterError, ParetoFront, cli
@@ -80,6 +80,11 @@ def test_the_page_has_the_flow_of_every_design(front, data):
         assert data["scored"]["left"][i] == [stage.left for stage in flow.stages]
         assert data["scored"]["correct"][i] == [stage.correct for stage in flow.stages]
         assert data["scored"]["rows"][i] == flow.n_rows
+
+
+def test_the_page_knows_the_metric(data):
+    assert data["metric"] == "accuracy"
+    assert data_of(make_balanced_front().to_html())["metric"] == "balanced accuracy"
 
 
 def test_the_first_of_the_best_is_the_one_that_the_front_selects(front, data):

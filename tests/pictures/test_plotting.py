@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.markers import MarkerStyle
-from support.handmade import COSTS, NAMES, make_front, make_rows
+from support.handmade import COSTS, NAMES, make_balanced_front, make_front, make_rows
 from support.looks import words_of
 
 from emsco import Design, FeatureCosts, ParameterError
@@ -101,6 +101,27 @@ def test_every_kind_of_front_says_all_at_any_width(front, kind, width):
     for said in ("3stages", "2stages", "scoredon100rows", "seenon60rows", "chosen", "coverage"):
         assert said in words
     assert figure.get_figwidth() == width
+
+
+@pytest.mark.parametrize(
+    ("on", "said"),
+    [
+        ("scored", "balancedaccuracy"),
+        ("seen", "accuracyofthelabelsgiven"),
+        ("both", "scoredbal.acc.,seenaccuracy"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["2d", "pairs"])
+def test_an_axis_of_accuracy_names_its_metric(on, said, kind):
+    X = make_rows(60)
+    front = make_balanced_front().with_seen(X, (X[:, 0] > 0).astype(int))
+    assert said in words_of(front.plot(kind, on=on))
+
+
+def test_the_third_axis_names_its_metric_too():
+    X = make_rows(60)
+    front = make_balanced_front().with_seen(X, (X[:, 0] > 0).astype(int))
+    assert "bal.acc." in words_of(front.plot("3d", on="both"))
 
 
 def test_markers_show_stages_and_those_of_seen_figures_are_hollow(front):
@@ -324,6 +345,12 @@ HISTORY = {
     "n_subsets": [200, 300, 350],
     "seconds": [0.1, 0.2, 0.4],
 }
+
+
+def test_progress_of_a_balanced_search_says_so():
+    record = Convergence.from_columns(HISTORY, "balanced_accuracy")
+    assert "balancedaccuracy" in words_of(draw_convergence(record))
+    assert "balanced" not in words_of(draw_convergence(Convergence.from_columns(HISTORY)))
 
 
 def test_convergence_draws_its_columns():

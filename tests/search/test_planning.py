@@ -34,7 +34,7 @@ def problem_of(n_features, n_train=100, capacity=PLENTY, memory_limit=PLENTY, n_
     """Make a problem to plan for, not to run."""
     bank = SimpleNamespace(n_rows=100, n_words=2)
     costs = SimpleNamespace(total=float(n_features))
-    evaluator = SimpleNamespace(bank=bank, limits=Limits(), costs=costs)
+    evaluator = SimpleNamespace(bank=bank, limits=Limits(), costs=costs, metric="accuracy")
     seconds = n_train * n_features * 6e-9  # as logistic regressions take
     return Problem(evaluator, np.ones(n_features), seconds, capacity, memory_limit, n_jobs)
 

@@ -47,7 +47,7 @@ def plain_encoding(names):
     return Encoding(tuple(map(ColumnCode, names)), tuple(names), tuple(range(len(names))))
 
 
-def make_front(classes=(0, 1), names=NAMES, n_tied=(1, 3)):
+def make_front(classes=(0, 1), names=NAMES, n_tied=(1, 3), by_class=None):
     """Two points, each with a fitted cascade."""
     designs = np.array([STAGES, (1, 0, 0, 0)], dtype=np.int16)
     exits, correct_exits = (
@@ -57,7 +57,7 @@ def make_front(classes=(0, 1), names=NAMES, n_tied=(1, 3)):
     costs = FeatureCosts.from_array(COSTS, names)
     front = ParetoFront.from_scores(
         designs,
-        Scores(100, exits, correct_exits, np.array([1500, 700])),
+        Scores(100, exits, correct_exits, np.array([1500, 700]), by_class=by_class),
         costs,
         0.8,
         np.array(n_tied),
@@ -68,6 +68,11 @@ def make_front(classes=(0, 1), names=NAMES, n_tied=(1, 3)):
     found = tuple(replace(part.models, scaling=shared) for part in parts)
     models = FrontModels(np.asarray(classes), parts[0].encoding, found)
     return ParetoFront(front.points, costs, 0.8, proven=True, models=models)
+
+
+def make_balanced_front():
+    """The same points, scored by balanced accuracy."""
+    return make_front(by_class=np.array([[[80, 10], [76, 4]], [[70, 5], [66, 4]]]))
 
 
 def make_rich_cascade(kind="sigmoid", gaps="impute", seed=0):

@@ -10,8 +10,9 @@ import numpy as np
 
 from emsco._base.documents import Fields
 
-__all__ = ["Objectives", "balanced_length"]
+__all__ = ["METRICS", "Objectives", "balanced_length", "metric_brief", "metric_name"]
 
+METRICS = ("accuracy", "balanced_accuracy")  # what the objective "accuracy" can be
 _ROUNDING = 1e-9  # methods add up the same costs in different orders
 
 
@@ -71,6 +72,28 @@ class Objectives:
         )
         differ = [(a, b) for a, b in pairs if not math.isclose(a, b, rel_tol=_ROUNDING)]
         return bool(differ) and all(a > b for a, b in differ)
+
+
+def metric_name(metric: str) -> str:
+    """Return the name of a metric for tables and pictures.
+
+    Examples
+    --------
+    >>> metric_name("balanced_accuracy")
+    'balanced accuracy'
+    """
+    return metric.replace("_", " ")
+
+
+def metric_brief(metric: str) -> str:
+    """Return the name of a metric for a narrow column.
+
+    Examples
+    --------
+    >>> metric_brief("balanced_accuracy")
+    'bal. acc.'
+    """
+    return "bal. acc." if metric == "balanced_accuracy" else metric
 
 
 def balanced_length(coverage: Any, accuracy: Any, cost: Any, total_cost: float) -> Any:

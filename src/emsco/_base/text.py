@@ -140,7 +140,7 @@ def objective_lines(found: Sequence[_Scored]) -> list[tuple[str, str, str]]:
     ]
 
 
-def in_short(found: _Scored) -> str:
-    """Return the three objectives on one line."""
-    shares = f"coverage {found.coverage:.1%}, accuracy {found.accuracy:.1%}"
+def in_short(found: _Scored, accuracy: str = "accuracy") -> str:
+    """Return the three objectives on one line; `accuracy` names the second."""
+    shares = f"coverage {found.coverage:.1%}, {accuracy} {found.accuracy:.1%}"
     return f"{shares}, cost {found.cost:.4g}"

@@ -1,4 +1,4 @@
-"""Rows through models: bits of scored rows, counts of designs, decisions of new rows.
+"""Rows through models: bits of scored rows, decisions of new rows.
 
 Every product and sum of a logit and a confidence is rounded on its own, in one fixed order, so
 that a row is decided alike in whatever batch or SIMD lane it lands.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from emsco._base.typing import FloatArray, IntArray, LabelArray, StageArray, WordArray
-from emsco._kernels.bits import double_from_bits, popcount
+from emsco._base.typing import FloatArray, IntArray, LabelArray, WordArray
+from emsco._kernels.bits import double_from_bits
 from emsco._kernels.compiling import helper, kernel
 
 _LOG2_E = 1.4426950408889634
@@ -226,73 +226,6 @@ def judge_rows_many(
                 corrects |= (sure & is_correct) << np.uint64(r)
             accepted[slots[m], start // 64] = accepts & valid[start // 64]
             correct[slots[m], start // 64] = corrects & valid[start // 64]
-
-
-@helper()
-def _count(undecided, leaving, correct_bits):
-    """Rows that leave and rows that leave correctly; they are undecided no more."""
-    n_leaving, n_correct = np.uint64(0), np.uint64(0)
-    for w in range(len(undecided)):
-        n_leaving += popcount(undecided[w] & leaving[w])
-        n_correct += popcount(undecided[w] & correct_bits[w])
-        undecided[w] &= ~leaving[w]
-    return np.int64(n_leaving), np.int64(n_correct)
-
-
-@helper()
-def _count_weighted(undecided, leaving, correct_bits, weights, blocked):
-    """Count as `_count`, each row as often as its word says; a blocked row stays."""
-    n_leaving, n_correct = np.int64(0), np.int64(0)
-    for w in range(len(undecided)):
-        free = undecided[w] & ~blocked[w]
-        n_leaving += weights[w] * np.int64(popcount(free & leaving[w]))
-        n_correct += weights[w] * np.int64(popcount(free & correct_bits[w]))
-        undecided[w] &= ~(free & leaving[w])
-    return n_leaving, n_correct
-
-
-@kernel()
-def count_exits(
-    accepted: WordArray,
-    correct: WordArray,
-    weights: IntArray,
-    missing: WordArray,
-    designs: StageArray,
-    chains: IntArray,
-    n_stages: IntArray,
-    exits: IntArray,
-    correct_exits: IntArray,
-    undecided: WordArray,
-    blocked: WordArray,
-) -> None:
-    """Add, per design and stage, the rows that leave there and those that leave correctly.
-
-    A row counts as often as `weights` says of its word. Where `missing`, features × words, has a
-    row's bit for a feature that a stage buys, the row does not leave there; `designs` has the
-    stage that buys each feature. If `weights` is empty, each row counts once and `missing` is
-    ignored. `undecided` and `blocked` are scratch for one bit per row.
-    """
-    n_words = accepted.shape[1]
-    is_plain = len(weights) == 0
-    for d in range(chains.shape[0]):
-        for w in range(n_words):
-            undecided[w] = ~np.uint64(0)
-        for j in range(n_stages[d]):
-            leaving, correct_bits = accepted[chains[d, j]], correct[chains[d, j]]
-            if is_plain:
-                n_leaving, n_correct = _count(undecided, leaving, correct_bits)
-            else:
-                for w in range(n_words):
-                    blocked[w] = 0
-                for i in range(len(missing)):
-                    if designs[d, i] == j:
-                        for w in range(n_words):
-                            blocked[w] |= missing[i, w]
-                n_leaving, n_correct = _count_weighted(
-                    undecided, leaving, correct_bits, weights, blocked
-                )
-            exits[d, j] += n_leaving
-            correct_exits[d, j] += n_correct
 
 
 @helper()

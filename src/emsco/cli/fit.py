@@ -46,6 +46,13 @@ class FitSearch(Evolution):
     search: Annotated[
         str, typer.Option(help="auto, exact, evolution or paper; see docs/how/search.md.")
     ] = "auto"
+    metric: Annotated[
+        str,
+        typer.Option(
+            help="Accuracy to search by: accuracy, or balanced_accuracy, where each class counts "
+            "the same."
+        ),
+    ] = "accuracy"
     time_limit: Annotated[
         float | None,
         typer.Option(help="Stop after this many seconds and keep the best designs so far."),
@@ -56,6 +63,7 @@ class FitSearch(Evolution):
         """Return the options as parameters of `EMSCOClassifier`."""
         return {
             "search": self.search,
+            "metric": self.metric,
             "max_stages": self.max_stages,
             "generations": self.generations,
             "population_size": self.population_size,
@@ -226,7 +234,8 @@ def fit(
     with interruptible(lambda: _left(out)):
         run = fit_files(files.files(), out, **steps, verbose=1, **settings)
     if as_json:
-        print_json({"run": str(out), **run.about, "chosen": run.chosen, "front": run.figures()})
+        facts = {"run": str(out), **run.about, "metric": run.front.metric}
+        print_json({**facts, "chosen": run.chosen, "front": run.figures()})
     else:
         print_front(run)
         typer.echo(f"Written to {out}. Next: {_next_steps(run)}")

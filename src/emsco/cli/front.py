@@ -39,7 +39,8 @@ def front(
     within = found.front.within(**limits.limits())
     best = found.front.select(**limits.limits())  # where none is within, says how near they come
     if as_json:
-        print_json({"run": str(run), "chosen": found.chosen, "front": found.figures(within)})
+        facts = {"run": str(run), "metric": found.front.metric, "chosen": found.chosen}
+        print_json({**facts, "front": found.figures(within)})
     else:
         lines = len(within) if every else most
         print_front(found, within, lines, "--all", best if limits.limits() else None)

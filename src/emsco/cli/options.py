@@ -122,7 +122,9 @@ class Limits:
     max_cost: Annotated[float | None, typer.Option(help="Highest mean cost of a row.")] = None
     min_accuracy: Annotated[
         float | None,
-        typer.Option(help="Lowest accuracy among rows that get a label, as in 0.9."),
+        typer.Option(
+            help="Lowest accuracy among rows that get a label, as in 0.9; balanced if the run is."
+        ),
     ] = None
     min_coverage: Annotated[
         float | None, typer.Option(help="Lowest share of rows that get a label, as in 0.8.")

@@ -35,6 +35,7 @@ def show(
     found = Run.open(run, trusted or ())
     number = found.chosen if point is None else found.front.position(point)
     if as_json:
-        print_json({"run": str(run), **found.figures([number])[0]})
+        facts = {"run": str(run), "metric": found.front.metric}
+        print_json({**facts, **found.figures([number])[0]})
         return
     print_design(found.front, number)

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from emsco._base.objectives import metric_brief, metric_name
 from emsco._base.text import aligned, counted, in_short, listed, objective_lines
 from emsco.cascade import Cascade, Evaluation
 from emsco.designs.thresholds import in_words
@@ -64,10 +65,17 @@ def front_table(
         caption=_reading(front, len(shown), n_different, see_all, best is not None),
     )
     headings = ("seen cov.", "seen acc.", "seen cost") if front.seen else ()
-    for heading in ("", "#", "coverage", "accuracy", "cost", "ties", *headings):
+    accuracy = metric_brief(front.metric)
+    for heading in ("", "#", "coverage", accuracy, "cost", "ties", *headings):
         least = max(_WIDEST.get(heading, 3), len(heading))
         table.add_column(heading, justify="right", no_wrap=True, min_width=least)
-    room = width - _NUMBERS - sum(len(heading) + 2 for heading in headings)
+    room = (
+        width
+        - _NUMBERS
+        + len("accuracy")
+        - len(accuracy)
+        - sum(len(heading) + 2 for heading in headings)
+    )
     if room >= _LEAST_ROOM:
         table.add_column("buys first", no_wrap=True)
     figures = objective_lines([front[i] for i in shown])
@@ -165,6 +173,8 @@ def cascade_drawing(
     branch = drawing.add(Text(f"all rows; buying everything costs {front.costs.total:g}", "bold"))
     for rows, one in flows.items():
         branch.add(Text(f"{rows:<8} {counted(one.n_rows, 'row')}: {in_short(one)}"))
+    if front.metric != "accuracy":  # the lines above have the plain one
+        branch.add(Text(f"{'scored':<8} {metric_name(front.metric)} {point.accuracy:.1%}"))
     if point.design.left_out:
         drawing.add(Text(f"never bought: {', '.join(point.design.left_out)}"))
     return drawing

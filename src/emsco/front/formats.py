@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from emsco._base.documents import Fields
+from emsco._base.objectives import METRICS
 from emsco.cascade import Evaluation, FrontModels
 from emsco.cascade.formats import Shared, stages_from_dicts
 from emsco.costs import FeatureCosts
@@ -28,6 +29,8 @@ class Saved(Protocol):
     @property
     def min_confidence(self) -> MinConfidence: ...
     @property
+    def metric(self) -> str: ...
+    @property
     def proven(self) -> bool: ...
     @property
     def by_fitness(self) -> bool: ...
@@ -49,6 +52,7 @@ def front_to_dict(front: Saved, models: FrontModels) -> dict[str, Any]:
     whole = [shared.stages_to_dicts(Design.everything(names), one) for one in every]
     return {
         **shared.to_dict(),
+        "metric": front.metric,
         "proven": front.proven,
         "by_fitness": front.by_fitness,
         "references": [one.to_dict() for one in front.references],
@@ -85,11 +89,13 @@ def _seen_to_dict(seen: Evaluation) -> dict[str, Any]:
 def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
     """Read the attributes of a front from a file and check them."""
     shared = Shared.from_dict(fields, trusted)
+    metric = _metric_from(fields)
     points, models, evaluations = [], [], []
     labels = shared.classes.tolist()
     for one in fields.many_fields("points"):
         design, stages = stages_from_dicts(one, shared)
-        points.append(ParetoPoint.from_fields(one.fields("scored"), design, labels))
+        scored = one.fields("scored")
+        points.append(ParetoPoint.from_fields(scored, design, labels, metric))
         models.append(stages)
         if one.get("seen") is not None:
             seen = one.fields("seen")
@@ -119,3 +125,10 @@ def _everything(fields: Fields, shared: Shared) -> StageModels | None:
     if design != Design.everything(shared.costs.names):
         fields.refuse("everything", "one stage that buys all features", str(design))
     return models
+
+
+def _metric_from(fields: Fields) -> str:
+    metric = fields.text("metric")
+    if metric not in METRICS:
+        fields.refuse("metric", f"one of {', '.join(METRICS)}", metric)
+    return metric

@@ -53,7 +53,7 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     To gain in one of the three, you give up some of another. Figures are *scored*: the rows that
     measured them also chose the designs, so expect slightly less on new rows. `with_seen` adds
-    figures of test rows.
+    figures of test rows. `metric` says which accuracy they are scored by.
 
     Attributes
     ----------
@@ -125,6 +125,11 @@ class ParetoFront(Sequence[ParetoPoint]):
             for i, stages in enumerate(designs)
         ]
         return cls(tuple(points), costs, min_confidence, proven, tied)
+
+    @property
+    def metric(self) -> str:
+        """The metric that the accuracy of its points is: "accuracy" or "balanced_accuracy"."""
+        return self.points[0].metric
 
     def ties(self, point: ParetoPoint | int) -> Iterator[Design]:
         """Iterate over all designs that share a point's objectives, the simplest first.
@@ -387,7 +392,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         max_cost : float, optional
             Highest mean cost of a row.
         min_accuracy, min_coverage : float, optional
-            Lowest accuracy and coverage, from 0 to 1.
+            Lowest accuracy, by the `metric` of the front, and coverage, from 0 to 1.
         min_recall : dict, optional
             Lowest share of a class that must get the correct label, such as ``{"ill": 0.9}``.
             Rejected rows count as not found.
@@ -485,6 +490,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         """
         explored = Explored(
             designs=explored_designs(self.points, self.seen, self.costs),
+            metric=self.metric,
             best_first=np.argsort(-self.balanced_scores(), kind="stable").tolist(),
             costs=self.costs,
             min_confidence=self.min_confidence,

@@ -80,4 +80,4 @@ def history_columns(history: Sequence[Generation]) -> dict[str, list[float]]:
 
 def convergence_of(history: Sequence[Generation]) -> Convergence:
     """Collect the curves that `emsco.pictures.plotting.draw_convergence` draws."""
-    return Convergence.from_columns(history_columns(history))
+    return Convergence.from_columns(history_columns(history), history[0].best.metric)

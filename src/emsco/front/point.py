@@ -30,7 +30,8 @@ class ParetoPoint(Objectives):
     coverage : float
         Share of rows that get a label.
     accuracy : float
-        Share of labels that are correct.
+        Share of labels that are correct. If `metric` is "balanced_accuracy", the mean of this
+        share over the classes; a class without a labelled row counts as 0.
     cost : float
         Mean cost of a row, rejected rows included.
     n_tied : int
@@ -42,6 +43,8 @@ class ParetoPoint(Objectives):
         Rows that leave at each stage.
     correct_exits : tuple of int or float
         Rows that leave at each stage with the correct label.
+    metric : str
+        The metric that `accuracy` is: "accuracy" or "balanced_accuracy".
     exit_confidence : tuple of float or None
         Mean confidence of the rows that leave at each stage; 0 if none does.
     by_class : ByClass or None
@@ -59,6 +62,7 @@ class ParetoPoint(Objectives):
     n_rows: float
     exits: tuple[float, ...]
     correct_exits: tuple[float, ...]
+    metric: str = "accuracy"
     exit_confidence: tuple[float, ...] | None = None
     by_class: ByClass | None = None
     versus_everything: Comparison | None = None
@@ -87,10 +91,17 @@ class ParetoPoint(Objectives):
             n_rows=scores.n_rows if per_row == 1 else scores.n_rows / per_row,
             exits=rows(scores.exits[i, used]),
             correct_exits=rows(scores.correct_exits[i, used]),
+            metric=scores.metric,
         )
 
     @classmethod
-    def from_fields(cls, figures: Fields, design: Design, labels: Sequence[object]) -> Self:
+    def from_fields(
+        cls,
+        figures: Fields,
+        design: Design,
+        labels: Sequence[object],
+        metric: str = "accuracy",
+    ) -> Self:
         """Read the figures that `scores_to_dict` gave from a file and check them."""
         n_rows = amount(figures, "n_rows")
         if not n_rows:
@@ -111,6 +122,7 @@ class ParetoPoint(Objectives):
             n_rows=n_rows,
             exits=counts["exits"],
             correct_exits=counts["correct_exits"],
+            metric=metric,
             **_assessment(figures, design.n_stages, labels),
             shortlisted=figures.flag("shortlisted"),
             is_simplified=figures.flag("is_simplified"),
@@ -174,12 +186,12 @@ class ParetoPoint(Objectives):
             {"features": list(bought), "exits": exits, "correct_exits": correct_exits}
             for bought, exits, correct_exits in counts
         ]
-        return {**figures, "stages": stages}
+        return {**figures, "metric": self.metric, "stages": stages}
 
     def __repr__(self) -> str:
         """Show the objectives, then the design."""
         return (
-            f"ParetoPoint(coverage={self.coverage:.3f}, accuracy={self.accuracy:.3f}, "
+            f"ParetoPoint(coverage={self.coverage:.3f}, {self.metric}={self.accuracy:.3f}, "
             f"cost={self.cost:.6g}, {self.design!r})"
         )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from emsco._base.checks import check_number, refused
+from emsco._base.objectives import metric_name
 from emsco._base.text import some
 from emsco.data.labels import of_labels
 from emsco.errors import Hint, Remedy
@@ -106,7 +107,8 @@ class Limits:
         for name in ("accuracy", "coverage"):
             if (least := getattr(self, f"min_{name}")) is not None:
                 best = max(getattr(p, name) for p in points)
-                limits.append(f"{name} at least {least:g} (the best: {best:.4g})")
+                said = metric_name(points[0].metric) if name == "accuracy" else name
+                limits.append(f"{said} at least {least:g} (the best: {best:.4g})")
         for (place, least), label in zip(self._places(points), self.min_recall or (), strict=True):
             best = max(_recall(point, place) for point in points)
             limits.append(f"recall of {label!r} at least {least:g} (the best: {best:.4g})")

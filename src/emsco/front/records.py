@@ -46,7 +46,7 @@ def front_picture(
         evaluations = _checked(seen, on)
         series.append(FrontSeries.from_points("seen", evaluations[0].n_rows, evaluations))
     n_stages = np.array([point.n_stages for point in points])
-    return FrontPicture(tuple(series), n_stages, total_cost, marked)
+    return FrontPicture(tuple(series), n_stages, total_cost, marked, points[0].metric)
 
 
 def cascade_picture(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from emsco._base.objectives import metric_brief, metric_name
 from emsco._base.text import counted, in_short, listed, objective_lines, shorten
 from emsco.cascade import Evaluation
 from emsco.data.frames import Columns
@@ -23,7 +24,8 @@ def front_text(points: Sequence[ParetoPoint], proven: bool) -> str:
     proof = ", proven" if proven else ""
     n_rows = f"{points[0].n_rows:.10g}"
     lines = [f"ParetoFront of {len(points)} points on {n_rows} scored rows{proof}"]
-    lines.append("  #  coverage  accuracy       cost  design")
+    heading = metric_brief(points[0].metric)
+    lines.append(f"  #  coverage {heading:>9}       cost  design")
     for i, point in enumerate(points[:_TEXT_LINES]):
         objectives = f"{point.coverage:8.3f}  {point.accuracy:8.3f}  {point.cost:9.6g}"
         lines.append(f"{i:>3}  {objectives}  {shorten(point.design.arrows(), 60)}")
@@ -37,7 +39,7 @@ def front_columns(
 ) -> Columns:
     """Collect one row per point: scored and seen figures, and the stage that buys each feature."""
     columns: dict[str, Any] = {
-        name: [getattr(point, name) for point in points]
+        _title(name, points): [getattr(point, name) for point in points]
         for name in (*_OBJECTIVES, "n_stages", "n_tied")
     }
     if seen is not None:
@@ -61,11 +63,13 @@ def front_html(
         )
     ]
     seen_headings = tuple(f"seen {name}" for name in _OBJECTIVES) if seen else ()
-    headings = ("#", *_OBJECTIVES, *seen_headings, "buys first", "stages")
+    own_headings = [_title(name, points) for name in _OBJECTIVES]
+    headings = ("#", *own_headings, *seen_headings, "buys first", "stages")
     more = len(points) - len(lines)
     rest = note(f"{more:,} more; to_pandas() has all.") if more > 0 else ""
+    metric = own_headings[1]
     dots = [
-        Dot(point.cost, point.accuracy, point.coverage, f"{i}: {in_short(point)}")
+        Dot(point.cost, point.accuracy, point.coverage, f"{i}: {in_short(point, metric)}")
         for i, point in enumerate(points)
     ]
     on_tests = f", seen on {seen[0].n_rows:,.10g}" if seen else ""
@@ -75,5 +79,10 @@ def front_html(
         f"scored on {counted(points[0].n_rows, 'row')}"
         f"{on_tests}{proof}",
         f"<div>{table(headings, lines, ('buys first',))}{rest}</div>",
-        scatter(dots, "cost", "accuracy", "coverage"),
+        scatter(dots, "cost", metric, "coverage"),
     )
+
+
+def _title(name: str, points: Sequence[ParetoPoint]) -> str:
+    """Heading of a scored figure; the accuracy goes by the name of its metric."""
+    return metric_name(points[0].metric) if name == "accuracy" else name

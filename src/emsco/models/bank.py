@@ -82,6 +82,11 @@ class SubsetBank:
         return sum(bits.n_rows for bits in self.engine.bits)
 
     @property
+    def n_counted(self) -> int:
+        """Classes whose rows are also counted apart; 0 if none are."""
+        return self.engine.bits[0].n_counted
+
+    @property
     def word_weights(self) -> IntArray:
         """Weight of each row of a word, by word."""
         return np.concatenate([bits.word_weights for bits in self.engine.bits])
@@ -110,10 +115,12 @@ class SubsetBank:
 
         Returns
         -------
-        ndarray of shape (2, n_designs, most stages), 0 after a design's last stage
+        ndarray of shape (2, n_designs, n_counted + most stages)
+            First the rows of each counted class, over all stages; then the rows of each stage, 0
+            after a design's last one.
         """
         most = int(n_stages.max())
-        counts = np.zeros((2, len(designs), most), dtype=np.int64)
+        counts = np.zeros((2, len(designs), self.n_counted + most), dtype=np.int64)
         for part in slices(len(designs), max(1, self.capacity // most)):
             self._add_counts(designs[part], n_stages[part], thresholds, counts[:, part])
         return counts
@@ -188,7 +195,7 @@ class SubsetBank:
     def _add_counts(
         self, designs: StageArray, n_stages: IntArray, thresholds: FloatArray, counts: IntArray
     ) -> None:
-        words = subset_words(designs, counts.shape[2])
+        words = subset_words(designs, counts.shape[2] - self.n_counted)
         slots = self._slots_of(words.reshape(-1, words.shape[2]), thresholds)
         chains = slots.reshape(words.shape[:2])
 

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from emsco._base.typing import BoolArray, IntArray, StageArray, WordArray
-from emsco._kernels.deciding import count_exits
+from emsco._kernels.counting import count_exits, count_exits_by_class
 from emsco.models.layout import Layout, pack
 
 __all__ = ["BitBank", "Bits"]
@@ -29,6 +29,10 @@ class Bits(Protocol):
         """Weight of each row of a word, by word."""
 
     @property
+    def n_counted(self) -> int:
+        """Classes whose rows are also counted apart; 0 if none are."""
+
+    @property
     def missing(self) -> WordArray:
         """Rows in which a feature is missing, (n_features, n_words); (0, n_words) if none."""
 
@@ -46,7 +50,10 @@ class Bits(Protocol):
         exits: IntArray,
         correct_exits: IntArray,
     ) -> None:
-        """Add the rows that leave at each stage, and the correct ones among them."""
+        """Add the rows that leave at each stage, and the correct ones among them.
+
+        Columns of the `n_counted` classes, over all stages, come before those of the stages.
+        """
 
 
 class BitBank:
@@ -68,6 +75,8 @@ class BitBank:
     n_words : int
     word_weights : ndarray of shape (n_words,)
         Weight of each row of a word.
+    n_counted : int
+        Classes whose rows are also counted apart; 0 unless the layout is by class.
     missing : ndarray of shape (n_features, n_words)
         `missing` as bits; shape (0, n_words) if no value is missing.
     """
@@ -77,6 +86,8 @@ class BitBank:
         self.n_rows = layout.total
         self.word_weights = layout.weights
         self.valid = layout.valid
+        self.n_counted = 0 if layout.ends is None else len(layout.ends) - 1
+        self._ends = layout.ends
         self.missing: WordArray = np.zeros((0, self.n_words), dtype=np.uint64)
         if missing is not None:
             self.missing = pack(missing[:, layout.rows]) & layout.valid
@@ -117,8 +128,12 @@ class BitBank:
         exits: IntArray,
         correct_exits: IntArray,
     ) -> None:
-        """Send all scored rows through each design; `chains` holds the slots of its stages."""
-        count_exits(
+        """Send all scored rows through each design; `chains` holds the slots of its stages.
+
+        Both counts have a column for each stage, after one for each of the `n_counted` classes.
+        """
+        undecided, blocked = np.empty((2, self.n_words), dtype=np.uint64)
+        given = (
             self.accepted,
             self.correct,
             # Without weights the kernel skips a multiplication per word.
@@ -129,5 +144,10 @@ class BitBank:
             n_stages,
             exits,
             correct_exits,
-            *np.empty((2, self.n_words), dtype=np.uint64),
+            undecided,
+            blocked,
         )
+        if self._ends is None:
+            count_exits(*given)
+        else:
+            count_exits_by_class(*given, self._ends)

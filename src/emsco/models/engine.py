@@ -94,6 +94,7 @@ class SplitRows:
         class_weights: FloatArray | None = None,
         counts: IntArray | None = None,
         missing: BoolArray | None = None,
+        by_class: bool = False,
     ) -> Self:
         """Standardise by the training rows and cut into shards; see `cut_shards`.
 
@@ -114,6 +115,7 @@ class SplitRows:
             weights=weights,
             counts=counts,
             missing=missing,
+            by_class=by_class,
         )
         total = len(train) if own is None else float(own.sum())
         fitter = LogisticFitter(shards, X.shape[1], total, penalty, n_classes)

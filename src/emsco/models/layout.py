@@ -1,7 +1,8 @@
 """Layout of scored rows as bits: the word and bit of each row, and its weight.
 
 All rows of a word have the same weight, so a weighted count is a sum of popcounts. With unequal
-weights a row may take bits in several words; its weight is then the sum of theirs.
+weights a row may take bits in several words; its weight is then the sum of theirs. To count rows
+by class, all rows of a word have the same class too.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, IntArray, WordArray
+from emsco._base.typing import BoolArray, IntArray, LabelArray, WordArray
 
 __all__ = ["Layout"]
 
@@ -31,11 +32,14 @@ class Layout:
         Bits that stand for rows, not for padding.
     weights : ndarray of shape (n_words,)
         Weight of each bit of a word.
+    ends : ndarray of shape (n_classes + 1,), optional
+        Words ``ends[c]`` to ``ends[c + 1]`` hold the rows of class c. None: classes share words.
     """
 
     rows: IntArray
     valid: WordArray
     weights: IntArray
+    ends: IntArray | None = None
 
     @classmethod
     def from_counts(cls, n_rows: int, counts: IntArray | None = None) -> Self:
@@ -45,6 +49,21 @@ class Layout:
             return cls(rows, pack(rows >= 0), np.ones(-(-n_rows // WORD), dtype=np.int64))
         rows, weights = _bits_by_weight(counts)
         return cls(rows, pack(rows >= 0), weights)
+
+    @classmethod
+    def from_classes(
+        cls, labels: LabelArray, n_classes: int, counts: IntArray | None = None
+    ) -> Self:
+        """Lay out rows class after class, each from a new word; weights as in `from_counts`."""
+        counts = np.ones(len(labels), dtype=np.int64) if counts is None else counts
+        rows, weights = [], []
+        for label in range(n_classes):
+            own = np.flatnonzero(labels == label)
+            places, word_weights = _bits_by_weight(counts[own])
+            rows.append(np.where(places < 0, -1, own[places]))
+            weights.append(word_weights)
+        every, ends = np.concatenate(rows), np.cumsum([0, *map(len, weights)])
+        return cls(every, pack(every >= 0), np.concatenate(weights), ends)
 
     @property
     def total(self) -> int:

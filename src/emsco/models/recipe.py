@@ -102,12 +102,16 @@ class StageRecipe:
         }
 
     def open_bank(
-        self, data: TrainingData, splits: list[Split], members: BoolArray | None = None
+        self,
+        data: TrainingData,
+        splits: list[Split],
+        members: BoolArray | None = None,
+        by_class: bool = False,
     ) -> SubsetBank:
         """Open a bank of stage models over blocks of features.
 
         `members` marks the features of each block, shape (n_blocks, n_features). By default every
-        feature is its own block.
+        feature is its own block. `by_class` makes the bank count the rows of each class too.
         """
         brings = np.arange(len(data.costs.names))[:, None] == data.encoding.input_feature
         missing = data.missing()
@@ -115,13 +119,13 @@ class StageRecipe:
             brings = members @ brings
             missing = None if missing is None else missing @ members.T
         if self.estimator is None and self.calibration is None:
-            engine: LogisticEngine | OutcomeEngine = self._logistic(data, splits, missing)
+            engine: LogisticEngine | OutcomeEngine = self._logistic(data, splits, missing, by_class)
         else:
-            engine = self._outcomes(data, splits, missing)
+            engine = self._outcomes(data, splits, missing, by_class)
         return SubsetBank(engine, brings, self.memory_limit, self.n_jobs)
 
     def _logistic(
-        self, data: TrainingData, splits: list[Split], missing: BoolArray | None
+        self, data: TrainingData, splits: list[Split], missing: BoolArray | None, by_class: bool
     ) -> LogisticEngine:
         rows = [
             SplitRows.cut(
@@ -134,24 +138,22 @@ class StageRecipe:
                 class_weights=self._class_weights(data, train),
                 counts=data.units,
                 missing=missing,
+                by_class=by_class,
             )
             for train, scored in splits
         ]
         return LogisticEngine(rows, data.encoding.n_inputs, len(data.classes), self.n_jobs)
 
     def _outcomes(
-        self, data: TrainingData, splits: list[Split], missing: BoolArray | None
+        self, data: TrainingData, splits: list[Split], missing: BoolArray | None, by_class: bool
     ) -> OutcomeEngine:
-        units, kept = data.units, [scored for _, scored in splits]
+        kept = [scored for _, scored in splits]
         fitters = [
             self._outcome_fitter(data, number, *split) for number, split in enumerate(splits)
         ]
         return OutcomeEngine(
             fitters,
-            [
-                Layout.from_counts(len(rows), None if units is None else units[rows])
-                for rows in kept
-            ],
+            [_layout(data, rows, by_class) for rows in kept],
             [data.labels[rows] for rows in kept],
             len(data.classes),
             None if missing is None else [missing[rows] for rows in kept],
@@ -229,6 +231,14 @@ class StageRecipe:
         totals = np.bincount(data.labels[train], rows, minlength=len(data.classes))
         balanced: FloatArray = rows.sum() / (len(data.classes) * totals)
         return balanced
+
+
+def _layout(data: TrainingData, rows: IntArray, by_class: bool) -> Layout:
+    """Layout of scored rows, class after class or all together."""
+    counts = None if data.units is None else data.units[rows]
+    if by_class:
+        return Layout.from_classes(data.labels[rows], len(data.classes), counts)
+    return Layout.from_counts(len(rows), counts)
 
 
 def _check_class_weight(given: Any, classes: AnyArray) -> None:

@@ -54,6 +54,8 @@ class LocalShard:
         Weight of each scored row, a whole number; 1 by default.
     scored_missing : ndarray of shape (n_features, n_rows), optional
         Missing values. A stage that buys a missing feature never accepts the row.
+    by_class : bool
+        Whether the bits also count the scored rows of each class.
     """
 
     def __init__(
@@ -66,15 +68,19 @@ class LocalShard:
         train_weights: FloatArray | None = None,
         scored_counts: IntArray | None = None,
         scored_missing: BoolArray | None = None,
+        by_class: bool = False,
     ) -> None:
         weights = np.zeros(0) if train_weights is None else train_weights
         basis = orthonormal_basis(n_classes)
         targets = train_labels.astype(np.float64) if n_classes == 2 else basis[train_labels].T
         self._double = train_rows, np.ascontiguousarray(targets), weights, basis
         self._single = _rounded(*self._double)
-        layout = Layout.from_counts(scored_rows.shape[1], scored_counts)
+        if by_class:
+            layout = Layout.from_classes(scored_labels, n_classes, scored_counts)
+        else:
+            layout = Layout.from_counts(scored_rows.shape[1], scored_counts)
         self.bits = BitBank(layout, scored_missing)
-        if scored_counts is not None:
+        if by_class or scored_counts is not None:
             scored_rows = np.ascontiguousarray(scored_rows[:, layout.rows])
             scored_labels = scored_labels[layout.rows]
         self._scored_rows = scored_rows
@@ -136,6 +142,7 @@ def cut_shards(
     weights: FloatArray | None = None,
     counts: IntArray | None = None,
     missing: BoolArray | None = None,
+    by_class: bool = False,
 ) -> list[LocalShard]:
     """Cut the rows of one split into shards of at most `rows_per_shard` rows of each kind.
 
@@ -156,6 +163,8 @@ def cut_shards(
         Weight of each row in scoring, a whole number.
     missing : ndarray of shape (n_rows, n_features), optional
         Missing values. A stage that buys a missing feature never accepts the row.
+    by_class : bool
+        Whether to count the scored rows of each class too.
     """
     if weights is not None:
         train = train[weights[train] > 0]
@@ -173,6 +182,7 @@ def cut_shards(
                 None if weights is None else weights[train[cut]],
                 None if counts is None else counts[scored[cut]],
                 None if missing is None else missing[scored[cut]].T,
+                by_class,
             )
         )
     return shards

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,9 +82,10 @@ class Run:
     @property
     def convergence(self) -> Convergence:
         """Progress of the search, generation by generation."""
-        path, names = self.folder / HISTORY, tuple(field.name for field in fields(Convergence))
+        path, names = self.folder / HISTORY, Convergence.columns()
         chunks = [table_rows(chunk.table, names, str(path)) for chunk in read_chunks(path, names)]
-        return Convergence.from_columns(dict(zip(names, np.concatenate(chunks).T, strict=True)))
+        columns = dict(zip(names, np.concatenate(chunks).T, strict=True))
+        return Convergence.from_columns(columns, self.front.metric)
 
     def labelled(self, path: PathLike) -> tuple[pa.Table, AnyArray, FloatArray | None]:
         """Read labelled rows from another file; weights are None if the run has none."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from emsco._base.checks import check_choice, refused
+from emsco._base.objectives import METRICS
 from emsco._base.typing import FloatArray, IntArray, StageArray
 from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.costs import FeatureCosts
@@ -40,6 +42,8 @@ class Evaluator:
         Cost limits. Designs above them are not feasible.
     per_row : float
         Units that a scored row of weight 1 counts in `Scores.n_rows`.
+    metric : {"accuracy", "balanced_accuracy"}
+        The objective "accuracy". The balanced one needs a bank that counts classes.
     """
 
     def __init__(
@@ -51,19 +55,23 @@ class Evaluator:
         journal: Journal | None = None,
         limits: Limits | None = None,
         per_row: float = 1.0,
+        metric: str = "accuracy",
     ) -> None:
+        if check_choice("metric", metric, METRICS) != "accuracy" and not bank.n_counted:
+            raise refused("metric", 'be "accuracy" for a bank that counts no classes', metric)
         self.bank = bank
         self.costs = costs
         self.units = costs.in_units(bank.n_rows)
         self.thresholds = np.full(bank.engine.n_classes, min_confidence, dtype=np.float64)
         self.limits = limits or Limits()
         self.per_row = per_row
+        self.metric = metric
         self._journal = journal
         self._max_stages = max_stages
         n_features = bank.n_features
         self._designs = Slots(UNBOUNDED, n_words=-(-n_features // 4))
         self._subsets = Slots(UNBOUNDED, n_words=-(-n_features // 32))
-        self._counts: IntArray = np.zeros((2, 1024, max_stages), dtype=np.int64)
+        self._counts: IntArray = np.zeros((2, 1024, bank.n_counted + max_stages), dtype=np.int64)
 
     @property
     def n_designs(self) -> int:
@@ -90,12 +98,17 @@ class Evaluator:
         with self._designs.claim(design_keys(designs)) as claim:
             if claim.new_slots.size:
                 self._count(designs_of_keys(claim.new_keys, designs.shape[1]), claim.new_slots)
-        exits, correct_exits = self._counts[:, claim.slots]
+        counts, n_counted = self._counts[:, claim.slots], self.bank.n_counted
+        exits, correct_exits = counts[:, :, n_counted:]
+        by_class = None
+        if self.metric == "balanced_accuracy":
+            by_class = counts[:, :, :n_counted].swapaxes(0, 1)
         paid = self._paid(designs)
         rejected = self.bank.n_rows - exits.sum(axis=1)
         spent: IntArray | FloatArray = (exits * paid).sum(axis=1) + rejected * paid[:, -1]
         excess = None if self.limits == Limits() else self._excess(spent, paid[:, -1])
-        return Scores(self.bank.n_rows, exits, correct_exits, spent, self.units.per_one, excess)
+        costs = spent, self.units.per_one, excess
+        return Scores(self.bank.n_rows, exits, correct_exits, *costs, by_class)
 
     def worst_costs(self, designs: StageArray) -> FloatArray:
         """Cost of a rejected row with each design."""

@@ -32,7 +32,9 @@ class Journal:
     ----------
     store : Store
         Designs are its keys and counts its rows. It is closed with the journal.
-    n_features, max_stages : int
+    n_features : int
+    n_counts : int
+        Counts of a design, as a bank makes them: one for each counted class and each stage.
 
     Raises
     ------
@@ -40,19 +42,19 @@ class Journal:
         If the store is damaged.
     """
 
-    def __init__(self, store: Store, n_features: int, max_stages: int) -> None:
+    def __init__(self, store: Store, n_features: int, n_counts: int) -> None:
         self._store = store
-        self._max_stages = max_stages
+        self._n_counts = n_counts
         self._new: list[tuple[StageArray, IntArray]] = []
         self._last_write = monotonic()
         self._at_once = _AT_ONCE
         batches = list(store.batches())
         keys = [np.zeros((0, 2 * n_features), dtype=np.uint8), *(one.keys for one in batches)]
-        rows = [np.zeros((0, 2, max_stages), dtype=np.int64), *map(store.rows, batches)]
+        rows = [np.zeros((0, 2, n_counts), dtype=np.int64), *map(store.rows, batches)]
         designs = np.concatenate(keys).view("<i2").astype(np.int16)
         self._known = Slots(UNBOUNDED, n_words=-(-n_features // 4))
         with self._known.claim(design_keys(designs)) as claim:
-            self._counts: IntArray = np.zeros((2, len(self._known), max_stages), dtype=np.int64)
+            self._counts: IntArray = np.zeros((2, len(self._known), n_counts), dtype=np.int64)
             self._counts[:, claim.slots] = np.concatenate(rows).swapaxes(0, 1)
 
     @classmethod
@@ -62,13 +64,13 @@ class Journal:
         problem: Mapping[str, Any],
         seed: int,
         n_features: int,
-        max_stages: int,
+        n_counts: int,
     ) -> Self:
         """Start a journal in a folder, or reopen the one there; see `open_checkpoint`."""
-        row_type = np.dtype(("<i8", (2, max_stages)))
+        row_type = np.dtype(("<i8", (2, n_counts)))
         store = open_checkpoint(path, problem, seed, 2 * n_features, row_type)
         try:
-            return cls(store, n_features, max_stages)
+            return cls(store, n_features, n_counts)
         except BaseException:
             store.close()
             raise
@@ -87,15 +89,15 @@ class Journal:
     def find(self, designs: StageArray) -> tuple[IntArray, IntArray]:
         """Positions of designs that the journal had when it was opened, and their counts.
 
-        Counts have shape (2, n_found, max_stages): rows that leave at each stage, and the
-        correct ones among them.
+        Counts have shape (2, n_found, n_counts): rows that leave, and the correct ones among
+        them.
         """
         slots = self._known.find(design_keys(designs))
         found = np.flatnonzero(slots >= 0)
         return found, self._counts[:, slots[found]]
 
     def add(self, designs: StageArray, counts: IntArray) -> None:
-        """Take counts of shape (2, n_designs, max_stages), and write every few seconds."""
+        """Take counts of shape (2, n_designs, n_counts), and write every few seconds."""
         self._new.append((designs, counts))
         if monotonic() - self._last_write >= _SECONDS:
             self.flush()
@@ -106,7 +108,7 @@ class Journal:
         `count` takes positions in `designs`. Each call gets about as many as it can count between
         two writes, so a long generation is written bit by bit.
         """
-        counts = np.zeros((2, len(designs), self._max_stages), dtype=np.int64)
+        counts = np.zeros((2, len(designs), self._n_counts), dtype=np.int64)
         found, known = self.find(designs)
         counts[:, found] = known
         rest = np.delete(np.arange(len(designs)), found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = [
     "Ranking",
     "TiedDesigns",
     "accuracy_ranks",
+    "balanced_accuracy_ranks",
     "balanced_length",
     "balanced_scores",
     "best_balanced_first",
@@ -32,6 +34,7 @@ __all__ = [
 ]
 
 _LENGTH_DECIMALS = 12
+_NEAR = 1e-12  # means of shares this near to each other may be equal; rounding errors are smaller
 SAME_COST = 1e-9  # relative; costs closer than this are equal, unless they are whole numbers
 
 
@@ -55,6 +58,38 @@ def accuracy_ranks(correct: IntArray, accepted: IntArray) -> IntArray:
     return found
 
 
+def balanced_accuracy_ranks(correct: IntArray, accepted: IntArray) -> IntArray:
+    """Rank means of correct / accepted over the classes exactly; both are (n_designs, n_classes).
+
+    Rounding may separate equal means, and may make different ones equal. So means that come out
+    nearly equal are compared as fractions, unless they are of the same shares.
+    """
+    divisor = np.maximum(accepted, 1)
+    common = np.maximum(np.gcd(correct, divisor), 1)
+    shares = np.stack([correct // common, divisor // common], axis=2)
+    mean = (correct / divisor).mean(axis=1)
+    order = np.argsort(mean, kind="stable")
+    near = np.diff(mean[order]) <= _NEAR
+    same = near & (np.diff(shares[order], axis=0) == 0).all(axis=(1, 2))
+    rises = ~near
+    for first, end in _runs(near):
+        if not same[first : end - 1].all():
+            members = order[first:end]
+            exact = [sum(Fraction(*one) for one in line) for line in shares[members].tolist()]
+            by_value = sorted(range(len(members)), key=exact.__getitem__)
+            order[first:end] = members[by_value]
+            rises[first : end - 1] = [exact[i] < exact[j] for i, j in pairwise(by_value)]
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.concatenate([[0], np.cumsum(rises)])[: len(order)]
+    return ranks
+
+
+def _runs(near: BoolArray) -> list[tuple[int, int]]:
+    """First position and end of each run of values that are near their neighbours."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], near, [False]]).astype(np.int8)))
+    return [(first, end + 1) for first, end in edges.reshape(-1, 2).tolist()]
+
+
 def exact_objectives(scores: Scores) -> FloatArray:
     """Coverage, accuracy and cost of each design as float64 columns; larger is better.
 
@@ -63,7 +98,9 @@ def exact_objectives(scores: Scores) -> FloatArray:
     # Equal fractions give equal floats. Different fractions with denominators below 2²⁶ give
     # different floats, because they are more than half a unit in the last place apart.
     accuracy: FloatArray | IntArray = scores.accuracy
-    if scores.n_rows >= 2**26:
+    if scores.by_class is not None:
+        accuracy = balanced_accuracy_ranks(scores.by_class[:, 1], scores.by_class[:, 0])
+    elif scores.n_rows >= 2**26:
         accuracy = accuracy_ranks(scores.correct, scores.accepted)
     cost: FloatArray | IntArray = scores.spent
     if cost.dtype.kind == "f" or cost.max(initial=0) >= 2**53:

@@ -82,6 +82,9 @@ class Scores:
     excess : ndarray of shape (n_designs,), optional
         Amount by which each design exceeds the cost limits, as a share of the cost of all
         features; 0 for designs within the limits. None: no limits.
+    by_class : ndarray of shape (n_designs, 2, n_classes), optional
+        Accepted and correct rows of each class, over all stages. With them, `accuracy` is the
+        balanced one.
     """
 
     n_rows: int
@@ -90,6 +93,7 @@ class Scores:
     spent: IntArray | FloatArray
     per_one: int = 1
     excess: FloatArray | None = None
+    by_class: IntArray | None = None
 
     def __len__(self) -> int:
         """Number of designs."""
@@ -104,12 +108,14 @@ class Scores:
             self.spent[which],
             self.per_one,
             None if self.excess is None else self.excess[which],
+            None if self.by_class is None else self.by_class[which],
         )
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
         """Join the scores of several sets of designs, in order."""
         limited = any(part.excess is not None for part in parts)
+        by_class = [part.by_class for part in parts if part.by_class is not None]
         return cls(
             parts[0].n_rows,
             np.concatenate([part.exits for part in parts]),
@@ -117,7 +123,13 @@ class Scores:
             np.concatenate([part.spent for part in parts]),
             parts[0].per_one,
             np.concatenate([part.beyond for part in parts]) if limited else None,
+            np.concatenate(by_class) if by_class else None,
         )
+
+    @property
+    def metric(self) -> str:
+        """The metric that `accuracy` is: "accuracy" or "balanced_accuracy"."""
+        return "accuracy" if self.by_class is None else "balanced_accuracy"
 
     @property
     def beyond(self) -> FloatArray:
@@ -154,8 +166,15 @@ class Scores:
 
     @cached_property
     def accuracy(self) -> FloatArray:
-        """Share of the accepted rows that are correct; 0 if none is accepted."""
-        return self.correct / np.maximum(self.accepted, 1)
+        """Share of the accepted rows that are correct; 0 if none is accepted.
+
+        With `by_class`, the mean of this share over the classes.
+        """
+        if self.by_class is None:
+            return self.correct / np.maximum(self.accepted, 1)
+        accepted, correct = self.by_class[:, 0], self.by_class[:, 1]
+        balanced: FloatArray = (correct / np.maximum(accepted, 1)).mean(axis=1)
+        return balanced
 
     @cached_property
     def cost(self) -> FloatArray:

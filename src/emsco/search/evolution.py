@@ -33,6 +33,7 @@ _PARENTS_AT_ONCE = 8
 _STAGE_BIAS = 2.0
 _SIDE_TURN = 3  # the side line has every third generation,
 _SIDE_UNTIL = 60  # until this one
+_DECIMALS = 12  # of a balanced accuracy
 _SMALL = 10**9  # designs; smaller spaces are searched thoroughly
 
 
@@ -107,8 +108,11 @@ class _Line:
     def _repeats(self, scores: Scores) -> FloatArray:
         """1 for a design whose objectives an earlier design had, else 0."""
         spent = np.asarray(scores.spent, dtype=np.float64).view(np.uint64)
-        counts = (scores.accepted.astype(np.uint64), scores.correct.astype(np.uint64))
-        keys = np.column_stack([*counts, spent])
+        if scores.by_class is None:
+            correct = scores.correct.astype(np.uint64)
+        else:  # equal means may differ by rounding
+            correct = np.round(scores.accuracy, _DECIMALS).view(np.uint64)
+        keys = np.column_stack([scores.accepted.astype(np.uint64), correct, spent])
         with self._vectors.claim(keys) as claim:
             repeated = np.ones(len(keys))
             repeated[claim.new_places] = 0

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from emsco._base.checks import refused
+from emsco._base.objectives import metric_name
 from emsco.designs.space import DesignSpace
 from emsco.errors import Hint, NoSuchDesign, Parameter, Remedy
 from emsco.scoring.pareto import SAME_COST
@@ -19,7 +20,7 @@ from emsco.search.proving import prove_front
 from emsco.search.reach import Reach, duration
 from emsco.search.settings import SearchSettings
 
-__all__ = ["SearchPlan", "plan_search"]
+__all__ = ["SearchPlan", "check_provable", "plan_search"]
 
 _SECONDS = 10.0  # most that "auto" spends on exact search
 _MOMENT = 3.0  # seconds; a shorter search needs no forecast
@@ -85,10 +86,15 @@ def plan_search(
     ParameterError
         If "exact" is out of reach, or no design can be within the cost limits.
     """
+    metric = problem.evaluator.metric
+    check_provable(search, metric)
     designs = settings.space(problem.n_features)
     _check_limits(problem, designs)
     if search in ("evolution", "paper"):
         return SearchPlan(search, settings)
+    if metric != "accuracy":
+        note = f"exact search does not support {metric_name(metric)}"
+        return SearchPlan("evolution", settings, note)
     reach = Reach.from_problem(problem, designs)
     if search == "exact":
         _check_possible(reach)
@@ -101,6 +107,14 @@ def plan_search(
     if note:
         return SearchPlan("evolution", settings, note)
     return SearchPlan("exact", settings, forecast=_forecast(problem, reach))
+
+
+def check_provable(search: str, metric: str) -> None:
+    """Refuse to prove a front of a metric that needs more than accepted and correct rows."""
+    if search == "exact" and metric != "accuracy":
+        others = 'be "evolution", "paper" or "auto" with '
+        rule = (others, Parameter("metric"), f' "{metric}"')
+        raise refused("search", rule, search, got='"exact"')
 
 
 def _check_possible(reach: Reach) -> None:

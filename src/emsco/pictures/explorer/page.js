@@ -2,7 +2,7 @@
 
 const LIMITS = [
   { name: "cost", title: "Maximum cost", per: 1, unit: "" },
-  { name: "accuracy", title: "Minimum accuracy", per: 100, unit: "%" },
+  { name: "accuracy", title: `Minimum ${DATA.metric}`, per: 100, unit: "%" },
   { name: "coverage", title: "Minimum coverage", per: 100, unit: "%" },
 ];
 
@@ -164,7 +164,7 @@ function drawBest() {
   enable("show-best", !none && state.best !== state.chosen);
   if (none) {
     const best = OBJECTIVES.map((name) => figure(name, extremes(name)[name === "cost" ? 0 : 1]));
-    const reach = `the lowest cost is ${best[0]}, the best accuracy ${best[1]}, the best coverage ${best[2]}`;
+    const reach = `the lowest cost is ${best[0]}, the best ${DATA.metric} ${best[1]}, the best coverage ${best[2]}`;
     byId("best").replaceChildren(
       element("strong", {}, "No design is within these limits."),
       element("p", {}, `Loosen a limit: over all designs, ${reach}.`),
@@ -244,22 +244,24 @@ function drawSpending(flow, mean) {
 }
 
 function drawFigures(design) {
-  const cell = (which, name) =>
-    element(
-      "td",
-      {},
-      name === "rows" ? number(DATA[which].rows[design]) : figure(name, DATA[which][name][design]),
-    );
+  const text = (which, name) => {
+    if (name === "rows") return number(DATA[which].rows[design]);
+    if (name === "correct") return percent(shareCorrect(design, which));
+    if (nameOf(name, which) !== nameOf(name)) return "–";
+    return figure(name, DATA[which][name][design]);
+  };
+  const titles = { ...TITLES, correct: "Accuracy", rows: "Rows" };
   const kinds = DATA.seen ? ["scored", "seen"] : ["scored"];
   const heads = kinds.map((which) =>
     element("th", { scope: "col" }, which === "seen" ? "Seen" : "Scored"),
   );
-  const lines = ["coverage", "accuracy", "cost", "rows"].map((name) =>
+  const plain = IS_PLAIN ? [] : ["correct"];
+  const lines = ["coverage", "accuracy", ...plain, "cost", "rows"].map((name) =>
     element(
       "tr",
       {},
-      element("th", { scope: "row" }, name === "rows" ? "Rows" : TITLES[name]),
-      ...kinds.map((which) => cell(which, name)),
+      element("th", { scope: "row" }, titles[name]),
+      ...kinds.map((which) => element("td", {}, text(which, name))),
     ),
   );
   byId("figures").replaceChildren(
@@ -424,7 +426,7 @@ function lead() {
     : "The search may have missed better designs.";
   return N === 1
     ? `One design, scored on ${rows}. ${proof}`
-    : `${designsOf(N)}, scored on ${rows}. No design beats another in cost, accuracy and ` +
+    : `${designsOf(N)}, scored on ${rows}. No design beats another in cost, ${DATA.metric} and ` +
         `coverage at once. ${proof}`;
 }
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from emsco._base.checks import check_whole, refused
-from emsco._base.objectives import Objectives
+from emsco._base.objectives import Objectives, metric_name
 from emsco.costs import FeatureCosts
 from emsco.designs.thresholds import MinConfidence
 from emsco.pictures.flow import Flow
@@ -51,6 +51,8 @@ class Explored:
         Numbers of the designs, best balanced score first.
     costs : FeatureCosts
     min_confidence : float or dict
+    metric : str
+        The metric that the accuracy of scored figures is; that of seen figures is plain.
     proven : bool
         Whether exact search has proven that no better designs exist.
     title : str
@@ -72,6 +74,7 @@ class Explored:
     deploy: str
     deployed: int | None = None
     facts: Sequence[tuple[str, str]] = ()
+    metric: str = "accuracy"
 
     def __post_init__(self) -> None:
         """Check the values that the page relies on."""
@@ -88,6 +91,7 @@ class Explored:
             "deploy": self.deploy,
             "deployed": self.deployed,
             "facts": [list(fact) for fact in self.facts],
+            "metric": metric_name(self.metric),
             "proven": self.proven,
             "thresholds": _thresholds(self.min_confidence),
             "features": list(self.costs.names),

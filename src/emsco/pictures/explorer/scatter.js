@@ -244,7 +244,7 @@ class Scatter extends Picture {
       domains: Object.fromEntries(OBJECTIVES.map((name) => [name, extremes(name)])),
       titles: {
         cost: narrow ? "Mean cost" : "Mean cost of a row",
-        accuracy: "Accuracy",
+        accuracy: TITLES.accuracy,
         coverage: "Coverage",
       },
     });

@@ -11,7 +11,7 @@ class DesignTable {
     const figures = (which) =>
       ["coverage", "accuracy", "cost"].map((name) => ({
         key: `${which} ${name}`,
-        title: `${which} ${name}`,
+        title: `${which} ${nameOf(name, which)}`,
         value: (i) => DATA[which][name][i],
         text: (i) => figure(name, DATA[which][name][i]),
       }));

@@ -3,7 +3,9 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const N = DATA.stages.length;
 const OBJECTIVES = ["cost", "accuracy", "coverage"];
-const TITLES = { cost: "Cost", accuracy: "Accuracy", coverage: "Coverage" };
+const IS_PLAIN = DATA.metric === "accuracy";
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+const TITLES = { cost: "Cost", accuracy: capital(DATA.metric), coverage: "Coverage" };
 const FIGURES = DATA.scored;
 const ROUNDING = 1e-8; // a smaller share of rows is rounding: weights have ten digits
 
@@ -143,9 +145,21 @@ function inWords(design, which) {
   );
 }
 
+/** The name of an objective in a sentence; test rows have the plain accuracy only. */
+const nameOf = (objective, which = "scored") =>
+  objective === "accuracy" && which === "scored" ? DATA.metric : objective;
+
 /** The three objectives of a design on one line. */
 const inShort = (design, which = "scored") =>
-  OBJECTIVES.map((name) => `${name} ${figure(name, DATA[which][name][design])}`).join(", ");
+  OBJECTIVES.map(
+    (name) => `${nameOf(name, which)} ${figure(name, DATA[which][name][design])}`,
+  ).join(", ");
+
+/** The share of the labels of a design that are correct. */
+function shareCorrect(design, which) {
+  const sum = (counts) => counts.reduce((total, count) => total + count, 0);
+  return sum(DATA[which].correct[design]) / (sum(DATA[which].left[design]) || 1);
+}
 
 /** A colour of the style sheet as it is now, light or dark. */
 const colour = (name) =>

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._base.arrays import locked_copy
+from emsco._base.objectives import metric_name
 from emsco._base.typing import FloatArray
 from emsco.errors import DataError
 from emsco.pictures.plotting.figures import (
@@ -57,6 +58,8 @@ class Convergence:
         Distinct feature subsets that these designs have bought after some stage.
     seconds : ndarray
         Time since the search began.
+    metric : str
+        The metric that `best_accuracy` is.
     """
 
     generation: FloatArray
@@ -67,24 +70,30 @@ class Convergence:
     n_designs: FloatArray
     n_subsets: FloatArray
     seconds: FloatArray
+    metric: str = "accuracy"
 
     def __post_init__(self) -> None:
         """Copy and lock the arrays."""
-        for field in fields(self):
-            owned = locked_copy(getattr(self, field.name), np.float64)
-            object.__setattr__(self, field.name, owned)
-        shapes = {getattr(self, field.name).shape for field in fields(self)}
+        for name in self.columns():
+            object.__setattr__(self, name, locked_copy(getattr(self, name), np.float64))
+        shapes = {getattr(self, name).shape for name in self.columns()}
         if len(shapes) > 1 or shapes == {(0,)}:
             raise DataError(
                 f"columns of a history must have a value for every generation, got shapes {shapes}."
             )
 
     @classmethod
-    def from_columns(cls, columns: Mapping[str, ArrayLike]) -> Self:
+    def columns(cls) -> tuple[str, ...]:
+        """Names of the columns of a history."""
+        return tuple(field.name for field in fields(cls) if field.name != "metric")
+
+    @classmethod
+    def from_columns(cls, columns: Mapping[str, ArrayLike], metric: str = "accuracy") -> Self:
         """Build the record from columns named as its attributes, such as those of history.csv."""
-        if missing := [field.name for field in fields(cls) if field.name not in columns]:
+        if missing := [name for name in cls.columns() if name not in columns]:
             raise DataError(f"a history must have the column {missing[0]!r}, got {list(columns)}.")
-        return cls(**{field.name: np.asarray(columns[field.name]) for field in fields(cls)})
+        arrays = {name: np.asarray(columns[name]) for name in cls.columns()}
+        return cls(**arrays, metric=metric)
 
 
 def draw_convergence(record: Convergence, width: float = COLUMN, ax: Axes | None = None) -> Figure:
@@ -106,7 +115,7 @@ def draw_convergence(record: Convergence, width: float = COLUMN, ax: Axes | None
             f"a history must have at least {_LEAST} generations to draw how its search converged, "
             f"got {found}; a search that proves its front has no generations."
         )
-    shares = {"coverage": record.best_coverage, "accuracy": record.best_accuracy}
+    shares = {"coverage": record.best_coverage, metric_name(record.metric): record.best_accuracy}
     if ax is not None:
         panel = check_axes(ax)
         _draw_panel(panel, record, "best design", shares)

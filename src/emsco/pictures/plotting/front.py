@@ -10,6 +10,7 @@ import numpy as np
 
 from emsco._base.arrays import locked_copy
 from emsco._base.checks import check_choice
+from emsco._base.objectives import metric_brief, metric_name
 from emsco._base.text import counted
 from emsco._base.typing import FloatArray, IntArray
 from emsco.errors import Parameter, ParameterError
@@ -98,16 +99,24 @@ class FrontPicture:
         Cost of all features.
     marked : int or None
         Position of the point to mark.
+    metric : str
+        The metric that the accuracy of scored figures is; that of seen figures is plain.
     """
 
     series: tuple[FrontSeries, ...]
     n_stages: IntArray
     total_cost: float
     marked: int | None = None
+    metric: str = "accuracy"
 
     def __post_init__(self) -> None:
         """Copy and lock the numbers of stages."""
         object.__setattr__(self, "n_stages", locked_copy(self.n_stages, np.int64))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every accuracy in it is the share of correct labels."""
+        return self.metric == "accuracy" or {one.name for one in self.series} == {"seen"}
 
     @property
     def coverage_range(self) -> tuple[float, float]:
@@ -196,7 +205,7 @@ def _draw_space(picture: FrontPicture, width: float) -> Figure:
 
 def _fill_space(panel: Any, picture: FrontPicture) -> None:
     """Draw the points in three dimensions, each on a stem."""
-    _name_objectives(panel)
+    _name_objectives(panel, "accuracy" if picture.is_plain else metric_brief(picture.metric))
     floor = min(one.accuracy.min() for one in picture.series)
     for one in picture.series if len(picture.n_stages) <= _MANY else ():
         # One line draws all stems: NaN after each stem interrupts it.
@@ -208,14 +217,14 @@ def _fill_space(panel: Any, picture: FrontPicture) -> None:
     panel.set_zlim(bottom=floor)
 
 
-def _name_objectives(panel: Any) -> None:
+def _name_objectives(panel: Any, accuracy: str) -> None:
     """Label the axes of cost, coverage and accuracy, and set the view."""
     panel.computed_zorder = False  # stems stand behind the points
     panel.set_box_aspect((1, 1, 0.8), zoom=0.94)
     panel.set_xlabel(_AXES["cost"], fontsize=7, labelpad=-6)
     panel.set_ylabel(_AXES["coverage"], fontsize=7, labelpad=-6)
     panel.zaxis.set_rotate_label(False)
-    panel.set_zlabel("accuracy", fontsize=7, labelpad=-5, rotation=90)
+    panel.set_zlabel(accuracy, fontsize=7, labelpad=-5, rotation=90)
     panel.tick_params(labelsize=6, pad=-3)
     for name in "xyz":
         panel.locator_params(name, nbins=5)
@@ -251,10 +260,19 @@ def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
             ring = {"s": 110, "facecolors": "none", "edgecolors": "black", "linewidths": 1.1}
             panel.scatter(*at, marker="o", zorder=4, **ring)
     if len(objectives) == 2:
-        panel.set_xlabel(_AXES[objectives[0]], fontsize=8)
-        panel.set_ylabel(_AXES[objectives[1]], fontsize=8)
+        panel.set_xlabel(_axis(picture, objectives[0]), fontsize=8)
+        panel.set_ylabel(_axis(picture, objectives[1]), fontsize=8)
         soften(panel)
         panel.margins(0.06)
+
+
+def _axis(picture: FrontPicture, objective: str) -> str:
+    """Label of the axis of an objective."""
+    if objective != "accuracy" or picture.is_plain:
+        return _AXES[objective]
+    if len(picture.series) == 1:
+        return metric_name(picture.metric)
+    return f"scored {metric_brief(picture.metric)}, seen accuracy"
 
 
 def _finish(
