@@ -16,7 +16,7 @@ from emsco._base.typing import FloatArray, IntArray, StageArray
 from emsco.cascade import Cascade, Evaluation, FrontModels
 from emsco.cascade.formats import FORMAT
 from emsco.costs import FeatureCosts
-from emsco.data.frames import to_pandas, to_polars, to_pyarrow
+from emsco.data.frames import Columns, to_pandas, to_polars, to_pyarrow
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence
 from emsco.errors import FileError, NoSuchDesign, ParameterError
@@ -164,10 +164,8 @@ class ParetoFront(Sequence[ParetoPoint]):
     def everything(self) -> Cascade:
         """Return the cascade of one stage that buys every feature, for comparison."""
         if self.models is None or self.models.everything is None:
-            raise ParameterError(
-                "the cascade that buys everything needs its fitted model, got a front without it.",
-                parameter="models",
-            )
+            missing = "the cascade that buys everything needs its model, got a front without it."
+            raise ParameterError(missing, parameter="models")
         design = Design.everything(self.costs.names)
         return self._deployable(self.models, design, self.models.everything)
 
@@ -403,12 +401,11 @@ class ParetoFront(Sequence[ParetoPoint]):
             If no point is within the limits; the message says how close the front comes to each.
         """
         limits = Limits(max_cost, min_accuracy, min_coverage, min_recall)
+        scores = self.balanced_scores()
         within = limits.within(self.points)
         if not within:
             raise NoSuchDesign(limits.why_none(self.points))
-        scores = self.balanced_scores()
-        best = max(within, key=lambda i: (self.points[i].is_informative, scores[i]))
-        return self.points[best]
+        return self.points[max(within, key=lambda i: (self[i].is_informative, scores[i]))]
 
     def within(
         self,
@@ -421,37 +418,31 @@ class ParetoFront(Sequence[ParetoPoint]):
         return Limits(max_cost, min_accuracy, min_coverage, min_recall).within(self.points)
 
     def prefer(self, rule: str | dict[str, Any]) -> ParetoPoint:
-        """Return the point that a rule chooses by name, or limits.
+        """Return the point that a rule or limits choose.
 
-        The rules are the methods "economical", "balanced", "fittest" and "knee".
-
-        Limits are a dict of the arguments of `select`.
+        Rules are the methods "economical", "balanced", "fittest" and "knee". Limits are a dict of
+        the arguments of `select`.
         """
         check_preference(rule)
         if isinstance(rule, dict):
             return self.select(**rule)
-        rules: dict[str, Callable[[], ParetoPoint]] = {
-            "economical": self.economical,
-            "balanced": self.balanced,
-            "fittest": self.fittest,
-            "knee": self.knee,
-        }
-        return rules[rule]()
+        found: ParetoPoint = getattr(self, rule)()
+        return found
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas table with one row per point.
 
         A column per feature holds the stage that buys it, from 1; 0 means never.
         """
-        return to_pandas(front_columns(self.points, self.seen, self.costs.names))
+        return to_pandas(self._columns())
 
     def to_polars(self) -> pl.DataFrame:
         """Return a Polars table with one row per point, as `to_pandas` does."""
-        return to_polars(front_columns(self.points, self.seen, self.costs.names))
+        return to_polars(self._columns())
 
     def to_pyarrow(self) -> pa.Table:
         """Return a PyArrow table with one row per point, as `to_pandas` does."""
-        return to_pyarrow(front_columns(self.points, self.seen, self.costs.names))
+        return to_pyarrow(self._columns())
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return a dict of plain values per point, with features and counts of each stage."""
@@ -504,6 +495,9 @@ class ParetoFront(Sequence[ParetoPoint]):
         if path is not None:
             write_text(path, page)
         return page
+
+    def _columns(self) -> Columns:
+        return front_columns(self.points, self.seen, self.costs.names)
 
     def _objectives(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         columns = np.array([(p.coverage, p.accuracy, p.cost) for p in self.points]).T.copy()
