@@ -14,7 +14,7 @@ from emsco.designs.blocks import Blocks
 from emsco.designs.chromosomes import compress
 from emsco.designs.design import Design
 from emsco.front.point import ParetoPoint
-from emsco.front.preferences import SAME_COST, is_good_enough, size_of
+from emsco.front.preferences import SAME_COST, economical_of, is_good_enough, size_of
 from emsco.front.references import Reference, references_of
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scored_rows import RowOutcomes, ScoredRows
@@ -24,6 +24,7 @@ from emsco.trust.differences import RowFigures
 __all__ = ["Assessor"]
 
 _APART = 1.645  # standard errors of a difference that chance explains once in 20 times
+_CHANGED = 1.1  # standard errors; one row more or less makes 1.0, two make 1.4
 _LEAST = np.array([0.02, 0.01, 0.05])  # of coverage, accuracy and the cost of everything
 
 
@@ -89,27 +90,28 @@ class Assessor:
     def simplified(
         self, points: Sequence[ParetoPoint], designs: StageArray, may_leave_out: bool, may_fit: bool
     ) -> ParetoPoint | None:
-        """Look for a simpler design that is as good as the economical ones, beyond noise.
+        """Simplify the economical design as long as nothing changes beyond chance.
 
-        Starting from the designs that are good enough and cost next to nothing more than the
-        cheapest of them, stages are merged and dropped as long as that stays true. With
-        `may_leave_out`, the last stage may be dropped. With `may_fit`, single features too, which
-        takes new fits.
+        Stages are merged; with `may_leave_out`, the last stage may be dropped; with `may_fit`,
+        single features too, which takes new fits. What remains must not be worse than the
+        economical design by more than a standard error in anything, and must cost next to nothing
+        more. If no point is good enough, the start is to buy everything at once.
 
-        Returns the simplest, or None if it is one of the points already.
+        Returns the simplified design, or None if it is one of the points already.
         """
-        good = [i for i, point in enumerate(points) if is_good_enough(point)]
-        if not good:
-            return None
-        most = min(points[i].cost for i in good) + SAME_COST * self.costs.total
-        start = min((i for i in good if points[i].cost <= most), key=lambda i: size_of(points[i]))
-        best, design = points[start], designs[start]
+        place = economical_of(points, self.costs.total)
+        design = designs[place]
+        if not is_good_enough(points[place]) and self._can_buy_everything:
+            design = np.zeros(self.blocks.n_blocks, dtype=np.int16)
+        start = self._figures(design, next(self.rows.outcomes(design[None])))
+        best = next(self._points_of(design[None], start))[0]
+        most = best.cost + SAME_COST * self.costs.total
         while True:
             variants = _variants(design, may_leave_out, may_fit, self.blocks.first)
             tried = [
                 (point, variant)
-                for point, variant in self._points_of(variants)
-                if is_good_enough(point) and point.cost <= most and size_of(point) < size_of(best)
+                for point, variant, behind in self._points_of(variants, start)
+                if behind <= _CHANGED and point.cost <= most and size_of(point) < size_of(best)
             ]
             if not tried:
                 break
@@ -117,18 +119,28 @@ class Assessor:
         known = any(best.design == point.design for point in points)
         return None if known else replace(best, is_simplified=True)
 
-    def _points_of(self, designs: StageArray) -> Iterator[tuple[ParetoPoint, StageArray]]:
-        """Score and assess designs that are within the cost limits."""
+    @property
+    def _can_buy_everything(self) -> bool:
+        every = np.zeros((1, self.blocks.n_blocks), dtype=np.int16)
+        return bool(self.evaluator.score(every).feasible[0])
+
+    def _points_of(
+        self, designs: StageArray, start: RowFigures
+    ) -> Iterator[tuple[ParetoPoint, StageArray, float]]:
+        """Score and assess designs within the cost limits; yield them with their shortfall.
+
+        That is the most standard errors by which a design is worse than `start` in anything.
+        """
         if not len(designs):
             return
         scores = self.evaluator.score(designs)
-        for i, (design, outcomes) in enumerate(
-            zip(designs, self.rows.outcomes(designs), strict=True)
-        ):
+        for i, outcomes in enumerate(self.rows.outcomes(designs)):
             if scores.feasible[i]:
-                whole = Design(self.blocks.designs(design), self.costs.names)
+                whole = Design(self.blocks.designs(designs[i]), self.costs.names)
                 point = ParetoPoint.from_scores(whole, scores, i, per_row=self.evaluator.per_row)
-                yield self._with(point, outcomes, self._figures(design, outcomes)), design
+                figures = self._figures(designs[i], outcomes)
+                behind = figures.minus(start).shortfall
+                yield self._with(point, outcomes, figures), designs[i], behind
 
     def _with(
         self,

@@ -20,7 +20,7 @@ SAME_COST = 0.01  # of the cost of everything: a smaller difference in cost is n
 _RULES = ("economical", "balanced", "fittest", "knee")
 
 
-_TOLERATED = 0.5  # standard errors; chosen by benchmarks/sense.py, since the best of many is lucky
+_TOLERATED = 0.5  # standard errors by which a design may fall behind buying everything
 
 
 def is_good_enough(point: ParetoPoint) -> bool:
@@ -36,8 +36,12 @@ def economical_of(points: Sequence[ParetoPoint], total_cost: float) -> int:
     """Return the position of the cheapest point that is not worse than buying everything.
 
     Of the points that cost next to nothing more, the one with fewest stages and features is
-    returned. If every point is worse, it is the one that is worse by the fewest standard errors.
+    returned, or what it was simplified to. If every point is worse, it is the one that is worse by
+    the fewest standard errors.
     """
+    for i, point in enumerate(points):
+        if point.is_simplified:
+            return i
     good = [i for i, point in enumerate(points) if is_good_enough(point)]
     if not good:
         return min(range(len(points)), key=lambda i: (_behind(points[i]), points[i].cost))

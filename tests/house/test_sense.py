@@ -1,0 +1,178 @@
+"""What the default deploys: something that a person would sign, or a sentence that says why not."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import train_test_split
+from tables import generated
+
+from emsco import EMSCOClassifier, FeatureCosts
+from emsco.errors import DataWarning, DeploymentWarning
+
+SHARES = [0.05, 0.24, 0.40]
+every_share = pytest.mark.parametrize("share", SHARES)
+
+
+@cache
+def fitted(share: float, strength: float = 1.0, n_rows: int = 3000, seed: int = 0):
+    """The default on a generated table, its warnings, and rows that it has not seen."""
+    table = generated(n_rows, share, seed, strength)
+    X, X_test, y, y_test = train_test_split(
+        table.X, table.y, test_size=0.4, stratify=table.y, random_state=seed
+    )
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        clf = EMSCOClassifier(table.costs, generations=15, random_state=seed).fit(X, y)
+    return clf, [str(one.message) for one in said], (X_test, y_test)
+
+
+@every_share
+def test_no_constant_is_deployed_however_rare_a_class_is(share):
+    clf, _, rows = fitted(share)
+    found = clf.evaluate(*rows).by_class
+    assert clf.point_.is_informative
+    assert found.beats_commonest
+    assert (found.recall > 0.1).all()
+
+
+@every_share
+def test_what_everything_finds_is_nearly_found_for_less(share):
+    clf, _, rows = fitted(share)
+    _, everything, _ = clf.front_.references_on(*rows)
+    found = clf.evaluate(*rows)
+    assert found.cost < everything.cost
+    assert found.coverage > everything.coverage - 0.05
+    assert found.accuracy > everything.accuracy - 0.03
+    few = 0.2 if share < 0.1 else 0.1  # 36 rows of the rare class have scored designs
+    assert (found.by_class.recall > everything.by_class.recall - few).all()
+
+
+def test_most_of_a_rare_class_are_found_where_that_can_be_done():
+    clf, said, rows = fitted(0.05, strength=2.0)
+    found = clf.evaluate(*rows).by_class
+    assert found.recall[1] > 0.7
+    assert not [one for one in said if "finds" in one]
+
+
+def test_a_rare_class_that_nobody_finds_is_told_with_the_way_out():
+    clf, said, _ = fitted(0.05, strength=0.5)
+    told = [one for one in said if "finds" in one]
+    assert len(told) == 1
+    assert "of class 1" in told[0]
+    assert "Buying everything finds" in told[0]
+    assert "class_weight='balanced'" in told[0]
+    assert clf.point_.by_class.recall[1] < 0.5
+
+
+@every_share
+def test_free_features_are_bought_first_and_stages_are_few(share):
+    clf, _, _ = fitted(share)
+    assert "free" in clf.design_.features(0)
+    assert clf.design_.n_stages <= 4
+    assert all("free" in point.design.features(0) for point in clf.front_)
+
+
+@every_share
+def test_the_deployed_design_is_next_to_as_cheap_as_any_that_is_not_worse(share):
+    clf, _, _ = fitted(share)
+    total = clf.front_.costs.total
+    good = [p.cost for p in clf.front_ if p.versus_everything.shortfall <= 0.5]
+    if good:
+        assert clf.point_.cost <= min(good) + 0.02 * total
+    assert clf.point_.versus_everything.shortfall <= 0.5 + 1.1 + 0.1
+    assert clf.point_ == clf.front_.economical()
+
+
+@every_share
+def test_people_are_shown_few_designs_and_none_that_is_just_like_another(share):
+    clf, _, _ = fitted(share)
+    listed = clf.front_.shortlist()
+    assert 1 <= len(listed) <= 60
+    assert len(listed) < len(clf.front_)
+    shown = [clf.front_[i] for i in listed if not clf.front_[i].is_simplified]
+    for i, one in enumerate(shown):
+        for other in shown[:i]:  # each is ahead of all before it in something that counts
+            ahead = (
+                one.coverage - other.coverage > 0.02
+                or one.accuracy - other.accuracy > 0.01
+                or other.cost - one.cost > 0.05 * clf.front_.costs.total
+            )
+            assert ahead
+
+
+def test_a_stage_needs_more_than_the_share_of_a_class():
+    clf, _, _ = fitted(0.05)
+    least = clf.front_.min_confidence
+    assert least[0] == pytest.approx(0.975, abs=0.005)
+    assert least[1] == pytest.approx(0.525, abs=0.005)
+
+
+def test_noise_is_told_apart_from_a_design():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 4)), rng.random(400) < 0.3
+    with pytest.warns(DeploymentWarning, match=r"no better than always answering False.*cannot"):
+        EMSCOClassifier(min_confidence=0.6, random_state=0).fit(X, y)
+
+
+def test_a_senseless_choice_is_deployed_with_a_warning_only():
+    clf, _, _ = fitted(0.24)
+    constant = next(i for i, point in enumerate(clf.front_) if not point.is_informative)
+    deployed = clf.point_
+    with pytest.warns(DeploymentWarning, match=r"choose\('economical'\)"):
+        clf.choose(constant)
+    clf.choose(deployed)
+
+
+def test_a_leak_is_told_and_bought_alone():
+    table = generated(1000, 0.3, seed=1)
+    X = table.X.assign(leak=table.y + 0.01 * np.random.default_rng(0).normal(size=1000))
+    costs = dict(zip(table.costs.names, table.costs.costs.tolist(), strict=True)) | {"leak": 1.0}
+    with pytest.warns(DataWarning, match="'leak' alone decides"):
+        clf = EMSCOClassifier(costs, generations=10, random_state=0).fit(X, table.y)
+    assert set(clf.design_.buys[0]) | set(clf.design_.buys[-1]) <= {"free", "leak"}
+
+
+def test_a_stage_that_labels_next_to_nobody_is_pruned():
+    rng = np.random.default_rng(0)
+    y = np.arange(900) % 2
+    X = pd.DataFrame(
+        {
+            "cheap": y + 0.4 * rng.normal(size=900),
+            "dear": y + 3.0 * rng.normal(size=900),
+            "useless": rng.normal(size=900),
+        }
+    )
+    costs = FeatureCosts.from_mapping({"cheap": 1, "dear": 500, "useless": 30}, list(X.columns))
+    clf = EMSCOClassifier(costs, random_state=0).fit(X, y)
+    assert clf.design_.buys == (("cheap",),)
+
+
+def test_limits_by_class_choose_and_say_how_near_the_front_comes():
+    clf, _, _ = fitted(0.24)
+    front = clf.front_
+    point = front.select(min_recall={1: 0.6}, max_cost=70)
+    assert point.by_class.recall[1] >= 0.6
+    assert front.prefer({"min_recall": {"1": 0.6}, "max_cost": 70}) == point
+    from emsco import NoSuchDesign, ParameterError
+
+    with pytest.raises(NoSuchDesign, match=r"recall of 1 at least 0.99 \(the best: 0\.\d+\)"):
+        front.select(min_recall={1: 0.99})
+    with pytest.raises(ParameterError, match=r"min_recall must name the classes 0, 1, got 'ill'"):
+        front.select(min_recall={"ill": 0.5})
+
+
+def test_the_paper_stays_what_it_was():
+    table = generated(600, 0.24, seed=0)
+    clf = EMSCOClassifier.paper(
+        generations=3, population_size=20, random_state=0, costs=table.costs
+    )
+    clf.fit(table.X, table.y)
+    assert clf.front_.min_confidence == 0.75
+    assert all((point.design.stages >= 0).all() for point in clf.front_)
+    assert clf.point_ == clf.front_.fittest()
+    assert not any(point.is_simplified for point in clf.front_)
