@@ -27,7 +27,7 @@ from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import MinConfidence, by_class, in_words, plain
 from emsco.errors import EMSCOWarning, Parameter
-from emsco.front import ParetoFront, check_preference
+from emsco.front import ParetoFront, ParetoPoint, check_preference
 from emsco.front.assessing import Assessor
 from emsco.models.bank import SubsetBank
 from emsco.models.recipe import StageRecipe
@@ -239,8 +239,8 @@ class Workbench:
     ) -> ParetoFront:
         """Judge every point row by row: results by class, references, what differs beyond noise.
 
-        With `simplify`, a design that is simpler than the economical one and not worse beyond
-        noise joins the front as its last point. ``report(done, total)`` is called after each point.
+        With `simplify`, the simplest design that is not worse than the economical one is marked,
+        and joins the front as its last point if it is not there yet. ``report(done, total)`` is called after each point.
         """
         data, least = self.data, front.min_confidence
         rows = ScoredRows(
@@ -257,7 +257,7 @@ class Workbench:
             may_fit = self.bank.engine.seconds_per_fit() is not None
             exclusion = settings.allow_exclusion
             simple = assessor.simplified(points, result.designs, exclusion, may_fit)
-            points += [] if simple is None else [simple]
+            points = points if simple is None else _joined(points, simple)
         commonest = int(np.bincount(data.labels, data.weights).argmax())
         references = assessor.references(commonest)
         return replace(front, points=tuple(points), references=references)
@@ -290,6 +290,14 @@ class Workbench:
             memory_limit=self.recipe.memory_limit if memory_limit is None else memory_limit,
             n_jobs=self.recipe.n_jobs,
         )
+
+
+def _joined(points: list[ParetoPoint], simple: ParetoPoint) -> list[ParetoPoint]:
+    """Mark a point as simplified, or add it as the last one."""
+    for i, point in enumerate(points):
+        if point.design == simple.design:
+            return [*points[:i], replace(point, is_simplified=True), *points[i + 1 :]]
+    return [*points, simple]
 
 
 def _check_path(name: str, value: Any) -> None:

@@ -97,10 +97,10 @@ class Assessor:
         economical design by more than a standard error in anything, and must cost next to nothing
         more. If no point is good enough, the start is to buy everything at once.
 
-        Returns the simplified design, or None if it is one of the points already.
+        Returns the simplified design, or None if there is nothing to simplify.
         """
         place = economical_of(points, self.costs.total)
-        design = designs[place]
+        design = begin = designs[place]
         if not is_good_enough(points[place]) and self._can_buy_everything:
             design = np.zeros(self.blocks.n_blocks, dtype=np.int16)
         start = self._figures(design, next(self.rows.outcomes(design[None])))
@@ -116,8 +116,7 @@ class Assessor:
             if not tried:
                 break
             best, design = min(tried, key=lambda pair: size_of(pair[0]))
-        known = any(best.design == point.design for point in points)
-        return None if known else replace(best, is_simplified=True)
+        return None if np.array_equal(design, begin) else replace(best, is_simplified=True)
 
     @property
     def _can_buy_everything(self) -> bool:

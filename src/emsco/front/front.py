@@ -140,7 +140,9 @@ class ParetoFront(Sequence[ParetoPoint]):
         """
         position = self.position(point)
         only = self.points[position]
-        if self.tied is None or only.is_simplified:  # built by hand, or loaded from a file
+        if self.tied is None or (
+            only.is_simplified and only.n_tied == 1
+        ):  # built by hand, or loaded from a file
             if only.n_tied > 1:
                 raise NoSuchDesign(
                     f"ties must be asked of the front that a search returned, got one from a file, "

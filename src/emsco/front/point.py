@@ -54,7 +54,7 @@ class ParetoPoint(Objectives):
     shortlisted : bool
         Whether the point stands for those that the scored rows cannot tell from it.
     is_simplified : bool
-        Whether it is a simpler design than those of the front, and not worse beyond noise.
+        Whether the economical design was simplified to it: it is not worse beyond noise.
     """
 
     design: Design
