@@ -240,7 +240,8 @@ class Workbench:
         """Judge every point row by row: results by class, references, what differs beyond noise.
 
         With `simplify`, the simplest design that is not worse than the economical one is marked,
-        and joins the front as its last point if it is not there yet. ``report(done, total)`` is called after each point.
+        and joins the front as its last point if it is not there yet. ``report(done, total)`` is
+        called after each point.
         """
         data, least = self.data, front.min_confidence
         rows = ScoredRows(
