@@ -52,8 +52,8 @@ class ParetoFront(Sequence[ParetoPoint]):
     """The best trade-offs between coverage, accuracy and cost, best first.
 
     To gain in one of the three, you give up some of another. Figures are *scored*: the rows that
-    measured them also chose the designs, so expect slightly less on new rows. `with_seen` adds
-    figures of test rows. `metric` says which accuracy they are scored by.
+    measured them also chose the designs, so they are too good, on few rows by several percentage
+    points. `with_seen` adds figures of test rows. `metric` says which accuracy they are scored by.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class ParetoFront(Sequence[ParetoPoint]):
     min_confidence : float or dict
         Confidence that a stage needs to label a row; one threshold, or one for each class.
     proven : bool
-        Whether exact search has proven the front: it is complete, and no design beats its points.
+        Whether exact search has proven that no design beats these points on the scored rows.
     by_fitness : bool
         Whether the paper's search listed the points, the fittest of its population first.
     tied : callable or None
