@@ -5,10 +5,11 @@ python benchmarks/sense.py stages      the default rule with at most 1 to 6 stag
 python benchmarks/sense.py tolerance   the default rule with other tolerances
 python benchmarks/sense.py thresholds  the default rule at 0.75 and at "auto"
 
-Options: --sets rare6,heart  --seeds 5  --first 5. Seeds 0 to 4 chose the defaults; others judge. Public sets are read from the folder that EMSCO_DATA names.
-Seeds split the rows, and make the generated tables. 30 % of the rows are test rows. Columns:
-coverage, accuracy, the smallest share of a class that is found, the largest that is mislabelled,
-the cost as a share of everything, stages and features; means over seeds.
+Options: --sets rare6,heart  --seeds 5  --first 5. Seeds 0 to 4 chose the defaults; others judge.
+Public sets are read from the folder that EMSCO_DATA names. Seeds split the rows, and make the
+generated tables. 30 % of the rows are test rows. Columns: coverage, accuracy, the smallest share of
+a class that is found, the largest that is mislabelled, the cost as a share of everything, stages
+and features; means over seeds.
 """
 
 from __future__ import annotations
