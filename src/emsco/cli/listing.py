@@ -21,7 +21,8 @@ from emsco.front.tables import NO_BETTER, no_better
 __all__ = ["Listing", "front_table", "new_table", "plain_table", "reference_table"]
 
 _NAMES = 15  # characters of the column that names designs and references
-_NUMBERS = 38  # characters of the columns of numbers
+_NUMBERS = 32  # characters of the columns of scored figures
+_TIES = 6
 _SEEN = ("seen cov.", "seen acc.", "seen cost")
 _LEAST_COST = 6
 _LEAST_ROOM = 10
@@ -127,10 +128,11 @@ def front_table(
         caption="\n".join(_reading(front, listing, see_all, best is not None)),
     )
     headings = _SEEN if front.seen else ()
-    accuracy = metric_brief(front.metric)
-    table.add_column("design", no_wrap=True, min_width=7)
-    _add_numbers(table, ("coverage", accuracy, "cost", "ties", *headings))
     room = width - _NAMES - _NUMBERS - sum(len(heading) + 2 for heading in headings)
+    ties = ("ties",) if room >= _TIES else ()
+    room -= _TIES
+    table.add_column("design", no_wrap=True, min_width=7)
+    _add_numbers(table, ("coverage", metric_brief(front.metric), "cost", *ties, *headings))
     if has_room := room >= _LEAST_ROOM:
         table.add_column("buys first", no_wrap=True)
     cells = _figures(front, listing.shown)
@@ -140,10 +142,10 @@ def front_table(
         marks = ("▶" if point is chosen else "") + ("✓" if point is best else "")
         name = _named(i, marks + ("" if point.is_informative else NO_BETTER), len(front))
         bold = "bold" if point is chosen else ""
-        table.add_row(name, *own, str(point.n_tied), *more, *buys, style=bold)
+        table.add_row(name, *own, *[str(point.n_tied) for _ in ties], *more, *buys, style=bold)
     table.add_section()
     for one, (own, more) in zip(front.references, cells[len(listing.shown) :], strict=True):
-        table.add_row(_title(one), *own, "", *more)
+        table.add_row(_title(one), *own, *["" for _ in ties], *more)
     return table
 
 
@@ -196,7 +198,7 @@ def _named(number: int, marks: str, n_designs: int) -> Text:
 
 def _title(reference: Reference) -> Text:
     """Name of a reference in a narrow column."""
-    return Text(shorten(reference.title.replace("everything, all", " … all"), _NAMES))
+    return Text(shorten(reference.title.replace("everything, all", "  all"), _NAMES))
 
 
 def _reading(front: ParetoFront, listing: Listing, see_all: str, limited: bool) -> list[str]:

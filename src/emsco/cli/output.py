@@ -50,7 +50,9 @@ def print_design(front: ParetoFront, number: int) -> None:
     """Draw a design with its figures."""
     from emsco.cli.terminal import cascade_drawing
 
-    console().print(cascade_drawing(front, number))
+    out = console()
+    out.print(cascade_drawing(front, number))
+    out.print()
 
 
 def print_details(run: Run, number: int) -> None:
@@ -64,7 +66,7 @@ def print_details(run: Run, number: int) -> None:
     found = {"Scored": point.by_class, "Seen": front.seen[number].by_class if front.seen else None}
     for rows, by_class in found.items():
         if by_class is not None:
-            title = f"\n{rows} rows by class"
+            title = f"{rows} rows by class"
             out.print(class_drawing(by_class, out.width, title=title, brief=True))
     if front.references:
         out.print(reference_table(front, number))

@@ -143,17 +143,20 @@ def comparison_table(cascade: Evaluation, everything: Evaluation) -> Table:
 
 
 def methods_table(result: OwnComparison) -> Table:
-    """Return a table of the figures of each method on the test rows."""
+    """Return a table of the figures of each method on the test rows, and of the references."""
     title = (
         f"On {counted(result.n_rows[2], 'test row')}; buying everything costs {result.total_cost:g}"
     )
     table = Table(title=title, title_justify="left")
     for heading in ("", "accuracy", "coverage", "mean cost", "seconds"):
         table.add_column(heading, justify="left" if not heading else "right")
-    figures = objective_lines([outcome.seen for outcome in result.deployed.values()])
-    for name, (coverage, accuracy, cost) in zip(result.deployed, figures, strict=True):
-        seconds = f"{result.results[name].seconds:.1f}"
-        table.add_row(label_of(name), accuracy, coverage, cost, seconds)
+    own = [(label_of(name), f"{result.results[name].seconds:.1f}") for name in result.deployed]
+    tests = [*(outcome.seen for outcome in result.deployed.values()), *result.references.values()]
+    names = [*own, *((title, "") for title in result.references)]
+    for i, (coverage, accuracy, cost) in enumerate(objective_lines(tests)):
+        name, seconds = names[i]
+        last = i == len(own) - 1
+        table.add_row(Text(name), accuracy, coverage, cost, seconds, end_section=last)
     return table
 
 

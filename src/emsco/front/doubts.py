@@ -35,9 +35,11 @@ def _uninformative(
     point: ParetoPoint, references: Sequence[Reference], name: str
 ) -> DeploymentWarning:
     commonest, everything, answered = references
+    # Of few labels, more may be correct by chance.
+    than = "which may be no better" if point.accuracy > commonest.accuracy else "no better"
     said = (
-        f"{name} is right about {point.accuracy:.1%} of the rows that it labels, no "
-        f"better than always answering {commonest.label!r} ({commonest.accuracy:.1%}); "
+        f"{name} is right about {point.accuracy:.1%} of the rows that it labels, {than} than "
+        f"always answering {commonest.label!r} ({commonest.accuracy:.1%}); "
     )
     if everything.by_class.beats_commonest or answered.by_class.beats_commonest:
         return DeploymentWarning(said, Hint(Remedy.ECONOMICAL), ".")

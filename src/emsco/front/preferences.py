@@ -176,6 +176,9 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     """
     if not isinstance(rule, str):
         return f"{_RULES['balanced']} within your limits"
-    if rule == "economical" and not is_good_enough(point):
-        return "the one that falls least short of buying everything, since all do (economical)"
-    return f"{_RULES[rule]} ({rule})"
+    why = _RULES[rule]
+    if rule == "economical" and point.versus_everything is None:
+        why = _RULES["knee"]  # nobody has compared it with buying everything
+    elif rule == "economical" and not is_good_enough(point):
+        why = "the one that falls least short of buying everything, since all do"
+    return f"{why} ({rule})"

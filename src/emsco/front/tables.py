@@ -45,7 +45,7 @@ class Listed(Protocol):
 def no_better(references: Sequence[Reference]) -> str:
     """Explain the mark of designs that are not informative."""
     than = f"always answering {references[0].label!r}" if references else "the commonest class"
-    return f"{NO_BETTER} no better than {than}"
+    return f"{NO_BETTER} no better than {than}, or only by chance"
 
 
 def front_text(front: Listed) -> str:
