@@ -107,7 +107,8 @@ def test_chunks_change_nothing_and_are_reported(clinic, tmp_path, monkeypatch):
 
 def test_what_there_is_without_a_cascade_is_measured_on_the_new_rows(clinic, tmp_path, monkeypatch):
     path = write_rows(tmp_path / "new.parquet", clinic.X, clinic.y)
-    expected = clinic.run.front.references_on(clinic.X, clinic.y)
+    rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
+    expected = clinic.run.front.references_on(rows, clinic.y)
     assert len(expected) == 3
     assert evaluate_run(clinic.run, path).references == expected
     monkeypatch.setattr(tables, "_ROWS", 7)
