@@ -50,9 +50,7 @@ def print_design(front: ParetoFront, number: int) -> None:
     """Draw a design with its figures."""
     from emsco.cli.terminal import cascade_drawing
 
-    out = console()
-    out.print(cascade_drawing(front, number))
-    out.print()
+    console().print(cascade_drawing(front, number))
 
 
 def print_details(run: Run, number: int) -> None:
@@ -63,6 +61,7 @@ def print_details(run: Run, number: int) -> None:
 
     out, front = console(), run.front
     point = front[number]
+    out.print()
     found = {"Scored": point.by_class, "Seen": front.seen[number].by_class if front.seen else None}
     for rows, by_class in found.items():
         if by_class is not None:
