@@ -11,7 +11,9 @@ from emsco.front import ParetoFront
 def test_choose_deploys_by_number_or_by_limits(typed, run):
     found = ParetoFront.load(run / "front.json")
     result = typed("choose", run, 1)
-    assert result.out == f"{run} now deploys design 1.\n\n{typed('show', run).out}"
+    said, _, drawing = result.out.partition("\n\n")
+    assert said == f"{run} now deploys design 1."
+    assert typed("show", run).out.startswith(drawing)
     assert "Cascade of design 1:" in result.out
     assert Cascade.load(run / "cascade.json").design == found[1].design
     point = found.select(min_coverage=0.5)

@@ -30,7 +30,7 @@ def test_fit_finds_what_the_estimator_finds_with_costs_of_every_format(
     result = fit("--json", "--jobs", "1", costs=costs)
     assert result.code == 0
     found = json.loads(result.out)
-    figures = [point.scores_to_dict() for point in estimated.front_]
+    figures = [point.figures() for point in estimated.front_]
     assert [point["scored"] for point in found["front"]] == figures
     assert found["chosen"] == estimated.front_.points.index(estimated.point_)
     deployed = Cascade.load(tmp_path / "run" / "cascade.json")
@@ -97,6 +97,22 @@ def test_fit_deploys_by_limits_at_once(fit, tmp_path):
     assert found["settings"]["prefer"] == {"max_cost": 50, "min_coverage": 0.5}
 
 
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ((), "buying everything"),
+        (("--prefer", "balanced"), "the best balanced (balanced)."),
+        (("--max-cost", "30"), "the best balanced within your limits."),
+    ],
+)
+def test_fit_says_which_design_it_deploys_and_by_which_rule(fit, tmp_path, options, why):
+    text = " ".join(fit(*options).out.split())
+    chosen = Run.open(tmp_path / "run").chosen
+    said = text[text.index("Deployed: ") :].partition(". ")[0] + "."
+    assert said.startswith(f"Deployed: design {chosen}, the ")
+    assert why in said
+
+
 def test_a_fit_without_a_design_within_limits_keeps_what_it_found(fit, typed, tmp_path):
     result = fit("--max-cost", 0.5)
     assert (result.code, result.out) == (1, "")
@@ -128,7 +144,7 @@ def test_fit_takes_files_of_ones_own_and_tests_on_the_last(typed, data, rows, tm
     split = [(np.arange(120), np.arange(120, 200))]
     by_hand = EMSCOClassifier(random_state=0, cv=split).fit(X[:200], y[:200])
     points = json.loads(result.out)["front"]
-    assert [point["scored"] for point in points] == [p.scores_to_dict() for p in by_hand.front_]
+    assert [point["scored"] for point in points] == [p.figures() for p in by_hand.front_]
     tests = [by_hand.front_.cascade(i).evaluate(X[200:], y[200:]) for i in range(len(points))]
     assert [point["seen"]["accuracy"] for point in points] == [test.accuracy for test in tests]
     shown = typed("front", tmp_path / "run").out

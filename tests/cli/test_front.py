@@ -28,11 +28,36 @@ def test_front_says_how_many_lines_it_leaves_out_and_shows_all_on_request(typed,
 
     found = ParetoFront.load(run / "front.json")
     n_different = len({(p.coverage, p.accuracy, p.cost) for p in found})
-    few, every = typed("front", run, "--rows", 2).out, typed("front", run, "--all").out
+    few, every = typed("front", run, "--all", "--rows", 2).out, typed("front", run, "--all").out
     said = f"2 of {n_different} are shown, evenly from cheap to expensive; --all shows all."
     assert said in " ".join(few.split())
     assert len(lines(every)) == n_different
     assert "are shown" not in every
+
+
+def test_front_lists_what_differs_beyond_noise_and_what_there_is_without_a_cascade(typed, run):
+    found, text = ParetoFront.load(run / "front.json"), typed("front", run).out
+    listed = {int(n) for n in re.findall(r"^[ ▶✓≈]+(\d+) +\d+\.\d%", text, re.MULTILINE)}
+    assert listed >= set(found.shortlist())
+    assert len(listed - set(found.shortlist())) <= 1  # the deployed one
+    assert f"{len(found.shortlist())} designs that differ beyond noise, of " in text
+    for title in ("always ", "everything ", "  all answered "):
+        assert re.search(rf"^ {title}.*\d%", text, re.MULTILINE)
+
+
+def test_json_has_what_there_is_without_a_cascade_with_the_names_of_classes(typed, run):
+    found = ParetoFront.load(run / "front.json")
+    for command in ("front", "show"):
+        references = json.loads(typed(command, run, "--json").out)["references"]
+        assert references["seen"] == []
+        kinds = [one["kind"] for one in references["scored"]]
+        assert kinds == ["commonest", "everything", "answered"]
+        for one, expected in zip(references["scored"], found.references, strict=True):
+            assert (one["title"], one["accuracy"]) == (expected.title, expected.accuracy)
+            assert one["by_class"]["labels"] == [0, 1]
+    scored = json.loads(typed("front", run, "--json").out)["front"][0]["scored"]
+    assert scored["by_class"]["labels"] == [0, 1]
+    assert scored["is_informative"] == found[0].is_informative
 
 
 def test_front_and_choose_say_how_near_the_front_comes_to_limits(typed, run):

@@ -105,6 +105,21 @@ def test_chunks_change_nothing_and_are_reported(clinic, tmp_path, monkeypatch):
     assert [leave.confidence for leave in parts.exits] == pytest.approx(sure)
 
 
+def test_what_there_is_without_a_cascade_is_measured_on_the_new_rows(clinic, tmp_path, monkeypatch):
+    path = write_rows(tmp_path / "new.parquet", clinic.X, clinic.y)
+    rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
+    expected = clinic.run.front.references_on(rows, clinic.y)
+    assert len(expected) == 3
+    assert evaluate_run(clinic.run, path).references == expected
+    monkeypatch.setattr(tables, "_ROWS", 7)
+    assert evaluate_run(clinic.run, path).references == expected
+
+
+def test_without_references_in_the_front_new_rows_have_none(clinic):
+    plain = replace(clinic.run, front=replace(clinic.run.front, references=()))
+    assert evaluate_run(plain, clinic.new).references == ()
+
+
 def test_labels_may_be_in_another_column(clinic, tmp_path):
     path = write_rows(tmp_path / "new.csv", clinic.X, np.full(90, "?"), outcome=clinic.y)
     assert evaluate_run(clinic.run, path, "outcome").new == evaluate_run(clinic.run, clinic.new).new
@@ -241,6 +256,23 @@ def test_the_command_says_if_labels_are_no_better_than_the_commonest(clinic, tmp
     text = emsco("evaluate", clinic.run.folder, path).stdout
     assert 'Always answering "well" would be right for 100.0% of the rows, at no cost.' in text
     assert "The labels given are no better than that." in text
+
+
+def test_the_command_shows_what_there_is_without_a_cascade_on_the_new_rows(clinic):
+    lines = emsco("evaluate", clinic.run.folder, clinic.new).stdout.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.strip().startswith("new rows")) + 2
+    found = evaluate_run(clinic.run, clinic.new)
+    for line, one in zip(lines[start : start + 4], (found.new, *found.references), strict=True):
+        assert line.split()[-3:-1] == [f"{one.coverage:.1%}", f"{one.accuracy:.1%}"]
+
+
+def test_json_holds_what_there_is_without_a_cascade_on_all_rows(clinic):
+    found = json.loads(emsco("evaluate", clinic.run.folder, clinic.new, "--json").stdout)
+    references = found["references"]
+    assert list(references) == ["scored", "seen", "new"]
+    assert [one["kind"] for one in references["new"]] == ["commonest", "everything", "answered"]
+    assert references["new"][0]["by_class"]["labels"] == ["sick", "well"]
+    assert references["seen"][1]["accuracy"] == clinic.run.front.seen_references[1].accuracy
 
 
 def test_json_holds_scored_seen_and_new_figures_and_out_keeps_them(clinic, tmp_path):

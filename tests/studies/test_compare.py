@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.contests import FirstColumns, small_set
 
-from emsco import baselines
+from emsco import EMSCOClassifier, baselines
 from emsco._base.objectives import Objectives
 from emsco.cli.terminal import methods_table
 from emsco.data.sources import FitFiles
@@ -22,6 +22,7 @@ from emsco.studies.methods import MethodResult
 from emsco.studies.searching import Parts
 
 METHODS = ("emsco", "cstc", "cact_lasso", "cost_ordered")
+REFERENCES = ["always 'well'", "everything, all answered"]
 
 
 @pytest.fixture(scope="module")
@@ -208,15 +209,49 @@ def test_results_do_not_depend_on_the_processes(file, result):
 def test_record_table_and_picture_hold_the_same_methods(result):
     plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert list(plain["methods"]) == list(METHODS)
-    assert result.to_markdown().count("\n| ") == 1 + len(METHODS)
-    assert methods_table(result).row_count == len(METHODS)
+    assert result.to_markdown().count("\n| ") == 1 + len(METHODS) + len(REFERENCES)
+    assert methods_table(result).row_count == len(METHODS) + len(REFERENCES)
     names = [text.get_text() for text in draw_methods(result).legends[0].get_texts()]
-    assert names == ["EMSCO", "CSTC", "CaCT LASSO", "CO-T"]
+    assert names == ["EMSCO", "CSTC", "CaCT LASSO", "CO-T", *REFERENCES]
+
+
+def test_what_there_is_without_a_cascade_is_tested_on_the_same_rows(file, result):
+    parts = read_parts(FitFiles("health", file, costs=file.parent / "costs.csv"))
+    X_test, y_test = parts.rows("test")
+    commonest, everything = result.references.values()
+    words, counts = np.unique(parts.y[parts.train], return_counts=True)
+    assert words[counts.argmax()] == "well"
+    assert astuple(commonest) == (1.0, (y_test == "well").mean(), 0.0)
+    model = EMSCOClassifier(costs=parts.costs, cv=[(parts.train, parts.val)], search="exact")
+    whole = model.fit(parts.X, parts.y).front_.references_on(X_test, y_test)[2]
+    assert astuple(everything) == pytest.approx(astuple(whole.objectives))
+    plain = json.loads(json.dumps(result.to_dict()))["references"]
+    assert [one["title"] for one in plain] == REFERENCES
+    assert [one["cost"] for one in plain] == [0, 12]
+
+
+def test_weights_count_in_what_there_is_without_a_cascade():
+    data = small_set()
+    weights = np.where(data.y == 1, 3.0, 1.0)
+    parts = replace(split_of(data.X, data.y, data.costs), weights=weights)
+    found = compare_methods(parts, methods=("cost_ordered",), most=1, n_jobs=1)
+    share = weights[120:] @ (data.y[120:] == 1) / weights[120:].sum()
+    assert found.references["always 1"].accuracy == pytest.approx(share)
+
+
+def test_what_there_is_without_a_cascade_is_marked_in_the_picture(result):
+    marks = {line.get_label(): line for line in draw_methods(result).axes[0].lines}
+    for title, test in result.references.items():
+        assert (marks[title].get_xdata()[0], marks[title].get_ydata()[0]) == (
+            test.cost,
+            test.accuracy,
+        )
+        assert marks[title].get_color() == "black"
 
 
 def test_every_method_has_a_colour_and_dashes_of_its_own_in_the_picture(result):
     figure = draw_methods(result)
-    handles = figure.legends[0].legend_handles
+    handles = figure.legends[0].legend_handles[: len(METHODS)]
     assert len({line.get_color() for line in handles}) == len(METHODS)
     assert len({line.get_linestyle() for line in handles}) > 1
     assert "Large marks: deployed settings" in figure.axes[0].get_xlabel()

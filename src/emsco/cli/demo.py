@@ -35,7 +35,8 @@ def demo(
     if as_json:
         print_json(result.to_dict())
         return
-    from emsco.cli.terminal import cascade_drawing, comparison_table, front_table, than_everything
+    from emsco.cli.listing import front_table
+    from emsco.cli.terminal import cascade_drawing, comparison_table, than_everything
 
     classifier, out = result.classifier, console()
     out.print(f"Search ended: {classifier.stop_reason_}.\n")

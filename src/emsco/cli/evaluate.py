@@ -11,7 +11,7 @@ import typer
 from emsco._base.checks import refused
 from emsco.cli.endings import interruptible
 from emsco.cli.options import AsJSON, Point, RunFolder, Trusted
-from emsco.cli.output import print_design
+from emsco.cli.output import print_evaluation
 from emsco.errors import Parameter
 
 __all__ = ["evaluate"]
@@ -36,8 +36,9 @@ def evaluate(
     """Test a design on new labelled rows and show the figures beside its earlier ones.
 
     Draws the cascade like `emsco show`, with extra lines for the new rows. Each line says how many
-    rows leave at a stage and the share of correct labels. A table below has the figures of each
-    class on the new rows. The file may be larger than memory.
+    rows leave at a stage and the share of correct labels. Tables below have the figures that you
+    get without a cascade, and those of each class, on the new rows. The file may be larger than
+    memory.
 
     For example:
 
@@ -60,6 +61,6 @@ def evaluate(
     if as_json:
         typer.echo(text)
         return
-    print_design(found.front, result.number, result.new)
+    print_evaluation(result)
     if out is not None:
         typer.echo(f"Written to {out}.")

@@ -10,7 +10,7 @@ import typer
 
 from emsco.cli.endings import INTERRUPTED, interruptible, say
 from emsco.cli.options import AsJSON, DataFiles, Evolution, Limits, Seed, Threads
-from emsco.cli.output import print_front, print_json
+from emsco.cli.output import print_deployed, print_front, print_json
 from emsco.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -235,9 +235,11 @@ def fit(
         run = fit_files(files.files(), out, **steps, verbose=1, **settings)
     if as_json:
         facts = {"run": str(out), **run.about, "metric": run.front.metric}
-        print_json({**facts, "chosen": run.chosen, "front": run.figures()})
+        facts |= {"chosen": run.chosen, "references": run.references()}
+        print_json({**facts, "front": run.figures()})
     else:
         print_front(run)
+        print_deployed(run)
         typer.echo(f"Written to {out}. Next: {_next_steps(run)}")
     if run.interrupted:
         say(f"interrupted; {_left(out)}.")

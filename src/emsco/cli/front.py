@@ -20,14 +20,19 @@ def front(
         typer.Option(
             "--rows",
             min=1,
-            help="Most lines to show; by default 20, or all if only a few more.",
+            help="Most designs to show; by default 25, or all if only a few more.",
         ),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Show all lines.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show all designs, also those that differ only by noise.")
+    ] = False,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
     """List the designs of a run that no other design beats.
+
+    By default those are listed that the scored rows can tell apart, and the deployed one. The last
+    lines show what you get without a cascade.
 
     Scored figures come from the rows held out to score designs, seen figures from test rows, if
     the run has any. Limits apply to scored figures; a mark shows the design that `emsco choose`
@@ -40,7 +45,8 @@ def front(
     best = found.front.select(**limits.limits())  # where none is within, says how near they come
     if as_json:
         facts = {"run": str(run), "metric": found.front.metric, "chosen": found.chosen}
-        print_json({**facts, "front": found.figures(within)})
+        references = found.references()
+        print_json({**facts, "references": references, "front": found.figures(within)})
     else:
-        lines = len(within) if every else most
-        print_front(found, within, lines, "--all", best if limits.limits() else None)
+        lines = len(within) if every and most is None else most
+        print_front(found, within, lines, "--all", best if limits.limits() else None, every)

@@ -7,16 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from emsco.cli.wording import warning_in_words
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from emsco.cascade import Evaluation
     from emsco.front import ParetoFront, ParetoPoint
+    from emsco.runs.evaluate import RunEvaluation
     from emsco.runs.run import Run
 
-__all__ = ["console", "print_design", "print_front", "print_json"]
+__all__ = [
+    "console",
+    "print_deployed",
+    "print_design",
+    "print_details",
+    "print_evaluation",
+    "print_front",
+    "print_json",
+]
 
-_LINES, _FEW_MORE = 20, 4
+_LINES, _FEW_MORE = 25, 5
 
 
 def console() -> Console:
@@ -36,14 +46,48 @@ def print_json(values: Any) -> None:
     typer.echo(json.dumps(values, indent=2))
 
 
-def print_design(front: ParetoFront, number: int, new: Evaluation | None = None) -> None:
-    """Draw a design with its figures; with new rows, also their figures in all and by class."""
+def print_design(front: ParetoFront, number: int) -> None:
+    """Draw a design with its figures."""
+    from emsco.cli.terminal import cascade_drawing
+
+    console().print(cascade_drawing(front, number))
+
+
+def print_details(run: Run, number: int) -> None:
+    """Print results of a design by class, what there is without a cascade, and all doubts."""
+    from emsco.cli.listing import reference_table
+    from emsco.cli.terminal import class_drawing
+    from emsco.front.doubts import doubts_about
+
+    out, front = console(), run.front
+    point = front[number]
+    out.print()
+    found = {"Scored": point.by_class, "Seen": front.seen[number].by_class if front.seen else None}
+    for rows, by_class in found.items():
+        if by_class is not None:
+            title = f"{rows} rows by class"
+            out.print(class_drawing(by_class, out.width, title=title, brief=True))
+    if front.references:
+        out.print(reference_table(front, number))
+    doubts = doubts_about(point, front.references, f"design {number}")
+    for doubt in map(warning_in_words, doubts):
+        out.print(f"{doubt[0].upper()}{doubt[1:]}", highlight=False, markup=False)
+    if odd := run.about.get("oddities"):
+        more = f" ({len(odd) - 1:,} more in run.json)" if len(odd) > 1 else ""
+        said = f"Odd in the data: {odd[0]['message']}{more}"
+        out.print(said, highlight=False, markup=False)
+
+
+def print_evaluation(result: RunEvaluation) -> None:
+    """Draw a design with its figures on new rows too; then new rows by class and references."""
+    from emsco.cli.listing import new_table
     from emsco.cli.terminal import cascade_drawing, class_drawing
 
     out = console()
-    out.print(cascade_drawing(front, number, new=new))
-    if new is not None:
-        out.print(class_drawing(new, out.width))
+    out.print(cascade_drawing(result.run.front, result.number, new=result.new))
+    if result.references:
+        out.print(new_table(result.number, result.new, result.references))
+    out.print(class_drawing(result.new.by_class, out.width))
 
 
 def print_front(
@@ -52,10 +96,21 @@ def print_front(
     most: int | None = None,
     see_all: str = "emsco front --all",
     best: ParetoPoint | None = None,
+    every: bool = False,
 ) -> None:
     """Print why the search of a run ended, and its front; see `front_table` for the settings."""
-    from emsco.cli.terminal import front_table
+    from emsco.cli.listing import front_table
 
     out, (least, spare) = console(), (most or _LINES, 0 if most else _FEW_MORE)
     out.print(f"Search ended: {run.about['stop_reason']}.\n", highlight=False)
-    out.print(front_table(run.front, run.point, out.width, least, within, see_all, best, spare))
+    out.print(
+        front_table(run.front, run.point, out.width, least, within, see_all, best, spare, every)
+    )
+
+
+def print_deployed(run: Run) -> None:
+    """Say in one sentence which design a fit deploys, and why."""
+    from emsco.front.preferences import preference_in_words
+
+    why = preference_in_words(run.about["settings"]["prefer"], run.point)
+    console().print(f"Deployed: design {run.chosen}, {why}.", highlight=False)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from emsco.cli.options import AsJSON, RunFolder, Trusted
-from emsco.cli.output import print_design, print_json
+from emsco.cli.output import print_design, print_details, print_json
 
 __all__ = ["show"]
 
@@ -28,7 +28,8 @@ def show(
     """Draw the cascade of a design: the features and the cost of each stage, and its exits.
 
     Lines of scored figures and, if the run has test rows, of seen figures say how many rows reach a
-    stage, how many leave there with a label, and the share of correct labels.
+    stage, how many leave there with a label, and the share of correct labels. Below are tables of
+    each class, the figures you get without a cascade, and doubts about the design.
     """
     from emsco.runs.run import Run
 
@@ -36,6 +37,7 @@ def show(
     number = found.chosen if point is None else found.front.position(point)
     if as_json:
         facts = {"run": str(run), "metric": found.front.metric}
-        print_json({**facts, **found.figures([number])[0]})
+        print_json({**facts, **found.figures([number])[0], "references": found.references()})
         return
     print_design(found.front, number)
+    print_details(found, number)

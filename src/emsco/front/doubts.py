@@ -14,28 +14,32 @@ _MOST = 0.5  # of a class
 
 
 def doubts_about(
-    point: ParetoPoint, references: Sequence[Reference]
+    point: ParetoPoint, references: Sequence[Reference], name: str = "the deployed design"
 ) -> tuple[DeploymentWarning, ...]:
     """Return a warning for each reason why nobody should sign this design as it is.
 
     Its labels may be no better than the commonest class, it may find less than half of a class,
-    and stages may be surer than they are right.
+    and stages may be surer than they are right. Sentences call the design by its `name`.
     """
     if point.by_class is None or not references:
         return ()
     if not point.coverage:
         return ()  # the front has said so already
     if not point.is_informative:
-        return (_uninformative(point, references),)
-    found = (_rarely_found(point, references), _overconfident(point))
+        return (_uninformative(point, references, name),)
+    found = (_rarely_found(point, references, name), _overconfident(point))
     return tuple(one for one in found if one is not None)
 
 
-def _uninformative(point: ParetoPoint, references: Sequence[Reference]) -> DeploymentWarning:
+def _uninformative(
+    point: ParetoPoint, references: Sequence[Reference], name: str
+) -> DeploymentWarning:
     commonest, everything, answered = references
+    # Of few labels, more may be correct by chance.
+    than = "which may be no better" if point.accuracy > commonest.accuracy else "no better"
     said = (
-        f"the deployed design is right about {point.accuracy:.1%} of the rows that it labels, no "
-        f"better than always answering {commonest.label!r} ({commonest.accuracy:.1%}); "
+        f"{name} is right about {point.accuracy:.1%} of the rows that it labels, {than} than "
+        f"always answering {commonest.label!r} ({commonest.accuracy:.1%}); "
     )
     if everything.by_class.beats_commonest or answered.by_class.beats_commonest:
         return DeploymentWarning(said, Hint(Remedy.ECONOMICAL), ".")
@@ -46,7 +50,9 @@ def _uninformative(point: ParetoPoint, references: Sequence[Reference]) -> Deplo
     )
 
 
-def _rarely_found(point: ParetoPoint, references: Sequence[Reference]) -> DeploymentWarning | None:
+def _rarely_found(
+    point: ParetoPoint, references: Sequence[Reference], name: str
+) -> DeploymentWarning | None:
     """Name the class of which the smallest share is found, if that is less than half."""
     by_class = point.by_class
     if by_class is None:
@@ -64,7 +70,7 @@ def _rarely_found(point: ParetoPoint, references: Sequence[Reference]) -> Deploy
     )
     mislabelled = float(by_class.coverage[worst] - recall[worst])
     return DeploymentWarning(
-        f"the deployed design finds {recall[worst]:.0%} of the {rows[worst]:.10g} scored rows of "
+        f"{name} finds {recall[worst]:.0%} of the {rows[worst]:.10g} scored rows of "
         f"class {by_class.labels[worst]!r}, mislabels {mislabelled:.0%} and rejects "
         f"{1 - by_class.coverage[worst]:.0%}. ",
         *others,

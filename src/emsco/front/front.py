@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from emsco._base.typing import FloatArray, IntArray, StageArray
 from emsco.cascade import Cascade, Evaluation, FrontModels
 from emsco.cascade.formats import FORMAT
 from emsco.costs import FeatureCosts
-from emsco.data.frames import Columns, to_pandas, to_polars, to_pyarrow
+from emsco.data.frames import to_pandas, to_polars, to_pyarrow
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence
 from emsco.errors import FileError, NoSuchDesign, ParameterError
@@ -26,6 +26,7 @@ from emsco.front.preferences import Limits, check_preference, economical_of
 from emsco.front.records import cascade_picture, explored_designs, flow_of, front_picture
 from emsco.front.references import Reference, measure_references
 from emsco.front.tables import front_columns, front_html, front_text
+from emsco.front.ties import TieSource, tied_designs
 from emsco.models.stage_models import StageModels
 from emsco.pictures.explorer import Explored, page_of
 from emsco.pictures.flow import Flow
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["ParetoFront"]
-
-TieSource: TypeAlias = Callable[[int], Iterator[StageArray]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,17 +138,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         front yields those that its search scored.
         """
         position = self.position(point)
-        only = self.points[position]
-        if self.tied is None or (
-            only.is_simplified and only.n_tied == 1
-        ):  # built by hand, or loaded from a file
-            if only.n_tied > 1:
-                raise NoSuchDesign(
-                    f"ties must be asked of the front that a search returned, got one from a file, "
-                    f"which holds 1 of the {only.n_tied:,} designs; search again to list them."
-                )
-            return iter((only.design,))
-        return (Design(stages, self.costs.names) for stages in self.tied(position))
+        return tied_designs(self.points[position], position, self.tied, self.costs.names)
 
     def cascade(self, point: ParetoPoint | int) -> Cascade:
         """Return the cascade of a point, with its fitted models, ready to decide rows."""
@@ -324,12 +313,12 @@ class ParetoFront(Sequence[ParetoPoint]):
         return iter(self.points)
 
     def __repr__(self) -> str:
-        """List the first points as text."""
-        return front_text(self.points, self.proven)
+        """List the first points of the shortlist as text, then the references."""
+        return front_text(self)
 
     def _repr_html_(self) -> str:
-        """Show the first points as a table and all points as a picture, for notebooks."""
-        return front_html(self.points, self.seen, self.proven)
+        """Show the first of the shortlist as a table and all points as a picture, for notebooks."""
+        return front_html(self)
 
     def balanced_scores(self) -> FloatArray:
         """√(coverage² + accuracy² + (1 - cost / cost of all features)²) of each point."""
@@ -434,17 +423,18 @@ class ParetoFront(Sequence[ParetoPoint]):
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas table with one row per point.
 
-        A column per feature holds the stage that buys it, from 1; 0 means never.
+        A column per feature holds the stage that buys it, from 1; 0 means never. A column per class
+        holds its recall on the scored rows.
         """
-        return to_pandas(self._columns())
+        return to_pandas(front_columns(self))
 
     def to_polars(self) -> pl.DataFrame:
         """Return a Polars table with one row per point, as `to_pandas` does."""
-        return to_polars(self._columns())
+        return to_polars(front_columns(self))
 
     def to_pyarrow(self) -> pa.Table:
         """Return a PyArrow table with one row per point, as `to_pandas` does."""
-        return to_pyarrow(self._columns())
+        return to_pyarrow(front_columns(self))
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return a dict of plain values per point, with features and counts of each stage."""
@@ -497,9 +487,6 @@ class ParetoFront(Sequence[ParetoPoint]):
         if path is not None:
             write_text(path, page)
         return page
-
-    def _columns(self) -> Columns:
-        return front_columns(self.points, self.seen, self.costs.names)
 
     def _objectives(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         columns = np.array([(p.coverage, p.accuracy, p.cost) for p in self.points]).T.copy()

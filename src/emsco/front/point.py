@@ -159,7 +159,7 @@ class ParetoPoint(Objectives):
         )
 
     def scores_to_dict(self) -> dict[str, Any]:
-        """Return all fields except the design as plain values."""
+        """Return all fields except the design as plain values, for a file."""
         return {
             "coverage": self.coverage,
             "accuracy": self.accuracy,
@@ -175,9 +175,18 @@ class ParetoPoint(Objectives):
             "is_simplified": self.is_simplified,
         }
 
+    def figures(self) -> dict[str, Any]:
+        """Return all fields except the design for a reader: results by class have labels."""
+        return {
+            **self.scores_to_dict(),
+            "by_class": self.by_class and self.by_class.to_dict(),
+            "is_informative": self.is_informative,
+            "overconfident": list(self.overconfident),
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the objectives, then features and counts of each stage."""
-        figures = self.scores_to_dict()
+        figures = self.figures()
         del figures["exit_confidence"]
         counts = zip(
             self.design.buys, figures.pop("exits"), figures.pop("correct_exits"), strict=True

@@ -14,11 +14,23 @@ from emsco.data.labels import of_labels
 from emsco.errors import Hint, Remedy
 from emsco.front.point import ParetoPoint
 
-__all__ = ["SAME_COST", "Limits", "check_preference", "economical_of", "is_good_enough", "size_of"]
+__all__ = [
+    "SAME_COST",
+    "Limits",
+    "check_preference",
+    "economical_of",
+    "is_good_enough",
+    "preference_in_words",
+    "size_of",
+]
 
 SAME_COST = 0.01  # of the cost of everything: a smaller difference in cost is none
-_RULES = ("economical", "balanced", "fittest", "knee")
-
+_RULES = {
+    "economical": "the cheapest that is not worse than buying everything",
+    "balanced": "the best balanced",
+    "fittest": "the one that the paper would deploy",
+    "knee": "the nearest to the best of all three figures",
+}
 
 _TOLERATED = 0.5  # standard errors by which a design may fall behind buying everything
 
@@ -154,3 +166,23 @@ def check_preference(rule: object) -> None:
     elif not isinstance(rule, str) or rule not in _RULES:
         listed = ", ".join(f'"{name}"' for name in _RULES)
         raise refused("prefer", (f"be {listed} ", Hint(Remedy.LIMITS)), rule)
+
+
+def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> str:
+    """Say why a rule or limits chose a point.
+
+    Examples
+    --------
+    >>> from emsco.designs.design import Design
+    >>> point = ParetoPoint(0.9, 0.8, 5.0, Design([0], ("age",)), 1, 10, (9,), (7,))
+    >>> preference_in_words("knee", point), preference_in_words({"max_cost": 9}, point)
+    ('the nearest to the best of all three figures (knee)', 'the best balanced within your limits')
+    """
+    if not isinstance(rule, str):
+        return f"{_RULES['balanced']} within your limits"
+    why = _RULES[rule]
+    if rule == "economical" and point.versus_everything is None:
+        why = _RULES["knee"]  # nobody has compared it with buying everything
+    elif rule == "economical" and not is_good_enough(point):
+        why = "the one that falls least short of buying everything, since all do"
+    return f"{why} ({rule})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,13 +11,19 @@ from numpy.typing import ArrayLike
 
 from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
-from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
-from emsco.cascade import Cascade
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
+from emsco.cascade import Cascade, Decisions
 from emsco.data.labels import check_truth
 from emsco.data.weights import check_weights
 from emsco.trust.by_class import ByClass
 
-__all__ = ["Reference", "measure_references", "references_from_dicts", "references_of"]
+__all__ = [
+    "Reference",
+    "measure_references",
+    "references_from_decisions",
+    "references_from_dicts",
+    "references_of",
+]
 
 _KINDS = ("commonest", "everything", "answered")
 
@@ -67,8 +73,19 @@ class Reference(Objectives):
         """The label that is given most often."""
         return self.by_class.labels[int(self.by_class.given.argmax())]
 
+    def scored_by(self, metric: str) -> Objectives:
+        """Return the objectives with the accuracy that `metric` names."""
+        found = self.objectives
+        if metric == "accuracy":
+            return found
+        return replace(found, accuracy=self.by_class.balanced_accuracy)
+
+    def figures(self) -> dict[str, Any]:
+        """Return plain values for a reader: with its title, and results by class with labels."""
+        return {"title": self.title, **self.to_dict(), "by_class": self.by_class.to_dict()}
+
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return plain values, for a file."""
         return {"kind": self.kind, **asdict(self.objectives), "by_class": self.by_class.to_lists()}
 
     @classmethod
@@ -90,8 +107,20 @@ def measure_references(
 ) -> tuple[Reference, ...]:
     """Measure all references on labelled rows, given the cascade that buys everything."""
     decisions = everything.decide(X)
-    labels = everything.classes.tolist()
     truth = check_truth(y, everything.classes, len(decisions))
+    weights = check_weights(sample_weight, len(decisions))
+    return references_from_decisions(everything, commonest, decisions, truth, weights)
+
+
+def references_from_decisions(
+    everything: Cascade,
+    commonest: object,
+    decisions: Decisions,
+    truth: AnyArray,
+    weights: FloatArray | None,
+) -> tuple[Reference, ...]:
+    """Measure all references on rows that the cascade that buys everything has decided."""
+    labels = everything.classes.tolist()
     return references_of(
         labels,
         np.searchsorted(everything.classes, truth),
@@ -99,7 +128,7 @@ def measure_references(
         decisions.accepted,
         labels.index(commonest),
         everything.stages.costs[-1],
-        check_weights(sample_weight, len(decisions)),
+        weights,
     )
 
 

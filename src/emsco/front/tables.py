@@ -3,86 +3,170 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from emsco._base.objectives import metric_brief, metric_name
+from emsco._base.objectives import Objectives, metric_brief, metric_name
 from emsco._base.text import counted, in_short, listed, objective_lines, shorten
 from emsco.cascade import Evaluation
+from emsco.costs import FeatureCosts
 from emsco.data.frames import Columns
 from emsco.front.point import ParetoPoint
+from emsco.front.references import Reference
 from emsco.pictures.notebook import Dot, fragment, note, scatter, table
 
-__all__ = ["front_columns", "front_html", "front_text"]
+__all__ = ["NO_BETTER", "front_columns", "front_html", "front_text", "no_better"]
 
+NO_BETTER = "≈"  # marks a design that tells no more than the commonest class
 _OBJECTIVES = ("coverage", "accuracy", "cost")
 _TEXT_LINES = 10
 _HTML_LINES, _MOST_NAMES = 8, 12
 
 
-def front_text(points: Sequence[ParetoPoint], proven: bool) -> str:
-    """List the first points, one line each."""
-    proof = ", proven" if proven else ""
+class Listed(Protocol):
+    """The attributes of a front that its tables show; `ParetoFront` explains them."""
+
+    @property
+    def points(self) -> tuple[ParetoPoint, ...]: ...
+    @property
+    def costs(self) -> FeatureCosts: ...
+    @property
+    def proven(self) -> bool: ...
+    @property
+    def seen(self) -> tuple[Evaluation, ...] | None: ...
+    @property
+    def references(self) -> tuple[Reference, ...]: ...
+    @property
+    def seen_references(self) -> tuple[Reference, ...]: ...
+    @property
+    def metric(self) -> str: ...
+    def shortlist(self) -> list[int]: ...
+
+
+def no_better(references: Sequence[Reference]) -> str:
+    """Explain the mark of designs that are not informative."""
+    than = f"always answering {references[0].label!r}" if references else "the commonest class"
+    return f"{NO_BETTER} no better than {than}, or only by chance"
+
+
+def front_text(front: Listed) -> str:
+    """List the first points of the shortlist, one line each, and the references below."""
+    points, shortlist = front.points, front.shortlist()
+    proof = ", proven" if front.proven else ""
     n_rows = f"{points[0].n_rows:.10g}"
     lines = [f"ParetoFront of {len(points)} points on {n_rows} scored rows{proof}"]
-    heading = metric_brief(points[0].metric)
+    if len(shortlist) < len(points):
+        lines[0] += f"; {len(shortlist):,} differ beyond noise"
+    heading = metric_brief(front.metric)
     lines.append(f"  #  coverage {heading:>9}       cost  design")
-    for i, point in enumerate(points[:_TEXT_LINES]):
-        objectives = f"{point.coverage:8.3f}  {point.accuracy:8.3f}  {point.cost:9.6g}"
-        lines.append(f"{i:>3}  {objectives}  {shorten(point.design.arrows(), 60)}")
-    if len(points) > _TEXT_LINES:
-        lines.append(f"     … and {len(points) - _TEXT_LINES} more; to_pandas() has all")
+    shown = shortlist[:_TEXT_LINES]
+    for i in shown:
+        mark = " " if points[i].is_informative else NO_BETTER
+        design = shorten(points[i].design.arrows(), 60)
+        lines.append(f"{i:>3}{mark} {_figures(points[i])}  {design}")
+    if len(points) > len(shown):
+        lines.append(f"     … and {len(points) - len(shown)} more; to_pandas() has all")
+    lines += [
+        f"     {_figures(one.scored_by(front.metric))}  {shorten(one.title, 60)}"
+        for one in front.references
+    ]
+    if not all(points[i].is_informative for i in shown):
+        lines.append(no_better(front.references))
     return "\n".join(lines)
 
 
-def front_columns(
-    points: Sequence[ParetoPoint], seen: Sequence[Evaluation] | None, features: Sequence[str]
-) -> Columns:
+def front_columns(front: Listed) -> Columns:
     """Collect one row per point: scored and seen figures, and the stage that buys each feature."""
+    points, seen = front.points, front.seen
     columns: dict[str, Any] = {
-        _title(name, points): [getattr(point, name) for point in points]
+        _title(name, front): [getattr(point, name) for point in points]
         for name in (*_OBJECTIVES, "n_stages", "n_tied")
     }
     if seen is not None:
         for name in _OBJECTIVES:
             columns[f"seen {name}"] = [getattr(one, name) for one in seen]
-    for i, name in enumerate(features):
+    if points[0].by_class is not None:
+        columns |= _assessed(points)
+    for i, name in enumerate(front.costs.names):
         columns[f"stage of {name}"] = [int(point.design.stages[i]) + 1 for point in points]
     return columns
 
 
-def front_html(
-    points: Sequence[ParetoPoint], seen: Sequence[Evaluation] | None, proven: bool
-) -> str:
-    """Show the first points as a table, scored beside seen figures, and all as a picture."""
-    first = points[:_HTML_LINES]
-    seen_lines = objective_lines(seen[:_HTML_LINES]) if seen else [()] * len(first)
-    lines = [
-        (str(i), *own, *other, listed(point.design.features(0), _MOST_NAMES), str(point.n_stages))
-        for i, (point, own, other) in enumerate(
-            zip(first, objective_lines(first), seen_lines, strict=True)
-        )
-    ]
+def _assessed(points: Sequence[ParetoPoint]) -> dict[str, Any]:
+    """Collect the recall of each class on scored rows, and what the assessment says."""
+    by_class = [point.by_class for point in points if point.by_class is not None]
+    recalls = [one.recall.tolist() for one in by_class]
+    return {
+        **{
+            f"recall of {label}": [recall[j] for recall in recalls]
+            for j, label in enumerate(by_class[0].labels)
+        },
+        "informative": [point.is_informative for point in points],
+        "shortlisted": [point.shortlisted for point in points],
+    }
+
+
+def front_html(front: Listed) -> str:
+    """Show the shortlist and the references as a table, and all points as a picture."""
+    points, seen = front.points, front.seen
+    shown = front.shortlist()[:_HTML_LINES]
+    lines = _html_lines(front, shown)
     seen_headings = tuple(f"seen {name}" for name in _OBJECTIVES) if seen else ()
-    own_headings = [_title(name, points) for name in _OBJECTIVES]
+    own_headings = [_title(name, front) for name in _OBJECTIVES]
     headings = ("#", *own_headings, *seen_headings, "buys first", "stages")
-    more = len(points) - len(lines)
-    rest = note(f"{more:,} more; to_pandas() has all.") if more > 0 else ""
     metric = own_headings[1]
     dots = [
         Dot(point.cost, point.accuracy, point.coverage, f"{i}: {in_short(point, metric)}")
         for i, point in enumerate(points)
     ]
     on_tests = f", seen on {seen[0].n_rows:,.10g}" if seen else ""
-    proof = "; proven" if proven else ""
+    proof = "; proven" if front.proven else ""
     return fragment(
         f"Front of {counted(len(points), 'design')}: "
         f"scored on {counted(points[0].n_rows, 'row')}"
         f"{on_tests}{proof}",
-        f"<div>{table(headings, lines, ('buys first',))}{rest}</div>",
+        f"<div>{table(headings, lines, ('buys first',))}{_html_notes(front, shown)}</div>",
         scatter(dots, "cost", metric, "coverage"),
     )
 
 
-def _title(name: str, points: Sequence[ParetoPoint]) -> str:
+def _html_lines(front: Listed, shown: Sequence[int]) -> list[tuple[str, ...]]:
+    """Cells of some points, and of the references below them."""
+    points, references = [front.points[i] for i in shown], front.references
+    own = objective_lines([*points, *(one.scored_by(front.metric) for one in references)])
+    seen: list[tuple[str, ...]] = [()] * len(own)
+    if front.seen:
+        on_tests = objective_lines([*(front.seen[i] for i in shown), *front.seen_references])
+        seen = [*on_tests, *[("", "", "")] * (len(own) - len(on_tests))]
+    ends = [
+        (f"{i}{'' if point.is_informative else f' {NO_BETTER}'}", _buys(point), str(point.n_stages))
+        for i, point in zip(shown, points, strict=True)
+    ] + [("", one.title, "") for one in references]
+    return [
+        (name, *figures, *others, buys, n_stages)
+        for (name, buys, n_stages), figures, others in zip(ends, own, seen, strict=True)
+    ]
+
+
+def _html_notes(front: Listed, shown: Sequence[int]) -> str:
+    n_all, n_shortlisted = len(front.points), len(front.shortlist())
+    notes = []
+    if n_shortlisted < n_all:
+        notes.append(f"{n_shortlisted:,} of {n_all:,} designs differ beyond noise.")
+    if n_all > len(shown):
+        notes.append(f"{n_all - len(shown):,} more; to_pandas() has all.")
+    if not all(front.points[i].is_informative for i in shown):
+        notes.append(f"{no_better(front.references)}.")
+    return "".join(map(note, notes))
+
+
+def _buys(point: ParetoPoint) -> str:
+    return listed(point.design.features(0), _MOST_NAMES)
+
+
+def _figures(found: Objectives) -> str:
+    return f"{found.coverage:8.3f}  {found.accuracy:8.3f}  {found.cost:9.6g}"
+
+
+def _title(name: str, front: Listed) -> str:
     """Heading of a scored figure; the accuracy goes by the name of its metric."""
-    return metric_name(points[0].metric) if name == "accuracy" else name
+    return metric_name(front.metric) if name == "accuracy" else name

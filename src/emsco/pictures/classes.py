@@ -84,14 +84,17 @@ def class_html(found: ByClass) -> str:
     return f"<div>{table(one.headings, one.lines, ('class',))}{notes}</div>"
 
 
-def class_notes(found: ByClass, all_in: str = "by_class.to_pandas()") -> list[str]:
+def class_notes(
+    found: ByClass, all_in: str = "by_class.to_pandas()", *, brief: bool = False
+) -> list[str]:
     """Say how often the commonest class is the correct answer, and if labels are no better.
 
-    If classes are left out of the table, say how many, and that `all_in` has them all.
+    If classes are left out of the table, say how many, and that `all_in` has them all; if `brief`,
+    only that.
     """
     more = len(found.labels) - _MOST_LINES
     lines = [f"{more:,} more; {all_in} has all."] if more > 0 else []
-    if not found.rows.any():
+    if brief or not found.rows.any():
         return lines
     label = found.commonest
     name = f'"{_name(label)}"' if isinstance(label, str) else _name(label)

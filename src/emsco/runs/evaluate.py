@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from emsco._base.checks import refused
 from emsco._base.documents import PathLike
 from emsco._base.text import some, what_was_meant
-from emsco._base.typing import FloatArray
+from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Evaluation
 from emsco.data.labels import as_classes
 from emsco.data.rows import column_rows
 from emsco.data.tables import Chunk, column_names, read_chunks
 from emsco.errors import DataError, Parameter, Part
+from emsco.front import ParetoFront
+from emsco.front.references import Reference, references_from_decisions
 from emsco.runs.run import Run
 
 __all__ = ["RunEvaluation", "evaluate_run"]
@@ -30,15 +32,23 @@ class RunEvaluation:
     number : int
         Position of the design in the front.
     new : Evaluation
+    references : tuple of Reference
+        What there is without a cascade, on the new rows; empty if the front has none.
     """
 
     run: Run
     number: int
     new: Evaluation
+    references: tuple[Reference, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: number and stages of the design, then scored, seen and new figures."""
-        return {**self.run.figures([self.number])[0], "new": self.new.to_dict()}
+        new = [one.figures() for one in self.references]
+        return {
+            **self.run.figures([self.number])[0],
+            "new": self.new.to_dict(),
+            "references": {**self.run.references(), "new": new},
+        }
 
 
 def evaluate_run(
@@ -72,13 +82,17 @@ def evaluate_run(
     target = _check_target(files["target"] if target is None else target, path, cascade, weights)
     encoding = cascade.encoding
     columns = [*encoding.columns, *([] if weights is None else [weights])]
-    parts, n_rows = [], 0
+    everything = run.front.everything() if run.front.references else None
+    parts, references, n_rows = [], [], 0
     chunks = read_chunks(
         path, columns, kinds=encoding.kinds, target=target, classes=cascade.classes
     )
     for chunk in chunks:
         if chunk.table.num_rows:
-            parts.append(_evaluate(cascade, chunk, path, weights))
+            rows = _read(cascade, chunk, path, weights)
+            parts.append(_evaluate(cascade, rows))
+            if everything is not None:
+                references.append(_refer(everything, run.front, rows))
             n_rows += chunk.table.num_rows
         if report:
             report(n_rows)
@@ -87,7 +101,8 @@ def evaluate_run(
     new = Evaluation.joined(parts)
     if not new.n_rows:
         raise DataError(f"{path} must weigh more than 0 in column {weights!r}, got 0 in all rows.")
-    return RunEvaluation(run, number, new)
+    whole = tuple(map(Reference.joined, zip(*references, strict=True)))
+    return RunEvaluation(run, number, new, whole)
 
 
 def _check_target(target: str, path: PathLike, cascade: Cascade, weights: str | None) -> str:
@@ -104,19 +119,39 @@ def _check_target(target: str, path: PathLike, cascade: Cascade, weights: str | 
     return target
 
 
-def _evaluate(cascade: Cascade, chunk: Chunk, path: PathLike, weights: str | None) -> Evaluation:
-    """Evaluate one chunk of the file."""
+class _Rows(NamedTuple):
+    """Labelled rows of one chunk of the file, as numbers."""
+
+    inputs: FloatArray
+    truth: AnyArray
+    weights: FloatArray | None
+
+
+def _read(cascade: Cascade, chunk: Chunk, path: PathLike, weights: str | None) -> _Rows:
     first, table = chunk.first + 1, chunk.table.select(cascade.encoding.columns)
-    decisions = cascade.decide_rows(cascade.encoding.rows(table, first, str(path)))
     labels: Any = chunk.labels  # present, since the chunk was read with a target
-    return Evaluation.from_decisions(
-        decisions,
+    return _Rows(
+        cascade.encoding.rows(table, first, str(path)),
         as_classes(labels, cascade.classes, path, first),
         None if weights is None else _weights(chunk, path, weights),
+    )
+
+
+def _evaluate(cascade: Cascade, rows: _Rows) -> Evaluation:
+    return Evaluation.from_decisions(
+        cascade.decide_rows(rows.inputs),
+        rows.truth,
+        rows.weights,
         cascade.classes,
         cascade.design.buys,
         cascade.stages.costs,
     )
+
+
+def _refer(everything: Cascade, front: ParetoFront, rows: _Rows) -> tuple[Reference, ...]:
+    """Measure what there is without a cascade on one chunk."""
+    decisions, commonest = everything.decide_rows(rows.inputs), front.references[0].label
+    return references_from_decisions(everything, commonest, decisions, rows.truth, rows.weights)
 
 
 def _weights(chunk: Chunk, path: PathLike, name: str) -> FloatArray:

@@ -106,11 +106,16 @@ class Run:
             {
                 "number": i,
                 "stages": [list(bought) for bought in self.front[i].design.buys],
-                "scored": self.front[i].scores_to_dict(),
+                "scored": self.front[i].figures(),
                 "seen": seen and seen[i].to_dict(),
             }
             for i in (range(len(self.front)) if which is None else which)
         ]
+
+    def references(self) -> dict[str, list[dict[str, Any]]]:
+        """Return what there is without a cascade as plain values, scored and seen figures apart."""
+        both = {"scored": self.front.references, "seen": self.front.seen_references}
+        return {rows: [one.figures() for one in found] for rows, found in both.items()}
 
     def choose(self, which: int | ParetoPoint) -> Run:
         """Deploy another point of the front, and write its cascade to the folder."""

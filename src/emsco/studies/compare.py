@@ -12,6 +12,7 @@ from joblib import Parallel, delayed
 
 from emsco import baselines
 from emsco._base.checks import check_choice
+from emsco._base.objectives import Objectives
 from emsco.designs.space import default_max_stages
 from emsco.designs.thresholds import check_min_confidence
 from emsco.errors import EMSCOError
@@ -88,6 +89,7 @@ def compare_methods(
         parts.costs.total,
         (len(parts.train), len(parts.val), len(parts.test)),
         _n_effective(parts),
+        references=_references(parts),
         of=of,
     )
 
@@ -108,6 +110,14 @@ def _try_method(
     except EMSCOError as obstacle:
         result = MethodResult(note=str(obstacle))
     return method, replace(result, seconds=perf_counter() - started)
+
+
+def _references(parts: Parts) -> dict[str, Objectives]:
+    """Test what there is without a cascade; nothing if EMSCO refuses the data."""
+    try:
+        return SplitBanks(parts).references()
+    except EMSCOError:
+        return {}
 
 
 def _try_emsco(parts: Parts, min_confidence: float, seed: int, most: int) -> MethodResult:

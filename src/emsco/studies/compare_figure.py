@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from emsco._base.objectives import Objectives
+from emsco._base.text import shorten
 from emsco.pictures.plotting.figures import (
     MARKERS,
     STYLES,
@@ -33,7 +34,8 @@ def draw_methods(result: OwnComparison) -> Figure:
     """Draw accuracy against cost on the test rows, each method as a curve over its own knob.
 
     Colour, dashes and shape tell methods apart. Fill shows coverage, lighter where it is higher.
-    The large marker is the deployed setting. The accuracy axis covers settings that buy something;
+    The large marker is the deployed setting. Black marks show what there is without a cascade. The
+    accuracy axis covers settings that buy something;
     a free one outside of it is named below the axis. Large costs are drawn on a log scale, and the
     axis says so.
     """
@@ -47,9 +49,11 @@ def draw_methods(result: OwnComparison) -> Figure:
     fill: dict[str, Any] = {"cmap": _FILLS, "vmin": ends[0], "vmax": ends[1]}
     for name, marker, style in zip(ran, MARKERS, STYLES, strict=False):
         _draw_method(panel, name, ran[name], marker, style, fill)
+    points += result.references.values()
     note = "Large marks: deployed settings; small marks: other settings; fill: coverage."
     if outside := _show_what_costs(panel, points):
         note += f"\nNot shown: {outside}, buying nothing."
+    _draw_references(panel, result.references)
     scale = _bend(panel, [one.cost for one in points], [one.cost for one in chosen])
     panel.set_xlabel(f"mean cost of a test row{scale}\n{note}", fontsize=8)
     panel.set_ylabel("accuracy of accepted rows", fontsize=8)
@@ -84,6 +88,15 @@ def _draw_method(
         )
     look: dict[str, Any] = {"marker": marker, "markersize": 5, "markerfacecolor": "white"}
     panel.plot([], [], label=label_of(name), **look, **style, **_THIN)
+
+
+def _draw_references(panel: Any, references: Mapping[str, Objectives]) -> None:
+    """Mark what there is without a cascade, if the accuracy axis reaches that far."""
+    low, high = panel.get_ylim()
+    for (title, test), marker in zip(references.items(), "x+", strict=False):
+        look: dict[str, Any] = {"marker": marker, "color": "black", "linestyle": "none"}
+        look["clip_on"] = not low <= test.accuracy <= high  # a free one lies on the edge
+        panel.plot([test.cost], [test.accuracy], label=shorten(title, 30), zorder=5, **look)
 
 
 def _bend(panel: Any, costs: Sequence[float], chosen: Sequence[float]) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from emsco._base.objectives import Objectives
 from emsco.studies.methods import Contestant, MethodResult, Outcome
 
 __all__ = ["OwnComparison", "label_of"]
@@ -31,6 +32,9 @@ class OwnComparison:
         Kish's effective number of test rows; without weights, all of them.
     name : str
         Name of the data, for headings.
+    references : dict of str to Objectives
+        What there is on the test rows without a cascade, by title: the commonest class for nothing,
+        and a model of all features that answers every row.
     of : dict
         Digests and settings that identify the comparison; empty unless `begin` was given.
     """
@@ -41,6 +45,7 @@ class OwnComparison:
     n_rows: tuple[int, int, int]
     n_effective: float
     name: str = "your data"
+    references: dict[str, Objectives] = field(default_factory=dict)
     of: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -57,7 +62,9 @@ class OwnComparison:
 
     def chance(self, method: str) -> float:
         """Half the width of a 95 % interval around the accuracy of a method."""
-        test = self.deployed[method].seen
+        return self._chance(self.deployed[method].seen)
+
+    def _chance(self, test: Objectives) -> float:
         labelled = max(1.0, test.coverage * self.n_effective)
         return _CHANCE * math.sqrt(test.accuracy * (1 - test.accuracy) / labelled)
 
@@ -69,6 +76,9 @@ class OwnComparison:
             "total_cost": self.total_cost,
             "rows": dict(zip(("train", "scored", "test"), self.n_rows, strict=True)),
             "methods": {name: one.to_dict() for name, one in self.results.items()},
+            "references": [
+                {"title": title, **asdict(test)} for title, test in self.references.items()
+            ],
             "beaten": [{"method": a, "by": b} for a, b in self.beaten],
             "summary": self.summary(),
             "of": self.of,
@@ -83,14 +93,20 @@ class OwnComparison:
             "|---|---|---|---|---|---|",
         ]
         for name, outcome in self.deployed.items():
-            test, setting = outcome.seen, self.results[name].setting or {}
+            setting = self.results[name].setting or {}
             shown = ", ".join(f"{key} {_short(value)}" for key, value in setting.items())
-            lines.append(
-                f"| {label_of(name)} | {100 * test.accuracy:.1f} ± {100 * self.chance(name):.1f} "
-                f"| {100 * test.coverage:.1f} | {test.cost:.4g} "
-                f"| {100 * test.cost / self.total_cost:.1f} | {shown} |"
-            )
+            lines.append(self._line(label_of(name), outcome.seen, shown))
+        lines += [self._line(title, test) for title, test in self.references.items()]
         return "\n".join([*lines, "", *(f"- {sentence}" for sentence in self.summary())])
+
+    def _line(self, label: str, test: Objectives, setting: str = "") -> str:
+        """Line of the table; a bar inside a label would end its cell."""
+        return (
+            f"| {label.replace('|', chr(92) + '|')} "
+            f"| {100 * test.accuracy:.1f} ± {100 * self._chance(test):.1f} "
+            f"| {100 * test.coverage:.1f} | {test.cost:.4g} "
+            f"| {100 * test.cost / self.total_cost:.1f} | {setting} |"
+        )
 
     def summary(self) -> list[str]:
         """The findings in sentences."""

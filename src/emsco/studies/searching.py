@@ -14,7 +14,7 @@ from emsco._base.checks import check_choice
 from emsco._base.digests import fingerprint
 from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
-from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report, StageArray
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import subsets_of_words
@@ -196,12 +196,31 @@ class SplitBanks:
         """Choose a design by a rule, and test it."""
         position = self._position(result, check_choice("rule", rule, EVERY_RULE))
         design = result.designs[position : position + 1]
+        seen, scored = self._tested(design, min_confidence), result.scores.objectives(position)
+        return Choice(rule, scored, seen, tuple(design[0].tolist()))
+
+    def _tested(self, design: StageArray, min_confidence: float) -> Objectives:
+        """Test one design, of shape (1, n_features)."""
         most = int(design.max()) + 1
         subsets = (design[0] >= 0) & (design[0] <= np.arange(most)[:, None])
         self._test.bank.adopt(subsets, self._scored.bank.kept(subsets))
-        tested = self._test.evaluator(most, min_confidence).score(design)
-        scored = result.scores.objectives(position)
-        return Choice(rule, scored, tested.objectives(0), tuple(design[0].tolist()))
+        return self._test.evaluator(most, min_confidence).score(design).objectives(0)
+
+    def references(self) -> dict[str, Objectives]:
+        """Test what there is without a cascade, by title.
+
+        Always the commonest class of the training rows, for nothing; and logistic regression on
+        all features, which answers every row.
+        """
+        data, (train, test) = self._test.data, self._test.splits[0]
+        weights = np.ones(len(data.labels)) if data.weights is None else data.weights
+        commonest = int(np.bincount(data.labels[train], weights[train]).argmax())
+        right = float(weights[test] @ (data.labels[test] == commonest) / weights[test].sum())
+        every = np.zeros((1, self._scored.bank.n_features), dtype=np.int16)
+        return {
+            f"always {data.classes.tolist()[commonest]!r}": Objectives(1.0, right, 0.0),
+            "everything, all answered": self._tested(every, 0.0),
+        }
 
     def _position(self, result: SearchResult, rule: str) -> int:
         scores = result.scores

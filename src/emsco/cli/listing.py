@@ -1,0 +1,244 @@
+"""Tables of designs in a terminal, with the lines of what there is without a cascade."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from emsco._base.objectives import Objectives, metric_brief
+from emsco._base.text import counted, listed, objective_lines, shorten
+from emsco.cascade import Evaluation
+from emsco.front import ParetoFront, ParetoPoint
+from emsco.front.references import Reference
+from emsco.front.tables import NO_BETTER, no_better
+
+__all__ = ["Listing", "front_table", "new_table", "plain_table", "reference_table"]
+
+_NAMES = 15  # characters of the column that names designs and references
+_NUMBERS = 32  # characters of the columns of scored figures
+_TIES = 6
+_SEEN = ("seen cov.", "seen acc.", "seen cost")
+_LEAST_COST = 6
+_LEAST_ROOM = 10
+
+
+def plain_table(title: str, caption: str, **look: Any) -> Table:
+    """Return an empty table without a frame, with its title above and its caption below."""
+    return Table(
+        title=title,
+        caption=caption,
+        title_justify="left",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        **{"padding": (0, 1, 0, 0), **look},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The designs that a table shows.
+
+    Attributes
+    ----------
+    shown : list of int
+        Positions, by cost.
+    n_noted : int
+        Different designs that could be shown: those that differ beyond noise, or all.
+    n_all : int
+        Different designs.
+    is_short : bool
+        Whether designs that differ only by noise are left out.
+    """
+
+    shown: list[int]
+    n_noted: int
+    n_all: int
+    is_short: bool
+
+    @classmethod
+    def pick(
+        cls,
+        front: ParetoFront,
+        marked: Sequence[ParetoPoint | None],
+        most: int,
+        within: list[int] | None = None,
+        spare: int = 0,
+        every: bool = False,
+    ) -> Listing:
+        """Pick up to `most` designs with different trade-offs, evenly over costs.
+
+        Marked ones are picked first. Unless `every`, the others are of the shortlist. If at most
+        `spare` would be left out, none are.
+        """
+        by_cost = _different(front, marked, within)
+        noted = [i for i in by_cost if front[i].shortlisted]
+        is_short = not every and 0 < len(noted) < len(by_cost)
+        if not is_short:
+            noted = by_cost
+        found = (i for one in marked for i in by_cost if front[i] is one)
+        kept = list(dict.fromkeys(found))  # one may have both marks
+        shown = sorted({*noted, *kept}, key=by_cost.index) if is_short else by_cost
+        if len(shown) > most + spare:
+            shown = _thinned(shown, kept[:most], most)
+        return cls(shown, len(noted), len(by_cost), is_short)
+
+    def caption(self, front: ParetoFront, see_all: str) -> list[str]:
+        """Say which designs are left out, and how to see them."""
+        n_shown = sum(not self.is_short or front[i].shortlisted for i in self.shown)
+        if n_shown == self.n_all:
+            return []
+        some = f"{n_shown} of {self.n_noted:,}" if n_shown < self.n_noted else f"{n_shown}"
+        what = "designs that differ" if self.n_noted > 1 else "design that differs"
+        said = f"{some} {what} beyond noise, of {self.n_all:,}"
+        if not self.is_short:
+            said = f"{some} are shown, evenly from cheap to expensive"
+        return [f"{said}; {see_all} shows all." if see_all else f"{said}."]
+
+
+def front_table(
+    front: ParetoFront,
+    chosen: ParetoPoint,
+    width: int = 80,
+    most: int = 12,
+    within: list[int] | None = None,
+    see_all: str = "",
+    best: ParetoPoint | None = None,
+    spare: int = 0,
+    every: bool = False,
+) -> Table:
+    """Return a table of different trade-offs of a front, sorted by cost, and of the references.
+
+    The chosen design is marked, and so is `best`, the one that limits would choose. `within` holds
+    the positions to show, by default all; `most`, `spare` and `every` say how many of them, see
+    `Listing.pick`. Each line names as many features of the first stage as fit into `width`.
+    Figures on test rows have their own columns. If lines are left out, the caption says how many,
+    and `see_all` names the command that shows all.
+    """
+    listing = Listing.pick(front, (chosen, best), most, within, spare, every)
+    seen = f", seen on {front.seen[0].n_rows:.10g}" if front.seen else ""
+    table = plain_table(
+        title=f"Front: scored on {counted(chosen.n_rows, 'row')}{seen}",
+        caption="\n".join(_reading(front, listing, see_all, best is not None)),
+    )
+    headings = _SEEN if front.seen else ()
+    room = width - _NAMES - _NUMBERS - sum(len(heading) + 2 for heading in headings)
+    ties = ("ties",) if room >= _TIES else ()
+    room -= _TIES
+    table.add_column("design", no_wrap=True, min_width=7)
+    _add_numbers(table, ("coverage", metric_brief(front.metric), "cost", *ties, *headings))
+    if has_room := room >= _LEAST_ROOM:
+        table.add_column("buys first", no_wrap=True)
+    cells = _figures(front, listing.shown)
+    for i, (own, more) in zip(listing.shown, cells, strict=False):
+        point = front[i]
+        buys = [Text(_fitting(point.design.features(0), room))] if has_room else []
+        marks = ("▶" if point is chosen else "") + ("✓" if point is best else "")
+        name = _named(i, marks + ("" if point.is_informative else NO_BETTER), len(front))
+        bold = "bold" if point is chosen else ""
+        table.add_row(name, *own, *[str(point.n_tied) for _ in ties], *more, *buys, style=bold)
+    table.add_section()
+    for one, (own, more) in zip(front.references, cells[len(listing.shown) :], strict=True):
+        table.add_row(_title(one), *own, *["" for _ in ties], *more)
+    return table
+
+
+def reference_table(front: ParetoFront, number: int) -> Table:
+    """Return a table of a design's scored and seen figures, and of the references below."""
+    table = plain_table("", "")
+    table.add_column("", no_wrap=True, min_width=_NAMES)
+    _add_numbers(table, ("coverage", metric_brief(front.metric), "cost"))
+    _add_numbers(table, _SEEN if front.seen else ())
+    names = (Text(f"design {number}"), *map(_title, front.references))
+    for name, (own, more) in zip(names, _figures(front, [number]), strict=True):
+        table.add_row(name, *own, *more)
+    return table
+
+
+def new_table(number: int, new: Evaluation, references: Sequence[Reference]) -> Table:
+    """Return a table of a design's figures on new rows, and of the references below."""
+    table = plain_table("", "")
+    table.add_column("new rows", no_wrap=True, min_width=_NAMES)
+    _add_numbers(table, ("coverage", "accuracy", "cost"))
+    names = (Text(f"design {number}"), *map(_title, references))
+    for name, figures in zip(names, objective_lines([new, *references]), strict=True):
+        table.add_row(name, *figures)
+    return table
+
+
+def _add_numbers(table: Table, headings: Sequence[str]) -> None:
+    for heading in headings:
+        least = _LEAST_COST if heading == "cost" else len(heading)
+        table.add_column(heading, justify="right", no_wrap=True, min_width=least)
+
+
+def _figures(
+    front: ParetoFront, shown: Sequence[int]
+) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Cells of scored and of seen figures, for some designs and then for the references."""
+    points: list[Objectives] = [front[i] for i in shown]
+    own = objective_lines([*points, *(one.scored_by(front.metric) for one in front.references)])
+    seen: list[tuple[str, ...]] = [()] * len(own)
+    if front.seen:
+        seen = [*objective_lines([*(front.seen[i] for i in shown), *front.seen_references])]
+        seen += [("", "", "")] * (len(own) - len(seen))
+    return list(zip(own, seen, strict=True))
+
+
+def _named(number: int, marks: str, n_designs: int) -> Text:
+    """Marks and number of a design, aligned below each other."""
+    return Text(f"{marks:>3} {number:>{max(3, len(str(n_designs - 1)))}}")
+
+
+def _title(reference: Reference) -> Text:
+    """Name of a reference in a narrow column."""
+    return Text(shorten(reference.title.replace("everything, all", "  all"), _NAMES))
+
+
+def _reading(front: ParetoFront, listing: Listing, see_all: str, limited: bool) -> list[str]:
+    """Explain the table of a front in short lines."""
+    first = "the fittest" if front.by_fitness else "the best balanced"
+    lines = [f"By cost. ▶ deployed; design 0 is {first}; ties share a line."]
+    if limited:
+        lines.append("✓ is the design that emsco choose takes within these limits.")
+    if not all(front[i].is_informative for i in listing.shown):
+        lines.append(f"{no_better(front.references)}.")
+    if front.references:
+        lines.append("Last lines: what you get without a cascade.")
+    return lines + listing.caption(front, see_all)
+
+
+def _fitting(names: tuple[str, ...], room: int) -> str:
+    """List as many whole names as fit, and the number of others."""
+    for most in range(len(names), 0, -1):
+        if len(text := listed(names, most)) <= room:
+            return text
+    return counted(len(names), "feature")
+
+
+def _different(
+    front: ParetoFront, marked: Sequence[ParetoPoint | None], within: list[int] | None
+) -> list[int]:
+    """Positions of designs with different trade-offs, by cost; of equals a marked or listed one."""
+    first: dict[tuple[float, float, float], int] = {}
+    for i in range(len(front)) if within is None else within:
+        point = front[i]
+        objectives = (point.cost, point.coverage, point.accuracy)
+        if objectives not in first or any(point is one for one in marked):
+            first[objectives] = i
+    return [first[objectives] for objectives in sorted(first)]
+
+
+def _thinned(by_cost: Sequence[int], kept: Sequence[int], most: int) -> list[int]:
+    """Pick some evenly, and those that must be kept."""
+    others = [i for i in by_cost if i not in kept]
+    # Halves go up: rounded to even, two neighbours could be one.
+    places = np.linspace(0, len(others) - 1, most - len(kept)) + 0.5
+    picked = {*kept, *(others[int(place)] for place in places)}
+    return [i for i in by_cost if i in picked]

@@ -1,0 +1,30 @@
+"""Designs that share the objectives of a point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from emsco._base.typing import StageArray
+from emsco.designs.design import Design
+from emsco.errors import NoSuchDesign
+from emsco.front.point import ParetoPoint
+
+__all__ = ["TieSource", "tied_designs"]
+
+TieSource: TypeAlias = Callable[[int], Iterator[StageArray]]
+
+
+def tied_designs(
+    point: ParetoPoint, position: int, source: TieSource | None, names: tuple[str, ...]
+) -> Iterator[Design]:
+    """Iterate over the designs that tie with a point; without a source, over the point alone."""
+    added = point.is_simplified and point.n_tied == 1  # its search did not return it
+    if source is None or added:  # built by hand, or loaded from a file
+        if point.n_tied > 1:
+            raise NoSuchDesign(
+                f"ties must be asked of the front that a search returned, got one from a file, "
+                f"which holds 1 of the {point.n_tied:,} designs; search again to list them."
+            )
+        return iter((point.design,))
+    return (Design(stages, names) for stages in source(position))

@@ -1,0 +1,79 @@
+"""Fronts as text, columns and HTML: the shortlist first, what there is without a cascade last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.handmade import make_front
+
+from emsco import EMSCOClassifier
+
+
+@pytest.fixture(scope="module")
+def front():
+    rng = np.random.default_rng(0)
+    ill = rng.random(400) < 0.25
+    X = rng.normal(size=(400, 4)) + ill[:, None] * np.array([0.2, 0.4, 0.8, 1.2])
+    classifier = EMSCOClassifier([1, 2, 10, 40], 0.8, search="exact", random_state=0)
+    return classifier.fit(X, np.where(ill, "ill", "well")).front_
+
+
+def test_text_lists_the_shortlist_and_then_what_there_is_without_a_cascade(front):
+    heading, _, *lines = repr(front).splitlines()
+    shown = front.shortlist()[:10]
+    assert heading.endswith(f"{len(front.shortlist())} differ beyond noise")
+    assert [int(line[:3]) for line in lines[: len(shown)]] == shown
+    assert lines[len(shown)].strip() == f"… and {len(front) - len(shown)} more; to_pandas() has all"
+    for line, one in zip(lines[len(shown) + 1 :], front.references, strict=False):
+        assert line.split()[:2] == [f"{one.coverage:.3f}", f"{one.accuracy:.3f}"]
+        assert line.endswith(one.title)
+
+
+def test_text_marks_designs_that_are_no_better_than_the_commonest_class(front):
+    points = sorted(front.points, key=lambda point: point.is_informative)
+    dull = replace(front, points=tuple(replace(point, shortlisted=True) for point in points))
+    assert "\n  0≈ " in repr(dull)
+    assert repr(dull).endswith("≈ no better than always answering 'well', or only by chance")
+    assert "\n  0  " in repr(replace(dull, points=dull.points[-1:]))
+
+
+def test_text_of_a_front_built_by_hand_has_neither_references_nor_marks():
+    text = repr(make_front())
+    assert "everything" not in text
+    assert "noise" not in text
+    assert "≈" not in text
+
+
+def test_columns_have_the_recall_of_each_class_and_what_the_assessment_says(front):
+    table = front.to_pandas()
+    for j, label in enumerate(("ill", "well")):
+        expected = [point.by_class.recall[j] for point in front]
+        assert table[f"recall of {label}"].tolist() == expected
+    assert table["informative"].tolist() == [point.is_informative for point in front]
+    assert np.flatnonzero(table["shortlisted"]).tolist() == front.shortlist()
+    assert "informative" not in make_front().to_pandas()
+
+
+def test_html_lists_the_shortlist_and_ends_with_what_there_is_without_a_cascade(front):
+    rows = front._repr_html_().split("<tr>")[2:]
+    shown = front.shortlist()[:8]
+    assert [int(row.split("<td>")[1].split("<")[0].rstrip(" ≈")) for row in rows[:-3]] == shown
+    assert [title in row for title, row in zip(("always", "every", "all"), rows[-3:], strict=True)]
+    assert f"{len(front.shortlist())} of {len(front)} designs differ" in rows[-1]
+
+
+def test_html_leaves_seen_references_blank_that_nobody_measured(front):
+    tested = front.with_seen(np.zeros((2, 4)), ["ill", "well"])
+    known = tested._repr_html_().split("<tr>")[-1]
+    unknown = replace(tested, seen_references=())._repr_html_().split("<tr>")[-1]
+    assert known.count("<td></td>") == 2
+    assert unknown.count("<td></td>") == 5
+
+
+def test_records_name_the_classes_of_results_by_class(front):
+    record = front.to_dicts()[0]
+    assert record["by_class"]["labels"] == ["ill", "well"]
+    assert record["is_informative"] == front[0].is_informative
+    assert make_front().to_dicts()[0]["by_class"] is None
