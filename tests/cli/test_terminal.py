@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 from support.handmade import make_cascade, make_front, make_rows
+from support.settings import PAPER_SPACE
 
 from emsco import Design, EMSCOClassifier
 from emsco.cli.terminal import cascade_drawing, class_drawing, counts_table, front_table
@@ -29,7 +30,8 @@ def fitted():
     X = rng.normal(size=(300, 5)) + y[:, None] * np.array([0.4, 0.6, 0.8, 1.0, 1.2])
     costs = dict(zip(NAMES, (1, 2, 3, 4, 5), strict=True))
     frame = pytest.importorskip("pandas").DataFrame(X, columns=NAMES)
-    return EMSCOClassifier(costs, 0.8, max_stages=3, random_state=0).fit(frame, y)
+    settings = {**PAPER_SPACE, "min_confidence": 0.8, "max_stages": 3, "random_state": 0}
+    return EMSCOClassifier(costs, **settings).fit(frame, y)
 
 
 def drawn(table, width=120):
