@@ -405,7 +405,12 @@ def test_the_papers_classifier_is_that_of_the_paper(table):
     assert clf.fit(*table).front_.points == twin.front_.points
     assert clf.point_ == clf.front_[0] == twin.point_
     assert all((point.design.stages >= 0).all() for point in clf.front_)
-    assert (clf.cv, clf.refit, clf.estimator, clf.front_.min_confidence) == (1 / 3, False, None, 0.75)
+    assert (clf.cv, clf.refit, clf.estimator, clf.front_.min_confidence) == (
+        1 / 3,
+        False,
+        None,
+        0.75,
+    )
 
 
 def test_settings_of_the_papers_classifier_may_be_overridden():
@@ -478,7 +483,10 @@ def with_value(value):
         ({"costs": "cheap"}, "costs must be"),
         ({"min_confidence": 0.5}, r"number in \(0.5, 1\], since guessing reaches .*, got 0.5\."),
         ({"min_confidence": 1.01}, r"min_confidence must be a number in \(0.5, 1\], got 1.01\."),
-        ({"min_confidence": "high"}, 'min_confidence must be "auto", a number or a dict, got .high'),
+        (
+            {"min_confidence": "high"},
+            'min_confidence must be "auto", a number or a dict, got .high',
+        ),
         (
             {"min_confidence": 0.25, "y": lambda _: np.arange(40) % 4},
             r"min_confidence must be a number in \(0.25, 1\], since guessing .*, got 0.25\.",
