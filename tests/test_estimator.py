@@ -20,9 +20,11 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from support.settings import PAPER_SPACE
 
 from emsco import Design, EMSCOClassifier, FeatureCosts, NoSuchDesign
 from emsco.errors import ParameterError
+from emsco.front.preferences import is_good_enough, size_of
 from emsco.metrics import make_selective_scorer
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
@@ -37,6 +39,10 @@ def quick(**settings):
     return EMSCOClassifier(
         **{"generations": 8, "population_size": 30, "random_state": 0, **settings}
     )
+
+
+def quick_in_papers_space(**settings):
+    return quick(**{**PAPER_SPACE, **settings})
 
 
 @pytest.fixture
@@ -131,7 +137,7 @@ def test_front_figures_are_those_of_the_deployed_stages_on_the_scored_rows(table
 def test_without_refit_the_scored_classifiers_are_deployed(table):
     X, y = table
     fold = np.r_[np.full(80, -1), np.zeros(40, int)]
-    clf = quick(cv=PredefinedSplit(fold), max_stages=1).fit(X, y)
+    clf = quick_in_papers_space(cv=PredefinedSplit(fold), max_stages=1).fit(X, y)
     scaler = StandardScaler().fit(X[:80])
     model = LogisticRegression(solver="newton-cholesky", tol=1e-10).fit(
         scaler.transform(X[:80]), y[:80]
@@ -143,7 +149,7 @@ def test_without_refit_the_scored_classifiers_are_deployed(table):
 @pytest.mark.parametrize("settings", [{"refit": True}, {"cv": 3}])
 def test_refit_and_several_splits_deploy_classifiers_of_all_rows(table, settings):
     X, y = table
-    clf = quick(max_stages=1, **settings).fit(X, y)
+    clf = quick_in_papers_space(max_stages=1, **settings).fit(X, y)
     rows = StandardScaler().fit_transform(X)
     expected = LogisticRegression(solver="newton-cholesky", tol=1e-10).fit(rows, y)
     np.testing.assert_allclose(clf.predict_proba(X), expected.predict_proba(rows), atol=1e-9)
@@ -208,7 +214,7 @@ def test_the_fittest_is_the_papers_for_every_search(table, search):
     [
         ({}, "all 8 generations have run"),
         ({"generations": 0}, "all 0 generations have run"),
-        ({"max_stages": 1}, "only one design exists"),
+        ({"max_stages": 1, "allow_exclusion": False}, "only one design exists"),
         ({"patience": 1}, "the fittest design has stayed the same for 1 generation"),
         ({"time_limit": 1e-9}, "the time limit of 1e-09 s was reached"),
         ({"population_size": 2}, "the population was full of elite designs"),
@@ -224,10 +230,14 @@ def test_stop_reason_of_the_papers_search_says_why(table, settings, reason):
     [
         ({}, "all 8 generations have run"),
         ({"generations": 0}, "all 0 generations have run"),
-        ({"max_stages": 1}, "only one design exists"),
+        ({"max_stages": 1, "allow_exclusion": False}, "only one design exists"),
         ({"patience": 1, "generations": 40}, "the front has stayed the same for 1 generation"),
         ({"time_limit": 1e-9}, "the time limit of 1e-09 s was reached"),
-        ({"max_stages": 2, "population_size": 300}, "all 63 designs have been scored"),
+        (
+            {"max_stages": 2, "population_size": 300, "allow_exclusion": False},
+            "all 63 designs have been scored",
+        ),
+        ({"max_stages": 2, "population_size": 700}, "all 665 designs have been scored"),
     ],
 )
 def test_stop_reason_of_the_evolution_says_why(table, settings, reason):
@@ -314,7 +324,7 @@ def test_progress_goes_to_standard_error_only_when_asked_for(table, capsys, sear
 
 def test_progress_forecasts_the_exact_search_that_auto_has_chosen(table, capsys):
     quick(verbose=1).fit(*table)
-    forecast = "exact search over 603 designs should take a second or less on one core"
+    forecast = "exact search over 6,125 designs should take a second or less on one core"
     assert forecast in " ".join(capsys.readouterr().err.split())
 
 
@@ -334,6 +344,93 @@ def test_more_stages_never_make_the_balanced_score_of_breast_cancer_collapse():
     assert report.accuracy > 0.93
     assert report.coverage > 0.93
     assert report.cost < 10
+
+
+# Defaults
+
+
+def test_each_class_must_be_halfway_surer_than_its_share_by_default(table):
+    shares = np.mean(table[1][:, None] == ["ill", "well"], axis=0)
+    clf = quick().fit(*table)
+    expected = ((1 + shares) / 2).round(4).tolist()
+    assert clf.front_.min_confidence == dict(zip(("ill", "well"), expected, strict=True))
+    assert clf.cascade_.min_confidence == clf.front_.min_confidence
+    assert clf.min_confidence == "auto"  # as scikit-learn wants its parameters: left alone
+
+
+def test_shares_of_the_default_confidence_are_those_of_the_weights(table):
+    X, y = table
+    weights = np.where(y == "ill", 3.0, 1.0)
+    share = weights[y == "ill"].sum() / weights.sum()
+    found = quick().fit(X, y, weights).front_.min_confidence
+    assert found["ill"] == round((1 + share) / 2, 4)
+
+
+def test_designs_have_four_stages_at_most_by_default_and_may_leave_features_out(table):
+    designs = [point.design for point in quick(min_confidence=0.9).fit(*table).front_]
+    assert max(design.n_stages for design in designs) == 4
+    assert any((design.stages < 0).any() for design in designs)
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_more_stages_than_features_are_as_many_as_there_are(table, search):
+    X, y = table
+    given = [quick(search=search, max_stages=n).fit(X[["age", "scan"]], y) for n in (2, 5)]
+    assert given[0].front_.points == given[1].front_.points
+    assert given[1].max_stages == 5
+
+
+def test_the_economical_point_is_deployed_by_default(table):
+    clf = quick().fit(*table)
+    assert clf.point_ is clf.front_.economical()
+    assert clf.point_.versus_everything.shortfall <= 0.5
+    assert clf.point_.cost < clf.front_.costs.total
+
+
+@pytest.mark.parametrize("search", ["exact", "evolution"])
+def test_features_that_cost_nothing_are_bought_first(table, search):
+    clf = quick(search=search, costs=[1, 0, 3, 4, 0, 6]).fit(*table)
+    for point in clf.front_:
+        assert [point.design.stages[NAMES.index(name)] for name in ("pulse", "gait")] == [0, 0]
+
+
+def test_the_papers_search_may_leave_features_that_cost_nothing_for_later(table):
+    clf = quick(search="paper", costs=[1, 0, 3, 4, 0, 6]).fit(*table)
+    assert any(point.design.stages[1] != 0 for point in clf.front_)
+
+
+def test_the_papers_classifier_is_that_of_the_paper(table):
+    clf = EMSCOClassifier.paper(generations=8, population_size=30, random_state=0)
+    twin = quick_in_papers_space(search="paper", prefer="fittest").fit(*table)
+    assert clf.fit(*table).front_.points == twin.front_.points
+    assert clf.point_ == clf.front_[0] == twin.point_
+    assert all((point.design.stages >= 0).all() for point in clf.front_)
+    assert (clf.cv, clf.refit, clf.estimator, clf.front_.min_confidence) == (
+        1 / 3,
+        False,
+        None,
+        0.75,
+    )
+
+
+def test_settings_of_the_papers_classifier_may_be_overridden():
+    clf = EMSCOClassifier.paper(min_confidence=0.9, search="exact", costs=[1, 2])
+    assert (clf.min_confidence, clf.search, clf.costs) == (0.9, "exact", [1, 2])
+    assert (clf.prefer, clf.allow_exclusion) == ("fittest", False)
+
+
+def test_a_simplified_point_is_the_last_and_simpler_than_all_that_are_as_good():
+    X, y = load_breast_cancer(return_X_y=True)
+    front = quick(search="evolution", generations=15, random_state=1).fit(X, y).front_
+    *others, last = front
+    assert [point.is_simplified for point in front] == [False] * len(others) + [True]
+    good = [point for point in others if is_good_enough(point) and point.cost <= last.cost]
+    assert all(size_of(last) < size_of(point) for point in good)
+    assert list(front.ties(last)) == [last.design]
+    assert front.economical() is last
+
+
+# Bad input
 
 
 def bad(X=None, y=None, **settings):
@@ -386,7 +483,10 @@ def with_value(value):
         ({"costs": "cheap"}, "costs must be"),
         ({"min_confidence": 0.5}, r"number in \(0.5, 1\], since guessing reaches .*, got 0.5\."),
         ({"min_confidence": 1.01}, r"min_confidence must be a number in \(0.5, 1\], got 1.01\."),
-        ({"min_confidence": "high"}, "min_confidence must be a number .* got 'high'"),
+        (
+            {"min_confidence": "high"},
+            'min_confidence must be "auto", a number or a dict, got .high',
+        ),
         (
             {"min_confidence": 0.25, "y": lambda _: np.arange(40) % 4},
             r"min_confidence must be a number in \(0.25, 1\], since guessing .*, got 0.25\.",
@@ -403,9 +503,8 @@ def with_value(value):
         ({"allow_exclusion": 1}, "allow_exclusion must be True or False, got 1"),
         ({"evaluation_cost": -1}, r"evaluation_cost must be a number in \[0, .*got -1"),
         ({"constraints": {"last": ["x0"]}}, "constraints must .*got 'last'"),
-        ({"max_stages": 0}, r"max_stages must be a whole number from 1 to 4, got 0\."),
-        ({"max_stages": 5}, r"max_stages must be a whole number from 1 to 4, got 5\."),
-        ({"max_stages": 2.5}, "max_stages must be a whole number from 1 to 4, got 2.5"),
+        ({"max_stages": 0}, r"max_stages must be a whole number from 1 up, got 0\."),
+        ({"max_stages": 2.5}, "max_stages must be a whole number from 1 up, got 2.5"),
         (
             {"search": "greedy"},
             'search must be one of "auto", "exact", "evolution", "paper", got \'greedy\'',
@@ -421,7 +520,10 @@ def with_value(value):
         ({"prefer": ["balanced"]}, "prefer must be .* got \\['balanced'\\]"),
         ({"prefer": {"min_accuracy": 97}}, r"min_accuracy must be a number in \[0, 1\], got 97"),
         ({"prefer": {"max_cost": "low"}}, "max_cost must be a number in .* got 'low'"),
-        ({"prefer": "cheapest"}, "prefer must be \"balanced\".*got 'cheapest'"),
+        (
+            {"prefer": "cheapest"},
+            'prefer must be "economical", "balanced", "fittest", "knee" or limits.*got .cheapest',
+        ),
         ({"prefer": {"max_price": 3}}, "limits out of max_cost.*got 'max_price'"),
         ({"cv": 1}, "cv must be a fraction between 0 and 1, a number of folds from 2.*got 1"),
         ({"cv": 0.0}, "cv must be a fraction"),
@@ -509,7 +611,7 @@ def chromosomes(designs):
 
 
 def test_exact_search_gives_a_proven_front_in_balanced_order_one_point_per_vector(table):
-    clf = quick(search="exact", max_stages=3).fit(*table)
+    clf = quick_in_papers_space(search="exact", max_stages=3).fit(*table)
     front = clf.front_
     assert front.proven
     assert str(clf.stop_reason_) == "the front is proven: all 603 designs are settled"
@@ -527,8 +629,8 @@ def test_nothing_that_another_search_finds_beats_a_proven_front(table):
 
 def test_evolution_that_scores_every_design_finds_the_proven_front(table):
     settings = {"population_size": 300, "generations": 50, "min_confidence": 0.6}
-    exact = quick(search="exact", **settings).fit(*table)
-    evolution = quick(search="evolution", **settings).fit(*table)
+    exact = quick_in_papers_space(search="exact", **settings).fit(*table)
+    evolution = quick_in_papers_space(search="evolution", **settings).fit(*table)
     assert str(evolution.stop_reason_) == "all 603 designs have been scored"
     assert not evolution.front_.proven
     assert set(evolution.front_.points) == set(exact.front_.points)
@@ -549,7 +651,7 @@ def test_designs_that_tie_have_the_figures_of_their_point(table):
     X, y = table
     fold = np.r_[np.full(80, -1), np.zeros(40, int)]
     settings = {"search": "exact", "cv": PredefinedSplit(fold), "min_confidence": 0.51}
-    clf = quick(**settings).fit(X, y)
+    clf = quick_in_papers_space(**settings).fit(X, y)
     splits = SplitRows.cut(
         X.to_numpy(), (y == "well").astype(np.uint8), *np.split(np.arange(120), [80])
     )
@@ -561,24 +663,25 @@ def test_designs_that_tie_have_the_figures_of_their_point(table):
         assert set(scores.cost) == {point.cost}
 
 
-def test_auto_proves_a_small_space_and_needs_no_note(table):
-    clf = quick().fit(*table)
+@pytest.mark.parametrize(("settings", "n"), [({}, "6,125"), (PAPER_SPACE, "603")])
+def test_auto_proves_a_small_space_and_needs_no_note(table, settings, n):
+    clf = quick(**settings).fit(*table)
     assert clf.front_.proven
-    assert str(clf.stop_reason_) == "the front is proven: all 603 designs are settled"
+    assert str(clf.stop_reason_) == f"the front is proven: all {n} designs are settled"
 
 
 def test_auto_evolves_a_large_space_and_notes_its_size(large_table):
     clf = quick(generations=2).fit(*large_table)
     assert not clf.front_.proven
     assert str(clf.stop_reason_) == (
-        "all 2 generations have run (exact search is out of reach: about 10^39 designs)"
+        "all 2 generations have run (exact search is out of reach: about 10^27 designs)"
     )
 
 
 def test_exact_search_of_too_large_a_space_is_refused_in_one_sentence(large_table):
     message = (
         r'^search must be "evolution", "paper" or "auto" here, got "exact", which would settle '
-        r"about 10\^39 designs, fit 1,099,511,627,775 models for 40 features and take about "
+        r"about 10\^27 designs, fit 1,099,511,627,775 models for 40 features and take about "
         r"[0-9,]+ years on one core; use fewer features or stages, or raise memory_limit\.$"
     )
     with pytest.raises(ParameterError, match=message):
@@ -591,7 +694,7 @@ def test_exact_search_past_the_memory_limit_is_refused(table):
 
 
 def test_a_time_limit_leaves_exact_search_with_what_is_known(table):
-    clf = quick(search="exact", time_limit=1e-9).fit(*table)
+    clf = quick_in_papers_space(search="exact", time_limit=1e-9).fit(*table)
     assert not clf.front_.proven
     assert str(clf.stop_reason_) == (
         "the time limit of 1e-09 s was reached, so the front is not proven "
@@ -646,7 +749,7 @@ def test_a_fitted_classifier_can_be_pickled_before_and_after_its_ties_are_asked_
 
 
 def test_the_history_of_exact_search_ends_with_the_whole_space(table):
-    clf = quick(search="exact").fit(*table)
+    clf = quick_in_papers_space(search="exact").fit(*table)
     first, last = clf.history_
     assert first.n_designs < last.n_designs == 603
     assert last.n_subsets == 63

@@ -107,8 +107,13 @@ def main(folder):
     X_train, X_new, y_train, y_new = train_test_split(
         data.X, data.y, test_size=0.5, stratify=data.y, random_state=0
     )
+    # Patients who are still undecided need every measurement at the last stage.
     classifier = EMSCOClassifier(
-        costs=data.costs, min_confidence=0.95, max_stages=4, generations=40, random_state=0
+        costs=data.costs,
+        min_confidence=0.95,
+        allow_exclusion=False,
+        generations=40,
+        random_state=0,
     ).fit(X_train, y_train)
 
     with closing(sqlite3.connect(folder / "patients.db")) as connection:

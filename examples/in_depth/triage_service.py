@@ -136,8 +136,14 @@ async def main(folder):
     X_train, X_new, y_train, y_new, _, ids = train_test_split(
         DATA.X, diagnoses, patients, test_size=0.25, stratify=diagnoses, random_state=4
     )
+    # Patients who are still undecided get every measurement at the last stage.
     classifier = EMSCOClassifier(
-        costs=DATA.costs, min_confidence=0.95, max_stages=3, generations=40, random_state=0
+        costs=DATA.costs,
+        min_confidence=0.95,
+        max_stages=3,
+        allow_exclusion=False,
+        generations=40,
+        random_state=0,
     ).fit(X_train, y_train)
     classifier.cascade_.save(folder / "triage.json")
 

@@ -27,7 +27,14 @@ train, val, test = paper_split(len(data.X), seed=0)
 rows = np.concatenate([train, val])
 split = [(np.arange(len(train)), np.arange(len(train), len(rows)))]
 
-clf = EMSCOClassifier(data.costs, data.min_confidence, max_stages=4, search="exact", cv=split)
+clf = EMSCOClassifier.paper(
+    costs=data.costs,
+    min_confidence=data.min_confidence,
+    max_stages=4,
+    search="exact",
+    prefer="balanced",
+    cv=split,
+)
 clf.fit(data.X[rows], data.y[rows])
 print(clf.stop_reason_)
 print(clf.front_)

@@ -26,9 +26,9 @@ data = load("pima")
 
 def front(search, generations=150):
     """Objectives of the front that a search finds, all on the same split."""
-    clf = EMSCOClassifier(
-        data.costs,
-        data.min_confidence,
+    clf = EMSCOClassifier.paper(
+        costs=data.costs,
+        min_confidence=data.min_confidence,
         max_stages=3,
         search=search,
         generations=generations,

@@ -14,6 +14,7 @@ from support.documents import ROWS, TRUTH, assert_same_cascade, put, whole
 from support.handmade import make_cascade, make_front
 
 from emsco import Cascade, FileError, ParetoFront
+from emsco.cascade.formats import FORMAT
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
@@ -198,7 +199,8 @@ class TestDamage:
             body = f'{{"features":{nested(depth)}}}'
             digest = hashlib.sha256(body.encode()).hexdigest()
             put(
-                path, f'{{"emsco":"cascade","format":3,"sha256":"{digest}","body":{body}}}'.encode()
+                path,
+                f'{{"emsco":"cascade","format":{FORMAT},"sha256":"{digest}","body":{body}}}'.encode(),
             )
             with pytest.raises(FileError, match=r"deep\.json'.* must be (valid|a list of dif)"):
                 Cascade.load(path)
@@ -231,16 +233,16 @@ class TestDamage:
 
     def test_a_file_of_a_newer_format_is_refused(self, valid):
         kind, path, content = valid
-        path.write_bytes(content.replace(b'"format": 3', b'"format": 4'))
+        path.write_bytes(content.replace(b'"format": 4', b'"format": 5'))
         said = (
-            r"valid.json' must have format 3 or older, got 4, written by emsco .*; install a newer"
+            r"valid.json' must have format 4 or older, got 5, written by emsco .*; install a newer"
         )
         with pytest.raises(FileError, match=said):
             kind.load(path)
 
     def test_a_file_of_an_older_format_is_refused(self, valid):
         kind, path, content = valid
-        path.write_bytes(content.replace(b'"format": 3', b'"format": 2'))
-        said = r"valid.json' must have format 3 or newer, got 2, written by emsco .*; fit and save"
+        path.write_bytes(content.replace(b'"format": 4', b'"format": 3'))
+        said = r"valid.json' must have format 4 or newer, got 3, written by emsco .*; fit and save"
         with pytest.raises(FileError, match=said):
             kind.load(path)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import re
+from contextlib import suppress
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,8 +25,9 @@ from support.documents import (
 )
 from support.handmade import NAMES, make_cascade, make_rich_cascade, make_rows
 
-from emsco import Cascade, FileError, ParetoFront
+from emsco import Cascade, FileError, ParameterError, ParetoFront
 from emsco._base.documents import document_text
+from emsco.cascade.formats import FORMAT
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
@@ -33,6 +36,7 @@ RICH_BODIES = [body_of(make_rich_cascade("sigmoid")), body_of(make_rich_cascade(
 
 N, P, T = ("stages", 1), ("points", 0, "scored"), ("points", 0, "seen")
 C = (*T, "by_class", "counts")
+B, V, R = (*P, "by_class"), (*P, "versus_everything"), ("references", 1)
 RANGE = "from -1e+100 to 1e+100"
 WRONG_CASCADES = [
     (("features",), list("abcc"), "'features' must be a list of different names"),
@@ -117,6 +121,9 @@ WRONG_CASCADES = [
 ]
 UP = "must be a finite number from 0 up, got"
 SHARE = "must be a finite number from 0 to 1, got"
+LISTS = "must be 2 lists of 3 numbers, all at least 0, got"
+PAIR = "must be a difference and its standard error, got"
+ALL_OR_NONE = "must be judged by class all or none, got"
 WRONG_FRONTS = [
     (("points",), [], "'points' must be a list of objects, got []"),
     (("points",), {}, "'points' must be a list, got {}"),
@@ -174,6 +181,72 @@ WRONG_FRONTS = [
     ((*C, 0, 0), -1, "'by_class', 'counts' must be 2 lists of 3 numbers, all at least 0, got [-1"),
     ((*C, 0, 0), 10**400, "'counts' must be 2 lists of 3 numbers, all at least 0, got [1000"),
     ((*C, 0, 0), True, "'counts' must be 2 lists of 3 numbers, all at least 0, got [True"),
+    (("points", 1, "scored", "by_class"), None, f"'points' {ALL_OR_NONE} '1 results by class'"),
+    (B, {}, "'points' 0, 'scored', 'by_class' must be a list, got {}"),
+    (B, [[1, 2, 3]], f"'scored', 'by_class' {LISTS} [[1, 2, 3]]"),
+    ((*B, 1), [1, 2], f"'scored', 'by_class' {LISTS} [1, 2]"),
+    ((*B, 0, 2), -0.5, f"'scored', 'by_class' {LISTS} ["),
+    ((*B, 0, 2), "1", f"'scored', 'by_class' {LISTS} ["),
+    (V, None, "'points' 0, 'scored', 'versus_everything' must be an object, got None"),
+    ((*V, "coverage"), 0.1, "'versus_everything', 'coverage' must be a list, got 0.1"),
+    ((*V, "coverage"), [0.1], f"'versus_everything', 'coverage' {PAIR} [0.1]"),
+    ((*V, "accuracy", 0), 10**400, f"'versus_everything', 'accuracy' {PAIR} [1000"),
+    ((*V, "accuracy", 1), True, f"'versus_everything', 'accuracy' {PAIR} ["),
+    ((*V, "cost", 1), -1, "'versus_everything', 'cost' must be a standard error of at least 0, g"),
+    ((*V, "recall"), [[0, 0]], "'recall' must be a pair for each of 2 classes, got [[0, 0]]"),
+    ((*V, "recall", 1), 0.5, f"'versus_everything', 'recall' {PAIR} 0.5"),
+    ((*V, "missed", 0), [0, None], f"'versus_everything', 'missed' {PAIR} [0, None]"),
+    ((*V, "missed", 0, 1), -0.1, "'missed' must be a standard error of at least 0, got ["),
+    ((*P, "exit_confidence"), None, "'scored', 'exit_confidence' must be a list, got None"),
+    (
+        (*P, "exit_confidence"),
+        [0.9, 0.9],
+        "'exit_confidence' must be 3 finite numbers from 0 to 1, got [0.9, 0.9]",
+    ),
+    (
+        (*P, "exit_confidence", 1),
+        1.5,
+        "'exit_confidence' must be 3 finite numbers from 0 to 1, got [0.95, 1.5, 0.8125]",
+    ),
+    ((*P, "shortlisted"), 0, "'scored', 'shortlisted' must be true or false, got 0"),
+    ((*P, "is_simplified"), None, "'scored', 'is_simplified' must be true or false, got None"),
+    ((*P, "is_simplified"), True, "'points' must be simplified at the end only, got 'point 0'"),
+    (("everything",), {}, "'everything' must be a list, got {}"),
+    (("everything",), [], "'everything' must be a stage, since there are references, got []"),
+    (("everything", 0), 5, "'everything' must be a list of objects, got [5]"),
+    (
+        ("everything",),
+        FRONT_BODY["points"][1]["stages"],
+        "'everything' must be one stage that buys all features, got",
+    ),
+    (("everything", 0, "buys"), ["x"], "'everything' 0, 'buys' must be features, each bought once"),
+    (("everything", 0, "outputs", 0, "weights"), [1], "0, 'weights' must be 4 finite numbers"),
+    (("references",), None, "'references' must be a list, got None"),
+    (("references",), [], "'seen_references' must be empty without 'references', got '3 ref"),
+    (("references",), [5, 5, 5], "'references' must be a list of objects, got [5, 5, 5]"),
+    (
+        ("references",),
+        FRONT_BODY["references"][1:],
+        "'references' must be 3 references or none, got '2'",
+    ),
+    ((*R, "kind"), "answered", "'references' 1, 'kind' must be 'everything', got 'answered'"),
+    ((*R, "kind"), None, "'references' 1, 'kind' must be text, got None"),
+    ((*R, "coverage"), 1.5, f"'references' 1, 'coverage' {SHARE} 1.5"),
+    ((*R, "cost"), -1, f"'references' 1, 'cost' {UP} -1"),
+    ((*R, "by_class"), None, "'references' 1, 'by_class' must be a list, got None"),
+    ((*R, "by_class", 0), [1], f"'references' 1, 'by_class' {LISTS} [1]"),
+    (("seen_references",), "none", "'seen_references' must be a list, got 'none'"),
+    (
+        ("seen_references",),
+        FRONT_BODY["seen_references"] * 2,
+        "'seen_references' must be 3 references or none, got '6'",
+    ),
+    (("seen_references", 2, "accuracy"), 2, f"'seen_references' 2, 'accuracy' {SHARE} 2"),
+    (
+        ("seen_references", 0, "by_class", 1, 1),
+        -3,
+        f"'seen_references' 0, 'by_class' {LISTS} [",
+    ),
 ]
 
 
@@ -225,7 +298,7 @@ class TestLies:
             load_body(tmp_path, Cascade, body)
 
     def test_too_large_numbers_are_found_in_every_place(self, tmp_path):
-        content = document_text("cascade", 3, changed(CASCADE_BODY, ("mean", 0), 12345.5))
+        content = document_text("cascade", FORMAT, changed(CASCADE_BODY, ("mean", 0), 12345.5))
         (tmp_path / "body.json").write_text(content.replace("12345.5", "1e999"))
         with pytest.raises(FileError, match=r"body.json' must be unchanged since it was written"):
             Cascade.load(tmp_path / "body.json")
@@ -319,8 +392,13 @@ class TestAnyFile:
         rows = make_rows(5, len(front.costs.names))
         for i in range(len(front)):
             assert len(front.cascade(i).decide(rows)) == 5
-        assert front.balanced() in front
-        assert front.knee() in front
+        for rule in ("economical", "balanced", "fittest", "knee", {"min_recall": {0: 0}}):
+            with suppress(ParameterError):  # nobody counted the classes, or they have other labels
+                assert front.prefer(rule) in front
+        assert set(front.shortlist()) <= set(range(len(front)))
+        assert len(front.to_dicts()) == len(front)
+        labels = front.models.classes[np.arange(5) % 2]
+        assert len(front.with_seen(rows, labels).seen_references) == len(front.references)
         assert repr(front).startswith("ParetoFront of ")
         assert saved(front, tmp_path).points == front.points
 
@@ -331,7 +409,7 @@ class TestAnyFile:
     )
     @fuzz
     def test_with_any_head_is_usable_or_refused(self, tmp_path, head):
-        found = json.loads(document_text("cascade", 3, CASCADE_BODY)) | head
+        found = json.loads(document_text("cascade", FORMAT, CASCADE_BODY)) | head
         path = tmp_path / "head.json"
         put(path, json.dumps(found).encode())
         try:

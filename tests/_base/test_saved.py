@@ -15,6 +15,7 @@ from support.documents import FRONT_BODY, ROWS, TRUTH, assert_same_cascade, load
 from support.handmade import (
     assert_same_bits,
     cascades_and_rows,
+    make_assessed_front,
     make_balanced_front,
     make_cascade,
     make_front,
@@ -95,7 +96,7 @@ class TestCascades:
     def test_are_readable_text_that_names_its_writer(self, tmp_path):
         make_cascade(names=("Größe", "b", "c", "d")).save(tmp_path / "c.json")
         found = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
-        assert (found["emsco"], found["format"]) == ("cascade", 3)
+        assert (found["emsco"], found["format"]) == ("cascade", 4)
         assert found["written_by"].startswith("emsco ")
         assert found["body"]["stages"][0]["buys"] == ["Größe", "b"]
         assert "Größe" in (tmp_path / "c.json").read_text(encoding="utf-8")
@@ -166,6 +167,18 @@ class TestFronts:
         front = make_front(names=names).with_seen(ROWS, TRUTH)
         loaded = saved(front, tmp_path)
         assert (loaded.points, loaded.seen) == (front.points, front.seen)
+
+    def test_come_back_with_what_was_found_row_by_row(self, tmp_path):
+        front = make_assessed_front().with_seen(ROWS, TRUTH)
+        loaded = saved(front, tmp_path)
+        assert (loaded.points, loaded.metric) == (front.points, "accuracy")
+        assert (loaded.references, loaded.seen_references) == (
+            front.references,
+            front.seen_references,
+        )
+        assert len(loaded.seen_references) == 3
+        assert_same_cascade(loaded.everything(), front.everything())
+        assert (loaded.shortlist(), loaded.economical()) == ([1], front.economical())
 
     def test_are_tested_by_the_cascade_of_each_point(self):
         front = make_front().with_seen(ROWS, TRUTH)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from support.settings import PAPER_SPACE
 
 from emsco import Design, EMSCOClassifier, ParameterError
 from emsco.baselines import CostOrdered
@@ -28,7 +29,8 @@ def test_it_is_the_cascade_of_its_design(problem):
     train, rest = np.arange(150), np.arange(150, 300)
     rival = CostOrdered(costs).fit(X[train], y[train])
     only = {"first": ["x0"], "together": [["x1", "x2", "x3"]]}  # or all features in one stage
-    searched = EMSCOClassifier(costs, max_stages=2, constraints=only, cv=[(train, rest)]).fit(X, y)
+    settings = {**PAPER_SPACE, "max_stages": 2, "constraints": only, "cv": [(train, rest)]}
+    searched = EMSCOClassifier(costs, **settings).fit(X, y)
     (point,) = (point for point in searched.front_ if point.design == rival.design_)
     cascade = searched.choose(point).cascade_
     ours, theirs = rival.decide(X), cascade.decide(X)

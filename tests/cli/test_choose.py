@@ -28,11 +28,12 @@ def test_choose_refuses_what_is_no_choice_and_leaves_the_cascade(typed, run):
     n_points = len(ParetoFront.load(run / "front.json"))
     refuses(
         typed("choose", run),
-        f"a number N or a limit must be given, got none; emsco front {run} shows the numbers.",
+        f"a number N, --prefer or a limit must be given, got none; emsco front {run} shows the "
+        "numbers.",
     )
     refuses(
         typed("choose", run, 0, "--max-cost", 9),
-        "either a number N or a limit must be given, got both.",
+        "one of a number N, --prefer or limits must be given, got more.",
     )
     refuses(typed("choose", run, 99), f"N must be a whole number from 0 to {n_points - 1}, got 99.")
     assert typed("choose", run, "first").code == 2

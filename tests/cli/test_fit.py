@@ -142,7 +142,7 @@ def test_fit_takes_files_of_ones_own_and_tests_on_the_last(typed, data, rows, tm
     result = typed("fit", *paths, "--target", "sick", "--out", tmp_path / "run", "--json")
     X, y = rows
     split = [(np.arange(120), np.arange(120, 200))]
-    by_hand = EMSCOClassifier(random_state=0, cv=split).fit(X[:200], y[:200])
+    by_hand = EMSCOClassifier(random_state=0, cv=split).fit(X[:200], y[:200])  # same defaults
     points = json.loads(result.out)["front"]
     assert [point["scored"] for point in points] == [p.figures() for p in by_hand.front_]
     tests = [by_hand.front_.cascade(i).evaluate(X[200:], y[200:]) for i in range(len(points))]
@@ -279,7 +279,13 @@ def test_fit_refuses_files_and_options_by_name(typed, fit, data, tmp_path):
     assert not (tmp_path / "run").exists()
     search = '--search must be one of "auto", "exact", "evolution", "paper", got \'best\'.'
     refuses(fit("--search", "best"), search)
-    refuses(fit("--max-stages", "9"), "--max-stages must be a whole number from 1 to 4, got 9.")
+    refuses(fit("--max-stages", "0"), "--max-stages must be a whole number from 1 up, got 0.")
+
+
+def test_fit_takes_more_stages_than_features_for_as_many_as_there_are(fit, tmp_path):
+    words = [("--json", "--max-stages", n, "--out", tmp_path / f"run{n}") for n in (4, 9)]
+    found = [json.loads(fit(*own).out) for own in words]
+    assert found[0]["front"] == found[1]["front"]
 
 
 def test_fit_without_a_target_or_with_text_for_a_number_is_wrong_usage(typed, data, fit):

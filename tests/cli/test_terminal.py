@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 from support.handmade import make_cascade, make_front, make_rows
+from support.settings import PAPER_SPACE
 
 from emsco import Design, EMSCOClassifier
 from emsco.cli.listing import front_table
@@ -31,8 +32,8 @@ def fitted():
     X = rng.normal(size=(300, 5)) + y[:, None] * np.array([0.4, 0.6, 0.8, 1.0, 1.2])
     costs = dict(zip(NAMES, (1, 2, 3, 4, 5), strict=True))
     frame = pytest.importorskip("pandas").DataFrame(X, columns=NAMES)
-    settings = {"max_stages": 3, "allow_exclusion": False, "prefer": "balanced", "random_state": 0}
-    return EMSCOClassifier(costs, 0.8, **settings).fit(frame, y)
+    settings = {**PAPER_SPACE, "min_confidence": 0.8, "max_stages": 3, "random_state": 0}
+    return EMSCOClassifier(costs, **settings).fit(frame, y)
 
 
 def drawn(table, width=120):

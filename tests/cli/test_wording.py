@@ -99,10 +99,15 @@ def data(tmp_path):
         (["--first", "z"], r"--first must name features \('a', 'b', 'c'\), got 'z'"),
         (["--together", "a,z"], r"--together must name features \('a', 'b', 'c'\), got 'z'"),
         (["--max-mean-cost", "-1"], "--max-mean-cost must be a number in"),
-        (["--max-worst-cost", "1"], "--max-worst-cost must be at least 3, .*; --allow-exclusion"),
+        (
+            ["--max-worst-cost", "1", "--buy-all"],
+            "--max-worst-cost must be at least 3, .*; --allow-exclusion",
+        ),
+        (["--max-worst-cost", "0.5"], "--max-worst-cost must be at least 1, "),
         (
             ["--prefer", "best"],
-            'prefer must be "balanced", .* or be left out for --max-cost, --min',
+            '--prefer must be "economical", "balanced", "fittest", "knee" or be left out for '
+            "--max-cost, --min-accuracy, --min-coverage or --min-recall, got 'best'",
         ),
         (["--cache", "kept"], "--cache must be left out without --estimator, because"),
         (["--val", "b.csv"], "--val must be given beside --train, got DATA; give .* as --train"),

@@ -13,12 +13,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
+from support.settings import PAPER_SPACE
 
 from emsco import Cascade, EMSCOClassifier, FeatureCosts, NoSuchDesign
 from emsco.errors import CheckpointError, CostsError, DataError, FileError, ParameterError
 from emsco.models.calibration import calibration_split
 
-ONE_STAGE = {"max_stages": 1, "random_state": 0}
+ONE_STAGE = {**PAPER_SPACE, "max_stages": 1, "random_state": 0}  # buys everything at once
 
 
 def exact_logistic(**options):
@@ -122,7 +123,7 @@ def test_what_classifiers_said_is_read_from_the_cache_again(wine, tmp_path, monk
     settings = {"search": "exact", "max_stages": 2, "random_state": 0, "cache": tmp_path}
     X = X.iloc[:, :4]
     tree = DecisionTreeClassifier(max_depth=2)
-    first = EMSCOClassifier(estimator=tree, **settings).fit(X, y)
+    first = EMSCOClassifier(estimator=tree, min_confidence=0.75, **settings).fit(X, y)
     monkeypatch.setattr("emsco.models.estimator_jobs.EstimatorJob.outcome", _no_fits)
     again = EMSCOClassifier(estimator=tree, min_confidence=0.75, **settings).fit(X, y)
     assert again.front_.points == first.front_.points
@@ -176,7 +177,7 @@ def test_a_checkpoint_of_another_classifier_is_refused(wine, tmp_path):
 def test_thresholds_by_class_accept_by_the_likeliest_class(wine):
     X, y = wine
     sure = {0: 0.99, 1: 0.5, 2: 0.8}
-    clf = EMSCOClassifier(min_confidence=sure, **ONE_STAGE).fit(X, y)
+    clf = EMSCOClassifier(**{**ONE_STAGE, "min_confidence": sure}).fit(X, y)
     decided, said = clf.decide(X), clf.predict_proba(X)
     least = np.array([sure[label] for label in decided.guesses])
     assert np.array_equal(decided.accepted, said.max(axis=1) >= least)
@@ -242,7 +243,7 @@ def test_groups_are_what_designs_and_sessions_speak_of(wine):
         ({"cache": "folder"}, ParameterError, "cache must be left out without estimator"),
         ({"cache": 3, "estimator": SVC()}, ParameterError, "cache must be the path of a folder"),
         (
-            {"constraints": {"max_worst_cost": 2}},
+            {"constraints": {"max_worst_cost": 2}, "allow_exclusion": False},
             ParameterError,
             "allow_exclusion=True lets",
         ),
@@ -260,9 +261,9 @@ def test_misuse_gets_one_clear_sentence(wine, settings, error, said):
 
 def test_limits_that_no_design_keeps_are_told_with_the_nearest(wine):
     X, y = wine
-    clf = EMSCOClassifier(
-        min_confidence=1.0, constraints={"max_mean_cost": 1.5}, max_stages=2, random_state=0
-    )
+    limit = {"max_mean_cost": 1.5}
+    settings = {**PAPER_SPACE, "min_confidence": 1.0, "max_stages": 2, "random_state": 0}
+    clf = EMSCOClassifier(constraints=limit, **settings)
     with pytest.raises(
         NoSuchDesign, match=r"a mean cost of at most 1.5, but the nearest found has"
     ):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.contests import FirstColumns, small_set
+from support.settings import PAPER_SPACE
 
 from emsco import EMSCOClassifier, baselines
 from emsco.errors import FileError, ParameterError
@@ -115,9 +116,9 @@ def test_seen_figures_are_those_of_the_deployed_cascade():
     settings = SearchSettings(3, 0.2, generations=10)
     found = banks.search("evolution", settings, 0.75, np.random.default_rng(0))
     choice = banks.choose(found, "balanced", 0.75)
-    classifier = EMSCOClassifier(
-        costs=data.costs, cv=[(parts.train, parts.val)], max_stages=3, search="exact"
-    ).fit(data.X, data.y)
+    space = {**PAPER_SPACE, "max_stages": 3, "search": "exact"}
+    classifier = EMSCOClassifier(data.costs, cv=[(parts.train, parts.val)], **space)
+    classifier.fit(data.X, data.y)
     tested = classifier.evaluate(*parts.rows("test"))
     assert (choice.seen.coverage, choice.seen.accuracy) == (tested.coverage, tested.accuracy)
     assert choice.seen.cost == pytest.approx(tested.cost)

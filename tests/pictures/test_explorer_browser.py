@@ -10,6 +10,7 @@ import browser
 import numpy as np
 import pandas as pd
 import pytest
+from support.settings import PAPER_SPACE
 
 from emsco import EMSCOClassifier, FeatureCosts, ParetoFront
 from emsco.scoring.scores import Scores
@@ -97,7 +98,8 @@ def front(small_problem):
     X, y = small_problem
     table = pd.DataFrame(X, columns=["age", "pulse", "blood pressure", NASTY, "scan", "biopsy"])
     costs = FeatureCosts.resolve([1, 2, 5, 10, 40, 100], list(table))
-    model = EMSCOClassifier(costs=costs, max_stages=3, min_confidence=0.8, random_state=0)
+    settings = {**PAPER_SPACE, "max_stages": 3, "min_confidence": 0.8, "random_state": 0}
+    model = EMSCOClassifier(costs=costs, **settings)
     return model.fit(table, y).front_.with_seen(table[:50], y[:50])
 
 
@@ -295,9 +297,8 @@ def test_the_cascade_has_the_facts_of_the_flow(see, front):
                 assert f"{100 * stage.accuracy:.1f} % correct" in shown
         assert f"{flow.rejected} rows are rejected" in shown or flow.rejected < 2
         for cost, rows in flow.cost_histogram():
-            assert f"{rows} row{'' if rows == 1 else 's'} cost {cost:g}" in text_of(
-                driver, "spending-words"
-            )
+            spent = f"1 row costs {cost:g}" if rows == 1 else f"{rows} rows cost {cost:g}"
+            assert spent in text_of(driver, "spending-words")
 
 
 def test_scored_and_seen_figures_are_shown_apart(see, front):

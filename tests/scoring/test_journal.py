@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
+from support.settings import PAPER_SPACE
 
 from emsco import EMSCOClassifier
 from emsco._base import store
@@ -430,8 +431,9 @@ def test_an_evaluator_with_a_journal_scores_and_counts_as_one_without(path, smal
 
 
 def quick(path=None, **settings):
-    common = {"generations": 8, "population_size": 30, "random_state": 0, "min_confidence": 0.9}
-    return EMSCOClassifier(**{**common, "checkpoint": path, **settings})
+    common = {"generations": 8, "population_size": 30, "random_state": 0}
+    own = {**PAPER_SPACE, **common, "min_confidence": 0.9, "checkpoint": path}
+    return EMSCOClassifier(**{**own, **settings})
 
 
 def front(clf):
@@ -471,6 +473,16 @@ def test_a_fit_on_its_own_checkpoint_counts_nothing_and_ends_alike(
         assert str(clf.stop_reason_).split(";")[0] == str(plain.stop_reason_).split(";")[0]
     X = small_problem[0]
     assert np.array_equal(again.predict_proba(X), plain.predict_proba(X))
+
+
+@pytest.mark.parametrize("search", ["paper", "evolution", "exact", "auto"])
+def test_a_fit_with_defaults_on_its_own_checkpoint_ends_alike(path, small_problem, search):
+    settings = {"generations": 8, "population_size": 30, "random_state": 0, "search": search}
+    plain = EMSCOClassifier(**settings).fit(*small_problem)
+    for _ in range(2):
+        kept = EMSCOClassifier(**settings, checkpoint=path).fit(*small_problem)
+        assert kept.front_.points == plain.front_.points
+        assert kept.point_ == plain.point_
 
 
 def test_a_checkpoint_that_has_lost_a_batch_leads_to_the_same_front(path, small_problem, eager):

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from support.contests import small_set
+from support.settings import PAPER_SPACE
 
 from emsco import EMSCOClassifier
 from emsco._base.objectives import Objectives
@@ -79,10 +80,8 @@ def fitted_again(parts, sweep, repeat, prefer):
         costs=parts.costs,
         cv=split,
         search=sweep.search,
-        min_confidence=repeat.min_confidence,
-        prefer=prefer,
         random_state=repeat.random_state,
-        **QUICK,
+        **{**PAPER_SPACE, **QUICK, "min_confidence": repeat.min_confidence, "prefer": prefer},
     )
     return classifier.fit(parts.X[both], parts.y[both])
 
@@ -325,12 +324,17 @@ def test_a_threshold_that_no_row_reaches_is_in_the_table_and_not_in_the_picture(
         ({"prefer": ()}, "prefer must be one rule or more, got none"),
         ({"search": "random"}, "search must be one of .*got 'random'"),
         ({"estimator": None}, "settings must be out of max_stages, .*got 'estimator'"),
-        ({"max_stages": 9}, "max_stages must be a whole number from 1 to 5, got 9"),
+        ({"max_stages": 0}, "max_stages must be a whole number from 1 up, got 0"),
     ],
 )
 def test_what_cannot_be_swept_is_refused_by_name(parts, given, message):
     with pytest.raises(ParameterError, match=message):
         sweep_thresholds(parts, **{"n_jobs": 1, **QUICK, **given})
+
+
+def test_more_stages_than_features_are_as_many_as_there_are(parts):
+    sweep = sweep_thresholds(parts, [0.8], runs=1, n_jobs=1, max_stages=9, **QUICK)
+    assert sweep.settings.max_stages == 5
 
 
 def test_an_unknown_rule_is_refused(result):

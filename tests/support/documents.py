@@ -12,7 +12,8 @@ import numpy as np
 
 from emsco import Cascade
 from emsco._base.documents import document_text
-from support.handmade import make_cascade, make_front, make_rows
+from emsco.cascade.formats import FORMAT
+from support.handmade import make_assessed_front, make_cascade, make_rows
 
 ROWS = make_rows(60)
 TRUTH = np.random.default_rng(1).integers(0, 2, size=60)
@@ -58,7 +59,7 @@ def body_of(thing):
 
 
 CASCADE_BODY = body_of(make_cascade())
-FRONT_BODY = body_of(make_front().with_seen(ROWS, TRUTH))
+FRONT_BODY = body_of(make_assessed_front().with_seen(ROWS, TRUTH))
 
 
 def paths_of(value, path=()):
@@ -84,6 +85,6 @@ def changed(tree, path, value):
 
 def load_body(folder, kind, body):
     """Write a body with its correct checksum, and load it."""
-    text = document_text("cascade" if kind is Cascade else "front", 3, body)
+    text = document_text("cascade" if kind is Cascade else "front", FORMAT, body)
     put(folder / "body.json", text.encode(errors="surrogatepass"))
     return kind.load(folder / "body.json")

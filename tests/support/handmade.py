@@ -12,11 +12,14 @@ from emsco import Cascade, Decisions, Design, FeatureCosts, ParetoFront
 from emsco.cascade import FrontModels
 from emsco.data.encoding import ColumnCode, Encoding
 from emsco.designs.chromosomes import compress
+from emsco.front.references import measure_references
 from emsco.models.calibration import Calibrator
 from emsco.models.calibration_maps import IsotonicMap, SigmoidMap
 from emsco.models.scaling import Scaling
 from emsco.models.stage_models import LinearModels
 from emsco.scoring.scores import Scores
+from emsco.trust.by_class import ByClass
+from emsco.trust.differences import RowFigures
 
 NAMES = ("age", "pulse", "scan", "biopsy")
 STAGES = (0, 0, 1, 2)  # age, pulse → scan → biopsy
@@ -68,6 +71,37 @@ def make_front(classes=(0, 1), names=NAMES, n_tied=(1, 3), by_class=None):
     found = tuple(replace(part.models, scaling=shared) for part in parts)
     models = FrontModels(np.asarray(classes), parts[0].encoding, found)
     return ParetoFront(front.points, costs, 0.8, proven=True, models=models)
+
+
+def make_assessed_front():
+    """The same points as after a fit: judged row by row, with references and their model."""
+    front, rng = make_front(), np.random.default_rng(5)
+    truth, rows, ones = rng.integers(0, 2, 100), np.arange(100), np.ones(100)
+    every = RowFigures.measure(truth, truth, 53.5 * ones, ones, rows, 2)
+
+    def judged(point, confidence, **marks):
+        given = rng.permutation(np.repeat([0, 1, 2], [45, 45, 10]))
+        figures = RowFigures.measure(truth, given, point.cost * ones, ones, rows, 2)
+        return replace(
+            point,
+            exit_confidence=confidence,
+            by_class=ByClass.from_labels((0, 1), truth, given),
+            versus_everything=figures.minus(every),
+            **marks,
+        )
+
+    points = (
+        judged(front[0], (0.95, 0.875, 0.8125), shortlisted=False),
+        judged(front[1], (0.9, 0.85), is_simplified=True),
+    )
+    whole = make_cascade((0,) * len(NAMES))
+    fitted = replace(whole.models, scaling=front.models.of_points[0].scaling)
+    return replace(
+        front,
+        points=points,
+        models=replace(front.models, everything=fitted),
+        references=measure_references(whole, 1, make_rows(40), np.arange(40) % 2),
+    )
 
 
 def make_balanced_front():

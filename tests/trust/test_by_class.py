@@ -100,14 +100,19 @@ def test_plain_values_are_json_with_the_shares_that_follow(labels):
     assert values["beats_commonest"] is False
 
 
-def test_an_accuracy_is_beyond_a_share_only_by_more_than_1645_thousandths_of_its_error():
+def test_an_accuracy_is_beyond_a_share_only_by_more_than_1645_thousandths_of_the_shares_error():
     error = math.sqrt(0.8 * 0.2 / 100)
-    assert is_beyond(0.8 - 1.646 * error, 0.8, 100)
-    assert not is_beyond(0.8 - 1.644 * error, 0.8, 100)
+    assert is_beyond(0.8, 0.8 + 1.646 * error, 100)
+    assert not is_beyond(0.8, 0.8 + 1.644 * error, 100)
+
+
+def test_a_few_rows_that_are_all_correct_are_not_beyond_a_share():
+    assert not is_beyond(0.6, accuracy=1.0, n_rows=4)  # by chance one time in eight
+    assert is_beyond(0.6, accuracy=1.0, n_rows=5)
 
 
 def test_more_rows_make_the_same_difference_certain():
-    assert [is_beyond(0.76, 0.8, n) for n in (100, 200, 300, 1000)] == [False, False, True, True]
+    assert [is_beyond(0.76, 0.8, n) for n in (100, 300, 310, 1000)] == [False, False, True, True]
 
 
 @pytest.mark.parametrize(("share", "accuracy", "n_rows"), [(0.5, 0.5, 9), (1, 1, 9), (0, 0, 0)])

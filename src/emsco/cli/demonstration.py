@@ -14,8 +14,6 @@ from emsco.estimator import EMSCOClassifier
 
 __all__ = ["DemoResult", "run_demo"]
 
-_MAX_STAGES = 4
-
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
@@ -56,20 +54,15 @@ def run_demo(seed: int = 0, verbose: int = 0) -> DemoResult:
     X_train, X_test, y_train, y_test = train_test_split(
         data.X, diagnoses, test_size=0.25, stratify=diagnoses, random_state=seed
     )
-
-    def fit(max_stages: int, verbose: int) -> EMSCOClassifier:
-        return EMSCOClassifier(
-            costs=data.costs,
-            min_confidence=data.min_confidence,
-            max_stages=max_stages,
-            n_jobs=-1,
-            random_state=seed,
-            verbose=verbose,
-        ).fit(X_train, y_train)
-
-    classifier = fit(_MAX_STAGES, verbose)
+    classifier = EMSCOClassifier(
+        costs=data.costs,
+        min_confidence=data.min_confidence,
+        n_jobs=-1,
+        random_state=seed,
+        verbose=verbose,
+    ).fit(X_train, y_train)
     return DemoResult(
         classifier=classifier,
         test=classifier.evaluate(X_test, y_test),
-        everything=fit(1, 0).evaluate(X_test, y_test),
+        everything=classifier.front_.everything().evaluate(X_test, y_test),
     )

@@ -43,6 +43,7 @@ class FitData(DataFiles):
 class FitSearch(Evolution):
     """Options for the search."""
 
+    max_stages: Annotated[int | None, typer.Option(help="Most stages of a design.")] = 4
     search: Annotated[
         str, typer.Option(help="auto, exact, evolution or paper; see docs/how/search.md.")
     ] = "auto"

@@ -48,7 +48,9 @@ _HINTS: dict[Remedy, Callable[[tuple[str, ...]], str]] = {
     Remedy.DROP: _drop,
     Remedy.ECONOMICAL: lambda _: "emsco choose --prefer economical deploys one that is",
     Remedy.GAPS: lambda _: "emsco fit --gaps impute or --gaps skip allows missing values",
-    Remedy.LIMITS: lambda _: "or be left out for --max-cost, --min-accuracy or --min-coverage",
+    Remedy.LIMITS: lambda _: (
+        "or be left out for --max-cost, --min-accuracy, --min-coverage or --min-recall"
+    ),
     Remedy.ODDITIES: lambda _: "run.json and --json list all of them",
     Remedy.RARE_CLASS: lambda _: (
         "To find more, fit with --class-weight balanced or --metric balanced_accuracy"

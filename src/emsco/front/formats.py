@@ -18,6 +18,8 @@ from emsco.models.stage_models import StageModels
 
 __all__ = ["front_from_dict", "front_to_dict"]
 
+_REFERENCES = ("references", "seen_references")
+
 
 class Saved(Protocol):
     """The attributes of a front that a file keeps; `ParetoFront` explains them."""
@@ -102,6 +104,7 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
             evaluations.append(Evaluation.from_fields(seen, design.buys, shared.classes))
     if evaluations and len(evaluations) < len(points):
         fields.refuse("points", "evaluated all or none", f"{len(evaluations)} evaluations")
+    _check_points(fields, points)
     return {
         "points": tuple(points),
         "costs": shared.costs,
@@ -112,9 +115,28 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
             shared.classes, shared.encoding, tuple(models), _everything(fields, shared)
         ),
         "seen": tuple(evaluations) or None,
-        "references": references_from_dicts(fields, "references", labels),
-        "seen_references": references_from_dicts(fields, "seen_references", labels),
+        **_references(fields, labels),
     }
+
+
+def _check_points(fields: Fields, points: Sequence[ParetoPoint]) -> None:
+    """Check what all points have in common."""
+    judged = sum(point.by_class is not None for point in points)
+    if 0 < judged < len(points):
+        fields.refuse("points", "judged by class all or none", f"{judged} results by class")
+    for i, point in enumerate(points[:-1]):
+        if point.is_simplified:
+            fields.refuse("points", "simplified at the end only", f"point {i}")
+
+
+def _references(fields: Fields, labels: Sequence[object]) -> dict[str, tuple[Reference, ...]]:
+    """Read the references on scored and on test rows, which need the model of everything."""
+    found = {name: references_from_dicts(fields, name, labels) for name in _REFERENCES}
+    if any(found.values()) and not fields.items("everything"):
+        fields.refuse("everything", "a stage, since there are references", [])
+    if found["seen_references"] and not found["references"]:
+        fields.refuse("seen_references", "empty without 'references'", "3 references")
+    return found
 
 
 def _everything(fields: Fields, shared: Shared) -> StageModels | None:

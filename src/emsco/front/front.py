@@ -33,7 +33,7 @@ from emsco.pictures.flow import Flow
 from emsco.pictures.plotting.cascade import draw_cascade
 from emsco.pictures.plotting.figures import COLUMN
 from emsco.pictures.plotting.front import draw_front
-from emsco.scoring.pareto import TiedDesigns, balanced_length, fittest_of, knee_of
+from emsco.scoring.pareto import TiedDesigns, TieSource, balanced_length, fittest_of, knee_of
 from emsco.scoring.scores import Scores
 
 if TYPE_CHECKING:
@@ -392,10 +392,7 @@ class ParetoFront(Sequence[ParetoPoint]):
             If no point is within the limits; the message says how close the front comes to each.
         """
         limits = Limits(max_cost, min_accuracy, min_coverage, min_recall)
-        scores = self.balanced_scores()
-        within = limits.within(self.points)
-        if not within:
-            raise NoSuchDesign(limits.why_none(self.points))
+        within, scores = limits.required(self.points), self.balanced_scores()
         return self.points[max(within, key=lambda i: (self[i].is_informative, scores[i]))]
 
     def within(

@@ -11,7 +11,7 @@ from emsco._base.checks import check_number, refused
 from emsco._base.objectives import metric_name
 from emsco._base.text import some
 from emsco.data.labels import of_labels
-from emsco.errors import Hint, Remedy
+from emsco.errors import Hint, NoSuchDesign, Remedy
 from emsco.front.point import ParetoPoint
 
 __all__ = [
@@ -113,6 +113,13 @@ class Limits:
             and (self.min_coverage is None or point.coverage >= self.min_coverage)
             and all(_recall(point, place) >= least for place, least in places)
         ]
+
+    def required(self, points: Sequence[ParetoPoint]) -> list[int]:
+        """Return the positions of the points within the limits; raise an error if there is none."""
+        found = self.within(points)
+        if not found:
+            raise NoSuchDesign(self.why_none(points))
+        return found
 
     def why_none(self, points: Sequence[ParetoPoint]) -> str:
         """Explain that no point is within the limits, and how close the points come to each."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from emsco.scoring.scores import Scores
 __all__ = [
     "SAME_COST",
     "Ranking",
+    "TieSource",
     "TiedDesigns",
     "accuracy_ranks",
     "balanced_accuracy_ranks",
@@ -126,6 +127,9 @@ def pareto_levels(scores: Scores) -> IntArray:
         levels[feasible] = pareto_levels(scores[feasible])
         levels[~feasible] += levels[feasible].max()
     return levels
+
+
+TieSource: TypeAlias = Callable[[int], Iterator[StageArray]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

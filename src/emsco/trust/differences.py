@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from emsco._base.documents import Fields
+from emsco._base.documents import Fields, is_number
 from emsco._base.typing import FloatArray, IntArray, LabelArray
 
 __all__ = ["Comparison", "Difference", "RowFigures"]
@@ -92,8 +92,7 @@ _BY_CLASS = ("recall", "missed")
 
 
 def _difference(fields: Fields, name: str, pair: Any) -> Difference:
-    fine = isinstance(pair, list) and len(pair) == 2
-    if not fine or not all(type(one) in (int, float) and np.isfinite(one) for one in pair):
+    if not isinstance(pair, list) or len(pair) != 2 or not all(map(is_number, pair)):
         fields.refuse(name, "a difference and its standard error", pair)
     if pair[1] < 0:
         fields.refuse(name, "a standard error of at least 0", pair)

@@ -1,0 +1,16 @@
+"""Settings of a fit that tests share."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+# The paper's space of designs: one threshold, up to half as many stages as features, and every
+# feature is bought in the end. For tests that count designs or read figures off them by hand.
+PAPER_SPACE = MappingProxyType(
+    {
+        "min_confidence": 0.75,
+        "max_stages": None,
+        "prefer": "balanced",
+        "allow_exclusion": False,
+    }
+)
