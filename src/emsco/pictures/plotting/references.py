@@ -163,7 +163,7 @@ def _text(
 ) -> str:
     """Return the name of a reference; an arrow and a figure tell that it is farther out."""
     words = [shorten(mark.title, _LONGEST)]
-    arrows = ("←→", "↓↑")
+    arrows = (("←", "→"), ("↓", "↑"))
     for value, place, (less, more), name in zip(values, drawn, arrows, objectives, strict=True):
         if value != place:
             figure = f"{value:.4g}" if name == "cost" else f"{value:.1%}"
