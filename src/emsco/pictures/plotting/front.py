@@ -228,7 +228,7 @@ def _draw_space(picture: FrontPicture, width: float) -> Figure:
     with rc_context({"grid.color": "0.9", "grid.linewidth": 0.5}):
         panel: Any = figure.add_axes((0.04, 1 - share, 0.8, share), projection="3d")
     _fill_space(panel, picture)
-    scale = figure.add_axes((0.83, 1 - 0.8 * share, 0.025, 0.55 * share))
+    scale = figure.add_axes((0.815, 1 - 0.8 * share, 0.025, 0.55 * share))
     _finish(figure, [panel], picture, width, scale)
     return figure
 

@@ -26,6 +26,14 @@ REFERENCE_KEY: dict[str, Any] = {
 _REACH = 1.0  # an axis reaches for a reference by at most the range of the points, on either side
 _LONGEST = 26
 _FONT = 6.0
+_NAMES: dict[str, Any] = {
+    "fontsize": _FONT,
+    "color": DARK,
+    "zorder": 5,
+    "parse_math": False,
+    # A pale ground lets a name be read over points.
+    "bbox": {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7},
+}
 _LINE, _BESIDE = 7.5, 5.0  # points between lines of text, and between a cross and its name
 
 
@@ -113,7 +121,7 @@ def _write(panel: Any, references: Sequence[ReferenceMark], objectives: Sequence
             textcoords="offset points",
             ha="right" if is_right else "left",
             va="center",
-            **_look_of_names(),
+            **_NAMES,
         )
 
 
@@ -176,18 +184,4 @@ def _write_in_space(
 ) -> None:
     for mark in references:
         place = [getattr(mark, name) for name in objectives]
-        panel.text(*place, f" {shorten(mark.title, _LONGEST)}", **_look_of_names())
-
-
-def _look_of_names() -> dict[str, Any]:
-    """Small dark text with a pale edge, to be read over points."""
-    from matplotlib.patheffects import withStroke
-
-    edge = [withStroke(linewidth=1.8, foreground="white", alpha=0.85)]
-    return {
-        "fontsize": _FONT,
-        "color": DARK,
-        "zorder": 5,
-        "path_effects": edge,
-        "parse_math": False,
-    }
+        panel.text(*place, f" {shorten(mark.title, _LONGEST)}", **_NAMES)
