@@ -302,9 +302,8 @@ def test_the_cascade_has_the_facts_of_the_flow(see, front):
                 assert f"{100 * stage.accuracy:.1f} % correct" in shown
         assert f"{flow.rejected} rows are rejected" in shown or flow.rejected < 2
         for cost, rows in flow.cost_histogram():
-            assert f"{rows} row{'' if rows == 1 else 's'} cost {cost:g}" in text_of(
-                driver, "spending-words"
-            )
+            said = f"1 row costs {cost:g}" if rows == 1 else f"{rows} rows cost {cost:g}"
+            assert said in text_of(driver, "spending-words")
 
 
 def test_scored_and_seen_figures_are_shown_apart(see, front):
