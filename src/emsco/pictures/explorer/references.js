@@ -3,6 +3,7 @@
 const CROSS = "M-1,-1L1,1M-1,1L1,-1";
 const LINE = 15; // pixels from one line of text to the next
 const BESIDE = 11; // pixels between a cross and its name
+const RING = 10; // radius of the ring around the best design, in pixels
 const LONGEST = 28; // characters of a name in the picture
 const ARROWS = { x: ["←", "→"], y: ["↑", "↓"] };
 const rulers = element("canvas").getContext("2d");
@@ -50,10 +51,11 @@ function clearOf(box, taken, height) {
   return 0;
 }
 
-/** The box of the name of the best design, where the spec of the scatter plot puts it. */
-function boxOfBest(best, place, width) {
+/** The boxes of the best design: its ring, and its name where the spec of the scatter plot puts it. */
+function boxesOfBest(best, place, width) {
   const { x, y } = place(figuresOf(best));
-  return boxOf(`best: design ${best}`, x, y + (y < 40 ? 26 : -22), x > width / 2);
+  const name = boxOf(`best: design ${best}`, x, y + (y < 40 ? 26 : -22), x > width / 2);
+  return [{ left: x - RING, right: x + RING, y }, name];
 }
 
 /** The crosses and their names, in pixels of the plot. */
@@ -61,7 +63,7 @@ function placeReferences(view, fields, best) {
   const [width, height] = [view.signal("width"), view.signal("height")];
   const [across, up] = [view.scale("x"), view.scale("y")];
   const place = (figures) => ({ x: across(figures[fields.x]), y: up(figures[fields.y]) });
-  const taken = best === null ? [] : [boxOfBest(best, place, width)];
+  const taken = best === null ? [] : boxesOfBest(best, place, width);
   const inside = (value, room) => Math.min(room, Math.max(0, value));
   return REFERENCES.map((reference) => {
     const exact = place(reference);
