@@ -1,6 +1,6 @@
 """Size of the explorer's page, and its speed while you drag a limit.
 
-python benchmarks/explorer.py [--designs 10000] [--features 30]
+python benchmarks/explorer.py [--designs 10000] [--features 30] [--classes 2]
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import platform
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,9 @@ from timing import CORES, SEED
 
 from emsco import FeatureCosts, ParetoFront
 from emsco.designs.chromosomes import compress
+from emsco.front.references import references_of
 from emsco.scoring.scores import Scores
+from emsco.trust.by_class import ByClass
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 from browser import open_browser
@@ -49,8 +52,11 @@ drag();
 """
 
 
-def make_front(n_designs: int, n_features: int) -> ParetoFront:
-    """Make random designs with plausible counts; some may dominate others."""
+def make_front(n_designs: int, n_features: int, n_classes: int) -> ParetoFront:
+    """Make random designs with plausible counts; some may dominate others.
+
+    One in a hundred is on the shortlist.
+    """
     rng = np.random.default_rng(SEED)
     designs = np.array(
         [compress(rng.integers(0, MAX_STAGES, n_features)) for _ in range(n_designs)],
@@ -62,17 +68,32 @@ def make_front(n_designs: int, n_features: int) -> ParetoFront:
     costs = FeatureCosts.from_array(rng.integers(1, 100, n_features))
     spent = rng.uniform(0.1, 1, n_designs) * costs.total * N_ROWS
     ties = np.ones(n_designs, dtype=np.int64)
-    return ParetoFront.from_scores(
+    front = ParetoFront.from_scores(
         designs, Scores(N_ROWS, exits, correct_exits, spent), costs, 0.8, ties
     )
+    truth = rng.integers(0, n_classes, N_ROWS)
+    labels = tuple(range(n_classes))
+
+    def by_class() -> ByClass:
+        given = np.where(rng.random(N_ROWS) < 0.8, truth, rng.integers(0, n_classes + 1, N_ROWS))
+        return ByClass.from_labels(labels, truth, given)
+
+    points = tuple(
+        replace(point, by_class=by_class(), shortlisted=i % 100 == 0)
+        for i, point in enumerate(front)
+    )
+    sure = rng.random(N_ROWS) < 0.9
+    references = references_of(labels, truth, truth, sure, 0, costs.total, None)
+    return replace(front, points=points, references=references)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--designs", type=int, default=10_000)
     parser.add_argument("--features", type=int, default=30)
+    parser.add_argument("--classes", type=int, default=2)
     options = parser.parse_args()
-    front = make_front(options.designs, options.features)
+    front = make_front(options.designs, options.features, options.classes)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "page.html"
         started = time.perf_counter()

@@ -15,10 +15,12 @@ from typer.testing import CliRunner
 from emsco import FeatureCosts, ParameterError, ParetoFront, cli
 from emsco.data.sources import FitFiles
 from emsco.errors import EMSCOError, FileError
+from emsco.front.references import Reference
 from emsco.pictures.explorer import page
 from emsco.runs.explore import explore_run
 from emsco.runs.fit import fit_files
 from emsco.scoring.scores import Scores
+from emsco.trust.by_class import ByClass
 
 LIBRARY = page._library
 NASTY = ("</script><script>alert(1)</script>", "<!--", "{{data}}", "α & \u2028 'β'\ud800")
@@ -89,6 +91,46 @@ def test_the_page_knows_the_metric(data):
 
 def test_the_first_of_the_best_is_the_one_that_the_front_selects(front, data):
     assert front[data["best_first"][0]] == front.select() == front.balanced()
+
+
+def test_the_page_has_what_row_by_row_assessment_found(run):
+    front = run.front
+    found = data_of(front.to_html(deployed=0))
+    assert [one["title"] for one in found["references"]["scored"]] == [
+        reference.title for reference in front.references
+    ]
+    assert found["references"]["scored"][1]["accuracy"] == front.references[1].accuracy
+    assert found["shortlist"] in (front.shortlist(), None)
+    useless = [i for i, point in enumerate(front) if not point.is_informative]
+    assert found["uninformative"] == useless
+    assert found["simplified"] == [i for i, point in enumerate(front) if point.is_simplified]
+    assert len(found["classes"]["scored"]["counts"]) == len(front)
+
+
+def test_a_page_knows_nothing_that_nobody_assessed(data):
+    assert (data["shortlist"], data["uninformative"], data["classes"]) == (None, [], None)
+    assert data["references"] == {"scored": [], "seen": []}
+
+
+def test_designs_that_are_not_informative_are_never_the_best(front):
+    useless = ByClass(("no", "yes"), ((60, 0, 0), (40, 0, 0)))
+    best = front.position(front.balanced())
+    points = list(front.points)
+    points[best] = replace(points[best], by_class=useless)
+    changed = replace(front, points=tuple(points))
+    first = data_of(changed.to_html())["best_first"][0]
+    assert first == changed.position(changed.select()) != best
+
+
+def test_references_of_a_balanced_front_have_its_metric(front):
+    by_class = ByClass(("no", "yes"), ((90, 0, 0), (10, 0, 0)))
+    reference = Reference.from_counts("commonest", by_class, 0.0)
+    balanced = replace(make_balanced_front(), references=(reference,))
+    assert data_of(balanced.to_html())["references"]["scored"][0]["accuracy"] == 0.5
+    plain = replace(front, references=(reference,), seen_references=(reference,))
+    found = data_of(plain.to_html())["references"]
+    assert found["scored"] == found["seen"]
+    assert found["seen"][0]["accuracy"] == 0.9
 
 
 def test_a_front_without_seen_figures_says_so_and_thresholds_by_class_are_named(front):

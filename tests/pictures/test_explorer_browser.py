@@ -5,15 +5,18 @@ use no debugger, because debuggers differ between browsers and versions.
 """
 
 import sys
+from dataclasses import replace
 
 import browser
 import numpy as np
 import pandas as pd
 import pytest
+from support.handmade import make_front
 from support.settings import PAPER_SPACE
 
 from emsco import EMSCOClassifier, FeatureCosts, ParetoFront
 from emsco.scoring.scores import Scores
+from emsco.trust.by_class import ByClass
 
 pytest.importorskip("selenium", reason="pages are tested with Selenium: pip install 'emsco[test]'")
 if browser.missing():
@@ -242,6 +245,9 @@ def test_a_design_picked_outside_the_limits_says_so(see, front):
     )
     set_limit(driver, "cost", front[cheapest].cost + 1e-9)
     assert "outside your limits" not in text_of(driver, "badges")
+    driver.find_element(By.ID, "table-switch-all").click()
+    for _ in range(2):  # the most expensive first
+        driver.find_element(By.CSS_SELECTOR, '[data-key="scored cost"]').click()
     driver.find_element(By.CSS_SELECTOR, f'#table [data-design="{costliest}"]').click()
     assert "outside your limits" in text_of(driver, "badges")
     driver.find_element(By.ID, "reset").click()
@@ -276,6 +282,7 @@ def test_a_click_on_a_mark_shows_its_cascade(see):
 
 def test_arrow_keys_walk_through_designs_and_are_announced(see, front):
     driver = see()
+    driver.find_element(By.ID, "scatter-switch-all").click()
     driver.find_element(By.ID, "scatter").send_keys(Keys.HOME)
     cheapest = min(range(len(front)), key=lambda i: front[i].cost)
     assert design_shown(driver) == cheapest
@@ -287,7 +294,7 @@ def test_arrow_keys_walk_through_designs_and_are_announced(see, front):
 
 def test_the_cascade_has_the_facts_of_the_flow(see, front):
     driver = see()
-    for i in range(min(4, len(front))):
+    for i in front.shortlist()[:4]:
         driver.find_element(By.CSS_SELECTOR, f'#table [data-design="{i}"]').click()
         flow, shown = front.flow(i), text_of(driver, "cascade")
         for stage in flow.stages:
@@ -313,6 +320,81 @@ def test_scored_and_seen_figures_are_shown_apart(see, front):
     assert titles == [*kinds, "stages"]
 
 
+def test_the_shortlist_is_listed_until_all_designs_are_asked_for(see, front):
+    driver = see()
+    assert f"The shortlist has {len(front.shortlist())} of them." in text_of(driver, "count")
+    assert text_of(driver, "page-words").endswith(f"of {len(front.shortlist())}")
+    driver.find_element(By.ID, "scatter-switch-all").click()
+    assert text_of(driver, "page-words").endswith(f"of {len(front)}")
+    pressed = driver.find_element(By.ID, "table-switch-all").get_attribute("aria-pressed")
+    assert pressed == "true"
+
+
+def test_keys_walk_through_the_shortlist(see, front):
+    driver = see()
+    picture = driver.find_element(By.ID, "scatter")
+    picture.send_keys(Keys.HOME)
+    walked = [design_shown(driver)]
+    for _ in front.shortlist()[1:]:
+        picture.send_keys(Keys.ARROW_RIGHT)
+        walked.append(design_shown(driver))
+    assert walked == sorted(front.shortlist(), key=lambda i: (front[i].cost, i))
+
+
+def test_what_there_is_without_a_cascade_is_a_table(see, front):
+    driver = see()
+    for kind, found in (("Scored", front.references), ("Seen", front.seen_references)):
+        table = driver.find_element(By.CSS_SELECTOR, f"#references [aria-label$={kind.lower()}]")
+        lines = [line.text for line in table.find_elements(By.TAG_NAME, "tr")]
+        assert lines[0] == f"{kind} Coverage Accuracy Cost"
+        for line, one in zip(lines[1:], found, strict=True):
+            shares = f"{100 * one.coverage:.1f} % {100 * one.accuracy:.1f} %"
+            assert line.startswith(f"{one.title} {shares} {one.cost:.0f}")
+
+
+def test_the_classes_of_a_design_are_counted_on_scored_and_seen_rows(see, front):
+    driver = see()
+    heads = [head.text for head in driver.find_elements(By.CSS_SELECTOR, "#classes thead th")]
+    assert heads[1:] == ["rows", "labelled", "found", "right when said", "as 0", "as 1", "rejected"]
+    for kind, found in (("Scored", front[1].by_class), ("Seen", front.seen[1].by_class)):
+        driver.find_element(By.XPATH, f"//button[text()='{kind}']").click()
+        for k, line in enumerate(driver.find_elements(By.CSS_SELECTOR, "#classes tbody tr")):
+            cells = [cell.text for cell in line.find_elements(By.CSS_SELECTOR, "th, td")]
+            counts = found.counts[k]
+            assert cells[:3] == [str(k), str(sum(counts)), f"{100 * found.coverage[k]:.1f} %"]
+            assert cells[3] == f"{100 * found.recall[k]:.1f} %"
+            assert cells[5:] == [str(count) for count in counts]
+    assert text_of(driver, "classes-heading") == "By class, on test rows"
+
+
+def test_a_design_whose_labels_are_no_better_than_one_answer_says_so(see, front):
+    useless = ByClass(("no", "yes"), ((30, 0, 0), (10, 0, 0)))
+    points = tuple(replace(point, by_class=useless) for point in front[:2])
+    driver = see(page=replace(front, points=points, seen=None).to_html())
+    said = "no better than always answering 'no'"
+    assert said in text_of(driver, "badges")
+    assert f"hollow: {said}" in text_of(driver, "scatter-key")
+    first = driver.find_element(By.CSS_SELECTOR, "#table [data-design]")
+    assert first.get_attribute("aria-label") == f"Show design 0, {said}"
+
+
+def test_many_classes_have_shares_alone_and_at_most_20_lines(see):
+    found = ByClass(tuple(range(25)), tuple((*[0] * k, 9, *[0] * (24 - k), 1) for k in range(25)))
+    front = make_front()
+    points = tuple(replace(point, by_class=found) for point in front)
+    driver = see(page=replace(front, points=points).to_html(), width=390)
+    lines = driver.find_elements(By.CSS_SELECTOR, "#classes tbody tr")
+    assert len(lines) == 20
+    assert lines[7].text == "7 10 90.0 % 90.0 % 100.0 %"
+    assert "5 more classes are left out." in text_of(driver, "classes-words")
+
+
+def test_a_front_built_by_hand_has_no_empty_boxes(see):
+    driver = see(page=make_front().to_html())
+    for place in ("without", "by-class", "scatter-switch", "table-switch", "scatter-key"):
+        assert not driver.find_element(By.ID, place).is_displayed()
+
+
 def test_the_button_copies_the_command_that_deploys_the_design(see):
     driver = see()
     driver.find_element(By.ID, "copy").click()
@@ -333,6 +415,7 @@ def test_objectives_change_places_on_the_axes(see):
 
 def test_the_table_sorts_and_hides_what_is_outside_the_limits(see, front):
     driver = see()
+    driver.find_element(By.ID, "table-switch-all").click()
     driver.find_element(By.CSS_SELECTOR, '[data-key="scored cost"]').click()
     cheapest = min(range(len(front)), key=lambda i: front[i].cost)
     first = driver.find_element(By.CSS_SELECTOR, "#table tbody button")
@@ -365,7 +448,9 @@ def test_a_screen_reader_is_told_the_name_of_every_control(see):
     assert [place for place, name in names.items() if not name] == []
     assert "cost across, accuracy up, coverage as colour" in names["scatter"]
     assert names["spending"].startswith("Histogram of the cost of a row.")
-    assert names["table"] == "Table of all designs"
+    assert names["table"] == "Table of designs"
+    assert names["classes"] == "By class, on scored rows"
+    assert "always 1, everything and everything, all answered, without" in names["scatter"]
 
 
 def test_a_screen_reader_is_told_limits_with_their_units(see):

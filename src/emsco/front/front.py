@@ -20,10 +20,10 @@ from emsco.data.frames import to_pandas, to_polars, to_pyarrow
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence
 from emsco.errors import FileError, NoSuchDesign, ParameterError
+from emsco.front import records
 from emsco.front.formats import front_from_dict, front_to_dict
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import Limits, check_preference, economical_of
-from emsco.front.records import cascade_picture, explored_designs, flow_of, front_picture
 from emsco.front.references import Reference, measure_references
 from emsco.front.tables import front_columns, front_html, front_text
 from emsco.front.ties import TieSource, tied_designs
@@ -166,7 +166,7 @@ class ParetoFront(Sequence[ParetoPoint]):
 
     def flow(self, point: ParetoPoint | int) -> Flow:
         """Count the scored rows that reach and leave each stage of a point."""
-        return flow_of(self.points[self.position(point)], self.costs)
+        return records.flow_of(self.points[self.position(point)], self.costs)
 
     def plot(
         self,
@@ -199,7 +199,8 @@ class ParetoFront(Sequence[ParetoPoint]):
             Save it with ``figure.savefig("front.svg")``.
         """
         marked = None if mark is None else self.position(mark)
-        picture = front_picture(self.points, self.seen, self.costs.total, marked, on)
+        points, references = (self.points, self.seen), (self.references, self.seen_references)
+        picture = records.front_picture(*points, self.costs.total, marked, on, *references)
         return draw_front(picture, kind, width, ax)
 
     def plot_cascade(
@@ -227,7 +228,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         Figure
             Save it with ``figure.savefig("cascade.svg")``.
         """
-        picture = cascade_picture(
+        picture = records.cascade_picture(
             self.points, self.seen, self.costs, self.min_confidence, self.position(point), on
         )
         return draw_cascade(picture, width, ax)
@@ -469,9 +470,11 @@ class ParetoFront(Sequence[ParetoPoint]):
             The page as HTML.
         """
         explored = Explored(
-            designs=explored_designs(self.points, self.seen, self.costs),
+            designs=records.explored_designs(self.points, self.seen, self.costs),
             metric=self.metric,
-            best_first=np.argsort(-self.balanced_scores(), kind="stable").tolist(),
+            best_first=records.best_first(self.points, self.balanced_scores()),
+            references=records.reference_marks(self.references, self.metric),
+            seen_references=records.reference_marks(self.seen_references),
             costs=self.costs,
             min_confidence=self.min_confidence,
             proven=self.proven,

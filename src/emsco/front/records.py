@@ -8,17 +8,28 @@ from typing import TypeAlias
 import numpy as np
 
 from emsco._base.checks import check_choice, refused
+from emsco._base.typing import FloatArray
 from emsco.cascade import Evaluation
 from emsco.costs import FeatureCosts
 from emsco.designs.thresholds import MinConfidence, in_words
 from emsco.errors import Hint, Remedy
 from emsco.front.point import ParetoPoint
+from emsco.front.references import Reference
 from emsco.pictures.explorer import ExploredDesign
 from emsco.pictures.flow import Flow
+from emsco.pictures.marks import ReferenceMark
 from emsco.pictures.plotting.cascade import CascadePicture
 from emsco.pictures.plotting.front import FrontPicture, FrontSeries
 
-__all__ = ["ON", "cascade_picture", "explored_designs", "flow_of", "front_picture"]
+__all__ = [
+    "ON",
+    "best_first",
+    "cascade_picture",
+    "explored_designs",
+    "flow_of",
+    "front_picture",
+    "reference_marks",
+]
 
 ON = ("scored", "seen", "both")
 
@@ -32,19 +43,32 @@ def flow_of(point: ParetoPoint, costs: FeatureCosts) -> Flow:
 
 
 def front_picture(
-    points: Points, seen: Seen, total_cost: float, marked: int | None = None, on: str = "scored"
+    points: Points,
+    seen: Seen,
+    total_cost: float,
+    marked: int | None = None,
+    on: str = "scored",
+    references: Sequence[Reference] = (),
+    seen_references: Sequence[Reference] = (),
 ) -> FrontPicture:
     """Record every point with its scored figures, its seen figures or both.
 
-    `marked` is the position of a point to ring.
+    `marked` is the position of a point to ring. Points that are not informative are recorded as
+    such: scored figures by the scored rows, seen figures by the test rows.
     """
     check_choice("on", on, ON)
     series = []
     if on != "seen":
-        series.append(FrontSeries.from_points("scored", points[0].n_rows, points))
+        informative = [point.is_informative for point in points]
+        marks = reference_marks(references, points[0].metric)
+        n_rows = points[0].n_rows
+        series.append(FrontSeries.from_points("scored", n_rows, points, informative, marks))
     if on != "scored":
         evaluations = _checked(seen, on)
-        series.append(FrontSeries.from_points("seen", evaluations[0].n_rows, evaluations))
+        informative = [one.by_class.beats_commonest for one in evaluations]
+        marks = reference_marks(seen_references)
+        n_rows = evaluations[0].n_rows
+        series.append(FrontSeries.from_points("seen", n_rows, evaluations, informative, marks))
     n_stages = np.array([point.n_stages for point in points])
     return FrontPicture(tuple(series), n_stages, total_cost, marked, points[0].metric)
 
@@ -79,9 +103,38 @@ def explored_designs(points: Points, seen: Seen, costs: FeatureCosts) -> list[Ex
             n_tied=point.n_tied,
             flow=flow_of(point, costs),
             seen=None if one is None else Flow.from_evaluation(one),
+            by_class=point.by_class,
+            seen_by_class=None if one is None else one.by_class,
+            is_informative=point.is_informative,
+            shortlisted=point.shortlisted,
+            is_simplified=point.is_simplified,
         )
         for point, one in zip(points, seen or (None,) * len(points), strict=True)
     ]
+
+
+def reference_marks(
+    references: Sequence[Reference], metric: str = "accuracy"
+) -> tuple[ReferenceMark, ...]:
+    """Record references with the accuracy that `metric` names."""
+    is_balanced = metric == "balanced_accuracy"
+    return tuple(
+        ReferenceMark(
+            coverage=one.coverage,
+            accuracy=one.by_class.balanced_accuracy if is_balanced else one.accuracy,
+            cost=one.cost,
+            title=one.title,
+        )
+        for one in references
+    )
+
+
+def best_first(points: Points, scores: FloatArray) -> list[int]:
+    """Return the positions of the points as `select` prefers them.
+
+    Those that are informative come first, then those with the best balanced score.
+    """
+    return sorted(range(len(points)), key=lambda i: (not points[i].is_informative, -scores[i]))
 
 
 def _checked(seen: Seen, on: str) -> Sequence[Evaluation]:

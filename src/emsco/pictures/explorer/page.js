@@ -7,6 +7,7 @@ const LIMITS = [
 ];
 
 const OUTSIDE = "outside your limits";
+const WARNINGS = [OUTSIDE, NO_BETTER];
 
 const state = {
   limits: { cost: Infinity, accuracy: 0, coverage: 0 },
@@ -15,6 +16,7 @@ const state = {
   chosen: DATA.deployed ?? DATA.best_first[0],
   followsBest: true,
   which: "scored",
+  all: !HAS_SHORTLIST, // whether all designs are shown alike, or the shortlist stands out
 };
 
 function isWithin(i, limits) {
@@ -24,6 +26,11 @@ function isWithin(i, limits) {
     FIGURES.coverage[i] >= limits.coverage
   );
 }
+
+const isListed = (i) => state.all || SHORTLIST.has(i);
+
+/** How much a design stands out: 0 outside the limits, 1 not on the shortlist that is shown, else 2. */
+const prominence = (i) => (isWithin(i, state.limits) ? 1 + isListed(i) : 0);
 
 /** A range of round numbers around all values of an objective, and the step of its slider. */
 function rangeOf({ name, per }) {
@@ -148,7 +155,12 @@ function draw() {
     left === N && N > 1
       ? `All ${number(N)} designs are within these limits.`
       : `${number(left)} of ${designsOf(N)} ${left === 1 ? "is" : "are"} within these limits.`;
+  if (HAS_SHORTLIST) {
+    const kept = state.within.filter((i) => SHORTLIST.has(i)).length;
+    byId("count").append(` The shortlist has ${kept ? number(kept) : "none"} of them.`);
+  }
   drawBest();
+  drawListSwitches();
   const place = [state.best === state.chosen, isWithin(state.chosen, state.limits)];
   const now = `${state.chosen} ${state.which} ${place}`;
   if (now !== described) drawDesign();
@@ -206,6 +218,9 @@ function drawDesign() {
   const badges = [
     chosen === DATA.deployed && "deployed",
     chosen === state.best && "best within the limits",
+    HAS_SHORTLIST && SHORTLIST.has(chosen) && "on the shortlist",
+    SIMPLIFIED.has(chosen) && "simplified",
+    UNINFORMATIVE.has(chosen) && NO_BETTER,
     !isWithin(chosen, state.limits) && OUTSIDE,
     `${DATA.stages[chosen].length} ${DATA.stages[chosen].length === 1 ? "stage" : "stages"}`,
   ];
@@ -213,7 +228,7 @@ function drawDesign() {
     ...badges
       .filter(Boolean)
       .flatMap((text) => [
-        element("span", { className: text === OUTSIDE ? "badge outside" : "badge" }, text),
+        element("span", { className: WARNINGS.includes(text) ? "badge outside" : "badge" }, text),
         " ",
       ]),
   );
@@ -222,6 +237,7 @@ function drawDesign() {
   drawCascade(byId("cascade"), flow);
   drawSpending(flow, DATA[which].cost[chosen]);
   drawFigures(chosen);
+  drawClasses(chosen, which);
   drawAbout(chosen);
   const place = DATA.deploy.lastIndexOf("{number}");
   byId("deploy").textContent =
@@ -283,6 +299,9 @@ function drawAbout(design) {
     : DATA.thresholds.map(([label, least]) => `${label}: ${number(100 * least)} %`).join("; ");
   const others = DATA.tied[design] - 1;
   const facts = [
+    ...(SIMPLIFIED.has(design)
+      ? [["Simplified", "simpler than the designs of the front, and not worse beyond noise"]]
+      : []),
     [single ? "Confidence needed for a label" : "Confidence needed for each label", threshold],
     ["Other designs with the same scored figures", others ? number(others) : "none"],
     ["Features never bought", out.length ? out.join(", ") : "none"],
@@ -293,10 +312,11 @@ function drawAbout(design) {
   );
 }
 
-/** The design `by` places further along an objective; skips designs outside the limits, if any is within. */
+/** The design `by` places further along an objective; skips designs that stand out less than others. */
 function beside(objective, by) {
   const order = SORTED[objective];
-  const counts = (i) => !state.within.length || isWithin(i, state.limits);
+  const least = state.within.length ? 1 + state.within.some(isListed) : 0;
+  const counts = (i) => prominence(i) >= least;
   let found = state.chosen;
   let left = Math.abs(by);
   for (
@@ -335,7 +355,8 @@ function listenToScatter() {
     hint.hidden = found === null;
     picture.classList.toggle("over", found !== null);
     if (found === null) return;
-    hint.replaceChildren(element("strong", {}, `Design ${found}`), element("br"), inShort(found));
+    const words = UNINFORMATIVE.has(found) ? `${inShort(found)}; ${NO_BETTER}` : inShort(found);
+    hint.replaceChildren(element("strong", {}, `Design ${found}`), element("br"), words);
     const box = hint.parentElement.getBoundingClientRect();
     const left = Math.min(event.clientX - box.left + 14, box.width - hint.offsetWidth - 8);
     hint.style.left = `${Math.max(8, left)}px`;
@@ -358,7 +379,10 @@ function listenToAxes() {
     const { x, y, c } = scatter.fields;
     byId("scatter").setAttribute(
       "aria-label",
-      `${number(N)} designs: ${x} across, ${y} up, ${c} as colour, the number of stages as shape.`,
+      `${number(N)} designs: ${x} across, ${y} up, ${c} as colour, the number of stages as shape.` +
+        (REFERENCES.length
+          ? ` Crosses: ${listed(REFERENCES.map((one) => one.title))}, without a cascade.`
+          : ""),
     );
   };
   for (const place of places) {
@@ -419,6 +443,31 @@ function makeFiguresSwitch() {
   byId("figures-switch").append(...buttons);
 }
 
+/** Two buttons that show the shortlist or all designs, in the picture and in the table. */
+function makeListSwitch(place) {
+  if (!HAS_SHORTLIST) return;
+  const buttons = [
+    ["shortlist", `Shortlist (${number(SHORTLIST.size)})`, false],
+    ["all", `All ${designsOf(N)}`, true],
+  ].map(([name, text, all]) => {
+    const about = { type: "button", className: "quiet", id: `${place}-${name}` };
+    const button = element("button", about, text);
+    button.addEventListener("click", () => {
+      state.all = all;
+      table.turn(0);
+      draw();
+    });
+    return button;
+  });
+  byId(place).hidden = false;
+  byId(place).append(...buttons);
+}
+
+function drawListSwitches() {
+  for (const button of document.querySelectorAll(".list-switch button"))
+    button.setAttribute("aria-pressed", `${button.id.endsWith("-all") === state.all}`);
+}
+
 function lead() {
   const rows = rowsOf(FIGURES.rows[0]);
   const proof = DATA.proven
@@ -427,7 +476,7 @@ function lead() {
   return N === 1
     ? `One design, scored on ${rows}. ${proof}`
     : `${designsOf(N)}, scored on ${rows}. No design beats another in cost, ${DATA.metric} and ` +
-        `coverage at once. ${proof}`;
+        `coverage at once${SIMPLIFIED.size ? ", except a simplified one" : ""}. ${proof}`;
 }
 
 function fit() {
@@ -445,6 +494,10 @@ await repaint(isDark());
 // Controls come last, because they redraw pictures that must exist.
 byId("limits").append(...LIMITS.map(makeLimit));
 makeFiguresSwitch();
+makeListSwitch("scatter-switch");
+makeListSwitch("table-switch");
+drawKey();
+drawReferences();
 listenToScatter();
 listenToAxes();
 draw();

@@ -19,7 +19,15 @@ from emsco.pictures.explorer.records import Explored
 
 __all__ = ["check_vega", "page_of"]
 
-_SCRIPTS = ("words.js", "scatter.js", "cascade.js", "table.js", "page.js")
+_SCRIPTS = (
+    "words.js",
+    "references.js",
+    "scatter.js",
+    "cascade.js",
+    "classes.js",
+    "table.js",
+    "page.js",
+)
 _SPECS = ("scatter", "spending")
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 

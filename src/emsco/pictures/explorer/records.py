@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from emsco._base.checks import check_whole, refused
 from emsco._base.objectives import Objectives, metric_name
 from emsco.costs import FeatureCosts
 from emsco.designs.thresholds import MinConfidence
+from emsco.pictures.explorer.by_class import classes_of
+from emsco.pictures.explorer.numbers import rounded
 from emsco.pictures.flow import Flow
+from emsco.pictures.marks import ReferenceMark
+from emsco.trust.by_class import ByClass
 
 __all__ = ["Explored", "ExploredDesign"]
 
 _NUMBER = "{number}"
-_DIGITS = 10  # finer than any limit of a reader, and half as long as full precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +35,24 @@ class ExploredDesign(Objectives):
         Flow of the scored rows through its stages.
     seen : Flow or None
         Flow of the test rows, if there are any.
+    by_class, seen_by_class : ByClass or None
+        How the scored and the test rows of each class were labelled, if counted.
+    is_informative : bool
+        Whether its labels are better than the commonest class, beyond chance.
+    shortlisted : bool
+        Whether it differs beyond noise from the other shortlisted designs.
+    is_simplified : bool
+        Whether it is a simpler design than those of the front, and not worse beyond noise.
     """
 
     n_tied: int
     flow: Flow
     seen: Flow | None = None
+    by_class: ByClass | None = None
+    seen_by_class: ByClass | None = None
+    is_informative: bool = True
+    shortlisted: bool = True
+    is_simplified: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +79,8 @@ class Explored:
         Number of the deployed design.
     facts : sequence of (str, str)
         Further facts for the reader, such as the name of the data, each with a heading.
+    references, seen_references : sequence of ReferenceMark
+        What there is without a cascade, on the scored and on the test rows.
     """
 
     designs: Sequence[ExploredDesign]
@@ -75,6 +93,8 @@ class Explored:
     deployed: int | None = None
     facts: Sequence[tuple[str, str]] = ()
     metric: str = "accuracy"
+    references: Sequence[ReferenceMark] = ()
+    seen_references: Sequence[ReferenceMark] = ()
 
     def __post_init__(self) -> None:
         """Check the values that the page relies on."""
@@ -96,15 +116,34 @@ class Explored:
             "thresholds": _thresholds(self.min_confidence),
             "features": list(self.costs.names),
             "columns": [list(members) for members in self.costs.columns],
-            "costs": _rounded(self.costs.costs.tolist()),
+            "costs": rounded(self.costs.costs.tolist()),
             "evaluation": self.costs.evaluation,
             "total": self.costs.total,
             "best_first": list(self.best_first),
             "tied": [design.n_tied for design in self.designs],
             "stages": self._stages(),
-            "paid": [_rounded(s.cost_so_far for s in d.flow.stages) for d in self.designs],
+            "paid": [rounded(s.cost_so_far for s in d.flow.stages) for d in self.designs],
             "scored": _figures(self.designs) | _counts(d.flow for d in self.designs),
             "seen": _figures(seen) | _counts(seen) if len(seen) == len(self.designs) else None,
+            **self._assessed(),
+        }
+
+    def _assessed(self) -> dict[str, Any]:
+        """Return what row-by-row assessment knows of the designs; numbers of designs as lists."""
+        listed = [i for i, design in enumerate(self.designs) if design.shortlisted]
+        wanted = [d.shortlisted or i == self.deployed for i, d in enumerate(self.designs)]
+        by_class = [design.by_class for design in self.designs]
+        commonest = by_class[0] and by_class[0].commonest
+        return {
+            "shortlist": listed if 0 < len(listed) < len(self.designs) else None,
+            "uninformative": [i for i, d in enumerate(self.designs) if not d.is_informative],
+            "simplified": [i for i, d in enumerate(self.designs) if d.is_simplified],
+            "commonest": repr(commonest),
+            "references": {
+                "scored": _marks(self.references),
+                "seen": _marks(self.seen_references),
+            },
+            "classes": classes_of(by_class, [d.seen_by_class for d in self.designs], wanted),
         }
 
     def _stages(self) -> list[list[list[int]]]:
@@ -119,23 +158,22 @@ class Explored:
 def _figures(found: Sequence[ExploredDesign] | Sequence[Flow]) -> dict[str, list[float]]:
     """Return a list for each objective."""
     names = ("coverage", "accuracy", "cost")
-    return {name: _rounded(getattr(one, name) for one in found) for name in names}
+    return {name: rounded(getattr(one, name) for one in found) for name in names}
 
 
 def _counts(flows: Iterable[Flow]) -> dict[str, Any]:
     """Return the rows of each flow, and its exits and correct exits at each stage."""
     found = list(flows)
     return {
-        "rows": _rounded(flow.n_rows for flow in found),
-        "left": [_rounded(stage.left for stage in flow.stages) for flow in found],
-        "correct": [_rounded(stage.correct for stage in flow.stages) for flow in found],
+        "rows": rounded(flow.n_rows for flow in found),
+        "left": [rounded(stage.left for stage in flow.stages) for flow in found],
+        "correct": [rounded(stage.correct for stage in flow.stages) for flow in found],
     }
 
 
-def _rounded(numbers: Iterable[float]) -> list[float]:
-    """Write whole numbers as integers and round the others."""
-    rounded = (float(f"{number:.{_DIGITS}g}") for number in numbers)
-    return [int(number) if number.is_integer() else number for number in rounded]
+def _marks(references: Sequence[ReferenceMark]) -> list[dict[str, Any]]:
+    """Return a dict for each reference."""
+    return [{"title": one.title, **asdict(one.objectives)} for one in references]
 
 
 def _thresholds(min_confidence: MinConfidence) -> float | list[list[Any]]:

@@ -11,8 +11,13 @@ const SHAPES = [
   "M0,-1L0.28,-0.35L1,-0.3L0.45,0.15L0.62,0.85L0,0.45L-0.62,0.85L-0.45,0.15L-1,-0.3L-0.28,-0.35Z",
 ];
 const SHADES = 48; // more than the eye can distinguish in marks of this size
-const FADED = 0.16;
+const OPACITY = [0.16, 0.4, 1]; // of a mark by its prominence
+const HOLLOW = SHADES; // in place of a shade
 const NEAR = 30; // pixels, about the width of a fingertip
+const LARGEST = 12; // width of a mark in pixels
+
+/** The width of a mark in pixels, among so many. */
+const sizeAmong = (count) => (count > 2000 ? 8 : count > 400 ? 10 : LARGEST);
 
 /** The name of a number of stages in the legend. */
 const stageName = (kind) => (kind < SHAPES.length ? `${kind}` : `${SHAPES.length} or more`);
@@ -41,10 +46,8 @@ function shades(ramp) {
  * dragged limit stutter, so each shape and shade is drawn once and then copied.
  */
 class Marks {
-  constructor(size) {
-    this.size = size;
+  constructor() {
     this.ratio = Math.ceil(devicePixelRatio || 1);
-    this.side = size * this.ratio;
     this.canvas = element("canvas");
     this.colours = shades(colour("ramp").split(" "));
     this.stamps = new Map();
@@ -52,58 +55,64 @@ class Marks {
 
   /** Compute the place of each design in pixels; x and y map a design to its place in the plot. */
   place(width, height, x, y) {
-    this.canvas.width = Math.max(this.side, Math.round(width * this.ratio));
-    this.canvas.height = Math.max(this.side, Math.round(height * this.ratio));
+    const least = LARGEST * this.ratio;
+    this.canvas.width = Math.max(least, Math.round(width * this.ratio));
+    this.canvas.height = Math.max(least, Math.round(height * this.ratio));
     this.context = this.canvas.getContext("2d");
     this.image = this.context.createImageData(this.canvas.width, this.canvas.height);
     this.pixels = new Uint32Array(this.image.data.buffer);
     [this.x, this.y] = [x, y];
-    const start = (middle, room) =>
-      Math.min(room - this.side, Math.max(0, Math.round(middle * this.ratio - this.side / 2)));
-    this.left = Int32Array.from(ALL, (i) => start(x(i), this.canvas.width));
-    this.top = Int32Array.from(ALL, (i) => start(y(i), this.canvas.height));
+    this.across = Float64Array.from(ALL, (i) => x(i) * this.ratio);
+    this.down = Float64Array.from(ALL, (i) => y(i) * this.ratio);
   }
 
-  /** Paint designs outside the limits first, faded, so that they cover no others. */
-  paint(limits, shadeOf) {
+  /**
+   * Paint the least prominent designs first, so that they cover no others. `prominence` is 0, 1 or
+   * 2 for each design, and `sizes` has the pixels of each.
+   */
+  paint(prominence, sizes, shadeOf) {
     this.pixels.fill(0);
-    const inside = ALL.map((i) => isWithin(i, limits));
-    for (const now of [false, true]) {
-      for (let i = N - 1; i >= 0; i -= 1) if (inside[i] === now) this.put(i, shadeOf(i), now);
+    const levels = ALL.map(prominence);
+    for (const now of [0, 1, 2]) {
+      for (let i = N - 1; i >= 0; i -= 1)
+        if (levels[i] === now) this.put(i, shadeOf(i), now, sizes[now]);
     }
     this.context.putImageData(this.image, 0, 0);
   }
 
-  put(i, shade, bright) {
-    const { side, pixels, left, top } = this;
-    const { width } = this.canvas;
-    const stamp = this.stamp(kindOf(i), shade, bright);
-    for (let row = 0, from = 0, to = top[i] * width + left[i]; row < side; row += 1, to += width) {
+  put(i, shade, level, size) {
+    const { pixels, across, down } = this;
+    const { width, height } = this.canvas;
+    const side = size * this.ratio;
+    const start = (middle, room) => Math.min(room - side, Math.max(0, Math.round(middle - side / 2)));
+    const first = start(down[i], height) * width + start(across[i], width);
+    const stamp = this.stamp(kindOf(i), shade, level, size);
+    for (let row = 0, from = 0, to = first; row < side; row += 1, to += width) {
       for (let column = 0; column < side; column += 1, from += 1) {
         if (stamp[from]) pixels[to + column] = stamp[from];
       }
     }
   }
 
-  stamp(kind, shade, bright) {
-    const key = (kind * SHADES + shade) * 2 + bright;
-    if (!this.stamps.has(key)) this.stamps.set(key, this.makeStamp(kind, this.colours[shade], bright));
+  stamp(kind, shade, level, size) {
+    const key = ((kind * (SHADES + 1) + shade) * 3 + level) * (LARGEST + 1) + size;
+    if (!this.stamps.has(key)) this.stamps.set(key, this.makeStamp(kind, shade, level, size));
     return this.stamps.get(key);
   }
 
   /** The pixels of a mark, 0 where the background shows. */
-  makeStamp(kind, fill, bright) {
-    const { side } = this;
+  makeStamp(kind, shade, level, size) {
+    const side = size * this.ratio;
     const mark = element("canvas", { width: side, height: side });
     const context = mark.getContext("2d", { willReadFrequently: true });
     context.scale(side / 2.3, side / 2.3);
     context.translate(1.15, 1.15);
-    context.globalAlpha = bright ? 1 : FADED;
+    context.globalAlpha = OPACITY[level];
     const path = new Path2D(SHAPES[kind - 1]);
-    context.fillStyle = fill;
+    context.fillStyle = shade === HOLLOW ? colour("card") : this.colours[shade];
     context.fill(path);
-    context.strokeStyle = colour("ink");
-    context.lineWidth = 1.4 / this.size;
+    context.strokeStyle = colour(shade === HOLLOW ? "line-strong" : "ink");
+    context.lineWidth = (shade === HOLLOW ? 3 : 1.4) / size;
     context.globalAlpha *= 0.8;
     context.stroke(path);
     const covered = context.getImageData(0, 0, side, side).data;
@@ -112,7 +121,7 @@ class Marks {
     context.fillStyle = colour("card");
     context.fillRect(-2, -2, 4, 4);
     const mixed = new Uint32Array(context.getImageData(0, 0, side, side).data.buffer);
-    const least = 40 * (bright ? 1 : FADED);
+    const least = 40 * OPACITY[level];
     return mixed.map((pixel, at) => (covered[4 * at + 3] > least ? pixel : 0));
   }
 }
@@ -159,6 +168,9 @@ function look() {
         strokeJoin: "round",
       },
       name: { ...names, fill: colour("limit") },
+      reference: { stroke: colour("ink-soft"), strokeWidth: 2.4 },
+      referenceHalo: { stroke: colour("card"), strokeWidth: 6 },
+      referenceName: { ...names, fontWeight: 500, fill: colour("ink-soft") },
       spent: { fill: colour("correct") },
       everything: { stroke: colour("limit"), strokeWidth: 2, strokeDash: [5, 4] },
       everythingName: { ...names, fill: colour("limit") },
@@ -236,12 +248,12 @@ class Scatter extends Picture {
   async build() {
     const kinds = [...new Set(ALL.map(kindOf))].sort((a, b) => a - b);
     const narrow = this.container.clientWidth < 520;
-    const size = N > 2000 ? 8 : N > 400 ? 10 : 12;
     const spec = started(DATA.specs.scatter, {
       stageNames: kinds.map(stageName),
       stageShapes: kinds.map((kind) => SHAPES[kind - 1]),
-      markSize: size,
+      markSize: sizeAmong(SHORTLIST.size),
       domains: Object.fromEntries(OBJECTIVES.map((name) => [name, extremes(name)])),
+      ranges: Object.fromEntries(OBJECTIVES.map((name) => [name, rangeWithReferences(name)])),
       titles: {
         cost: narrow ? "Mean cost" : "Mean cost of a row",
         accuracy: TITLES.accuracy,
@@ -249,7 +261,7 @@ class Scatter extends Picture {
       },
     });
     spec.legends[0].gradientLength = narrow ? 110 : 160;
-    this.marks = new Marks(size);
+    this.marks = new Marks();
     await this.show(spec);
     await this.layOut();
   }
@@ -261,8 +273,10 @@ class Scatter extends Picture {
     await this.view.runAsync();
     const [across, up] = [this.view.scale("x"), this.view.scale("y")];
     const [low, high] = extremes(c);
-    this.shades = Uint8Array.from(FIGURES[c], (value) =>
-      Math.min(SHADES - 1, Math.floor((SHADES * (value - low)) / (high - low || 1))),
+    this.shades = Uint8Array.from(FIGURES[c], (value, i) =>
+      UNINFORMATIVE.has(i)
+        ? HOLLOW
+        : Math.min(SHADES - 1, Math.floor((SHADES * (value - low)) / (high - low || 1))),
     );
     this.marks.place(
       this.view.signal("width"),
@@ -282,11 +296,15 @@ class Scatter extends Picture {
 
   draw(state) {
     this.state = state;
-    this.marks.paint(state.limits, (i) => this.shades[i]);
+    const small = sizeAmong(N);
+    const faint = HAS_SHORTLIST && !state.all ? Math.round(0.7 * small) : small;
+    const sizes = [faint, faint, state.all ? small : sizeAmong(SHORTLIST.size)];
+    this.marks.paint(prominence, sizes, (i) => this.shades[i]);
     const one = (number) => (number === null ? [] : [{ number, ...figuresOf(number) }]);
     this.view
       .signal("limits", state.limits)
       .data("marks", [{ image: this.marks.canvas }])
+      .data("references", placeReferences(this.view, this.fields, state.best))
       .data("best", one(state.best))
       .data("chosen", one(state.chosen))
       .run();
@@ -296,7 +314,7 @@ class Scatter extends Picture {
     if (this.refit()) this.layOut();
   }
 
-  /** The design nearest to the pointer, preferring designs within the limits; null if none is near. */
+  /** The design nearest to the pointer, preferring prominent ones; null if none is near. */
   at(event) {
     const box = this.container.querySelector("canvas").getBoundingClientRect();
     const [left, top] = this.view.origin();
@@ -306,7 +324,7 @@ class Scatter extends Picture {
     let least = NEAR ** 2;
     for (const i of ALL) {
       const away = (this.marks.x(i) - px) ** 2 + (this.marks.y(i) - py) ** 2;
-      const distance = isWithin(i, this.state.limits) ? away : away + NEAR ** 2 / 2;
+      const distance = away + ((2 - prominence(i)) * NEAR ** 2) / 4;
       if (distance < least) [found, least] = [i, distance];
     }
     return found;

@@ -60,9 +60,8 @@ class DesignTable {
   }
 
   numbers() {
-    return byId("only-within").checked
-      ? this.order().filter((i) => isWithin(i, this.state.limits))
-      : this.order();
+    const only = byId("only-within").checked;
+    return this.order().filter((i) => isListed(i) && (!only || isWithin(i, this.state.limits)));
   }
 
   draw(state) {
@@ -113,7 +112,7 @@ class DesignTable {
         type: "button",
         "data-design": `${i}`,
         "aria-pressed": `${i === this.state.chosen}`,
-        "aria-label": `Show design ${i}`,
+        "aria-label": `Show design ${i}${UNINFORMATIVE.has(i) ? `, ${NO_BETTER}` : ""}`,
       },
       `${i}`,
     );
@@ -124,10 +123,11 @@ class DesignTable {
       {},
       element("th", { scope: "row" }, button),
       ...cells,
-      element("td", { className: "arrows" }, arrows(i)),
+      element("td", { className: "arrows" }, arrows(i) + (UNINFORMATIVE.has(i) ? ` (${NO_BETTER})` : "")),
     );
     line.classList.toggle("chosen", i === this.state.chosen);
     line.classList.toggle("outside", !isWithin(i, this.state.limits));
+    line.classList.toggle("uninformative", UNINFORMATIVE.has(i));
     return line;
   }
 }

@@ -17,6 +17,13 @@ const SORTED = Object.fromEntries(
   ]),
 );
 
+const SHORTLIST = new Set(DATA.shortlist ?? ALL);
+const HAS_SHORTLIST = DATA.shortlist !== null;
+const UNINFORMATIVE = new Set(DATA.uninformative);
+const SIMPLIFIED = new Set(DATA.simplified);
+const REFERENCES = DATA.references.scored;
+const NO_BETTER = `no better than always answering ${DATA.commonest}`;
+
 /** The lowest and the highest value of an objective. */
 const extremes = (name) => [FIGURES[name][SORTED[name][0]], FIGURES[name][SORTED[name].at(-1)]];
 
@@ -68,6 +75,9 @@ const meanCost = (value) =>
 const figure = (objective, value) => (objective === "cost" ? meanCost(value) : percent(value));
 
 const rowsOf = (count) => `${number(count)} ${count === 1 ? "row" : "rows"}`;
+
+/** At most `most` characters of a text; an ellipsis marks a cut. */
+const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
 const designsOf = (count) => `${number(count)} ${count === 1 ? "design" : "designs"}`;
 

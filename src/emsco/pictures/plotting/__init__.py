@@ -4,6 +4,7 @@ Each plot is a plain record and a function that draws it. Fronts, histories and 
 records in their own packages.
 """
 
+from emsco.pictures.marks import ReferenceMark
 from emsco.pictures.plotting.cascade import CascadePicture, draw_cascade
 from emsco.pictures.plotting.convergence import Convergence, draw_convergence
 from emsco.pictures.plotting.costs import CostClasses, draw_cost_classes
@@ -24,6 +25,7 @@ __all__ = [
     "CostClasses",
     "FrontPicture",
     "FrontSeries",
+    "ReferenceMark",
     "check_matplotlib",
     "draw_cascade",
     "draw_convergence",

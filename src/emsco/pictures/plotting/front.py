@@ -12,8 +12,9 @@ from emsco._base.arrays import locked_copy
 from emsco._base.checks import check_choice
 from emsco._base.objectives import metric_brief, metric_name
 from emsco._base.text import counted
-from emsco._base.typing import FloatArray, IntArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.errors import Parameter, ParameterError
+from emsco.pictures.marks import ReferenceMark
 from emsco.pictures.plotting.figures import (
     COLOURS,
     COLUMN,
@@ -26,6 +27,7 @@ from emsco.pictures.plotting.figures import (
     new_figure,
     soften,
 )
+from emsco.pictures.plotting.references import REFERENCE_KEY, draw_references
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,6 +41,7 @@ _AXES = {
     "accuracy": "accuracy of the labels given",
     "coverage": "coverage",
 }
+_UNINFORMATIVE = "0.62"  # edge of a point whose labels are no better than the commonest class
 _SIDE_BY_SIDE = 6.0  # width in inches from which three panels stand side by side
 _LEAST = 2.0  # least height of a panel in inches
 _MANY = 600  # points above which markers are small
@@ -61,6 +64,10 @@ class FrontSeries:
     n_rows : float
         Number of rows behind the figures, or their total weight.
     coverage, accuracy, cost : ndarray of shape (n_points,)
+    informative : ndarray of bool, shape (n_points,), or None
+        Whether labels are better than the commonest class, beyond chance; None if all are.
+    references : tuple of ReferenceMark
+        What there is without a cascade, on the same rows.
     """
 
     name: str
@@ -68,11 +75,15 @@ class FrontSeries:
     coverage: FloatArray
     accuracy: FloatArray
     cost: FloatArray
+    informative: BoolArray | None = None
+    references: tuple[ReferenceMark, ...] = ()
 
     def __post_init__(self) -> None:
-        """Copy and lock the objectives."""
+        """Copy and lock the arrays."""
         for name in _AXES:
             object.__setattr__(self, name, locked_copy(getattr(self, name), np.float64))
+        known = np.ones(len(self.cost)) if self.informative is None else self.informative
+        object.__setattr__(self, "informative", locked_copy(known, np.bool_))
 
     @property
     def title(self) -> str:
@@ -80,10 +91,18 @@ class FrontSeries:
         return f"{self.name} on {counted(self.n_rows, 'row')}"
 
     @classmethod
-    def from_points(cls, name: str, n_rows: float, points: Sequence[Any]) -> Self:
+    def from_points(
+        cls,
+        name: str,
+        n_rows: float,
+        points: Sequence[Any],
+        informative: Sequence[bool] | None = None,
+        references: tuple[ReferenceMark, ...] = (),
+    ) -> Self:
         """Build the series from objects with the attributes coverage, accuracy and cost."""
         columns = {one: np.array([getattr(point, one) for point in points]) for one in _AXES}
-        return cls(name, n_rows, **columns)
+        known = None if informative is None else np.array(informative)
+        return cls(name, n_rows, **columns, informative=known, references=references)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,6 +138,16 @@ class FrontPicture:
         return self.metric == "accuracy" or {one.name for one in self.series} == {"seen"}
 
     @property
+    def has_uninformative(self) -> bool:
+        """Whether labels of any point are no better than the commonest class."""
+        return not all(np.all(one.informative) for one in self.series)
+
+    @property
+    def has_references(self) -> bool:
+        """Whether any series has references."""
+        return any(one.references for one in self.series)
+
+    @property
     def coverage_range(self) -> tuple[float, float]:
         """Lowest and highest coverage of all series, moved apart if they are equal."""
         every = np.concatenate([one.coverage for one in self.series])
@@ -131,7 +160,8 @@ def draw_front(
 ) -> Figure:
     """Draw a front: colour shows coverage, and markers show the number of stages.
 
-    Markers of seen figures are hollow.
+    Markers of seen figures are hollow. Points that are not informative are hollow and grey.
+    Crosses show what there is without a cascade.
 
     Parameters
     ----------
@@ -198,7 +228,7 @@ def _draw_space(picture: FrontPicture, width: float) -> Figure:
     with rc_context({"grid.color": "0.9", "grid.linewidth": 0.5}):
         panel: Any = figure.add_axes((0.04, 1 - share, 0.8, share), projection="3d")
     _fill_space(panel, picture)
-    scale = figure.add_axes((0.83, 1 - 0.8 * share, 0.025, 0.55 * share))
+    scale = figure.add_axes((0.815, 1 - 0.8 * share, 0.025, 0.55 * share))
     _finish(figure, [panel], picture, width, scale)
     return figure
 
@@ -206,7 +236,8 @@ def _draw_space(picture: FrontPicture, width: float) -> Figure:
 def _fill_space(panel: Any, picture: FrontPicture) -> None:
     """Draw the points in three dimensions, each on a stem."""
     _name_objectives(panel, "accuracy" if picture.is_plain else metric_brief(picture.metric))
-    floor = min(one.accuracy.min() for one in picture.series)
+    marks = [mark.accuracy for one in picture.series for mark in one.references]
+    floor = min([*marks, *(one.accuracy.min() for one in picture.series)])
     for one in picture.series if len(picture.n_stages) <= _MANY else ():
         # One line draws all stems: NaN after each stem interrupts it.
         nothing, ground = np.full((2, len(one.cost)), [[np.nan], [floor]])
@@ -254,16 +285,40 @@ def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
                 look |= {"facecolors": "none", "edgecolors": colour, "linewidths": 0.9}
             if len(objectives) == 3:
                 look |= {"depthshade": False}
-            panel.scatter(*here, **look)
+            _scatter_informative(panel, here, look, np.asarray(one.informative)[which])
         if picture.marked is not None:
             at = [[column[picture.marked]] for column in places]
             ring = {"s": 110, "facecolors": "none", "edgecolors": "black", "linewidths": 1.1}
             panel.scatter(*at, marker="o", zorder=4, **ring)
+    draw_references(panel, picture.series, objectives)
     if len(objectives) == 2:
         panel.set_xlabel(_axis(picture, objectives[0]), fontsize=8)
         panel.set_ylabel(_axis(picture, objectives[1]), fontsize=8)
         soften(panel)
-        panel.margins(0.06)
+
+
+def _scatter_informative(
+    panel: Any, here: list[FloatArray], look: dict[str, Any], informative: BoolArray
+) -> None:
+    """Draw points of one look; those that are not informative are hollow and grey, and behind."""
+    for known in (False, True):
+        which = informative == known
+        if not which.any():
+            continue
+        own = {name: look[name][which] for name in ("color", "edgecolors") if _is_list(look[name])}
+        if not known:
+            own = {
+                "facecolors": "none",
+                "edgecolors": _UNINFORMATIVE,
+                "linewidths": 0.7,
+                "zorder": 2,
+            }
+        plain = {name: value for name, value in look.items() if known or name != "color"}
+        panel.scatter(*(column[which] for column in here), **(plain | own))
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, np.ndarray)
 
 
 def _axis(picture: FrontPicture, objective: str) -> str:
@@ -306,6 +361,11 @@ def _keys(picture: FrontPicture) -> list[Any]:
     for one in picture.series if len(picture.series) > 1 else ():
         hollow = {"markerfacecolor": "none"} if one.name == "seen" else {}
         keys.append(key("o", one.title, markersize=4.5, **(grey | hollow)))
+    if picture.has_uninformative:
+        hollow = {"markerfacecolor": "none", "markeredgecolor": _UNINFORMATIVE}
+        keys.append(key("o", "not informative", markersize=4.5, markeredgewidth=0.9, **hollow))
+    if picture.has_references:
+        keys.append(key(**REFERENCE_KEY))
     if picture.marked is not None:
         ring = {"markerfacecolor": "none", "markeredgecolor": "black", "markeredgewidth": 1.1}
         keys.append(key("o", "chosen", markersize=9, **ring))

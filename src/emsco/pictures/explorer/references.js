@@ -1,0 +1,128 @@
+// What there is without a cascade: crosses in the scatter plot, their names, and a table.
+
+const CROSS = "M-1,-1L1,1M-1,1L1,-1";
+const LINE = 15; // pixels from one line of text to the next
+const BESIDE = 11; // pixels between a cross and its name
+const RING = 10; // radius of the ring around the best design, in pixels
+const LONGEST = 28; // characters of a name in the picture
+const ARROWS = { x: ["←", "→"], y: ["↑", "↓"] };
+const rulers = element("canvas").getContext("2d");
+
+/** The range of an axis: all designs, and the references that leave designs at least a third of it. */
+function rangeWithReferences(name) {
+  const [low, high] = extremes(name);
+  const reach = high - low || Infinity;
+  const near = REFERENCES.map((one) => one[name]).filter(
+    (value) => value >= low - reach && value <= high + reach,
+  );
+  return [Math.min(low, ...near), Math.max(high, ...near)];
+}
+
+/** The name of a reference in the picture; an arrow and a figure tell that it is farther out. */
+function nameOfReference(reference, fields, out) {
+  const words = [shortened(reference.title, LONGEST)];
+  for (const axis of ["x", "y"]) {
+    if (!out[axis]) continue;
+    const arrow = ARROWS[axis][out[axis] < 0 ? 0 : 1];
+    words.push(`${arrow} ${figure(fields[axis], reference[fields[axis]])}`);
+  }
+  return words.join(" ");
+}
+
+/** A line of text as a box: its left and right end and its middle. */
+function boxOf(text, x, y, toLeft) {
+  rulers.font = `600 12px ${getComputedStyle(document.body).fontFamily}`;
+  const { width } = rulers.measureText(text);
+  return toLeft ? { left: x - width, right: x, y } : { left: x, right: x + width, y };
+}
+
+const cover = (one, other) =>
+  one.left < other.right && other.left < one.right && Math.abs(one.y - other.y) < LINE;
+
+/** How far down a line of text must move to be clear of others within the plot. */
+function clearOf(box, taken, height) {
+  for (let step = 0; step <= taken.length + 1; step += 1) {
+    for (const down of [step * LINE, -step * LINE]) {
+      const moved = { ...box, y: box.y + down };
+      const inside = moved.y >= 6 && moved.y <= height - 6;
+      if (inside && !taken.some((other) => cover(moved, other))) return down;
+    }
+  }
+  return 0;
+}
+
+/** The boxes of the best design: its ring, and its name where the spec of the scatter plot puts it. */
+function boxesOfBest(best, place, width) {
+  const { x, y } = place(figuresOf(best));
+  const name = boxOf(`best: design ${best}`, x, y + (y < 40 ? 26 : -22), x > width / 2);
+  return [{ left: x - RING, right: x + RING, y }, name];
+}
+
+/** The crosses and their names, in pixels of the plot. */
+function placeReferences(view, fields, best) {
+  const [width, height] = [view.signal("width"), view.signal("height")];
+  const [across, up] = [view.scale("x"), view.scale("y")];
+  const place = (figures) => ({ x: across(figures[fields.x]), y: up(figures[fields.y]) });
+  const taken = best === null ? [] : boxesOfBest(best, place, width);
+  const inside = (value, room) => Math.min(room, Math.max(0, value));
+  return REFERENCES.map((reference) => {
+    const exact = place(reference);
+    const [x, y] = [inside(exact.x, width), inside(exact.y, height)];
+    const text = nameOfReference(reference, fields, { x: exact.x - x, y: exact.y - y });
+    const toLeft = x > width / 2;
+    const textX = toLeft ? x - BESIDE : x + BESIDE;
+    const box = boxOf(text, textX, y, toLeft);
+    const textY = y + clearOf(box, taken, height);
+    taken.push({ ...box, y: textY });
+    return { x, y, text, textX, textY, align: toLeft ? "right" : "left" };
+  });
+}
+
+/** A small picture for the key below the scatter plot. */
+function sample(attributes) {
+  const svg = shape("svg", { width: 14, height: 14, viewBox: "-1.3 -1.3 2.6 2.6", "aria-hidden": "true" });
+  svg.append(shape("path", attributes));
+  return svg;
+}
+
+/** The key of all marks that the legends above the plot leave out. */
+function drawKey() {
+  const lines = [];
+  if (HAS_SHORTLIST)
+    lines.push([
+      sample({ class: "sample faint", d: SHAPES[0], transform: "scale(0.7)" }),
+      "small and faint: not on the shortlist, whose designs differ from each other beyond noise",
+    ]);
+  if (UNINFORMATIVE.size)
+    lines.push([sample({ class: "sample hollow", d: SHAPES[0] }), `hollow: ${NO_BETTER}`]);
+  if (REFERENCES.length)
+    lines.push([sample({ class: "sample cross", d: CROSS }), "without a cascade"]);
+  byId("scatter-key").replaceChildren(...lines.map((parts) => element("span", {}, ...parts)));
+  byId("scatter-key").hidden = !lines.length;
+}
+
+/** The references as a table, scored and seen. */
+function drawReferences() {
+  const kinds = ["scored", "seen"].filter((which) => DATA.references[which].length);
+  byId("without").hidden = !kinds.length;
+  byId("references").replaceChildren(...kinds.map(referenceTable));
+}
+
+function referenceTable(which) {
+  const names = ["coverage", "accuracy", "cost"];
+  const heads = [capital(which), ...names.map((name) => capital(nameOf(name, which)))];
+  const lines = DATA.references[which].map((one) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, one.title),
+      ...names.map((name) => element("td", {}, figure(name, one[name]))),
+    ),
+  );
+  return element(
+    "table",
+    { className: "slim", "aria-label": `Without a cascade, ${which}` },
+    element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))),
+    element("tbody", {}, ...lines),
+  );
+}
