@@ -210,7 +210,11 @@ WRONG_FRONTS = [
     ),
     ((*P, "shortlisted"), 0, "'scored', 'shortlisted' must be true or false, got 0"),
     ((*P, "is_simplified"), None, "'scored', 'is_simplified' must be true or false, got None"),
-    ((*P, "is_simplified"), True, "'points' must be simplified at the end only, got 'point 0'"),
+    (
+        (*P, "is_simplified"),
+        True,
+        "'points' must be simplified at most once, got 'points 0 and more'",
+    ),
     (("everything",), {}, "'everything' must be a list, got {}"),
     (("everything",), [], "'everything' must be a stage, since there are references, got []"),
     (("everything", 0), 5, "'everything' must be a list of objects, got [5]"),

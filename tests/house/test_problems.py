@@ -221,7 +221,8 @@ def test_groups_are_what_designs_and_sessions_speak_of(wine):
     groups = {"colour": ["hue", "color_intensity"], "acids": ["malic_acid", "ash"]}
     X = X[["hue", "malic_acid", "color_intensity", "ash", "proline"]]
     costs = FeatureCosts.from_mapping({"colour": 2, "acids": 3, "proline": 9}, X.columns, groups)
-    clf = EMSCOClassifier(costs, max_stages=3, random_state=0).fit(X, y)
+    settings = {"max_stages": 3, "allow_exclusion": False, "random_state": 0}
+    clf = EMSCOClassifier(costs, **settings).fit(X, y)
     assert set(clf.design_.names) == {"colour", "acids", "proline"}
     assert clf.cascade_.stage_costs[-1] == 14
     asked = [column for columns in clf.cascade_.stages.columns for column in columns]

@@ -15,6 +15,8 @@ from emsco.designs.chromosomes import NEVER, nested_subsets
 
 __all__ = ["Design"]
 
+_FEW = 6  # names of features left out that are listed
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Design:
@@ -112,6 +114,12 @@ class Design:
         return f"Design({self.arrows()})"
 
     def arrows(self) -> str:
-        """Return the features of each stage, with arrows between stages, and those left out."""
-        bought = " → ".join(map(", ".join, self.buys))
-        return f"{bought}; never {', '.join(self.left_out)}" if self.left_out else bought
+        """Return the features of each stage, with arrows between stages, and those left out.
+
+        Many that are left out are counted.
+        """
+        bought, never = " → ".join(map(", ".join, self.buys)), self.left_out
+        if not never:
+            return bought
+        few = len(never) <= _FEW
+        return f"{bought}; never {', '.join(never) if few else f'{len(never)} others'}"

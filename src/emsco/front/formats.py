@@ -124,9 +124,9 @@ def _check_points(fields: Fields, points: Sequence[ParetoPoint]) -> None:
     judged = sum(point.by_class is not None for point in points)
     if 0 < judged < len(points):
         fields.refuse("points", "judged by class all or none", f"{judged} results by class")
-    for i, point in enumerate(points[:-1]):
-        if point.is_simplified:
-            fields.refuse("points", "simplified at the end only", f"point {i}")
+    simplified = [i for i, point in enumerate(points) if point.is_simplified]
+    if len(simplified) > 1:
+        fields.refuse("points", "simplified at most once", f"points {simplified[0]} and more")
 
 
 def _references(fields: Fields, labels: Sequence[object]) -> dict[str, tuple[Reference, ...]]:

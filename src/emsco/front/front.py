@@ -19,14 +19,14 @@ from emsco.costs import FeatureCosts
 from emsco.data.frames import to_pandas, to_polars, to_pyarrow
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence
-from emsco.errors import FileError, NoSuchDesign, ParameterError
+from emsco.errors import FileError, ParameterError
 from emsco.front import records
 from emsco.front.formats import front_from_dict, front_to_dict
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import Limits, check_preference, economical_of
 from emsco.front.references import Reference, measure_references
 from emsco.front.tables import front_columns, front_html, front_text
-from emsco.front.ties import TieSource, tied_designs
+from emsco.front.ties import tied_designs
 from emsco.models.stage_models import StageModels
 from emsco.pictures.explorer import Explored, page_of
 from emsco.pictures.flow import Flow

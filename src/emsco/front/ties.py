@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
 
-from emsco._base.typing import StageArray
 from emsco.designs.design import Design
 from emsco.errors import NoSuchDesign
 from emsco.front.point import ParetoPoint
+from emsco.scoring.pareto import TieSource
 
-__all__ = ["TieSource", "tied_designs"]
-
-TieSource: TypeAlias = Callable[[int], Iterator[StageArray]]
+__all__ = ["tied_designs"]
 
 
 def tied_designs(
