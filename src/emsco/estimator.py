@@ -89,10 +89,12 @@ class EMSCOClassifier(TableClassifier):
     refit : bool
         False deploys the stage models that were scored. True fits them again on all rows. With
         several splits they are always fitted again.
-    estimator : classifier or None
-        The stage model: any scikit-learn classifier or pipeline with `predict_proba`. It is
-        fitted once for each subset of features that the search needs. None: L2 logistic
-        regression, fitted in batches and several hundred times faster.
+    estimator : {"logistic", "spline"}, classifier or None
+        The stage model. "logistic", or None, is L2 logistic regression, fitted in batches.
+        "spline" is the same on natural cubic splines of the numeric columns, with a penalty
+        chosen by cross-validation: it sees curves. A scikit-learn classifier or pipeline with
+        `predict_proba` is fitted once for each subset of features that the search needs, which
+        takes several hundred times as long.
     calibration : {"sigmoid", "isotonic"} or None
         How to calibrate the probabilities of each stage. A quarter of the training rows is set
         aside for it.
@@ -492,7 +494,7 @@ class EMSCOClassifier(TableClassifier):
 
     def _fit_stages(self, bench: Workbench, front: ParetoFront) -> FrontModels:
         """Fit the models of all points of the front, with a progress bar if that is slow."""
-        slow = self.verbose > 0 and self.estimator is not None
+        slow = self.verbose > 0 and not bench.recipe.is_linear
         with JobProgress("stages to deploy") if slow else nullcontext() as progress:
             report = (lambda done, total: progress.job(done, total, "")) if progress else None
             return bench.stage_models(front, self.refit or len(bench.splits) > 1, report)

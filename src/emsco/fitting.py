@@ -100,6 +100,7 @@ class Workbench:
     def __post_init__(self) -> None:
         """Open the bank."""
         by_class = check_choice("metric", self.metric, METRICS) != "accuracy"
+        object.__setattr__(self, "recipe", self.recipe.prepared(self.data, self.splits))
         blocks = Blocks.from_constraints(self.constraints, self.data.costs.names)
         bank = self.recipe.open_bank(self.data, self.splits, blocks.members(), by_class)
         object.__setattr__(self, "blocks", blocks)

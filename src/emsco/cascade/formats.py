@@ -21,6 +21,7 @@ from emsco.errors import CostsError, FileError, ParameterError
 from emsco.models.calibration import Calibrator
 from emsco.models.estimator_files import estimator_from_dict, estimator_to_dict
 from emsco.models.scaling import Scaling
+from emsco.models.splines import SplineBasis
 from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Shared:
     encoding: Encoding
     scaling: Scaling | None
     models: tuple[EstimatorModel, ...] = ()
+    basis: SplineBasis | None = None
 
     @classmethod
     def from_models(
@@ -74,7 +76,9 @@ class Shared:
             )
         others = (one.models for one in fitted if isinstance(one, EstimatorModels))
         models = {id(model): model for some in others for model in some}
-        return cls(costs, classes, min_confidence, encoding, scaling, tuple(models.values()))
+        basis = next((one.basis for one in fitted if isinstance(one, LinearModels)), None)
+        shared = tuple(models.values()), basis
+        return cls(costs, classes, min_confidence, encoding, scaling, *shared)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -89,12 +93,19 @@ class Shared:
             "classes": labels,
             "class_type": _label_type(self.classes),
             "min_confidence": least,
-            "family": "logistic" if self.scaling else "estimator",
+            "family": self._family,
         }
         if self.scaling:
             mean, deviation = self.scaling.mean.tolist(), self.scaling.deviation.tolist()
-            return {**common, "mean": mean, "deviation": deviation}
+            knots = {} if self.basis is None else {"knots": self.basis.to_lists()}
+            return {**common, "mean": mean, "deviation": deviation, **knots}
         return {**common, "models": [estimator_to_dict(model) for model in self.models]}
+
+    @property
+    def _family(self) -> str:
+        if self.scaling is None:
+            return "estimator"
+        return "logistic" if self.basis is None else "spline"
 
     @classmethod
     def from_dict(cls, fields: Fields, trusted: Sequence[str] = ()) -> Self:
@@ -113,12 +124,19 @@ class Shared:
         classes = _read_classes(fields)
         shared = cls(costs, classes, _read_min_confidence(fields, classes), encoding, None)
         kind, n_inputs = fields.text("family"), encoding.n_inputs
-        if kind == "logistic":
-            mean = fields.numbers("mean", n_inputs, -LARGEST, LARGEST)
-            deviation = fields.numbers("deviation", n_inputs, _SMALLEST, LARGEST)
-            return replace(shared, scaling=Scaling(mean, deviation))
+        if kind in ("logistic", "spline"):
+            basis = None
+            if kind == "spline":
+                basis = SplineBasis.from_fields(fields, "knots", n_inputs, LARGEST)
+            n_columns = n_inputs if basis is None else basis.n_columns
+            most = (
+                LARGEST if basis is None else 10 * LARGEST
+            )  # a spline is at most 3 times as large
+            mean = fields.numbers("mean", n_columns, -most, most)
+            deviation = fields.numbers("deviation", n_columns, _SMALLEST, most)
+            return replace(shared, scaling=Scaling(mean, deviation), basis=basis)
         if kind != "estimator":
-            fields.refuse("family", "'logistic' or 'estimator'", kind)
+            fields.refuse("family", "'logistic', 'spline' or 'estimator'", kind)
         models = fields.many_fields("models")
         return replace(
             shared,
@@ -166,6 +184,7 @@ def stages_from_dicts(
             chromosome[position[name]] = j
     design = Design(chromosome, names)
     reads = design.subsets()[:, shared.encoding.input_feature]
+    reads = reads if shared.basis is None else shared.basis.reads(reads)
     if shared.scaling is None:
         return design, _estimator_models_from(stages, shared, reads)
     return design, _linear_models_from(stages, shared, reads)
@@ -202,7 +221,7 @@ def _linear_models_from(stages: list[Fields], shared: Shared, reads: BoolArray) 
         stages[0].refuse("calibration", "there for all stages or none", f"{len(maps)} stages")
     if shared.scaling is None:
         raise AssertionError("logistic regressions have one")
-    return LinearModels(shared.scaling, reads, coefs, tuple(maps) or None)
+    return LinearModels(shared.scaling, reads, coefs, tuple(maps) or None, shared.basis)
 
 
 def _read_min_confidence(fields: Fields, classes: AnyArray) -> MinConfidence:

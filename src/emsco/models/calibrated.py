@@ -35,6 +35,7 @@ class CalibratedFitter:
     calibration : {"sigmoid", "isotonic"}
     seed : int
         Seed of the choice of calibration rows.
+    penalty : float
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class CalibratedFitter:
         classes: Sequence[Any],
         calibration: str,
         seed: int,
+        penalty: float = 1.0,
     ) -> None:
         fitting, calibrating = calibration_split(train, labels, seed=seed, classes=classes)
         self.n_train, self.n_scored = len(train), len(scored)
@@ -57,6 +59,7 @@ class CalibratedFitter:
             labels,
             fitting,
             fitting[:0],
+            penalty,
             n_classes=len(classes),
             weights=weights,
             class_weights=class_weights,

@@ -17,6 +17,7 @@ from emsco.models.layout import Layout, pack
 from emsco.models.logistic import LogisticFitter
 from emsco.models.scaling import Scaling
 from emsco.models.shard import ROWS_PER_SHARD, Shard, cut_shards
+from emsco.models.splines import SplineBasis
 
 __all__ = ["Answers", "Engine", "LogisticEngine", "OutcomeEngine", "OutcomeFitter", "SplitRows"]
 
@@ -133,12 +134,20 @@ class LogisticEngine:
     n_classes : int
     n_jobs : int
         Threads. The results do not depend on it.
+    basis : SplineBasis or None
+        Made the inputs of the splits from the inputs of rows; None if these are the same.
     """
 
     def __init__(
-        self, splits: Sequence[SplitRows], n_inputs: int, n_classes: int = 2, n_jobs: int = 1
+        self,
+        splits: Sequence[SplitRows],
+        n_inputs: int,
+        n_classes: int = 2,
+        n_jobs: int = 1,
+        basis: SplineBasis | None = None,
     ) -> None:
         self.splits = splits
+        self.basis = basis
         self.n_inputs, self.n_classes = n_inputs, n_classes
         self.n_outputs = n_outputs_of(n_classes)
         self.kept = len(splits) * self.n_outputs * (n_inputs + 1)
@@ -203,7 +212,7 @@ class LogisticEngine:
         found = []
         for split, spread, own in zip(self.splits, coefs, rows, strict=True):
             models, scaling = Models.from_subsets(subsets, spread), split.scaling
-            filled = scaling.filled(own)
+            filled = scaling.filled(own if self.basis is None else self.basis.expand(own))
             winner = np.empty((len(subsets), len(own)), dtype=np.int64)
             confidence = np.empty(winner.shape)
             for m in range(len(subsets)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,14 @@ from emsco.models.calibration import KINDS
 from emsco.models.engine import LogisticEngine, OutcomeEngine, SplitRows
 from emsco.models.estimators import EstimatorFitter
 from emsco.models.layout import Layout
+from emsco.models.penalties import choose_penalty
 from emsco.models.prototypes import check_estimator_like, describe
+from emsco.models.splines import SplineBasis
 from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels
 
-__all__ = ["StageRecipe"]
+__all__ = ["FAMILIES", "StageRecipe"]
+
+FAMILIES = ("logistic", "spline")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +38,9 @@ class StageRecipe:
 
     Attributes
     ----------
-    estimator : classifier or None
+    estimator : classifier, "spline" or None
         Any classifier with `predict_proba`. None: L2 logistic regression, fitted in batches.
+        "spline": the same on splines of the numeric inputs.
     calibration : {"sigmoid", "isotonic"} or None
         How to calibrate probabilities, on training rows set aside for it.
     class_weight : dict, "balanced" or None
@@ -45,6 +50,10 @@ class StageRecipe:
         Seed of random estimators and of the choice of calibration rows.
     cache : path or None
         Folder that keeps the outcomes of an `estimator` on scored rows.
+    basis : SplineBasis or None
+        Splines of the inputs, once `prepared`.
+    penalty : float
+        Penalty of logistic regressions.
     """
 
     estimator: Any
@@ -54,6 +63,8 @@ class StageRecipe:
     n_jobs: int
     seed: int
     cache: PathLike | None = None
+    basis: SplineBasis | None = None
+    penalty: float = 1.0
 
     @classmethod
     def from_parameters(
@@ -74,12 +85,15 @@ class StageRecipe:
         ParameterError
             If a parameter breaks its rule.
         """
-        if estimator is not None:
+        if isinstance(estimator, str):
+            check_choice("estimator", estimator, FAMILIES)
+            estimator = None if estimator == "logistic" else estimator
+        elif estimator is not None:
             check_estimator_like(estimator)
         if calibration is not None:
             check_choice("calibration", calibration, KINDS)
         _check_class_weight(class_weight, classes)
-        if cache is not None and estimator is None:
+        if cache is not None and (estimator is None or isinstance(estimator, str)):
             raise refused(
                 "cache",
                 (
@@ -92,11 +106,36 @@ class StageRecipe:
             )
         return cls(estimator, calibration, class_weight, memory_limit, n_jobs, seed, cache)
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether stage models are logistic regressions, of the inputs or of splines."""
+        return self.estimator is None or self.estimator == "spline"
+
+    def prepared(self, data: TrainingData, splits: list[Split]) -> StageRecipe:
+        """Learn what all stage models share: the knots of splines and their penalty.
+
+        Knots are quantiles of all rows; labels play no part. The penalty is chosen on the
+        training rows of the first split.
+        """
+        if self.estimator != "spline" or self.basis is not None:
+            return self
+        basis = SplineBasis.learn(data.rows, data.weights)
+        train = splits[0][0]
+        penalty = choose_penalty(
+            basis.expand(data.rows),
+            data.labels,
+            train,
+            len(data.classes),
+            data.weights,
+            self._class_weights(data, train),
+        )
+        return replace(self, basis=basis, penalty=penalty)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values that identify the recipe."""
         weight = self.class_weight
         return {
-            "estimator": None if self.estimator is None else describe(self.estimator),
+            "estimator": self.estimator if self.is_linear else describe(self.estimator),
             "calibration": self.calibration,
             "class_weight": plain(weight) if isinstance(weight, Mapping) else weight,
         }
@@ -114,11 +153,12 @@ class StageRecipe:
         feature is its own block. `by_class` makes the bank count the rows of each class too.
         """
         brings = np.arange(len(data.costs.names))[:, None] == data.encoding.input_feature
+        brings = brings if self.basis is None else self.basis.reads(brings)
         missing = data.missing()
         if members is not None:
             brings = members @ brings
             missing = None if missing is None else missing @ members.T
-        if self.estimator is None and self.calibration is None:
+        if self.is_linear and self.calibration is None:
             engine: LogisticEngine | OutcomeEngine = self._logistic(data, splits, missing, by_class)
         else:
             engine = self._outcomes(data, splits, missing, by_class)
@@ -127,12 +167,14 @@ class StageRecipe:
     def _logistic(
         self, data: TrainingData, splits: list[Split], missing: BoolArray | None, by_class: bool
     ) -> LogisticEngine:
+        columns = self._columns(data.rows)
         rows = [
             SplitRows.cut(
-                data.rows,
+                columns,
                 data.labels,
                 train,
                 scored,
+                self.penalty,
                 n_classes=len(data.classes),
                 weights=data.weights,
                 class_weights=self._class_weights(data, train),
@@ -142,7 +184,12 @@ class StageRecipe:
             )
             for train, scored in splits
         ]
-        return LogisticEngine(rows, data.encoding.n_inputs, len(data.classes), self.n_jobs)
+        n_classes = len(data.classes)
+        return LogisticEngine(rows, columns.shape[1], n_classes, self.n_jobs, self.basis)
+
+    def _columns(self, rows: FloatArray) -> FloatArray:
+        """Columns that linear models read."""
+        return rows if self.basis is None else self.basis.expand(rows)
 
     def _outcomes(
         self, data: TrainingData, splits: list[Split], missing: BoolArray | None, by_class: bool
@@ -169,11 +216,13 @@ class StageRecipe:
         """
         engine = bank.engine
         if isinstance(engine, LogisticEngine):
+            if self.basis is not None:
+                designs = [self.basis.reads(reads) for reads in designs]
             ends = np.cumsum([len(reads) for reads in designs])[:-1]
             coefs = np.split(engine.coefs(engine.fit(np.concatenate(designs)))[0], ends)
             scaling = engine.splits[0].scaling
             return tuple(
-                LinearModels(scaling, reads, weights)
+                LinearModels(scaling, reads, weights, basis=self.basis)
                 for reads, weights in zip(designs, coefs, strict=True)
             )
         if not isinstance(engine, OutcomeEngine):
@@ -183,6 +232,8 @@ class StageRecipe:
     def _outcome_models(
         self, engine: OutcomeEngine, designs: list[BoolArray], report: Report | None
     ) -> tuple[StageModels, ...]:
+        if self.basis is not None:
+            designs = [self.basis.reads(reads) for reads in designs]
         every = np.concatenate(designs)
         different, place = np.unique(every, axis=0, return_inverse=True)
         fitter: Any = engine.fitters[0]
@@ -191,11 +242,11 @@ class StageRecipe:
         found: list[StageModels] = []
         for reads in designs:
             own = [next(chosen) for _ in reads]
-            if self.estimator is not None:
+            if not self.is_linear:
                 found.append(EstimatorModels(tuple(own)))
                 continue
             coefs, maps = zip(*own, strict=True)
-            found.append(LinearModels(fitter.scaling, reads, np.stack(coefs), maps))
+            found.append(LinearModels(fitter.scaling, reads, np.stack(coefs), maps, self.basis))
         return tuple(found)
 
     def _outcome_fitter(
@@ -204,7 +255,7 @@ class StageRecipe:
         if data.weights is not None:  # rows of weight 0 do not count as training rows
             train = train[data.weights[train] > 0]
         common: dict[str, Any] = {
-            "X": data.rows,
+            "X": self._columns(data.rows),
             "labels": data.labels,
             "train": train,
             "scored": scored,
@@ -214,8 +265,8 @@ class StageRecipe:
             "calibration": self.calibration,
             "seed": int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0]),
         }
-        if self.estimator is None:
-            return CalibratedFitter(**common)
+        if self.is_linear:
+            return CalibratedFitter(**common, penalty=self.penalty)
         n_classes = len(data.classes)
         return EstimatorFitter(
             self.estimator, **common, n_classes=n_classes, n_jobs=self.n_jobs, cache=self.cache

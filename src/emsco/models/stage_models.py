@@ -15,6 +15,7 @@ from emsco._kernels.deciding import confidence_of
 from emsco.models.batches import Models
 from emsco.models.calibration import Calibrator
 from emsco.models.scaling import Scaling
+from emsco.models.splines import SplineBasis
 
 if TYPE_CHECKING:
     from emsco.models.estimator_model import EstimatorModel
@@ -57,7 +58,7 @@ class StageModels(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LinearModels:
-    """Logistic regressions: weights of standardised inputs.
+    """Logistic regressions: weights of standardised inputs, or of splines of them.
 
     Attributes
     ----------
@@ -70,12 +71,15 @@ class LinearModels:
         have one output, the logit of the second class; more have one each.
     calibrators : tuple of Calibrator or None
         Calibration of each stage, if any.
+    basis : SplineBasis or None
+        Turns the inputs into the columns that the models read; None if they read the inputs.
     """
 
     scaling: Scaling
     reads: BoolArray
     coefs: FloatArray
     calibrators: tuple[Calibrator, ...] | None = None
+    basis: SplineBasis | None = None
 
     def __post_init__(self) -> None:
         """Copy and lock the arrays."""
@@ -90,8 +94,8 @@ class LinearModels:
         """Send rows through some of the stages, in one kernel unless they are calibrated."""
         if self.calibrators:
             return judge_by_probabilities(self, rows, first, end, thresholds)
-        mean = self.scaling.mean
-        return self._models.decide(rows, mean, self._inverse, thresholds, first, end)
+        mean, columns = self.scaling.mean, self._columns(rows)
+        return self._models.decide(columns, mean, self._inverse, thresholds, first, end)
 
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
         """Likeliest class and its probability, for one row at one stage.
@@ -115,13 +119,17 @@ class LinearModels:
 
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities at one stage, shape (n_rows, n_classes)."""
-        mean = self.scaling.mean
-        found = self._models.probabilities(rows, mean, self._inverse, stage)
+        mean, columns = self.scaling.mean, self._columns(rows)
+        found = self._models.probabilities(columns, mean, self._inverse, stage)
         return self.calibrators[stage].apply(found) if self.calibrators else found
 
     def filled(self, rows: FloatArray) -> FloatArray:
-        """Replace missing values by the mean."""
-        return self.scaling.filled(rows)
+        """Replace missing values by the mean; those of splines are replaced column by column."""
+        return self.scaling.filled(rows) if self.basis is None else rows
+
+    def _columns(self, rows: FloatArray) -> FloatArray:
+        """Columns that the models read, without missing values if they are splines."""
+        return rows if self.basis is None else self.scaling.filled(self.basis.expand(rows))
 
     @property
     def untrusted_types(self) -> list[str]:
@@ -130,14 +138,15 @@ class LinearModels:
 
     @cached_property
     def _is_plain(self) -> bool:
-        """Whether a stage is a single logit without calibration."""
-        return self.coefs.shape[1] == 1 and not self.calibrators
+        """Whether a stage is a single logit of the inputs without calibration."""
+        return self.coefs.shape[1] == 1 and not self.calibrators and self.basis is None
 
     @property
     def arrays(self) -> tuple[AnyArray, ...]:
         """Everything that affects judgements, for a digest."""
         maps = np.array([f"{one.to_dict()}" for one in self.calibrators or ()])
-        return (self.reads, self.coefs, self.scaling.mean, self.scaling.deviation, maps)
+        knots = () if self.basis is None else self.basis.knots
+        return (self.reads, self.coefs, self.scaling.mean, self.scaling.deviation, maps, *knots)
 
     @cached_property
     def _models(self) -> Models:
