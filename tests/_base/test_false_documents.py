@@ -67,7 +67,7 @@ WRONG_CASCADES = [
     (("min_confidence",), 0, "'min_confidence' must be a finite number from 1e-300 to 1, got 0"),
     (("min_confidence",), 1.01, "'min_confidence' must be a finite number from 1e-300 to 1, got"),
     (("min_confidence",), "0.8", "'min_confidence' must be a finite number from 1e-300 to 1, got"),
-    (("family",), "forest", "'family' must be 'logistic' or 'estimator', got 'forest'"),
+    (("family",), "forest", "'family' must be 'logistic', 'spline' or 'estimator', got 'forest'"),
     (("family",), 1, "'family' must be text, got 1"),
     (("classes",), [0, 0], "'classes' must be 2 to 255 different labels, got [0, 0]"),
     (("classes",), [1, True], "'classes' must be 2 to 255 different labels, got [1, True]"),
