@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from emsco._base.checks import check_number, refused
+from emsco._base.checks import check_choice, check_number, refused
 from emsco._base.objectives import metric_name
 from emsco._base.text import some
 from emsco.data.labels import of_labels
@@ -164,12 +164,13 @@ def _recall(point: ParetoPoint, place: int) -> float:
 def check_preference(rule: object) -> None:
     """Check a rule for `ParetoFront.prefer`, so that a bad one fails before the search starts."""
     if isinstance(rule, dict):
-        known = [field.name for field in fields(Limits)]
+        known = [*(field.name for field in fields(Limits)), "rule"]
         if unknown := [name for name in rule if name not in known]:
             raise refused(
                 "prefer", f"name limits out of {', '.join(known)}", rule, got=repr(unknown[0])
             )
-        Limits(**rule)
+        Limits(**{name: limit for name, limit in rule.items() if name != "rule"})
+        check_choice("rule", rule.get("rule", "balanced"), tuple(_RULES))
     elif not isinstance(rule, str) or rule not in _RULES:
         listed = ", ".join(f'"{name}"' for name in _RULES)
         raise refused("prefer", (f"be {listed} ", Hint(Remedy.LIMITS)), rule)
@@ -186,7 +187,7 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     ('the nearest to the best of all three figures (knee)', 'the best balanced within your limits')
     """
     if not isinstance(rule, str):
-        return f"{_RULES['balanced']} within your limits"
+        return f"{_RULES[rule.get('rule', 'balanced')]} within your limits"
     why = _RULES[rule]
     if rule == "economical" and point.versus_everything is None:
         why = _RULES["knee"]  # nobody has compared it with buying everything
