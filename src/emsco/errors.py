@@ -10,7 +10,8 @@ EMSCOError
 └── NoSuchDesign     (LookupError)  no point of a front is within the limits
 
 EMSCOWarning         (UserWarning)  a warning of emsco
-└── DataWarning                     a column or class that looks wrong
+├── DataWarning                     a column or class that looks wrong
+└── DeploymentWarning               a doubt about the deployed design
 
 A message is made of parts: text, the names of parameters, and ways out. Python and the command line
 name parameters and ways out differently, so each writes those parts in its own words.

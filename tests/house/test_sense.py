@@ -119,6 +119,18 @@ def test_noise_is_told_apart_from_a_design():
         EMSCOClassifier(min_confidence=0.6, random_state=0).fit(X, y)
 
 
+@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy"])
+def test_the_way_out_for_a_rare_class_is_not_called_useless(metric):
+    table = generated(3000, 0.05, seed=0)
+    clf = EMSCOClassifier(
+        table.costs, metric=metric, class_weight="balanced", generations=10, random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "(?s).*no better than", DeploymentWarning)
+        clf.fit(table.X, table.y)
+    assert clf.point_.is_informative
+
+
 def test_a_senseless_choice_is_deployed_with_a_warning_only():
     clf, _, _ = fitted(0.24)
     constant = next(i for i, point in enumerate(clf.front_) if not point.is_informative)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from emsco.errors import DeploymentWarning, Hint, Part, Remedy
 from emsco.front.point import ParetoPoint
+from emsco.front.preferences import is_good_enough
 from emsco.front.references import Reference
 
 __all__ = ["doubts_about"]
@@ -34,19 +35,27 @@ def doubts_about(
 def _uninformative(
     point: ParetoPoint, references: Sequence[Reference], name: str
 ) -> DeploymentWarning:
-    commonest, everything, answered = references
+    commonest, *everything = references
+    # The accuracy of the point may be the balanced one, which no share of rows compares with.
+    accuracy = 0.0 if point.by_class is None else point.by_class.accuracy
     # Of few labels, more may be correct by chance.
-    than = "which may be no better" if point.accuracy > commonest.accuracy else "no better"
+    than = "which may be no better" if accuracy > commonest.accuracy else "no better"
     said = (
-        f"{name} is right about {point.accuracy:.1%} of the rows that it labels, {than} than "
+        f"{name} is right about {accuracy:.1%} of the rows that it labels, {than} than "
         f"always answering {commonest.label!r} ({commonest.accuracy:.1%}); "
     )
-    if everything.by_class.beats_commonest or answered.by_class.beats_commonest:
+    is_possible = any(one.by_class.beats_commonest for one in everything)
+    if is_possible and not (point.is_simplified or is_good_enough(point)):
         return DeploymentWarning(said, Hint(Remedy.ECONOMICAL), ".")
+    either = (
+        "hardly better, so these features and models hardly"
+        if is_possible
+        else ("no better either, so these features and models cannot")
+    )
     return DeploymentWarning(
         said,
-        "buying everything is no better either, so these features and models cannot tell the "
-        "classes apart. Add rows or features, or try another model.",
+        f"buying everything is {either} tell the classes apart. Add rows or features, or try "
+        "another model.",
     )
 
 

@@ -33,10 +33,11 @@ _RULES = {
 }
 
 _TOLERATED = 0.5  # standard errors by which a design may fall behind buying everything
+_CHANCE = 1.645  # standard errors that chance explains once in 20 times
 
 
 def is_good_enough(point: ParetoPoint) -> bool:
-    """Whether a point is not worse than buying everything, beyond a standard error.
+    """Whether a point is not worse than buying everything by more than half a standard error.
 
     Coverage, accuracy, and the shares of each class that are found and mislabelled count.
     """
@@ -47,9 +48,9 @@ def is_good_enough(point: ParetoPoint) -> bool:
 def economical_of(points: Sequence[ParetoPoint], total_cost: float) -> int:
     """Return the position of the cheapest point that is not worse than buying everything.
 
-    Of the points that cost next to nothing more, the one with fewest stages and features is
-    returned, or what it was simplified to. If every point is worse, it is the one that is worse by
-    the fewest standard errors.
+    Points that beat the commonest class come before others. Of the points that cost next to
+    nothing more, the one with fewest stages and features is returned, or what it was simplified
+    to. If every point is worse, it is the one that is worse by the fewest standard errors.
     """
     for i, point in enumerate(points):
         if point.is_simplified:
@@ -57,6 +58,7 @@ def economical_of(points: Sequence[ParetoPoint], total_cost: float) -> int:
     good = [i for i, point in enumerate(points) if is_good_enough(point)]
     if not good:
         return min(range(len(points)), key=lambda i: (_behind(points[i]), points[i].cost))
+    good = [i for i in good if points[i].is_informative] or good
     most = min(points[i].cost for i in good) + SAME_COST * total_cost
     return min((i for i in good if points[i].cost <= most), key=lambda i: size_of(points[i]))
 
@@ -191,6 +193,8 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     why = _RULES[rule]
     if rule == "economical" and point.versus_everything is None:
         why = _RULES["knee"]  # nobody has compared it with buying everything
+    elif rule == "economical" and point.is_simplified and _behind(point) <= _CHANCE:
+        why = "the simplest that is not worse than buying everything, beyond chance"
     elif rule == "economical" and not is_good_enough(point):
         why = "the one that falls least short of buying everything, since all do"
     return f"{why} ({rule})"
