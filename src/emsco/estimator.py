@@ -413,7 +413,8 @@ class EMSCOClassifier(TableClassifier):
         self.point_ = point
         self.design_ = point.design
         self.cascade_ = self.front_.cascade(point)
-        for doubt in doubts_about(point, self.front_.references):
+        weighted = self.class_weight is not None
+        for doubt in doubts_about(self.front_, point, weighted=weighted):
             warnings.warn(doubt, stacklevel=stacklevel)
         return self
 

@@ -29,6 +29,7 @@ from emsco.designs.thresholds import MinConfidence, by_class, in_words, plain
 from emsco.errors import EMSCOWarning, Parameter
 from emsco.front import ParetoFront, ParetoPoint, check_preference
 from emsco.front.assessing import Assessor
+from emsco.front.preferences import economical_of
 from emsco.models.bank import SubsetBank
 from emsco.models.recipe import StageRecipe
 from emsco.scoring.evaluator import Evaluator
@@ -259,6 +260,8 @@ class Workbench:
             exclusion = settings.allow_exclusion
             simple = assessor.simplified(points, result.designs, exclusion, may_fit)
             points = points if simple is None else _joined(points, simple)
+            deployed = economical_of(points, data.costs.total)
+            points[deployed] = replace(points[deployed], shortlisted=True)
         commonest = int(np.bincount(data.labels, data.weights).argmax())
         references = assessor.references(commonest)
         return replace(front, points=tuple(points), references=references)

@@ -57,7 +57,6 @@ def print_details(run: Run, number: int, *, doubts: bool = True) -> None:
     """Print results of a design by class, what there is without a cascade, and all doubts."""
     from emsco.cli.listing import reference_table
     from emsco.cli.terminal import class_drawing
-    from emsco.front.doubts import doubts_about
 
     out, front = console(), run.front
     point = front[number]
@@ -69,13 +68,20 @@ def print_details(run: Run, number: int, *, doubts: bool = True) -> None:
             out.print(class_drawing(by_class, out.width, title=title, brief=True))
     if front.references:
         out.print(reference_table(front, number))
-    found = doubts_about(point, front.references, f"design {number}") if doubts else ()
+    found = _doubts(run, number) if doubts else ()
     for doubt in map(warning_in_words, found):
         out.print(f"{doubt[0].upper()}{doubt[1:]}", highlight=False, markup=False)
     if doubts and (odd := run.about.get("oddities")):
         more = f" ({len(odd) - 1:,} more in run.json)" if len(odd) > 1 else ""
         said = f"Odd in the data: {odd[0]['message']}{more}"
         out.print(said, highlight=False, markup=False)
+
+
+def _doubts(run: Run, number: int) -> tuple[Warning, ...]:
+    from emsco.front.doubts import doubts_about
+
+    point, name = run.front[number], f"design {number}"
+    return doubts_about(run.front, point, name, weighted=run.is_weighted)
 
 
 def print_evaluation(result: RunEvaluation) -> None:
