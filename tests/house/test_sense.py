@@ -132,12 +132,13 @@ def test_the_way_out_for_a_rare_class_is_not_called_useless(metric):
 
 
 def test_a_senseless_choice_is_deployed_with_a_warning_only():
-    clf, _, _ = fitted(0.24)
-    constant = next(i for i, point in enumerate(clf.front_) if not point.is_informative)
-    deployed = clf.point_
-    with pytest.warns(DeploymentWarning, match=r"choose\('economical'\)"):
+    table = generated(1500, 0.24, seed=0)
+    clf = EMSCOClassifier(table.costs, min_confidence=0.75, generations=8, random_state=0)
+    front = clf.fit(table.X, table.y).front_
+    assert clf.point_.is_informative
+    constant = next(p for p in front if not p.is_informative and p.coverage > 0.9)
+    with pytest.warns(DeploymentWarning, match=r"no better than always.*choose\('economical'\)"):
         clf.choose(constant)
-    clf.choose(deployed)
 
 
 def test_a_leak_is_told_and_bought_alone():
@@ -188,3 +189,42 @@ def test_the_paper_stays_what_it_was():
     assert all((point.design.stages >= 0).all() for point in clf.front_)
     assert clf.point_ == clf.front_.fittest()
     assert not any(point.is_simplified for point in clf.front_)
+
+
+def test_a_design_that_labels_next_to_nobody_is_told():
+    clf, _, _ = fitted(0.24)
+    silent = next(point for point in clf.front_ if 0 < point.coverage < 0.05)
+    deployed = clf.point_
+    with pytest.warns(DeploymentWarning, match=r"labels \d+ of the 600 scored rows, at a cost of"):
+        clf.choose(silent)
+    clf.choose(deployed)
+
+
+def test_class_weights_count_in_the_thresholds_and_silence_what_they_cause():
+    table = generated(2000, 0.06, seed=3)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", DeploymentWarning)
+        clf = EMSCOClassifier(table.costs, class_weight="balanced", generations=8, random_state=0)
+        clf.fit(table.X, table.y)
+    assert clf.front_.min_confidence == {0: 0.75, 1: 0.75}
+    assert clf.point_.by_class.recall[1] > 0.5
+    assert clf.point_.is_informative
+    assert not [one for one in said if "class_weight" in str(one.message)]
+
+
+def test_an_id_for_nothing_is_not_forced_into_the_first_stage():
+    table = generated(800, 0.3, seed=4)
+    costs = dict(zip(table.costs.names, table.costs.costs.tolist(), strict=True)) | {"id": 0}
+    X = table.X.assign(id=np.arange(800))
+    with pytest.warns(DataWarning, match="'id'"):
+        clf = EMSCOClassifier(costs, generations=5, random_state=0).fit(X, table.y)
+    assert all("free" in point.design.features(0) for point in clf.front_)
+    assert not all("id" in point.design.features(0) for point in clf.front_)
+
+
+@pytest.mark.parametrize("rule", ["economical", "knee", "fittest"])
+def test_a_rule_chooses_among_the_designs_within_limits(rule):
+    front = fitted(0.24)[0].front_
+    point = front.select(max_cost=20, rule=rule)
+    assert point.cost <= 20
+    assert front.prefer({"max_cost": 20, "rule": rule}) == point

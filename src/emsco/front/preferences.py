@@ -172,7 +172,7 @@ def check_preference(rule: object) -> None:
                 "prefer", f"name limits out of {', '.join(known)}", rule, got=repr(unknown[0])
             )
         Limits(**{name: limit for name, limit in rule.items() if name != "rule"})
-        check_choice("rule", rule.get("rule", "balanced"), tuple(_RULES))
+        check_choice("prefer", rule.get("rule", "balanced"), tuple(_RULES))
     elif not isinstance(rule, str) or rule not in _RULES:
         listed = ", ".join(f'"{name}"' for name in _RULES)
         raise refused("prefer", (f"be {listed} ", Hint(Remedy.LIMITS)), rule)
