@@ -309,7 +309,7 @@ class EMSCOClassifier(TableClassifier):
         constraints = Constraints.from_rules(self.constraints, names)
         if self.search != "paper":
             constraints = constraints.with_free_first(data.costs)
-        check_parameters(self.get_params(deep=False))
+        check_parameters(self.get_params(deep=False), data.classes.tolist())
         own = {name: getattr(self, name) for name in _SEARCH_PARAMETERS}
         blocks = Blocks.from_constraints(constraints, names)
         settings = SearchSettings.from_parameters(own, blocks)
