@@ -312,7 +312,7 @@ class EMSCOClassifier(TableClassifier):
         if self.search != "paper":
             oddities = oddities_of(data)
             constraints = constraints.with_free_first(data.costs, suspects(oddities))
-        check_parameters(self.get_params(deep=False))
+        check_parameters(self.get_params(deep=False), data.classes.tolist())
         own = {name: getattr(self, name) for name in _SEARCH_PARAMETERS}
         blocks = Blocks.from_constraints(constraints, names)
         settings = SearchSettings.from_parameters(own, blocks)

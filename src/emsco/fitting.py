@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
@@ -55,8 +55,8 @@ def seeds_of_fit(seed: int) -> list[SeedSequence]:
     return SeedSequence(seed).spawn(3)
 
 
-def check_parameters(given: Mapping[str, Any]) -> None:
-    """Check the parameters of a fit that can be checked without data."""
+def check_parameters(given: Mapping[str, Any], classes: Sequence[object] | None = None) -> None:
+    """Check the parameters of a fit that need no more of the data than its classes."""
     if given["n_jobs"] is not None and check_whole("n_jobs", given["n_jobs"], -(2**31)) == 0:
         raise refused("n_jobs", "be a number of threads, or negative to count from all cores", 0)
     check_choice("search", given["search"], KINDS)
@@ -66,7 +66,7 @@ def check_parameters(given: Mapping[str, Any]) -> None:
     for name in ("checkpoint", "cache"):
         _check_path(name, given[name])
     check_whole("verbose", given["verbose"], 0)
-    check_preference(given["prefer"])
+    check_preference(given["prefer"], classes)
     if not isinstance(given["refit"], (bool, np.bool_)):
         raise refused("refit", "be True or False", given["refit"])
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from support.handmade import make_front
 
-from emsco.front.preferences import economical_of, preference_in_words
+from emsco.front.preferences import Limits, economical_of, preference_in_words
 from emsco.trust.by_class import ByClass
 from emsco.trust.differences import Comparison, Difference
 
@@ -53,6 +53,12 @@ def test_the_economical_rule_prefers_designs_that_beat_the_commonest_class(point
     good = replace(point, by_class=ByClass((0, 1), ((60, 0, 0), (2, 38, 0))), cost=9.0)
     assert economical_of([dull, good], 10.0) == 1
     assert economical_of([dull, dull], 10.0) == 0
+
+
+def test_a_label_that_is_named_twice_is_one_class(point):
+    counted = replace(point, by_class=ByClass((0, 1), ((60, 0, 0), (2, 38, 0))))
+    said = Limits(min_recall={1: 0.5, "1": 0.99}).why_none([counted])
+    assert said.startswith("None of the 1 designs has recall of 1 at least 0.99 (the best: 0.95)")
 
 
 def test_the_economical_rule_takes_the_knee_where_nobody_compared_designs_with_everything(point):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 from sklearn.model_selection import train_test_split
 from tables import generated
 
-from emsco import EMSCOClassifier, FeatureCosts
+from emsco import EMSCOClassifier, FeatureCosts, NoSuchDesign, ParameterError
 from emsco.errors import DataWarning, DeploymentWarning
 
 SHARES = [0.05, 0.24, 0.40]
@@ -173,12 +174,18 @@ def test_limits_by_class_choose_and_say_how_near_the_front_comes():
     point = front.select(min_recall={1: 0.6}, max_cost=70)
     assert point.by_class.recall[1] >= 0.6
     assert front.prefer({"min_recall": {"1": 0.6}, "max_cost": 70}) == point
-    from emsco import NoSuchDesign, ParameterError
-
     with pytest.raises(NoSuchDesign, match=r"recall of 1 at least 0.99 \(the best: 0\.\d+\)"):
         front.select(min_recall={1: 0.99})
     with pytest.raises(ParameterError, match=r"min_recall must name the classes 0, 1, got 'ill'"):
         front.select(min_recall={"ill": 0.5})
+
+
+def test_a_limit_for_an_unknown_class_fails_before_the_search():
+    table = generated(200, 0.3, seed=0)
+    clf = EMSCOClassifier(table.costs, prefer={"min_recall": {"ill": 0.5}}, checkpoint="never made")
+    with pytest.raises(ParameterError, match=r"min_recall must name the classes 0, 1, got 'ill'"):
+        clf.fit(table.X, table.y)
+    assert not Path("never made").exists()
 
 
 def test_the_paper_stays_what_it_was():

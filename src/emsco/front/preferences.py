@@ -13,6 +13,7 @@ from emsco._base.text import some
 from emsco.data.labels import of_labels
 from emsco.errors import Hint, NoSuchDesign, Remedy
 from emsco.front.point import ParetoPoint
+from emsco.trust.by_class import ByClass
 
 __all__ = [
     "SAME_COST",
@@ -134,8 +135,9 @@ class Limits:
                 best = max(getattr(p, name) for p in points)
                 said = metric_name(points[0].metric) if name == "accuracy" else name
                 limits.append(f"{said} at least {least:g} (the best: {best:.4g})")
-        for (place, least), label in zip(self._places(points), self.min_recall or (), strict=True):
+        for place, least in self._places(points):
             best = max(_recall(point, place) for point in points)
+            label = _counted(points[0]).labels[place]
             limits.append(f"recall of {label!r} at least {least:g} (the best: {best:.4g})")
         return f"None of the {len(points)} designs has {' and '.join(limits)}; loosen a limit."
 
@@ -143,36 +145,47 @@ class Limits:
         """Position of each class that has a limit, and the limit."""
         if not self.min_recall:
             return []
-        by_class = points[0].by_class
-        if by_class is None:
+        if points[0].by_class is None:
             raise refused(
                 "min_recall", "be left out for a front without results by class", self.min_recall
             )
-        labels = list(by_class.labels)
-        places = []
-        for label, least in of_labels(self.min_recall, labels).items():
+        return self.places(_counted(points[0]).labels)
+
+    def places(self, classes: Sequence[object]) -> list[tuple[int, float]]:
+        """Return the position of each class with a limit, and the limit; refuse other labels."""
+        labels, places = list(classes), []
+        for label, least in of_labels(self.min_recall or {}, labels).items():
             if label not in labels:
                 raise refused("min_recall", f"name the classes {some(labels)}", label)
             places.append((labels.index(label), least))
         return places
 
 
-def _recall(point: ParetoPoint, place: int) -> float:
+def _counted(point: ParetoPoint) -> ByClass:
     if point.by_class is None:
         raise AssertionError("all points have results by class, or none")
-    return float(point.by_class.recall[place])
+    return point.by_class
 
 
-def check_preference(rule: object) -> None:
-    """Check a rule for `ParetoFront.prefer`, so that a bad one fails before the search starts."""
+def _recall(point: ParetoPoint, place: int) -> float:
+    return float(_counted(point).recall[place])
+
+
+def check_preference(rule: object, classes: Sequence[object] | None = None) -> None:
+    """Check a rule for `ParetoFront.prefer`, so that a bad one fails before the search starts.
+
+    With `classes`, limits by class must name some of them.
+    """
     if isinstance(rule, dict):
         known = [*(field.name for field in fields(Limits)), "rule"]
         if unknown := [name for name in rule if name not in known]:
             raise refused(
                 "prefer", f"name limits out of {', '.join(known)}", rule, got=repr(unknown[0])
             )
-        Limits(**{name: limit for name, limit in rule.items() if name != "rule"})
+        limits = Limits(**{name: limit for name, limit in rule.items() if name != "rule"})
         check_choice("prefer", rule.get("rule", "balanced"), tuple(_RULES))
+        if classes is not None:
+            limits.places(classes)
     elif not isinstance(rule, str) or rule not in _RULES:
         listed = ", ".join(f'"{name}"' for name in _RULES)
         raise refused("prefer", (f"be {listed} ", Hint(Remedy.LIMITS)), rule)
