@@ -10,7 +10,8 @@ EMSCOError
 └── NoSuchDesign     (LookupError)  no point of a front is within the limits
 
 EMSCOWarning         (UserWarning)  a warning of emsco
-└── DataWarning                     a column or class that looks wrong
+├── DataWarning                     a column or class that looks wrong
+└── DeploymentWarning               a doubt about the deployed design
 
 A message is made of parts: text, the names of parameters, and ways out. Python and the command line
 name parameters and ways out differently, so each writes those parts in its own words.
@@ -54,11 +55,11 @@ class Remedy(Enum):
     CALIBRATE = "fit with calibration='sigmoid' to correct that"
     CHOOSE = "Run.choose deploys another design"
     DROP = "drop {names}"
-    ECONOMICAL = "choose('economical') deploys one that is"
+    ECONOMICAL = "choose('economical') deploys one that is better"
     GAPS = "fit with gaps='impute' or gaps='skip' to allow missing values"
     LIMITS = "or limits such as {{'max_cost': 300}}"
     ODDITIES = "oddities_ lists all of them"
-    RARE_CLASS = "To find more, fit with class_weight='balanced' or metric='balanced_accuracy'"
+    RARE_CLASS = "class_weight='balanced' finds more of a rare class, with more false alarms"
     RESUME = "resume=True goes on with it"
     SEEN = "with_seen adds them"
     TRUST = "load it with trusted=[{names}]"

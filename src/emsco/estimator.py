@@ -21,7 +21,7 @@ from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Decisions, Evaluation, FrontModels
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.encoding import GAPS
-from emsco.data.oddities import Oddity, class_shares, oddities_of, warnings_of
+from emsco.data.oddities import Oddity, class_shares, oddities_of, suspects, warnings_of
 from emsco.data.splits import Split, make_splits
 from emsco.data.tabular import TableClassifier
 from emsco.data.training import TrainingData
@@ -64,7 +64,8 @@ class EMSCOClassifier(TableClassifier):
         A row leaves at the first stage whose largest class probability is at least this. A dict
         holds a threshold for each label; the one of the likeliest class applies. "auto" sets each
         threshold half-way between the share of the class and 1: 0.75 for two equal classes, 0.95
-        for a class with 90 % of the rows and 0.55 for the other.
+        for a class with 90 % of the rows and 0.55 for the other. `class_weight` counts in these
+        shares.
     max_stages : int or None
         Most stages of a design. None: half the number of features, but at least 1 and at most 10,
         as in the paper. Features that must stay together count as one.
@@ -309,23 +310,25 @@ class EMSCOClassifier(TableClassifier):
         data = self._check_data(X, y, sample_weight)
         names = data.costs.names
         constraints = Constraints.from_rules(self.constraints, names)
+        oddities: tuple[Oddity, ...] = ()
         if self.search != "paper":
-            constraints = constraints.with_free_first(data.costs)
-        check_parameters(self.get_params(deep=False))
+            oddities = oddities_of(data)
+            constraints = constraints.with_free_first(data.costs, suspects(oddities))
+        check_parameters(self.get_params(deep=False), data.classes.tolist())
         own = {name: getattr(self, name) for name in _SEARCH_PARAMETERS}
         blocks = Blocks.from_constraints(constraints, names)
         settings = SearchSettings.from_parameters(own, blocks)
-        shares = np.bincount(data.labels, data.weights).astype(np.float64)
-        min_confidence = check_min_confidence(self.min_confidence, data.classes, shares)
         seed = self._draw_seed()
         split_seed, search_seed, stage_seed = seeds_of_fit(seed)
-        splits = self._make_splits(data, groups, int(split_seed.generate_state(1)[0]))
         recipe = self._recipe(data.classes, int(stage_seed.generate_state(1)[0]))
+        shares = recipe.class_shares(data)
+        min_confidence = check_min_confidence(self.min_confidence, data.classes, shares)
+        splits = self._make_splits(data, groups, int(split_seed.generate_state(1)[0]))
         bench = Workbench(data, splits, recipe, constraints, self.metric)
         with bench.open_journal(
             self.checkpoint, self.search, settings, min_confidence, seed
         ) as journal:
-            oddities = self._say_what_is_odd(data)
+            self._say_what_is_odd(data, oddities)
             result = bench.search(
                 self.search,
                 settings,
@@ -412,7 +415,8 @@ class EMSCOClassifier(TableClassifier):
         self.point_ = point
         self.design_ = point.design
         self.cascade_ = self.front_.cascade(point)
-        for doubt in doubts_about(point, self.front_.references):
+        weighted = self.class_weight is not None
+        for doubt in doubts_about(self.front_, point, weighted=weighted):
             warnings.warn(doubt, stacklevel=stacklevel)
         return self
 
@@ -462,14 +466,12 @@ class EMSCOClassifier(TableClassifier):
             self.cache,
         )
 
-    def _say_what_is_odd(self, data: TrainingData) -> tuple[Oddity, ...]:
-        """Warn of columns and classes that look wrong, except where the paper is repeated."""
-        oddities = () if self.search == "paper" else oddities_of(data)
+    def _say_what_is_odd(self, data: TrainingData, oddities: tuple[Oddity, ...]) -> None:
+        """Warn of columns and classes that look wrong, and tell the shares of the classes."""
         for warning in warnings_of(oddities):
             warnings.warn(warning, stacklevel=3)
         if self.verbose > 0:
             print_note(f"Classes: {class_shares(data)}")
-        return oddities
 
     def _draw_seed(self) -> int:
         """Seed of this fit. A checkpoint's seed is used if `random_state` is not a number."""

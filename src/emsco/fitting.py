@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
@@ -29,6 +29,7 @@ from emsco.designs.thresholds import MinConfidence, by_class, in_words, plain
 from emsco.errors import EMSCOWarning, Parameter
 from emsco.front import ParetoFront, ParetoPoint, check_preference
 from emsco.front.assessing import Assessor
+from emsco.front.preferences import economical_of
 from emsco.models.bank import SubsetBank
 from emsco.models.recipe import StageRecipe
 from emsco.scoring.evaluator import Evaluator
@@ -54,8 +55,8 @@ def seeds_of_fit(seed: int) -> list[SeedSequence]:
     return SeedSequence(seed).spawn(3)
 
 
-def check_parameters(given: Mapping[str, Any]) -> None:
-    """Check the parameters of a fit that can be checked without data."""
+def check_parameters(given: Mapping[str, Any], classes: Sequence[object] | None = None) -> None:
+    """Check the parameters of a fit that need no more of the data than its classes."""
     if given["n_jobs"] is not None and check_whole("n_jobs", given["n_jobs"], -(2**31)) == 0:
         raise refused("n_jobs", "be a number of threads, or negative to count from all cores", 0)
     check_choice("search", given["search"], KINDS)
@@ -65,7 +66,7 @@ def check_parameters(given: Mapping[str, Any]) -> None:
     for name in ("checkpoint", "cache"):
         _check_path(name, given[name])
     check_whole("verbose", given["verbose"], 0)
-    check_preference(given["prefer"])
+    check_preference(given["prefer"], classes)
     if not isinstance(given["refit"], (bool, np.bool_)):
         raise refused("refit", "be True or False", given["refit"])
 
@@ -260,6 +261,8 @@ class Workbench:
             exclusion = settings.allow_exclusion
             simple = assessor.simplified(points, result.designs, exclusion, may_fit)
             points = points if simple is None else _joined(points, simple)
+            deployed = economical_of(points, data.costs.total)
+            points[deployed] = replace(points[deployed], shortlisted=True)
         commonest = int(np.bincount(data.labels, data.weights).argmax())
         references = assessor.references(commonest)
         return replace(front, points=tuple(points), references=references)

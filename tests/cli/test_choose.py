@@ -33,7 +33,11 @@ def test_choose_refuses_what_is_no_choice_and_leaves_the_cascade(typed, run):
     )
     refuses(
         typed("choose", run, 0, "--max-cost", 9),
-        "one of a number N, --prefer or limits must be given, got more.",
+        "a number N needs no rule and no limits, got both.",
+    )
+    refuses(
+        typed("choose", run, "--prefer", "cheapest", "--max-cost", 9),
+        '--prefer must be one of "economical", "balanced", "fittest", "knee", got \'cheapest\'.',
     )
     refuses(typed("choose", run, 99), f"N must be a whole number from 0 to {n_points - 1}, got 99.")
     assert typed("choose", run, "first").code == 2

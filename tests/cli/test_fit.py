@@ -116,15 +116,18 @@ def test_fit_says_which_design_it_deploys_and_by_which_rule(fit, tmp_path, optio
 def test_a_fit_without_a_design_within_limits_keeps_what_it_found(fit, typed, tmp_path):
     result = fit("--max-cost", 0.5)
     assert (result.code, result.out) == (1, "")
-    words = rf"cost at most 0\.5 \(.*\); loosen a limit\. All that was found is kept in {tmp_path}"
+    words = rf"cost at most 0\.5 \(.*\); loosen a limit\. {tmp_path}/run keeps all that was found"
     assert re.search(words, result.err)
     assert typed("choose", tmp_path / "run", "--max-cost", 50).code == 0
 
 
-def test_a_rule_and_limits_at_once_are_refused(fit, tmp_path):
-    words = "either --prefer or limits must be given, got both (--max-cost)."
-    refuses(fit("--prefer", "knee", "--max-cost", 30), words)
-    assert not (tmp_path / "run").exists()
+def test_a_rule_chooses_within_limits(fit, tmp_path):
+    result = fit("--prefer", "knee", "--max-cost", 30)
+    assert result.code == 0
+    assert "within your limits" in " ".join(result.out.split())
+    run = Run.open(tmp_path / "run")
+    assert run.point == run.front.select(max_cost=30, rule="knee")
+    assert run.point.cost <= 30
 
 
 def test_fit_takes_files_of_ones_own_and_tests_on_the_last(typed, data, rows, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 from sklearn.model_selection import train_test_split
 from tables import generated
 
-from emsco import EMSCOClassifier, FeatureCosts
+from emsco import EMSCOClassifier, FeatureCosts, NoSuchDesign, ParameterError
 from emsco.errors import DataWarning, DeploymentWarning
 
 SHARES = [0.05, 0.24, 0.40]
@@ -119,13 +120,28 @@ def test_noise_is_told_apart_from_a_design():
         EMSCOClassifier(min_confidence=0.6, random_state=0).fit(X, y)
 
 
+@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy"])
+def test_the_way_out_for_a_rare_class_is_not_called_useless(metric):
+    table = generated(3000, 0.05, seed=0)
+    clf = EMSCOClassifier(
+        table.costs, metric=metric, class_weight="balanced", generations=10, random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "(?s).*no better than", DeploymentWarning)
+        clf.fit(table.X, table.y)
+    assert clf.point_.is_informative
+
+
 def test_a_senseless_choice_is_deployed_with_a_warning_only():
-    clf, _, _ = fitted(0.24)
-    constant = next(i for i, point in enumerate(clf.front_) if not point.is_informative)
-    deployed = clf.point_
-    with pytest.warns(DeploymentWarning, match=r"choose\('economical'\)"):
+    rng = np.random.default_rng(0)
+    y = np.arange(900) % 4 == 0
+    X = pd.DataFrame({"noise": rng.normal(size=900), "signal": 3 * y + rng.normal(size=900)})
+    clf = EMSCOClassifier({"noise": 0.1, "signal": 9}, min_confidence=0.7, random_state=0)
+    front = clf.fit(X, y).front_
+    assert clf.point_.is_informative
+    constant = next(p for p in front if not p.is_informative and p.coverage > 0.9)
+    with pytest.warns(DeploymentWarning, match=r"no better than always.*choose\('economical'\)"):
         clf.choose(constant)
-    clf.choose(deployed)
 
 
 def test_a_leak_is_told_and_bought_alone():
@@ -158,12 +174,18 @@ def test_limits_by_class_choose_and_say_how_near_the_front_comes():
     point = front.select(min_recall={1: 0.6}, max_cost=70)
     assert point.by_class.recall[1] >= 0.6
     assert front.prefer({"min_recall": {"1": 0.6}, "max_cost": 70}) == point
-    from emsco import NoSuchDesign, ParameterError
-
     with pytest.raises(NoSuchDesign, match=r"recall of 1 at least 0.99 \(the best: 0\.\d+\)"):
         front.select(min_recall={1: 0.99})
     with pytest.raises(ParameterError, match=r"min_recall must name the classes 0, 1, got 'ill'"):
         front.select(min_recall={"ill": 0.5})
+
+
+def test_a_limit_for_an_unknown_class_fails_before_the_search():
+    table = generated(200, 0.3, seed=0)
+    clf = EMSCOClassifier(table.costs, prefer={"min_recall": {"ill": 0.5}}, checkpoint="never made")
+    with pytest.raises(ParameterError, match=r"min_recall must name the classes 0, 1, got 'ill'"):
+        clf.fit(table.X, table.y)
+    assert not Path("never made").exists()
 
 
 def test_the_paper_stays_what_it_was():
@@ -176,3 +198,42 @@ def test_the_paper_stays_what_it_was():
     assert all((point.design.stages >= 0).all() for point in clf.front_)
     assert clf.point_ == clf.front_.fittest()
     assert not any(point.is_simplified for point in clf.front_)
+
+
+def test_a_design_that_labels_next_to_nobody_is_told():
+    clf, _, _ = fitted(0.24)
+    silent = next(point for point in clf.front_ if 0 < point.coverage < 0.05)
+    deployed = clf.point_
+    with pytest.warns(DeploymentWarning, match=r"labels \d+ of the 600 scored rows, at a cost of"):
+        clf.choose(silent)
+    clf.choose(deployed)
+
+
+def test_class_weights_count_in_the_thresholds_and_silence_what_they_cause():
+    table = generated(2000, 0.06, seed=3)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", DeploymentWarning)
+        clf = EMSCOClassifier(table.costs, class_weight="balanced", generations=8, random_state=0)
+        clf.fit(table.X, table.y)
+    assert clf.front_.min_confidence == {0: 0.75, 1: 0.75}
+    assert clf.point_.by_class.recall[1] > 0.5
+    assert clf.point_.is_informative
+    assert not [one for one in said if "class_weight" in str(one.message)]
+
+
+def test_an_id_for_nothing_is_not_forced_into_the_first_stage():
+    table = generated(800, 0.3, seed=4)
+    costs = dict(zip(table.costs.names, table.costs.costs.tolist(), strict=True)) | {"id": 0}
+    X = table.X.assign(id=np.arange(800))
+    with pytest.warns(DataWarning, match="'id'"):
+        clf = EMSCOClassifier(costs, generations=5, random_state=0).fit(X, table.y)
+    assert all("free" in point.design.features(0) for point in clf.front_)
+    assert not all("id" in point.design.features(0) for point in clf.front_)
+
+
+@pytest.mark.parametrize("rule", ["economical", "knee", "fittest"])
+def test_a_rule_chooses_among_the_designs_within_limits(rule):
+    front = fitted(0.24)[0].front_
+    point = front.select(max_cost=20, rule=rule)
+    assert point.cost <= 20
+    assert front.prefer({"max_cost": 20, "rule": rule}) == point

@@ -130,5 +130,26 @@ def test_the_commonest_class_is_beaten_by_labels_that_are_correct_more_often():
     assert not ByClass(("a", "b"), ((60, 0, 0), (40, 0, 0))).beats_commonest
 
 
+def test_labels_that_find_a_rare_class_beat_the_commonest_though_they_are_correct_less_often():
+    found = ByClass(("well", "ill"), ((433, 97, 420), (0, 49, 1)))
+    assert found.accuracy < found.commonest_share
+    assert found.beats_commonest
+
+
+def test_one_lucky_label_does_not_beat_the_commonest_class():
+    assert not ByClass(("a", "b"), ((30, 0, 0), (9, 1, 0))).beats_commonest
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3])
+def test_labels_without_knowledge_rarely_beat_the_commonest_class(share):
+    rng = np.random.default_rng(0)
+    truth = (rng.random((500, 200)) < share).astype(int)
+    given = (rng.random((500, 200)) < 0.1).astype(int)
+    beats = [
+        ByClass.from_labels((0, 1), *one).beats_commonest for one in zip(truth, given, strict=True)
+    ]
+    assert np.mean(beats) < 0.08
+
+
 def test_a_cascade_that_rejects_every_row_does_not_beat_the_commonest_class():
     assert not ByClass(("a", "b"), ((0, 0, 6), (0, 0, 4))).beats_commonest

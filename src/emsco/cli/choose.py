@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from emsco.cli.options import AsJSON, Limits, RunFolder, Trusted
-from emsco.cli.output import print_design, print_json
+from emsco.cli.output import print_design, print_details, print_json
 from emsco.errors import ParameterError
 
 __all__ = ["choose"]
@@ -27,21 +27,25 @@ def choose(
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Deploy another design of a run: by number, by a rule, or the best balanced within limits."""
+    """Deploy another design of a run: by number, by a rule, or within limits.
+
+    Within limits, the best balanced design is taken, or what --prefer chooses among them.
+    """
     from emsco.runs.run import Run
 
     found = Run.open(run, trusted or ())
-    rules = [rule for rule in (limits.limits(), prefer) if rule]
-    if len(rules) + (point is not None) > 1:
-        raise ParameterError("one of a number N, --prefer or limits must be given, got more.")
-    if not rules and point is None:
+    rule = {**limits.limits(), **({} if prefer is None else {"rule": prefer})}
+    if rule and point is not None:
+        raise ParameterError("a number N needs no rule and no limits, got both.")
+    if not rule and point is None:
         raise ParameterError(
             f"a number N, --prefer or a limit must be given, got none; emsco front {run} shows the "
             "numbers."
         )
-    chosen = found.choose(found.front.prefer(rules[0]) if point is None else point)
+    chosen = found.choose(found.front.prefer(rule) if point is None else point)
     if as_json:
         print_json({"run": str(run), "chosen": chosen.chosen, **chosen.figures([chosen.chosen])[0]})
     else:
         typer.echo(f"{run} now deploys design {chosen.chosen}.\n")
         print_design(chosen.front, chosen.chosen)
+        print_details(chosen, chosen.chosen, doubts=False)  # they were warnings a moment ago

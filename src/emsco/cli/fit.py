@@ -11,7 +11,6 @@ import typer
 from emsco.cli.endings import INTERRUPTED, interruptible, say
 from emsco.cli.options import AsJSON, DataFiles, Evolution, Limits, Seed, Threads
 from emsco.cli.output import print_deployed, print_front, print_json
-from emsco.errors import ParameterError
 
 if TYPE_CHECKING:
     from emsco.runs.run import Run
@@ -168,7 +167,7 @@ class DesignRules:
 class Deployment(Limits):
     """Options for the design to deploy and the rows to fit it on."""
 
-    PANEL: ClassVar[str] = "Design to deploy: by a rule, or the best balanced one within limits"
+    PANEL: ClassVar[str] = "Design to deploy: by a rule, within limits, or both"
 
     prefer: Annotated[
         str | None,
@@ -192,8 +191,7 @@ class Deployment(Limits):
         """
         limits = self.limits()
         if limits and self.prefer is not None:
-            typed = ", ".join(f"--{name.replace('_', '-')}" for name in limits)
-            raise ParameterError(f"either --prefer or limits must be given, got both ({typed}).")
+            limits["rule"] = self.prefer
         return {"prefer": limits or self.prefer or "economical", "refit": self.refit}
 
 

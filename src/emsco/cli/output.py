@@ -53,29 +53,35 @@ def print_design(front: ParetoFront, number: int) -> None:
     console().print(cascade_drawing(front, number))
 
 
-def print_details(run: Run, number: int) -> None:
+def print_details(run: Run, number: int, *, doubts: bool = True) -> None:
     """Print results of a design by class, what there is without a cascade, and all doubts."""
     from emsco.cli.listing import reference_table
     from emsco.cli.terminal import class_drawing
-    from emsco.front.doubts import doubts_about
 
     out, front = console(), run.front
     point = front[number]
     out.print()
-    found = {"Scored": point.by_class, "Seen": front.seen[number].by_class if front.seen else None}
-    for rows, by_class in found.items():
+    seen = front.seen[number].by_class if front.seen else None
+    for rows, by_class in {"Scored": point.by_class, "Seen": seen}.items():
         if by_class is not None:
             title = f"{rows} rows by class"
             out.print(class_drawing(by_class, out.width, title=title, brief=True))
     if front.references:
         out.print(reference_table(front, number))
-    doubts = doubts_about(point, front.references, f"design {number}")
-    for doubt in map(warning_in_words, doubts):
+    found = _doubts(run, number) if doubts else ()
+    for doubt in map(warning_in_words, found):
         out.print(f"{doubt[0].upper()}{doubt[1:]}", highlight=False, markup=False)
-    if odd := run.about.get("oddities"):
+    if doubts and (odd := run.about.get("oddities")):
         more = f" ({len(odd) - 1:,} more in run.json)" if len(odd) > 1 else ""
         said = f"Odd in the data: {odd[0]['message']}{more}"
         out.print(said, highlight=False, markup=False)
+
+
+def _doubts(run: Run, number: int) -> tuple[Warning, ...]:
+    from emsco.front.doubts import doubts_about
+
+    point, name = run.front[number], f"design {number}"
+    return doubts_about(run.front, point, name, weighted=run.is_weighted)
 
 
 def print_evaluation(result: RunEvaluation) -> None:
@@ -110,7 +116,10 @@ def print_front(
 
 def print_deployed(run: Run) -> None:
     """Say in one sentence which design a fit deploys, and why."""
+    from emsco.cli.terminal import than_everything
     from emsco.front.preferences import preference_in_words
 
     why = preference_in_words(run.about["settings"]["prefer"], run.point)
-    console().print(f"Deployed: design {run.chosen}, {why}.", highlight=False)
+    total, cost = run.front.costs.total, run.point.cost
+    spends = f"It costs {cost:.4g} a row, {than_everything(1 - cost / total if total else 0.0)}."
+    console().print(f"Deployed: design {run.chosen}, {why}. {spends}", highlight=False)

@@ -46,14 +46,14 @@ _HINTS: dict[Remedy, Callable[[tuple[str, ...]], str]] = {
     Remedy.CALIBRATE: lambda _: "emsco fit --calibration sigmoid corrects that",
     Remedy.CHOOSE: lambda _: "emsco choose takes other limits",
     Remedy.DROP: _drop,
-    Remedy.ECONOMICAL: lambda _: "emsco choose --prefer economical deploys one that is",
+    Remedy.ECONOMICAL: lambda _: "emsco choose --prefer economical deploys one that is better",
     Remedy.GAPS: lambda _: "emsco fit --gaps impute or --gaps skip allows missing values",
     Remedy.LIMITS: lambda _: (
         "or be left out for --max-cost, --min-accuracy, --min-coverage or --min-recall"
     ),
     Remedy.ODDITIES: lambda _: "run.json and --json list all of them",
     Remedy.RARE_CLASS: lambda _: (
-        "To find more, fit with --class-weight balanced or --metric balanced_accuracy"
+        "emsco fit --class-weight balanced finds more of a rare class, with more false alarms"
     ),
     Remedy.RESUME: lambda _: "emsco fit --resume goes on with it",
     Remedy.SEEN: lambda _: "emsco fit --test adds them",

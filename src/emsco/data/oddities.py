@@ -6,7 +6,7 @@ one thing about a column.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -29,7 +29,7 @@ from emsco.data.encoding.column_code import ColumnCode
 from emsco.data.training import TrainingData
 from emsco.errors import DataWarning, Hint, Part, Remedy
 
-__all__ = ["Oddity", "OddityKind", "class_shares", "oddities_of", "warnings_of"]
+__all__ = ["Oddity", "OddityKind", "class_shares", "oddities_of", "suspects", "warnings_of"]
 
 _LEAST_ROWS = 50  # in smaller tables, all of this happens by chance
 _MOST_WARNINGS = 10
@@ -79,6 +79,12 @@ class Oddity:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a file."""
         return {"kind": self.kind.value, "subject": self.subject, "message": str(self)}
+
+
+def suspects(oddities: Iterable[Oddity]) -> frozenset[str]:
+    """Columns that nobody should buy before looking: leaks, ids, dates and constants."""
+    kinds = (OddityKind.LEAK, OddityKind.IDENTIFIER, OddityKind.DATES, OddityKind.CONSTANT)
+    return frozenset(str(one.subject) for one in oddities if one.kind in kinds)
 
 
 def oddities_of(data: TrainingData) -> tuple[Oddity, ...]:

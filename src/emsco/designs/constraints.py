@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -67,16 +67,18 @@ class Constraints:
             max_worst_cost=_limit("max_worst_cost", rules.get("max_worst_cost")),
         )
 
-    def with_free_first(self, costs: FeatureCosts) -> Self:
+    def with_free_first(self, costs: FeatureCosts, suspects: Collection[str] = ()) -> Self:
         """Add the features that cost nothing to those of the first stage.
 
-        A feature that must stay together with others stays where these are.
+        A feature that must stay together with others stays where these are, and so does one with
+        a column among the `suspects`.
         """
         tied = {name for part in self.together for name in part}
+        columns = costs.columns or tuple((name,) for name in costs.names)
         free = [
             name
-            for name, cost in zip(costs.names, costs.costs.tolist(), strict=True)
-            if cost == 0 and name not in tied and name not in self.first
+            for name, cost, own in zip(costs.names, costs.costs.tolist(), columns, strict=True)
+            if cost == 0 and name not in (*tied, *self.first) and not set(own) & set(suspects)
         ]
         return replace(self, first=(*self.first, *free))
 

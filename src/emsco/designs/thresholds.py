@@ -23,7 +23,7 @@ __all__ = [
 
 MOST_CLASSES = 255  # the position of a class fits into a byte
 
-_HIGHEST = 0.9999  # even where a class has next to all rows
+_HIGHEST = 0.999  # even where a class has next to all rows
 
 MinConfidence: TypeAlias = float | Mapping[Any, float]
 
@@ -40,7 +40,7 @@ def auto_min_confidence(shares: FloatArray, classes: AnyArray) -> dict[Any, floa
     >>> auto_min_confidence(np.array([0.1, 0.9]), np.array(["ill", "well"]))
     {'ill': 0.55, 'well': 0.95}
     """
-    halfway = np.clip((1 + shares / shares.sum()) / 2, None, _HIGHEST).round(4)
+    halfway = np.clip((1 + shares / shares.sum()) / 2, None, _HIGHEST).round(3)
     return dict(zip(classes.tolist(), halfway.tolist(), strict=True))
 
 

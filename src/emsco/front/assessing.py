@@ -94,8 +94,9 @@ class Assessor:
 
         Stages are merged; with `may_leave_out`, the last stage may be dropped; with `may_fit`,
         single features too, which takes new fits. What remains must not be worse than the
-        economical design by more than a standard error in anything, and must cost next to nothing
-        more. If no point is good enough, the start is to buy everything at once.
+        economical design in anything by more than one row's standard error, must cost next to
+        nothing more, and must still beat the commonest class if that design does. If no point is
+        good enough, the start is to buy everything at once.
 
         Returns the simplified design, or None if there is nothing to simplify.
         """
@@ -111,7 +112,10 @@ class Assessor:
             tried = [
                 (point, variant)
                 for point, variant, behind in self._points_of(variants, start)
-                if behind <= _CHANGED and point.cost <= most and size_of(point) < size_of(best)
+                if behind <= _CHANGED
+                and point.cost <= most
+                and size_of(point) < size_of(best)
+                and point.is_informative >= best.is_informative
             ]
             if not tried:
                 break

@@ -3,55 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from emsco.errors import DeploymentWarning, Hint, Part, Remedy
 from emsco.front.point import ParetoPoint
+from emsco.front.preferences import is_good_enough
 from emsco.front.references import Reference
 
 __all__ = ["doubts_about"]
 
 _MOST = 0.5  # of a class
+_NEXT_TO_NONE = 0.05  # of the rows
+
+
+class Assessed(Protocol):
+    """What doubts need of a front."""
+
+    @property
+    def points(self) -> tuple[ParetoPoint, ...]: ...
+    @property
+    def references(self) -> tuple[Reference, ...]: ...
 
 
 def doubts_about(
-    point: ParetoPoint, references: Sequence[Reference], name: str = "the deployed design"
+    front: Assessed,
+    point: ParetoPoint,
+    name: str = "the deployed design",
+    *,
+    weighted: bool = False,
 ) -> tuple[DeploymentWarning, ...]:
     """Return a warning for each reason why nobody should sign this design as it is.
 
-    Its labels may be no better than the commonest class, it may find less than half of a class,
-    and stages may be surer than they are right. Sentences call the design by its `name`.
+    It may label next to no row, its labels may be no better than the commonest class, it may find
+    less than half of a class, and stages may be surer than they are right.
+
+    Parameters
+    ----------
+    front : ParetoFront
+    point : ParetoPoint
+    name : str
+        What sentences call the design.
+    weighted : bool
+        Whether stage models were fitted with class weights, which shift confidence on purpose.
     """
+    references = front.references
     if point.by_class is None or not references:
         return ()
-    if not point.coverage:
-        return ()  # the front has said so already
+    if point.coverage < _NEXT_TO_NONE:
+        # If no design labels a row, the search has said so already.
+        return (_silent(point, name),) if any(one.coverage for one in front.points) else ()
     if not point.is_informative:
         return (_uninformative(point, references, name),)
-    found = (_rarely_found(point, references, name), _overconfident(point))
+    found = [_rarely_found(point, references, name, weighted=weighted)]
+    found += [] if weighted else [_overconfident(point)]
     return tuple(one for one in found if one is not None)
+
+
+def _silent(point: ParetoPoint, name: str) -> DeploymentWarning:
+    answered = sum(point.exits)
+    few = f"{answered:.10g} of the {point.n_rows:.10g} scored rows"
+    return DeploymentWarning(
+        f"{name} labels {few}, at a cost of {point.cost:.4g} a row. At this confidence its models "
+        "hardly tell the classes apart: add rows or features, or try another model."
+    )
 
 
 def _uninformative(
     point: ParetoPoint, references: Sequence[Reference], name: str
 ) -> DeploymentWarning:
-    commonest, everything, answered = references
+    commonest, *everything = references
+    # The accuracy of the point may be the balanced one, which no share of rows compares with.
+    accuracy = 0.0 if point.by_class is None else point.by_class.accuracy
     # Of few labels, more may be correct by chance.
-    than = "which may be no better" if point.accuracy > commonest.accuracy else "no better"
+    than = "which may be no better" if accuracy > commonest.accuracy else "no better"
     said = (
-        f"{name} is right about {point.accuracy:.1%} of the rows that it labels, {than} than "
+        f"{name} is right about {accuracy:.1%} of the rows that it labels, {than} than "
         f"always answering {commonest.label!r} ({commonest.accuracy:.1%}); "
     )
-    if everything.by_class.beats_commonest or answered.by_class.beats_commonest:
+    is_possible = any(one.by_class.beats_commonest for one in everything)
+    if is_possible and not (point.is_simplified or is_good_enough(point)):
         return DeploymentWarning(said, Hint(Remedy.ECONOMICAL), ".")
+    either = (
+        "hardly better, so these features and models hardly"
+        if is_possible
+        else ("no better either, so these features and models cannot")
+    )
     return DeploymentWarning(
         said,
-        "buying everything is no better either, so these features and models cannot tell the "
-        "classes apart. Add rows or features, or try another model.",
+        f"buying everything is {either} tell the classes apart. Add rows or features, or try "
+        "another model.",
     )
 
 
 def _rarely_found(
-    point: ParetoPoint, references: Sequence[Reference], name: str
+    point: ParetoPoint, references: Sequence[Reference], name: str, *, weighted: bool
 ) -> DeploymentWarning | None:
     """Name the class of which the smallest share is found, if that is less than half."""
     by_class = point.by_class
@@ -63,11 +108,9 @@ def _rarely_found(
     if recall[worst] >= _MOST:
         return None
     best = max(float(one.by_class.recall[worst]) for one in references[1:])
-    others: tuple[Part, ...] = (
-        f"Buying everything finds {best:.0%} at best. ",
-        Hint(Remedy.RARE_CLASS),
-        ".",
-    )
+    others: tuple[Part, ...] = (f"Buying everything finds {best:.0%} at best.",)
+    if not weighted and worst != int(rows.argmax()):
+        others = (*others, " ", Hint(Remedy.RARE_CLASS), ".")
     mislabelled = float(by_class.coverage[worst] - recall[worst])
     return DeploymentWarning(
         f"{name} finds {recall[worst]:.0%} of the {rows[worst]:.10g} scored rows of "

@@ -372,6 +372,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         min_accuracy: float | None = None,
         min_coverage: float | None = None,
         min_recall: Any = None,
+        rule: str = "balanced",
     ) -> ParetoPoint:
         """Return the point with the best balanced score among those within the limits.
 
@@ -386,6 +387,8 @@ class ParetoFront(Sequence[ParetoPoint]):
         min_recall : dict, optional
             Lowest share of a class that must get the correct label, such as ``{"ill": 0.9}``.
             Rejected rows count as not found.
+        rule : {"balanced", "economical", "knee", "fittest"}
+            Chooses among the points within the limits.
 
         Raises
         ------
@@ -394,6 +397,9 @@ class ParetoFront(Sequence[ParetoPoint]):
         """
         limits = Limits(max_cost, min_accuracy, min_coverage, min_recall)
         within, scores = limits.required(self.points), self.balanced_scores()
+        if rule != "balanced":
+            part = tuple(self[i] for i in within)
+            return replace(self, points=part, seen=None, tied=None).prefer(rule)
         return self.points[max(within, key=lambda i: (self[i].is_informative, scores[i]))]
 
     def within(

@@ -135,9 +135,9 @@ class ParetoPoint(Objectives):
 
     @property
     def is_informative(self) -> bool:
-        """Whether its labels are correct more often than the commonest class, beyond chance.
+        """Whether its labels tell more than the commonest class, beyond chance.
 
-        True if nobody has counted the classes.
+        See `ByClass.beats_commonest`. True if nobody has counted the classes.
         """
         return self.by_class is None or self.by_class.beats_commonest
 

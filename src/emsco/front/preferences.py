@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from emsco._base.checks import check_number, refused
+from emsco._base.checks import check_choice, check_number, refused
 from emsco._base.objectives import metric_name
 from emsco._base.text import some
 from emsco.data.labels import of_labels
 from emsco.errors import Hint, NoSuchDesign, Remedy
 from emsco.front.point import ParetoPoint
+from emsco.trust.by_class import ByClass
 
 __all__ = [
     "SAME_COST",
@@ -33,10 +34,11 @@ _RULES = {
 }
 
 _TOLERATED = 0.5  # standard errors by which a design may fall behind buying everything
+_CHANCE = 1.645  # standard errors that chance explains once in 20 times
 
 
 def is_good_enough(point: ParetoPoint) -> bool:
-    """Whether a point is not worse than buying everything, beyond a standard error.
+    """Whether a point is not worse than buying everything by more than half a standard error.
 
     Coverage, accuracy, and the shares of each class that are found and mislabelled count.
     """
@@ -47,9 +49,9 @@ def is_good_enough(point: ParetoPoint) -> bool:
 def economical_of(points: Sequence[ParetoPoint], total_cost: float) -> int:
     """Return the position of the cheapest point that is not worse than buying everything.
 
-    Of the points that cost next to nothing more, the one with fewest stages and features is
-    returned, or what it was simplified to. If every point is worse, it is the one that is worse by
-    the fewest standard errors.
+    Points that beat the commonest class come before others. Of the points that cost next to
+    nothing more, the one with fewest stages and features is returned, or what it was simplified
+    to. If every point is worse, it is the one that is worse by the fewest standard errors.
     """
     for i, point in enumerate(points):
         if point.is_simplified:
@@ -57,6 +59,7 @@ def economical_of(points: Sequence[ParetoPoint], total_cost: float) -> int:
     good = [i for i, point in enumerate(points) if is_good_enough(point)]
     if not good:
         return min(range(len(points)), key=lambda i: (_behind(points[i]), points[i].cost))
+    good = [i for i in good if points[i].is_informative] or good
     most = min(points[i].cost for i in good) + SAME_COST * total_cost
     return min((i for i in good if points[i].cost <= most), key=lambda i: size_of(points[i]))
 
@@ -132,8 +135,9 @@ class Limits:
                 best = max(getattr(p, name) for p in points)
                 said = metric_name(points[0].metric) if name == "accuracy" else name
                 limits.append(f"{said} at least {least:g} (the best: {best:.4g})")
-        for (place, least), label in zip(self._places(points), self.min_recall or (), strict=True):
+        for place, least in self._places(points):
             best = max(_recall(point, place) for point in points)
+            label = _counted(points[0]).labels[place]
             limits.append(f"recall of {label!r} at least {least:g} (the best: {best:.4g})")
         return f"None of the {len(points)} designs has {' and '.join(limits)}; loosen a limit."
 
@@ -141,35 +145,47 @@ class Limits:
         """Position of each class that has a limit, and the limit."""
         if not self.min_recall:
             return []
-        by_class = points[0].by_class
-        if by_class is None:
+        if points[0].by_class is None:
             raise refused(
                 "min_recall", "be left out for a front without results by class", self.min_recall
             )
-        labels = list(by_class.labels)
-        places = []
-        for label, least in of_labels(self.min_recall, labels).items():
+        return self.places(_counted(points[0]).labels)
+
+    def places(self, classes: Sequence[object]) -> list[tuple[int, float]]:
+        """Return the position of each class with a limit, and the limit; refuse other labels."""
+        labels, places = list(classes), []
+        for label, least in of_labels(self.min_recall or {}, labels).items():
             if label not in labels:
                 raise refused("min_recall", f"name the classes {some(labels)}", label)
             places.append((labels.index(label), least))
         return places
 
 
-def _recall(point: ParetoPoint, place: int) -> float:
+def _counted(point: ParetoPoint) -> ByClass:
     if point.by_class is None:
         raise AssertionError("all points have results by class, or none")
-    return float(point.by_class.recall[place])
+    return point.by_class
 
 
-def check_preference(rule: object) -> None:
-    """Check a rule for `ParetoFront.prefer`, so that a bad one fails before the search starts."""
+def _recall(point: ParetoPoint, place: int) -> float:
+    return float(_counted(point).recall[place])
+
+
+def check_preference(rule: object, classes: Sequence[object] | None = None) -> None:
+    """Check a rule for `ParetoFront.prefer`, so that a bad one fails before the search starts.
+
+    With `classes`, limits by class must name some of them.
+    """
     if isinstance(rule, dict):
-        known = [field.name for field in fields(Limits)]
+        known = [*(field.name for field in fields(Limits)), "rule"]
         if unknown := [name for name in rule if name not in known]:
             raise refused(
                 "prefer", f"name limits out of {', '.join(known)}", rule, got=repr(unknown[0])
             )
-        Limits(**rule)
+        limits = Limits(**{name: limit for name, limit in rule.items() if name != "rule"})
+        check_choice("prefer", rule.get("rule", "balanced"), tuple(_RULES))
+        if classes is not None:
+            limits.places(classes)
     elif not isinstance(rule, str) or rule not in _RULES:
         listed = ", ".join(f'"{name}"' for name in _RULES)
         raise refused("prefer", (f"be {listed} ", Hint(Remedy.LIMITS)), rule)
@@ -186,10 +202,12 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     ('the nearest to the best of all three figures (knee)', 'the best balanced within your limits')
     """
     if not isinstance(rule, str):
-        return f"{_RULES['balanced']} within your limits"
+        return f"{_RULES[rule.get('rule', 'balanced')]} within your limits"
     why = _RULES[rule]
     if rule == "economical" and point.versus_everything is None:
         why = _RULES["knee"]  # nobody has compared it with buying everything
+    elif rule == "economical" and point.is_simplified and _behind(point) <= _CHANCE:
+        why = "the simplest that is not worse than buying everything, beyond chance"
     elif rule == "economical" and not is_good_enough(point):
         why = "the one that falls least short of buying everything, since all do"
     return f"{why} ({rule})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TypeAlias
 
 import numpy as np
@@ -117,15 +118,8 @@ def reference_marks(
     references: Sequence[Reference], metric: str = "accuracy"
 ) -> tuple[ReferenceMark, ...]:
     """Record references with the accuracy that `metric` names."""
-    is_balanced = metric == "balanced_accuracy"
     return tuple(
-        ReferenceMark(
-            coverage=one.coverage,
-            accuracy=one.by_class.balanced_accuracy if is_balanced else one.accuracy,
-            cost=one.cost,
-            title=one.title,
-        )
-        for one in references
+        ReferenceMark(**asdict(one.scored_by(metric)), title=one.title) for one in references
     )
 
 

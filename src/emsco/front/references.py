@@ -13,7 +13,7 @@ from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.cascade import Cascade, Decisions
-from emsco.data.labels import check_truth
+from emsco.data.labels import check_truth, positions_of
 from emsco.data.weights import check_weights
 from emsco.trust.by_class import ByClass
 
@@ -49,7 +49,7 @@ class Reference(Objectives):
         answered = float(by_class.answered.sum())
         return cls(
             coverage=min(1.0, answered / (float(by_class.rows.sum()) or 1.0)),
-            accuracy=min(1.0, float(by_class.correct.sum()) / (answered or 1.0)),
+            accuracy=by_class.accuracy,
             cost=cost,
             kind=kind,
             by_class=by_class,
@@ -123,8 +123,8 @@ def references_from_decisions(
     labels = everything.classes.tolist()
     return references_of(
         labels,
-        np.searchsorted(everything.classes, truth),
-        np.searchsorted(everything.classes, decisions.guesses),
+        positions_of(truth, everything.classes),
+        positions_of(decisions.guesses, everything.classes),
         decisions.accepted,
         labels.index(commonest),
         everything.stages.costs[-1],

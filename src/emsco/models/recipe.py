@@ -272,6 +272,15 @@ class StageRecipe:
             self.estimator, **common, n_classes=n_classes, n_jobs=self.n_jobs, cache=self.cache
         )
 
+    def class_shares(self, data: TrainingData) -> FloatArray:
+        """Total weight of each class in the eyes of stage models.
+
+        Class weights count, unless calibration sets the probabilities right again.
+        """
+        totals = np.bincount(data.labels, data.weights, len(data.classes)).astype(np.float64)
+        weights = self._class_weights(data, np.arange(len(data.labels)))
+        return totals if weights is None or self.calibration else totals * weights
+
     def _class_weights(self, data: TrainingData, train: IntArray) -> FloatArray | None:
         """Weight of each class in a fit on these training rows."""
         if self.class_weight is None:

@@ -9,10 +9,18 @@ from emsco._base.text import shorten
 from emsco.pictures.notebook import note, table
 from emsco.trust.by_class import ByClass
 
-__all__ = ["ClassTable", "class_html", "class_notes", "class_tables", "class_text"]
+__all__ = [
+    "MOST_LABELS",
+    "MOST_LINES",
+    "ClassTable",
+    "class_html",
+    "class_notes",
+    "class_tables",
+    "class_text",
+]
 
-_MOST_CLASSES = 6  # with more, the counts by label would fill a page
-_MOST_LINES = 20
+MOST_LABELS = 6  # with more, the counts by label would fill a page
+MOST_LINES = 20
 _SHARES = ("class", "rows", "labelled", "found", "right when said")
 _LONGEST, _LONGEST_HEADING = 10, 7
 _GAP = 2
@@ -57,9 +65,9 @@ def class_tables(found: ByClass, width: int) -> list[ClassTable]:
     With up to 6 classes, they include the rows that got each label: as further columns if there
     is room, otherwise as a second table.
     """
-    names = [_name(label) for label in found.labels[:_MOST_LINES]]
+    names = [_name(label) for label in found.labels[:MOST_LINES]]
     shares = ClassTable(_SHARES, _share_lines(found, names))
-    if len(names) > _MOST_CLASSES:
+    if len(names) > MOST_LABELS:
         return [shares]
     counts = [tuple(map(_amount, line)) for line in found.counts]
     said = (*(f"as {name}" for name in names), "rejected")
@@ -92,7 +100,7 @@ def class_notes(
     If classes are left out of the table, say how many, and that `all_in` has them all; if `brief`,
     only that.
     """
-    more = len(found.labels) - _MOST_LINES
+    more = len(found.labels) - MOST_LINES
     lines = [f"{more:,} more; {all_in} has all."] if more > 0 else []
     if brief or not found.rows.any():
         return lines

@@ -97,7 +97,7 @@ def fit_files(
     if not classifier.stop_reason_.is_interrupted:
         _remove_checkpoint(path)
     if lacking:
-        kept = f"{lacking} All that was found is kept in {path}: "
+        kept = f"{lacking} {path} keeps all that was found, and deploys the economical design: "
         raise NoSuchDesign(kept, Hint(Remedy.CHOOSE), ".")
     return run
 

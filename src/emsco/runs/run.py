@@ -95,6 +95,11 @@ class Run:
         return more.table, more.y, more.weights
 
     @property
+    def is_weighted(self) -> bool:
+        """Whether stage models were fitted with class weights."""
+        return self.about["settings"].get("class_weight") is not None
+
+    @property
     def interrupted(self) -> bool:
         """Whether Ctrl-C stopped the search, so that it can go on."""
         return (self.folder / CHECKPOINT).exists()
@@ -122,6 +127,6 @@ class Run:
         cascade = self.front.cascade(which)
         cascade.save(self.folder / CASCADE)
         point = self.front[self.front.position(which)]
-        for doubt in doubts_about(point, self.front.references):
+        for doubt in doubts_about(self.front, point, weighted=self.is_weighted):
             warnings.warn(doubt, stacklevel=2)
         return Run(self.folder, self.about, self.front, cascade)

@@ -20,7 +20,9 @@ from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import subsets_of_words
 from emsco.errors import InterruptedWarning
 from emsco.fitting import Workbench
+from emsco.front.references import references_of
 from emsco.scoring.pareto import best_balanced_first, fittest_of, knee_of
+from emsco.scoring.scored_rows import ScoredRows
 from emsco.search.loop import SearchResult
 from emsco.search.planning import SearchPlan
 from emsco.search.settings import SearchSettings
@@ -212,15 +214,24 @@ class SplitBanks:
         Always the commonest class of the training rows, for nothing; and logistic regression on
         all features, which answers every row.
         """
-        data, (train, test) = self._test.data, self._test.splits[0]
-        weights = np.ones(len(data.labels)) if data.weights is None else data.weights
-        commonest = int(np.bincount(data.labels[train], weights[train]).argmax())
-        right = float(weights[test] @ (data.labels[test] == commonest) / weights[test].sum())
-        every = np.zeros((1, self._scored.bank.n_features), dtype=np.int16)
-        return {
-            f"always {data.classes.tolist()[commonest]!r}": Objectives(1.0, right, 0.0),
-            "everything, all answered": self._tested(every, 0.0),
-        }
+        bench, data = self._test, self._test.data
+        train, _ = bench.splits[0]
+        weights = None if data.weights is None else data.weights[train]
+        rows = ScoredRows(
+            bench.bank, data, bench.splits, np.zeros(len(data.classes)), bench.blocks.members()
+        )
+        every = np.ones((1, bench.bank.n_features), dtype=np.bool_)
+        winner = rows.guesses(every)[0]
+        commonest, _, answered = references_of(
+            data.classes.tolist(),
+            rows.truth,
+            winner,
+            np.ones(len(winner), dtype=np.bool_),
+            int(np.bincount(data.labels[train], weights).argmax()),
+            float(data.costs.after_stages(every)[0]),
+            rows.own_weights,
+        )
+        return {one.title: one.objectives for one in (commonest, answered)}
 
     def _position(self, result: SearchResult, rule: str) -> int:
         scores = result.scores

@@ -144,6 +144,11 @@ class ByClass:
         return _share(self.answered, self.rows)
 
     @property
+    def accuracy(self) -> float:
+        """Share of the labels given that are correct."""
+        return min(1.0, float(self.correct.sum()) / (float(self.answered.sum()) or 1.0))
+
+    @property
     def balanced_accuracy(self) -> float:
         """Mean over the classes of the share of answered rows that are correct."""
         return float(_share(self.correct, self.answered).mean())
@@ -162,11 +167,27 @@ class ByClass:
     def beats_commonest(self) -> bool:
         """Whether labels are correct more often than always answering with the commonest class.
 
-        The difference must be larger than chance explains, see `is_beyond`.
+        They may be so over all labels, or as a mean over the classes: labels that find a rare
+        class are better even if the commonest class alone would be correct more often. The
+        difference must be larger than chance explains, see `is_beyond`.
         """
         answered = float(self.answered.sum())
-        accuracy = min(1.0, float(self.correct.sum()) / (answered or 1.0))
-        return is_beyond(self.commonest_share, accuracy, answered)
+        return is_beyond(self.commonest_share, self.accuracy, answered) or self._tells_classes
+
+    @property
+    def _tells_classes(self) -> bool:
+        """Whether the mean of correct shares over the classes is above that of one fixed answer."""
+        answered = self.answered
+        there = answered > 0
+        n = int(there.sum())
+        if n < 2:
+            return False
+        mean = float(_share(self.correct, answered)[there].mean())
+        # Labels that know nothing give each class the same mix of labels.
+        mix = self.given[there] / answered.sum()
+        error = math.sqrt(float((mix * (1 - mix) / answered[there]).sum())) / n
+        half_a_row = 0.5 / (n * float(answered[there].min()))  # rows come one by one
+        return mean - 1 / n - half_a_row > _ONE_SIDED * error
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas table with one row per class."""

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from emsco.pictures.classes import MOST_LABELS, MOST_LINES
 from emsco.pictures.explorer.numbers import rounded
 from emsco.trust.by_class import ByClass
 
 __all__ = ["classes_of"]
 
-_MOST_CLASSES = 6  # with more, the counts by label would fill a page
-_MOST_LINES = 20
 _MOST_NUMBERS = 100_000  # about 0.4 MB; pages with more have the classes of the shortlist alone
 
 
@@ -34,8 +33,8 @@ def classes_of(
     if None in scored or not scored:
         return None
     first = scored[0]
-    labels = first.labels[:_MOST_LINES] if first is not None else ()
-    has_counts = len(labels) <= _MOST_CLASSES
+    labels = first.labels[:MOST_LINES] if first is not None else ()
+    has_counts = len(labels) <= MOST_LABELS
     per_design = len(labels) * (len(labels) if has_counts else 3)
     kinds = {"scored": scored} | ({} if None in seen else {"seen": seen})
     if len(scored) * per_design * len(kinds) <= _MOST_NUMBERS:
@@ -56,7 +55,7 @@ def _columns(
     With `has_counts`, these are the rows of each class that got each label, one class after the
     other. Otherwise they are the correct rows, the labelled rows and the given labels by class.
     """
-    rows = found[0].rows.tolist()[:_MOST_LINES] if found[0] is not None else []
+    rows = found[0].rows.tolist()[:MOST_LINES] if found[0] is not None else []
     counts = [
         _numbers(one, has_counts) if keep and one is not None else None
         for one, keep in zip(found, wanted, strict=True)
@@ -68,4 +67,4 @@ def _numbers(found: ByClass, has_counts: bool) -> list[float]:
     if has_counts:
         return rounded(count for line in found.counts for count in line[:-1])
     columns = (found.correct, found.answered, found.given)
-    return rounded(np.concatenate([column[:_MOST_LINES] for column in columns]).tolist())
+    return rounded(np.concatenate([column[:MOST_LINES] for column in columns]).tolist())

@@ -285,7 +285,7 @@ function drawFigures(design) {
     element("tbody", {}, ...lines),
   );
   byId("figures-words").textContent =
-    "Scored figures come from the rows that chose these designs, so they are too good, on few rows by several points. " +
+    "Scored figures come from the rows that chose these designs, so they are too good, on few rows by several percentage points. " +
     (DATA.seen
       ? "Seen figures come from test rows, which neither chose a design nor fitted a model."
       : "There are no test rows, so no seen figures either.");
