@@ -63,9 +63,8 @@ class EMSCOClassifier(TableClassifier):
     min_confidence : "auto", float or dict
         A row leaves at the first stage whose largest class probability is at least this. A dict
         holds a threshold for each label; the one of the likeliest class applies. "auto" sets each
-        threshold half-way between the share of the class and 1: 0.75 for two equal classes, 0.95
-        for a class with 90 % of the rows and 0.55 for the other. `class_weight` counts in these
-        shares.
+        threshold half-way between the share of the class, `class_weight` included, and 1: 0.75
+        for two equal classes, 0.95 for a class with 90 % of the rows and 0.55 for the other.
     max_stages : int or None
         Most stages of a design. None: half the number of features, but at least 1 and at most 10,
         as in the paper. Features that must stay together count as one.
@@ -91,11 +90,10 @@ class EMSCOClassifier(TableClassifier):
         False deploys the stage models that were scored. True fits them again on all rows. With
         several splits they are always fitted again.
     estimator : {"logistic", "spline"}, classifier or None
-        The stage model. "logistic", or None, is L2 logistic regression, fitted in batches.
-        "spline" is the same on natural cubic splines of the numeric columns, with a penalty
-        chosen by cross-validation: it sees curves. A scikit-learn classifier or pipeline with
-        `predict_proba` is fitted once for each subset of features that the search needs, which
-        takes several hundred times as long.
+        The stage model. "logistic", or None, is L2 logistic regression. "spline" is the same on
+        natural cubic splines of the numeric columns, so it sees curves. A scikit-learn classifier
+        or pipeline with `predict_proba` is fitted once for each subset that the search needs,
+        which takes several hundred times as long.
     calibration : {"sigmoid", "isotonic"} or None
         How to calibrate the probabilities of each stage. A quarter of the training rows is set
         aside for it.
