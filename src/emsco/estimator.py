@@ -64,7 +64,8 @@ class EMSCOClassifier(TableClassifier):
         A row leaves at the first stage whose largest class probability is at least this. A dict
         holds a threshold for each label; the one of the likeliest class applies. "auto" sets each
         threshold half-way between the share of the class and 1: 0.75 for two equal classes, 0.95
-        for a class with 90 % of the rows and 0.55 for the other.
+        for a class with 90 % of the rows and 0.55 for the other. Without
+        `calibration`, shares are weighted by `class_weight`: "balanced" makes them equal.
     max_stages : int or None
         Most stages of a design. None: half the number of features, but at least 1 and at most 10,
         as in the paper. Features that must stay together count as one.
@@ -313,12 +314,12 @@ class EMSCOClassifier(TableClassifier):
         own = {name: getattr(self, name) for name in _SEARCH_PARAMETERS}
         blocks = Blocks.from_constraints(constraints, names)
         settings = SearchSettings.from_parameters(own, blocks)
-        shares = np.bincount(data.labels, data.weights).astype(np.float64)
-        min_confidence = check_min_confidence(self.min_confidence, data.classes, shares)
         seed = self._draw_seed()
         split_seed, search_seed, stage_seed = seeds_of_fit(seed)
         splits = self._make_splits(data, groups, int(split_seed.generate_state(1)[0]))
         recipe = self._recipe(data.classes, int(stage_seed.generate_state(1)[0]))
+        shares = recipe.class_shares(data)
+        min_confidence = check_min_confidence(self.min_confidence, data.classes, shares)
         bench = Workbench(data, splits, recipe, constraints, self.metric)
         with bench.open_journal(
             self.checkpoint, self.search, settings, min_confidence, seed

@@ -113,6 +113,18 @@ def test_a_stage_needs_more_than_the_share_of_a_class():
     assert least[1] == pytest.approx(0.525, abs=0.005)
 
 
+def test_thresholds_follow_the_shares_that_class_weights_make():
+    table = generated(300, 0.1, seed=0)
+    own = {"generations": 1, "population_size": 10, "search": "evolution", "random_state": 0}
+    equal = EMSCOClassifier(table.costs, class_weight="balanced", **own).fit(table.X, table.y)
+    assert equal.front_.min_confidence == {0: 0.75, 1: 0.75}
+    heavy = EMSCOClassifier(table.costs, class_weight={1: 27}, **own).fit(table.X, table.y)
+    assert heavy.front_.min_confidence == pytest.approx({0: 0.625, 1: 0.875}, abs=0.01)
+    own |= {"class_weight": "balanced", "calibration": "sigmoid"}  # which ignores the weights
+    calibrated = EMSCOClassifier(table.costs, **own).fit(table.X, table.y)
+    assert calibrated.front_.min_confidence == pytest.approx({0: 0.95, 1: 0.55}, abs=0.01)
+
+
 def test_noise_is_told_apart_from_a_design():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 4)), rng.random(400) < 0.3

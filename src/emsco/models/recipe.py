@@ -221,6 +221,15 @@ class StageRecipe:
             self.estimator, **common, n_classes=n_classes, n_jobs=self.n_jobs, cache=self.cache
         )
 
+    def class_shares(self, data: TrainingData) -> FloatArray:
+        """Weight of all rows of each class: the confidence of a model that has learned nothing.
+
+        Class weights count, unless calibration, which ignores them, has the last word.
+        """
+        shares: FloatArray = np.bincount(data.labels, data.weights).astype(np.float64)
+        weights = self._class_weights(data, np.arange(len(data.labels)))
+        return shares if weights is None or self.calibration is not None else shares * weights
+
     def _class_weights(self, data: TrainingData, train: IntArray) -> FloatArray | None:
         """Weight of each class in a fit on these training rows."""
         if self.class_weight is None:
