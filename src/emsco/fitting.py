@@ -26,7 +26,7 @@ from emsco.data.training import TrainingData
 from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import MinConfidence, by_class, in_words, plain
-from emsco.errors import EMSCOWarning, Parameter
+from emsco.errors import EMSCOWarning, InterruptedWarning, Parameter
 from emsco.front import ParetoFront, ParetoPoint, check_preference
 from emsco.front.assessing import Assessor
 from emsco.front.preferences import economical_of
@@ -243,8 +243,25 @@ class Workbench:
 
         With `simplify`, the simplest design that is not worse than the economical one is marked,
         and joins the front as its last point if it is not there yet. ``report(done, total)`` is
-        called after each point.
+        called after each point. Ctrl-C leaves the front as it is, with a warning.
         """
+        try:
+            return self._assess(front, result, settings, simplify, report)
+        except KeyboardInterrupt:
+            message = (
+                "Fit interrupted; the front is kept as it was scored, without results by class."
+            )
+            warnings.warn(message, InterruptedWarning, stacklevel=4)
+            return front
+
+    def _assess(
+        self,
+        front: ParetoFront,
+        result: SearchResult,
+        settings: SearchSettings,
+        simplify: bool,
+        report: Report | None,
+    ) -> ParetoFront:
         data, least = self.data, front.min_confidence
         rows = ScoredRows(
             self.bank,

@@ -13,7 +13,8 @@ from sklearn.model_selection import train_test_split
 from tables import generated
 
 from emsco import EMSCOClassifier, FeatureCosts, NoSuchDesign, ParameterError
-from emsco.errors import DataWarning, DeploymentWarning
+from emsco.errors import DataWarning, DeploymentWarning, InterruptedWarning
+from emsco.scoring.scored_rows import ScoredRows
 
 SHARES = [0.05, 0.24, 0.40]
 every_share = pytest.mark.parametrize("share", SHARES)
@@ -237,3 +238,17 @@ def test_a_rule_chooses_among_the_designs_within_limits(rule):
     point = front.select(max_cost=20, rule=rule)
     assert point.cost <= 20
     assert front.prefer({"max_cost": 20, "rule": rule}) == point
+
+
+def test_ctrl_c_while_designs_are_judged_keeps_the_front(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ScoredRows, "outcomes", interrupted)
+    table = generated(300, 0.4, seed=0)
+    clf = EMSCOClassifier(table.costs, generations=3, random_state=0)
+    with pytest.warns(InterruptedWarning, match="Fit interrupted; the front is kept as it was"):
+        clf.fit(table.X, table.y)
+    assert clf.point_ == clf.front_.knee()
+    assert clf.front_.references == ()
+    assert clf.decide(table.X).accepted.any()
