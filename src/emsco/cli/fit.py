@@ -89,9 +89,9 @@ class StageOptions:
     estimator: Annotated[
         str | None,
         typer.Option(
-            help="Model of each stage: logistic, spline (sees curves), a scikit-learn classifier, as "
-            "in 'DecisionTreeClassifier()', or a make_pipeline(...) that ends in one; logistic by "
-            "default."
+            help="Model of each stage: logistic, spline (sees curves), a scikit-learn classifier, "
+            "as in 'DecisionTreeClassifier()', or a make_pipeline(...) that ends in one; logistic "
+            "by default."
         ),
     ] = None
     cache: Annotated[
