@@ -12,6 +12,8 @@ if TYPE_CHECKING:
         CheckpointError,
         CostsError,
         DataError,
+        DataWarning,
+        DeploymentWarning,
         EMSCOError,
         FileError,
         MemoryLimitError,
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
     )
     from emsco.estimator import EMSCOClassifier, Generation
     from emsco.front import ParetoFront, ParetoPoint
+    from emsco.front.references import Reference
     from emsco.search.stopping import Stop, StopReason
     from emsco.trust.by_class import ByClass
+    from emsco.trust.differences import Comparison
     from emsco.trust.reliability import Reliability
 
 __all__ = [
@@ -30,10 +34,13 @@ __all__ = [
     "Case",
     "CaseDecision",
     "CheckpointError",
+    "Comparison",
     "Constraints",
     "CostsError",
     "DataError",
+    "DataWarning",
     "Decisions",
+    "DeploymentWarning",
     "Design",
     "EMSCOClassifier",
     "EMSCOError",
@@ -47,6 +54,7 @@ __all__ = [
     "ParameterError",
     "ParetoFront",
     "ParetoPoint",
+    "Reference",
     "Reliability",
     "Stop",
     "StopReason",
@@ -58,10 +66,13 @@ _HOMES = {
     "Case": "emsco.cascade",
     "CaseDecision": "emsco.cascade",
     "CheckpointError": "emsco.errors",
+    "Comparison": "emsco.trust.differences",
     "Constraints": "emsco.designs.constraints",
     "CostsError": "emsco.errors",
     "DataError": "emsco.errors",
+    "DataWarning": "emsco.errors",
     "Decisions": "emsco.cascade",
+    "DeploymentWarning": "emsco.errors",
     "Design": "emsco.designs.design",
     "EMSCOClassifier": "emsco.estimator",
     "EMSCOError": "emsco.errors",
@@ -75,6 +86,7 @@ _HOMES = {
     "ParameterError": "emsco.errors",
     "ParetoFront": "emsco.front",
     "ParetoPoint": "emsco.front",
+    "Reference": "emsco.front.references",
     "Reliability": "emsco.trust.reliability",
     "Stop": "emsco.search.stopping",
     "StopReason": "emsco.search.stopping",
