@@ -123,7 +123,9 @@ def parse_estimator(text: str) -> Any:
         "be a classifier of scikit-learn with plain parameters, such as "
         "'RandomForestClassifier(n_estimators=50)' or 'make_pipeline(StandardScaler(), SVC())'"
     )
-    if text in ("logistic", "spline"):
+    from emsco.models.recipe import FAMILIES
+
+    if text in FAMILIES:
         return text
     refuse = partial(refused, "estimator", rule, text)
     try:

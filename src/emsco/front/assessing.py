@@ -18,12 +18,11 @@ from emsco.front.preferences import SAME_COST, economical_of, is_good_enough, si
 from emsco.front.references import Reference, references_of
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scored_rows import RowOutcomes, ScoredRows
-from emsco.trust.by_class import ByClass
+from emsco.trust.by_class import CHANCE, ByClass
 from emsco.trust.differences import RowFigures
 
 __all__ = ["Assessor"]
 
-_APART = 1.645  # standard errors of a difference that chance explains once in 20 times
 _CHANGED = 1.1  # standard errors; one row more or less makes 1.0, two make 1.4
 _LEAST = np.array([0.02, 0.01, 0.05])  # of coverage, accuracy and the cost of everything
 
@@ -59,7 +58,7 @@ class Assessor:
             winner,
             self._everything_outcomes.given < len(self.labels),
             commonest,
-            float(self._paid(np.zeros(self.blocks.n_blocks, dtype=np.int16))[0]),
+            float(self._paid(self._all_at_once)[0]),
             self.rows.own_weights,
         )
 
@@ -103,7 +102,7 @@ class Assessor:
         place = economical_of(points, self.costs.total)
         design = begin = designs[place]
         if not is_good_enough(points[place]) and self._can_buy_everything:
-            design = np.zeros(self.blocks.n_blocks, dtype=np.int16)
+            design = self._all_at_once
         start = self._figures(design, next(self.rows.outcomes(design[None])))
         best = next(self._points_of(design[None], start))[0]
         most = best.cost + SAME_COST * self.costs.total
@@ -124,8 +123,7 @@ class Assessor:
 
     @property
     def _can_buy_everything(self) -> bool:
-        every = np.zeros((1, self.blocks.n_blocks), dtype=np.int16)
-        return bool(self.evaluator.score(every).feasible[0])
+        return bool(self.evaluator.score(self._all_at_once[None]).feasible[0])
 
     def _points_of(
         self, designs: StageArray, start: RowFigures
@@ -171,7 +169,7 @@ class Assessor:
     def _is_new(self, figures: RowFigures, listed: list[RowFigures]) -> bool:
         """Whether a design is better than each that is listed in something, beyond noise."""
         least = _LEAST * (1.0, 1.0, self.costs.total)
-        return all(figures.beats(one, _APART, least) for one in reversed(listed))
+        return all(figures.beats(one, CHANCE, least) for one in reversed(listed))
 
     def _figures(self, design: StageArray, outcomes: RowOutcomes) -> RowFigures:
         rows = self.rows
@@ -187,12 +185,16 @@ class Assessor:
 
     @cached_property
     def _everything_outcomes(self) -> RowOutcomes:
-        return next(self.rows.outcomes(np.zeros((1, self.blocks.n_blocks), dtype=np.int16)))
+        return next(self.rows.outcomes(self._all_at_once[None]))
 
     @cached_property
     def _everything(self) -> RowFigures:
-        every = np.zeros(self.blocks.n_blocks, dtype=np.int16)
-        return self._figures(every, self._everything_outcomes)
+        return self._figures(self._all_at_once, self._everything_outcomes)
+
+    @property
+    def _all_at_once(self) -> StageArray:
+        """The design of one stage that buys every block."""
+        return np.zeros(self.blocks.n_blocks, dtype=np.int16)
 
 
 def _variants(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from emsco.errors import DeploymentWarning, Hint, Part, Remedy
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import is_good_enough
 from emsco.front.references import Reference
+from emsco.front.shape import FrontShape
 
 __all__ = ["doubts_about"]
 
@@ -16,17 +16,8 @@ _MOST = 0.5  # of a class
 _NEXT_TO_NONE = 0.05  # of the rows
 
 
-class Assessed(Protocol):
-    """What doubts need of a front."""
-
-    @property
-    def points(self) -> tuple[ParetoPoint, ...]: ...
-    @property
-    def references(self) -> tuple[Reference, ...]: ...
-
-
 def doubts_about(
-    front: Assessed,
+    front: FrontShape,
     point: ParetoPoint,
     name: str = "the deployed design",
     *,

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from emsco._base.documents import Fields
 from emsco._base.objectives import METRICS
 from emsco.cascade import Evaluation, FrontModels
 from emsco.cascade.formats import Shared, stages_from_dicts
-from emsco.costs import FeatureCosts
 from emsco.designs.design import Design
-from emsco.designs.thresholds import MinConfidence
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference, references_from_dicts
+from emsco.front.shape import FrontShape
 from emsco.models.stage_models import StageModels
 
 __all__ = ["front_from_dict", "front_to_dict"]
@@ -21,30 +20,7 @@ __all__ = ["front_from_dict", "front_to_dict"]
 _REFERENCES = ("references", "seen_references")
 
 
-class Saved(Protocol):
-    """The attributes of a front that a file keeps; `ParetoFront` explains them."""
-
-    @property
-    def points(self) -> tuple[ParetoPoint, ...]: ...
-    @property
-    def costs(self) -> FeatureCosts: ...
-    @property
-    def min_confidence(self) -> MinConfidence: ...
-    @property
-    def metric(self) -> str: ...
-    @property
-    def proven(self) -> bool: ...
-    @property
-    def by_fitness(self) -> bool: ...
-    @property
-    def seen(self) -> tuple[Evaluation, ...] | None: ...
-    @property
-    def references(self) -> tuple[Reference, ...]: ...
-    @property
-    def seen_references(self) -> tuple[Reference, ...]: ...
-
-
-def front_to_dict(front: Saved, models: FrontModels) -> dict[str, Any]:
+def front_to_dict(front: FrontShape, models: FrontModels) -> dict[str, Any]:
     """Convert a front and its models to plain values."""
     every = () if models.everything is None else (models.everything,)
     names, fitted = front.costs.names, (*models.of_points, *every)

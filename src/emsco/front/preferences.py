@@ -13,7 +13,7 @@ from emsco._base.text import some
 from emsco.data.labels import of_labels
 from emsco.errors import Hint, NoSuchDesign, Remedy
 from emsco.front.point import ParetoPoint
-from emsco.trust.by_class import ByClass
+from emsco.trust.by_class import CHANCE, ByClass
 
 __all__ = [
     "SAME_COST",
@@ -34,7 +34,6 @@ _RULES = {
 }
 
 _TOLERATED = 0.5  # standard errors by which a design may fall behind buying everything
-_CHANCE = 1.645  # standard errors that chance explains once in 20 times
 
 
 def is_good_enough(point: ParetoPoint) -> bool:
@@ -206,7 +205,7 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     why = _RULES[rule]
     if rule == "economical" and point.versus_everything is None:
         why = _RULES["knee"]  # nobody has compared it with buying everything
-    elif rule == "economical" and point.is_simplified and _behind(point) <= _CHANCE:
+    elif rule == "economical" and point.is_simplified and _behind(point) <= CHANCE:
         why = "the simplest that is not worse than buying everything, beyond chance"
     elif rule == "economical" and not is_good_enough(point):
         why = "the one that falls least short of buying everything, since all do"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from emsco._base.objectives import Objectives, metric_brief, metric_name
 from emsco._base.text import counted, in_short, listed, objective_lines, shorten
-from emsco.cascade import Evaluation
-from emsco.costs import FeatureCosts
 from emsco.data.frames import Columns
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference
+from emsco.front.shape import FrontShape
 from emsco.pictures.notebook import Dot, fragment, note, scatter, table
 
 __all__ = ["NO_BETTER", "front_columns", "front_html", "front_text", "no_better"]
@@ -22,33 +21,13 @@ _TEXT_LINES = 10
 _HTML_LINES, _MOST_NAMES = 8, 12
 
 
-class Listed(Protocol):
-    """The attributes of a front that its tables show; `ParetoFront` explains them."""
-
-    @property
-    def points(self) -> tuple[ParetoPoint, ...]: ...
-    @property
-    def costs(self) -> FeatureCosts: ...
-    @property
-    def proven(self) -> bool: ...
-    @property
-    def seen(self) -> tuple[Evaluation, ...] | None: ...
-    @property
-    def references(self) -> tuple[Reference, ...]: ...
-    @property
-    def seen_references(self) -> tuple[Reference, ...]: ...
-    @property
-    def metric(self) -> str: ...
-    def shortlist(self) -> list[int]: ...
-
-
 def no_better(references: Sequence[Reference]) -> str:
     """Explain the mark of designs that are not informative."""
     than = f"always answering {references[0].label!r}" if references else "the commonest class"
     return f"{NO_BETTER} no better than {than}, or only by chance"
 
 
-def front_text(front: Listed) -> str:
+def front_text(front: FrontShape) -> str:
     """List the first points of the shortlist, one line each, and the references below."""
     points, shortlist = front.points, front.shortlist()
     proof = ", proven" if front.proven else ""
@@ -74,7 +53,7 @@ def front_text(front: Listed) -> str:
     return "\n".join(lines)
 
 
-def front_columns(front: Listed) -> Columns:
+def front_columns(front: FrontShape) -> Columns:
     """Collect one row per point: scored and seen figures, and the stage that buys each feature."""
     points, seen = front.points, front.seen
     columns: dict[str, Any] = {
@@ -105,7 +84,7 @@ def _assessed(points: Sequence[ParetoPoint]) -> dict[str, Any]:
     }
 
 
-def front_html(front: Listed) -> str:
+def front_html(front: FrontShape) -> str:
     """Show the shortlist and the references as a table, and all points as a picture."""
     points, seen = front.points, front.seen
     shown = front.shortlist()[:_HTML_LINES]
@@ -129,7 +108,7 @@ def front_html(front: Listed) -> str:
     )
 
 
-def _html_lines(front: Listed, shown: Sequence[int]) -> list[tuple[str, ...]]:
+def _html_lines(front: FrontShape, shown: Sequence[int]) -> list[tuple[str, ...]]:
     """Cells of some points, and of the references below them."""
     points, references = [front.points[i] for i in shown], front.references
     own = objective_lines([*points, *(one.scored_by(front.metric) for one in references)])
@@ -147,7 +126,7 @@ def _html_lines(front: Listed, shown: Sequence[int]) -> list[tuple[str, ...]]:
     ]
 
 
-def _html_notes(front: Listed, shown: Sequence[int]) -> str:
+def _html_notes(front: FrontShape, shown: Sequence[int]) -> str:
     n_all, n_shortlisted = len(front.points), len(front.shortlist())
     notes = []
     if n_shortlisted < n_all:
@@ -167,6 +146,6 @@ def _figures(found: Objectives) -> str:
     return f"{found.coverage:8.3f}  {found.accuracy:8.3f}  {found.cost:9.6g}"
 
 
-def _title(name: str, front: Listed) -> str:
+def _title(name: str, front: FrontShape) -> str:
     """Heading of a scored figure; the accuracy goes by the name of its metric."""
     return metric_name(front.metric) if name == "accuracy" else name

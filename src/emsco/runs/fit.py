@@ -75,8 +75,6 @@ def fit_files(
     for name in ("min_confidence", "class_weight"):
         if isinstance(given := settings.get(name), dict):
             settings[name] = of_labels(given, labels)
-    if isinstance(prefer := settings.get("prefer"), dict) and prefer.get("min_recall"):
-        settings["prefer"] = {**prefer, "min_recall": of_labels(prefer["min_recall"], labels)}
     if resume and not (path / CHECKPOINT).exists():
         warnings.warn(f"nothing to resume in {path}: a new search begins.", stacklevel=2)
     with _usable(path):

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["ByClass", "is_beyond"]
+__all__ = ["CHANCE", "ByClass", "is_beyond"]
 
-_ONE_SIDED = 1.645  # standard errors that chance exceeds once in 20
+CHANCE = 1.645  # standard errors that chance exceeds once in 20
 _LARGEST = 2**63 - 1
 
 
@@ -187,7 +187,7 @@ class ByClass:
         mix = self.given[there] / answered.sum()
         error = math.sqrt(float((mix * (1 - mix) / answered[there]).sum())) / n
         half_a_row = 0.5 / (n * float(answered[there].min()))  # rows come one by one
-        return mean - 1 / n - half_a_row > _ONE_SIDED * error
+        return mean - 1 / n - half_a_row > CHANCE * error
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas table with one row per class."""
@@ -234,7 +234,7 @@ def is_beyond(share: float, accuracy: float, n_rows: float) -> bool:
     """
     if n_rows <= 0:
         return False
-    return accuracy - share > _ONE_SIDED * math.sqrt(share * (1 - share) / n_rows)
+    return accuracy - share > CHANCE * math.sqrt(share * (1 - share) / n_rows)
 
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
