@@ -1,0 +1,193 @@
+"""Finish a search: score the designs near its front again, by better models than it used."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from emsco._base.text import counted
+from emsco._base.typing import BoolArray, FloatArray, IntArray, Report, StageArray
+from emsco.designs.chromosomes import NEVER, nested_subsets
+from emsco.designs.space import DesignSpace
+from emsco.errors import InterruptedWarning
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.scores import Scores
+from emsco.search.archive import Archive
+from emsco.search.loop import SearchResult
+
+__all__ = ["Finish", "finish_search"]
+
+MOST_SUBSETS = 48  # that get models of their own
+_AT_ONCE = 8  # subsets fitted together; the time limit takes effect in between
+_MOST_CHAINS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """How the designs of a search were finished.
+
+    Attributes
+    ----------
+    searched_with, finished_with : str
+        Names of the stage models.
+    n_subsets : int
+        Subsets that were fitted again, each on every split.
+    n_designs : int
+        Designs that were scored again: those near the front, and all other chains of the same
+        subsets.
+    is_complete : bool
+        False if Ctrl-C or the time limit ended it early.
+
+    Examples
+    --------
+    >>> str(Finish("logistic regression", "SVC()", 12, 40))
+    'searched with logistic regression; 40 designs of 12 subsets finished with SVC()'
+    """
+
+    searched_with: str
+    finished_with: str
+    n_subsets: int
+    n_designs: int
+    is_complete: bool = True
+
+    def __str__(self) -> str:
+        """Put it into words, without a full stop."""
+        if not self.n_subsets:
+            return f"searched with {self.searched_with}; stopped before {self.finished_with}"
+        done = f"{counted(self.n_designs, 'design')} of {counted(self.n_subsets, 'subset')}"
+        early = "" if self.is_complete else ", stopped early"
+        return (
+            f"searched with {self.searched_with}; {done} finished with {self.finished_with}" + early
+        )
+
+
+def finish_search(
+    result: SearchResult,
+    evaluator: Evaluator,
+    space: DesignSpace,
+    *,
+    time_limit: float | None = None,
+    report: Report | None = None,
+    most_subsets: int = MOST_SUBSETS,
+) -> tuple[SearchResult | None, Finish]:
+    """Score designs near the front of a search again, and return their front.
+
+    Parameters
+    ----------
+    result : SearchResult
+        Of a search with other stage models.
+    evaluator : Evaluator
+        Scores designs by the models that count.
+    space : DesignSpace
+    time_limit : float, optional
+        Seconds after which no more subsets are fitted.
+    report : callable, optional
+        Called as ``report(done, total)`` with the number of subsets fitted.
+    most_subsets : int
+        Designs are picked until they have this many subsets.
+
+    Returns
+    -------
+    result : SearchResult or None
+        The front of the finished designs. None if there was no time for any.
+    finish : Finish
+        With empty names.
+    """
+    picked = result.designs[spread_order(result.scores, evaluator.costs.total)]
+    subsets = wanted_subsets(picked, most_subsets)
+    n_fitted, is_complete = _fit(subsets, evaluator, time_limit, report)
+    designs = chains_of(subsets[:n_fitted], space)
+    if not len(designs):
+        return None, Finish("", "", 0, 0, is_complete=False)
+    archive = Archive(designs.shape[1], evaluator.costs.total)
+    archive.add(designs, evaluator.score(designs))
+    found = SearchResult.from_archive(archive, result.records, result.stop_reason)
+    return found, Finish("", "", n_fitted, len(designs), is_complete)
+
+
+def spread_order(scores: Scores, total_cost: float) -> IntArray:
+    """Order designs so that each is as different as possible from those before it.
+
+    The first stays the first. The root of the cost counts, so that cheap designs are told apart.
+    """
+    figures = np.column_stack(
+        [scores.coverage, scores.accuracy, np.sqrt(scores.cost / (total_cost or 1.0))]
+    )
+    figures = (figures - figures.min(axis=0)) / np.maximum(np.ptp(figures, axis=0), 1e-12)
+    order = np.zeros(len(figures), dtype=np.int64)
+    nearest = _distances(figures, 0)
+    nearest[0] = -1.0
+    for i in range(1, len(order)):
+        order[i] = nearest.argmax()
+        nearest = np.minimum(nearest, _distances(figures, order[i]))  # at most -1 if ordered
+        nearest[order[i]] = -1.0
+    return order
+
+
+def _distances(figures: FloatArray, i: int) -> FloatArray:
+    found: FloatArray = np.linalg.norm(figures - figures[i], axis=1)
+    return found
+
+
+def wanted_subsets(designs: StageArray, most: int) -> BoolArray:
+    """Return the distinct subsets of designs in their order, at least those of the first.
+
+    All features together come first. A design is left out if its subsets would make more than
+    `most`.
+    """
+    everything = np.ones(designs.shape[1], dtype=np.bool_)
+    found = {everything.tobytes(): everything}
+    for i, design in enumerate(designs):
+        chain = nested_subsets(design[None], int(design.max()) + 1)[0]
+        new = {one.tobytes(): one for one in chain if one.tobytes() not in found}
+        if i == 0 or len(found) + len(new) <= most:
+            found.update(new)
+    return np.array(list(found.values()))
+
+
+def chains_of(subsets: BoolArray, space: DesignSpace) -> StageArray:
+    """Return every design of a space whose stages know these subsets and no others.
+
+    There are at most 50,000; those of few stages come first.
+    """
+    lacks = (subsets[:, None] & ~subsets[None]).any(axis=2)  # [i, j]: j is no superset of i
+    larger = [np.flatnonzero(~lacks[i] & lacks[:, i]).tolist() for i in range(len(subsets))]
+    chains = [(i,) for i in range(len(subsets))]
+    found: list[StageArray] = []
+    while chains and len(found) < _MOST_CHAINS:
+        found += [_design(subsets, chain) for chain in chains]
+        grown = chains if len(chains[0]) < space.deepest else []
+        chains = [(*chain, i) for chain in grown for i in larger[chain[-1]]]
+    designs = np.array(found[:_MOST_CHAINS], dtype=np.int16).reshape(-1, subsets.shape[1])
+    return designs[space.holds(designs)]
+
+
+def _design(subsets: BoolArray, chain: tuple[int, ...]) -> StageArray:
+    """Return the design whose stages know these subsets, from the smallest to the largest."""
+    design = np.full(subsets.shape[1], NEVER, dtype=np.int16)
+    for stage in reversed(range(len(chain))):
+        design[subsets[chain[stage]]] = stage
+    return design
+
+
+def _fit(
+    subsets: BoolArray, evaluator: Evaluator, time_limit: float | None, report: Report | None
+) -> tuple[int, bool]:
+    """Fit subsets in their order; return how many there was time for, and whether it was all."""
+    started, n_fitted = perf_counter(), 0
+    try:
+        while n_fitted < len(subsets):
+            if time_limit is not None and perf_counter() - started > time_limit:
+                break
+            part = subsets[n_fitted : n_fitted + _AT_ONCE]
+            evaluator.bank.kept(part)
+            n_fitted += len(part)
+            if report:
+                report(n_fitted, len(subsets))
+    except KeyboardInterrupt:
+        message = f"Fit interrupted; {n_fitted} of {len(subsets)} subsets are finished."
+        warnings.warn(message, InterruptedWarning, stacklevel=5)
+    return n_fitted, n_fitted == len(subsets)

@@ -1,0 +1,137 @@
+"""The finish of a search: which designs get better models, and what comes of it."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+
+from emsco.costs import FeatureCosts
+from emsco.designs.chromosomes import compress, nested_subsets
+from emsco.designs.space import DesignSpace
+from emsco.errors import InterruptedWarning
+from emsco.models.bank import logistic_bank
+from emsco.models.engine import SplitRows
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.pareto import front_mask
+from emsco.search.finishing import (
+    Finish,
+    chains_of,
+    finish_search,
+    spread_order,
+    wanted_subsets,
+)
+from emsco.search.loop import SearchResult
+from emsco.search.stopping import Stop, StopReason
+
+SPACE = DesignSpace(5, 3, allow_exclusion=True)
+
+
+@pytest.fixture
+def evaluator():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 5))
+    y = (X @ [1, 0.8, 0.6, 0.4, 0.2] + rng.normal(size=240) > 0).astype(np.uint8)
+    split = SplitRows.cut(X, y, np.arange(160), np.arange(160, 240))
+    costs = FeatureCosts.from_array([5.0, 4.0, 3.0, 2.0, 1.0])
+    return Evaluator(logistic_bank([split], 5), costs, 0.75, 3)
+
+
+def result_of(evaluator, designs) -> SearchResult:
+    designs = compress(designs)
+    stop = StopReason(Stop.GENERATIONS, generations=1)
+    return SearchResult(designs, evaluator.score(designs), (), stop)
+
+
+def test_the_order_begins_with_the_best_and_goes_to_the_most_different(evaluator):
+    result = result_of(evaluator, [[0, 0, 0, 0, 0], [-1, -1, -1, -1, 0], [0, 0, 0, 0, 1]])
+    assert spread_order(result.scores, 15.0).tolist() == [0, 1, 2]
+
+
+def test_an_order_names_every_design_once_even_if_all_are_alike(evaluator):
+    result = result_of(evaluator, [[0, 0, 0, 0, 0]] * 4)
+    assert sorted(spread_order(result.scores, 15.0)) == [0, 1, 2, 3]
+
+
+def test_all_features_are_among_the_subsets_and_the_first_design_always_is():
+    designs = compress([[0, 1, 2, -1, -1], [-1, -1, 0, 1, -1]])
+    few = wanted_subsets(designs, 1)
+    assert few.tolist()[0] == [True] * 5
+    assert few.sum(axis=1).tolist() == [5, 1, 2, 3]
+    assert len(wanted_subsets(designs, 48)) == 6
+
+
+def test_chains_are_all_designs_whose_subsets_are_fitted():
+    rng = np.random.default_rng(1)
+    subsets = np.unique(rng.random((9, 5)) < 0.5, axis=0)
+    subsets = subsets[subsets.any(axis=1)]
+    known = {one.tobytes() for one in subsets}
+    chains = (
+        chain for size in (1, 2, 3) for chain in combinations(sorted(subsets, key=np.sum), size)
+    )
+    every = [
+        [one.tobytes() for one in chain]
+        for chain in chains
+        if all((a <= b).all() and (a < b).any() for a, b in pairwise(chain))
+    ]
+    found = [
+        [one.tobytes() for one in nested_subsets(design[None], int(design.max()) + 1)[0]]
+        for design in chains_of(subsets, SPACE)
+    ]
+    assert sorted(found) == sorted(every)
+    assert all(set(chain) <= known for chain in found)
+
+
+@pytest.mark.parametrize(
+    "space", [DesignSpace(5, 3), DesignSpace(5, 2, allow_exclusion=True, first=4)]
+)
+def test_chains_stay_within_the_space(space):
+    subsets = np.array([[True] * 5, [False] * 4 + [True], [True] + [False] * 4])
+    found = chains_of(subsets, space)
+    assert len(found)
+    assert space.holds(found).all()
+
+
+def test_a_finished_front_has_no_dominated_design(evaluator):
+    result = result_of(evaluator, [[0, 1, 1, 2, 2], [-1, 0, -1, 1, -1], [2, 1, 0, 0, 0]])
+    found, finish = finish_search(result, evaluator, SPACE)
+    assert front_mask(found.scores).all()
+    assert not found.proven
+    assert finish.is_complete
+    assert finish.n_subsets == len(wanted_subsets(result.designs, 48))
+    assert finish.n_designs >= len(found.designs)
+
+
+def test_a_finish_reports_the_subsets_that_are_fitted(evaluator):
+    steps = []
+    result = result_of(evaluator, [[0, 1, 1, 2, 2]])
+    finish_search(result, evaluator, SPACE, report=lambda done, total: steps.append((done, total)))
+    assert steps == [(3, 3)]
+
+
+def test_without_time_nothing_is_finished(evaluator):
+    result = result_of(evaluator, [[0, 1, 1, 2, 2]])
+    found, finish = finish_search(result, evaluator, SPACE, time_limit=-1.0)
+    assert found is None
+    assert not finish.is_complete
+
+
+def test_ctrl_c_keeps_the_subsets_that_are_finished(evaluator):
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    chains = [[0, 1, 2, -1, -1], [2, 0, 1, -1, -1], [-1, -1, 0, 1, 2], [-1, 2, -1, 0, 1]]
+    result = result_of(evaluator, chains)
+    with pytest.warns(InterruptedWarning, match="8 of 12 subsets are finished"):
+        found, finish = finish_search(result, evaluator, SPACE, report=stop)
+    assert (finish.n_subsets, finish.is_complete) == (8, False)
+    assert len(found.designs)
+
+
+def test_a_finish_is_described_in_words():
+    early = Finish("boosting", "SVC()", 8, 30, is_complete=False)
+    assert str(early) == (
+        "searched with boosting; 30 designs of 8 subsets finished with SVC(), stopped early"
+    )
+    assert str(Finish("boosting", "SVC()", 0, 0)) == "searched with boosting; stopped before SVC()"
