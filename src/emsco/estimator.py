@@ -28,13 +28,12 @@ from emsco.data.training import TrainingData
 from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import MinConfidence, check_min_confidence
-from emsco.fitting import Workbench, check_parameters, draw_seed, seeds_of_fit
+from emsco.fitting import PAPER, Workbench, check_parameters, seed_of_fit, seeds_of_fit
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.front.doubts import doubts_about
 from emsco.front.history import Generation, history_of
 from emsco.models.recipe import StageRecipe
 from emsco.pictures.diagram import cascade_boxes
-from emsco.scoring.checkpoint import stored_seed
 from emsco.search.loop import SearchResult
 from emsco.search.settings import SearchSettings
 from emsco.trust.reliability import Reliability
@@ -83,12 +82,16 @@ class EMSCOClassifier(TableClassifier):
         "balanced_accuracy" is the mean of this share over the classes, so that a rare class
         counts as much as a common one; a class without a labelled row counts as 0. Exact search
         does not support it.
-    cv : float, int, splitter or list of splits
+    cv : "auto", float, int, splitter or list of splits
         Rows that score designs: a fraction of the rows (stratified), a number of folds, or any
-        scikit-learn splitter. Use `PredefinedSplit` for a split of your own.
-    refit : bool
-        False deploys the stage models that were scored. True fits them again on all rows. With
-        several splits they are always fitted again.
+        scikit-learn splitter. Use `PredefinedSplit` for a split of your own. "auto" makes 5
+        folds, 4 times over with fewer than 2,000 rows, unless `estimator` is a classifier. From
+        20,000 rows on it holds out a third. Folds are fewer if a class has fewer than 5 rows;
+        with `groups`, every group stays in one fold.
+    refit : {"average", "all", "first"}
+        The stage models to deploy. "average" takes the mean of the class probabilities of the
+        models of all splits. "all" fits them again on all rows. "first" takes the models of the
+        first split. True means "all", and False means "first".
     estimator : {"logistic", "spline"}, classifier or None
         The stage model. "logistic", or None, is L2 logistic regression. "spline" is the same on
         natural cubic splines of the numeric columns, so it sees curves. A scikit-learn classifier
@@ -165,6 +168,8 @@ class EMSCOClassifier(TableClassifier):
     oddities_ : tuple of Oddity
         Columns and classes that look wrong, most serious first. `fit` warns of the first ten;
         "paper" checks none. `str` gives a sentence; test `kind` in code.
+    n_splits_ : int
+        Number of splits into training rows and scored rows.
     classes_ : ndarray of shape (n_classes,)
         The labels.
     n_features_in_ : int
@@ -197,8 +202,8 @@ class EMSCOClassifier(TableClassifier):
         search: str = "auto",
         prefer: str | dict[str, Any] = "economical",
         metric: str = "accuracy",
-        cv: Any = 1 / 3,
-        refit: bool = False,
+        cv: Any = "auto",
+        refit: str | bool = "average",
         estimator: Any = None,
         calibration: str | None = None,
         class_weight: Any = None,
@@ -268,17 +273,7 @@ class EMSCOClassifier(TableClassifier):
         >>> EMSCOClassifier.paper(generations=20).search
         'paper'
         """
-        own = {
-            "min_confidence": 0.75,
-            "max_stages": None,
-            "search": "paper",
-            "prefer": "fittest",
-            "cv": 1 / 3,
-            "refit": False,
-            "estimator": None,
-            "allow_exclusion": False,
-        }
-        return cls(**{**own, **settings})
+        return cls(**{**PAPER, **settings})
 
     def fit(
         self,
@@ -287,7 +282,7 @@ class EMSCOClassifier(TableClassifier):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
-        """Fit stage models on part of the rows, score designs on the rest, and deploy one.
+        """Fit stage models on some rows, score designs on others, and deploy one.
 
         Parameters
         ----------
@@ -299,7 +294,7 @@ class EMSCOClassifier(TableClassifier):
             Weight of each row, in fitting and in the objectives. A row of weight 3 counts as
             three equal rows.
         groups : array-like of shape (n_rows,), optional
-            Group of each row, for a `cv` that splits by group.
+            Group of each row, for "auto" or a `cv` that splits by group.
 
         Returns
         -------
@@ -316,7 +311,7 @@ class EMSCOClassifier(TableClassifier):
         own = {name: getattr(self, name) for name in _SEARCH_PARAMETERS}
         blocks = Blocks.from_constraints(constraints, names)
         settings = SearchSettings.from_parameters(own, blocks)
-        seed = self._draw_seed()
+        seed = seed_of_fit(self.random_state, self.checkpoint)
         split_seed, search_seed, stage_seed = seeds_of_fit(seed)
         recipe = self._recipe(data.classes, int(stage_seed.generate_state(1)[0]))
         shares = recipe.class_shares(data)
@@ -337,7 +332,7 @@ class EMSCOClassifier(TableClassifier):
                 shown=self.verbose > 0,
             )
         self._undeploy()
-        self.oddities_ = oddities
+        self.oddities_, self.n_splits_ = oddities, len(splits)
         front = bench.front(result, min_confidence)
         front = self._assess(bench, front, result, settings)
         models = self._fit_stages(bench, front)
@@ -450,7 +445,9 @@ class EMSCOClassifier(TableClassifier):
 
     def _make_splits(self, data: TrainingData, groups: ArrayLike | None, seed: int) -> list[Split]:
         classes = data.classes.tolist()
-        return make_splits(self.cv, data.rows, data.labels, classes, groups, seed, data.weights)
+        quick = self.estimator is None or isinstance(self.estimator, str)
+        given = data.rows, data.labels, classes, groups, seed, data.weights
+        return make_splits(self.cv, *given, repeat=quick)
 
     def _recipe(self, classes: AnyArray, seed: int) -> StageRecipe:
         return StageRecipe.from_parameters(
@@ -471,14 +468,6 @@ class EMSCOClassifier(TableClassifier):
         if self.verbose > 0:
             print_note(f"Classes: {class_shares(data)}")
 
-    def _draw_seed(self) -> int:
-        """Seed of this fit. A checkpoint's seed is used if `random_state` is not a number."""
-        drawn = draw_seed(self.random_state)
-        if self.checkpoint is None or isinstance(self.random_state, Integral):
-            return drawn
-        stored = stored_seed(self.checkpoint)
-        return drawn if stored is None else stored
-
     def _assess(
         self,
         bench: Workbench,
@@ -497,4 +486,4 @@ class EMSCOClassifier(TableClassifier):
         slow = self.verbose > 0 and not bench.recipe.is_linear
         with JobProgress("stages to deploy") if slow else nullcontext() as progress:
             report = (lambda done, total: progress.job(done, total, "")) if progress else None
-            return bench.stage_models(front, self.refit or len(bench.splits) > 1, report)
+            return bench.stage_models(front, self.refit, report)

@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field, replace
+from numbers import Integral
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +34,7 @@ from emsco.front.assessing import Assessor
 from emsco.front.preferences import economical_of
 from emsco.models.bank import SubsetBank
 from emsco.models.recipe import StageRecipe
+from emsco.scoring.checkpoint import stored_seed
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import Journal
 from emsco.scoring.scored_rows import ScoredRows
@@ -42,12 +45,47 @@ from emsco.search.problem import Problem
 from emsco.search.progress import SearchProgress
 from emsco.search.settings import KINDS, SearchSettings
 
-__all__ = ["Workbench", "check_parameters", "draw_seed", "seeds_of_fit"]
+__all__ = [
+    "PAPER",
+    "REFITS",
+    "Workbench",
+    "check_parameters",
+    "check_refit",
+    "draw_seed",
+    "seed_of_fit",
+    "seeds_of_fit",
+]
+
+
+REFITS = ("average", "all", "first")
+
+# Parameters of `EMSCOClassifier` as Hamilton & Fulp (2022) describe it.
+PAPER: Mapping[str, Any] = MappingProxyType(
+    {
+        "min_confidence": 0.75,
+        "max_stages": None,
+        "search": "paper",
+        "prefer": "fittest",
+        "cv": 1 / 3,
+        "refit": "first",
+        "estimator": None,
+        "allow_exclusion": False,
+    }
+)
 
 
 def draw_seed(random_state: Any) -> int:
     """Draw the one number that a fit takes from its `random_state`."""
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def seed_of_fit(random_state: Any, checkpoint: str | os.PathLike[str] | None) -> int:
+    """Draw the seed of a fit; that of a checkpoint is used if `random_state` is not a number."""
+    drawn = draw_seed(random_state)
+    if checkpoint is None or isinstance(random_state, Integral):
+        return drawn
+    stored = stored_seed(checkpoint)
+    return drawn if stored is None else stored
 
 
 def seeds_of_fit(seed: int) -> list[SeedSequence]:
@@ -67,8 +105,14 @@ def check_parameters(given: Mapping[str, Any], classes: Sequence[object] | None 
         _check_path(name, given[name])
     check_whole("verbose", given["verbose"], 0)
     check_preference(given["prefer"], classes)
-    if not isinstance(given["refit"], (bool, np.bool_)):
-        raise refused("refit", "be True or False", given["refit"])
+    check_refit(given["refit"])
+
+
+def check_refit(given: Any) -> str:
+    """Return which models to deploy; True means "all", and False means "first"."""
+    if isinstance(given, (bool, np.bool_)):
+        return "all" if given else "first"
+    return check_choice("refit", given, REFITS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,21 +329,23 @@ class Workbench:
         return replace(front, points=tuple(points), references=references)
 
     def stage_models(
-        self, front: ParetoFront, refit: bool, report: Report | None = None
+        self, front: ParetoFront, refit: str | bool, report: Report | None = None
     ) -> FrontModels:
         """Fit the stage models of all points of a front, so that you can deploy any of them.
 
-        By default these are the models of the first split, which were scored. `refit` fits them
-        to all rows. ``report(done, total)`` is called after each fit of a user's classifier.
+        `refit` is "average" (the average of all splits' models), "all" (fitted to all rows) or
+        "first" (those of the first split). ``report(done, total)`` is called after each fit of a
+        user's classifier.
         """
-        bank = self.bank
-        if refit:
+        bank, refit = self.bank, check_refit(refit)
+        if refit == "all":
             all_rows = np.arange(len(self.data.rows))
             bank = self.recipe.open_bank(self.data, [(all_rows, all_rows[:0])])
         encoding = self.data.encoding
         reads = [point.design.subsets()[:, encoding.input_feature] for point in front]
         everything = np.ones((1, encoding.n_inputs), dtype=np.bool_)
-        *found, every = self.recipe.stage_models(bank, [*reads, everything], report)
+        average = refit == "average"
+        *found, every = self.recipe.stage_models(bank, [*reads, everything], average, report)
         return FrontModels(self.data.classes, encoding, tuple(found), every)
 
     def _problem(self, search: str, evaluator: Evaluator, memory_limit: int | None) -> Problem:

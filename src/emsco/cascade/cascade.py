@@ -29,6 +29,7 @@ from emsco.data.weights import check_weights
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence, in_words
 from emsco.errors import DataError
+from emsco.models.averaged import parts_of
 from emsco.models.stage_models import StageModels
 from emsco.pictures.notebook import boxes, fragment, note
 from emsco.trust.reliability import Reliability, reliability_of
@@ -85,6 +86,11 @@ class Cascade:
     def n_stages(self) -> int:
         """Number of stages."""
         return self.design.n_stages
+
+    @property
+    def n_models(self) -> int:
+        """Number of models per stage, whose class probabilities are averaged; often 1."""
+        return len(parts_of(self.models))
 
     @cached_property
     def stages(self) -> Stages:
@@ -360,7 +366,8 @@ class Cascade:
             f"{', '.join(bought)} [{cost:g}]"
             for bought, cost in zip(self.design.buys, self.stages.costs, strict=True)
         )
-        return f"Cascade({steps}; accept at {in_words(self.min_confidence)})"
+        mean = f"; average of {self.n_models} models per stage" if self.n_models > 1 else ""
+        return f"Cascade({steps}; accept at {in_words(self.min_confidence)}{mean})"
 
     def _repr_html_(self) -> str:
         """Show the stages from left to right, with their features and costs, for notebooks."""
@@ -372,10 +379,12 @@ class Cascade:
             before = paid
         steps.append(("rejected", ["rows still undecided", f"cost {before:g}"]))
         never = self.design.left_out
+        mean = f"average of {self.n_models} models per stage" if self.n_models > 1 else ""
         return fragment(
             f"Cascade: a row leaves once confidence is at least {in_words(self.min_confidence)}",
             boxes(steps),
             note(f"never bought: {listed(never, _MOST_NAMES)}") if never else "",
+            note(mean) if mean else "",
         )
 
     def decide_rows(self, rows: FloatArray) -> Decisions:

@@ -5,32 +5,26 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 from emsco._base.documents import Fields
-from emsco._base.typing import AnyArray, BoolArray
+from emsco._base.typing import AnyArray
+from emsco.cascade.model_files import ModelPart, part_from_dict, part_of_models
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
-from emsco.data.rows import LARGEST
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MOST_CLASSES, MinConfidence
 from emsco.errors import CostsError, FileError, ParameterError
-from emsco.models.calibration import Calibrator
-from emsco.models.estimator_files import estimator_from_dict, estimator_to_dict
-from emsco.models.scaling import Scaling
-from emsco.models.splines import SplineBasis
-from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels
-
-if TYPE_CHECKING:
-    from emsco.models.estimator_model import EstimatorModel
+from emsco.models.averaged import averaged, parts_of
+from emsco.models.stage_models import StageModels
 
 __all__ = ["FORMAT", "Shared", "stages_from_dicts"]
 
-FORMAT = 4
-_SMALLEST = 1e-300  # above 0, and so that 1 / deviation is finite
+FORMAT = 5
+_SMALLEST = 1e-300  # above 0
 _LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
 
 
@@ -44,19 +38,15 @@ class Shared:
     classes : ndarray of shape (n_classes,)
     min_confidence : float or dict
     encoding : Encoding
-    scaling : Scaling or None
-        Standardises the inputs of logistic regressions; None for other models.
-    models : tuple of EstimatorModel
-        The distinct models if they are not logistic regressions.
+    parts : tuple of ModelPart
+        What the models of each split share; stages average one model per part.
     """
 
     costs: FeatureCosts
     classes: AnyArray
     min_confidence: MinConfidence
     encoding: Encoding
-    scaling: Scaling | None
-    models: tuple[EstimatorModel, ...] = ()
-    basis: SplineBasis | None = None
+    parts: tuple[ModelPart, ...]
 
     @classmethod
     def from_models(
@@ -68,24 +58,20 @@ class Shared:
         fitted: Sequence[StageModels],
     ) -> Self:
         """Collect the values shared by cascades with these models."""
-        scalings = [one.scaling for one in fitted if isinstance(one, LinearModels)]
-        scaling = scalings[0] if scalings else None
-        if any(not other.equals(scalings[0]) for other in scalings):
+        split_up = [parts_of(one) for one in fitted]
+        if len({len(parts) for parts in split_up}) > 1:
             raise FileError(
-                "a front must have models of one fit to be saved, got several scalings."
+                "a front must have models of one fit to be saved, got averages of several sizes."
             )
-        others = (one.models for one in fitted if isinstance(one, EstimatorModels))
-        models = {id(model): model for some in others for model in some}
-        basis = next((one.basis for one in fitted if isinstance(one, LinearModels)), None)
-        shared = tuple(models.values()), basis
-        return cls(costs, classes, min_confidence, encoding, scaling, *shared)
+        parts = tuple(map(part_of_models, zip(*split_up, strict=True)))
+        return cls(costs, classes, min_confidence, encoding, parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         sure = self.min_confidence
         labels = self.classes.tolist()
         least = [sure[c] for c in labels] if isinstance(sure, Mapping) else float(sure)
-        common = {
+        return {
             "features": list(self.costs.names),
             "costs": self.costs.costs.tolist(),
             "evaluation_cost": float(self.costs.evaluation),
@@ -93,19 +79,8 @@ class Shared:
             "classes": labels,
             "class_type": _label_type(self.classes),
             "min_confidence": least,
-            "family": self._family,
+            "parts": [part.to_dict() for part in self.parts],
         }
-        if self.scaling:
-            mean, deviation = self.scaling.mean.tolist(), self.scaling.deviation.tolist()
-            knots = {} if self.basis is None else {"knots": self.basis.to_lists()}
-            return {**common, "mean": mean, "deviation": deviation, **knots}
-        return {**common, "models": [estimator_to_dict(model) for model in self.models]}
-
-    @property
-    def _family(self) -> str:
-        if self.scaling is None:
-            return "estimator"
-        return "logistic" if self.basis is None else "spline"
 
     @classmethod
     def from_dict(cls, fields: Fields, trusted: Sequence[str] = ()) -> Self:
@@ -122,50 +97,20 @@ class Shared:
         except (CostsError, ParameterError) as error:
             fields.refuse("costs", "costs that can be used", str(error))
         classes = _read_classes(fields)
-        shared = cls(costs, classes, _read_min_confidence(fields, classes), encoding, None)
-        kind, n_inputs = fields.text("family"), encoding.n_inputs
-        if kind in ("logistic", "spline"):
-            basis = None
-            if kind == "spline":
-                basis = SplineBasis.from_fields(fields, "knots", n_inputs, LARGEST)
-            n_columns = n_inputs if basis is None else basis.n_columns
-            most = (
-                LARGEST if basis is None else 10 * LARGEST
-            )  # a spline is at most 3 times as large
-            mean = fields.numbers("mean", n_columns, -most, most)
-            deviation = fields.numbers("deviation", n_columns, _SMALLEST, most)
-            return replace(shared, scaling=Scaling(mean, deviation), basis=basis)
-        if kind != "estimator":
-            fields.refuse("family", "'logistic', 'spline' or 'estimator'", kind)
-        models = fields.many_fields("models")
-        return replace(
-            shared,
-            models=tuple(
-                estimator_from_dict(one, n_inputs, len(classes), trusted, one.where)
-                for one in models
-            ),
+        least = _read_min_confidence(fields, classes)
+        parts = (
+            part_from_dict(one, encoding.n_inputs, len(classes), trusted)
+            for one in fields.many_fields("parts")
         )
+        return cls(costs, classes, least, encoding, tuple(parts))
 
     def stages_to_dicts(self, design: Design, models: StageModels) -> list[dict[str, Any]]:
-        """Convert each stage to plain values: the features it buys, and its model."""
-        if isinstance(models, EstimatorModels):
-            places = {id(model): i for i, model in enumerate(self.models)}
-            found = [{"model": places[id(model)]} for model in models.models]
-        elif isinstance(models, LinearModels):
-            found = [_linear_to_dict(models, j) for j in range(len(models))]
+        """Convert each stage to plain values: the features it buys, and its model in each part."""
+        found = list(zip(self.parts, parts_of(models), strict=True))
         return [
-            {"buys": list(bought), **one} for bought, one in zip(design.buys, found, strict=True)
+            {"buys": list(bought), "models": [part.stage_to_dict(own, j) for part, own in found]}
+            for j, bought in enumerate(design.buys)
         ]
-
-
-def _linear_to_dict(models: LinearModels, stage: int) -> dict[str, Any]:
-    """Convert the model of a stage to its weights, in the order of the inputs it reads."""
-    reads, maps = models.reads[stage], models.calibrators
-    outputs = [
-        {"intercept": float(coefs[0]), "weights": coefs[1:][reads].tolist()}
-        for coefs in models.coefs[stage]
-    ]
-    return {"outputs": outputs, "calibration": maps and maps[stage].to_dict()}
 
 
 def stages_from_dicts(
@@ -183,45 +128,20 @@ def stages_from_dicts(
                 stage.refuse("buys", "features, each bought once", name)
             chromosome[position[name]] = j
     design = Design(chromosome, names)
+    return design, _models_from(stages, shared, design)
+
+
+def _models_from(stages: list[Fields], shared: Shared, design: Design) -> StageModels:
+    """Read the models of all stages, part by part."""
     reads = design.subsets()[:, shared.encoding.input_feature]
-    reads = reads if shared.basis is None else shared.basis.reads(reads)
-    if shared.scaling is None:
-        return design, _estimator_models_from(stages, shared, reads)
-    return design, _linear_models_from(stages, shared, reads)
-
-
-def _estimator_models_from(
-    stages: list[Fields], shared: Shared, reads: BoolArray
-) -> EstimatorModels:
-    models = []
-    for stage, known in zip(stages, reads, strict=True):
-        model = shared.models[stage.whole("model", 0, len(shared.models) - 1)]
-        if not np.array_equal(model.inputs, np.flatnonzero(known)):
-            stage.refuse("model", "one that reads the features bought by then", stage.get("model"))
-        models.append(model)
-    return EstimatorModels(tuple(models))
-
-
-def _linear_models_from(stages: list[Fields], shared: Shared, reads: BoolArray) -> LinearModels:
+    of_stages = [stage.many_fields("models") for stage in stages]
+    for stage, models in zip(stages, of_stages, strict=True):
+        if len(models) != len(shared.parts):
+            rule = f"a list of {len(shared.parts)}, one for each of the parts"
+            stage.refuse("models", rule, f"{len(models)}")
+    of_parts = zip(shared.parts, zip(*of_stages, strict=True), strict=True)
     n_classes = len(shared.classes)
-    n_outputs = 1 if n_classes == 2 else n_classes
-    coefs = np.zeros((len(stages), n_outputs, reads.shape[1] + 1))
-    maps = []
-    for j, stage in enumerate(stages):
-        outputs = stage.many_fields("outputs")
-        if len(outputs) != n_outputs:
-            stage.refuse("outputs", f"a list of {n_outputs}", f"{len(outputs)}")
-        known = np.flatnonzero(reads[j])
-        for k, output in enumerate(outputs):
-            coefs[j, k, 0] = output.number("intercept", -LARGEST, LARGEST)
-            coefs[j, k, 1 + known] = output.numbers("weights", len(known), -LARGEST, LARGEST)
-        if stage.get("calibration") is not None:
-            maps.append(Calibrator.from_dict(stage.fields("calibration"), n_classes))
-    if maps and len(maps) < len(stages):
-        stages[0].refuse("calibration", "there for all stages or none", f"{len(maps)} stages")
-    if shared.scaling is None:
-        raise AssertionError("logistic regressions have one")
-    return LinearModels(shared.scaling, reads, coefs, tuple(maps) or None, shared.basis)
+    return averaged([part.models_from(list(own), reads, n_classes) for part, own in of_parts])
 
 
 def _read_min_confidence(fields: Fields, classes: AnyArray) -> MinConfidence:

@@ -20,12 +20,15 @@ __all__ = ["fit"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitData(DataFiles):
-    """Options for the files of a fit, held-out rows and missing values."""
+    """Options for the files of a fit, the rows that score designs and missing values."""
 
-    held_out: Annotated[
-        float,
-        typer.Option(help="Share of DATA held out to score designs on.", show_default="a third"),
-    ] = 1 / 3
+    cv: Annotated[
+        str,
+        typer.Option(
+            help="Rows of DATA that score designs: a number of folds, a share held out such as "
+            "0.3, or auto: folds, repeated if rows are few, or a third if they are many."
+        ),
+    ] = "auto"
     gaps: Annotated[
         str, typer.Option(help="Missing values: refuse, impute, or skip stages that lack one.")
     ] = "refuse"
@@ -178,8 +181,12 @@ class Deployment(Limits):
         ),
     ] = None
     refit: Annotated[
-        bool, typer.Option("--refit", help="Refit the stages on all rows of DATA before deploying.")
-    ] = False
+        str,
+        typer.Option(
+            help="Models to deploy: average (the mean of those of all folds), all (fitted again "
+            "on all rows of DATA) or first (those of the first fold)."
+        ),
+    ] = "average"
 
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`.
@@ -224,12 +231,13 @@ def fit(
 
         emsco fit --train a.csv --val b.csv --test c.csv --target disease --out heart-run
     """
+    from emsco.cli.parsing import parse_cv
     from emsco.runs.fit import fit_files
 
     settings: dict[str, Any] = {"n_jobs": jobs}
     for topic in (files, stages, search, rules, deploy):
         settings |= topic.settings()
-    steps: dict[str, Any] = {"seed": seed, "held_out": files.held_out, "resume": resume}
+    steps: dict[str, Any] = {"seed": seed, "cv": parse_cv(files.cv), "resume": resume}
     with interruptible(lambda: _left(out)):
         run = fit_files(files.files(), out, **steps, verbose=1, **settings)
     if as_json:

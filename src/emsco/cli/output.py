@@ -68,6 +68,8 @@ def print_details(run: Run, number: int, *, doubts: bool = True) -> None:
             out.print(class_drawing(by_class, out.width, title=title, brief=True))
     if front.references:
         out.print(reference_table(front, number))
+    if run.cascade.n_models > 1:
+        out.print(f"Each stage averages {run.cascade.n_models} models.", highlight=False)
     found = _doubts(run, number) if doubts else ()
     for doubt in map(warning_in_words, found):
         out.print(f"{doubt[0].upper()}{doubt[1:]}", highlight=False, markup=False)

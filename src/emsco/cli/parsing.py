@@ -12,6 +12,7 @@ from emsco._base.checks import refused
 __all__ = [
     "parse_by_class",
     "parse_class_weight",
+    "parse_cv",
     "parse_estimator",
     "parse_range",
 ]
@@ -50,6 +51,20 @@ def parse_min_confidence(text: str) -> str | float | dict[str, float]:
     """Parse a number, or a number for each label; return "auto" unchanged."""
     rule = 'be "auto", a number or label=number pairs with commas between'
     return text if text == "auto" else _by_class("min_confidence", text, rule)
+
+
+def parse_cv(text: str) -> str | float | int:
+    """Parse a number of folds or a share of the rows; return any other word unchanged.
+
+    Examples
+    --------
+    >>> parse_cv("5"), parse_cv("0.25"), parse_cv("auto")
+    (5, 0.25, 'auto')
+    """
+    try:
+        return int(text) if text.strip().isdecimal() else float(text)
+    except ValueError:
+        return text
 
 
 def parse_shares(text: str) -> dict[str, float]:

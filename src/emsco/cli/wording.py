@@ -18,7 +18,6 @@ _NAMES = {
     "constraints['max_mean_cost']": "max_mean_cost",
     "constraints['max_worst_cost']": "max_worst_cost",
     "constraints['together']": "together",
-    "cv": "held_out",
     "folder": "run",
     "methods": "method",
     "n_jobs": "jobs",

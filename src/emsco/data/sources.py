@@ -77,8 +77,8 @@ class FitFiles:
             rule = ("be another column than those of ", *others)
             raise refused("weights", rule, self.weights)
 
-    def read(self, held_out: float, gaps: str = "refuse") -> RowsOfFiles:
-        """Read and check all rows, and say how to split them."""
+    def read(self, cv: Any, gaps: str = "refuse") -> RowsOfFiles:
+        """Read and check all rows; `cv` says how to split them, unless `val` names a file."""
         path = self.data if self.train is None else self.train
         if path is None:
             raise AssertionError("checked above")
@@ -90,7 +90,6 @@ class FitFiles:
         costs = FeatureCosts.resolve(costs, names)
         encoding = Encoding.learn(table, costs, gaps, str(path))
         rows = [encoding.rows(table, 1, str(path))]
-        cv: Any = held_out
         if self.val is not None:
             more = self.read_more(self.val, encoding, classes)
             rows.append(encoding.rows(more.table, 1, str(self.val)))
@@ -158,7 +157,7 @@ class RowsOfFiles:
     ----------
     rows : Labelled
         Training rows and scored rows together.
-    cv : float or list of splits
+    cv : "auto", float, int or list of splits
         How to split them, as for `EMSCOClassifier`.
     test : Labelled or None
     costs : FeatureCosts

@@ -9,15 +9,46 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
+from sklearn.model_selection import (
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    check_cv,
+)
 
 from emsco._base.checks import is_number, refused
 from emsco._base.typing import AnyArray, FloatArray, IntArray, LabelArray
 from emsco.errors import DataError, Parameter
 
-__all__ = ["Split", "make_splits"]
+__all__ = [
+    "AUTO",
+    "FEW_ROWS",
+    "MANY_ROWS",
+    "N_FOLDS",
+    "N_REPEATS",
+    "Split",
+    "check_simple_cv",
+    "make_splits",
+]
 
 Split = tuple[IntArray, IntArray]
+
+AUTO = "auto"
+FEW_ROWS = 2_000  # folds are repeated below; limits were measured: docs/how/scoring.md
+MANY_ROWS = 20_000  # one part is held out from here up
+N_FOLDS, N_REPEATS = 5, 4
+_HELD_OUT = 1 / 3
+
+
+def check_simple_cv(cv: Any) -> str | float | int:
+    """Return a `cv` that a file can hold: "auto", a fraction or a number of folds."""
+    if isinstance(cv, str) and cv == AUTO:
+        return AUTO
+    if isinstance(cv, Integral) and is_number(cv) and int(cv) >= 2:
+        return int(cv)
+    if is_number(cv) and 0 < float(cv) < 1:
+        return float(cv)
+    raise refused("cv", 'be "auto", a fraction between 0 and 1 or a number of folds from 2', cv)
 
 
 def make_splits(
@@ -28,29 +59,40 @@ def make_splits(
     groups: Any,
     seed: int,
     weights: FloatArray | None = None,
+    repeat: bool = True,
 ) -> list[Split]:
     """Return pairs of (training rows, scored rows).
 
     Parameters
     ----------
-    cv : float, int, splitter or iterable of (training, scored) pairs
+    cv : "auto", float, int, splitter or iterable of (training, scored) pairs
         A fraction is the share of scored rows, stratified by class; a whole number is the number
-        of stratified folds. Both are shuffled by `seed`.
+        of stratified folds. Both are shuffled by `seed`. "auto" repeats folds if rows are few,
+        and holds out a fraction if they are many.
     X : array of shape (n_rows, n_features)
     labels : ndarray of shape (n_rows,)
         Position of each row's class in `classes`.
     classes : sequence
     groups : array-like of shape (n_rows,) or None
-        Groups for a splitter that asks for them.
+        Groups for a splitter that asks for them, and for "auto".
     seed : int
     weights : ndarray of shape (n_rows,), optional
         Sample weights; rows of weight 0 do not count.
+    repeat : bool
+        Whether "auto" may repeat folds.
     """
-    splitter = _splitter(cv, labels, classes, seed)
+    kept = np.arange(len(labels))
+    if isinstance(cv, str) and cv == AUTO:
+        kept = kept if weights is None else np.flatnonzero(weights > 0)
+        groups = None if groups is None else _known_groups(groups, len(labels))[kept]
+        splitter = _auto_splitter(labels[kept], classes, groups, seed, repeat)
+    else:
+        splitter = _splitter(cv, labels, classes, seed)
+    rows = X if len(kept) == len(labels) else X[kept]
     try:
         pairs = [
-            (_row_numbers(train, len(labels)), _row_numbers(scored, len(labels)))
-            for train, scored in splitter.split(X, labels, groups)
+            (kept[_row_numbers(train, len(kept))], kept[_row_numbers(scored, len(kept))])
+            for train, scored in splitter.split(rows, labels[kept], groups)
         ]
     except (TypeError, ValueError) as error:
         raise DataError(
@@ -76,10 +118,69 @@ def _splitter(cv: Any, labels: LabelArray, classes: Sequence[Any], seed: int) ->
     except (TypeError, ValueError):
         raise refused(
             "cv",
-            "be a fraction between 0 and 1, a number of folds from 2, a splitter or a list of "
-            "splits",
+            'be "auto", a fraction between 0 and 1, a number of folds from 2, a splitter or a '
+            "list of splits",
             cv,
         ) from None
+
+
+def _auto_splitter(
+    labels: LabelArray, classes: Sequence[Any], groups: AnyArray | None, seed: int, repeat: bool
+) -> Any:
+    """Return the splitter that "auto" means for these rows, all of which count."""
+    n_rows = len(labels)
+    if groups is None:
+        least = int(np.bincount(labels, minlength=len(classes)).min())
+        if n_rows >= MANY_ROWS or least < 2:
+            return _ScoredFraction(_HELD_OUT, classes, seed)
+    else:
+        of_class = [groups[labels == k] for k in range(len(classes))]
+        least = min(len(np.unique(own)) for own in of_class)
+        if n_rows >= MANY_ROWS:
+            return _GroupedFolds(max(2, min(round(1 / _HELD_OUT), least)), (seed,), only_first=True)
+    n_folds = max(2, min(N_FOLDS, least))
+    n_repeats = N_REPEATS if repeat and n_rows < FEW_ROWS else 1
+    more = np.random.SeedSequence(seed).generate_state(n_repeats - 1).tolist()
+    folds = _Folds if groups is None else _GroupedFolds
+    return folds(n_folds, (seed, *more))
+
+
+@dataclass(frozen=True, slots=True)
+class _Folds:
+    """A splitter that makes stratified folds, once for each seed."""
+
+    n_folds: int
+    seeds: tuple[int, ...]
+
+    def split(self, X: AnyArray, labels: LabelArray, _groups: Any) -> Iterator[Split]:
+        for seed in self.seeds:
+            yield from StratifiedKFold(self.n_folds, shuffle=True, random_state=seed).split(
+                X, labels
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupedFolds:
+    """A splitter that keeps groups together in folds, once for each seed, or in one part."""
+
+    n_folds: int
+    seeds: tuple[int, ...]
+    only_first: bool = False
+
+    def split(self, X: AnyArray, labels: LabelArray, groups: Any) -> Iterator[Split]:
+        for seed in self.seeds:
+            folds = StratifiedGroupKFold(self.n_folds, shuffle=True, random_state=seed)
+            for pair in folds.split(X, labels, groups):
+                yield pair
+                if self.only_first:
+                    return
+
+
+def _known_groups(groups: Any, n_rows: int) -> AnyArray:
+    given = np.asarray(groups)
+    if given.shape != (n_rows,):
+        raise DataError(f"groups must have {n_rows} entries, one per row, got {given.shape}.")
+    return given
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.thresholds import plain
 from emsco.errors import Parameter
+from emsco.models.averaged import averaged
 from emsco.models.bank import SubsetBank
 from emsco.models.calibrated import CalibratedFitter
 from emsco.models.calibration import KINDS
@@ -207,36 +208,63 @@ class StageRecipe:
         )
 
     def stage_models(
-        self, bank: SubsetBank, designs: list[BoolArray], report: Report | None = None
+        self,
+        bank: SubsetBank,
+        designs: list[BoolArray],
+        average: bool = False,
+        report: Report | None = None,
     ) -> tuple[StageModels, ...]:
-        """Fit the stage models of designs on the first split of the bank.
+        """Fit the stage models of designs on the first split of the bank, or on all splits.
 
         A design is given by the inputs that each of its stages reads. Equal stages share a
-        model. ``report(done, total)`` is called after each fit of a user's classifier.
+        model. With `average`, each stage averages the models of all splits.
+        ``report(done, total)`` is called after each fit of a user's classifier.
         """
         engine = bank.engine
-        if isinstance(engine, LogisticEngine):
-            if self.basis is not None:
-                designs = [self.basis.reads(reads) for reads in designs]
-            ends = np.cumsum([len(reads) for reads in designs])[:-1]
-            coefs = np.split(engine.coefs(engine.fit(np.concatenate(designs)))[0], ends)
-            scaling = engine.splits[0].scaling
-            return tuple(
-                LinearModels(scaling, reads, weights, basis=self.basis)
-                for reads, weights in zip(designs, coefs, strict=True)
-            )
-        if not isinstance(engine, OutcomeEngine):
-            raise AssertionError("there is no other engine")
-        return self._outcome_models(engine, designs, report)
-
-    def _outcome_models(
-        self, engine: OutcomeEngine, designs: list[BoolArray], report: Report | None
-    ) -> tuple[StageModels, ...]:
         if self.basis is not None:
             designs = [self.basis.reads(reads) for reads in designs]
+        if isinstance(engine, LogisticEngine):
+            parts = self._logistic_models(engine, designs, average)
+        elif isinstance(engine, OutcomeEngine):
+            parts = self._outcome_parts(engine, designs, average, report)
+        else:
+            raise AssertionError("there is no other engine")
+        return tuple(averaged(models) for models in zip(*parts, strict=True))
+
+    def _logistic_models(
+        self, engine: LogisticEngine, designs: list[BoolArray], average: bool
+    ) -> list[list[StageModels]]:
+        """Models of all designs on the first split, or on each."""
+        ends = np.cumsum([len(reads) for reads in designs])[:-1]
+        every = engine.coefs(engine.fit(np.concatenate(designs)))
+        splits = engine.splits if average else engine.splits[:1]
+        return [
+            [
+                LinearModels(split.scaling, reads, weights, basis=self.basis)
+                for reads, weights in zip(designs, np.split(coefs, ends), strict=True)
+            ]
+            for split, coefs in zip(splits, every, strict=False)
+        ]
+
+    def _outcome_parts(
+        self,
+        engine: OutcomeEngine,
+        designs: list[BoolArray],
+        average: bool,
+        report: Report | None,
+    ) -> list[list[StageModels]]:
+        """Models of all designs by the first fitter, or by each."""
+        fitters = engine.fitters if average else engine.fitters[:1]
+        return [
+            self._outcome_models(fitter, designs, report and _share(report, i, len(fitters)))
+            for i, fitter in enumerate(fitters)
+        ]
+
+    def _outcome_models(
+        self, fitter: Any, designs: list[BoolArray], report: Report | None
+    ) -> list[StageModels]:
         every = np.concatenate(designs)
         different, place = np.unique(every, axis=0, return_inverse=True)
-        fitter: Any = engine.fitters[0]
         models = fitter.models(different, report)
         chosen = iter([models[i] for i in place.reshape(-1)])
         found: list[StageModels] = []
@@ -247,7 +275,7 @@ class StageRecipe:
                 continue
             coefs, maps = zip(*own, strict=True)
             found.append(LinearModels(fitter.scaling, reads, np.stack(coefs), maps, self.basis))
-        return tuple(found)
+        return found
 
     def _outcome_fitter(
         self, data: TrainingData, number: int, train: IntArray, scored: IntArray
@@ -291,6 +319,11 @@ class StageRecipe:
         totals = np.bincount(data.labels[train], rows, minlength=len(data.classes))
         balanced: FloatArray = rows.sum() / (len(data.classes) * totals)
         return balanced
+
+
+def _share(report: Report, number: int, n_jobs: int) -> Report:
+    """Report the progress of one of several equal jobs as progress of all."""
+    return lambda done, total: report(number * total + done, n_jobs * total)
 
 
 def _layout(data: TrainingData, rows: IntArray, by_class: bool) -> Layout:

@@ -20,7 +20,13 @@ from emsco.models.splines import SplineBasis
 if TYPE_CHECKING:
     from emsco.models.estimator_model import EstimatorModel
 
-__all__ = ["EstimatorModels", "LinearModels", "StageModels"]
+__all__ = [
+    "EstimatorModels",
+    "Judgement",
+    "LinearModels",
+    "StageModels",
+    "judge_by_probabilities",
+]
 
 Judgement = tuple[IntArray, IntArray, FloatArray]
 

@@ -47,8 +47,8 @@ def _facts(about: dict[str, Any]) -> dict[str, str]:
     files = about.get("files", {})
     kinds = {"data": "Rows", "train": "Training rows", "val": "Scored rows", "test": "Test rows"}
     facts = {kinds[name]: Path(files[name]).name for name in kinds if files.get(name)}
-    if share := about.get("held_out"):
-        facts["Share held out to score designs"] = f"{share:.1%}"
+    if cv := about.get("cv"):
+        facts["Rows that score designs"] = _in_words(cv, about.get("n_splits", 1))
     if "target" in files:
         facts["Column with the labels"] = files["target"]
     facts["Search ended"] = about["stop_reason"]
@@ -57,3 +57,10 @@ def _facts(about: dict[str, Any]) -> dict[str, str]:
     if "data" in about:
         facts["Fingerprint of the rows"] = shorten(str(about["data"]), _DIGITS)
     return facts
+
+
+def _in_words(cv: str | float, n_splits: int) -> str:
+    """Say how the rows were split."""
+    if isinstance(cv, float):
+        return f"{cv:.1%} held out"
+    return f"all, in {n_splits} folds" if n_splits > 1 else "a third held out"

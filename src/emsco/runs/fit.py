@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import check_number
 from emsco._base.documents import UNFINISHED, PathLike, write_document
 from emsco._base.progress import JobProgress
 from emsco.data.labels import of_labels
 from emsco.data.sources import FitFiles, RowsOfFiles
+from emsco.data.splits import check_simple_cv
 from emsco.data.writing import write_table
 from emsco.errors import EMSCOError, FileError, Hint, NoSuchDesign, Parameter, Remedy
 from emsco.estimator import EMSCOClassifier
@@ -38,7 +38,7 @@ def fit_files(
     out: PathLike,
     *,
     seed: int = 0,
-    held_out: float = 1 / 3,
+    cv: str | float = "auto",
     resume: bool = False,
     verbose: int = 0,
     **settings: Any,
@@ -51,8 +51,9 @@ def fit_files(
     out : path
         New or empty folder for the run. It holds the checkpoint during the search.
     seed : int
-    held_out : float
-        Share of the rows held out to score designs, unless `files` names a file for that.
+    cv : "auto", float or int
+        Rows that score designs, as for `EMSCOClassifier`: a share held out or a number of folds.
+        It does not matter if `files` names a file for that.
     resume : bool
         Continue a search that was killed or interrupted. If the folder has none, a new search
         begins with a warning.
@@ -67,10 +68,10 @@ def fit_files(
         balanced design.
     """
     path = Path(out)
-    check_number("held_out", held_out, 0, 1, "()")
+    cv = check_simple_cv(_plain(cv))
     with _usable(path):
         _check_place(path, resume)
-    rows = files.read(held_out, settings.get("gaps", "refuse"))
+    rows = files.read(cv, settings.get("gaps", "refuse"))
     labels = np.unique(rows.rows.y).tolist()
     for name in ("min_confidence", "class_weight"):
         if isinstance(given := settings.get(name), dict):
@@ -89,8 +90,8 @@ def fit_files(
     )
     lacking = _fit(classifier, rows, path, resume)
     front = _with_seen(classifier.front_, rows, verbose)
-    seed, held_out = _plain(seed), _plain(held_out)
-    run = Run(path, _about(files, rows, classifier, seed, held_out), front, classifier.cascade_)
+    about = _about(files, rows, classifier, _plain(seed), cv)
+    run = Run(path, about, front, classifier.cascade_)
     _write(run, classifier)
     if not classifier.stop_reason_.is_interrupted:
         _remove_checkpoint(path)
@@ -178,7 +179,7 @@ def _remove_checkpoint(folder: Path) -> None:
 
 
 def _about(
-    files: FitFiles, rows: RowsOfFiles, classifier: EMSCOClassifier, seed: int, held_out: float
+    files: FitFiles, rows: RowsOfFiles, classifier: EMSCOClassifier, seed: int, cv: str | float
 ) -> dict[str, Any]:
     settings = classifier.get_params(deep=False)
     for name in ("costs", "cv", "checkpoint", "random_state", "verbose", "n_jobs"):
@@ -196,7 +197,8 @@ def _about(
         "data": rows.data,
         "n_rows": len(rows.rows.y),
         "features": list(rows.costs.names),
-        "held_out": held_out if files.val is None else None,
+        "cv": cv if files.val is None else None,
+        "n_splits": classifier.n_splits_,
         "seed": seed,
         "settings": settings,
         "stop_reason": str(classifier.stop_reason_),

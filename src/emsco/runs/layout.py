@@ -2,6 +2,6 @@
 
 __all__ = ["CASCADE", "CHECKPOINT", "FORMAT", "FRONT", "HISTORY", "RUN"]
 
-FORMAT = 2  # of run.json
+FORMAT = 3  # of run.json
 RUN, FRONT, CASCADE, HISTORY = "run.json", "front.json", "cascade.json", "history.csv"
 CHECKPOINT = "checkpoint"

@@ -43,7 +43,7 @@ def read_parts(files: FitFiles, seed: int = 0) -> Parts:
             None,
             got="none",
         )
-    read = files.read(held_out=0.5)
+    read = files.read(cv=0.5)
     table, y, weights = read.rows.table, read.rows.y, read.rows.weights
     if files.costs is None:
         warn_of_ids(table)
