@@ -170,7 +170,7 @@ def collapse(
                         goes_left = is_bought or blank_left[i]
                         reached &= ~np.uint64(right[i] if goes_left else left[i])
                 if reached & (reached - np.uint64(1)) == np.uint64(0):
-                    base[b, k] += leaves[starts[t] + lowest_bit(reached)]
+                    base[b, k] += leaves[starts[t] + lowest_bit(np.uint32(reached))]
                     reached = np.uint64(0)
                 alive[b, t] = reached
                 t += 1

@@ -301,14 +301,14 @@ class OwnBoosting:
         """
         winner = np.empty((len(subsets), self.n_scored), dtype=np.uint8)
         confidence = np.empty(winner.shape)
-        with closing(run_jobs(self.job.own_outcome, subsets, self._n_jobs, report)) as found:
+        with closing(run_jobs(self.job.own_outcome, list(subsets), self._n_jobs, report)) as found:
             for i, answers in enumerate(found):
                 winner[i], confidence[i] = answers
         return winner, confidence
 
     def models(self, subsets: BoolArray, report: Report | None = None) -> list[BoostedModel]:
         """Train each subset; return the same models whose answers `outcomes` returns."""
-        found = run_jobs(self.job.own, subsets, self._n_jobs, report)
+        found = run_jobs(self.job.own, list(subsets), self._n_jobs, report)
         return [
             (ensemble.restricted(subset), calibrator)
             for (ensemble, calibrator), subset in zip(found, subsets, strict=True)

@@ -19,7 +19,6 @@ __all__ = ["BoostingSize", "train_trees"]
 _NEVER = -700.0  # logit of a class without training rows
 _CHECKED = 64  # rows whose probabilities are compared with scikit-learn's
 _TOLERATED = 1e-5
-_COPIES, _MOST_COPIED, _MOST_COPIES = 40_000, 8, 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +130,10 @@ def _ensemble(
     trees_of: AnyArray,
     arrays: dict[str, AnyArray],
 ) -> TreeEnsemble:
-    empty = {"n_cuts": np.zeros(len(fill)), "cuts": (), "n_leaves": (), "leaves": ()}
-    empty |= {"inputs": (), "cut_of": (), "blank_left": (), "n_left": ()}
+    none: AnyArray = np.zeros(0)
+    empty = dict.fromkeys(("cuts", "n_leaves", "leaves"), none)
+    empty |= dict.fromkeys(("inputs", "cut_of", "blank_left", "n_left"), none)
+    empty |= {"n_cuts": np.zeros(len(fill))}
     return TreeEnsemble(
         n_classes=n_classes, baseline=baseline, fill=fill, trees_of=trees_of, **empty | arrays
     )
@@ -159,10 +160,10 @@ def _arrays(trees: list[AnyArray], n_inputs: int) -> dict[str, AnyArray]:
     """Arrays of an ensemble, from scikit-learn's nodes of each tree."""
     nodes = np.concatenate(trees)
     starts = np.concatenate([[0], np.cumsum([len(one) for one in trees])])
-    children = [np.ascontiguousarray(nodes[name], dtype=np.int64) for name in ("left", "right")]
+    left, right = (nodes[name].astype(np.int64) for name in ("left", "right"))
     order, n_below = np.empty((2, len(nodes)), dtype=np.int64)
-    is_leaf = np.ascontiguousarray(nodes["is_leaf"], dtype=np.bool_)
-    if not trace_trees(starts, *children, is_leaf, order, n_below):
+    is_leaf = nodes["is_leaf"].astype(np.bool_)
+    if not trace_trees(starts, left, right, is_leaf, order, n_below):
         raise ValueError("children are out of place")
     if nodes["is_categorical"].any():
         raise ValueError("a split is on categories")

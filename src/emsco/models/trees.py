@@ -101,8 +101,9 @@ class TreeEnsemble:
 
     def __post_init__(self) -> None:
         """Copy and lock the arrays."""
-        kinds = {"baseline": np.float64, "fill": np.float64, "cuts": np.float64}
-        kinds |= {"n_cuts": np.int64, "trees_of": np.int64, **_TYPES}
+        floats = dict.fromkeys(("baseline", "fill", "cuts"), np.float64)
+        counts = dict.fromkeys(("n_cuts", "trees_of"), np.int64)
+        kinds: dict[str, type] = {**floats, **counts, **_TYPES}
         for name, kind in kinds.items():
             object.__setattr__(self, name, locked_copy(getattr(self, name), kind))
 
@@ -220,7 +221,7 @@ class TreeEnsemble:
         """Return the ensemble for rows with more inputs: its own are at the positions `inputs`."""
         n_cuts = np.zeros(len(fill), dtype=np.int64)
         n_cuts[inputs] = self.n_cuts
-        return replace(self, fill=fill, n_cuts=n_cuts, inputs=inputs[self.inputs])
+        return replace(self, fill=fill, n_cuts=n_cuts, inputs=inputs[self.inputs].astype(np.int16))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a file; the arrays are packed into text."""
