@@ -156,7 +156,7 @@ def judge_rows(
 
 
 @helper()
-def _find_likeliest(logits, n, top, winner, confidence):
+def find_likeliest(logits, n, top, winner, confidence):
     """Likeliest class of each row and its probability; equal ones: the first class wins.
 
     `logits` is outputs × rows: one output is the logit of the second of two classes. More are
@@ -217,7 +217,7 @@ def judge_rows_many(
                     b, x = coefs[m, k, i], rows[columns[m, i], start : start + n]
                     for r in range(n):
                         logits[k, r] += b * x[r]
-            _find_likeliest(logits, n, top, winner, confidence)
+            find_likeliest(logits, n, top, winner, confidence)
             accepts, corrects = np.uint64(0), np.uint64(0)
             for r in range(n):
                 sure = np.uint64(confidence[r] >= thresholds[winner[r]])
@@ -358,7 +358,7 @@ def decide_rows_many(
             _fill_logits(
                 rows, mean, inverse_scale, columns[j], size, coefs[j], ready, values, logits
             )
-            _find_likeliest(logits, len(rows), top, likeliest, surety)
+            find_likeliest(logits, len(rows), top, likeliest, surety)
             for r in range(start, start + len(rows)):
                 if stage[r] < len(sizes):
                     continue
@@ -395,7 +395,7 @@ def probabilities_of(
         rows = X[start : start + _ROWS]
         ready[:] = False
         _fill_logits(rows, mean, inverse_scale, column, size, coef, ready, values, logits)
-        _find_likeliest(logits, len(rows), top, likeliest, surety)
+        find_likeliest(logits, len(rows), top, likeliest, surety)
         for r in range(len(rows)):
             if n_outputs == 1:
                 probabilities[start + r, likeliest[r]] = surety[r]

@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import lower_builtin, type_callable
 
-from emsco._kernels.bits import double_from_bits, popcount, single_from_bits
+from emsco._kernels.bits import double_from_bits, lowest_bit, popcount, single_from_bits
 
 __all__ = ["register"]
 
@@ -27,6 +27,12 @@ def register() -> None:
         lambda builder, bits: builder.bitcast(bits, ir.FloatType()),
     )
     _lower(popcount, types.uint64(types.uint64), lambda builder, word: builder.ctpop(word))
+    zero_is_fine = ir.Constant(ir.IntType(1), 0)
+    _lower(
+        lowest_bit,
+        types.uint32(types.uint32),
+        lambda builder, word: builder.cttz(word, zero_is_fine),
+    )
 
 
 def _lower(function: Callable[..., Any], signature: Any, emit: Callable[[Any, Any], Any]) -> None:

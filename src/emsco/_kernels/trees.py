@@ -1,0 +1,291 @@
+"""Boosted trees for many subsets of the inputs at once, after QuickScorer (Lucchese et al. 2015).
+
+The leaves of a tree are the bits of a mask, from left to right. A row starts with all leaves. Where
+it goes right, the leaves on the left are out; the lowest bit that is left over is its leaf. Where
+the input is not bought, all rows go the same way. What an input does to the masks is the same for
+every subset, so it is found once for a block of rows, and each subset joins the inputs it has.
+
+A row's values are added tree after tree, each sum rounded on its own, so that the result does not
+depend on the other rows, blocks, subsets or threads.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from emsco._base.typing import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    SingleArray,
+    StageArray,
+)
+from emsco._kernels.bits import lowest_bit
+from emsco._kernels.compiling import helper, kernel
+from emsco._kernels.deciding import find_likeliest
+
+MOST_LEAVES = 32
+_EVERY = np.uint32(0xFFFFFFFF)
+BLOCK = 256  # rows at a time: with the sums of 16 subsets they stay in the fastest cache
+
+
+@kernel()
+def trace_trees(
+    starts: IntArray,
+    left: IntArray,
+    right: IntArray,
+    is_leaf: BoolArray,
+    order: IntArray,
+    n_below: IntArray,
+) -> bool:
+    """Put the nodes of trees in pre-order, and count the leaves below each; false if it fails.
+
+    `starts` has the first node of each tree and at the end the number of nodes. `left` and `right`
+    have the children, counted from the first node of the tree. `n_below` is in the new order.
+    """
+    stack = np.empty(len(order) + 1, dtype=np.int64)
+    for t in range(len(starts) - 1):
+        start, end = starts[t], starts[t + 1]
+        stack[0], depth, n = start, 1, start
+        while depth > 0:
+            depth -= 1
+            node = stack[depth]
+            if n >= end or not start <= node < end:
+                return False
+            order[n] = node
+            n += 1
+            if not is_leaf[node]:
+                stack[depth], stack[depth + 1] = start + right[node], start + left[node]
+                depth += 2
+        if n != end:
+            return False
+        for i in range(end - 1, start - 1, -1):  # the stack now holds what is counted already
+            if is_leaf[order[i]]:
+                n_below[i] = 1
+                stack[depth] = i
+                depth += 1
+            else:
+                depth -= 1
+                n_below[i] = n_below[stack[depth]] + n_below[stack[depth - 1]]
+                stack[depth - 1] = i
+    return True
+
+
+@kernel()
+def find_leaves(
+    n_leaves: LabelArray,
+    n_left: LabelArray,
+    first: LabelArray,
+    end: LabelArray,
+) -> bool:
+    """Find the first leaf under each node, and the end; false if the counts make no trees.
+
+    Nodes are in pre-order; a node has the leaves `first` to `first + n_left - 1` on its left.
+    """
+    begins = np.empty(MOST_LEAVES + 1, dtype=np.int64)
+    ends = np.empty(MOST_LEAVES + 1, dtype=np.int64)
+    i = 0
+    for t in range(len(n_leaves)):
+        begins[0], ends[0] = 0, n_leaves[t]
+        depth = 1 if n_leaves[t] > 1 else 0
+        while depth > 0:
+            depth -= 1
+            low, high = begins[depth], ends[depth]
+            middle = low + n_left[i]
+            if not low < middle < high:
+                return False
+            first[i], end[i] = low, high
+            if high - middle > 1:
+                begins[depth], ends[depth] = middle, high
+                depth += 1
+            if middle - low > 1:
+                begins[depth], ends[depth] = low, middle
+                depth += 1
+            i += 1
+    return True
+
+
+@kernel()
+def code_rows(
+    rows: FloatArray,
+    reads: BoolArray,
+    cuts: FloatArray,
+    starts: IntArray,
+    fill: FloatArray,
+    codes: LabelArray,
+) -> None:
+    """Count the cuts below each value that is read, inputs × rows; `fill` stands for NaN."""
+    for f in range(len(reads)):
+        if not reads[f]:
+            continue
+        own = cuts[starts[f] : starts[f + 1]]
+        for r in range(len(rows)):
+            x = rows[r, f]
+            if x != x:
+                x = fill[f]
+            below, n = 0, len(own)
+            while n > 0:
+                half = n // 2
+                if own[below + half] < x:
+                    below += half + 1
+                    n -= half + 1
+                else:
+                    n = half
+            codes[f, r] = below
+
+
+@kernel()
+def collapse(
+    subsets: BoolArray,
+    trees_of: IntArray,
+    starts: IntArray,
+    inputs: StageArray,
+    blank_left: BoolArray,
+    known_left: BoolArray,
+    left: AnyArray,
+    right: AnyArray,
+    leaves: SingleArray,
+    baseline: FloatArray,
+    alive: AnyArray,
+    base: FloatArray,
+) -> None:
+    """Find the leaves that a subset can reach in each tree; trees with one are added to `base`.
+
+    `starts` has the first leaf of each tree; its first node is that less the number of the tree.
+    At a node of `known_left`, all rows go left if its input is bought.
+    `alive`, subsets × trees, holds 0 for a tree that was added to `base`, subsets × outputs.
+    """
+    for b in range(len(subsets)):
+        t = 0
+        for k in range(len(trees_of)):
+            base[b, k] = baseline[k]
+            for _ in range(trees_of[k]):
+                n_leaves = starts[t + 1] - starts[t]
+                reached = (np.uint64(1) << np.uint64(n_leaves)) - np.uint64(1)
+                for i in range(starts[t] - t, starts[t + 1] - t - 1):
+                    is_bought = subsets[b, inputs[i]]
+                    if not is_bought or known_left[i]:
+                        goes_left = is_bought or blank_left[i]
+                        reached &= ~np.uint64(right[i] if goes_left else left[i])
+                if reached & (reached - np.uint64(1)) == np.uint64(0):
+                    base[b, k] += leaves[starts[t] + lowest_bit(np.uint32(reached))]
+                    reached = np.uint64(0)
+                alive[b, t] = reached
+                t += 1
+
+
+@helper()
+def _keep_leaves(codes, cut, left, kept):
+    """Take the leaves on the left from rows that go right."""
+    others = ~left
+    for r in range(len(codes)):
+        kept[r] &= others if codes[r] > cut else _EVERY
+
+
+@helper()
+def _add_values(mask, values, total):
+    for r in range(len(mask)):
+        total[r] += values[lowest_bit(mask[r])]
+
+
+@kernel()
+def add_trees(
+    codes: LabelArray,
+    subsets: BoolArray,
+    trees_of: IntArray,
+    starts: IntArray,
+    inputs: StageArray,
+    cuts: LabelArray,
+    left: AnyArray,
+    leaves: SingleArray,
+    alive: AnyArray,
+    base: FloatArray,
+    logits: FloatArray,
+    kept: AnyArray,
+    mask: AnyArray,
+) -> None:
+    """Add up the trees for rows and subsets: `logits` is subsets × outputs × rows.
+
+    `kept`, with a line for each input that a tree may read, and `mask` are scratch for a block.
+    """
+    n_rows, n_inputs = codes.shape[1], len(codes)
+    values = np.empty(MOST_LEAVES + 1)
+    place = np.full(n_inputs, -1)
+    read = np.empty(MOST_LEAVES, dtype=np.int64)
+    asked = np.zeros(n_inputs, dtype=np.bool_)
+    for b in range(len(subsets)):
+        for f in range(n_inputs):
+            asked[f] |= subsets[b, f]
+    for start in range(0, n_rows, BLOCK):
+        n = min(BLOCK, n_rows - start)
+        t = 0
+        for k in range(len(trees_of)):
+            for b in range(len(subsets)):
+                logits[b, k, start : start + n] = base[b, k]
+            for _ in range(trees_of[k]):
+                n_read = 0
+                for i in range(starts[t] - t, starts[t + 1] - t - 1):
+                    f = inputs[i]
+                    if not asked[f]:
+                        continue
+                    if place[f] < 0:
+                        place[f], read[n_read] = n_read, f
+                        kept[n_read, :n] = _EVERY
+                        n_read += 1
+                    _keep_leaves(codes[f, start : start + n], cuts[i], left[i], kept[place[f], :n])
+                for i in range(starts[t + 1] - starts[t]):
+                    values[i] = leaves[starts[t] + i]
+                for b in range(len(subsets)):
+                    if alive[b, t] == 0:
+                        continue
+                    mask[:n] = alive[b, t]
+                    for i in range(n_read):
+                        if subsets[b, read[i]]:
+                            for r in range(n):
+                                mask[r] &= kept[i, r]
+                    _add_values(mask[:n], values, logits[b, k, start : start + n])
+                for i in range(n_read):
+                    place[read[i]] = -1
+                t += 1
+
+
+@kernel()
+def likeliest_of(
+    logits: FloatArray,
+    winner: IntArray,
+    confidence: FloatArray,
+) -> None:
+    """Likeliest class and its probability: subsets × rows, of logits subsets × outputs × rows.
+
+    The logits are used up.
+    """
+    n_rows = logits.shape[2]
+    top = np.empty(min(n_rows, BLOCK))
+    for b in range(len(logits)):
+        for start in range(0, n_rows, BLOCK):
+            n = min(BLOCK, n_rows - start)
+            rows = slice(start, start + n)
+            find_likeliest(logits[b, :, rows], n, top, winner[b, rows], confidence[b, rows])
+
+
+@kernel()
+def shares_of(
+    logits: FloatArray,
+    probabilities: FloatArray,
+) -> None:
+    """Probabilities of all classes, rows × classes, of one subset's logits, outputs × rows.
+
+    The largest is the confidence of `likeliest_of`, to the last bit. The logits are used up.
+    """
+    n_outputs, n_rows = logits.shape
+    top, confidence = np.empty(n_rows), np.empty(n_rows)
+    winner = np.empty(n_rows, dtype=np.int64)
+    find_likeliest(logits, n_rows, top, winner, confidence)
+    for r in range(n_rows):
+        if n_outputs == 1:
+            probabilities[r, winner[r]] = confidence[r]
+            probabilities[r, 1 - winner[r]] = 1.0 - confidence[r]
+        for k in range(n_outputs if n_outputs > 1 else 0):
+            probabilities[r, k] = logits[k, r] * confidence[r]

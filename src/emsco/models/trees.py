@@ -1,0 +1,330 @@
+"""Boosted trees as plain arrays, which answer for any subset of the inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from emsco._base.arrays import locked_copy
+from emsco._base.documents import Fields
+from emsco._base.typing import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    SingleArray,
+    StageArray,
+)
+from emsco._kernels.trees import (
+    BLOCK,
+    MOST_LEAVES,
+    add_trees,
+    code_rows,
+    collapse,
+    find_leaves,
+    likeliest_of,
+    shares_of,
+)
+from emsco.models.packing import pack_array, unpack_array
+
+__all__ = ["MOST_CUTS", "MOST_LEAVES", "TreeEnsemble"]
+
+MOST_CUTS = 254  # of an input, so that a code fits into a byte
+_MOST_IN_ALL = 2**22  # of all trees in a file
+_AT_ONCE = 16  # subsets whose sums stay in cache together
+_LARGEST = 1e100  # number in a file
+_TYPES: dict[str, type] = {
+    "n_leaves": np.uint8,
+    "leaves": np.float32,
+    "inputs": np.int16,
+    "cut_of": np.uint8,
+    "blank_left": np.bool_,
+    "n_left": np.uint8,
+}
+
+
+class _Masks(NamedTuple):
+    """What kernels need besides the arrays of an ensemble."""
+
+    starts: IntArray  # first leaf of each tree, and the end
+    cut_starts: IntArray  # first cut of each input, and the end
+    left: AnyArray  # leaves on the left of each node, as bits
+    right: AnyArray
+    known_left: BoolArray  # no value is above the cut
+
+
+@dataclass(frozen=True, eq=False)
+class TreeEnsemble:
+    """Boosted trees whose values add up to logits.
+
+    A row goes left at a node if its value is at most the cut. If the input is not bought, all rows
+    go the same way. A missing value of a bought input is replaced by `fill`.
+
+    Attributes
+    ----------
+    n_classes : int
+    baseline : ndarray of shape (n_outputs,)
+        Logits before the first tree. Two classes have one output, the logit of the second class;
+        more have one each.
+    fill : ndarray of shape (n_inputs,)
+    n_cuts : ndarray of shape (n_inputs,)
+        How many cuts each input has.
+    cuts : ndarray of float64
+        Cuts of all inputs, input after input, in ascending order.
+    trees_of : ndarray of shape (n_outputs,)
+        How many trees each output has; they come output after output.
+    n_leaves : ndarray of uint8, shape (n_trees,)
+    leaves : ndarray of float32
+        Values of all leaves, tree after tree, from left to right.
+    inputs, cut_of, blank_left, n_left : ndarray of shape (n_nodes,)
+        All nodes with two sides, tree after tree, in pre-order: the input; the number of its cut,
+        or `n_cuts` if every value goes left; whether rows go left if the input is not bought; and
+        how many leaves are on the left.
+    """
+
+    n_classes: int
+    baseline: FloatArray
+    fill: FloatArray
+    n_cuts: IntArray
+    cuts: FloatArray
+    trees_of: IntArray
+    n_leaves: LabelArray
+    leaves: SingleArray
+    inputs: StageArray
+    cut_of: LabelArray
+    blank_left: BoolArray
+    n_left: LabelArray
+
+    def __post_init__(self) -> None:
+        """Copy and lock the arrays."""
+        floats = dict.fromkeys(("baseline", "fill", "cuts"), np.float64)
+        counts = dict.fromkeys(("n_cuts", "trees_of"), np.int64)
+        kinds: dict[str, type] = {**floats, **counts, **_TYPES}
+        for name, kind in kinds.items():
+            object.__setattr__(self, name, locked_copy(getattr(self, name), kind))
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs of a row, whether trees read them or not."""
+        return len(self.fill)
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.n_leaves)
+
+    @cached_property
+    def reads(self) -> BoolArray:
+        """Inputs that some tree reads, shape (n_inputs,)."""
+        found = np.zeros(self.n_inputs, dtype=np.bool_)
+        found[self.inputs] = True
+        return found
+
+    def code(self, rows: FloatArray) -> LabelArray:
+        """Count the cuts below each value of rows: the code of trees, shape (n_inputs, n_rows)."""
+        codes = np.zeros((self.n_inputs, len(rows)), dtype=np.uint8)
+        owned = np.ascontiguousarray(rows, dtype=np.float64)
+        code_rows(owned, self.reads, self.cuts, self._masks.cut_starts, self.fill, codes)
+        return codes
+
+    def logits(self, codes: LabelArray, subsets: BoolArray) -> FloatArray:
+        """Logits of coded rows for subsets of the inputs, shape (n_subsets, n_outputs, n_rows).
+
+        A row's logits for a subset do not depend on the other rows and subsets.
+        """
+        masks, n_rows = self._masks, codes.shape[1]
+        found = np.empty((len(subsets), len(self.baseline), n_rows))
+        n_read = min(self.n_inputs, MOST_LEAVES)
+        scratch = np.empty((n_read + 1, min(BLOCK, max(n_rows, 1))), dtype=masks.left.dtype)
+        for start in range(0, len(subsets), _AT_ONCE):
+            some = np.ascontiguousarray(subsets[start : start + _AT_ONCE])
+            alive, base = self._collapsed(some)
+            add_trees(
+                codes,
+                some,
+                self.trees_of,
+                masks.starts,
+                self.inputs,
+                self.cut_of,
+                masks.left,
+                self.leaves,
+                alive,
+                base,
+                found[start : start + _AT_ONCE],
+                scratch[1:],
+                scratch[0],
+            )
+        return found
+
+    def answers(self, codes: LabelArray, subsets: BoolArray) -> tuple[IntArray, FloatArray]:
+        """Likeliest class, the first of equals, and its probability: both (n_subsets, n_rows)."""
+        winner = np.empty((len(subsets), codes.shape[1]), dtype=np.int64)
+        confidence = np.empty(winner.shape)
+        for start in range(0, len(subsets), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            likeliest_of(self.logits(codes, subsets[part]), winner[part], confidence[part])
+        return winner, confidence
+
+    def shares(self, codes: LabelArray, subset: BoolArray) -> FloatArray:
+        """Class probabilities of coded rows for one subset, shape (n_rows, n_classes)."""
+        found = np.empty((codes.shape[1], self.n_classes))
+        shares_of(self.logits(codes, subset[None])[0], found)
+        return found
+
+    def probabilities(self, rows: FloatArray, subset: BoolArray | None = None) -> FloatArray:
+        """Class probabilities of rows, shape (n_rows, n_classes).
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_inputs)
+            NaN is a missing value of a bought input.
+        subset : ndarray of bool, shape (n_inputs,), optional
+            Inputs that are bought; all by default.
+        """
+        subset = np.ones(self.n_inputs, dtype=np.bool_) if subset is None else subset
+        return self.shares(self.code(rows), subset)
+
+    def restricted(self, subset: BoolArray) -> Self:
+        """Keep only what matters to one subset: the same probabilities, to the last bit."""
+        masks = self._masks
+        alive, base = (found[0] for found in self._collapsed(subset[None]))
+        n_nodes = self.n_leaves.astype(np.int64) - 1
+        here = np.repeat(alive, n_nodes)
+        left, right = masks.left & here, masks.right & here
+        nodes = np.flatnonzero((left != 0) & (right != 0))
+        position = np.arange(len(self.leaves)) - np.repeat(masks.starts[:-1], self.n_leaves)
+        reached = np.repeat(alive, self.n_leaves) >> position.astype(alive.dtype) & 1 == 1
+        inputs = self.inputs[nodes]
+        cuts, cut_of = np.unique(masks.cut_starts[inputs] + self.cut_of[nodes], return_inverse=True)
+        of_cut = np.searchsorted(masks.cut_starts, cuts, side="right") - 1
+        n_cuts = np.bincount(of_cut, minlength=self.n_inputs)
+        output = np.repeat(np.arange(len(self.trees_of)), self.trees_of)
+        return replace(
+            self,
+            baseline=base,
+            n_cuts=n_cuts,
+            cuts=self.cuts[cuts],
+            trees_of=np.bincount(output[alive != 0], minlength=len(self.trees_of)),
+            n_leaves=np.bitwise_count(alive)[alive != 0],
+            leaves=self.leaves[reached],
+            inputs=inputs,
+            cut_of=cut_of.reshape(-1) - (np.cumsum(n_cuts) - n_cuts)[inputs],
+            blank_left=self.blank_left[nodes],
+            n_left=np.bitwise_count(left)[nodes],
+        )
+
+    def widened(self, inputs: IntArray, fill: FloatArray) -> Self:
+        """Return the ensemble for rows with more inputs: its own are at the positions `inputs`."""
+        n_cuts = np.zeros(len(fill), dtype=np.int64)
+        n_cuts[inputs] = self.n_cuts
+        return replace(self, fill=fill, n_cuts=n_cuts, inputs=inputs[self.inputs].astype(np.int16))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for a file; the arrays are packed into text."""
+        packed = {name: pack_array(getattr(self, name)) for name in ("cuts", *_TYPES)}
+        return {
+            "baseline": self.baseline.tolist(),
+            "fill": self.fill.tolist(),
+            "n_cuts": self.n_cuts.tolist(),
+            "trees_of": self.trees_of.tolist(),
+            "n_all_leaves": len(self.leaves),
+            **packed,
+        }
+
+    @classmethod
+    def from_fields(cls, fields: Fields, n_inputs: int, n_classes: int) -> Self:
+        """Read an ensemble from a file and check it.
+
+        Raises
+        ------
+        FileError
+            If a value breaks its rule, or the trees do not fit together.
+        """
+        n_outputs = 1 if n_classes == 2 else n_classes
+        trees_of = fields.wholes("trees_of", n_outputs, 0, _MOST_IN_ALL // n_outputs)
+        n_cuts = fields.wholes("n_cuts", n_inputs, 0, MOST_CUTS)
+        n_trees = sum(trees_of)
+        n_leaves = fields.whole("n_all_leaves", n_trees, min(n_trees * MOST_LEAVES, _MOST_IN_ALL))
+        sizes = {"n_leaves": n_trees, "leaves": n_leaves}
+        arrays = {
+            name: unpack_array(fields, name, sizes.get(name, n_leaves - n_trees), kind)
+            for name, kind in _TYPES.items()
+        }
+        found = cls(
+            n_classes=n_classes,
+            baseline=fields.numbers("baseline", n_outputs, -_LARGEST, _LARGEST),
+            fill=fields.numbers("fill", n_inputs, -_LARGEST, _LARGEST),
+            n_cuts=np.array(n_cuts, dtype=np.int64),
+            cuts=unpack_array(fields, "cuts", sum(n_cuts), np.float64),
+            trees_of=np.array(trees_of, dtype=np.int64),
+            **arrays,
+        )
+        found._check(fields)
+        return found
+
+    def _check(self, fields: Fields) -> None:
+        """Refuse arrays that are no trees, whatever their values."""
+        n_leaves = self.n_leaves.astype(np.int64)
+        if (n_leaves < 1).any() or (n_leaves > MOST_LEAVES).any():
+            fields.refuse("n_leaves", f"from 1 to {MOST_LEAVES}", "others")
+        if n_leaves.sum() != len(self.leaves):
+            fields.refuse("n_leaves", f"{len(self.leaves):,} in total", f"{n_leaves.sum():,}")
+        for name in ("cuts", "leaves"):
+            if not np.isfinite(getattr(self, name)).all():
+                fields.refuse(name, "finite numbers", "others")
+        of_cut = np.repeat(np.arange(self.n_inputs), self.n_cuts)
+        if ((np.diff(self.cuts) <= 0) & (np.diff(of_cut) == 0)).any():
+            fields.refuse("cuts", "numbers that go up in each input", "others")
+        if ((self.inputs < 0) | (self.inputs >= self.n_inputs)).any():
+            fields.refuse("inputs", f"from 0 to {self.n_inputs - 1}", "others")
+        if (self.cut_of > self.n_cuts[self.inputs]).any():
+            fields.refuse("cut_of", "at most the number of cuts", "others")
+        spans = np.empty((2, len(self.n_left)), dtype=np.uint8)
+        if not find_leaves(self.n_leaves, self.n_left, *spans):
+            fields.refuse("n_left", "counts of leaves that make trees", "others")
+
+    @property
+    def arrays(self) -> tuple[AnyArray, ...]:
+        """Everything that affects probabilities, for a digest."""
+        names = ("baseline", "fill", "n_cuts", "cuts", "trees_of", *_TYPES)
+        return tuple(getattr(self, name) for name in names)
+
+    def _collapsed(self, subsets: BoolArray) -> tuple[AnyArray, FloatArray]:
+        """Leaves that each subset reaches in each tree, and logits of trees that are constant."""
+        masks = self._masks
+        alive = np.empty((len(subsets), self.n_trees), dtype=masks.left.dtype)
+        base = np.empty((len(subsets), len(self.baseline)))
+        collapse(
+            subsets,
+            self.trees_of,
+            masks.starts,
+            self.inputs,
+            self.blank_left,
+            masks.known_left,
+            masks.left,
+            masks.right,
+            self.leaves,
+            self.baseline,
+            alive,
+            base,
+        )
+        return alive, base
+
+    @cached_property
+    def _masks(self) -> _Masks:
+        first, end = np.empty((2, len(self.n_left)), dtype=np.uint8)
+        if not find_leaves(self.n_leaves, self.n_left, first, end):
+            raise AssertionError("a file is checked, and scikit-learn makes trees")
+        bits = [1 << edge.astype(np.uint64) for edge in (first, first + self.n_left, end)]
+        kind = np.uint16 if (self.n_leaves <= 16).all() else np.uint32
+        return _Masks(
+            starts=np.concatenate([[0], np.cumsum(self.n_leaves, dtype=np.int64)]),
+            cut_starts=np.concatenate([[0], np.cumsum(self.n_cuts)]),
+            left=(bits[1] - bits[0]).astype(kind),
+            right=(bits[2] - bits[1]).astype(kind),
+            known_left=self.cut_of == self.n_cuts[self.inputs],
+        )
