@@ -47,7 +47,9 @@ def figures(table: Table, seed: int, **settings) -> tuple[list[float], str]:
     total, scores = table.costs.total, []
     for one in (clf.point_, clf.evaluate(X_test, y_test)):
         found += [one.coverage, one.accuracy, one.cost / total]
-        scores.append(balanced_length(*np.array([[one.coverage], [one.accuracy], [one.cost]]), total))
+        scores.append(
+            balanced_length(*np.array([[one.coverage], [one.accuracy], [one.cost]]), total)
+        )
     broken = float((scores[0] - scores[1])[0])
     return [*found, broken, seconds], str(clf.model_choice_ or "")
 

@@ -4,44 +4,31 @@ from __future__ import annotations
 
 import os
 import warnings
-from contextlib import nullcontext
-from dataclasses import fields, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
-import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from emsco._base.checks import check_choice, check_number, check_whole, memory_bytes, refused
-from emsco._base.progress import JobProgress, print_note
+from emsco._base.checks import check_choice, check_number, check_whole, refused
 from emsco._base.typing import AnyArray, FloatArray
-from emsco.cascade import Cascade, Decisions, Evaluation, FrontModels
+from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.encoding import GAPS
-from emsco.data.oddities import Oddity, class_shares, oddities_of, suspects, warnings_of
-from emsco.data.splits import Split, make_splits
 from emsco.data.tabular import TableClassifier
 from emsco.data.training import TrainingData
-from emsco.designs.blocks import Blocks
-from emsco.designs.constraints import Constraints
-from emsco.designs.thresholds import MinConfidence, check_min_confidence
-from emsco.fitting import PAPER, Workbench, check_parameters, seed_of_fit, seeds_of_fit
-from emsco.front import ParetoFront, ParetoPoint
+from emsco.designs.thresholds import MinConfidence
+from emsco.fitting import PAPER, fit_rows
+from emsco.front import ParetoPoint
 from emsco.front.doubts import doubts_about
-from emsco.front.history import Generation, history_of
-from emsco.models.recipe import StageRecipe
+from emsco.front.history import Generation
 from emsco.pictures.diagram import cascade_boxes
-from emsco.search.loop import SearchResult
-from emsco.search.settings import SearchSettings
 from emsco.trust.reliability import Reliability
 from emsco.trust.risk import RiskCoverage
 
 __all__ = ["EMSCOClassifier", "Generation"]
-
-_SEARCH_PARAMETERS = tuple(field.name for field in fields(SearchSettings) if field.name != "first")
 
 
 class EMSCOClassifier(TableClassifier):
@@ -92,11 +79,17 @@ class EMSCOClassifier(TableClassifier):
         The stage models to deploy. "average" takes the mean of the class probabilities of the
         models of all splits. "all" fits them again on all rows. "first" takes the models of the
         first split. True means "all", and False means "first".
-    estimator : {"logistic", "spline"}, classifier or None
+    estimator : {"auto", "logistic", "spline", "boosting"}, classifier or None
         The stage model. "logistic", or None, is L2 logistic regression. "spline" is the same on
-        natural cubic splines of the numeric columns, so it sees curves. A scikit-learn classifier
-        or pipeline with `predict_proba` is fitted once for each subset that the search needs,
-        which takes several hundred times as long.
+        natural cubic splines of the numeric columns, so it sees curves. "boosting" is gradient
+        boosting, which sees interactions too. "auto" takes the one with the lowest log loss out
+        of fold, or a simpler one within a standard error. A scikit-learn classifier or pipeline
+        with `predict_proba` is fitted once for each subset that the search needs, which takes
+        several hundred times as long; see `search_with`.
+    search_with : {"logistic", "spline", "boosting"} or None
+        Stage model to search with. The designs near the front then get models of `estimator`,
+        are scored again, and only they are shown. None: `estimator` itself, except that
+        "boosting" searches with one boosted model that answers for every subset.
     calibration : {"sigmoid", "isotonic"} or None
         How to calibrate the probabilities of each stage. A quarter of the training rows is set
         aside for it.
@@ -132,8 +125,9 @@ class EMSCOClassifier(TableClassifier):
         much again for the bits of all subsets, and once more for chains of subsets. The data and
         a few hundred bytes per scored design come on top.
     time_limit : float or None
-        Seconds after which the search stops and keeps its best designs so far. An exact search
-        that stops early reports that its front is not proven.
+        Seconds after which the search stops and keeps its best designs so far. If models of
+        `estimator` come after the search, they get 40 % of the time. An exact search that stops
+        early reports that its front is not proven.
     checkpoint : str, path or None
         Folder that keeps the scores of the search, written every few seconds. A fit with the same
         folder continues where an earlier one stopped, and ends with the same front. Data, splits
@@ -168,6 +162,10 @@ class EMSCOClassifier(TableClassifier):
     oddities_ : tuple of Oddity
         Columns and classes that look wrong, most serious first. `fit` warns of the first ten;
         "paper" checks none. `str` gives a sentence; test `kind` in code.
+    model_choice_ : ModelChoice or None
+        The stage models that `estimator="auto"` chose, and their losses; `str` gives a line.
+    finish_ : Finish or None
+        How the designs were finished, if the search used other models; `str` gives a line.
     n_splits_ : int
         Number of splits into training rows and scored rows.
     classes_ : ndarray of shape (n_classes,)
@@ -204,7 +202,8 @@ class EMSCOClassifier(TableClassifier):
         metric: str = "accuracy",
         cv: Any = "auto",
         refit: str | bool = "average",
-        estimator: Any = None,
+        estimator: Any = "auto",
+        search_with: str | None = None,
         calibration: str | None = None,
         class_weight: Any = None,
         gaps: str = "refuse",
@@ -237,6 +236,7 @@ class EMSCOClassifier(TableClassifier):
         self.cv = cv
         self.refit = refit
         self.estimator = estimator
+        self.search_with = search_with
         self.calibration = calibration
         self.class_weight = class_weight
         self.gaps = gaps
@@ -301,44 +301,12 @@ class EMSCOClassifier(TableClassifier):
         self
         """
         data = self._check_data(X, y, sample_weight)
-        names = data.costs.names
-        constraints = Constraints.from_rules(self.constraints, names)
-        oddities: tuple[Oddity, ...] = ()
-        if self.search != "paper":
-            oddities = oddities_of(data)
-            constraints = constraints.with_free_first(data.costs, suspects(oddities))
-        check_parameters(self.get_params(deep=False), data.classes.tolist())
-        own = {name: getattr(self, name) for name in _SEARCH_PARAMETERS}
-        blocks = Blocks.from_constraints(constraints, names)
-        settings = SearchSettings.from_parameters(own, blocks)
-        seed = seed_of_fit(self.random_state, self.checkpoint)
-        split_seed, search_seed, stage_seed = seeds_of_fit(seed)
-        recipe = self._recipe(data.classes, int(stage_seed.generate_state(1)[0]))
-        shares = recipe.class_shares(data)
-        min_confidence = check_min_confidence(self.min_confidence, data.classes, shares)
-        splits = self._make_splits(data, groups, int(split_seed.generate_state(1)[0]))
-        bench = Workbench(data, splits, recipe, constraints, self.metric)
-        with bench.open_journal(
-            self.checkpoint, self.search, settings, min_confidence, seed
-        ) as journal:
-            self._say_what_is_odd(data, oddities)
-            result = bench.search(
-                self.search,
-                settings,
-                min_confidence,
-                np.random.default_rng(search_seed),
-                time_limit=self.time_limit,
-                journal=journal,
-                shown=self.verbose > 0,
-            )
+        fitted = fit_rows(data, self.get_params(deep=False), groups)
         self._undeploy()
-        self.oddities_, self.n_splits_ = oddities, len(splits)
-        front = bench.front(result, min_confidence)
-        front = self._assess(bench, front, result, settings)
-        models = self._fit_stages(bench, front)
-        self.front_ = replace(front, models=models, by_fitness=self.search == "paper")
-        self.history_ = history_of(result, bench.blocks, names, data.per_row)
-        self.stop_reason_ = result.stop_reason
+        self.front_ = fitted.front
+        self.history_, self.stop_reason_ = fitted.history, fitted.stop_reason
+        self.oddities_, self.n_splits_ = fitted.oddities, fitted.n_splits
+        self.model_choice_, self.finish_ = fitted.model_choice, fitted.finish
         return self._deploy(self.prefer, stacklevel=3)
 
     def choose(self, which: ParetoPoint | int | str | dict[str, Any]) -> Self:
@@ -442,48 +410,3 @@ class EMSCOClassifier(TableClassifier):
         data = TrainingData.from_table(table, targets, sample_weight, costs, self.gaps)
         self.classes_ = data.classes
         return data
-
-    def _make_splits(self, data: TrainingData, groups: ArrayLike | None, seed: int) -> list[Split]:
-        classes = data.classes.tolist()
-        quick = self.estimator is None or isinstance(self.estimator, str)
-        given = data.rows, data.labels, classes, groups, seed, data.weights
-        return make_splits(self.cv, *given, repeat=quick)
-
-    def _recipe(self, classes: AnyArray, seed: int) -> StageRecipe:
-        return StageRecipe.from_parameters(
-            self.estimator,
-            self.calibration,
-            self.class_weight,
-            classes,
-            memory_bytes("memory_limit", self.memory_limit),
-            effective_n_jobs(self.n_jobs),
-            seed,
-            self.cache,
-        )
-
-    def _say_what_is_odd(self, data: TrainingData, oddities: tuple[Oddity, ...]) -> None:
-        """Warn of columns and classes that look wrong, and tell the shares of the classes."""
-        for warning in warnings_of(oddities):
-            warnings.warn(warning, stacklevel=3)
-        if self.verbose > 0:
-            print_note(f"Classes: {class_shares(data)}")
-
-    def _assess(
-        self,
-        bench: Workbench,
-        front: ParetoFront,
-        result: SearchResult,
-        settings: SearchSettings,
-    ) -> ParetoFront:
-        """Judge every point of the front row by row, with a progress bar."""
-        with JobProgress("designs judged") if self.verbose > 0 else nullcontext() as progress:
-            report = (lambda done, total: progress.job(done, total, "")) if progress else None
-            simplify = self.prefer == "economical" and self.search != "paper"
-            return bench.assess(front, result, settings, simplify, report)
-
-    def _fit_stages(self, bench: Workbench, front: ParetoFront) -> FrontModels:
-        """Fit the models of all points of the front, with a progress bar if that is slow."""
-        slow = self.verbose > 0 and not bench.recipe.is_linear
-        with JobProgress("stages to deploy") if slow else nullcontext() as progress:
-            report = (lambda done, total: progress.job(done, total, "")) if progress else None
-            return bench.stage_models(front, self.refit, report)

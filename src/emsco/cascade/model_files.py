@@ -16,11 +16,13 @@ from emsco._base.documents import Fields
 from emsco._base.typing import BoolArray
 from emsco.data.rows import LARGEST
 from emsco.errors import FileError
+from emsco.models.boosted import BoostedModels
 from emsco.models.calibration import Calibrator
 from emsco.models.estimator_files import estimator_from_dict, estimator_to_dict
 from emsco.models.scaling import Scaling
 from emsco.models.splines import SplineBasis
 from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels
+from emsco.models.trees import TreeEnsemble
 
 if TYPE_CHECKING:
     from emsco.models.estimator_model import EstimatorModel
@@ -124,7 +126,6 @@ class LinearPart:
         reads = reads if self.basis is None else self.basis.reads(reads)
         n_outputs = 1 if n_classes == 2 else n_classes
         coefs = np.zeros((len(stages), n_outputs, reads.shape[1] + 1))
-        maps = []
         for j, stage in enumerate(stages):
             outputs = stage.many_fields("outputs")
             if len(outputs) != n_outputs:
@@ -133,11 +134,8 @@ class LinearPart:
             for k, output in enumerate(outputs):
                 coefs[j, k, 0] = output.number("intercept", -LARGEST, LARGEST)
                 coefs[j, k, 1 + known] = output.numbers("weights", len(known), -LARGEST, LARGEST)
-            if stage.get("calibration") is not None:
-                maps.append(Calibrator.from_dict(stage.fields("calibration"), n_classes))
-        if maps and len(maps) < len(stages):
-            stages[0].refuse("calibration", "there for all stages or none", f"{len(maps)} stages")
-        return LinearModels(self.scaling, reads, coefs, tuple(maps) or None, self.basis)
+        maps = _calibrators_from(stages, n_classes)
+        return LinearModels(self.scaling, reads, coefs, maps, self.basis)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,9 +186,63 @@ class EstimatorPart:
         return EstimatorModels(tuple(found))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class TreesPart:
+    """The distinct ensembles of boosted trees; each stage has the number of one."""
+
+    ensembles: tuple[TreeEnsemble, ...]
+
+    @classmethod
+    def from_models(cls, fitted: Sequence[BoostedModels]) -> Self:
+        """Collect the distinct ensembles."""
+        distinct = {id(ensemble): ensemble for one in fitted for ensemble in one.ensembles}
+        return cls(tuple(distinct.values()))
+
+    @classmethod
+    def from_dict(
+        cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str]
+    ) -> Self:
+        """Read the distinct ensembles from a file and check them."""
+        del trusted  # trees are plain numbers
+        every = fields.many_fields("ensembles")
+        return cls(tuple(TreeEnsemble.from_fields(one, n_inputs, n_classes) for one in every))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the distinct ensembles as plain values."""
+        ensembles = [ensemble.to_dict() for ensemble in self.ensembles]
+        return {"family": "boosting", "ensembles": ensembles}
+
+    def stage_to_dict(self, models: BoostedModels, stage: int) -> dict[str, Any]:
+        """Convert the model of a stage to the number of its trees, and its calibration."""
+        own, maps = models.ensembles[stage], models.calibrators
+        number = next(i for i, one in enumerate(self.ensembles) if one is own)
+        return {"ensemble": number, "calibration": maps and maps[stage].to_dict()}
+
+    def models_from(self, stages: list[Fields], reads: BoolArray, n_classes: int) -> BoostedModels:
+        """Look up the trees of each stage."""
+        found = []
+        for stage, known in zip(stages, reads, strict=True):
+            ensemble = self.ensembles[stage.whole("ensemble", 0, len(self.ensembles) - 1)]
+            if (ensemble.reads & ~known).any():
+                rule = "one that reads only features bought by then"
+                stage.refuse("ensemble", rule, stage.get("ensemble"))
+            found.append(ensemble)
+        return BoostedModels(tuple(found), _calibrators_from(stages, n_classes))
+
+
+def _calibrators_from(stages: list[Fields], n_classes: int) -> tuple[Calibrator, ...] | None:
+    """Read the calibration of each stage; None if there is none."""
+    given = [stage for stage in stages if stage.get("calibration") is not None]
+    if given and len(given) < len(stages):
+        stages[0].refuse("calibration", "there for all stages or none", f"{len(given)} stages")
+    found = (Calibrator.from_dict(stage.fields("calibration"), n_classes) for stage in given)
+    return tuple(found) or None
+
+
 _FAMILIES: dict[str, type[ModelPart]] = {
     "logistic": LinearPart,
     "spline": LinearPart,
+    "boosting": TreesPart,
     "estimator": EstimatorPart,
 }
 
@@ -200,4 +252,6 @@ def _part_type(models: StageModels) -> type[ModelPart]:
         return LinearPart
     if isinstance(models, EstimatorModels):
         return EstimatorPart
+    if isinstance(models, BoostedModels):
+        return TreesPart
     raise AssertionError("no file holds models of another type")

@@ -198,7 +198,7 @@ class _ScoredFraction:
         for label in np.flatnonzero(sizes == 1).tolist():
             warnings.warn(
                 f"class {self.classes[label]!r} has one row, which trains and scores no design.",
-                stacklevel=5,
+                stacklevel=6,
             )
         many = np.flatnonzero(sizes[labels] > 1)
         splitter = StratifiedShuffleSplit(n_splits=1, test_size=self.share, random_state=self.seed)

@@ -99,15 +99,8 @@ class BoostingJob:
         X, fill = np.ascontiguousarray(rows.X[:, inputs]), self.fill[inputs]
         size, seed = self.size, self.seed
         narrow = train_trees(X, rows.labels, rows.weights, self.n_classes, fill, size, seed)
-        ensemble = narrow.widened(inputs, self.fill)
+        ensemble = narrow.widened(inputs, self.fill).restricted(subset)
         return ensemble, self.calibrator(ensemble, subset)
-
-    def own_outcome(self, subset: BoolArray) -> tuple[LabelArray, FloatArray]:
-        """Likeliest class of each scored row, the first of equals, and its probability."""
-        ensemble, calibrator = self.own(subset)
-        found = ensemble.probabilities(self.scored, subset)
-        found = found if calibrator is None else calibrator.apply(found)
-        return found.argmax(axis=1).astype(np.uint8), found.max(axis=1)
 
     def calibrator(
         self, ensemble: TreeEnsemble, subset: BoolArray, codes: LabelArray | None = None
@@ -253,7 +246,7 @@ class SharedBoosting:
 
 
 class OwnBoosting:
-    """Trains a boosted model of its own for each subset, on the rows of one split.
+    """Trains a boosted model of its own for each subset, on the rows of one split, and keeps it.
 
     Parameters are those of `SharedBoosting`; `n_jobs` counts processes, as in joblib.
     """
@@ -290,6 +283,7 @@ class OwnBoosting:
         )
         self.n_train, self.n_scored = len(train), len(scored)
         self._n_jobs = n_jobs
+        self._trained: dict[bytes, BoostedModel] = {}
 
     def outcomes(
         self, subsets: BoolArray, report: Report | None = None
@@ -301,18 +295,19 @@ class OwnBoosting:
         """
         winner = np.empty((len(subsets), self.n_scored), dtype=np.uint8)
         confidence = np.empty(winner.shape)
-        with closing(run_jobs(self.job.own_outcome, list(subsets), self._n_jobs, report)) as found:
-            for i, answers in enumerate(found):
-                winner[i], confidence[i] = answers
+        for i, (ensemble, calibrator) in enumerate(self.models(subsets, report)):
+            found = ensemble.probabilities(self.job.scored)
+            found = found if calibrator is None else calibrator.apply(found)
+            winner[i], confidence[i] = found.argmax(axis=1), found.max(axis=1)
         return winner, confidence
 
     def models(self, subsets: BoolArray, report: Report | None = None) -> list[BoostedModel]:
-        """Train each subset; return the same models whose answers `outcomes` returns."""
-        found = run_jobs(self.job.own, list(subsets), self._n_jobs, report)
-        return [
-            (ensemble.restricted(subset), calibrator)
-            for (ensemble, calibrator), subset in zip(found, subsets, strict=True)
-        ]
+        """Train each subset, unless it is trained already; return its model and calibrator."""
+        new = {one.tobytes(): one for one in subsets if one.tobytes() not in self._trained}
+        with closing(run_jobs(self.job.own, list(new.values()), self._n_jobs, report)) as found:
+            for key, model in zip(new, found, strict=True):
+                self._trained[key] = model
+        return [self._trained[one.tobytes()] for one in subsets]
 
     def close(self) -> None:
         """Do nothing: this fitter writes no files."""

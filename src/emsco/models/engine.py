@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Protocol, Self, TypeAlias
@@ -259,6 +259,8 @@ class OutcomeEngine:
     n_classes : int
     missing : sequence of ndarray of shape (n_scored, n_features), or None
         Missing values of the scored rows, by split.
+    prepare : callable, optional
+        Called as ``prepare(report)`` before each fit; prepares what all fits need.
     """
 
     def __init__(
@@ -268,8 +270,10 @@ class OutcomeEngine:
         labels: Sequence[LabelArray],
         n_classes: int,
         missing: Sequence[BoolArray] | None = None,
+        prepare: Callable[[Report | None], None] | None = None,
     ) -> None:
         self.fitters = fitters
+        self._prepare = prepare
         self.n_classes = n_classes
         self.n_train = sum(one.n_train for one in fitters)
         self.kept = 2 * sum(one.n_scored for one in fitters)
@@ -288,6 +292,8 @@ class OutcomeEngine:
     def fit(self, subsets: BoolArray, report: Report | None = None) -> FloatArray:
         """Fit each subset; return classes and probabilities side by side, (n_subsets, kept)."""
         found: list[FloatArray] = []
+        if self._prepare:
+            self._prepare(report)
         for one in self.fitters:
             winner, confidence = one.outcomes(subsets, report)
             found += [winner.astype(np.float64), confidence]

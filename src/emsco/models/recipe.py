@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,11 @@ from emsco.designs.thresholds import plain
 from emsco.errors import Parameter
 from emsco.models.averaged import averaged
 from emsco.models.bank import SubsetBank
+from emsco.models.boosted import BoostedModels
+from emsco.models.boosting import OwnBoosting, SharedBoosting, train_together
 from emsco.models.calibrated import CalibratedFitter
 from emsco.models.calibration import KINDS
+from emsco.models.choosing import ModelChoice, choose_family, log_losses
 from emsco.models.engine import LogisticEngine, OutcomeEngine, SplitRows
 from emsco.models.estimators import EstimatorFitter
 from emsco.models.layout import Layout
@@ -28,9 +32,11 @@ from emsco.models.prototypes import check_estimator_like, describe
 from emsco.models.splines import SplineBasis
 from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels
 
-__all__ = ["FAMILIES", "StageRecipe"]
+__all__ = ["AUTO", "FAMILIES", "StageRecipe"]
 
-FAMILIES = ("logistic", "spline")
+AUTO = "auto"
+FAMILIES = ("logistic", "spline", "boosting")  # the simplest first
+_IN_WORDS = {None: "logistic regression", "spline": "splines", "boosting": "boosted trees"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +45,10 @@ class StageRecipe:
 
     Attributes
     ----------
-    estimator : classifier, "spline" or None
+    estimator : classifier, "spline", "boosting", "auto" or None
         Any classifier with `predict_proba`. None: L2 logistic regression, fitted in batches.
-        "spline": the same on splines of the numeric inputs.
+        "spline": the same on splines of the numeric inputs. "boosting": gradient-boosted trees.
+        "auto": one of these, yet to be `chosen`.
     calibration : {"sigmoid", "isotonic"} or None
         How to calibrate probabilities, on training rows set aside for it.
     class_weight : dict, "balanced" or None
@@ -55,6 +62,8 @@ class StageRecipe:
         Splines of the inputs, once `prepared`.
     penalty : float
         Penalty of logistic regressions.
+    shared : bool
+        Whether one boosted model answers for all subsets, instead of one for each.
     """
 
     estimator: Any
@@ -66,6 +75,7 @@ class StageRecipe:
     cache: PathLike | None = None
     basis: SplineBasis | None = None
     penalty: float = 1.0
+    shared: bool = False
 
     @classmethod
     def from_parameters(
@@ -87,7 +97,7 @@ class StageRecipe:
             If a parameter breaks its rule.
         """
         if isinstance(estimator, str):
-            check_choice("estimator", estimator, FAMILIES)
+            check_choice("estimator", estimator, (AUTO, *FAMILIES))
             estimator = None if estimator == "logistic" else estimator
         elif estimator is not None:
             check_estimator_like(estimator)
@@ -98,9 +108,9 @@ class StageRecipe:
             raise refused(
                 "cache",
                 (
-                    "be left out without ",
+                    "be left out without a classifier of your own as ",
                     Parameter("estimator"),
-                    ", because logistic regressions are fitted faster than they are read",
+                    ", because other models are fitted faster than they are read",
                 ),
                 cache,
                 got=repr(str(cache)),
@@ -111,6 +121,60 @@ class StageRecipe:
     def is_linear(self) -> bool:
         """Whether stage models are logistic regressions, of the inputs or of splines."""
         return self.estimator is None or self.estimator == "spline"
+
+    @property
+    def _is_named(self) -> bool:
+        return self.estimator is None or isinstance(self.estimator, str)
+
+    @property
+    def in_words(self) -> str:
+        """Name the stage models."""
+        if self._is_named:
+            shared = "one model of " if self.shared and self.estimator == "boosting" else ""
+            return shared + _IN_WORDS[self.estimator]
+        return " ".join(f"{self.estimator!r}".split())
+
+    def of_family(self, family: str) -> StageRecipe:
+        """Return the recipe of one of the `FAMILIES`."""
+        return replace(self, estimator=None if family == "logistic" else family, cache=None)
+
+    def for_search(self, search_with: str | None) -> StageRecipe:
+        """Return the recipe to search with: itself, unless a quicker one comes first.
+
+        A search with boosted trees uses one model for all subsets.
+        """
+        if search_with is None and self.estimator != "boosting":
+            return self
+        searching = replace(self.of_family(search_with or "boosting"), shared=True)
+        return self if searching.is_linear and searching.estimator == self.estimator else searching
+
+    def chosen(
+        self, data: TrainingData, splits: list[Split], report: Report | None = None
+    ) -> tuple[StageRecipe, ModelChoice | None]:
+        """Replace "auto" by the family that it means here; ``report(done, total)`` is called."""
+        if self.estimator != AUTO:
+            return self, None
+
+        def losses(family: str, few: list[Split], subsets: BoolArray) -> FloatArray:
+            return self.of_family(family)._row_losses(data, few, subsets)
+
+        weights = self._class_weights(data, np.arange(len(data.labels)))
+        choice = choose_family(FAMILIES, data, splits, losses, weights, self.seed, report)
+        return self.of_family(choice.family), choice
+
+    def _row_losses(
+        self, data: TrainingData, splits: list[Split], subsets: BoolArray
+    ) -> FloatArray:
+        """Log loss of each scored row by the model of each subset, (n_subsets, n_rows)."""
+        recipe, found = self.prepared(data, splits), []
+        for split in splits:
+            bank = recipe.open_bank(data, [split])
+            reads = subsets[:, data.encoding.input_feature]
+            (models,) = recipe.stage_models(bank, [reads])
+            rows, labels = models.filled(data.rows[split[1]]), data.labels[split[1]]
+            every = range(len(subsets))
+            found.append([log_losses(models.probabilities(rows, j), labels) for j in every])
+        return np.concatenate(found, axis=1)
 
     def prepared(self, data: TrainingData, splits: list[Split]) -> StageRecipe:
         """Learn what all stage models share: the knots of splines and their penalty.
@@ -136,7 +200,7 @@ class StageRecipe:
         """Plain values that identify the recipe."""
         weight = self.class_weight
         return {
-            "estimator": self.estimator if self.is_linear else describe(self.estimator),
+            "estimator": self.estimator if self._is_named else describe(self.estimator),
             "calibration": self.calibration,
             "class_weight": plain(weight) if isinstance(weight, Mapping) else weight,
         }
@@ -199,12 +263,14 @@ class StageRecipe:
         fitters = [
             self._outcome_fitter(data, number, *split) for number, split in enumerate(splits)
         ]
+        shared = [one for one in fitters if isinstance(one, SharedBoosting)]
         return OutcomeEngine(
             fitters,
             [_layout(data, rows, by_class) for rows in kept],
             [data.labels[rows] for rows in kept],
             len(data.classes),
             None if missing is None else [missing[rows] for rows in kept],
+            partial(train_together, shared, self.n_jobs) if shared else None,
         )
 
     def stage_models(
@@ -270,16 +336,20 @@ class StageRecipe:
         found: list[StageModels] = []
         for reads in designs:
             own = [next(chosen) for _ in reads]
-            if not self.is_linear:
+            if not self._is_named:
                 found.append(EstimatorModels(tuple(own)))
                 continue
-            coefs, maps = zip(*own, strict=True)
-            found.append(LinearModels(fitter.scaling, reads, np.stack(coefs), maps, self.basis))
+            fitted, maps = zip(*own, strict=True)
+            if self.is_linear:
+                coefs = np.stack(fitted)
+                found.append(LinearModels(fitter.scaling, reads, coefs, maps, self.basis))
+            else:
+                found.append(BoostedModels(fitted, maps if self.calibration else None))
         return found
 
     def _outcome_fitter(
         self, data: TrainingData, number: int, train: IntArray, scored: IntArray
-    ) -> EstimatorFitter | CalibratedFitter:
+    ) -> EstimatorFitter | CalibratedFitter | SharedBoosting | OwnBoosting:
         if data.weights is not None:  # rows of weight 0 do not count as training rows
             train = train[data.weights[train] > 0]
         common: dict[str, Any] = {
@@ -295,6 +365,9 @@ class StageRecipe:
         }
         if self.is_linear:
             return CalibratedFitter(**common, penalty=self.penalty)
+        if self.estimator == "boosting":
+            kind = SharedBoosting if self.shared else OwnBoosting
+            return kind(**common, input_feature=data.encoding.input_feature, n_jobs=self.n_jobs)
         n_classes = len(data.classes)
         return EstimatorFitter(
             self.estimator, **common, n_classes=n_classes, n_jobs=self.n_jobs, cache=self.cache

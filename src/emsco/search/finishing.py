@@ -153,9 +153,10 @@ def chains_of(subsets: BoolArray, space: DesignSpace) -> StageArray:
 
     There are at most 50,000; those of few stages come first.
     """
-    lacks = (subsets[:, None] & ~subsets[None]).any(axis=2)  # [i, j]: j is no superset of i
+    # [i, j]: j is no superset of i
+    lacks: BoolArray = np.asarray((subsets[:, None] & ~subsets[None]).any(axis=2))
     larger = [np.flatnonzero(~lacks[i] & lacks[:, i]).tolist() for i in range(len(subsets))]
-    chains = [(i,) for i in range(len(subsets))]
+    chains: list[tuple[int, ...]] = [(i,) for i in range(len(subsets))]
     found: list[StageArray] = []
     while chains and len(found) < _MOST_CHAINS:
         found += [_design(subsets, chain) for chain in chains]
@@ -189,5 +190,5 @@ def _fit(
                 report(n_fitted, len(subsets))
     except KeyboardInterrupt:
         message = f"Fit interrupted; {n_fitted} of {len(subsets)} subsets are finished."
-        warnings.warn(message, InterruptedWarning, stacklevel=5)
+        warnings.warn(message, InterruptedWarning, stacklevel=7)
     return n_fitted, n_fitted == len(subsets)

@@ -141,7 +141,7 @@ def run_search(
             raise
         reason = StopReason(Stop.INTERRUPTED, records[-1].generation)
         message = f"Search {reason}; the best designs so far are kept."
-        warnings.warn(message, InterruptedWarning, stacklevel=5)
+        warnings.warn(message, InterruptedWarning, stacklevel=7)
     if search.archive is not None:
         return SearchResult.from_archive(search.archive, tuple(records), reason)
     return SearchResult(*front, tuple(records), reason)

@@ -95,7 +95,7 @@ def _add_found(archive: Archive, designs: StageArray, problem: Problem) -> None:
 
 def _warn_of_interruption() -> None:
     message = "Search interrupted; the best designs so far are kept, but not proven."
-    warnings.warn(message, InterruptedWarning, stacklevel=6)
+    warnings.warn(message, InterruptedWarning, stacklevel=8)
 
 
 def _unproven(warm: SearchResult, reason: StopReason, n_designs: int) -> SearchResult:

@@ -1,24 +1,20 @@
-"""Everything a fit needs in one place: rows and a recipe, a bank, a search and a front.
+"""The workbench: rows and a recipe, a bank, a search and a front in one place.
 
-The estimator, the studies and the paper's experiments all fit through a `Workbench`.
+The estimator, the studies and the paper's experiments all fit through it.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field, replace
-from numbers import Integral
-from types import MappingProxyType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.random import Generator, SeedSequence
-from sklearn.utils import check_random_state
+from numpy.random import Generator
 
-from emsco._base.checks import check_choice, check_number, check_whole, refused
+from emsco._base.checks import check_choice
 from emsco._base.digests import fingerprint
 from emsco._base.objectives import METRICS
 from emsco._base.typing import Report
@@ -29,90 +25,24 @@ from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import MinConfidence, by_class, in_words, plain
 from emsco.errors import EMSCOWarning, InterruptedWarning, Parameter
-from emsco.front import ParetoFront, ParetoPoint, check_preference
+from emsco.fitting.parameters import check_refit
+from emsco.front import ParetoFront, ParetoPoint
 from emsco.front.assessing import Assessor
 from emsco.front.preferences import economical_of
 from emsco.models.bank import SubsetBank
 from emsco.models.recipe import StageRecipe
-from emsco.scoring.checkpoint import stored_seed
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import Journal
 from emsco.scoring.scored_rows import ScoredRows
 from emsco.scoring.scores import Limits
+from emsco.search.finishing import Finish, finish_search
 from emsco.search.loop import SearchResult
-from emsco.search.planning import SearchPlan, check_provable, plan_search
+from emsco.search.planning import SearchPlan, plan_search
 from emsco.search.problem import Problem
 from emsco.search.progress import SearchProgress
-from emsco.search.settings import KINDS, SearchSettings
+from emsco.search.settings import SearchSettings
 
-__all__ = [
-    "PAPER",
-    "REFITS",
-    "Workbench",
-    "check_parameters",
-    "check_refit",
-    "draw_seed",
-    "seed_of_fit",
-    "seeds_of_fit",
-]
-
-
-REFITS = ("average", "all", "first")
-
-# Parameters of `EMSCOClassifier` as Hamilton & Fulp (2022) describe it.
-PAPER: Mapping[str, Any] = MappingProxyType(
-    {
-        "min_confidence": 0.75,
-        "max_stages": None,
-        "search": "paper",
-        "prefer": "fittest",
-        "cv": 1 / 3,
-        "refit": "first",
-        "estimator": None,
-        "allow_exclusion": False,
-    }
-)
-
-
-def draw_seed(random_state: Any) -> int:
-    """Draw the one number that a fit takes from its `random_state`."""
-    return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-def seed_of_fit(random_state: Any, checkpoint: str | os.PathLike[str] | None) -> int:
-    """Draw the seed of a fit; that of a checkpoint is used if `random_state` is not a number."""
-    drawn = draw_seed(random_state)
-    if checkpoint is None or isinstance(random_state, Integral):
-        return drawn
-    stored = stored_seed(checkpoint)
-    return drawn if stored is None else stored
-
-
-def seeds_of_fit(seed: int) -> list[SeedSequence]:
-    """Derive the seeds of the split, the search and the stage models from one number."""
-    return SeedSequence(seed).spawn(3)
-
-
-def check_parameters(given: Mapping[str, Any], classes: Sequence[object] | None = None) -> None:
-    """Check the parameters of a fit that need no more of the data than its classes."""
-    if given["n_jobs"] is not None and check_whole("n_jobs", given["n_jobs"], -(2**31)) == 0:
-        raise refused("n_jobs", "be a number of threads, or negative to count from all cores", 0)
-    check_choice("search", given["search"], KINDS)
-    check_provable(given["search"], check_choice("metric", given["metric"], METRICS))
-    if given["time_limit"] is not None:
-        check_number("time_limit", given["time_limit"], 0, np.inf, "()")
-    for name in ("checkpoint", "cache"):
-        _check_path(name, given[name])
-    check_whole("verbose", given["verbose"], 0)
-    check_preference(given["prefer"], classes)
-    check_refit(given["refit"])
-
-
-def check_refit(given: Any) -> str:
-    """Return which models to deploy; True means "all", and False means "first"."""
-    if isinstance(given, (bool, np.bool_)):
-        return "all" if given else "first"
-    return check_choice("refit", given, REFITS)
+__all__ = ["Workbench"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,6 +187,41 @@ class Workbench:
             self.bank.on_fit = progress.fitting if shown else None
             return plan.run(problem, rng, time_limit, progress)
 
+    def has_models_of(self, recipe: StageRecipe) -> bool:
+        """Whether the stage models are those of a recipe, not quicker ones to search with."""
+        return (self.recipe.shared, self.recipe.in_words) == (recipe.shared, recipe.in_words)
+
+    def finish(
+        self,
+        recipe: StageRecipe,
+        result: SearchResult,
+        settings: SearchSettings,
+        min_confidence: MinConfidence,
+        *,
+        time_limit: float | None = None,
+        report: Report | None = None,
+    ) -> tuple[Workbench, SearchResult, Finish]:
+        """Score the designs near the front of a search again, with other stage models.
+
+        Returns the bench of these models and the front that they make. Both stay as they are if
+        there was no time for any design, or none is within the cost limits.
+        """
+        own = Workbench(self.data, self.splits, recipe, self.constraints, self.metric)
+        evaluator = own.evaluator(settings.max_stages, min_confidence)
+        space = settings.space(self.blocks.n_blocks)
+        found, finish = finish_search(
+            result, evaluator, space, time_limit=time_limit, report=report
+        )
+        own.bank.engine.close()
+        named = replace(finish, searched_with=self.recipe.in_words, finished_with=recipe.in_words)
+        if found is None:
+            return self, result, named
+        if not found.scores.feasible.all():
+            what = f"no design within the cost limits is left with {recipe.in_words}; those of "
+            warnings.warn(f"{what}{self.recipe.in_words} are kept.", EMSCOWarning, stacklevel=5)
+            return self, result, replace(named, n_subsets=0, n_designs=0, is_complete=False)
+        return own, found, named
+
     def front(self, result: SearchResult, min_confidence: MinConfidence) -> ParetoFront:
         """Turn a search result into a front of designs over named features, without models."""
         front = ParetoFront.from_scores(
@@ -272,7 +237,7 @@ class Workbench:
         if not any(point.coverage for point in front):
             least = (Parameter("min_confidence"), f"={in_words(min_confidence)}; lower it.")
             what = EMSCOWarning("no design accepts any scored row at ", *least)
-            warnings.warn(what, stacklevel=4)
+            warnings.warn(what, stacklevel=5)
         return front
 
     def assess(
@@ -295,7 +260,7 @@ class Workbench:
             message = (
                 "Fit interrupted; the front is kept as it was scored, without results by class."
             )
-            warnings.warn(message, InterruptedWarning, stacklevel=4)
+            warnings.warn(message, InterruptedWarning, stacklevel=5)
             return front
 
     def _assess(
@@ -366,8 +331,3 @@ def _joined(points: list[ParetoPoint], simple: ParetoPoint) -> list[ParetoPoint]
         if point.design == simple.design:
             return [*points[:i], replace(point, is_simplified=True), *points[i + 1 :]]
     return [*points, simple]
-
-
-def _check_path(name: str, value: Any) -> None:
-    if value is not None and (not isinstance(value, (str, os.PathLike)) or not os.fspath(value)):
-        raise refused(name, "be the path of a folder or None", value)

@@ -1,0 +1,210 @@
+"""The steps of a fit: choose stage models, search, finish, judge every design, fit the stages."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from emsco._base.checks import memory_bytes
+from emsco._base.progress import JobProgress, print_note
+from emsco._base.typing import AnyArray, Report
+from emsco.data.oddities import Oddity, class_shares, oddities_of, suspects, warnings_of
+from emsco.data.splits import Split, make_splits
+from emsco.data.training import TrainingData
+from emsco.designs.blocks import Blocks
+from emsco.designs.constraints import Constraints
+from emsco.designs.thresholds import MinConfidence, check_min_confidence
+from emsco.fitting.parameters import check_parameters, seed_of_fit, seeds_of_fit
+from emsco.fitting.workbench import Workbench
+from emsco.front import ParetoFront
+from emsco.front.history import Generation, history_of
+from emsco.models.choosing import ModelChoice
+from emsco.models.recipe import AUTO, StageRecipe
+from emsco.search.finishing import Finish
+from emsco.search.loop import SearchResult
+from emsco.search.settings import SearchSettings
+from emsco.search.stopping import StopReason
+
+__all__ = ["Fitted", "fit_rows"]
+
+_SEARCH_PARAMETERS = tuple(field.name for field in fields(SearchSettings) if field.name != "first")
+_SEARCH_SHARE = 0.6  # of a time limit, if other models come after the search
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """What a fit found.
+
+    Attributes
+    ----------
+    front : ParetoFront
+        With models.
+    history : list of Generation
+    stop_reason : StopReason
+    oddities : tuple of Oddity
+    model_choice : ModelChoice or None
+        Which stage models "auto" chose.
+    finish : Finish or None
+        How the designs were finished, if the search used other models.
+    n_splits : int
+    """
+
+    front: ParetoFront
+    history: list[Generation]
+    stop_reason: StopReason
+    oddities: tuple[Oddity, ...]
+    model_choice: ModelChoice | None
+    finish: Finish | None
+    n_splits: int
+
+
+def fit_rows(data: TrainingData, given: Mapping[str, Any], groups: Any = None) -> Fitted:
+    """Search for designs and fit the stages of all on the front.
+
+    `given` holds the parameters of `EMSCOClassifier` by name, and `groups` the group of each row,
+    for splits that ask for it.
+    """
+    constraints = Constraints.from_rules(given["constraints"], data.costs.names)
+    oddities: tuple[Oddity, ...] = ()
+    if given["search"] != "paper":
+        oddities = oddities_of(data)
+        constraints = constraints.with_free_first(data.costs, suspects(oddities))
+    check_parameters(given, data.classes.tolist())
+    own = {name: given[name] for name in _SEARCH_PARAMETERS}
+    blocks = Blocks.from_constraints(constraints, data.costs.names)
+    settings = SearchSettings.from_parameters(own, blocks)
+    seed = seed_of_fit(given["random_state"], given["checkpoint"])
+    split_seed, search_seed, stage_seed = seeds_of_fit(seed)
+    recipe = _recipe(given, data.classes, int(stage_seed.generate_state(1)[0]))
+    shares = recipe.class_shares(data)
+    least = check_min_confidence(given["min_confidence"], data.classes, shares)
+    splits = _splits(given, data, groups, int(split_seed.generate_state(1)[0]))
+    _say_what_is_odd(data, oddities, given["verbose"])
+    steps = _Steps(given, settings, least, given["verbose"] > 0)
+    recipe, choice = steps.choose_models(recipe, data, splits)
+    bench = Workbench(
+        data, splits, recipe.for_search(given["search_with"]), constraints, given["metric"]
+    )
+    result = steps.search(bench, recipe, seed, np.random.default_rng(search_seed))
+    bench, result, finish = steps.finish(bench, recipe, result)
+    front = steps.front(bench, result)
+    history = history_of(result, bench.blocks, data.costs.names, data.per_row)
+    return Fitted(front, history, result.stop_reason, oddities, choice, finish, len(splits))
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """The slow steps of a fit, each with a progress bar if `shown`."""
+
+    given: Mapping[str, Any]
+    settings: SearchSettings
+    min_confidence: MinConfidence
+    shown: bool
+
+    def choose_models(
+        self, recipe: StageRecipe, data: TrainingData, splits: list[Split]
+    ) -> tuple[StageRecipe, ModelChoice | None]:
+        """Find out which stage models "auto" means."""
+        if recipe.estimator != AUTO:
+            return recipe, None
+        with self._progress("kinds of models tried") as report:
+            recipe, choice = recipe.chosen(data, splits, report)
+        self._say(f"Models: {choice}")
+        return recipe, choice
+
+    def search(
+        self, bench: Workbench, recipe: StageRecipe, seed: int, rng: np.random.Generator
+    ) -> SearchResult:
+        """Search for designs, with a journal if there is a checkpoint."""
+        given, limit = self.given, self.given["time_limit"]
+        if limit is not None and not bench.has_models_of(recipe):
+            limit *= _SEARCH_SHARE
+        with bench.open_journal(
+            given["checkpoint"], given["search"], self.settings, self.min_confidence, seed
+        ) as journal:
+            return bench.search(
+                given["search"],
+                self.settings,
+                self.min_confidence,
+                rng,
+                time_limit=limit,
+                journal=journal,
+                shown=self.shown,
+            )
+
+    def finish(
+        self, bench: Workbench, recipe: StageRecipe, result: SearchResult
+    ) -> tuple[Workbench, SearchResult, Finish | None]:
+        """Give the designs near the front the models of the recipe, if the search used others."""
+        if bench.has_models_of(recipe):
+            return bench, result, None
+        limit = self.given["time_limit"]
+        rest = None if limit is None else (1 - _SEARCH_SHARE) * limit
+        with self._progress("subsets finished") as report:
+            bench, result, finish = bench.finish(
+                recipe,
+                result,
+                self.settings,
+                self.min_confidence,
+                time_limit=rest,
+                report=report,
+            )
+        self._say(f"Finish: {finish}")
+        return bench, result, finish
+
+    def front(self, bench: Workbench, result: SearchResult) -> ParetoFront:
+        """Judge every design of the front row by row, and fit its stages."""
+        front = bench.front(result, self.min_confidence)
+        is_paper = self.given["search"] == "paper"
+        with self._progress("designs judged") as report:
+            simplify = self.given["prefer"] == "economical" and not is_paper
+            front = bench.assess(front, result, self.settings, simplify, report)
+        with self._progress("stages to deploy", slow=not bench.recipe.is_linear) as report:
+            models = bench.stage_models(front, self.given["refit"], report)
+        return replace(front, models=models, by_fitness=is_paper)
+
+    @contextmanager
+    def _progress(self, what: str, slow: bool = True) -> Iterator[Report | None]:
+        if not self.shown or not slow:
+            yield None
+            return
+        with JobProgress(what) as progress:
+            yield lambda done, total: progress.job(done, total, "")
+
+    def _say(self, line: str) -> None:
+        if self.shown:
+            print_note(line)
+
+
+def _splits(given: Mapping[str, Any], data: TrainingData, groups: Any, seed: int) -> list[Split]:
+    classes, estimator = data.classes.tolist(), given["estimator"]
+    quick = estimator is None or isinstance(estimator, str)
+    rows = data.rows, data.labels, classes, groups, seed, data.weights
+    return make_splits(given["cv"], *rows, repeat=quick)
+
+
+def _recipe(given: Mapping[str, Any], classes: AnyArray, seed: int) -> StageRecipe:
+    return StageRecipe.from_parameters(
+        given["estimator"],
+        given["calibration"],
+        given["class_weight"],
+        classes,
+        memory_bytes("memory_limit", given["memory_limit"]),
+        effective_n_jobs(given["n_jobs"]),
+        seed,
+        given["cache"],
+    )
+
+
+def _say_what_is_odd(data: TrainingData, oddities: tuple[Oddity, ...], verbose: int) -> None:
+    """Warn of columns and classes that look wrong, and tell the shares of the classes."""
+    for warning in warnings_of(oddities):
+        warnings.warn(warning, stacklevel=4)
+    if verbose > 0:
+        print_note(f"Classes: {class_shares(data)}")

@@ -1,0 +1,95 @@
+"""Parameters of a fit: checks that need no rows, the paper's settings, and seeds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.random import SeedSequence
+from sklearn.utils import check_random_state
+
+from emsco._base.checks import check_choice, check_number, check_whole, refused
+from emsco._base.objectives import METRICS
+from emsco.front import check_preference
+from emsco.models.recipe import FAMILIES
+from emsco.scoring.checkpoint import stored_seed
+from emsco.search.planning import check_provable
+from emsco.search.settings import KINDS
+
+__all__ = [
+    "PAPER",
+    "REFITS",
+    "check_parameters",
+    "check_refit",
+    "draw_seed",
+    "seed_of_fit",
+    "seeds_of_fit",
+]
+
+REFITS = ("average", "all", "first")
+
+# Parameters of `EMSCOClassifier` as Hamilton & Fulp (2022) describe it.
+PAPER: Mapping[str, Any] = MappingProxyType(
+    {
+        "min_confidence": 0.75,
+        "max_stages": None,
+        "search": "paper",
+        "prefer": "fittest",
+        "cv": 1 / 3,
+        "refit": "first",
+        "estimator": None,
+        "allow_exclusion": False,
+    }
+)
+
+
+def draw_seed(random_state: Any) -> int:
+    """Draw the one number that a fit takes from its `random_state`."""
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def seed_of_fit(random_state: Any, checkpoint: str | os.PathLike[str] | None) -> int:
+    """Draw the seed of a fit; that of a checkpoint is used if `random_state` is not a number."""
+    drawn = draw_seed(random_state)
+    if checkpoint is None or isinstance(random_state, Integral):
+        return drawn
+    stored = stored_seed(checkpoint)
+    return drawn if stored is None else stored
+
+
+def seeds_of_fit(seed: int) -> list[SeedSequence]:
+    """Derive the seeds of the split, the search and the stage models from one number."""
+    return SeedSequence(seed).spawn(3)
+
+
+def check_parameters(given: Mapping[str, Any], classes: Sequence[object] | None = None) -> None:
+    """Check the parameters of a fit that need no more of the data than its classes."""
+    if given["n_jobs"] is not None and check_whole("n_jobs", given["n_jobs"], -(2**31)) == 0:
+        raise refused("n_jobs", "be a number of threads, or negative to count from all cores", 0)
+    check_choice("search", given["search"], KINDS)
+    check_provable(given["search"], check_choice("metric", given["metric"], METRICS))
+    if given["time_limit"] is not None:
+        check_number("time_limit", given["time_limit"], 0, np.inf, "()")
+    for name in ("checkpoint", "cache"):
+        _check_path(name, given[name])
+    check_whole("verbose", given["verbose"], 0)
+    check_preference(given["prefer"], classes)
+    check_refit(given["refit"])
+    if given["search_with"] is not None:
+        check_choice("search_with", given["search_with"], FAMILIES)
+
+
+def check_refit(given: Any) -> str:
+    """Return which models to deploy; True means "all", and False means "first"."""
+    if isinstance(given, (bool, np.bool_)):
+        return "all" if given else "first"
+    return check_choice("refit", given, REFITS)
+
+
+def _check_path(name: str, value: Any) -> None:
+    if value is not None and (not isinstance(value, (str, os.PathLike)) or not os.fspath(value)):
+        raise refused(name, "be the path of a folder or None", value)
