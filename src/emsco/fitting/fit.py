@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,13 +85,15 @@ def fit_rows(data: TrainingData, given: Mapping[str, Any], groups: Any = None) -
     recipe = _recipe(given, data.classes, int(stage_seed.generate_state(1)[0]))
     shares = recipe.class_shares(data)
     least = check_min_confidence(given["min_confidence"], data.classes, shares)
-    splits = _splits(given, data, groups, int(split_seed.generate_state(1)[0]))
+    splitting = partial(_splits, given["cv"], data, groups, int(split_seed.generate_state(1)[0]))
+    splits = splitting(repeat=recipe.is_linear)
     _say_what_is_odd(data, oddities, given["verbose"])
     steps = _Steps(given, settings, least, given["verbose"] > 0)
     recipe, choice = steps.choose_models(recipe, data, splits)
-    bench = Workbench(
-        data, splits, recipe.for_search(given["search_with"]), constraints, given["metric"]
-    )
+    if choice:
+        splits = splitting(repeat=recipe.is_linear)
+    searching = recipe.for_search(given["search_with"], blocks.n_blocks)
+    bench = Workbench(data, splits, searching, constraints, given["metric"])
     result = steps.search(bench, recipe, seed, np.random.default_rng(search_seed))
     bench, result, finish = steps.finish(bench, recipe, result)
     front = steps.front(bench, result)
@@ -182,11 +185,9 @@ class _Steps:
             print_note(line)
 
 
-def _splits(given: Mapping[str, Any], data: TrainingData, groups: Any, seed: int) -> list[Split]:
-    classes, estimator = data.classes.tolist(), given["estimator"]
-    quick = estimator is None or isinstance(estimator, str)
-    rows = data.rows, data.labels, classes, groups, seed, data.weights
-    return make_splits(given["cv"], *rows, repeat=quick)
+def _splits(cv: Any, data: TrainingData, groups: Any, seed: int, repeat: bool) -> list[Split]:
+    rows = data.rows, data.labels, data.classes.tolist(), groups, seed, data.weights
+    return make_splits(cv, *rows, repeat=repeat)
 
 
 def _recipe(given: Mapping[str, Any], classes: AnyArray, seed: int) -> StageRecipe:

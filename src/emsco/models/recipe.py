@@ -36,6 +36,7 @@ __all__ = ["AUTO", "FAMILIES", "StageRecipe"]
 
 AUTO = "auto"
 FAMILIES = ("logistic", "spline", "boosting")  # the simplest first
+FEW_SUBSETS = 31  # as many as five features have; boosted trees of their own take seconds
 _IN_WORDS = {None: "logistic regression", "spline": "splines", "boosting": "boosted trees"}
 
 
@@ -138,12 +139,13 @@ class StageRecipe:
         """Return the recipe of one of the `FAMILIES`."""
         return replace(self, estimator=None if family == "logistic" else family, cache=None)
 
-    def for_search(self, search_with: str | None) -> StageRecipe:
+    def for_search(self, search_with: str | None, n_blocks: int) -> StageRecipe:
         """Return the recipe to search with: itself, unless a quicker one comes first.
 
-        A search with boosted trees uses one model for all subsets.
+        A search with boosted trees uses one model for all subsets, unless there are only a few.
         """
-        if search_with is None and self.estimator != "boosting":
+        few = 2**n_blocks - 1 <= FEW_SUBSETS
+        if search_with is None and (self.estimator != "boosting" or few):
             return self
         searching = replace(self.of_family(search_with or "boosting"), shared=True)
         return self if searching.is_linear and searching.estimator == self.estimator else searching
