@@ -178,9 +178,7 @@ class TestRule:
         "cv", [None, True, np.True_, 0, 1, -3, 0.0, 1.0, 1.5, -0.2, float("nan"), "kfold", object()]
     )
     def test_an_invalid_cv_is_refused_with_the_rule(self, cv):
-        rule = (
-            "cv must be a fraction between 0 and 1, a number of folds from 2, a splitter or a list"
-        )
+        rule = 'cv must be "auto", a fraction between 0 and 1, a number of folds from 2, a splitter or '
         with pytest.raises(ParameterError, match=rule):
             split(cv)
 
