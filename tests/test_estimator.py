@@ -20,7 +20,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from support.settings import PAPER_SPACE
+from support.settings import HELD_OUT, PAPER_SPACE
 
 from emsco import Design, EMSCOClassifier, FeatureCosts, NoSuchDesign
 from emsco.errors import ParameterError
@@ -37,7 +37,7 @@ SEARCHES = ["exact", "evolution", "paper"]
 
 def quick(**settings):
     return EMSCOClassifier(
-        **{"generations": 8, "population_size": 30, "random_state": 0, **settings}
+        **{**HELD_OUT, "generations": 8, "population_size": 30, "random_state": 0, **settings}
     )
 
 
@@ -146,8 +146,8 @@ def test_without_refit_the_scored_classifiers_are_deployed(table):
     np.testing.assert_allclose(clf.predict_proba(X), expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("settings", [{"refit": True}, {"cv": 3}])
-def test_refit_and_several_splits_deploy_classifiers_of_all_rows(table, settings):
+@pytest.mark.parametrize("settings", [{"refit": True}, {"refit": "all"}, {"cv": 3, "refit": True}])
+def test_a_refit_deploys_classifiers_of_all_rows(table, settings):
     X, y = table
     clf = quick_in_papers_space(max_stages=1, **settings).fit(X, y)
     rows = StandardScaler().fit_transform(X)
@@ -339,7 +339,9 @@ def test_fit_leaves_its_inputs_alone(table):
 
 def test_more_stages_never_make_the_balanced_score_of_breast_cancer_collapse():
     X, y = load_breast_cancer(return_X_y=True)
-    clf = EMSCOClassifier(generations=15, max_stages=3, random_state=1).fit(X[::2], y[::2])
+    clf = quick(generations=15, population_size=300, max_stages=3, random_state=1).fit(
+        X[::2], y[::2]
+    )
     report = clf.evaluate(X[1::2], y[1::2])
     assert report.accuracy > 0.93
     assert report.coverage > 0.93
@@ -407,7 +409,7 @@ def test_the_papers_classifier_is_that_of_the_paper(table):
     assert all((point.design.stages >= 0).all() for point in clf.front_)
     assert (clf.cv, clf.refit, clf.estimator, clf.front_.min_confidence) == (
         1 / 3,
-        False,
+        "first",
         None,
         0.75,
     )
@@ -529,7 +531,7 @@ def with_value(value):
         ({"cv": 0.0}, "cv must be a fraction"),
         ({"cv": None}, "cv must be a fraction.*got None"),
         ({"cv": 30}, "class 0 must have at least 30 rows because cv makes 30 folds"),
-        ({"refit": "yes"}, "refit must be True or False, got 'yes'"),
+        ({"refit": "yes"}, 'refit must be one of "average", "all", "first", got \'yes\''),
         ({"population_size": 1}, "population_size must be a whole number from 2 up, got 1"),
         ({"generations": -1}, "generations must be a whole number from 0 up, got -1"),
         ({"mutation_rate": 1.5}, r"mutation_rate must be a number in \[0, 1\], got 1.5"),

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from support.settings import HELD_OUT
 
 from emsco import Decisions, EMSCOClassifier
 from emsco.metrics import (
@@ -12,6 +13,7 @@ from emsco.metrics import (
     selective_accuracy_score,
 )
 
+QUICK = {"generations": 3, "population_size": 20, "random_state": 0, **HELD_OUT}
 TRUTH = [0, 0, 1, 1]
 
 
@@ -52,7 +54,7 @@ def test_labels_of_another_number_of_rows_are_refused(decisions):
 
 def test_a_cost_scorer_is_negative_so_that_larger_is_better(small_problem):
     X, y = small_problem
-    clf = EMSCOClassifier(generations=3, population_size=20, random_state=0).fit(X, y)
+    clf = EMSCOClassifier(**QUICK).fit(X, y)
     cost = clf.evaluate(X, y).cost
     assert make_selective_scorer("cost")(clf, X, y) == pytest.approx(-cost)
     own = make_selective_scorer(mean_cost_score, greater_is_better=False)
@@ -61,18 +63,14 @@ def test_a_cost_scorer_is_negative_so_that_larger_is_better(small_problem):
 
 def test_a_scorer_sees_through_a_pipeline(small_problem):
     X, y = small_problem
-    pipeline = make_pipeline(
-        StandardScaler(), EMSCOClassifier(generations=3, population_size=20, random_state=0)
-    ).fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), EMSCOClassifier(**QUICK)).fit(X, y)
     expected = pipeline[-1].evaluate(pipeline[0].transform(X), y).coverage
     assert make_selective_scorer("coverage")(pipeline, X, y) == pytest.approx(expected)
 
 
 def test_the_balanced_scorer_knows_the_total_cost(small_problem):
     X, y = small_problem
-    clf = EMSCOClassifier(costs=[5] * 6, generations=3, population_size=20, random_state=0).fit(
-        X, y
-    )
+    clf = EMSCOClassifier(costs=[5] * 6, **QUICK).fit(X, y)
     expected = balanced_score(y, clf.decide(X), total_cost=30.0)
     assert make_selective_scorer()(clf, X, y) == pytest.approx(expected)
 

@@ -35,6 +35,7 @@ KINDS = [Cascade, ParetoFront]
 RICH_BODIES = [body_of(make_rich_cascade("sigmoid")), body_of(make_rich_cascade("isotonic"))]
 
 N, P, T = ("stages", 1), ("points", 0, "scored"), ("points", 0, "seen")
+SHARED = ("parts", 0)
 C = (*T, "by_class", "counts")
 B, V, R = (*P, "by_class"), (*P, "versus_everything"), ("references", 1)
 RANGE = "from -1e+100 to 1e+100"
@@ -56,19 +57,70 @@ WRONG_CASCADES = [
     (("costs", 0), True, "'costs' must be 4 finite numbers"),
     (("costs", 0), None, "'costs' must be 4 finite numbers"),
     (("costs", 0), 10**400, "'costs' must be 4 finite numbers"),
-    (("mean",), [0] * 5, f"'mean' must be 4 finite numbers {RANGE}, got [0, 0, 0, 0, 0]"),
-    (("mean", 1), 1e101, f"'mean' must be 4 finite numbers {RANGE}"),
-    (("mean", 1), [0], f"'mean' must be 4 finite numbers {RANGE}"),
-    (("deviation", 1), 0, "'deviation' must be 4 finite numbers from 1e-300 to 1e+100"),
-    (("deviation", 1), -1.0, "'deviation' must be 4 finite numbers from 1e-300 to 1e+100"),
-    (("deviation", 1), 1e-310, "'deviation' must be 4 finite numbers from 1e-300 to 1e+100"),
-    (("deviation", 1), 1e101, "'deviation' must be 4 finite numbers from 1e-300 to 1e+100"),
-    (("deviation",), {}, "'deviation' must be a list, got {}"),
+    (
+        (
+            *SHARED,
+            "mean",
+        ),
+        [0] * 5,
+        f"'mean' must be 4 finite numbers {RANGE}, got [0, 0, 0, 0, 0]",
+    ),
+    ((*SHARED, "mean", 1), 1e101, f"'mean' must be 4 finite numbers {RANGE}"),
+    ((*SHARED, "mean", 1), [0], f"'mean' must be 4 finite numbers {RANGE}"),
+    ((*SHARED, "deviation", 1), 0, "'deviation' must be 4 finite numbers from 1e-300 to 1e+100"),
+    ((*SHARED, "deviation", 1), -1.0, "'deviation' must be 4 finite numbers from 1e-300 to 1e+100"),
+    (
+        (*SHARED, "deviation", 1),
+        1e-310,
+        "'deviation' must be 4 finite numbers from 1e-300 to 1e+100",
+    ),
+    (
+        (*SHARED, "deviation", 1),
+        1e101,
+        "'deviation' must be 4 finite numbers from 1e-300 to 1e+100",
+    ),
+    (
+        (
+            *SHARED,
+            "deviation",
+        ),
+        {},
+        "'deviation' must be a list, got {}",
+    ),
     (("min_confidence",), 0, "'min_confidence' must be a finite number from 1e-300 to 1, got 0"),
     (("min_confidence",), 1.01, "'min_confidence' must be a finite number from 1e-300 to 1, got"),
     (("min_confidence",), "0.8", "'min_confidence' must be a finite number from 1e-300 to 1, got"),
-    (("family",), "forest", "'family' must be 'logistic', 'spline' or 'estimator', got 'forest'"),
-    (("family",), 1, "'family' must be text, got 1"),
+    (
+        (
+            *SHARED,
+            "family",
+        ),
+        "forest",
+        "'family' must be 'logistic', 'spline' or 'estimator', got 'forest'",
+    ),
+    (
+        (
+            *SHARED,
+            "family",
+        ),
+        1,
+        "'family' must be text, got 1",
+    ),
+    (("parts",), [], "'parts' must be a list of objects, got []"),
+    (("parts",), [1], "'parts' must be a list of objects, got [1]"),
+    (("parts",), None, "'parts' must be a list, got None"),
+    (
+        ("parts",),
+        CASCADE_BODY["parts"] * 2,
+        "'stages' 0, 'models' must be a list of 2, one for each of the parts, got '1'",
+    ),
+    ((*N, "models"), [], "'stages' 1, 'models' must be a list of objects, got []"),
+    ((*N, "models"), {}, "'stages' 1, 'models' must be a list, got {}"),
+    (
+        (*N, "models"),
+        CASCADE_BODY["stages"][1]["models"] * 3,
+        "'stages' 1, 'models' must be a list of 1, one for each of the parts, got '3'",
+    ),
     (("classes",), [0, 0], "'classes' must be 2 to 255 different labels, got [0, 0]"),
     (("classes",), [1, True], "'classes' must be 2 to 255 different labels, got [1, True]"),
     (("classes",), [0, 1, 2], "0, 'outputs' must be a list of 3, got '1'"),
@@ -102,19 +154,27 @@ WRONG_CASCADES = [
     ((*N, "buys"), ["age"], "'stages' 1, 'buys' must be features, each bought once, got 'age'"),
     ((*N, "buys"), ["x"], "'stages' 1, 'buys' must be features, each bought once, got 'x'"),
     (
-        (*N, "outputs", 0, "weights"),
+        (*N, "models", 0, "outputs", 0, "weights"),
         [1, 2],
         f"0, 'weights' must be 3 finite numbers {RANGE}, got [1,",
     ),
-    ((*N, "outputs", 0, "weights", 0), 1e308, f"0, 'weights' must be 3 finite numbers {RANGE}"),
-    ((*N, "outputs", 0, "weights", 0), False, f"0, 'weights' must be 3 finite numbers {RANGE}"),
     (
-        (*N, "outputs", 0, "intercept"),
+        (*N, "models", 0, "outputs", 0, "weights", 0),
+        1e308,
+        f"0, 'weights' must be 3 finite numbers {RANGE}",
+    ),
+    (
+        (*N, "models", 0, "outputs", 0, "weights", 0),
+        False,
+        f"0, 'weights' must be 3 finite numbers {RANGE}",
+    ),
+    (
+        (*N, "models", 0, "outputs", 0, "intercept"),
         [1],
         f"0, 'intercept' must be a finite number {RANGE}, got [1]",
     ),
     (
-        (*N, "outputs", 0, "intercept"),
+        (*N, "models", 0, "outputs", 0, "intercept"),
         -1e101,
         f"0, 'intercept' must be a finite number {RANGE}, got -1",
     ),
@@ -224,7 +284,11 @@ WRONG_FRONTS = [
         "'everything' must be one stage that buys all features, got",
     ),
     (("everything", 0, "buys"), ["x"], "'everything' 0, 'buys' must be features, each bought once"),
-    (("everything", 0, "outputs", 0, "weights"), [1], "0, 'weights' must be 4 finite numbers"),
+    (
+        ("everything", 0, "models", 0, "outputs", 0, "weights"),
+        [1],
+        "0, 'weights' must be 4 finite numbers",
+    ),
     (("references",), None, "'references' must be a list, got None"),
     (("references",), [], "'seen_references' must be empty without 'references', got '3 ref"),
     (("references",), [5, 5, 5], "'references' must be a list of objects, got [5, 5, 5]"),
@@ -302,7 +366,9 @@ class TestLies:
             load_body(tmp_path, Cascade, body)
 
     def test_too_large_numbers_are_found_in_every_place(self, tmp_path):
-        content = document_text("cascade", FORMAT, changed(CASCADE_BODY, ("mean", 0), 12345.5))
+        content = document_text(
+            "cascade", FORMAT, changed(CASCADE_BODY, (*SHARED, "mean", 0), 12345.5)
+        )
         (tmp_path / "body.json").write_text(content.replace("12345.5", "1e999"))
         with pytest.raises(FileError, match=r"body.json' must be unchanged since it was written"):
             Cascade.load(tmp_path / "body.json")

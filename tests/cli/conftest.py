@@ -56,7 +56,16 @@ def fit(typed, data, tmp_path):
 
     def call(*words, costs="costs.csv"):
         paths = (data / "data.csv", "--costs", data / costs, "--out", tmp_path / "run")
-        settings = ("--target", "sick", "--min-confidence", "0.8", "--max-stages", "3")
+        settings = (
+            "--target",
+            "sick",
+            "--min-confidence",
+            "0.8",
+            "--max-stages",
+            "3",
+            "--cv",
+            "0.33",
+        )
         return typed("fit", *paths, *settings, *words)
 
     return call

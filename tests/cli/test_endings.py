@@ -6,6 +6,7 @@ import sys
 from textwrap import dedent
 
 import pytest
+from support.settings import HELD_OUT
 
 from emsco.cli.folders import what_is_left
 from emsco.data.sources import FitFiles
@@ -33,7 +34,8 @@ def run(tmp_path_factory, small_problem):
     X, y = small_problem
     lines = [",".join(map(str, [*x, k])) for x, k in zip(X, y, strict=True)]
     (folder / "rows.csv").write_text("\n".join(["a,b,c,d,e,f,ill", *lines, ""]))
-    return fit_files(FitFiles("ill", folder / "rows.csv"), folder / "run", max_stages=2).folder
+    files = FitFiles("ill", folder / "rows.csv")
+    return fit_files(files, folder / "run", max_stages=2, **HELD_OUT).folder
 
 
 @pytest.mark.parametrize(

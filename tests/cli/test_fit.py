@@ -19,7 +19,7 @@ NAMES = ("age", "pulse", "panel", "scan")
 
 @pytest.fixture(scope="module")
 def estimated(rows):
-    clf = EMSCOClassifier([1, 2, 10, 40], 0.8, max_stages=3, random_state=0)
+    clf = EMSCOClassifier([1, 2, 10, 40], 0.8, max_stages=3, random_state=0, cv=0.33)
     return clf.fit(*rows)
 
 
@@ -59,14 +59,14 @@ def test_a_log_of_fit_has_no_line_for_each_design_that_is_tested(fit, data):
 
 def test_fit_settings_reach_the_search(fit, tmp_path):
     words = ["--search=evolution", "--generations=3", "--population-size=8", "--seed=7"]
-    words += ["--held-out=0.25", "--prefer=knee", "--memory-limit=64MiB", "--refit"]
+    words += ["--cv=0.25", "--prefer=knee", "--memory-limit=64MiB", "--refit=all"]
     about = json.loads(fit("--json", *words).out)
     assert about["stop_reason"] == "all 3 generations have run"
-    assert (about["seed"], about["held_out"]) == (7, 0.25)
+    assert (about["seed"], about["cv"], about["n_splits"]) == (7, 0.25, 1)
     front = ParetoFront.load(tmp_path / "run" / "front.json")
     assert front[about["chosen"]] == front.knee()
     assert front[0].n_rows == 60
-    assert about["settings"]["refit"] is True
+    assert about["settings"]["refit"] == "all"
 
 
 def test_fit_by_balanced_accuracy_is_named_wherever_figures_are_shown(fit, typed, tmp_path):
@@ -217,6 +217,7 @@ def numbered(data, tmp_path):
 
 def test_fit_warns_of_what_may_be_an_id_where_nobody_named_the_features(typed, numbered, tmp_path):
     words = ["--target", "sick", "--time-limit", 1, "--max-stages", 2, "--drop", "note"]
+    words += ["--cv", 0.3]
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         result = typed("fit", numbered, *words, "--out", tmp_path / "run")
@@ -231,7 +232,8 @@ def test_fit_says_what_is_odd_before_the_search_and_keeps_it(typed, data, tmp_pa
     heading, *lines = (data / "data.csv").read_text().splitlines()
     rows = [f"{line},{line[-1]},7" for line in lines]
     (tmp_path / "odd.csv").write_text("\n".join([f"{heading},bill,site", *rows, ""]))
-    result = typed("fit", tmp_path / "odd.csv", "--target", "sick", "--out", tmp_path / "run")
+    words = ["--target", "sick", "--cv", 0.3, "--out", tmp_path / "run"]
+    result = typed("fit", tmp_path / "odd.csv", *words)
     leak, constant, classes = result.err.splitlines()[:3]
     assert leak == (
         "emsco: warning: column 'bill' alone decides the class (balanced accuracy 100 % on unseen "
@@ -278,7 +280,9 @@ def test_fit_refuses_files_and_options_by_name(typed, fit, data, tmp_path):
     names = "'age', 'pulse', 'panel', 'scan', 'sick'"
     column = f"{data}/data.csv must have a column 'ill', got {names}."
     refuses(typed("fit", data / "data.csv", "--target", "ill", *out), column)
-    refuses(fit("--held-out", "2"), "--held-out must be a number in (0, 1), got 2.0.")
+    cv = '--cv must be "auto", a fraction between 0 and 1 or a number of folds from 2, got '
+    for given, shown in (("1", "1"), ("2.5", "2.5"), ("half", "'half'"), ("nan", "nan")):
+        refuses(fit("--cv", given), f"{cv}{shown}.")
     assert not (tmp_path / "run").exists()
     search = '--search must be one of "auto", "exact", "evolution", "paper", got \'best\'.'
     refuses(fit("--search", "best"), search)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from rich.console import Console
+from support.settings import HELD_OUT
 
 from emsco import EMSCOClassifier
 from emsco.cli.listing import front_table, new_table, reference_table
@@ -24,7 +25,9 @@ def patients(n_rows, seed):
 
 @pytest.fixture(scope="module")
 def fitted():
-    classifier = EMSCOClassifier(list(COSTS.values()), 0.8, search="exact", random_state=0)
+    classifier = EMSCOClassifier(
+        list(COSTS.values()), 0.8, search="exact", random_state=0, **HELD_OUT
+    )
     return classifier.fit(*patients(400, 0))
 
 

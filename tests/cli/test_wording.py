@@ -18,7 +18,7 @@ COMMANDS = get_command(cli.app).commands
     [
         ("fit", "min_confidence", "--min-confidence"),
         ("fit", "n_jobs", "--jobs"),
-        ("fit", "cv", "--held-out"),
+        ("fit", "cv", "--cv"),
         ("fit", "sample_weight", "--weights"),
         ("fit", "constraints['first']", "--first"),
         ("fit", "constraints['max_worst_cost']", "--max-worst-cost"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, PredefinedSplit, ShuffleSplit
 
+from emsco.data import splits as splits_module
 from emsco.data.splits import make_splits
 from emsco.errors import DataError, ParameterError
 
@@ -65,6 +66,82 @@ class TestFolds:
         rule = r"class 'yes' must have at least 21 rows because cv makes 21 folds, got 20 of n_samp"
         with pytest.raises(DataError, match=rule):
             split(21)
+
+
+class TestAuto:
+    def test_few_rows_make_five_folds_four_times_over(self):
+        splits = split("auto")
+        scored = np.concatenate([scored for _, scored in splits])
+        assert len(splits) == 20
+        assert np.bincount(scored).tolist() == [4] * 60
+        assert as_lists(splits[:5]) == as_lists(split(5))
+        assert len({str(pair) for pair in as_lists(splits)}) == 20
+
+    def test_a_middling_number_of_rows_makes_five_folds(self, monkeypatch):
+        monkeypatch.setattr(splits_module, "FEW_ROWS", 60)
+        assert as_lists(split("auto", seed=3)) == as_lists(split(5, seed=3))
+
+    def test_many_rows_hold_out_a_third(self, monkeypatch):
+        monkeypatch.setattr(splits_module, "MANY_ROWS", 60)
+        assert as_lists(split("auto", seed=3)) == as_lists(split(1 / 3, seed=3))
+
+    def test_folds_are_not_repeated_where_fits_are_slow(self):
+        found = make_splits("auto", X, Y, CLASSES, None, 0, repeat=False)
+        assert as_lists(found) == as_lists(split(5))
+
+    def test_only_the_seed_decides_the_rows(self):
+        assert as_lists(split("auto", seed=4)) == as_lists(split("auto", seed=4))
+        assert as_lists(split("auto", seed=4)) != as_lists(split("auto", seed=5))
+
+    @pytest.mark.parametrize("n_rare", [2, 3, 4])
+    def test_a_rare_class_makes_fewer_folds(self, n_rare):
+        splits = split("auto", y=(np.arange(60) < n_rare).astype(np.uint8))
+        assert len(splits) == 4 * n_rare
+
+    def test_a_class_of_one_row_holds_out_a_third_with_a_warning(self):
+        y = (np.arange(60) % 2).astype(np.uint8)
+        y[7] = 2
+        with pytest.warns(UserWarning, match="class 'maybe' has one row, which trains and scores"):
+            ((train, scored),) = make_splits("auto", X, y, [*CLASSES, "maybe"], None, 0)
+        assert len(scored) == 20
+        assert 7 in train
+
+    def test_rows_of_weight_0_are_no_rows(self):
+        weights = (np.arange(60) % 4 > 0).astype(float)
+        kept = np.flatnonzero(weights)
+        found = make_splits("auto", X, Y, CLASSES, None, 0, weights)
+        without = make_splits("auto", X[kept], Y[kept], CLASSES, None, 0)
+        assert as_lists(found) == as_lists((kept[a], kept[b]) for a, b in without)
+
+    def test_groups_stay_together_in_every_fold(self):
+        groups = np.array([f"patient {i // 4}" for i in range(60)])
+        splits = split("auto", groups=groups)
+        assert len(splits) == 20
+        for train, scored in splits:
+            assert not set(groups[train]) & set(groups[scored])
+        scored = np.concatenate([scored for _, scored in splits])
+        assert np.bincount(scored).tolist() == [4] * 60
+
+    def test_few_groups_make_fewer_folds(self):
+        assert len(split("auto", groups=np.arange(60) // 20)) == 12
+
+    def test_many_rows_hold_out_some_groups(self, monkeypatch):
+        monkeypatch.setattr(splits_module, "MANY_ROWS", 60)
+        groups = np.arange(60) // 4
+        ((train, scored),) = split("auto", groups=groups)
+        assert not set(groups[train]) & set(groups[scored])
+        assert sorted([*train, *scored]) == list(range(60))
+        assert 12 <= len(scored) <= 28
+
+    def test_groups_must_be_one_per_row(self):
+        rule = r"groups must have 60 entries, one per row, got \(59,\)"
+        with pytest.raises(DataError, match=rule):
+            split("auto", groups=np.arange(59))
+
+    def test_a_class_within_one_group_is_refused(self):
+        rule = "the training rows of split .* must have every class, got none of 'yes'"
+        with pytest.raises(DataError, match=rule):
+            split("auto", y=(np.arange(60) < 6).astype(np.uint8), groups=np.arange(60) // 6)
 
 
 class TestSplitters:
@@ -178,9 +255,7 @@ class TestRule:
         "cv", [None, True, np.True_, 0, 1, -3, 0.0, 1.0, 1.5, -0.2, float("nan"), "kfold", object()]
     )
     def test_an_invalid_cv_is_refused_with_the_rule(self, cv):
-        rule = (
-            "cv must be a fraction between 0 and 1, a number of folds from 2, a splitter or a list"
-        )
+        rule = 'cv must be "auto", a fraction between 0 and 1, a number of folds from 2, a splitter'
         with pytest.raises(ParameterError, match=rule):
             split(cv)
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
-from support.settings import PAPER_SPACE
+from support.settings import HELD_OUT, PAPER_SPACE
 
 from emsco import Cascade, EMSCOClassifier, FeatureCosts, NoSuchDesign
 from emsco.errors import CheckpointError, CostsError, DataError, FileError, ParameterError
@@ -38,7 +38,7 @@ def wine():
 def test_three_classes_have_the_probabilities_of_scikit_learn(load):
     X, y = load(return_X_y=True)
     rows = np.arange(len(X))
-    ours = EMSCOClassifier(cv=[(rows[::2], rows[1::2])], **ONE_STAGE).fit(X, y)
+    ours = EMSCOClassifier(**ONE_STAGE | {"cv": [(rows[::2], rows[1::2])]}).fit(X, y)
     theirs = exact_logistic().fit(X[::2], y[::2])
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-7)
 
@@ -47,7 +47,7 @@ def test_three_classes_have_the_probabilities_of_scikit_learn(load):
 def test_class_weights_are_those_of_scikit_learn(wine, weight):
     X, y = wine
     rows = np.arange(len(X))
-    ours = EMSCOClassifier(class_weight=weight, cv=[(rows[::2], rows[1::2])], **ONE_STAGE)
+    ours = EMSCOClassifier(class_weight=weight, **ONE_STAGE | {"cv": [(rows[::2], rows[1::2])]})
     theirs = exact_logistic(class_weight=weight).fit(X[::2], y[::2])
     np.testing.assert_allclose(ours.fit(X, y).predict_proba(X), theirs.predict_proba(X), atol=1e-7)
 
@@ -56,7 +56,7 @@ def test_sample_weights_of_a_fit_are_those_of_scikit_learn(wine):
     X, y = wine
     weights = np.random.default_rng(0).uniform(0.1, 3, len(y))
     rows = np.arange(len(X))
-    ours = EMSCOClassifier(cv=[(rows[::2], rows[1::2])], **ONE_STAGE).fit(X, y, weights)
+    ours = EMSCOClassifier(**ONE_STAGE | {"cv": [(rows[::2], rows[1::2])]}).fit(X, y, weights)
     theirs = make_pipeline(
         StandardScaler(), LogisticRegression(solver="newton-cholesky", tol=1e-10)
     ).fit(
@@ -72,7 +72,7 @@ def test_imputed_gaps_are_those_of_scikit_learn(wine):
     X, y = wine
     X = X.mask(np.random.default_rng(0).random(X.shape) < 0.1)
     rows = np.arange(len(X))
-    ours = EMSCOClassifier(gaps="impute", cv=[(rows, rows)], **ONE_STAGE).fit(X, y)
+    ours = EMSCOClassifier(gaps="impute", **ONE_STAGE | {"cv": [(rows, rows)]}).fit(X, y)
     theirs = make_pipeline(SimpleImputer(add_indicator=True), *exact_logistic()).fit(X, y)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-7)
 
@@ -81,7 +81,7 @@ def test_categories_are_those_of_scikit_learn(wine):
     X, y = wine
     table = pd.DataFrame({"colour": pd.cut(X["hue"], 5, labels=list("abcde")).astype(str)})
     rows = np.arange(len(X))
-    ours = EMSCOClassifier(cv=[(rows, rows)], **ONE_STAGE).fit(table, y)
+    ours = EMSCOClassifier(**ONE_STAGE | {"cv": [(rows, rows)]}).fit(table, y)
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     theirs = make_pipeline(encoder, *exact_logistic()).fit(table, y)
     unseen = pd.DataFrame({"colour": ["a", "e", "z"]})
@@ -93,7 +93,7 @@ def test_calibrated_stages_are_those_of_scikit_learn(wine, kind):
     X, y = wine
     X, y = X.to_numpy(), (y == 1).to_numpy().astype(int)
     rows = np.arange(len(X))
-    ours = EMSCOClassifier(calibration=kind, cv=[(rows, rows)], **ONE_STAGE).fit(X, y)
+    ours = EMSCOClassifier(calibration=kind, **ONE_STAGE | {"cv": [(rows, rows)]}).fit(X, y)
     stage_seed = np.random.SeedSequence(_drawn(0)).spawn(3)[2].generate_state(1)[0]
     seed = int(np.random.SeedSequence([int(stage_seed), 0]).generate_state(1)[0])
     fitting, calibrating = calibration_split(rows, y, seed=seed)
@@ -113,14 +113,22 @@ def test_a_tree_of_the_users_is_fitted_as_by_hand(wine):
     X, y = wine
     rows = np.arange(len(X))
     tree = DecisionTreeClassifier(max_depth=3, random_state=5)
-    ours = EMSCOClassifier(estimator=tree, cv=[(rows[::2], rows[1::2])], **ONE_STAGE).fit(X, y)
+    ours = EMSCOClassifier(estimator=tree, **ONE_STAGE | {"cv": [(rows[::2], rows[1::2])]}).fit(
+        X, y
+    )
     theirs = tree.fit(X[::2].to_numpy(), y[::2])
     assert np.array_equal(ours.predict_proba(X), theirs.predict_proba(X.to_numpy()).round(12))
 
 
 def test_what_classifiers_said_is_read_from_the_cache_again(wine, tmp_path, monkeypatch):
     X, y = wine
-    settings = {"search": "exact", "max_stages": 2, "random_state": 0, "cache": tmp_path}
+    settings = {
+        "search": "exact",
+        "max_stages": 2,
+        "random_state": 0,
+        "cache": tmp_path,
+        **HELD_OUT,
+    }
     X = X.iloc[:, :4]
     tree = DecisionTreeClassifier(max_depth=2)
     first = EMSCOClassifier(estimator=tree, min_confidence=0.75, **settings).fit(X, y)
@@ -141,9 +149,9 @@ def test_rows_of_weight_0_are_no_rows(wine, estimator, calibration):
     weights = (rows % 5 > 0).astype(float)
     kept = rows[weights > 0]
     settings = {"estimator": estimator, "calibration": calibration, **ONE_STAGE}
-    one = EMSCOClassifier(cv=[(rows, rows)], **settings).fit(X, y, weights)
+    one = EMSCOClassifier(**settings | {"cv": [(rows, rows)]}).fit(X, y, weights)
     own = np.arange(len(kept))
-    two = EMSCOClassifier(cv=[(own, own)], **settings).fit(
+    two = EMSCOClassifier(**settings | {"cv": [(own, own)]}).fit(
         X.iloc[kept], y.iloc[kept], np.ones(len(kept))
     )
     np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-9)
@@ -152,7 +160,7 @@ def test_rows_of_weight_0_are_no_rows(wine, estimator, calibration):
 def test_the_choice_of_a_search_does_not_depend_on_the_machine(wine):
     X, y = wine
     tree = DecisionTreeClassifier(max_depth=2)
-    clf = EMSCOClassifier(estimator=tree, max_stages=2, generations=1, random_state=0)
+    clf = EMSCOClassifier(estimator=tree, max_stages=2, generations=1, random_state=0, **HELD_OUT)
     few = clf.fit(X.iloc[:, :3], y)
     assert few.front_.proven
     many = clf.set_params(population_size=5).fit(X, y)
@@ -167,7 +175,7 @@ def test_a_classifier_that_cannot_tell_probabilities_is_named(wine):
 
 def test_a_checkpoint_of_another_classifier_is_refused(wine, tmp_path):
     X, y = wine
-    settings = {"max_stages": 2, "random_state": 0, "checkpoint": tmp_path / "kept"}
+    settings = {"max_stages": 2, "random_state": 0, "checkpoint": tmp_path / "kept", **HELD_OUT}
     EMSCOClassifier(estimator=DecisionTreeClassifier(max_depth=2), **settings).fit(X.iloc[:, :3], y)
     other = EMSCOClassifier(estimator=DecisionTreeClassifier(max_depth=3), **settings)
     with pytest.raises(CheckpointError, match="which differs in estimator"):
@@ -187,7 +195,12 @@ def test_thresholds_by_class_accept_by_the_likeliest_class(wine):
 def test_evaluation_cost_is_paid_for_each_stage_passed(wine):
     X, y = wine
     clf = EMSCOClassifier(
-        evaluation_cost=0.5, max_stages=3, generations=3, population_size=20, random_state=0
+        evaluation_cost=0.5,
+        max_stages=3,
+        generations=3,
+        population_size=20,
+        random_state=0,
+        **HELD_OUT,
     ).fit(X, y)
     bought = np.cumsum([len(names) for names in clf.design_.buys])
     stages = np.arange(1, clf.design_.n_stages + 1)
@@ -197,7 +210,7 @@ def test_evaluation_cost_is_paid_for_each_stage_passed(wine):
 def test_a_skipped_stage_accepts_nobody_and_the_next_one_may(wine):
     X, y = wine
     X = X[["flavanoids", "proline", "hue"]]
-    clf = EMSCOClassifier(gaps="skip", min_confidence=0.5, random_state=0, max_stages=3)
+    clf = EMSCOClassifier(gaps="skip", min_confidence=0.5, random_state=0, max_stages=3, **HELD_OUT)
     clf.fit(X.mask(np.random.default_rng(0).random(X.shape) < 0.1), y)
     clf.choose(max(range(len(clf.front_)), key=lambda i: clf.front_[i].n_stages))
     first = list(clf.cascade_.stages.columns[0])
@@ -209,7 +222,9 @@ def test_a_skipped_stage_accepts_nobody_and_the_next_one_may(wine):
 
 def test_reliability_has_a_record_per_stage_of_the_rows_that_reach_it(wine):
     X, y = wine
-    clf = EMSCOClassifier(max_stages=3, generations=3, population_size=20, random_state=0)
+    clf = EMSCOClassifier(
+        max_stages=3, generations=3, population_size=20, random_state=0, **HELD_OUT
+    )
     records = clf.fit(X, y).reliability(X, y, n_bins=5)
     left = clf.decide(X)
     reached = [np.sum(left.stage >= record.stage) for record in records]
@@ -221,7 +236,7 @@ def test_groups_are_what_designs_and_sessions_speak_of(wine):
     groups = {"colour": ["hue", "color_intensity"], "acids": ["malic_acid", "ash"]}
     X = X[["hue", "malic_acid", "color_intensity", "ash", "proline"]]
     costs = FeatureCosts.from_mapping({"colour": 2, "acids": 3, "proline": 9}, X.columns, groups)
-    settings = {"max_stages": 3, "allow_exclusion": False, "random_state": 0}
+    settings = {"max_stages": 3, "allow_exclusion": False, "random_state": 0, **HELD_OUT}
     clf = EMSCOClassifier(costs, **settings).fit(X, y)
     assert set(clf.design_.names) == {"colour", "acids", "proline"}
     assert clf.cascade_.stage_costs[-1] == 14

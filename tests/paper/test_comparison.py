@@ -117,7 +117,8 @@ def test_seen_figures_are_those_of_the_deployed_cascade():
     found = banks.search("evolution", settings, 0.75, np.random.default_rng(0))
     choice = banks.choose(found, "balanced", 0.75)
     space = {**PAPER_SPACE, "max_stages": 3, "search": "exact"}
-    classifier = EMSCOClassifier(data.costs, cv=[(parts.train, parts.val)], **space)
+    space["cv"] = [(parts.train, parts.val)]
+    classifier = EMSCOClassifier(data.costs, **space)
     classifier.fit(data.X, data.y)
     tested = classifier.evaluate(*parts.rows("test"))
     assert (choice.seen.coverage, choice.seen.accuracy) == (tested.coverage, tested.accuracy)

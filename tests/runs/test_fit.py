@@ -52,7 +52,7 @@ def test_csv_and_parquet_give_the_same_run(clinic, fitted, tmp_path):
 def test_separate_files_are_a_predefined_split(clinic, tested):
     X, y = (np.concatenate(parts) for parts in zip(clinic.rows["t"], clinic.rows["v"], strict=True))
     split = PredefinedSplit([-1] * 200 + [0] * 100)
-    by_hand = EMSCOClassifier(COSTS, random_state=3, cv=split, **SETTINGS)
+    by_hand = EMSCOClassifier(COSTS, random_state=3, **SETTINGS | {"cv": split})
     by_hand.fit(pa.table(dict(zip(NAMES, X.T, strict=True))).to_pandas(), y)
     assert tested.front.to_dicts() == by_hand.front_.to_dicts()
     assert {point.n_rows for point in tested.front} == {100}
@@ -92,13 +92,14 @@ def test_run_json_holds_settings_seed_versions_and_data(clinic, fitted, tested):
     about = json.loads((fitted.folder / "run.json").read_text())["body"]
     assert about["seed"] == 3
     assert about["features"] == list(NAMES)
-    assert about["held_out"] == 1 / 3
+    assert (about["cv"], about["n_splits"]) == (1 / 3, 1)
     assert about["files"]["data"] == str(clinic.data)
-    assert SETTINGS.items() <= about["settings"].items()
+    kept = {name: value for name, value in SETTINGS.items() if name != "cv"}
+    assert kept.items() <= about["settings"].items()
     assert about["versions"]["numpy"] == np.__version__
     assert about["data"].startswith("sha256:")
     assert about["data"] != tested.about["data"]
-    assert tested.about["held_out"] is None
+    assert tested.about["cv"] is None
 
 
 def test_history_has_a_row_for_every_generation(fitted, estimated):
@@ -123,7 +124,7 @@ def test_dropped_columns_are_no_features_and_need_not_be_numbers(tmp_path, clini
 
 
 def test_costs_of_columns_that_are_dropped_by_name_are_ignored(clinic):
-    read = FitFiles("sick", clinic.data, costs=clinic.costs, drop=("scan",)).read(held_out=0.5)
+    read = FitFiles("sick", clinic.data, costs=clinic.costs, drop=("scan",)).read(cv=0.5)
     assert read.costs.names == ("age", "pulse", "panel", "sex")
     assert read.costs.total == 13.5
 
@@ -135,7 +136,7 @@ def test_a_setting_that_is_refused_leaves_no_folder(tmp_path, clinic):
 
 
 def test_numbers_of_numpy_are_kept_as_plain_ones(tmp_path, clinic):
-    settings = {**SETTINGS, "max_stages": np.int64(3)}
+    settings = {**SETTINGS, "max_stages": np.int64(3), "cv": np.float64(0.5)}
     fit_files(FitFiles("sick", clinic.data), tmp_path / "run", seed=np.int64(3), **settings)
     about = Run.open(tmp_path / "run").about
-    assert (about["seed"], about["settings"]["max_stages"]) == (3, 3)
+    assert (about["seed"], about["settings"]["max_stages"], about["cv"]) == (3, 3, 0.5)

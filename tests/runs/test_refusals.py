@@ -103,10 +103,11 @@ def test_a_feature_missing_in_another_file_is_refused(clinic, tmp_path):
     refuse_fit(words, FitFiles("sick", None, clinic.train, val), tmp_path / "run")
 
 
-@pytest.mark.parametrize("held_out", [0, 1, 5, np.nan])
-def test_an_impossible_share_to_hold_out_is_refused(clinic, tmp_path, held_out):
-    words = f"held_out must be a number in (0, 1), got {held_out}."
-    refuse_fit(words, FitFiles("sick", clinic.data), tmp_path / "run", held_out=held_out)
+@pytest.mark.parametrize("cv", [0, 1, 2.5, np.nan, True, "third", None, [([0], [1])]])
+def test_an_impossible_share_or_number_of_folds_is_refused(clinic, tmp_path, cv):
+    rule = '"auto", a fraction between 0 and 1 or a number of folds from 2'
+    words = f"cv must be {rule}, got {cv!r}."
+    refuse_fit(words, FitFiles("sick", clinic.data), tmp_path / "run", cv=cv)
 
 
 def test_an_existing_run_is_never_written_over(clinic, fitted):

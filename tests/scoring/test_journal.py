@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
-from support.settings import PAPER_SPACE
+from support.settings import HELD_OUT, PAPER_SPACE
 
 from emsco import EMSCOClassifier
 from emsco._base import store
@@ -478,6 +478,7 @@ def test_a_fit_on_its_own_checkpoint_counts_nothing_and_ends_alike(
 @pytest.mark.parametrize("search", ["paper", "evolution", "exact", "auto"])
 def test_a_fit_with_defaults_on_its_own_checkpoint_ends_alike(path, small_problem, search):
     settings = {"generations": 8, "population_size": 30, "random_state": 0, "search": search}
+    settings |= HELD_OUT
     plain = EMSCOClassifier(**settings).fit(*small_problem)
     for _ in range(2):
         kept = EMSCOClassifier(**settings, checkpoint=path).fit(*small_problem)
@@ -625,7 +626,7 @@ X, y = make_classification(200, 10, n_informative=5, random_state=0)
 def fit(checkpoint):
     clf = EMSCOClassifier(
         range(1, 11), 0.9, 10, SEARCH, population_size=40, generations=15,
-        checkpoint=checkpoint, random_state=0,
+        checkpoint=checkpoint, random_state=0, cv=1 / 3,
     ).fit(X, y)
     return [(p.design.stages.tolist(), p.exits, p.correct_exits, p.n_tied) for p in clf.front_]
 

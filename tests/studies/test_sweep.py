@@ -78,10 +78,10 @@ def fitted_again(parts, sweep, repeat, prefer):
     split = [(np.arange(len(parts.train)), np.arange(len(parts.train), len(both)))]
     classifier = EMSCOClassifier(
         costs=parts.costs,
-        cv=split,
         search=sweep.search,
         random_state=repeat.random_state,
-        **{**PAPER_SPACE, **QUICK, "min_confidence": repeat.min_confidence, "prefer": prefer},
+        **{**PAPER_SPACE, **QUICK, "min_confidence": repeat.min_confidence, "prefer": prefer}
+        | {"cv": split},
     )
     return classifier.fit(parts.X[both], parts.y[both])
 

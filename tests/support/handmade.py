@@ -13,6 +13,7 @@ from emsco.cascade import FrontModels
 from emsco.data.encoding import ColumnCode, Encoding
 from emsco.designs.chromosomes import compress
 from emsco.front.references import measure_references
+from emsco.models.averaged import AveragedModels
 from emsco.models.calibration import Calibrator
 from emsco.models.calibration_maps import IsotonicMap, SigmoidMap
 from emsco.models.scaling import Scaling
@@ -43,6 +44,12 @@ def make_cascade(
         encoding=plain_encoding(names),
         models=LinearModels(scaling, design.subsets(), coefs[:, None]),
     )
+
+
+def make_averaged_cascade(n_models=3, **settings):
+    """The cascade of `make_cascade`, with the average of several models per stage."""
+    parts = tuple(make_cascade(seed=seed, **settings).models for seed in range(n_models))
+    return replace(make_cascade(**settings), models=AveragedModels(parts))
 
 
 def plain_encoding(names):
