@@ -28,7 +28,8 @@ from emsco._kernels.deciding import find_likeliest
 
 MOST_LEAVES = 32
 _EVERY = np.uint32(0xFFFFFFFF)
-BLOCK = 256  # rows at a time: with the sums of 16 subsets they stay in the fastest cache
+BLOCK = 512  # rows at a time: the masks of a tree stay in the fastest cache
+_FEW = 8  # rows; they are walked one by one, because starting a loop over them takes longer
 
 
 @kernel()
@@ -190,6 +191,25 @@ def _add_values(mask, values, total):
         total[r] += values[lowest_bit(mask[r])]
 
 
+@helper()
+def _add_to_few(codes, subsets, trees_of, starts, inputs, cuts, left, leaves, alive, base, logits):
+    """Add up the trees as `add_trees` does, row after row."""
+    for b in range(len(subsets)):
+        for r in range(codes.shape[1]):
+            t = 0
+            for k in range(len(trees_of)):
+                total = base[b, k]
+                for _ in range(trees_of[k]):
+                    mask = np.uint32(alive[b, t])
+                    if mask:
+                        for i in range(starts[t] - t, starts[t + 1] - t - 1):
+                            goes_right = subsets[b, inputs[i]] & (codes[inputs[i], r] > cuts[i])
+                            mask &= ~np.uint32(left[i] if goes_right else 0)
+                        total += leaves[starts[t] + lowest_bit(mask)]
+                    t += 1
+                logits[b, k, r] = total
+
+
 @kernel()
 def add_trees(
     codes: LabelArray,
@@ -211,6 +231,10 @@ def add_trees(
     `kept`, with a line for each input that a tree may read, and `mask` are scratch for a block.
     """
     n_rows, n_inputs = codes.shape[1], len(codes)
+    if n_rows <= _FEW:
+        trees = trees_of, starts, inputs, cuts, left, leaves
+        _add_to_few(codes, subsets, *trees, alive, base, logits)
+        return
     values = np.empty(MOST_LEAVES + 1)
     place = np.full(n_inputs, -1)
     read = np.empty(MOST_LEAVES, dtype=np.int64)
@@ -240,9 +264,15 @@ def add_trees(
                 for b in range(len(subsets)):
                     if alive[b, t] == 0:
                         continue
-                    mask[:n] = alive[b, t]
+                    is_first = True
                     for i in range(n_read):
-                        if subsets[b, read[i]]:
+                        if not subsets[b, read[i]]:
+                            continue
+                        if is_first:
+                            is_first = False
+                            for r in range(n):
+                                mask[r] = alive[b, t] & kept[i, r]
+                        else:
                             for r in range(n):
                                 mask[r] &= kept[i, r]
                     _add_values(mask[:n], values, logits[b, k, start : start + n])

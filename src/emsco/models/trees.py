@@ -35,7 +35,7 @@ __all__ = ["MOST_CUTS", "MOST_LEAVES", "TreeEnsemble"]
 
 MOST_CUTS = 254  # of an input, so that a code fits into a byte
 _MOST_IN_ALL = 2**22  # of all trees in a file
-_AT_ONCE = 16  # subsets whose sums stay in cache together
+_AT_ONCE = 32  # subsets whose sums stay in cache together
 _LARGEST = 1e100  # number in a file
 _TYPES: dict[str, type] = {
     "n_leaves": np.uint8,
