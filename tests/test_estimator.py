@@ -20,7 +20,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from support.settings import HELD_OUT, PAPER_SPACE
+from support.settings import PAPER_SPACE, PLAIN
 
 from emsco import Design, EMSCOClassifier, FeatureCosts, NoSuchDesign
 from emsco.errors import ParameterError
@@ -37,7 +37,7 @@ SEARCHES = ["exact", "evolution", "paper"]
 
 def quick(**settings):
     return EMSCOClassifier(
-        **{**HELD_OUT, "generations": 8, "population_size": 30, "random_state": 0, **settings}
+        **{**PLAIN, "generations": 8, "population_size": 30, "random_state": 0, **settings}
     )
 
 

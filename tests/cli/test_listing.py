@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from rich.console import Console
-from support.settings import HELD_OUT
+from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
 from emsco.cli.listing import front_table, new_table, reference_table
@@ -25,9 +25,7 @@ def patients(n_rows, seed):
 
 @pytest.fixture(scope="module")
 def fitted():
-    classifier = EMSCOClassifier(
-        list(COSTS.values()), 0.8, search="exact", random_state=0, **HELD_OUT
-    )
+    classifier = EMSCOClassifier(list(COSTS.values()), 0.8, search="exact", random_state=0, **PLAIN)
     return classifier.fit(*patients(400, 0))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.settings import HELD_OUT
+from support.settings import PLAIN
 
 from emsco.data.sources import FitFiles
 from emsco.errors import DataError, EMSCOError, FileError, ParameterError
@@ -35,7 +35,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plots")
     data, test = write_rows(folder / "a.csv", 200, 0), write_rows(folder / "b.csv", 80, 1)
     files = FitFiles("ill", data, test=test)
-    return fit_files(files, folder / "run", max_stages=2, search="paper", generations=4, **HELD_OUT)
+    return fit_files(files, folder / "run", max_stages=2, search="paper", generations=4, **PLAIN)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("reliability", "risk")])
@@ -59,9 +59,7 @@ def test_rows_of_a_weighted_run_keep_their_weights(tmp_path):
     weighted = [f"{head},counts", *(f"{line},{1 + i % 3}" for i, line in enumerate(lines))]
     data.write_text("\n".join(weighted) + "\n")
     files = FitFiles("ill", data, weights="counts")
-    run = fit_files(
-        files, tmp_path / "run", max_stages=2, search="paper", generations=2, **HELD_OUT
-    )
+    run = fit_files(files, tmp_path / "run", max_stages=2, search="paper", generations=2, **PLAIN)
     table, y, weights = run.labelled(data)
     assert "counts" not in table.column_names
     assert len(y) == 120
@@ -89,7 +87,7 @@ def test_convergence_of_a_run_is_that_of_its_search(run):
 def test_a_run_that_is_proven_has_no_convergence_to_draw(run, emsco, tmp_path):
     out = tmp_path / "run"
     files = FitFiles("ill", run.folder.parent / "a.csv")
-    fit_files(files, out, max_stages=2, search="exact", **HELD_OUT)
+    fit_files(files, out, max_stages=2, search="exact", **PLAIN)
     with pytest.raises(DataError, match="a search that proves its front has no generations"):
         emsco("plot", out, "--kind", "convergence", "--out", tmp_path / "none.svg")
     assert not (tmp_path / "none.svg").exists()

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
-from support.settings import HELD_OUT
+from support.settings import PLAIN
 
 from emsco import EMSCOClassifier, FeatureCosts
 from emsco.data.column_checks import are_dates, is_copy, is_numbering
@@ -19,7 +19,7 @@ from emsco.data.training import TrainingData
 from emsco.errors import DataWarning, EMSCOWarning
 
 QUICK = {"search": "evolution", "generations": 1, "population_size": 4, "random_state": 0}
-QUICK |= HELD_OUT
+QUICK |= PLAIN
 
 
 def training(table, y, costs=None, weights=None, gaps="refuse"):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.handmade import make_front
-from support.settings import HELD_OUT
+from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
 
@@ -17,7 +17,7 @@ def front():
     rng = np.random.default_rng(0)
     ill = rng.random(400) < 0.25
     X = rng.normal(size=(400, 4)) + ill[:, None] * np.array([0.2, 0.4, 0.8, 1.2])
-    classifier = EMSCOClassifier([1, 2, 10, 40], 0.8, search="exact", random_state=0, **HELD_OUT)
+    classifier = EMSCOClassifier([1, 2, 10, 40], 0.8, search="exact", random_state=0, **PLAIN)
     return classifier.fit(X, np.where(ill, "ill", "well")).front_
 
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
-from support.settings import HELD_OUT, PAPER_SPACE
+from support.settings import PAPER_SPACE, PLAIN
 
 from emsco import Cascade, EMSCOClassifier, FeatureCosts, NoSuchDesign
 from emsco.errors import CheckpointError, CostsError, DataError, FileError, ParameterError
@@ -127,7 +127,7 @@ def test_what_classifiers_said_is_read_from_the_cache_again(wine, tmp_path, monk
         "max_stages": 2,
         "random_state": 0,
         "cache": tmp_path,
-        **HELD_OUT,
+        **PLAIN,
     }
     X = X.iloc[:, :4]
     tree = DecisionTreeClassifier(max_depth=2)
@@ -160,7 +160,7 @@ def test_rows_of_weight_0_are_no_rows(wine, estimator, calibration):
 def test_the_choice_of_a_search_does_not_depend_on_the_machine(wine):
     X, y = wine
     tree = DecisionTreeClassifier(max_depth=2)
-    clf = EMSCOClassifier(estimator=tree, max_stages=2, generations=1, random_state=0, **HELD_OUT)
+    clf = EMSCOClassifier(estimator=tree, max_stages=2, generations=1, random_state=0, **PLAIN)
     few = clf.fit(X.iloc[:, :3], y)
     assert few.front_.proven
     many = clf.set_params(population_size=5).fit(X, y)
@@ -175,7 +175,7 @@ def test_a_classifier_that_cannot_tell_probabilities_is_named(wine):
 
 def test_a_checkpoint_of_another_classifier_is_refused(wine, tmp_path):
     X, y = wine
-    settings = {"max_stages": 2, "random_state": 0, "checkpoint": tmp_path / "kept", **HELD_OUT}
+    settings = {"max_stages": 2, "random_state": 0, "checkpoint": tmp_path / "kept", **PLAIN}
     EMSCOClassifier(estimator=DecisionTreeClassifier(max_depth=2), **settings).fit(X.iloc[:, :3], y)
     other = EMSCOClassifier(estimator=DecisionTreeClassifier(max_depth=3), **settings)
     with pytest.raises(CheckpointError, match="which differs in estimator"):
@@ -200,7 +200,7 @@ def test_evaluation_cost_is_paid_for_each_stage_passed(wine):
         generations=3,
         population_size=20,
         random_state=0,
-        **HELD_OUT,
+        **PLAIN,
     ).fit(X, y)
     bought = np.cumsum([len(names) for names in clf.design_.buys])
     stages = np.arange(1, clf.design_.n_stages + 1)
@@ -210,7 +210,7 @@ def test_evaluation_cost_is_paid_for_each_stage_passed(wine):
 def test_a_skipped_stage_accepts_nobody_and_the_next_one_may(wine):
     X, y = wine
     X = X[["flavanoids", "proline", "hue"]]
-    clf = EMSCOClassifier(gaps="skip", min_confidence=0.5, random_state=0, max_stages=3, **HELD_OUT)
+    clf = EMSCOClassifier(gaps="skip", min_confidence=0.5, random_state=0, max_stages=3, **PLAIN)
     clf.fit(X.mask(np.random.default_rng(0).random(X.shape) < 0.1), y)
     clf.choose(max(range(len(clf.front_)), key=lambda i: clf.front_[i].n_stages))
     first = list(clf.cascade_.stages.columns[0])
@@ -222,9 +222,7 @@ def test_a_skipped_stage_accepts_nobody_and_the_next_one_may(wine):
 
 def test_reliability_has_a_record_per_stage_of_the_rows_that_reach_it(wine):
     X, y = wine
-    clf = EMSCOClassifier(
-        max_stages=3, generations=3, population_size=20, random_state=0, **HELD_OUT
-    )
+    clf = EMSCOClassifier(max_stages=3, generations=3, population_size=20, random_state=0, **PLAIN)
     records = clf.fit(X, y).reliability(X, y, n_bins=5)
     left = clf.decide(X)
     reached = [np.sum(left.stage >= record.stage) for record in records]
@@ -236,7 +234,7 @@ def test_groups_are_what_designs_and_sessions_speak_of(wine):
     groups = {"colour": ["hue", "color_intensity"], "acids": ["malic_acid", "ash"]}
     X = X[["hue", "malic_acid", "color_intensity", "ash", "proline"]]
     costs = FeatureCosts.from_mapping({"colour": 2, "acids": 3, "proline": 9}, X.columns, groups)
-    settings = {"max_stages": 3, "allow_exclusion": False, "random_state": 0, **HELD_OUT}
+    settings = {"max_stages": 3, "allow_exclusion": False, "random_state": 0, **PLAIN}
     clf = EMSCOClassifier(costs, **settings).fit(X, y)
     assert set(clf.design_.names) == {"colour", "acids", "proline"}
     assert clf.cascade_.stage_costs[-1] == 14

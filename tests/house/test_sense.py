@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.model_selection import train_test_split
-from support.settings import HELD_OUT
+from support.settings import PLAIN
 from tables import generated
 
 from emsco import EMSCOClassifier, FeatureCosts, NoSuchDesign, ParameterError
@@ -30,7 +30,7 @@ def fitted(share: float, strength: float = 1.0, n_rows: int = 3000, seed: int = 
     )
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        clf = EMSCOClassifier(table.costs, generations=15, random_state=seed, **HELD_OUT).fit(X, y)
+        clf = EMSCOClassifier(table.costs, generations=15, random_state=seed, **PLAIN).fit(X, y)
     return clf, [str(one.message) for one in said], (X_test, y_test)
 
 
@@ -119,7 +119,7 @@ def test_noise_is_told_apart_from_a_design():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 4)), rng.random(400) < 0.3
     with pytest.warns(DeploymentWarning, match=r"no better than always answering False.*cannot"):
-        EMSCOClassifier(min_confidence=0.6, random_state=0, **HELD_OUT).fit(X, y)
+        EMSCOClassifier(min_confidence=0.6, random_state=0, **PLAIN).fit(X, y)
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy"])
@@ -131,7 +131,7 @@ def test_the_way_out_for_a_rare_class_is_not_called_useless(metric):
         class_weight="balanced",
         generations=10,
         random_state=0,
-        **HELD_OUT,
+        **PLAIN,
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "(?s).*no better than", DeploymentWarning)
@@ -143,9 +143,7 @@ def test_a_senseless_choice_is_deployed_with_a_warning_only():
     rng = np.random.default_rng(0)
     y = np.arange(900) % 4 == 0
     X = pd.DataFrame({"noise": rng.normal(size=900), "signal": 3 * y + rng.normal(size=900)})
-    clf = EMSCOClassifier(
-        {"noise": 0.1, "signal": 9}, min_confidence=0.7, random_state=0, **HELD_OUT
-    )
+    clf = EMSCOClassifier({"noise": 0.1, "signal": 9}, min_confidence=0.7, random_state=0, **PLAIN)
     front = clf.fit(X, y).front_
     assert clf.point_.is_informative
     constant = next(p for p in front if not p.is_informative and p.coverage > 0.9)
@@ -158,7 +156,7 @@ def test_a_leak_is_told_and_bought_alone():
     X = table.X.assign(leak=table.y + 0.01 * np.random.default_rng(0).normal(size=1000))
     costs = dict(zip(table.costs.names, table.costs.costs.tolist(), strict=True)) | {"leak": 1.0}
     with pytest.warns(DataWarning, match="'leak' alone decides"):
-        clf = EMSCOClassifier(costs, generations=10, random_state=0, **HELD_OUT).fit(X, table.y)
+        clf = EMSCOClassifier(costs, generations=10, random_state=0, **PLAIN).fit(X, table.y)
     assert set(clf.design_.buys[0]) | set(clf.design_.buys[-1]) <= {"free", "leak"}
 
 
@@ -173,7 +171,7 @@ def test_a_stage_that_labels_next_to_nobody_is_pruned():
         }
     )
     costs = FeatureCosts.from_mapping({"cheap": 1, "dear": 500, "useless": 30}, list(X.columns))
-    clf = EMSCOClassifier(costs, random_state=0, **HELD_OUT).fit(X, y)
+    clf = EMSCOClassifier(costs, random_state=0, **PLAIN).fit(X, y)
     assert clf.design_.buys == (("cheap",),)
 
 
@@ -223,7 +221,7 @@ def test_class_weights_count_in_the_thresholds_and_silence_what_they_cause():
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", DeploymentWarning)
         clf = EMSCOClassifier(
-            table.costs, class_weight="balanced", generations=8, random_state=0, **HELD_OUT
+            table.costs, class_weight="balanced", generations=8, random_state=0, **PLAIN
         )
         clf.fit(table.X, table.y)
     assert clf.front_.min_confidence == {0: 0.75, 1: 0.75}
@@ -237,7 +235,7 @@ def test_an_id_for_nothing_is_not_forced_into_the_first_stage():
     costs = dict(zip(table.costs.names, table.costs.costs.tolist(), strict=True)) | {"id": 0}
     X = table.X.assign(id=np.arange(800))
     with pytest.warns(DataWarning, match="'id'"):
-        clf = EMSCOClassifier(costs, generations=5, random_state=0, **HELD_OUT).fit(X, table.y)
+        clf = EMSCOClassifier(costs, generations=5, random_state=0, **PLAIN).fit(X, table.y)
     assert all("free" in point.design.features(0) for point in clf.front_)
     assert not all("id" in point.design.features(0) for point in clf.front_)
 
@@ -256,7 +254,7 @@ def test_ctrl_c_while_designs_are_judged_keeps_the_front(monkeypatch):
 
     monkeypatch.setattr(ScoredRows, "outcomes", interrupted)
     table = generated(300, 0.4, seed=0)
-    clf = EMSCOClassifier(table.costs, generations=3, random_state=0, **HELD_OUT)
+    clf = EMSCOClassifier(table.costs, generations=3, random_state=0, **PLAIN)
     with pytest.warns(InterruptedWarning, match="Fit interrupted; the front is kept as it was"):
         clf.fit(table.X, table.y)
     assert clf.point_ == clf.front_.knee()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from support.settings import HELD_OUT
+from support.settings import PLAIN
 
 from emsco import Cascade, EMSCOClassifier, ParetoFront
 from emsco._base.documents import Fields
@@ -30,7 +30,7 @@ def curved(n_rows=600, seed=0):
 
 def quick(**more):
     settings = {"max_stages": 2, "generations": 5, "population_size": 20, "random_state": 0}
-    settings |= HELD_OUT
+    settings |= PLAIN
     return EMSCOClassifier(estimator="spline", **settings | more)
 
 
@@ -115,7 +115,7 @@ class TestModels:
         X, y = curved(2000)
         accuracy = {}
         for family in ("logistic", "spline"):
-            clf = EMSCOClassifier(estimator=family, generations=5, random_state=0, **HELD_OUT)
+            clf = EMSCOClassifier(estimator=family, generations=5, random_state=0, **PLAIN)
             front = clf.fit(X[:1200], y[:1200]).front_
             accuracy[family] = front.references_on(X[1200:], y[1200:])[2].accuracy
         assert accuracy["spline"] > accuracy["logistic"] + 0.1

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
-from support.settings import HELD_OUT
+from support.settings import PLAIN
 
 from emsco import EMSCOClassifier, FeatureCosts
 from emsco.cascade import Decisions, Evaluation
@@ -14,7 +14,7 @@ from emsco.pictures.flow import Flow
 def fitted():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     costs = FeatureCosts.resolve({name: 1 + i % 4 for i, name in enumerate(X)}, list(X))
-    model = EMSCOClassifier(costs=costs, max_stages=3, generations=5, random_state=0, **HELD_OUT)
+    model = EMSCOClassifier(costs=costs, max_stages=3, generations=5, random_state=0, **PLAIN)
     return model.fit(X.iloc[:400], y[:400]), X.iloc[400:], y[400:]
 
 

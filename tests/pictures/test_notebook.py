@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from support.handmade import NAMES, make_cascade, make_front, make_rows
-from support.settings import HELD_OUT
+from support.settings import PLAIN
 
 from emsco import Decisions, EMSCOClassifier
 from emsco._base.text import listed
@@ -57,7 +57,7 @@ def reprs(names=NAMES, classes=(0, 1)):
 
 @pytest.fixture(scope="module")
 def fitted(small_problem):
-    return EMSCOClassifier(min_confidence=0.8, max_stages=2, random_state=0, **HELD_OUT).fit(
+    return EMSCOClassifier(min_confidence=0.8, max_stages=2, random_state=0, **PLAIN).fit(
         *small_problem
     )
 
@@ -164,7 +164,7 @@ def test_the_diagram_of_scikit_learn_shows_the_deployed_stages(fitted):
 
 
 def test_the_stages_are_there_inside_a_pipeline_and_a_search_of_settings(fitted, small_problem):
-    clf = EMSCOClassifier(min_confidence=0.8, max_stages=2, random_state=0, **HELD_OUT)
+    clf = EMSCOClassifier(min_confidence=0.8, max_stages=2, random_state=0, **PLAIN)
     grid = GridSearchCV(make_pipeline(StandardScaler(), clf), {}, cv=2).fit(*small_problem)
     for outer in (grid, grid.best_estimator_):
         assert "stage 1, cost" in shown(outer._repr_html_())
@@ -180,7 +180,7 @@ def test_before_a_fit_the_diagram_is_that_of_any_estimator():
 def test_names_in_the_diagram_are_text(small_problem):
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame(small_problem[0], columns=[*HOSTILE, "x4", "x5"])
-    clf = EMSCOClassifier(max_stages=1, random_state=0, **HELD_OUT).fit(X, small_problem[1])
+    clf = EMSCOClassifier(max_stages=1, random_state=0, **PLAIN).fit(X, small_problem[1])
     tags = Tags(clf._repr_html_())
     assert tags.names.count("script") == 1  # scikit-learn's own
     assert "img" not in tags.names

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from support.settings import HELD_OUT
+from support.settings import PLAIN
 from typer.testing import CliRunner
 
 from emsco import cli
@@ -50,7 +50,7 @@ def clinic(tmp_path_factory):
     folder = tmp_path_factory.mktemp("clinic")
     data = write_rows(folder / "data.csv", *patients(200, 0))
     test = write_rows(folder / "test.csv", *patients(60, 1))
-    settings = {"min_confidence": 0.9, "max_stages": 3, "search": "exact", **HELD_OUT}
+    settings = {"min_confidence": 0.9, "max_stages": 3, "search": "exact", **PLAIN}
     costs = folder / "costs.csv"
     costs.write_text("feature,cost\nage,1\npanel,5\nscan,20\n")
     files = FitFiles("state", data=data, test=test, costs=costs)
@@ -130,7 +130,7 @@ def test_rows_count_by_their_weights(clinic, tmp_path):
     X, y = patients(120, 4)
     data = write_rows(tmp_path / "data.csv", X, y, w=np.arange(120) % 3)
     files = FitFiles("state", data=data, weights="w")
-    run = fit_files(files, tmp_path / "run", max_stages=2, search="exact", **HELD_OUT)
+    run = fit_files(files, tmp_path / "run", max_stages=2, search="exact", **PLAIN)
     weights = np.arange(90) % 4
     new = write_rows(tmp_path / "new.csv", clinic.X, clinic.y, w=weights)
     rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
-from support.settings import HELD_OUT, PAPER_SPACE
+from support.settings import PAPER_SPACE, PLAIN
 
 from emsco import EMSCOClassifier
 from emsco._base import store
@@ -478,7 +478,7 @@ def test_a_fit_on_its_own_checkpoint_counts_nothing_and_ends_alike(
 @pytest.mark.parametrize("search", ["paper", "evolution", "exact", "auto"])
 def test_a_fit_with_defaults_on_its_own_checkpoint_ends_alike(path, small_problem, search):
     settings = {"generations": 8, "population_size": 30, "random_state": 0, "search": search}
-    settings |= HELD_OUT
+    settings |= PLAIN
     plain = EMSCOClassifier(**settings).fit(*small_problem)
     for _ in range(2):
         kept = EMSCOClassifier(**settings, checkpoint=path).fit(*small_problem)

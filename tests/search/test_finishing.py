@@ -113,8 +113,9 @@ def test_a_finish_reports_the_subsets_that_are_fitted(evaluator):
 def test_without_time_nothing_is_finished(evaluator):
     result = result_of(evaluator, [[0, 1, 1, 2, 2]])
     found, finish = finish_search(result, evaluator, SPACE, time_limit=-1.0)
-    assert found is None
+    assert found.designs is result.designs
     assert not finish.is_complete
+    assert finish.n_subsets == 0
 
 
 def test_ctrl_c_keeps_the_subsets_that_are_finished(evaluator):
@@ -127,6 +128,7 @@ def test_ctrl_c_keeps_the_subsets_that_are_finished(evaluator):
         found, finish = finish_search(result, evaluator, SPACE, report=stop)
     assert (finish.n_subsets, finish.is_complete) == (8, False)
     assert len(found.designs)
+    assert found.stop_reason.is_interrupted
 
 
 def test_a_finish_is_described_in_words():

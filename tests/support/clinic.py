@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from support.settings import HELD_OUT
+from support.settings import PLAIN
 
 NAMES = ("age", "pulse", "panel", "scan", "sex")
 COSTS = dict(zip(NAMES, (1, 2, 10, 40, 0.5), strict=True))
 SETTINGS = {"min_confidence": 0.8, "max_stages": 3, "population_size": 12, "generations": 8}
-SETTINGS |= HELD_OUT
+SETTINGS |= PLAIN
 FILES = ["cascade.json", "front.json", "history.csv", "run.json"]
 
 

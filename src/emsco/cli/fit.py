@@ -90,11 +90,18 @@ class StageOptions:
         ),
     ] = "auto"
     estimator: Annotated[
+        str,
+        typer.Option(
+            help="Model of each stage: logistic, spline (sees curves), boosting (sees "
+            "interactions), auto (the best of these on your data), a scikit-learn classifier, as "
+            "in 'DecisionTreeClassifier()', or a make_pipeline(...) that ends in one."
+        ),
+    ] = "auto"
+    search_with: Annotated[
         str | None,
         typer.Option(
-            help="Model of each stage: logistic, spline (sees curves), a scikit-learn classifier, "
-            "as in 'DecisionTreeClassifier()', or a make_pipeline(...) that ends in one; logistic "
-            "by default."
+            help="Quicker models to search with: logistic, spline or boosting. The designs near "
+            "the front then get those of --estimator."
         ),
     ] = None
     cache: Annotated[
@@ -115,7 +122,8 @@ class StageOptions:
 
         return {
             "min_confidence": parse_min_confidence(self.min_confidence),
-            "estimator": parse_estimator(self.estimator) if self.estimator else None,
+            "estimator": parse_estimator(self.estimator),
+            "search_with": self.search_with,
             "cache": self.cache,
             "calibration": self.calibration,
             "class_weight": parse_class_weight(self.class_weight),

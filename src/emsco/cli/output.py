@@ -108,9 +108,11 @@ def print_front(
 ) -> None:
     """Print why the search of a run ended, and its front; see `front_table` for the settings."""
     from emsco.cli.listing import front_table
+    from emsco.runs.run import models_in_words
 
     out, (least, spare) = console(), (most or _LINES, 0 if most else _FEW_MORE)
-    out.print(f"Search ended: {run.about['stop_reason']}.\n", highlight=False)
+    for line in (*models_in_words(run.about), f"Search ended: {run.about['stop_reason']}.\n"):
+        out.print(line, highlight=False)
     out.print(
         front_table(run.front, run.point, out.width, least, within, see_all, best, spare, every)
     )

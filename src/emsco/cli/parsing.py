@@ -124,6 +124,8 @@ def _steps(text: str) -> list[Decimal]:
 def parse_estimator(text: str) -> Any:
     """Make a classifier or pipeline of scikit-learn from its expression in Python.
 
+    The names of families of stage models are returned as they are.
+
     Parameters must be plain values. Nothing is executed: names are looked up among
     scikit-learn's estimators.
 
@@ -135,12 +137,13 @@ def parse_estimator(text: str) -> Any:
     'kneighborsclassifier'
     """
     rule = (
-        "be a classifier of scikit-learn with plain parameters, such as "
-        "'RandomForestClassifier(n_estimators=50)' or 'make_pipeline(StandardScaler(), SVC())'"
+        "be auto, logistic, spline, boosting or a classifier of scikit-learn with plain "
+        "parameters, such as 'RandomForestClassifier(n_estimators=50)' or "
+        "'make_pipeline(StandardScaler(), SVC())'"
     )
-    from emsco.models.recipe import FAMILIES
+    from emsco.models.recipe import AUTO, FAMILIES
 
-    if text in FAMILIES:
+    if text in (AUTO, *FAMILIES):
         return text
     refuse = partial(refused, "estimator", rule, text)
     try:

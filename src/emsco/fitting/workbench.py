@@ -214,8 +214,8 @@ class Workbench:
         )
         own.bank.engine.close()
         named = replace(finish, searched_with=self.recipe.in_words, finished_with=recipe.in_words)
-        if found is None:
-            return self, result, named
+        if not named.n_subsets:
+            return self, found, named
         if not found.scores.feasible.all():
             what = f"no design within the cost limits is left with {recipe.in_words}; those of "
             warnings.warn(f"{what}{self.recipe.in_words} are kept.", EMSCOWarning, stacklevel=5)

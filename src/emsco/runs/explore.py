@@ -51,6 +51,10 @@ def _facts(about: dict[str, Any]) -> dict[str, str]:
         facts["Rows that score designs"] = _in_words(cv, about.get("n_splits", 1))
     if "target" in files:
         facts["Column with the labels"] = files["target"]
+    if choice := about.get("model_choice"):
+        facts["Stage models"] = choice["in_words"]
+    if about.get("finish"):
+        facts["Models of the search"] = about["finish"]
     facts["Search ended"] = about["stop_reason"]
     if "seed" in about:
         facts["Seed"] = str(about["seed"])

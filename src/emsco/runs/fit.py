@@ -189,6 +189,7 @@ def _about(
     for name in ("min_confidence", "class_weight"):
         if isinstance(given := settings[name], dict):
             settings[name] = {str(label): number for label, number in given.items()}
+    choice, finish = classifier.model_choice_, classifier.finish_
     return {
         "files": {
             name: list(given) if name == "drop" else given and str(given)
@@ -201,6 +202,8 @@ def _about(
         "n_splits": classifier.n_splits_,
         "seed": seed,
         "settings": settings,
+        "model_choice": choice and {**choice.to_dict(), "in_words": str(choice)},
+        "finish": finish and str(finish),
         "stop_reason": str(classifier.stop_reason_),
         "oddities": [oddity.to_dict() for oddity in classifier.oddities_],
         "stopped_by": classifier.stop_reason_.cause.value,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from emsco.runs.layout import CASCADE, CHECKPOINT, FORMAT, FRONT, HISTORY, RUN
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Run"]
+__all__ = ["Run", "models_in_words"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,3 +130,10 @@ class Run:
         for doubt in doubts_about(self.front, point, weighted=self.is_weighted):
             warnings.warn(doubt, stacklevel=2)
         return Run(self.folder, self.about, self.front, cascade)
+
+
+def models_in_words(about: Mapping[str, Any]) -> list[str]:
+    """Sentences about the stage models of a run: why they were chosen, how it was finished."""
+    choice, finish = about.get("model_choice"), about.get("finish")
+    found = [f"Stage models: {choice['in_words']}."] if choice else []
+    return [*found, f"{finish[0].upper()}{finish[1:]}."] if finish else found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -17,6 +17,7 @@ from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
 from emsco.search.loop import SearchResult
+from emsco.search.stopping import Stop, StopReason
 
 __all__ = ["Finish", "finish_search"]
 
@@ -72,7 +73,7 @@ def finish_search(
     time_limit: float | None = None,
     report: Report | None = None,
     most_subsets: int = MOST_SUBSETS,
-) -> tuple[SearchResult | None, Finish]:
+) -> tuple[SearchResult, Finish]:
     """Score designs near the front of a search again, and return their front.
 
     Parameters
@@ -91,21 +92,25 @@ def finish_search(
 
     Returns
     -------
-    result : SearchResult or None
-        The front of the finished designs. None if there was no time for any.
+    result : SearchResult
+        The front of the finished designs; the one given if there was no time for any.
     finish : Finish
-        With empty names.
+        With empty names, and without subsets if nothing is finished.
     """
     picked = result.designs[spread_order(result.scores, evaluator.costs.total)]
     subsets = wanted_subsets(picked, most_subsets)
-    n_fitted, is_complete = _fit(subsets, evaluator, time_limit, report)
+    n_fitted, interrupted = _fit(subsets, evaluator, time_limit, report)
+    reason = result.stop_reason
+    if interrupted:
+        generations = result.records[-1].generation if result.records else None
+        reason = StopReason(Stop.INTERRUPTED, generations, note=reason.note)
     designs = chains_of(subsets[:n_fitted], space)
     if not len(designs):
-        return None, Finish("", "", 0, 0, is_complete=False)
+        return replace(result, stop_reason=reason), Finish("", "", 0, 0, is_complete=False)
     archive = Archive(designs.shape[1], evaluator.costs.total)
     archive.add(designs, evaluator.score(designs))
-    found = SearchResult.from_archive(archive, result.records, result.stop_reason)
-    return found, Finish("", "", n_fitted, len(designs), is_complete)
+    found = SearchResult.from_archive(archive, result.records, reason)
+    return found, Finish("", "", n_fitted, len(designs), n_fitted == len(subsets))
 
 
 def spread_order(scores: Scores, total_cost: float) -> IntArray:
@@ -177,7 +182,7 @@ def _design(subsets: BoolArray, chain: tuple[int, ...]) -> StageArray:
 def _fit(
     subsets: BoolArray, evaluator: Evaluator, time_limit: float | None, report: Report | None
 ) -> tuple[int, bool]:
-    """Fit subsets in their order; return how many there was time for, and whether it was all."""
+    """Fit subsets in their order; return how many there was time for, and whether Ctrl-C came."""
     started, n_fitted = perf_counter(), 0
     try:
         while n_fitted < len(subsets):
@@ -191,4 +196,5 @@ def _fit(
     except KeyboardInterrupt:
         message = f"Fit interrupted; {n_fitted} of {len(subsets)} subsets are finished."
         warnings.warn(message, InterruptedWarning, stacklevel=7)
-    return n_fitted, n_fitted == len(subsets)
+        return n_fitted, True
+    return n_fitted, False
