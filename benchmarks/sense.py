@@ -30,7 +30,7 @@ from emsco.front import preferences
 from emsco.front.references import Reference
 
 BEFORE = {"min_confidence": 0.75, "max_stages": None, "allow_exclusion": False}
-BEFORE |= {"prefer": "balanced"}
+BEFORE |= {"prefer": "balanced", "cv": 1 / 3}
 RULES = ("economical", "balanced", "knee", "fittest")
 
 
