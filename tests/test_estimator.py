@@ -33,6 +33,7 @@ from emsco.search.progress import SearchProgress
 
 NAMES = ["age", "pulse", "scan", "blood", "gait", "noise"]
 SEARCHES = ["exact", "evolution", "paper"]
+SMALLEST = {"generations": 1, "population_size": 6, "random_state": 0}
 
 
 def quick(**settings):
@@ -58,6 +59,7 @@ def table(small_problem):
     [
         quick(min_confidence=0.51),
         quick(min_confidence=0.51, gaps="impute", allow_exclusion=True, evaluation_cost=0.1),
+        EMSCOClassifier(min_confidence=0.51, search="evolution", **SMALLEST),  # in folds
     ]
 )
 def test_scikit_learn_contract(estimator, check):
