@@ -30,7 +30,7 @@ def seconds_of(checkpoint: Path | None) -> tuple[float, float, int]:
     X = rng.normal(size=SHAPE)
     y = X @ rng.normal(size=SHAPE[1]) + 4 * rng.normal(size=SHAPE[0]) > 0
     clf = EMSCOClassifier(
-        search="evolution", generations=30, checkpoint=checkpoint, random_state=SEED
+        search="evolution", generations=30, cv=1 / 3, checkpoint=checkpoint, random_state=SEED
     )
     clock, cpu = time.perf_counter(), time.process_time()
     clf.fit(X, y)

@@ -3,6 +3,7 @@
     python benchmarks/deciding.py                about two minutes on two cores
 
 table: 1,000,000 rows × 12 features, beside one LogisticRegression on all features.
+averages: 100,000 rows × 12 features, three stages that average 1, 5 and 20 models.
 case: one row through `Cascade.open`, beside scikit-learn's predict_proba at every stage.
 file: `decide_file` on a large CSV file, beside reading the file alone.
 """
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import RepeatedStratifiedKFold
 from timing import CORES, SEED, best_of
 
 from emsco import EMSCOClassifier
@@ -27,6 +29,7 @@ from emsco.runs.decide import decide_file
 
 N_FEATURES = 12
 N_TABLE = 1_000_000
+N_AVERAGED = 100_000
 N_CASES = 2_000
 N_FILE = 5_000_000
 
@@ -42,7 +45,7 @@ def fit_cascade() -> tuple[Cascade, list[LogisticRegression]]:
     """Fit a cascade of four stages, and scikit-learn models for the same subsets."""
     X, y = make_rows(2_000)
     clf = EMSCOClassifier(
-        max_stages=4, min_confidence=0.9, search="evolution", random_state=SEED
+        max_stages=4, min_confidence=0.9, search="evolution", cv=1 / 3, random_state=SEED
     ).fit(X, y)
     clf.choose(next(point for point in clf.front_ if point.n_stages == 4))
     subsets = clf.design_.subsets()
@@ -61,6 +64,31 @@ def report_table(cascade: Cascade) -> None:
         f"{N_TABLE:,} × {N_FEATURES} rows: decide {ours:.3f} s, one predict_proba {theirs:.3f} s, "
         f"ratio {ours / theirs:.2f}; rows by last stage {left.tolist()}"
     )
+
+
+def report_averages() -> None:
+    X, y = make_rows(2_000)
+    rows, _ = make_rows(N_AVERAGED)
+    names = [f"x{i}" for i in range(N_FEATURES)]
+    rules = {"together": [names[:4], names[4:8], names[8:]]}
+    folds = (1 / 3, 5, RepeatedStratifiedKFold(n_splits=5, n_repeats=4, random_state=SEED))
+    for cv in folds:
+        clf = EMSCOClassifier(
+            cv=cv,
+            max_stages=3,
+            min_confidence=0.9,
+            allow_exclusion=False,
+            constraints=rules,
+            random_state=SEED,
+        ).fit(X, y)
+        point = next(point for point in clf.front_ if point.n_stages == 3)
+        cascade = clf.choose(point).cascade_
+        seconds = best_of(10, lambda cascade=cascade: cascade.decide(rows))
+        left = np.bincount(cascade.decide(rows).stage, minlength=4)[1:]
+        print(
+            f"{N_AVERAGED:,} rows, {cascade.n_models} models per stage: {1e3 * seconds:.0f} ms; "
+            f"rows by last stage {left.tolist()}"
+        )
 
 
 def report_cases(cascade: Cascade, models: list[LogisticRegression]) -> None:
@@ -130,6 +158,7 @@ def main() -> None:
     print(f"{datetime.date.today()}, {where}, seed {SEED}")
     cascade, models = fit_cascade()
     report_table(cascade)
+    report_averages()
     report_cases(cascade, models)
     report_file(cascade, options.rows)
 

@@ -29,7 +29,12 @@ def fit(memory_limit: str) -> tuple[float, int, float]:
     y = X[:, :10].sum(axis=1) + rng.normal(scale=2, size=ROWS) > 0
     before = status("VmRSS")
     clf = EMSCOClassifier(
-        population_size=50, generations=3, memory_limit=memory_limit, n_jobs=-1, random_state=0
+        population_size=50,
+        generations=3,
+        cv=1 / 3,
+        memory_limit=memory_limit,
+        n_jobs=-1,
+        random_state=0,
     ).fit(X, y)
     last = clf.history_[-1]
     return status("VmHWM") - before, last.n_subsets, last.seconds

@@ -33,6 +33,7 @@ from emsco.search.progress import SearchProgress
 
 NAMES = ["age", "pulse", "scan", "blood", "gait", "noise"]
 SEARCHES = ["exact", "evolution", "paper"]
+SMALLEST = {"generations": 1, "population_size": 6, "random_state": 0}
 
 
 def quick(**settings):
@@ -58,6 +59,7 @@ def table(small_problem):
     [
         quick(min_confidence=0.51),
         quick(min_confidence=0.51, gaps="impute", allow_exclusion=True, evaluation_cost=0.1),
+        EMSCOClassifier(min_confidence=0.51, search="evolution", **SMALLEST),  # in folds
     ]
 )
 def test_scikit_learn_contract(estimator, check):
@@ -527,9 +529,10 @@ def with_value(value):
             'prefer must be "economical", "balanced", "fittest", "knee" or limits.*got .cheapest',
         ),
         ({"prefer": {"max_price": 3}}, "limits out of max_cost.*got 'max_price'"),
-        ({"cv": 1}, "cv must be a fraction between 0 and 1, a number of folds from 2.*got 1"),
-        ({"cv": 0.0}, "cv must be a fraction"),
-        ({"cv": None}, "cv must be a fraction.*got None"),
+        ({"cv": 1}, 'cv must be "auto", a fraction between 0 and 1, a number of fol.*got 1'),
+        ({"cv": 0.0}, 'cv must be "auto", a fraction'),
+        ({"cv": "many"}, "cv must be .*got 'many'"),
+        ({"cv": None}, 'cv must be "auto", a fraction.*got None'),
         ({"cv": 30}, "class 0 must have at least 30 rows because cv makes 30 folds"),
         ({"refit": "yes"}, 'refit must be one of "average", "all", "first", got \'yes\''),
         ({"population_size": 1}, "population_size must be a whole number from 2 up, got 1"),

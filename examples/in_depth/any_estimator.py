@@ -34,7 +34,7 @@ stages = {
     "nearest neighbours": make_pipeline(StandardScaler(), KNeighborsClassifier(9)),
 }
 for name, estimator in stages.items():
-    clf = EMSCOClassifier(costs, min_confidence=0.9, estimator=estimator, random_state=0)
+    clf = EMSCOClassifier(costs, min_confidence=0.9, estimator=estimator, cv=1 / 3, random_state=0)
     clf.fit(X_train, y_train)
     print(f"{name}: {clf.design_}")
     print(clf.evaluate(X_test, y_test), "\n")
@@ -49,6 +49,6 @@ with tempfile.TemporaryDirectory() as cache:
     for min_confidence in (0.9, 0.8):
         started = perf_counter()
         clf = EMSCOClassifier(
-            costs, min_confidence, estimator=GaussianNB(), cache=cache, random_state=0
+            costs, min_confidence, estimator=GaussianNB(), cache=cache, cv=1 / 3, random_state=0
         ).fit(X_train, y_train)
         print(f"sure at {min_confidence}: {clf.point_} in {perf_counter() - started:.2f} s")

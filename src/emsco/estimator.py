@@ -179,7 +179,7 @@ class EMSCOClassifier(TableClassifier):
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    >>> clf = EMSCOClassifier(search="evolution", generations=20, random_state=0)
+    >>> clf = EMSCOClassifier(search="evolution", generations=20, cv=1 / 3, random_state=0)
     >>> print(clf.fit(X[:400], y[:400]).stop_reason_)
     all 20 generations have run
     >>> decisions = clf.decide(X[400:])

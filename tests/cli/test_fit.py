@@ -11,6 +11,7 @@ from support.commands import refuses
 from emsco import EMSCOClassifier
 from emsco.cascade import Cascade
 from emsco.front import ParetoFront
+from emsco.runs.explore import explore_run
 from emsco.runs.run import Run
 from emsco.search.progress import SearchProgress
 
@@ -67,6 +68,23 @@ def test_fit_settings_reach_the_search(fit, tmp_path):
     assert front[about["chosen"]] == front.knee()
     assert front[0].n_rows == 60
     assert about["settings"]["refit"] == "all"
+
+
+def test_fit_in_folds_averages_their_models_and_says_so(fit, typed, tmp_path):
+    words = ["--search=evolution", "--generations=2", "--population-size=8", "--cv=3"]
+    about = json.loads(fit("--json", *words).out)
+    assert (about["cv"], about["n_splits"], about["settings"]["refit"]) == (3, 3, "average")
+    run = tmp_path / "run"
+    assert Run.open(run).cascade.n_models == 3
+    assert "Each stage averages 3 models." in typed("show", run).out
+    assert "all, in 3 folds" in explore_run(Run.open(run))
+
+
+def test_fit_scores_on_all_rows_by_default(typed, data, tmp_path):
+    words = ["--target", "sick", "--search=evolution", "--generations=1", "--population-size=6"]
+    result = typed("fit", data / "data.csv", *words, "--out", tmp_path / "run", "--json")
+    about = json.loads(result.out)
+    assert (about["cv"], about["n_splits"]) == ("auto", 20)
 
 
 def test_fit_by_balanced_accuracy_is_named_wherever_figures_are_shown(fit, typed, tmp_path):

@@ -19,6 +19,7 @@ __all__ = ["COMMANDS", "Command"]
 Command = Callable[[Path], Facts]
 
 _TREE = "sklearn.tree._tree.Tree"
+_HELD_OUT = ("--cv", 1 / 3, "--refit", "first")
 
 
 def _write(table: Table, path: Path, rows: slice = slice(None)) -> None:
@@ -59,7 +60,7 @@ def _fit(folder: Path) -> Facts:
     fit = shell.json(
         *("fit", "rows.csv", "--target", "label", "--drop", "id", "--costs", "costs.csv"),
         *("--search", "exact", "--max-stages", 3, "--min-confidence", 0.8, "--prefer", "knee"),
-        *("--seed", 1, "--jobs", 1, "--out", "run"),
+        *("--seed", 1, "--jobs", 1, "--out", "run", *_HELD_OUT),
     )
     facts = {"fit": fit, **_followed(shell, "new.csv")}
     limits = ("--min-coverage", 0.5, "--max-cost", 20)
@@ -78,7 +79,8 @@ def _fit_parts(folder: Path) -> Facts:
     fit = shell.json(
         *("fit", "--train", "train.csv", "--val", "val.csv", "--test", "test.csv"),
         *("--target", "label", "--drop", "id", "--weights", "w", "--costs", "costs.txt"),
-        *("--search", "evolution", "--generations", 6, "--population-size", 40, "--refit"),
+        *("--search", "evolution", "--generations", 6, "--population-size", 40),
+        *("--refit", "all"),
         *("--max-stages", 4, "--max-cost", 60, "--seed", 3, "--jobs", 1, "--out", "run"),
     )
     return {"fit": fit, **_followed(shell, "test.csv")}
@@ -97,7 +99,7 @@ def _fit_problem(folder: Path) -> Facts:
         *("--together", "malic_acid,strong", "--max-worst-cost", 16, "--max-stages", 3),
         *("--min-confidence", "barolo=0.8,grignolino=0.6,barbera=0.7"),
         *("--class-weight", "barolo=2,grignolino=1,barbera=1", "--search", "exact"),
-        *("--jobs", 1, "--out", "run"),
+        *("--jobs", 1, "--out", "run", *_HELD_OUT),
     )
     facts = {"fit": fit, **_followed(shell, "rows.parquet")}
     shell.run("decide", "run", "rows.parquet", "--out", "decisions.parquet")
@@ -115,7 +117,7 @@ def _fit_estimator(folder: Path) -> Facts:
         *("fit", "rows.csv", "--target", "label", "--drop", "id", "--search", "paper"),
         *("--estimator", "DecisionTreeClassifier(max_depth=3)", "--calibration", "sigmoid"),
         *("--cache", "cache", "--max-stages", 3, "--generations", 4, "--population-size", 20),
-        *("--jobs", 1, "--out", "run"),
+        *("--jobs", 1, "--out", "run", *_HELD_OUT),
     )
     return {"fit": fit, **_followed(shell, "rows.csv", _TREE)}
 
@@ -132,6 +134,7 @@ def _fit_groups(folder: Path) -> Facts:
         *("fit", "rows.csv", "--target", "label", "--drop", "id", "--costs", "costs.csv"),
         *("--search", "paper", "--prefer", "fittest", "--generations", 5, "--max-stages", 3),
         *("--population-size", 30, "--min-confidence", 0.95, "--jobs", 1, "--out", "run"),
+        *_HELD_OUT,
     )
     return {"fit": fit, **_followed(shell, "rows.csv")}
 
@@ -143,7 +146,7 @@ def _killed(folder: Path) -> Facts:
     fit = [
         *("fit", "rows.csv", "--target", "label", "--drop", "id", "--search", "evolution"),
         *("--max-stages", 5, "--generations", 60, "--population-size", 100),
-        *("--min-confidence", 0.95, "--jobs", 1),
+        *("--min-confidence", 0.95, "--jobs", 1, *_HELD_OUT),
     ]
     killed = shell.kill_once_there("run/checkpoint", *fit, "--out", "run")
     resumed = shell.json(*fit, "--out", "run", "--resume")

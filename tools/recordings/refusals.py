@@ -15,7 +15,7 @@ from recordings.tables import cancer, wine
 __all__ = ["record_refusals"]
 
 Call = Callable[[], object]
-_FEW: dict[str, Any] = {"generations": 1, "population_size": 10, "random_state": 0}
+_FEW: dict[str, Any] = {"generations": 1, "population_size": 10, "random_state": 0, "cv": 1 / 3}
 
 
 def record_refusals(folder: Path) -> Facts:

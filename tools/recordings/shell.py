@@ -17,7 +17,8 @@ from recordings.plain import parse_json
 __all__ = ["Shell", "read_columns"]
 
 # Top-level keys of JSON that describe the call and not its result.
-_ABOUT = {"run", "out", "data", "of", "settings", "versions", "files", "held_out", "experiment"}
+_ABOUT = {"run", "out", "data", "of", "settings", "versions", "files", "experiment"}
+_ABOUT |= {"cv", "n_splits"}
 
 
 @dataclass(frozen=True, slots=True)

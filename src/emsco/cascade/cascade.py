@@ -65,7 +65,8 @@ class Cascade:
     >>> from sklearn.datasets import load_breast_cancer
     >>> from emsco import EMSCOClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> cascade = EMSCOClassifier(max_stages=2, generations=5, random_state=0).fit(X, y).cascade_
+    >>> clf = EMSCOClassifier(max_stages=2, generations=5, cv=1 / 3, random_state=0)
+    >>> cascade = clf.fit(X, y).cascade_
     >>> decisions = cascade.decide(X[:3])
     >>> len(decisions), max(decisions.stage) <= cascade.n_stages <= 2
     (3, True)
@@ -225,7 +226,7 @@ class Cascade:
         >>> import numpy as np
         >>> from emsco import EMSCOClassifier
         >>> X = np.random.default_rng(0).normal(size=(200, 3))
-        >>> clf = EMSCOClassifier(random_state=0).fit(X, X[:, 0] + X[:, 1] > 0)
+        >>> clf = EMSCOClassifier(cv=1 / 3, random_state=0).fit(X, X[:, 0] + X[:, 1] > 0)
         >>> bedside = {"x0": 2.0, "x1": 1.5, "x2": 0.1}
         >>> case = clf.cascade_.open()
         >>> while case.needs:

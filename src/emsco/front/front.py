@@ -82,7 +82,7 @@ class ParetoFront(Sequence[ParetoPoint]):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from emsco import EMSCOClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> front = EMSCOClassifier(max_stages=2, generations=5, random_state=0).fit(X, y).front_
+    >>> front = EMSCOClassifier(generations=5, cv=1 / 3, random_state=0).fit(X, y).front_
     >>> point = front.select(max_cost=20, min_accuracy=0.9)
     >>> point.cost <= 20 and point.accuracy >= 0.9
     True
