@@ -1,4 +1,4 @@
-"""Stage models of each family: how good they are, and what the deployed design keeps of its promise.
+"""Stage models of each family: how good they are, and what deployed designs keep of promises.
 
 python benchmarks/families.py [--sets thyroid,heart] [--families logistic,auto] [--seeds 3]
 

@@ -113,7 +113,7 @@ def test_a_tree_of_the_users_is_fitted_as_by_hand(wine):
     X, y = wine
     rows = np.arange(len(X))
     tree = DecisionTreeClassifier(max_depth=3, random_state=5)
-    ours = EMSCOClassifier(estimator=tree, **ONE_STAGE | {"cv": [(rows[::2], rows[1::2])]}).fit(
+    ours = EMSCOClassifier(**ONE_STAGE | {"estimator": tree, "cv": [(rows[::2], rows[1::2])]}).fit(
         X, y
     )
     theirs = tree.fit(X[::2].to_numpy(), y[::2])
@@ -131,9 +131,9 @@ def test_what_classifiers_said_is_read_from_the_cache_again(wine, tmp_path, monk
     }
     X = X.iloc[:, :4]
     tree = DecisionTreeClassifier(max_depth=2)
-    first = EMSCOClassifier(estimator=tree, min_confidence=0.75, **settings).fit(X, y)
+    first = EMSCOClassifier(min_confidence=0.75, **settings | {"estimator": tree}).fit(X, y)
     monkeypatch.setattr("emsco.models.estimator_jobs.EstimatorJob.outcome", _no_fits)
-    again = EMSCOClassifier(estimator=tree, min_confidence=0.75, **settings).fit(X, y)
+    again = EMSCOClassifier(min_confidence=0.75, **settings | {"estimator": tree}).fit(X, y)
     assert again.front_.points == first.front_.points
 
 
@@ -148,7 +148,7 @@ def test_rows_of_weight_0_are_no_rows(wine, estimator, calibration):
     rows = np.arange(len(X))
     weights = (rows % 5 > 0).astype(float)
     kept = rows[weights > 0]
-    settings = {"estimator": estimator, "calibration": calibration, **ONE_STAGE}
+    settings = {**ONE_STAGE, "estimator": estimator, "calibration": calibration}
     one = EMSCOClassifier(**settings | {"cv": [(rows, rows)]}).fit(X, y, weights)
     own = np.arange(len(kept))
     two = EMSCOClassifier(**settings | {"cv": [(own, own)]}).fit(
@@ -160,7 +160,9 @@ def test_rows_of_weight_0_are_no_rows(wine, estimator, calibration):
 def test_the_choice_of_a_search_does_not_depend_on_the_machine(wine):
     X, y = wine
     tree = DecisionTreeClassifier(max_depth=2)
-    clf = EMSCOClassifier(estimator=tree, max_stages=2, generations=1, random_state=0, **PLAIN)
+    clf = EMSCOClassifier(
+        max_stages=2, generations=1, random_state=0, **PLAIN | {"estimator": tree}
+    )
     few = clf.fit(X.iloc[:, :3], y)
     assert few.front_.proven
     many = clf.set_params(population_size=5).fit(X, y)
@@ -168,7 +170,7 @@ def test_the_choice_of_a_search_does_not_depend_on_the_machine(wine):
 
 
 def test_a_classifier_that_cannot_tell_probabilities_is_named(wine):
-    clf = EMSCOClassifier(estimator=KNeighborsClassifier(500), **ONE_STAGE)
+    clf = EMSCOClassifier(**ONE_STAGE | {"estimator": KNeighborsClassifier(500)})
     with pytest.raises(ParameterError, match="KNeighborsClassifier says: Expected n_neighbors"):
         clf.fit(*wine)
 
@@ -176,8 +178,10 @@ def test_a_classifier_that_cannot_tell_probabilities_is_named(wine):
 def test_a_checkpoint_of_another_classifier_is_refused(wine, tmp_path):
     X, y = wine
     settings = {"max_stages": 2, "random_state": 0, "checkpoint": tmp_path / "kept", **PLAIN}
-    EMSCOClassifier(estimator=DecisionTreeClassifier(max_depth=2), **settings).fit(X.iloc[:, :3], y)
-    other = EMSCOClassifier(estimator=DecisionTreeClassifier(max_depth=3), **settings)
+    EMSCOClassifier(**settings | {"estimator": DecisionTreeClassifier(max_depth=2)}).fit(
+        X.iloc[:, :3], y
+    )
+    other = EMSCOClassifier(**settings | {"estimator": DecisionTreeClassifier(max_depth=3)})
     with pytest.raises(CheckpointError, match="which differs in estimator"):
         other.fit(X.iloc[:, :3], y)
 
@@ -299,13 +303,13 @@ def test_weights_that_are_none_are_refused(wine, weights, said):
 
 
 def test_nearest_neighbours_are_refused_where_rows_have_weights(wine):
-    clf = EMSCOClassifier(estimator=KNeighborsClassifier(), **ONE_STAGE)
+    clf = EMSCOClassifier(**ONE_STAGE | {"estimator": KNeighborsClassifier()})
     with pytest.raises(ParameterError, match="sample_weight"):
         clf.fit(*wine, np.ones(178))
 
 
 def test_a_file_of_an_untrusted_classifier_is_refused_by_name(wine, tmp_path):
-    clf = EMSCOClassifier(estimator=DecisionTreeClassifier(), **ONE_STAGE).fit(*wine)
+    clf = EMSCOClassifier(**ONE_STAGE | {"estimator": DecisionTreeClassifier()}).fit(*wine)
     clf.cascade_.save(tmp_path / "tree.json")
     with pytest.raises(FileError, match=r"got sklearn.tree._tree.Tree; .* load it with trusted="):
         Cascade.load(tmp_path / "tree.json")

@@ -32,7 +32,7 @@ from emsco.runs.decide import decide_file
 
 ROWS = make_rows(300)
 QUICK = {"max_stages": 2, "search": "evolution", "generations": 3, "population_size": 20}
-QUICK |= {"cv": 3, "min_confidence": 0.7, "random_state": 0}
+QUICK |= {"estimator": "logistic", "cv": 3, "min_confidence": 0.7, "random_state": 0}
 FAMILIES = {
     "logistic": {},
     "spline": {"estimator": "spline"},
@@ -57,7 +57,7 @@ def wine():
 def fitted(wine):
     """A classifier of each family, with the average of three models per stage."""
     return {
-        name: EMSCOClassifier(**QUICK, **settings).fit(*wine) for name, settings in FAMILIES.items()
+        name: EMSCOClassifier(**QUICK | settings).fit(*wine) for name, settings in FAMILIES.items()
     }
 
 
@@ -132,7 +132,7 @@ def test_each_part_fills_gaps_its_own_way(gaps):
 def test_a_missing_value_of_a_spline_is_filled_column_by_column(wine):
     X, y = wine
     holes = X.mask(np.random.default_rng(0).random(X.shape) < 0.1)
-    clf = EMSCOClassifier(**QUICK, estimator="spline", gaps="impute").fit(holes, y)
+    clf = EMSCOClassifier(**QUICK | {"estimator": "spline", "gaps": "impute"}).fit(holes, y)
     rows = clf.cascade_.encoding.rows(holes)
     models = clf.cascade_.models
     assert models.probabilities(rows, 0).tolist() == mean_of(models.parts, rows, 0)
@@ -240,7 +240,7 @@ def test_progress_counts_the_fits_of_all_splits(wine, monkeypatch):
         "emsco._base.progress.JobProgress.job",
         lambda _, done, total, *_more: seen.append((done, total)),
     )
-    EMSCOClassifier(**QUICK, estimator=GaussianNB(), verbose=1).fit(*wine)
+    EMSCOClassifier(**QUICK | {"estimator": GaussianNB(), "verbose": 1}).fit(*wine)
     (total,) = {total for _, total in seen[-3:]}
     assert seen[-1] == (total, total)
     assert total % 3 == 0

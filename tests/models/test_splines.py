@@ -31,7 +31,7 @@ def curved(n_rows=600, seed=0):
 def quick(**more):
     settings = {"max_stages": 2, "generations": 5, "population_size": 20, "random_state": 0}
     settings |= PLAIN
-    return EMSCOClassifier(estimator="spline", **settings | more)
+    return EMSCOClassifier(**settings | {"estimator": "spline"} | more)
 
 
 def expanded(x):
@@ -115,7 +115,7 @@ class TestModels:
         X, y = curved(2000)
         accuracy = {}
         for family in ("logistic", "spline"):
-            clf = EMSCOClassifier(estimator=family, generations=5, random_state=0, **PLAIN)
+            clf = EMSCOClassifier(generations=5, random_state=0, **PLAIN | {"estimator": family})
             front = clf.fit(X[:1200], y[:1200]).front_
             accuracy[family] = front.references_on(X[1200:], y[1200:])[2].accuracy
         assert accuracy["spline"] > accuracy["logistic"] + 0.1
@@ -165,5 +165,8 @@ class TestModels:
         assert one.front_.points == two.front_.points
 
     def test_an_unknown_family_is_refused_by_name(self):
-        with pytest.raises(ParameterError, match=r'estimator must be one of "logistic", "spline"'):
+        with pytest.raises(
+            ParameterError,
+            match=r'estimator must be one of "auto", "logistic", "spline", "boosting"',
+        ):
             EMSCOClassifier(estimator="forest").fit(*curved())

@@ -20,6 +20,7 @@ Command = Callable[[Path], Facts]
 
 _TREE = "sklearn.tree._tree.Tree"
 _HELD_OUT = ("--cv", 1 / 3, "--refit", "first")
+_QUICK = ("--estimator", "logistic", *_HELD_OUT)
 
 
 def _write(table: Table, path: Path, rows: slice = slice(None)) -> None:
@@ -60,7 +61,7 @@ def _fit(folder: Path) -> Facts:
     fit = shell.json(
         *("fit", "rows.csv", "--target", "label", "--drop", "id", "--costs", "costs.csv"),
         *("--search", "exact", "--max-stages", 3, "--min-confidence", 0.8, "--prefer", "knee"),
-        *("--seed", 1, "--jobs", 1, "--out", "run", *_HELD_OUT),
+        *("--seed", 1, "--jobs", 1, "--out", "run", *_QUICK),
     )
     facts = {"fit": fit, **_followed(shell, "new.csv")}
     limits = ("--min-coverage", 0.5, "--max-cost", 20)
@@ -99,7 +100,7 @@ def _fit_problem(folder: Path) -> Facts:
         *("--together", "malic_acid,strong", "--max-worst-cost", 16, "--max-stages", 3),
         *("--min-confidence", "barolo=0.8,grignolino=0.6,barbera=0.7"),
         *("--class-weight", "barolo=2,grignolino=1,barbera=1", "--search", "exact"),
-        *("--jobs", 1, "--out", "run", *_HELD_OUT),
+        *("--jobs", 1, "--out", "run", *_QUICK),
     )
     facts = {"fit": fit, **_followed(shell, "rows.parquet")}
     shell.run("decide", "run", "rows.parquet", "--out", "decisions.parquet")
@@ -134,7 +135,7 @@ def _fit_groups(folder: Path) -> Facts:
         *("fit", "rows.csv", "--target", "label", "--drop", "id", "--costs", "costs.csv"),
         *("--search", "paper", "--prefer", "fittest", "--generations", 5, "--max-stages", 3),
         *("--population-size", 30, "--min-confidence", 0.95, "--jobs", 1, "--out", "run"),
-        *_HELD_OUT,
+        *_QUICK,
     )
     return {"fit": fit, **_followed(shell, "rows.csv")}
 
@@ -146,7 +147,7 @@ def _killed(folder: Path) -> Facts:
     fit = [
         *("fit", "rows.csv", "--target", "label", "--drop", "id", "--search", "evolution"),
         *("--max-stages", 5, "--generations", 60, "--population-size", 100),
-        *("--min-confidence", 0.95, "--jobs", 1, *_HELD_OUT),
+        *("--min-confidence", 0.95, "--jobs", 1, *_QUICK),
     ]
     killed = shell.kill_once_there("run/checkpoint", *fit, "--out", "run")
     resumed = shell.json(*fit, "--out", "run", "--resume")
