@@ -1,0 +1,219 @@
+"""A fit from rows to a front with other stage models: chosen, searched with, finished."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+from support.settings import PLAIN
+
+from emsco import Cascade, EMSCOClassifier, ParetoFront
+from emsco.errors import InterruptedWarning, ParameterError
+from emsco.fitting import workbench
+from emsco.models.averaged import parts_of
+from emsco.models.boosted import BoostedModels
+from emsco.models.boosting import OwnBoosting
+from emsco.models.stage_models import EstimatorModels, LinearModels
+
+SMALL = {"max_stages": 2, "generations": 3, "population_size": 20, "random_state": 0}
+SMALL |= {"search": "evolution", **PLAIN}
+
+
+def crossed(n_rows=240, n_features=6, n_classes=2, seed=0):
+    """Rows whose class depends on an interaction that no line and no curve can see."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_features))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    if n_classes == 3:
+        y += (X[:, 2] > 0.7).astype(int) * (2 - y)
+    return pd.DataFrame(X, columns=[f"test{i}" for i in range(n_features)]), y
+
+
+@pytest.fixture(autouse=True)
+def _few_subsets_are_finished(monkeypatch):
+    few = partial(workbench.finish_search, most_subsets=4)
+    monkeypatch.setattr(workbench, "finish_search", few)
+
+
+@pytest.fixture(scope="module")
+def boosted():
+    """A classifier with boosted stages, which were finished, and its rows."""
+    X, y = crossed()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workbench, "finish_search", partial(workbench.finish_search, most_subsets=4))
+        return EMSCOClassifier(
+            **SMALL | {"estimator": "boosting", "cv": 2, "refit": "average"}
+        ).fit(X, y)
+
+
+class TestAuto:
+    def test_takes_trees_for_an_interaction(self):
+        X, y = crossed(n_features=3)
+        clf = EMSCOClassifier(**SMALL | {"estimator": "auto"}).fit(X, y)
+        assert clf.model_choice_.family == "boosting"
+        assert clf.model_choice_.losses["boosting"].full < clf.model_choice_.losses["spline"].full
+        assert isinstance(clf.cascade_.models, BoostedModels)
+
+    def test_takes_lines_where_they_are_as_good(self):
+        X, _ = crossed()
+        y = X["test0"] + X["test1"] > np.random.default_rng(1).normal(size=len(X))
+        clf = EMSCOClassifier(**SMALL | {"estimator": "auto"}).fit(X, y)
+        assert clf.model_choice_.family == "logistic"
+        assert clf.finish_ is None
+        assert isinstance(clf.cascade_.models, LinearModels)
+
+    def test_says_what_it_took(self, capsys):
+        X, y = crossed(n_features=2)
+        EMSCOClassifier(**SMALL | {"estimator": "auto", "verbose": 1}).fit(X, y)
+        assert "Models: boosting, by log loss on all features" in " ".join(
+            capsys.readouterr().err.split()
+        )
+
+    def test_is_the_default_and_not_the_papers(self):
+        assert EMSCOClassifier().estimator == "auto"
+        assert EMSCOClassifier.paper().estimator is None
+
+    def test_a_named_family_leaves_nothing_to_choose(self):
+        X, _ = crossed(n_features=2)
+        assert EMSCOClassifier(**SMALL).fit(X, X["test0"] > 0).model_choice_ is None
+
+
+class TestBoosting:
+    def test_sees_an_interaction_on_new_rows(self, boosted):
+        X, y = crossed(2000, seed=1)
+        assert boosted.score(X, y) > 0.85
+        assert EMSCOClassifier(**SMALL).fit(*crossed()).score(X, y) < 0.65
+
+    def test_designs_are_finished_with_models_of_their_own(self, boosted):
+        assert str(boosted.finish_).startswith("searched with one model of boosted trees; ")
+        assert boosted.finish_.is_complete
+        parts = parts_of(boosted.cascade_.models)
+        assert len(parts) == 2
+        assert all(isinstance(part, BoostedModels) for part in parts)
+
+    def test_files_decide_alike_without_scikit_learn(self, boosted, tmp_path):
+        X, _ = crossed(300, seed=2)
+        boosted.cascade_.save(tmp_path / "cascade.json")
+        read = Cascade.load(tmp_path / "cascade.json").decide(X)
+        own = boosted.decide(X)
+        assert np.array_equal(read.confidence, own.confidence)
+        assert np.array_equal(read.stage, own.stage)
+
+    def test_a_front_of_trees_is_read_again(self, boosted, tmp_path):
+        X, _ = crossed(100, seed=3)
+        boosted.front_.save(tmp_path / "front.json")
+        front = ParetoFront.load(tmp_path / "front.json")
+        for point, other in zip(front, boosted.front_, strict=True):
+            one, two = front.cascade(point), boosted.front_.cascade(other)
+            assert np.array_equal(one.decide(X).confidence, two.decide(X).confidence)
+
+    def test_a_case_is_decided_like_a_row_of_a_table(self, boosted):
+        X, _ = crossed(20, seed=4)
+        decisions = boosted.decide(X)
+        for i, row in enumerate(X.to_dict("records")):
+            case = boosted.cascade_.open()
+            while case.needs:
+                case = case.give({name: row[name] for name in case.needs})
+            assert case.decision.confidence == decisions.confidence[i]
+            assert case.decision.stage == decisions.stage[i]
+
+    def test_five_features_are_searched_with_models_of_their_own(self):
+        X, y = crossed(n_features=3)
+        clf = EMSCOClassifier(**SMALL | {"estimator": "boosting", "search": "auto"}).fit(X, y)
+        assert clf.finish_ is None
+        assert clf.front_.proven
+
+    def test_the_cascade_does_on_scored_rows_what_the_front_says(self):
+        X, y = crossed()
+        split = [(np.arange(0, 240, 2), np.arange(1, 240, 2))]
+        clf = EMSCOClassifier(**SMALL | {"estimator": "boosting", "cv": split}).fit(X, y)
+        found = clf.evaluate(X.iloc[1::2], y[1::2])
+        assert found.coverage == clf.point_.coverage
+        assert found.accuracy == clf.point_.accuracy
+        assert found.cost == pytest.approx(clf.point_.cost)
+
+    @pytest.mark.parametrize("calibration", [None, "sigmoid"])
+    def test_classes_gaps_weights_and_groups_of_columns_work(self, calibration):
+        X, y = crossed(300, n_classes=3)
+        X = X.mask(np.random.default_rng(5).random(X.shape) < 0.1)
+        X["kind"] = np.where(np.arange(300) % 3, "a", "b")
+        weights = np.random.default_rng(6).integers(0, 3, 300)
+        settings = {"estimator": "boosting", "gaps": "impute", "calibration": calibration}
+        clf = EMSCOClassifier(**SMALL | settings | {"class_weight": "balanced"})
+        clf.fit(X, y, sample_weight=weights)
+        assert clf.predict_proba(X).shape == (300, 3)
+        assert clf.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
+        assert clf.score(X, y) > 0.6
+
+    def test_threads_change_no_bit(self):
+        X, y = crossed()
+        one, two = (
+            EMSCOClassifier(**SMALL | {"estimator": "boosting", "n_jobs": n}).fit(X, y)
+            for n in (1, 2)
+        )
+        assert [point.design for point in one.front_] == [point.design for point in two.front_]
+        assert np.array_equal(one.predict_proba(X), two.predict_proba(X))
+
+
+class TestFinish:
+    def test_a_classifier_of_the_users_comes_after_a_quick_search(self):
+        X, y = crossed()
+        tree = DecisionTreeClassifier(max_depth=4)
+        clf = EMSCOClassifier(**SMALL | {"estimator": tree, "search_with": "logistic"}).fit(X, y)
+        assert isinstance(clf.cascade_.models, EstimatorModels)
+        assert "searched with logistic regression" in str(clf.finish_)
+        assert "finished with DecisionTreeClassifier(max_depth=4)" in str(clf.finish_)
+        assert not clf.front_.proven
+
+    def test_only_subsets_that_are_finished_are_on_the_front(self):
+        X, y = crossed()
+        clf = EMSCOClassifier(
+            **SMALL | {"estimator": DecisionTreeClassifier(), "search_with": "spline"}
+        ).fit(X, y)
+        subsets = {one.tobytes() for point in clf.front_ for one in point.design.subsets()}
+        assert len(subsets) <= clf.finish_.n_subsets <= 4
+
+    def test_the_same_quick_models_need_no_finish(self):
+        X, _ = crossed(n_features=3)
+        clf = EMSCOClassifier(**SMALL | {"estimator": "logistic", "search_with": "logistic"})
+        assert clf.fit(X, X["test0"] > 0).finish_ is None
+
+    def test_ctrl_c_before_the_first_model_keeps_those_of_the_search(self, monkeypatch):
+        def stop(*_given):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(OwnBoosting, "models", stop)
+        X, y = crossed()
+        clf = EMSCOClassifier(**SMALL | {"estimator": "boosting"})
+        with pytest.warns(InterruptedWarning, match="0 of 4 subsets are finished") as said:
+            clf.fit(X, y)
+        assert said[0].filename == __file__
+        assert clf.stop_reason_.is_interrupted
+        assert str(clf.finish_) == (
+            "searched with one model of boosted trees; stopped before boosted trees"
+        )
+        assert clf.score(*crossed(500, seed=7)) > 0.7
+
+    def test_a_search_goes_on_from_its_checkpoint(self, tmp_path):
+        X, y = crossed()
+        settings = SMALL | {"estimator": "boosting", "checkpoint": tmp_path / "kept"}
+        first = EMSCOClassifier(**settings).fit(X, y)
+        again = EMSCOClassifier(**settings).fit(X, y)
+        assert [point.design for point in first.front_] == [point.design for point in again.front_]
+        assert np.array_equal(first.predict_proba(X), again.predict_proba(X))
+
+    @pytest.mark.parametrize(
+        ("settings", "said"),
+        [
+            ({"search_with": "forest"}, 'search_with must be one of "logistic", "spline", "boost'),
+            ({"search_with": "auto"}, 'search_with must be one of "logistic", "spline", "boosti'),
+            ({"estimator": "boosting", "cache": "kept"}, "cache must be left out without a class"),
+            ({"estimator": "auto", "cache": "kept"}, "cache must be left out without a classifi"),
+        ],
+    )
+    def test_misuse_gets_one_clear_sentence(self, settings, said):
+        with pytest.raises(ParameterError, match=said):
+            EMSCOClassifier(**SMALL | settings).fit(*crossed())
