@@ -60,7 +60,7 @@ def test_nodes_in_any_order_are_put_in_pre_order():
     assert n_below.tolist() == [3, 1, 2, 1, 1]
 
 
-@pytest.mark.parametrize("child", [0, 1, 7, -1])
+@pytest.mark.parametrize("child", [0, 7, -1])
 def test_circles_and_strangers_are_no_children(child):
     left, right = np.array([child, 0, 0]), np.array([child, 0, 0])
     order, n_below = np.empty((2, 3), dtype=np.int64)

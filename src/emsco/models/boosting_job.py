@@ -24,7 +24,7 @@ BoostedModel: TypeAlias = tuple[TreeEnsemble, Calibrator | None]
 _PARTS = 5
 _MANY = 2000  # rows; from here on, one part of them is held out instead of each in turn
 _HELD_COPIES = 4
-_TOLERATED = 1.0  # log loss in all, over the rows held out
+_TOLERATED = 1.0  # log loss in all rows held out: few rows tell rounds apart poorly
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +130,8 @@ class SizeChoice:
     @cached_property
     def shared(self) -> BoostingSize:
         """Size of the model that answers for every subset."""
-        job, n_features = self._job, int(self._job.input_feature.max()) + 1
+        job = self._job
+        n_features = len(np.unique(job.input_feature))
         size = BoostingSize.for_rows(len(job.fitting.X), n_features, job.n_classes)
         losses = []
         for rows, held in self._parts():
@@ -138,7 +139,7 @@ class SizeChoice:
             given = blanked(rows, job.input_feature, size.copies, rng)
             asked = blanked(held, job.input_feature, _HELD_COPIES, rng)
             losses.append(loss_by_round(*given, asked, size, job.seed))
-        return self._stopped(size, losses)
+        return _stopped(size, losses)
 
     @cached_property
     def own(self) -> BoostingSize:
@@ -156,20 +157,8 @@ class SizeChoice:
             )
             for rows, held in self._parts()
         ]
-        return self._stopped(size, losses)
-
-    def _stopped(self, size: BoostingSize, losses: list[FloatArray]) -> BoostingSize:
-        """Stop where the mean loss is almost least; a curve that ends early goes on as it ended.
-
-        Few rows tell rounds apart poorly, and then fewer rounds are safer.
-        """
-        losses = [one for one in losses if len(one)]
-        if not losses:
-            return size
-        longest = max(map(len, losses))
-        mean = np.mean([np.pad(one, (0, longest - len(one)), "edge") for one in losses], axis=0)
-        n_held = len(self._job.fitting.X) * len(losses) / _PARTS
-        return size.stopped(1 + int(np.argmax(mean <= mean.min() + _TOLERATED / n_held)))
+        n_held = len(job.fitting.X) * max(len(losses), 1) / _PARTS
+        return _stopped(size, losses, _TOLERATED / n_held)
 
     def _parts(self) -> Iterator[tuple[FilledRows, FilledRows]]:
         """Rows to train on and rows held out, class by class."""
@@ -181,6 +170,19 @@ class SizeChoice:
         for i in range(1 if len(rows.labels) >= _MANY else _PARTS):
             if (part == i).any() and (part != i).any():
                 yield rows.some(part != i), rows.some(part == i)
+
+
+def _stopped(size: BoostingSize, losses: list[FloatArray], tolerated: float = 0.0) -> BoostingSize:
+    """Stop where the mean loss is least, or first within `tolerated` of that.
+
+    A curve that ends early goes on as it ended.
+    """
+    losses = [one for one in losses if len(one)]
+    if not losses:
+        return size
+    longest = max(map(len, losses))
+    mean = np.mean([np.pad(one, (0, longest - len(one)), "edge") for one in losses], axis=0)
+    return size.stopped(1 + int(np.argmax(mean <= mean.min() + tolerated)))
 
 
 def blanked(

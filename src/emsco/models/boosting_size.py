@@ -57,7 +57,7 @@ class BoostingSize:
         Few rows have more copies. Many have fewer rounds, so that training takes seconds.
         """
         most = np.clip(2 * n_features, 8, 32)  # few features have few subsets to tell apart
-        copies = int(np.clip(_COPIED // max(n_rows, 1), 4, most))
+        copies = int(np.clip(_COPIED // max(n_rows, 1), 2, most))
         trees = _rounds(_SHARED_WORK, n_rows * copies, n_classes, 400)
         return cls(copies, trees, 31 if n_rows >= _MANY else 16, 0.2, 5 * copies, 30.0)
 
