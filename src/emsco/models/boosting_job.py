@@ -175,14 +175,16 @@ class SizeChoice:
 def _stopped(size: BoostingSize, losses: list[FloatArray], tolerated: float = 0.0) -> BoostingSize:
     """Stop where the mean loss is least, or first within `tolerated` of that.
 
-    A curve that ends early goes on as it ended.
+    A curve that ends early goes on as it ended. The model will have more rows than these had, and
+    bears more rounds.
     """
     losses = [one for one in losses if len(one)]
     if not losses:
         return size
     longest = max(map(len, losses))
     mean = np.mean([np.pad(one, (0, longest - len(one)), "edge") for one in losses], axis=0)
-    return size.stopped(1 + int(np.argmax(mean <= mean.min() + tolerated)))
+    rounds = 1 + int(np.argmax(mean <= mean.min() + tolerated))
+    return size.stopped(min(round(rounds * _PARTS / (_PARTS - 1)), size.trees))
 
 
 def blanked(

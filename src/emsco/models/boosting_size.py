@@ -10,7 +10,7 @@ __all__ = ["BoostingSize"]
 
 _SHARED_WORK = 30_000_000  # rows, copies, rounds and outputs multiplied: about 10 seconds
 _OWN_WORK = 4_000_000  # about a second
-_COPIED = 100_000  # rows in all copies together
+_COPIED = 80_000  # rows in all copies together
 _MANY = 2000  # rows that bear larger trees
 _ROUNDS = 60  # or more: with fewer, a lower rate is as quick and a little better
 
@@ -39,7 +39,7 @@ class BoostingSize:
     Examples
     --------
     >>> BoostingSize.for_rows(5000, 20, 2).stopped(30)
-    BoostingSize(copies=20, trees=60, leaves=31, learning_rate=0.1, fewest=100, l2=30.0, bins=255)
+    BoostingSize(copies=16, trees=60, leaves=31, learning_rate=0.1, fewest=80, l2=30.0, bins=255)
     """
 
     copies: int
