@@ -5,112 +5,22 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any
 
 import joblib
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
 from emsco._base.workers import Workers, slices
-from emsco.models.calibration import Calibrator, calibration_split
-from emsco.models.estimator_jobs import FilledRows, GivenRows
-from emsco.models.scaling import mean_of_known
-from emsco.models.tree_training import BoostingSize, train_trees
+from emsco.models.boosting_job import BoostedModel, BoostingJob, SizeChoice
+from emsco.models.boosting_size import BoostingSize
+from emsco.models.calibration import Calibrator
 from emsco.models.trees import TreeEnsemble
 
-__all__ = ["BoostingSize", "OwnBoosting", "SharedBoosting", "train_together"]
-
-BoostedModel: TypeAlias = tuple[TreeEnsemble, Calibrator | None]
+__all__ = ["BoostingSize", "OwnBoosting", "SharedBoosting", "SizeChoice", "train_together"]
 
 _AT_ONCE = 32  # subsets that a thread answers for in one go
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BoostingJob:
-    """Everything that training needs; joblib sends it to the workers."""
-
-    fitting: FilledRows
-    calibrating: FilledRows | None
-    calibration: str | None
-    scored: FloatArray
-    fill: FloatArray
-    input_feature: IntArray
-    n_classes: int
-    size: BoostingSize
-    seed: int
-
-    @classmethod
-    def from_rows(
-        cls,
-        X: FloatArray,
-        labels: LabelArray,
-        train: IntArray,
-        scored: IntArray,
-        weights: FloatArray | None,
-        class_weights: FloatArray | None,
-        classes: Sequence[Any],
-        calibration: str | None,
-        seed: int,
-        input_feature: IntArray,
-        size: BoostingSize | None,
-        shared: bool,
-    ) -> BoostingJob:
-        """Set rows aside for calibration if asked, and leave out rows of weight 0."""
-        if weights is not None:
-            train = train[weights[train] > 0]
-        own = None if weights is None else weights[train]
-        means = mean_of_known(X[train], own)
-        given = GivenRows(X, labels, weights, fill=np.where(np.isnan(means), 0.0, means))
-        calibrating = None
-        if calibration is not None:
-            train, rest = calibration_split(train, labels, seed=seed, classes=classes)
-            calibrating = given.take(rest)
-        if size is None:
-            n_features = int(input_feature.max()) + 1
-            size = (
-                BoostingSize.for_rows(len(train), n_features, len(classes))
-                if shared
-                else BoostingSize.for_own(len(train), len(classes))
-            )
-        return cls(
-            fitting=given.take(train).weighted(class_weights),
-            calibrating=calibrating,
-            calibration=calibration,
-            scored=given.take(scored).X,
-            fill=given.fill,
-            input_feature=input_feature,
-            n_classes=len(classes),
-            size=size,
-            seed=seed,
-        )
-
-    def shared(self) -> TreeEnsemble:
-        """Train the model that answers for every subset of the features."""
-        rows, copies = self.fitting, self.size.copies
-        X = blanked(rows.X, self.input_feature, copies, np.random.default_rng(self.seed))
-        labels = np.tile(rows.labels, copies)
-        weights = None if rows.weights is None else np.tile(rows.weights, copies)
-        return train_trees(X, labels, weights, self.n_classes, self.fill, self.size, self.seed)
-
-    def own(self, subset: BoolArray) -> BoostedModel:
-        """Train a model for one subset alone, and calibrate it if asked."""
-        rows, inputs = self.fitting, np.flatnonzero(subset)
-        X, fill = np.ascontiguousarray(rows.X[:, inputs]), self.fill[inputs]
-        size, seed = self.size, self.seed
-        narrow = train_trees(X, rows.labels, rows.weights, self.n_classes, fill, size, seed)
-        ensemble = narrow.widened(inputs, self.fill).restricted(subset)
-        return ensemble, self.calibrator(ensemble, subset)
-
-    def calibrator(
-        self, ensemble: TreeEnsemble, subset: BoolArray, codes: LabelArray | None = None
-    ) -> Calibrator | None:
-        """Calibrate an ensemble for one subset on the rows set aside, if there are any."""
-        rows = self.calibrating
-        if rows is None or self.calibration is None:
-            return None
-        said = ensemble.shares(ensemble.code(rows.X) if codes is None else codes, subset)
-        return Calibrator.learn(self.calibration, said, rows.labels, rows.weights)
 
 
 class SharedBoosting:
@@ -139,8 +49,8 @@ class SharedBoosting:
         Feature of each input; inputs of one feature are blanked out together.
     n_jobs : int
         Threads. The results do not depend on it.
-    size : BoostingSize or None
-        None: chosen by the number of rows, features and classes.
+    size : BoostingSize, SizeChoice or None
+        None: chosen on the training rows. Give the `size` of another fitter to choose only once.
     """
 
     def __init__(
@@ -157,7 +67,7 @@ class SharedBoosting:
         *,
         input_feature: IntArray,
         n_jobs: int = 1,
-        size: BoostingSize | None = None,
+        size: BoostingSize | SizeChoice | None = None,
     ) -> None:
         self.job = BoostingJob.from_rows(
             X,
@@ -170,9 +80,8 @@ class SharedBoosting:
             calibration,
             seed,
             input_feature,
-            size,
-            shared=True,
         )
+        self.size = SizeChoice(self.job) if size is None else size
         self.n_train, self.n_scored = len(train), len(scored)
         self._workers = Workers(n_jobs)
         self._trained: TreeEnsemble | None = None
@@ -187,10 +96,15 @@ class SharedBoosting:
     def ensemble(self) -> TreeEnsemble:
         """The model, trained on first use."""
         if self._trained is None:
-            self.put(self.job.shared())
+            self.put(self.job.shared(self.chosen))
         if self._trained is None:
             raise AssertionError("it has just been put there")
         return self._trained
+
+    @property
+    def chosen(self) -> BoostingSize:
+        """The size of the model, chosen on first use."""
+        return self.size.shared if isinstance(self.size, SizeChoice) else self.size
 
     def put(self, ensemble: TreeEnsemble) -> None:
         """Take the model that the job has trained elsewhere, and code the rows for it."""
@@ -265,7 +179,7 @@ class OwnBoosting:
         *,
         input_feature: IntArray,
         n_jobs: int | None = 1,
-        size: BoostingSize | None = None,
+        size: BoostingSize | SizeChoice | None = None,
     ) -> None:
         self.job = BoostingJob.from_rows(
             X,
@@ -278,12 +192,16 @@ class OwnBoosting:
             calibration,
             seed,
             input_feature,
-            size,
-            shared=False,
         )
+        self.size = SizeChoice(self.job) if size is None else size
         self.n_train, self.n_scored = len(train), len(scored)
         self._n_jobs = n_jobs
         self._trained: dict[bytes, BoostedModel] = {}
+
+    @property
+    def chosen(self) -> BoostingSize:
+        """The size of the models, chosen on first use."""
+        return self.size.own if isinstance(self.size, SizeChoice) else self.size
 
     def outcomes(
         self, subsets: BoolArray, report: Report | None = None
@@ -304,9 +222,10 @@ class OwnBoosting:
     def models(self, subsets: BoolArray, report: Report | None = None) -> list[BoostedModel]:
         """Train each subset, unless it is trained already; return its model and calibrator."""
         new = {one.tobytes(): one for one in subsets if one.tobytes() not in self._trained}
-        with closing(run_jobs(self.job.own, list(new.values()), self._n_jobs, report)) as found:
-            for key, model in zip(new, found, strict=True):
-                self._trained[key] = model
+        if new:
+            job = partial(self.job.own, size=self.chosen)
+            with closing(run_jobs(job, list(new.values()), self._n_jobs, report)) as found:
+                self._trained.update(zip(new, found, strict=True))
         return [self._trained[one.tobytes()] for one in subsets]
 
     def close(self) -> None:
@@ -321,28 +240,15 @@ def train_together(
     ``report(done, total)`` is called after each. It may raise to stop training.
     """
     waiting = [one for one in fitters if not one.is_trained]
-    with closing(run_jobs(BoostingJob.shared, [w.job for w in waiting], n_jobs, report)) as found:
+    tasks = [(one.job, one.chosen) for one in waiting]
+    with closing(run_jobs(_train_shared, tasks, n_jobs, report)) as found:
         for fitter, ensemble in zip(waiting, found, strict=True):
             fitter.put(ensemble)
 
 
-def blanked(
-    X: FloatArray, input_feature: IntArray, copies: int, rng: np.random.Generator
-) -> FloatArray:
-    """Return copies of rows in which features are blanked out, one copy after the other.
-
-    A share is drawn for each row, uniform over (0, 1) and evenly spread over its copies; each
-    feature is kept with this probability. The first row is kept whole, so that every input has a
-    value.
-    """
-    found, n_features = np.tile(X, (copies, 1)), int(input_feature.max()) + 1
-    for copy in range(copies):
-        share = (copy + rng.random((len(X), 1))) / copies
-        blank = rng.random((len(X), n_features)) >= share
-        if copy == 0:
-            blank[0] = False
-        found[copy * len(X) : (copy + 1) * len(X)][blank[:, input_feature]] = np.nan
-    return found
+def _train_shared(task: tuple[BoostingJob, BoostingSize]) -> TreeEnsemble:
+    job, size = task
+    return job.shared(size)
 
 
 def run_jobs(

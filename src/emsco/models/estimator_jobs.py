@@ -29,6 +29,11 @@ class FilledRows:
     labels: IntArray
     weights: FloatArray | None
 
+    def some(self, rows: BoolArray) -> FilledRows:
+        """Pick some rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return FilledRows(self.X[rows], self.labels[rows], weights)
+
     def weighted(self, by_class: FloatArray | None) -> FilledRows:
         """Multiply the weights of the rows by the weight of their class."""
         if by_class is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ from emsco.models.boosting import OwnBoosting, SharedBoosting, train_together
 from emsco.models.calibrated import CalibratedFitter
 from emsco.models.calibration import KINDS
 from emsco.models.choosing import ModelChoice, choose_family, log_losses
-from emsco.models.engine import LogisticEngine, OutcomeEngine, SplitRows
+from emsco.models.engine import LogisticEngine, OutcomeEngine, OutcomeFitter, SplitRows
 from emsco.models.estimators import EstimatorFitter
 from emsco.models.layout import Layout
 from emsco.models.penalties import choose_penalty
@@ -262,9 +262,9 @@ class StageRecipe:
         self, data: TrainingData, splits: list[Split], missing: BoolArray | None, by_class: bool
     ) -> OutcomeEngine:
         kept = [scored for _, scored in splits]
-        fitters = [
-            self._outcome_fitter(data, number, *split) for number, split in enumerate(splits)
-        ]
+        fitters: list[OutcomeFitter] = []
+        for number, split in enumerate(splits):
+            fitters.append(self._outcome_fitter(data, number, *split, like=fitters[:1]))
         shared = [one for one in fitters if isinstance(one, SharedBoosting)]
         return OutcomeEngine(
             fitters,
@@ -350,8 +350,14 @@ class StageRecipe:
         return found
 
     def _outcome_fitter(
-        self, data: TrainingData, number: int, train: IntArray, scored: IntArray
-    ) -> EstimatorFitter | CalibratedFitter | SharedBoosting | OwnBoosting:
+        self,
+        data: TrainingData,
+        number: int,
+        train: IntArray,
+        scored: IntArray,
+        like: Sequence[OutcomeFitter] = (),
+    ) -> OutcomeFitter:
+        """Make the fitter of a split; boosted models are as large as those of the first one."""
         if data.weights is not None:  # rows of weight 0 do not count as training rows
             train = train[data.weights[train] > 0]
         common: dict[str, Any] = {
@@ -369,7 +375,13 @@ class StageRecipe:
             return CalibratedFitter(**common, penalty=self.penalty)
         if self.estimator == "boosting":
             kind = SharedBoosting if self.shared else OwnBoosting
-            return kind(**common, input_feature=data.encoding.input_feature, n_jobs=self.n_jobs)
+            sizes = [one.size for one in like if isinstance(one, (SharedBoosting, OwnBoosting))]
+            return kind(
+                **common,
+                input_feature=data.encoding.input_feature,
+                n_jobs=self.n_jobs,
+                size=sizes[0] if sizes else None,
+            )
         n_classes = len(data.classes)
         return EstimatorFitter(
             self.estimator, **common, n_classes=n_classes, n_jobs=self.n_jobs, cache=self.cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -12,54 +11,15 @@ from threadpoolctl import ThreadpoolController
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco._kernels.trees import trace_trees
 from emsco.errors import EMSCOError
+from emsco.models.boosting_size import BoostingSize
 from emsco.models.trees import TreeEnsemble
 
-__all__ = ["BoostingSize", "train_trees"]
+__all__ = ["loss_by_round", "train_trees"]
 
 _NEVER = -700.0  # logit of a class without training rows
 _CHECKED = 64  # rows whose probabilities are compared with scikit-learn's
 _TOLERATED = 1e-5
-
-
-@dataclass(frozen=True, slots=True)
-class BoostingSize:
-    """How large a boosted model is, and how fast it learns.
-
-    Attributes
-    ----------
-    copies : int
-        Copies of the training rows, each with other features blanked out; 1 for a model that
-        always has its features.
-    trees : int
-        Rounds of boosting, each with a tree per class if there are three or more.
-    leaves : int
-        Most leaves of a tree.
-    learning_rate : float
-    fewest : int
-        Rows that a leaf has at least, copies counted.
-    l2 : float
-        Penalty of leaf values.
-    bins : int
-        Most values of an input that are told apart.
-    """
-
-    copies: int
-    trees: int
-    leaves: int
-    learning_rate: float
-    fewest: int
-    l2: float
-    bins: int = 255
-
-    @classmethod
-    def for_rows(cls, n_rows: int, n_features: int, n_classes: int) -> BoostingSize:
-        """Choose the size of a model that answers for every subset of the features."""
-        return cls(8, 300, 16, 0.1, 40, 1.0)
-
-    @classmethod
-    def for_own(cls, n_rows: int, n_classes: int) -> BoostingSize:
-        """Choose the size of a model that answers for one subset alone."""
-        return cls(1, 100, 16, 0.1, 20, 1.0)
+_PATIENCE = 25  # rounds without a lower loss
 
 
 def train_trees(
@@ -91,21 +51,10 @@ def train_trees(
     EMSCOError
         If the trees of the installed scikit-learn are not what this module reads.
     """
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
     classes = np.unique(labels)
     if len(classes) == 1:
         return _constant(int(classes[0]), n_classes, fill)
-    model = HistGradientBoostingClassifier(
-        max_iter=size.trees,
-        max_leaf_nodes=size.leaves,
-        learning_rate=size.learning_rate,
-        min_samples_leaf=size.fewest,
-        l2_regularization=size.l2,
-        max_bins=size.bins,
-        early_stopping=False,
-        random_state=seed,
-    )
+    model = _classifier(size, seed, early_stopping=False)
     with _one_thread():
         model.fit(rows, labels, sample_weight=weights)
         try:
@@ -114,6 +63,51 @@ def train_trees(
             raise _unknown_trees(f"they cannot be read ({error})") from error
         _compare(ensemble, model, rows)
     return ensemble
+
+
+def loss_by_round(
+    rows: FloatArray,
+    labels: IntArray,
+    weights: FloatArray | None,
+    held: tuple[FloatArray, IntArray, FloatArray | None],
+    size: BoostingSize,
+    seed: int,
+) -> FloatArray:
+    """Log loss on other rows after each round, until it has stopped falling for some rounds.
+
+    `held` has the rows to measure on, their classes and weights. The result is empty if training
+    rows have a single class.
+    """
+    classes = np.unique(labels)
+    known = np.isin(held[1], classes)
+    if len(classes) == 1 or not known.any():
+        return np.zeros(0)
+    model = _classifier(size, seed, early_stopping=True, n_iter_no_change=_PATIENCE, scoring="loss")
+    with _one_thread():
+        model.fit(
+            rows,
+            labels,
+            sample_weight=weights,
+            X_val=held[0][known],
+            y_val=held[1][known],
+            sample_weight_val=None if held[2] is None else held[2][known],
+        )
+    return -np.asarray(model.validation_score_, dtype=np.float64)[1:]
+
+
+def _classifier(size: BoostingSize, seed: int, **more: Any) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(
+        max_iter=size.trees,
+        max_leaf_nodes=size.leaves,
+        learning_rate=size.learning_rate,
+        min_samples_leaf=size.fewest,
+        l2_regularization=size.l2,
+        max_bins=size.bins,
+        random_state=seed,
+        **more,
+    )
 
 
 def _constant(label: int, n_classes: int, fill: FloatArray) -> TreeEnsemble:

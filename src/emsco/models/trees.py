@@ -218,7 +218,12 @@ class TreeEnsemble:
         )
 
     def widened(self, inputs: IntArray, fill: FloatArray) -> Self:
-        """Return the ensemble for rows with more inputs: its own are at the positions `inputs`."""
+        """Return the ensemble for rows with more inputs.
+
+        Its own are at the positions `inputs`, in ascending order; `fill` is that of all.
+        """
+        if (np.diff(inputs) <= 0).any():
+            raise AssertionError("cuts come input after input, so the order must stay")
         n_cuts = np.zeros(len(fill), dtype=np.int64)
         n_cuts[inputs] = self.n_cuts
         return replace(self, fill=fill, n_cuts=n_cuts, inputs=inputs[self.inputs].astype(np.int16))

@@ -1,0 +1,201 @@
+"""The work of one process: train boosted trees on the rows of a split, and choose their size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
+from emsco.models.boosting_size import BoostingSize
+from emsco.models.calibration import Calibrator, calibration_split
+from emsco.models.estimator_jobs import FilledRows, GivenRows
+from emsco.models.scaling import mean_of_known
+from emsco.models.tree_training import loss_by_round, train_trees
+from emsco.models.trees import TreeEnsemble
+
+__all__ = ["BoostedModel", "BoostingJob", "SizeChoice", "blanked"]
+
+BoostedModel: TypeAlias = tuple[TreeEnsemble, Calibrator | None]
+
+_PARTS = 5
+_MANY = 2000  # rows; from here on, one part of them is held out instead of each in turn
+_HELD_COPIES = 4
+_TOLERATED = 1.0  # log loss in all rows held out: few rows tell rounds apart poorly
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoostingJob:
+    """Everything that training needs; joblib sends it to the workers."""
+
+    fitting: FilledRows
+    calibrating: FilledRows | None
+    calibration: str | None
+    scored: FloatArray
+    fill: FloatArray
+    input_feature: IntArray
+    n_classes: int
+    seed: int
+
+    @classmethod
+    def from_rows(
+        cls,
+        X: FloatArray,
+        labels: LabelArray,
+        train: IntArray,
+        scored: IntArray,
+        weights: FloatArray | None,
+        class_weights: FloatArray | None,
+        classes: Sequence[Any],
+        calibration: str | None,
+        seed: int,
+        input_feature: IntArray,
+    ) -> BoostingJob:
+        """Set rows aside for calibration if asked, and leave out rows of weight 0."""
+        if weights is not None:
+            train = train[weights[train] > 0]
+        own = None if weights is None else weights[train]
+        means = mean_of_known(X[train], own)
+        given = GivenRows(X, labels, weights, fill=np.where(np.isnan(means), 0.0, means))
+        calibrating = None
+        if calibration is not None:
+            train, rest = calibration_split(train, labels, seed=seed, classes=classes)
+            calibrating = given.take(rest)
+        return cls(
+            fitting=given.take(train).weighted(class_weights),
+            calibrating=calibrating,
+            calibration=calibration,
+            scored=given.take(scored).X,
+            fill=given.fill,
+            input_feature=input_feature,
+            n_classes=len(classes),
+            seed=seed,
+        )
+
+    def shared(self, size: BoostingSize) -> TreeEnsemble:
+        """Train the model that answers for every subset of the features."""
+        rng = np.random.default_rng(self.seed)
+        rows = blanked(self.fitting, self.input_feature, size.copies, rng)
+        return train_trees(*rows, self.n_classes, self.fill, size, self.seed)
+
+    def own(self, subset: BoolArray, size: BoostingSize) -> BoostedModel:
+        """Train a model for one subset alone, and calibrate it if asked.
+
+        `size` is that of a model with all features; fewer have fewer rounds.
+        """
+        rows, inputs, seed = self.fitting, np.flatnonzero(subset), self.seed
+        X, fill = np.ascontiguousarray(rows.X[:, inputs]), self.fill[inputs]
+        bought, features = (len(np.unique(self.input_feature[s])) for s in (subset, slice(None)))
+        size = size.for_share(bought / features)
+        narrow = train_trees(X, rows.labels, rows.weights, self.n_classes, fill, size, seed)
+        ensemble = narrow.widened(inputs, self.fill).restricted(subset)
+        return ensemble, self.calibrator(ensemble, subset)
+
+    def calibrator(
+        self, ensemble: TreeEnsemble, subset: BoolArray, codes: LabelArray | None = None
+    ) -> Calibrator | None:
+        """Calibrate an ensemble for one subset on the rows set aside, if there are any."""
+        rows = self.calibrating
+        if rows is None or self.calibration is None:
+            return None
+        said = ensemble.shares(ensemble.code(rows.X) if codes is None else codes, subset)
+        return Calibrator.learn(self.calibration, said, rows.labels, rows.weights)
+
+
+class SizeChoice:
+    """The sizes of boosted models, chosen when first asked for.
+
+    Rounds are those with the least log loss on training rows held out: of shared models with
+    features blanked out, of others with all features.
+
+    Parameters
+    ----------
+    job : BoostingJob
+        The rows to choose by.
+    """
+
+    def __init__(self, job: BoostingJob) -> None:
+        self._job = job
+
+    @cached_property
+    def shared(self) -> BoostingSize:
+        """Size of the model that answers for every subset."""
+        job = self._job
+        n_features = len(np.unique(job.input_feature))
+        size = BoostingSize.for_rows(len(job.fitting.X), n_features, job.n_classes)
+        losses = []
+        for rows, held in self._parts():
+            rng = np.random.default_rng(job.seed)
+            given = blanked(rows, job.input_feature, size.copies, rng)
+            asked = blanked(held, job.input_feature, _HELD_COPIES, rng)
+            losses.append(loss_by_round(*given, asked, size, job.seed))
+        return _stopped(size, losses)
+
+    @cached_property
+    def own(self) -> BoostingSize:
+        """Size of a model that answers for all features alone."""
+        job = self._job
+        size = BoostingSize.for_own(len(job.fitting.X), job.n_classes)
+        losses = [
+            loss_by_round(
+                rows.X,
+                rows.labels,
+                rows.weights,
+                (held.X, held.labels, held.weights),
+                size,
+                job.seed,
+            )
+            for rows, held in self._parts()
+        ]
+        n_held = len(job.fitting.X) * max(len(losses), 1) / _PARTS
+        return _stopped(size, losses, _TOLERATED / n_held)
+
+    def _parts(self) -> Iterator[tuple[FilledRows, FilledRows]]:
+        """Rows to train on and rows held out, class by class."""
+        rows, rng = self._job.fitting, np.random.default_rng(self._job.seed)
+        part = np.empty(len(rows.labels), dtype=np.int64)
+        for k in np.unique(rows.labels):
+            here = np.flatnonzero(rows.labels == k)
+            part[rng.permutation(here)] = (np.arange(len(here)) + k) % _PARTS
+        for i in range(1 if len(rows.labels) >= _MANY else _PARTS):
+            if (part == i).any() and (part != i).any():
+                yield rows.some(part != i), rows.some(part == i)
+
+
+def _stopped(size: BoostingSize, losses: list[FloatArray], tolerated: float = 0.0) -> BoostingSize:
+    """Stop where the mean loss is least, or first within `tolerated` of that.
+
+    A curve that ends early goes on as it ended. The model will have more rows than these had, and
+    bears more rounds.
+    """
+    losses = [one for one in losses if len(one)]
+    if not losses:
+        return size
+    longest = max(map(len, losses))
+    mean = np.mean([np.pad(one, (0, longest - len(one)), "edge") for one in losses], axis=0)
+    rounds = 1 + int(np.argmax(mean <= mean.min() + tolerated))
+    return size.stopped(min(round(rounds * _PARTS / (_PARTS - 1)), size.trees))
+
+
+def blanked(
+    rows: FilledRows, input_feature: IntArray, copies: int, rng: np.random.Generator
+) -> tuple[FloatArray, IntArray, FloatArray | None]:
+    """Return copies of rows in which features are blanked out, with their classes and weights.
+
+    A share is drawn for each row, uniform over (0, 1) and evenly spread over its copies; each
+    feature is kept with this probability. The first row is kept whole, so that every input has a
+    value.
+    """
+    n_rows, n_features = len(rows.X), int(input_feature.max()) + 1
+    X = np.tile(rows.X, (copies, 1))
+    for copy in range(copies):
+        share = (copy + rng.random((n_rows, 1))) / copies
+        blank = rng.random((n_rows, n_features)) >= share
+        if copy == 0:
+            blank[0] = False
+        X[copy * n_rows : (copy + 1) * n_rows][blank[:, input_feature]] = np.nan
+    weights = None if rows.weights is None else np.tile(rows.weights, copies)
+    return X, np.tile(rows.labels, copies), weights

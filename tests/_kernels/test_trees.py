@@ -1,0 +1,95 @@
+"""The kernels of trees beside plain twins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.tree_makers import (
+    plain_logits,
+    random_rows,
+    random_shape,
+    random_subsets,
+    random_trees,
+)
+
+from emsco._kernels.bits import lowest_bit
+from emsco._kernels.trees import BLOCK, MOST_LEAVES, code_rows, find_leaves, trace_trees
+
+
+def plain_spans(n_left, n_leaves, first=0):
+    """First leaf and end of each node in pre-order."""
+    if n_leaves == 1:
+        return []
+    left = plain_spans(n_left[1:], n_left[0], first)
+    right = plain_spans(n_left[1 + len(left) :], n_leaves - n_left[0], first + n_left[0])
+    return [(first, first + n_leaves), *left, *right]
+
+
+@pytest.mark.parametrize("word", [1, 2, 12, 0x80000000, 0xFFFFFFFF, 0])
+def test_the_lowest_bit_is_counted_from_0(word):
+    zeros = f"{word:032b}"[::-1]
+    assert lowest_bit(word) == (zeros.index("1") if word else 32)
+
+
+@pytest.mark.parametrize("n_leaves", [1, 2, 3, 16, MOST_LEAVES])
+def test_leaves_of_nodes_equal_the_plain_ones(n_leaves):
+    for seed in range(20):
+        n_left = random_shape(n_leaves, np.random.default_rng(seed))
+        first, end = np.empty((2, len(n_left)), dtype=np.uint8)
+        sizes = np.array([n_leaves], dtype=np.uint8)
+        assert find_leaves(sizes, np.array(n_left, dtype=np.uint8), first, end)
+        assert list(zip(first, end, strict=True)) == plain_spans(n_left, n_leaves)
+
+
+@pytest.mark.parametrize("n_left", [[0, 1], [3, 1], [2, 2], [255, 1]])
+def test_counts_that_make_no_tree_are_found(n_left):
+    first, end = np.empty((2, 2), dtype=np.uint8)
+    sizes = np.array([3], dtype=np.uint8)
+    assert not find_leaves(sizes, np.array(n_left, dtype=np.uint8), first, end)
+
+
+def test_nodes_in_any_order_are_put_in_pre_order():
+    # 3 is the root, with leaf 0 on its left and node 2, which has leaves 4 and 1, on its right.
+    left, right = np.array([0, 0, 4, 0, 0]), np.array([0, 0, 1, 2, 0])
+    moved = np.array([3, 1, 2, 0, 4])  # the root comes first
+    left, right = moved[left[moved]], moved[right[moved]]
+    is_leaf = np.array([True, True, False, False, True])[moved]
+    order, n_below = np.empty((2, 5), dtype=np.int64)
+    assert trace_trees(np.array([0, 5]), left, right, is_leaf, order, n_below)
+    assert moved[order].tolist() == [3, 0, 2, 4, 1]
+    assert n_below.tolist() == [3, 1, 2, 1, 1]
+
+
+@pytest.mark.parametrize("child", [0, 7, -1])
+def test_circles_and_strangers_are_no_children(child):
+    left, right = np.array([child, 0, 0]), np.array([child, 0, 0])
+    order, n_below = np.empty((2, 3), dtype=np.int64)
+    is_leaf = np.array([False, True, True])
+    assert not trace_trees(np.array([0, 3]), left, right, is_leaf, order, n_below)
+
+
+def test_codes_count_the_cuts_below_a_value():
+    cuts, starts = np.array([-1.0, 0.0, 2.0, 5.0]), np.array([0, 3, 3, 4])
+    rows = np.array([[-1.0, 1.0, 5.0], [0.5, np.nan, 6.0], [np.nan, 0.0, np.nan]])
+    codes = np.full((3, 3), 9, dtype=np.uint8)
+    reads, fill = np.array([True, True, False]), np.array([7.0, 0.0, 0.0])
+    code_rows(rows, reads, cuts, starts, fill, codes)
+    assert codes.tolist() == [[0, 2, 3], [0, 0, 0], [9, 9, 9]]
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("most_leaves", [2, 16, 17, MOST_LEAVES])
+def test_logits_equal_the_plain_ones(n_classes, most_leaves):
+    trees = random_trees(n_classes, most_leaves=most_leaves)
+    rows, subsets = random_rows(trees, 40), random_subsets(trees, 9)
+    for found, subset in zip(trees.logits(trees.code(rows), subsets), subsets, strict=True):
+        np.testing.assert_allclose(found, plain_logits(trees, rows, subset), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_rows", [1, 8, 9, BLOCK, BLOCK + 1])
+def test_a_row_gets_the_same_bits_in_any_batch(n_rows):
+    trees = random_trees(n_classes=3)
+    rows, subsets = random_rows(trees, 2 * BLOCK), random_subsets(trees, 70)
+    everything = trees.logits(trees.code(rows), subsets)
+    some = trees.logits(trees.code(rows[-n_rows:]), subsets[5:6])
+    np.testing.assert_array_equal(some[0], everything[5][:, -n_rows:])

@@ -1,0 +1,307 @@
+"""Boosted stage models: one for every subset, one for each, and those of a cascade's stages."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
+
+from emsco.errors import DataError, EMSCOError
+from emsco.models import tree_training
+from emsco.models.boosted import BoostedModels
+from emsco.models.boosting import (
+    BoostingSize,
+    OwnBoosting,
+    SharedBoosting,
+    SizeChoice,
+    train_together,
+)
+from emsco.models.boosting_job import blanked
+from emsco.models.estimator_jobs import FilledRows
+
+QUICK = BoostingSize(copies=3, trees=60, leaves=6, learning_rate=0.1, fewest=10, l2=1.0)
+TRAIN, SCORED = np.arange(300), np.arange(300, 400)
+FEATURES = np.array([0, 1, 1, 2])  # the second and third input are bought together
+FITTERS = [SharedBoosting, OwnBoosting]
+
+
+def table(n_classes=2, seed=0):
+    """Rows whose class depends on the product of two inputs."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(400, 4))
+    signal = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=400)
+    edges = np.quantile(signal, np.arange(1, n_classes) / n_classes)
+    return X, np.searchsorted(edges, signal).astype(np.uint8)
+
+
+def fitter(kind=SharedBoosting, n_classes=2, X=None, labels=None, **changed):
+    made = table(n_classes)
+    given = {
+        "X": made[0] if X is None else X,
+        "labels": made[1] if labels is None else labels,
+        "train": TRAIN,
+        "scored": SCORED,
+        "weights": None,
+        "class_weights": None,
+        "classes": list(range(n_classes)),
+        "calibration": None,
+        "seed": 0,
+        "input_feature": FEATURES,
+        "size": QUICK,
+    }
+    return kind(**given | changed)
+
+
+def subsets():
+    """The first feature, the first two, and all."""
+    buys = np.array([[1, 0, 0], [1, 1, 0], [1, 1, 1]], dtype=bool)
+    return buys[:, FEATURES]
+
+
+def same(first, second):
+    return all(map(np.array_equal, first, second))
+
+
+class TestBlanking:
+    def test_inputs_of_a_feature_are_blanked_together(self):
+        rows = FilledRows(np.zeros((500, 4)), np.zeros(500, dtype=np.int64), None)
+        X, labels, weights = blanked(rows, FEATURES, 3, np.random.default_rng(0))
+        assert (X.shape, len(labels), weights) == ((1500, 4), 1500, None)
+        gone = np.isnan(X)
+        np.testing.assert_array_equal(gone[:, 1], gone[:, 2])
+        assert gone.mean(axis=0) == pytest.approx(0.5, abs=0.05)
+        assert not gone[0].any()
+
+    def test_all_numbers_of_features_are_equally_likely(self):
+        rows = FilledRows(np.zeros((4000, 3)), np.zeros(4000, dtype=np.int64), None)
+        X, _, _ = blanked(rows, np.arange(3), 2, np.random.default_rng(0))
+        counts = np.bincount((~np.isnan(X)).sum(axis=1))
+        assert counts / len(X) == pytest.approx(0.25, abs=0.02)
+
+
+class TestTraining:
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_trees_say_what_scikit_learn_says(self, n_classes):
+        X, labels = table(n_classes)
+        X[np.random.default_rng(1).random(X.shape) < 0.3] = np.nan
+        trees = tree_training.train_trees(
+            X, labels.astype(np.int64), None, n_classes, np.zeros(4), QUICK, 0
+        )
+        model = HistGradientBoostingClassifier(
+            max_iter=60,
+            max_leaf_nodes=6,
+            min_samples_leaf=10,
+            l2_regularization=1.0,
+            early_stopping=False,
+        )
+        with threadpool_limits(1):
+            model.fit(X, labels)
+            for subset in subsets():
+                said = model.predict_proba(np.where(subset, np.nan_to_num(X), np.nan))
+                np.testing.assert_allclose(trees.probabilities(X, subset), said, atol=1e-6)
+
+    @pytest.mark.parametrize(
+        ("field", "change", "message"),
+        [
+            ("value", 1.0, "probabilities differ"),
+            ("missing_go_to_left", 255, "probabilities differ"),
+            ("left", 99, "cannot be read"),
+            ("is_categorical", 1, "cannot be read"),
+        ],
+    )
+    def test_trees_that_are_not_understood_are_refused(self, monkeypatch, field, change, message):
+        def changed(nodes):
+            nodes = nodes.copy()
+            nodes[field] += np.array(change, dtype=nodes[field].dtype)
+            return nodes
+
+        read = tree_training._arrays
+        monkeypatch.setattr(
+            tree_training, "_arrays", lambda trees, n: read([changed(one) for one in trees], n)
+        )
+        with pytest.raises(EMSCOError, match=f"scikit-learn must be a version .*{message}"):
+            fitter().outcomes(subsets())
+
+    def test_trees_without_their_fields_are_refused(self, monkeypatch):
+        strange = SimpleNamespace(
+            fit=lambda *_, **__: None, classes_=np.arange(2), _baseline_prediction=np.zeros((1, 1))
+        )
+        monkeypatch.setattr(tree_training, "_classifier", lambda *_, **__: strange)
+        with pytest.raises(EMSCOError, match=r"cannot be read \(.*_predictors"):
+            fitter().outcomes(subsets())
+
+    @pytest.mark.parametrize("kind", FITTERS)
+    def test_a_class_without_training_rows_has_no_probability(self, kind):
+        _, labels = table()
+        for present in ([0, 2], [1]):
+            given = np.array(present, dtype=np.uint8)[labels % len(present)]
+            model, _ = fitter(kind, 3, labels=given).models(subsets()[-1:])[0]
+            found = model.probabilities(table()[0])
+            assert found.sum(axis=1) == pytest.approx(1.0)
+            assert np.delete(found, present, axis=1).max() < 1e-12
+
+    def test_the_number_of_threads_changes_nothing(self):
+        every = []
+        for n_threads in (1, 2):
+            with threadpool_limits(n_threads):
+                every.append(fitter().ensemble.arrays)
+        assert same(*every)
+
+
+@pytest.mark.parametrize("kind", FITTERS)
+class TestFitters:
+    def test_beats_chance_where_it_has_what_matters(self, kind):
+        winner, confidence = fitter(kind).outcomes(subsets())
+        correct = (winner == table()[1][SCORED]).mean(axis=1)
+        assert correct[1] > correct[0] + 0.1
+        assert confidence[1].mean() > confidence[0].mean()
+
+    @pytest.mark.parametrize("calibration", [None, "sigmoid", "isotonic"])
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_models_give_the_outcomes_to_the_last_bit(self, kind, n_classes, calibration):
+        one = fitter(kind, n_classes, calibration=calibration)
+        winner, confidence = one.outcomes(subsets())
+        ensembles, maps = zip(*one.models(subsets()), strict=True)
+        models = BoostedModels(ensembles, maps if calibration else None)
+        for j in range(len(models)):
+            found = models.probabilities(table(n_classes)[0][SCORED], j)
+            np.testing.assert_array_equal(found.argmax(axis=1), winner[j])
+            np.testing.assert_array_equal(found.max(axis=1), confidence[j])
+        one.close()
+
+    def test_workers_and_batches_change_nothing(self, kind):
+        whole = fitter(kind).outcomes(subsets())
+        other = fitter(kind, n_jobs=2)
+        parts = [other.outcomes(subsets()[:1]), other.outcomes(subsets()[1:])]
+        assert same(whole, map(np.concatenate, zip(*parts, strict=True)))
+
+    def test_rows_of_weight_0_are_left_out(self, kind):
+        X, _ = table()
+        weights = np.ones(400)
+        weights[:40] = 0.0
+        spoilt = X.copy()
+        spoilt[:40] = 1e6
+        found = fitter(kind, X=spoilt, weights=weights).outcomes(subsets())
+        without = fitter(kind, weights=np.ones(400), train=TRAIN[40:]).outcomes(subsets())
+        assert same(found, without)
+
+    def test_weights_of_a_class_make_it_more_likely(self, kind):
+        plain, _ = fitter(kind).outcomes(subsets())
+        heavy, _ = fitter(kind, class_weights=np.array([1.0, 5.0])).outcomes(subsets())
+        assert heavy.sum() > plain.sum()
+
+    def test_a_missing_value_counts_as_the_mean(self, kind):
+        X, _ = table()
+        gaps = X.copy()
+        gaps[::7, 0] = np.nan
+        mean = np.nanmean(gaps[TRAIN, 0])
+        found = fitter(kind, X=gaps).outcomes(subsets())
+        filled = fitter(kind, X=np.where(np.isnan(gaps), mean, gaps)).outcomes(subsets())
+        assert same(found, filled)
+
+    def test_a_report_that_raises_stops_the_work(self, kind):
+        def stop(done, total):
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            fitter(kind).outcomes(np.tile(subsets(), (40, 1)), stop)
+
+    def test_calibration_needs_two_rows_of_each_class(self, kind):
+        labels = np.zeros(400, dtype=np.uint8)
+        with pytest.raises(DataError, match="class 1 must have at least 2 training rows"):
+            fitter(kind, labels=labels, calibration="sigmoid")
+
+
+class TestShared:
+    def test_training_waits_for_the_first_use(self):
+        one = fitter()
+        assert not one.is_trained
+        winner, _ = one.outcomes(subsets()[:0])
+        assert winner.shape == (0, 100)
+        assert not one.is_trained
+        one.outcomes(subsets())
+        assert one.is_trained
+
+    def test_several_are_trained_side_by_side_as_alone(self):
+        alone = [fitter(seed=seed).ensemble for seed in (0, 1)]
+        together, done = [fitter(seed=seed) for seed in (0, 1)], []
+        train_together(together, 2, lambda *counts: done.append(counts))
+        assert done == [(1, 2), (2, 2)]
+        for one, expected in zip(together, alone, strict=True):
+            assert same(one.ensemble.arrays, expected.arrays)
+
+    def test_those_that_are_trained_are_not_trained_again(self):
+        one = fitter()
+        before = one.ensemble
+        train_together([one])
+        assert one.ensemble is before
+
+
+class TestSizes:
+    def test_rounds_stop_where_others_rows_gain_nothing_more(self):
+        rng = np.random.default_rng(0)
+        noise = fitter(labels=rng.integers(2, size=400).astype(np.uint8), size=None)
+        clear = fitter(size=None)
+        for kind in ("shared", "own"):
+            sizes = [getattr(one.size, kind) for one in (noise, clear)]
+            learnt = [size.trees * size.learning_rate for size in sizes]
+            assert learnt[0] < learnt[1] / 2
+
+    def test_a_choice_is_made_once_for_all_fitters(self):
+        first = fitter(size=None)
+        second = fitter(OwnBoosting, size=first.size)
+        assert isinstance(first.size, SizeChoice)
+        assert second.chosen is first.size.own
+        assert first.chosen is first.size.shared
+
+    def test_fewer_features_have_fewer_rounds(self):
+        size = BoostingSize.for_own(5000, 2)
+        assert size.for_share(0.25).trees == size.trees // 2
+        assert size.for_share(1.0) == size
+
+    def test_few_rounds_become_more_at_a_lower_rate(self):
+        size = QUICK.stopped(15)
+        assert (size.trees, size.learning_rate) == (60, pytest.approx(0.025))
+
+    @pytest.mark.parametrize("n_rows", [1, 100, 10_000, 10_000_000])
+    def test_any_number_of_rows_has_a_size(self, n_rows):
+        for n_classes in (2, 20):
+            size = BoostingSize.for_rows(n_rows, 10, n_classes)
+            assert 2 <= size.copies <= 32
+            assert 60 <= size.trees <= 400
+            assert 60 <= BoostingSize.for_own(n_rows, n_classes).trees <= 250
+
+
+class TestStages:
+    def stages(self, **more):
+        ensembles, maps = zip(*fitter(**more).models(subsets()), strict=True)
+        return BoostedModels(ensembles, None if maps[0] is None else maps)
+
+    @pytest.mark.parametrize("calibration", [None, "sigmoid"])
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_one_row_is_judged_as_many_are(self, n_classes, calibration):
+        models = self.stages(n_classes=n_classes, calibration=calibration)
+        rows = table(n_classes)[0][SCORED]
+        rows[::5, 1] = np.nan
+        never = np.full(n_classes, 2.0)
+        for j in range(3):
+            _, winner, confidence = models.judge(rows, j, j + 1, never)
+            ones = [models.judge_one(row, j) for row in rows.tolist()]
+            assert ones == list(zip(winner.tolist(), confidence.tolist(), strict=True))
+
+    def test_rows_leave_at_the_first_stage_that_is_sure(self):
+        models, rows = self.stages(), table()[0][SCORED]
+        stage, _, confidence = models.judge(rows, 0, 3, np.full(2, 0.8))
+        assert set(stage.tolist()) == {0, 1, 2, 3} or set(stage.tolist()) == {1, 2, 3}
+        assert (confidence[stage < 3] >= 0.8).all()
+        assert (confidence[stage == 3] < 0.8).all()
+
+    def test_stages_are_plain_numbers(self):
+        models = self.stages(calibration="sigmoid")
+        assert (len(models), models.untrusted_types) == (3, [])
+        rows = np.full((1, 4), np.nan)
+        assert models.filled(rows) is rows
+        assert len(models.arrays) == 1 + 3 * 11
