@@ -21,7 +21,7 @@ from emsco.search.stopping import Stop, StopReason
 
 __all__ = ["Finish", "finish_search"]
 
-MOST_SUBSETS = 48  # that get models of their own
+MOST_SUBSETS = 32  # that get models of their own
 _AT_ONCE = 8  # subsets fitted together; the time limit takes effect in between
 _MOST_CHAINS = 50_000
 
