@@ -23,7 +23,7 @@ BoostedModel: TypeAlias = tuple[TreeEnsemble, Calibrator | None]
 
 _PARTS = 5
 _MANY = 2000  # rows; from here on, one part of them is held out instead of each in turn
-_HELD_COPIES = 4
+_HELD = 16_000  # rows held out, in all their copies
 _TOLERATED = 1.0  # log loss in all rows held out: few rows tell rounds apart poorly
 
 
@@ -130,7 +130,8 @@ class SizeChoice:
         for rows, held in self._parts():
             rng = np.random.default_rng(job.seed)
             given = blanked(rows, job.input_feature, size.copies, rng)
-            asked = blanked(held, job.input_feature, _HELD_COPIES, rng)
+            copies = int(np.clip(_HELD // len(held.X), 2, 64))
+            asked = blanked(held, job.input_feature, copies, rng)
             losses.append(loss_by_round(*given, asked, size, job.seed))
         return _stopped(size, losses)
 

@@ -20,8 +20,8 @@ def pack_array(array: AnyArray) -> str:
 
     Examples
     --------
-    >>> pack_array(np.zeros(1000))
-    'eNrtwTEBAAAAwqD1T20KP6AAAAAAAAAAAAAAAAAAAACAtwG0eMM4'
+    >>> len(pack_array(np.zeros(1000))) < 100
+    True
     """
     little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
     return base64.b64encode(zlib.compress(little.tobytes(), 9)).decode("ascii")

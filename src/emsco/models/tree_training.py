@@ -31,7 +31,7 @@ def train_trees(
     size: BoostingSize,
     seed: int,
 ) -> TreeEnsemble:
-    """Train an ensemble; the result depends neither on the number of threads nor on the machine's.
+    """Train an ensemble; the result does not depend on the number of threads.
 
     Parameters
     ----------
@@ -216,5 +216,8 @@ def _controller() -> ThreadpoolController:
 
 
 def _one_thread() -> Any:
-    """Limit scikit-learn to one thread: with more, the last bits of its sums may differ."""
-    return _controller().limit(limits=1)
+    """Limit scikit-learn to one thread: with more, the last bits of its sums may differ.
+
+    Only OpenMP is limited. It keeps a limit for each Python thread, so fits may run side by side.
+    """
+    return _controller().limit(limits=1, user_api="openmp")
