@@ -3,7 +3,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from support.handmade import make_balanced_front
+from support.handmade import make_assessed_front, make_balanced_front
 
 from emsco import Design, FeatureCosts, NoSuchDesign, ParameterError, ParetoFront
 from emsco.scoring.scores import Scores
@@ -204,3 +204,11 @@ def test_a_front_scored_by_balanced_accuracy_says_so():
     assert "balanced accuracy 67.5%" in front._repr_html_()
     with pytest.raises(NoSuchDesign, match=r"balanced accuracy at least 0\.99 \(the best: 0\.871"):
         front.select(min_accuracy=0.99)
+
+
+def test_a_row_that_is_scored_four_times_is_no_more_evidence_of_overconfidence():
+    once = make_assessed_front()[1]  # of 100 rows
+    said = {"exits": (400.0, 0.0), "correct_exits": (360.0, 0.0), "exit_confidence": (0.935, 0.0)}
+    repeated = replace(once, n_rows=400.0, **said)
+    assert repeated.overconfident == ()
+    assert replace(repeated, by_class=None).overconfident == (1,)

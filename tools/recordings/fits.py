@@ -233,19 +233,24 @@ _DESIGNS = {
     "prefer-limits": Fit(lambda: cancer(10), {"prefer": {"max_cost": 6, "min_coverage": 0.3}}),
 }
 _SPLITTING = {
-    "cv-folds": Fit(cancer, {"cv": 3, "search": "exact"}),
-    "cv-folds-weighted": Fit(lambda: wine(6).weighted(whole=False), {"cv": 4}),
+    "cv-folds": Fit(cancer, {"cv": 3, "search": "exact", "refit": True}),
+    "cv-folds-weighted": Fit(lambda: wine(6).weighted(whole=False), {"cv": 4, "refit": True}),
     "cv-predefined": Fit(
         cancer, {"cv": PredefinedSplit(np.where(np.arange(240) % 3 == 0, 0, -1)), "refit": True}
     ),
-    "cv-by-group": Fit(lambda: cancer().grouped(), {"cv": GroupKFold(3), "search": "paper"}),
-    "cv-list": Fit(cancer, {"cv": _SPLITS}),
+    "cv-by-group": Fit(
+        lambda: cancer().grouped(), {"cv": GroupKFold(3), "search": "paper", "refit": True}
+    ),
+    "cv-average": Fit(lambda: made(8), {"cv": 3, "refit": "average"}),
+    "cv-auto": Fit(lambda: made(6), {"cv": "auto", "refit": "average"}),
+    "cv-list": Fit(cancer, {"cv": _SPLITS, "refit": True}),
     "cv-fraction": Fit(lambda: made(8), {"cv": 0.5, "refit": True, "search": "exact"}),
 }
 _MODELS = {
     "tree": Fit(lambda: cancer(6), {"estimator": _TREE, "search": "auto"}),
     "tree-two-jobs": Fit(
-        lambda: cancer(5), {"estimator": _TREE, "search": "exact", "n_jobs": 2, "cv": 2}
+        lambda: cancer(5),
+        {"estimator": _TREE, "search": "exact", "n_jobs": 2, "cv": 2, "refit": True},
     ),
     "tree-cached": Fit(
         lambda: wine(5),
@@ -265,7 +270,7 @@ _MODELS = {
         lambda: wine(6).weighted(whole=False), {"calibration": "sigmoid", "search": "exact"}
     ),
     "isotonic": Fit(cancer, {"calibration": "isotonic", "search": "exact"}),
-    "isotonic-three-classes": Fit(wine, {"calibration": "isotonic", "cv": 2}),
+    "isotonic-three-classes": Fit(wine, {"calibration": "isotonic", "cv": 2, "refit": True}),
 }
 _RESUMED = {
     "resumed-evolution": _stopped(),

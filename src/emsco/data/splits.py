@@ -34,7 +34,7 @@ __all__ = [
 Split = tuple[IntArray, IntArray]
 
 AUTO = "auto"
-FEW_ROWS = 2_000  # folds are repeated below; limits were measured: docs/how/scoring.md
+FEW_ROWS = 2_000  # folds are repeated below; docs/how/scoring.md says why
 MANY_ROWS = 20_000  # one part is held out from here up
 N_FOLDS, N_REPEATS = 5, 4
 _HELD_OUT = 1 / 3

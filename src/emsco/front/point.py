@@ -146,16 +146,18 @@ class ParetoPoint(Objectives):
         """Stages, from 1, that are surer of the labels they give than those are correct.
 
         Their mean confidence is above their accuracy by more than 3 percentage points, and by
-        more than chance explains.
+        more than chance explains. A row that several splits score is no more evidence than one.
         """
         said = self.exit_confidence or ()
+        distinct = 0.0 if self.by_class is None else float(self.by_class.rows.sum())
+        often = max(1.0, self.n_rows / distinct) if distinct else 1.0
         counts = zip(said, self.exits, self.correct_exits, strict=False)
         return tuple(
             j
             for j, (confidence, n_rows, n_correct) in enumerate(counts, start=1)
             if n_rows
             and confidence - n_correct / n_rows > _OVERCONFIDENT
-            and is_beyond(n_correct / n_rows, confidence, n_rows)
+            and is_beyond(n_correct / n_rows, confidence, n_rows / often)
         )
 
     def scores_to_dict(self) -> dict[str, Any]:
