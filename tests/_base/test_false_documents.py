@@ -96,7 +96,7 @@ WRONG_CASCADES = [
             "family",
         ),
         "forest",
-        "'family' must be 'logistic', 'spline' or 'estimator', got 'forest'",
+        "'family' must be 'logistic', 'spline', 'boosting' or 'estimator', got 'forest'",
     ),
     (
         (

@@ -109,7 +109,10 @@ def data(tmp_path):
             '--prefer must be "economical", "balanced", "fittest", "knee" or be left out for '
             "--max-cost, --min-accuracy, --min-coverage or --min-recall, got 'best'",
         ),
-        (["--cache", "kept"], "--cache must be left out without --estimator, because"),
+        (
+            ["--cache", "kept"],
+            "--cache must be left out without a classifier .* as --est",
+        ),
         (["--val", "b.csv"], "--val must be given beside --train, got DATA; give .* as --train"),
         (["--weights", "ill"], "--weights must be another column than those of --target and --dr"),
         (["--time-limit", "-1"], "--time-limit must be a number in"),

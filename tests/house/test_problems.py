@@ -258,7 +258,11 @@ def test_groups_are_what_designs_and_sessions_speak_of(wine):
         ({"allow_exclusion": 1}, ParameterError, "allow_exclusion must be True or False, got 1"),
         ({"estimator": SVC()}, ParameterError, "predict_proba"),
         ({"estimator": "forest"}, ParameterError, "estimator must be"),
-        ({"cache": "folder"}, ParameterError, "cache must be left out without estimator"),
+        (
+            {"cache": "folder"},
+            ParameterError,
+            "cache must be left out without a class",
+        ),
         ({"cache": 3, "estimator": SVC()}, ParameterError, "cache must be the path of a folder"),
         (
             {"constraints": {"max_worst_cost": 2}, "allow_exclusion": False},

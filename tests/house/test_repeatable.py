@@ -12,7 +12,11 @@ from emsco import EMSCOClassifier
 from emsco.models import engine, shard
 
 SETTINGS = {"generations": 6, "population_size": 40, "max_stages": 4, "random_state": 11}
-SETTINGS |= {"cv": 1 / 3, "refit": "first"}  # a fresh process imports this module by itself
+SETTINGS |= {
+    "estimator": "logistic",
+    "cv": 1 / 3,
+    "refit": "first",
+}  # a fresh process imports this module by itself
 
 
 def fingerprint(**settings):

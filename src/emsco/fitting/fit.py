@@ -26,7 +26,8 @@ from emsco.fitting.workbench import Workbench
 from emsco.front import ParetoFront
 from emsco.front.history import Generation, history_of
 from emsco.models.choosing import ModelChoice
-from emsco.models.recipe import AUTO, StageRecipe
+from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
+from emsco.scoring.journal import Journal
 from emsco.search.finishing import Finish
 from emsco.search.loop import SearchResult
 from emsco.search.settings import SearchSettings
@@ -88,13 +89,18 @@ def fit_rows(data: TrainingData, given: Mapping[str, Any], groups: Any = None) -
     splitting = partial(_splits, given["cv"], data, groups, int(split_seed.generate_state(1)[0]))
     splits = splitting(repeat=recipe.is_linear)
     _say_what_is_odd(data, oddities, given["verbose"])
-    steps = _Steps(given, settings, least, given["verbose"] > 0)
-    recipe, choice = steps.choose_models(recipe, data, splits)
-    if choice:
-        splits = splitting(repeat=recipe.is_linear)
-    searching = recipe.for_search(given["search_with"], blocks.n_blocks)
-    bench = Workbench(data, splits, searching, constraints, given["metric"])
-    result = steps.search(bench, recipe, seed, np.random.default_rng(search_seed))
+    steps = _Steps(data, constraints, given, settings, least, given["verbose"] > 0)
+    bench = steps.bench(recipe, splits, blocks.n_blocks)
+    with bench.open_journal(
+        given["checkpoint"], given["search"], settings, least, seed, recipe, given["search_with"]
+    ) as journal:
+        choice = None
+        if recipe.estimator == AUTO:
+            bench.plan(given["search"], settings, least)  # refuse what cannot be, before the work
+            recipe, choice = steps.choose_models(recipe, splits)
+            splits = splitting(repeat=recipe.is_linear)
+            bench = steps.bench(recipe, splits, blocks.n_blocks)
+        result = steps.search(bench, recipe, journal, np.random.default_rng(search_seed))
     bench, result, finish = steps.finish(bench, recipe, result)
     front = steps.front(bench, result)
     history = history_of(result, bench.blocks, data.costs.names, data.per_row)
@@ -105,41 +111,49 @@ def fit_rows(data: TrainingData, given: Mapping[str, Any], groups: Any = None) -
 class _Steps:
     """The slow steps of a fit, each with a progress bar if `shown`."""
 
+    data: TrainingData
+    constraints: Constraints
     given: Mapping[str, Any]
     settings: SearchSettings
     min_confidence: MinConfidence
     shown: bool
 
+    def bench(self, recipe: StageRecipe, splits: list[Split], n_blocks: int) -> Workbench:
+        """Set up what a search with this recipe needs; "auto" is set up as the simplest family."""
+        if recipe.estimator == AUTO:
+            recipe = recipe.of_family(FAMILIES[0])
+        searching = recipe.for_search(self.given["search_with"], n_blocks)
+        return Workbench(self.data, splits, searching, self.constraints, self.given["metric"])
+
     def choose_models(
-        self, recipe: StageRecipe, data: TrainingData, splits: list[Split]
+        self, recipe: StageRecipe, splits: list[Split]
     ) -> tuple[StageRecipe, ModelChoice | None]:
         """Find out which stage models "auto" means."""
-        if recipe.estimator != AUTO:
-            return recipe, None
         with self._progress("kinds of models tried") as report:
-            recipe, choice = recipe.chosen(data, splits, report)
+            recipe, choice = recipe.chosen(self.data, splits, report)
         self._say(f"Models: {choice}")
         return recipe, choice
 
     def search(
-        self, bench: Workbench, recipe: StageRecipe, seed: int, rng: np.random.Generator
+        self,
+        bench: Workbench,
+        recipe: StageRecipe,
+        journal: Journal | None,
+        rng: np.random.Generator,
     ) -> SearchResult:
-        """Search for designs, with a journal if there is a checkpoint."""
-        given, limit = self.given, self.given["time_limit"]
+        """Search for designs."""
+        limit = self.given["time_limit"]
         if limit is not None and not bench.has_models_of(recipe):
             limit *= _SEARCH_SHARE
-        with bench.open_journal(
-            given["checkpoint"], given["search"], self.settings, self.min_confidence, seed
-        ) as journal:
-            return bench.search(
-                given["search"],
-                self.settings,
-                self.min_confidence,
-                rng,
-                time_limit=limit,
-                journal=journal,
-                shown=self.shown,
-            )
+        return bench.search(
+            self.given["search"],
+            self.settings,
+            self.min_confidence,
+            rng,
+            time_limit=limit,
+            journal=journal,
+            shown=self.shown,
+        )
 
     def finish(
         self, bench: Workbench, recipe: StageRecipe, result: SearchResult

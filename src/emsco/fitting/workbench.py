@@ -114,8 +114,13 @@ class Workbench:
         settings: SearchSettings,
         min_confidence: MinConfidence,
         seed: int,
+        recipe: StageRecipe | None = None,
+        search_with: str | None = None,
     ) -> AbstractContextManager[Journal | None]:
-        """Open the checkpoint of this search in `folder`; None: no checkpoint."""
+        """Open the checkpoint of this search in `folder`; None: no checkpoint.
+
+        `recipe` is what the user asked for, if that is more than the stage models here.
+        """
         if folder is None:
             return nullcontext()
         problem = {
@@ -123,7 +128,8 @@ class Workbench:
             "cv": fingerprint(*(part for split in self.splits for part in split)),
             "search": search,
             "metric": self.metric,
-            **self.recipe.to_dict(),
+            **(recipe or self.recipe).to_dict(),
+            "search_with": search_with,
             "min_confidence": plain(min_confidence),
             "constraints": asdict(self.constraints),
             **asdict(settings),
