@@ -28,6 +28,7 @@ from support.handmade import NAMES, make_cascade, make_rich_cascade, make_rows
 from emsco import Cascade, FileError, ParameterError, ParetoFront
 from emsco._base.documents import document_text
 from emsco.cascade.formats import FORMAT
+from emsco.models.calibration_maps import SigmoidMap
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
@@ -36,6 +37,7 @@ RICH_BODIES = [body_of(make_rich_cascade("sigmoid")), body_of(make_rich_cascade(
 
 N, P, T = ("stages", 1), ("points", 0, "scored"), ("points", 0, "seen")
 SHARED = ("parts", 0)
+NUMBERS = "must be numbers of models that read the features bought by then, got"
 C = (*T, "by_class", "counts")
 B, V, R = (*P, "by_class"), (*P, "versus_everything"), ("references", 1)
 RANGE = "from -1e+100 to 1e+100"
@@ -112,14 +114,27 @@ WRONG_CASCADES = [
     (
         ("parts",),
         CASCADE_BODY["parts"] * 2,
-        "'stages' 0, 'models' must be a list of 2, one for each of the parts, got '1'",
+        "'stages' 0, 'models' must be 2 whole numbers from 0 up, got [0]",
     ),
-    ((*N, "models"), [], "'stages' 1, 'models' must be a list of objects, got []"),
+    ((*N, "models"), [], "'stages' 1, 'models' must be 1 whole numbers from 0 up, got []"),
+    ((*N, "models"), [True], "'stages' 1, 'models' must be 1 whole numbers from 0 up, got [True]"),
+    ((*N, "models"), [-1], "'stages' 1, 'models' must be 1 whole numbers from 0 up, got [-1]"),
+    ((*N, "models"), [3], f"'stages' 1, 'models' {NUMBERS} [3]"),
+    ((*N, "models"), [0], f"'stages' 1, 'models' {NUMBERS} [0]"),
+    ((*SHARED, "models"), [], "'parts' 0, 'models' must be a list of objects, got []"),
+    ((*SHARED, "models", 0, "inputs"), [1, 0], "'inputs' must be rising numbers, at least one"),
+    ((*SHARED, "models", 0, "inputs"), [4], "'inputs' must be 1 whole numbers from 0 to 3, got"),
+    ((*SHARED, "models", 0, "inputs"), [0, 2], f"'stages' 0, 'models' {NUMBERS} [0]"),
+    (
+        (*SHARED, "models", 0, "calibration"),
+        {"kind": "sigmoid", "maps": [SigmoidMap(1.0, 0.0).to_dict()]},
+        "'models' 0, 'calibration' must be there for all models or none, got '1 models'",
+    ),
     ((*N, "models"), {}, "'stages' 1, 'models' must be a list, got {}"),
     (
         (*N, "models"),
-        CASCADE_BODY["stages"][1]["models"] * 3,
-        "'stages' 1, 'models' must be a list of 1, one for each of the parts, got '3'",
+        [1, 1, 1],
+        "'stages' 1, 'models' must be 1 whole numbers from 0 up, got [1, 1, 1]",
     ),
     (("classes",), [0, 0], "'classes' must be 2 to 255 different labels, got [0, 0]"),
     (("classes",), [1, True], "'classes' must be 2 to 255 different labels, got [1, True]"),
@@ -149,32 +164,32 @@ WRONG_CASCADES = [
     (("encoding", "columns", 0, "name"), "pulse", "'name' must be different from those before"),
     (("min_confidence",), [0.8], "'min_confidence' must be 2 finite numbers from 1e-300 to 1"),
     (("min_confidence",), [0.8, 0], "'min_confidence' must be 2 finite numbers from 1e-300 to 1"),
-    (("stages",), CASCADE_BODY["stages"][1:], "'weights' must be 1 finite numbers"),
+    (("stages",), CASCADE_BODY["stages"][1:], f"'stages' 0, 'models' {NUMBERS} [1]"),
     ((*N, "buys"), [], "'stages' 1, 'buys' must be a list of different names, got []"),
     ((*N, "buys"), ["age"], "'stages' 1, 'buys' must be features, each bought once, got 'age'"),
     ((*N, "buys"), ["x"], "'stages' 1, 'buys' must be features, each bought once, got 'x'"),
     (
-        (*N, "models", 0, "outputs", 0, "weights"),
+        (*SHARED, "models", 1, "outputs", 0, "weights"),
         [1, 2],
         f"0, 'weights' must be 3 finite numbers {RANGE}, got [1,",
     ),
     (
-        (*N, "models", 0, "outputs", 0, "weights", 0),
+        (*SHARED, "models", 1, "outputs", 0, "weights", 0),
         1e308,
         f"0, 'weights' must be 3 finite numbers {RANGE}",
     ),
     (
-        (*N, "models", 0, "outputs", 0, "weights", 0),
+        (*SHARED, "models", 1, "outputs", 0, "weights", 0),
         False,
         f"0, 'weights' must be 3 finite numbers {RANGE}",
     ),
     (
-        (*N, "models", 0, "outputs", 0, "intercept"),
+        (*SHARED, "models", 1, "outputs", 0, "intercept"),
         [1],
         f"0, 'intercept' must be a finite number {RANGE}, got [1]",
     ),
     (
-        (*N, "models", 0, "outputs", 0, "intercept"),
+        (*SHARED, "models", 1, "outputs", 0, "intercept"),
         -1e101,
         f"0, 'intercept' must be a finite number {RANGE}, got -1",
     ),
@@ -284,11 +299,7 @@ WRONG_FRONTS = [
         "'everything' must be one stage that buys all features, got",
     ),
     (("everything", 0, "buys"), ["x"], "'everything' 0, 'buys' must be features, each bought once"),
-    (
-        ("everything", 0, "models", 0, "outputs", 0, "weights"),
-        [1],
-        "0, 'weights' must be 4 finite numbers",
-    ),
+    (("everything", 0, "models"), [1], f"'everything' 0, 'models' {NUMBERS} [1]"),
     (("references",), None, "'references' must be a list, got None"),
     (("references",), [], "'seen_references' must be empty without 'references', got '3 ref"),
     (("references",), [5, 5, 5], "'references' must be a list of objects, got [5, 5, 5]"),

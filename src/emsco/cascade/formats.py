@@ -39,7 +39,7 @@ class Shared:
     min_confidence : float or dict
     encoding : Encoding
     parts : tuple of ModelPart
-        What the models of each split share; stages average one model per part.
+        The distinct models of each split; stages average one model per part.
     """
 
     costs: FeatureCosts
@@ -105,10 +105,10 @@ class Shared:
         return cls(costs, classes, least, encoding, tuple(parts))
 
     def stages_to_dicts(self, design: Design, models: StageModels) -> list[dict[str, Any]]:
-        """Convert each stage to plain values: the features it buys, and its model in each part."""
+        """Convert each stage to plain values: what it buys, and its model's number in each part."""
         found = list(zip(self.parts, parts_of(models), strict=True))
         return [
-            {"buys": list(bought), "models": [part.stage_to_dict(own, j) for part, own in found]}
+            {"buys": list(bought), "models": [part.number_of(own, j) for part, own in found]}
             for j, bought in enumerate(design.buys)
         ]
 
@@ -134,14 +134,15 @@ def stages_from_dicts(
 def _models_from(stages: list[Fields], shared: Shared, design: Design) -> StageModels:
     """Read the models of all stages, part by part."""
     reads = design.subsets()[:, shared.encoding.input_feature]
-    of_stages = [stage.many_fields("models") for stage in stages]
-    for stage, models in zip(stages, of_stages, strict=True):
-        if len(models) != len(shared.parts):
-            rule = f"a list of {len(shared.parts)}, one for each of the parts"
-            stage.refuse("models", rule, f"{len(models)}")
+    of_stages = [stage.wholes("models", len(shared.parts)) for stage in stages]
+    for stage, numbers, known in zip(stages, of_stages, reads, strict=True):
+        inputs = np.flatnonzero(known)
+        for number, part in zip(numbers, shared.parts, strict=True):
+            if not part.does_read(number, inputs):
+                rule = "numbers of models that read the features bought by then"
+                stage.refuse("models", rule, numbers)
     of_parts = zip(shared.parts, zip(*of_stages, strict=True), strict=True)
-    n_classes = len(shared.classes)
-    return averaged([part.models_from(list(own), reads, n_classes) for part, own in of_parts])
+    return averaged([part.stage_models(numbers, reads) for part, numbers in of_parts])
 
 
 def _read_min_confidence(fields: Fields, classes: AnyArray) -> MinConfidence:

@@ -1,7 +1,8 @@
-"""Stage models in files: for each family, what its models share and the model of each stage.
+"""Stage models in files: for each family, its distinct models and what they share.
 
-A file has one *part* for each model that a stage averages. A new family needs a class like those
-below, and a line in `_FAMILIES` and in `_part_type`.
+A file has one *part* for each model that a stage averages. A part holds the distinct models of one
+split, and a stage has the number of one of them. A new family needs a class like those below, and a
+line in `_FAMILIES` and in `_part_type`.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from emsco._base.documents import Fields
-from emsco._base.typing import BoolArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.data.rows import LARGEST
 from emsco.errors import FileError
+from emsco.models.batches import n_outputs_of
 from emsco.models.boosted import BoostedModels
 from emsco.models.calibration import Calibrator
-from emsco.models.estimator_files import estimator_from_dict, estimator_to_dict
+from emsco.models.estimator_files import estimator_from_dict, estimator_to_dict, rising_inputs
 from emsco.models.scaling import Scaling
 from emsco.models.splines import SplineBasis
 from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels
@@ -34,30 +36,33 @@ _LARGEST_BEND = 10 * LARGEST  # a spline is at most 3 times as large as its inpu
 
 
 class ModelPart(Protocol):
-    """Values that all models of one split share, so that a file holds them once."""
+    """The distinct models of one split, and what they share; a stage has the number of one."""
 
     @classmethod
     def from_models(cls, fitted: Sequence[Any]) -> Self:
-        """Collect the values that these models share."""
+        """Collect the distinct models of these stages."""
 
     @classmethod
     def from_dict(
         cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str]
     ) -> Self:
-        """Read the shared values from a file and check them."""
+        """Read the distinct models from a file and check them."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the shared values as plain ones."""
+        """Return plain values."""
 
-    def stage_to_dict(self, models: Any, stage: int) -> dict[str, Any]:
-        """Convert the model of a stage to plain values."""
+    def number_of(self, models: Any, stage: int) -> int:
+        """Return the number of a stage's model."""
 
-    def models_from(self, stages: list[Fields], reads: BoolArray, n_classes: int) -> StageModels:
-        """Read the model of each stage, which reads the inputs of a line of `reads`."""
+    def does_read(self, number: int, inputs: IntArray) -> bool:
+        """Whether there is a model with this number, and it reads just these inputs."""
+
+    def stage_models(self, numbers: Sequence[int], reads: BoolArray) -> StageModels:
+        """Put together the models with these numbers, one per stage, with the inputs they read."""
 
 
 def part_of_models(fitted: Sequence[StageModels]) -> ModelPart:
-    """Collect the values that the models of one split share."""
+    """Collect the distinct models of one split."""
     kinds = {_part_type(one) for one in fitted}
     if len(kinds) > 1:
         raise FileError("a front must have models of one fit to be saved, got several families.")
@@ -67,7 +72,7 @@ def part_of_models(fitted: Sequence[StageModels]) -> ModelPart:
 def part_from_dict(
     fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str] = ()
 ) -> ModelPart:
-    """Read the values that the models of one split share, and check them."""
+    """Read the distinct models of one split, and check them."""
     family = fields.text("family")
     if family not in _FAMILIES:
         *names, last = map(repr, _FAMILIES)
@@ -76,79 +81,131 @@ def part_from_dict(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Weights:
+    """One logistic regression: the inputs it reads, an intercept and weights per output."""
+
+    inputs: IntArray
+    coefs: FloatArray
+    calibrator: Calibrator | None
+
+    def to_dict(self) -> dict[str, Any]:
+        outputs = [{"intercept": one[0], "weights": one[1:]} for one in self.coefs.tolist()]
+        calibration = self.calibrator and self.calibrator.to_dict()
+        return {"inputs": self.inputs.tolist(), "outputs": outputs, "calibration": calibration}
+
+    @classmethod
+    def from_dict(
+        cls, fields: Fields, n_inputs: int, basis: SplineBasis | None, n_classes: int
+    ) -> Self:
+        inputs = rising_inputs(fields, n_inputs)
+        n_read = len(inputs) if basis is None else int(np.isin(basis.of_column, inputs).sum())
+        outputs, n_outputs = fields.many_fields("outputs"), n_outputs_of(n_classes)
+        if len(outputs) != n_outputs:
+            fields.refuse("outputs", f"a list of {n_outputs}", f"{len(outputs)}")
+        coefs = np.empty((n_outputs, n_read + 1))
+        for k, output in enumerate(outputs):
+            coefs[k, 0] = output.number("intercept", -LARGEST, LARGEST)
+            coefs[k, 1:] = output.numbers("weights", n_read, -LARGEST, LARGEST)
+        if fields.get("calibration") is None:
+            return cls(inputs, coefs, None)
+        return cls(inputs, coefs, Calibrator.from_dict(fields.fields("calibration"), n_classes))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LinearPart:
-    """Scaling and splines of logistic regressions; each stage has its weights."""
+    """Logistic regressions, with the scaling and the splines that they share."""
 
     scaling: Scaling
     basis: SplineBasis | None
+    models: tuple[_Weights, ...]
+    places: dict[tuple[object, ...], int]
 
     @classmethod
     def from_models(cls, fitted: Sequence[LinearModels]) -> Self:
-        """Collect the values that these models share."""
+        """Collect the distinct models of these stages."""
         first = fitted[0]
         if any(not other.scaling.equals(first.scaling) for other in fitted):
             raise FileError(
                 "a front must have models of one fit to be saved, got several scalings."
             )
-        return cls(first.scaling, first.basis)
+        distinct: dict[tuple[object, ...], _Weights] = {}
+        for models in fitted:
+            for stage in range(len(models)):
+                if (key := _key(models, stage)) not in distinct:
+                    distinct[key] = _weights_of(models, stage)
+        places = {key: i for i, key in enumerate(distinct)}
+        return cls(first.scaling, first.basis, tuple(distinct.values()), places)
 
     @classmethod
     def from_dict(
         cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str]
     ) -> Self:
-        """Read the shared values from a file and check them."""
-        del n_classes, trusted  # weights need neither
+        """Read the distinct models from a file and check them."""
+        del trusted  # weights are plain numbers
         basis, most, n_columns = None, LARGEST, n_inputs
         if fields.text("family") == "spline":
             basis = SplineBasis.from_fields(fields, "knots", n_inputs, LARGEST)
             most, n_columns = _LARGEST_BEND, basis.n_columns
         mean = fields.numbers("mean", n_columns, -most, most)
-        return cls(Scaling(mean, fields.numbers("deviation", n_columns, _SMALLEST, most)), basis)
+        scaling = Scaling(mean, fields.numbers("deviation", n_columns, _SMALLEST, most))
+        found = fields.many_fields("models")
+        models = tuple(_Weights.from_dict(one, n_inputs, basis, n_classes) for one in found)
+        _check_calibrators(found, [one.calibrator for one in models])
+        return cls(scaling, basis, models, {})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the shared values as plain ones."""
+        """Return plain values."""
         family = "logistic" if self.basis is None else "spline"
         knots = {} if self.basis is None else {"knots": self.basis.to_lists()}
         mean, deviation = self.scaling.mean.tolist(), self.scaling.deviation.tolist()
-        return {"family": family, "mean": mean, "deviation": deviation, **knots}
+        models = [one.to_dict() for one in self.models]
+        return {"family": family, "mean": mean, "deviation": deviation, **knots, "models": models}
 
-    def stage_to_dict(self, models: LinearModels, stage: int) -> dict[str, Any]:
-        """Convert the model of a stage to its weights, in the order of the inputs it reads."""
-        reads, maps = models.reads[stage], models.calibrators
-        outputs = [
-            {"intercept": float(coefs[0]), "weights": coefs[1:][reads].tolist()}
-            for coefs in models.coefs[stage]
-        ]
-        return {"outputs": outputs, "calibration": maps and maps[stage].to_dict()}
+    def number_of(self, models: LinearModels, stage: int) -> int:
+        """Return the number of a stage's model."""
+        return self.places[_key(models, stage)]
 
-    def models_from(self, stages: list[Fields], reads: BoolArray, n_classes: int) -> LinearModels:
-        """Read the weights and the calibration of each stage."""
+    def does_read(self, number: int, inputs: IntArray) -> bool:
+        """Whether there is a model with this number, and it reads just these inputs."""
+        return number < len(self.models) and np.array_equal(self.models[number].inputs, inputs)
+
+    def stage_models(self, numbers: Sequence[int], reads: BoolArray) -> LinearModels:
+        """Put together the models with these numbers, one per stage, with the inputs they read."""
         reads = reads if self.basis is None else self.basis.reads(reads)
-        n_outputs = 1 if n_classes == 2 else n_classes
-        coefs = np.zeros((len(stages), n_outputs, reads.shape[1] + 1))
-        for j, stage in enumerate(stages):
-            outputs = stage.many_fields("outputs")
-            if len(outputs) != n_outputs:
-                stage.refuse("outputs", f"a list of {n_outputs}", f"{len(outputs)}")
-            known = np.flatnonzero(reads[j])
-            for k, output in enumerate(outputs):
-                coefs[j, k, 0] = output.number("intercept", -LARGEST, LARGEST)
-                coefs[j, k, 1 + known] = output.numbers("weights", len(known), -LARGEST, LARGEST)
-        maps = _calibrators_from(stages, n_classes)
-        return LinearModels(self.scaling, reads, coefs, maps, self.basis)
+        own = [self.models[number] for number in numbers]
+        coefs = np.zeros((len(own), len(own[0].coefs), reads.shape[1] + 1))
+        for stage, (known, model) in enumerate(zip(reads, own, strict=True)):
+            coefs[stage, :, 0] = model.coefs[:, 0]
+            coefs[stage, :, 1 + np.flatnonzero(known)] = model.coefs[:, 1:].T
+        maps = tuple(model.calibrator for model in own if model.calibrator is not None)
+        return LinearModels(self.scaling, reads, coefs, maps or None, self.basis)
+
+
+def _key(models: LinearModels, stage: int) -> tuple[object, ...]:
+    """Tell the models of one split apart."""
+    maps = models.calibrators
+    return models.reads[stage].tobytes(), models.coefs[stage].tobytes(), maps and id(maps[stage])
+
+
+def _weights_of(models: LinearModels, stage: int) -> _Weights:
+    columns, maps, basis = np.flatnonzero(models.reads[stage]), models.calibrators, models.basis
+    inputs = columns if basis is None else np.unique(basis.of_column[columns])
+    coefs = models.coefs[stage][:, np.append(0, 1 + columns)]
+    return _Weights(inputs, coefs, maps[stage] if maps else None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimatorPart:
-    """The distinct models of a user's classifier; each stage has the number of one."""
+    """Fitted classifiers of the user's."""
 
     models: tuple[EstimatorModel, ...]
+    places: dict[int, int]
 
     @classmethod
     def from_models(cls, fitted: Sequence[EstimatorModels]) -> Self:
-        """Collect the distinct models."""
+        """Collect the distinct models of these stages."""
         distinct = {id(model): model for one in fitted for model in one.models}
-        return cls(tuple(distinct.values()))
+        return cls(tuple(distinct.values()), {key: i for i, key in enumerate(distinct)})
 
     @classmethod
     def from_dict(
@@ -159,84 +216,88 @@ class EstimatorPart:
             estimator_from_dict(one, n_inputs, n_classes, trusted, one.where)
             for one in fields.many_fields("models")
         )
-        return cls(tuple(models))
+        return cls(tuple(models), {})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the distinct models as plain values."""
+        """Return plain values."""
         models = [estimator_to_dict(model) for model in self.models]
         return {"family": "estimator", "models": models}
 
-    def stage_to_dict(self, models: EstimatorModels, stage: int) -> dict[str, Any]:
-        """Convert the model of a stage to its number."""
-        own = models.models[stage]
-        return {"model": next(i for i, model in enumerate(self.models) if model is own)}
+    def number_of(self, models: EstimatorModels, stage: int) -> int:
+        """Return the number of a stage's model."""
+        return self.places[id(models.models[stage])]
 
-    def models_from(
-        self, stages: list[Fields], reads: BoolArray, n_classes: int
-    ) -> EstimatorModels:
-        """Look up the model of each stage."""
-        del n_classes  # the models know it
-        found = []
-        for stage, known in zip(stages, reads, strict=True):
-            model = self.models[stage.whole("model", 0, len(self.models) - 1)]
-            if not np.array_equal(model.inputs, np.flatnonzero(known)):
-                rule = "one that reads the features bought by then"
-                stage.refuse("model", rule, stage.get("model"))
-            found.append(model)
-        return EstimatorModels(tuple(found))
+    def does_read(self, number: int, inputs: IntArray) -> bool:
+        """Whether there is a model with this number, and it reads just these inputs."""
+        return number < len(self.models) and np.array_equal(self.models[number].inputs, inputs)
+
+    def stage_models(self, numbers: Sequence[int], reads: BoolArray) -> EstimatorModels:
+        """Put together the models with these numbers, one per stage."""
+        del reads  # the models know them
+        return EstimatorModels(tuple(self.models[number] for number in numbers))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreesPart:
-    """The distinct ensembles of boosted trees; each stage has the number of one."""
+    """Boosted trees, each ensemble with its calibration, if any."""
 
-    ensembles: tuple[TreeEnsemble, ...]
+    models: tuple[tuple[TreeEnsemble, Calibrator | None], ...]
+    places: dict[int, int]
 
     @classmethod
     def from_models(cls, fitted: Sequence[BoostedModels]) -> Self:
-        """Collect the distinct ensembles."""
-        distinct = {id(ensemble): ensemble for one in fitted for ensemble in one.ensembles}
-        return cls(tuple(distinct.values()))
+        """Collect the distinct models of these stages."""
+        distinct: dict[int, tuple[TreeEnsemble, Calibrator | None]] = {}
+        for one in fitted:
+            maps = one.calibrators or (None,) * len(one)
+            for ensemble, calibrator in zip(one.ensembles, maps, strict=True):
+                distinct[id(ensemble)] = ensemble, calibrator
+        return cls(tuple(distinct.values()), {key: i for i, key in enumerate(distinct)})
 
     @classmethod
     def from_dict(
         cls, fields: Fields, n_inputs: int, n_classes: int, trusted: Sequence[str]
     ) -> Self:
-        """Read the distinct ensembles from a file and check them."""
+        """Read the distinct models from a file and check them."""
         del trusted  # trees are plain numbers
-        every = fields.many_fields("ensembles")
-        return cls(tuple(TreeEnsemble.from_fields(one, n_inputs, n_classes) for one in every))
+        found, models = fields.many_fields("models"), []
+        for one in found:
+            ensemble, calibrator = TreeEnsemble.from_fields(one, n_inputs, n_classes), None
+            if one.get("calibration") is not None:
+                calibrator = Calibrator.from_dict(one.fields("calibration"), n_classes)
+            models.append((ensemble, calibrator))
+        _check_calibrators(found, [calibrator for _, calibrator in models])
+        return cls(tuple(models), {})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the distinct ensembles as plain values."""
-        ensembles = [ensemble.to_dict() for ensemble in self.ensembles]
-        return {"family": "boosting", "ensembles": ensembles}
+        """Return plain values."""
+        models = [
+            {**ensemble.to_dict(), "calibration": calibrator and calibrator.to_dict()}
+            for ensemble, calibrator in self.models
+        ]
+        return {"family": "boosting", "models": models}
 
-    def stage_to_dict(self, models: BoostedModels, stage: int) -> dict[str, Any]:
-        """Convert the model of a stage to the number of its trees, and its calibration."""
-        own, maps = models.ensembles[stage], models.calibrators
-        number = next(i for i, one in enumerate(self.ensembles) if one is own)
-        return {"ensemble": number, "calibration": maps and maps[stage].to_dict()}
+    def number_of(self, models: BoostedModels, stage: int) -> int:
+        """Return the number of a stage's model."""
+        return self.places[id(models.ensembles[stage])]
 
-    def models_from(self, stages: list[Fields], reads: BoolArray, n_classes: int) -> BoostedModels:
-        """Look up the trees of each stage."""
-        found = []
-        for stage, known in zip(stages, reads, strict=True):
-            ensemble = self.ensembles[stage.whole("ensemble", 0, len(self.ensembles) - 1)]
-            if (ensemble.reads & ~known).any():
-                rule = "one that reads only features bought by then"
-                stage.refuse("ensemble", rule, stage.get("ensemble"))
-            found.append(ensemble)
-        return BoostedModels(tuple(found), _calibrators_from(stages, n_classes))
+    def does_read(self, number: int, inputs: IntArray) -> bool:
+        """Whether there is a model with this number, and it reads none but these inputs."""
+        if number >= len(self.models):
+            return False
+        return bool(np.isin(np.flatnonzero(self.models[number][0].reads), inputs).all())
+
+    def stage_models(self, numbers: Sequence[int], reads: BoolArray) -> BoostedModels:
+        """Put together the models with these numbers, one per stage."""
+        del reads  # the models know them
+        ensembles, maps = zip(*(self.models[number] for number in numbers), strict=True)
+        return BoostedModels(ensembles, None if maps[0] is None else maps)
 
 
-def _calibrators_from(stages: list[Fields], n_classes: int) -> tuple[Calibrator, ...] | None:
-    """Read the calibration of each stage; None if there is none."""
-    given = [stage for stage in stages if stage.get("calibration") is not None]
-    if given and len(given) < len(stages):
-        stages[0].refuse("calibration", "there for all stages or none", f"{len(given)} stages")
-    found = (Calibrator.from_dict(stage.fields("calibration"), n_classes) for stage in given)
-    return tuple(found) or None
+def _check_calibrators(models: Sequence[Fields], found: Sequence[Calibrator | None]) -> None:
+    """Refuse calibration of some models only."""
+    if 0 < (n_maps := sum(one is not None for one in found)) < len(found):
+        models[0].refuse("calibration", "there for all models or none", f"{n_maps} models")
 
 
 _FAMILIES: dict[str, type[ModelPart]] = {

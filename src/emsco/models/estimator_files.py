@@ -16,6 +16,7 @@ import numpy as np
 from emsco._base.checks import refused
 from emsco._base.documents import Fields
 from emsco._base.text import first_line
+from emsco._base.typing import IntArray
 from emsco.data.rows import LARGEST
 from emsco.errors import FileError, Hint, Parameter, Remedy, not_installed
 from emsco.models.calibration import Calibrator
@@ -26,6 +27,7 @@ __all__ = [
     "estimator_text",
     "estimator_to_dict",
     "read_estimator",
+    "rising_inputs",
     "untrusted_types",
 ]
 
@@ -128,10 +130,8 @@ def estimator_from_dict(
     where: str = "a file",
 ) -> EstimatorModel:
     """Read a stage model from a file and check it."""
-    n_read = len(fields.items("inputs"))
-    inputs = np.array(fields.wholes("inputs", n_read, 0, n_inputs - 1), dtype=np.int64)
-    if not n_read or not (np.diff(inputs) > 0).all():
-        fields.refuse("inputs", "rising numbers, at least one", inputs.tolist())
+    inputs = rising_inputs(fields, n_inputs)
+    n_read = len(inputs)
     fill = fields.numbers("fill", n_read, -LARGEST, LARGEST)
     calibrator = None
     if fields.get("calibrator") is not None:
@@ -140,8 +140,17 @@ def estimator_from_dict(
     if not _can_judge(estimator, n_read, n_classes):
         rule = f"a classifier of {n_read} inputs and {n_classes} classes at most"
         fields.refuse("estimator", rule, type(estimator).__name__)
-    inputs.setflags(write=False)
     return EstimatorModel(estimator, inputs, fill, n_classes, calibrator, fields.text("identity"))
+
+
+def rising_inputs(fields: Fields, n_inputs: int) -> IntArray:
+    """Read the inputs of a model from a file and check them."""
+    n_read = len(fields.items("inputs"))
+    inputs = np.array(fields.wholes("inputs", n_read, 0, n_inputs - 1), dtype=np.int64)
+    if not n_read or not (np.diff(inputs) > 0).all():
+        fields.refuse("inputs", "rising numbers, at least one", inputs.tolist())
+    inputs.setflags(write=False)
+    return inputs
 
 
 def _can_judge(estimator: Any, n_inputs: int, n_classes: int) -> bool:
