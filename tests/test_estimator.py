@@ -59,7 +59,9 @@ def table(small_problem):
     [
         quick(min_confidence=0.51),
         quick(min_confidence=0.51, gaps="impute", allow_exclusion=True, evaluation_cost=0.1),
-        EMSCOClassifier(min_confidence=0.51, search="evolution", **SMALLEST),  # in folds
+        EMSCOClassifier(  # in folds
+            min_confidence=0.51, search="evolution", estimator="logistic", **SMALLEST
+        ),
     ]
 )
 def test_scikit_learn_contract(estimator, check):

@@ -37,6 +37,7 @@ for constraints in (None, rules):
         allow_exclusion=True,
         evaluation_cost=0.5,
         constraints=constraints,
+        estimator="logistic",
         cv=1 / 3,
         random_state=0,
     ).fit(X_train, y_train)

@@ -31,7 +31,9 @@ costs = FeatureCosts.from_mapping(
 )
 X_train, X_test, y_train, y_test = train_test_split(table, wine.target, random_state=0)
 
-clf = EMSCOClassifier(costs, min_confidence=0.9, max_stages=4, cv=1 / 3, random_state=0)
+clf = EMSCOClassifier(
+    costs, min_confidence=0.9, max_stages=4, estimator="logistic", cv=1 / 3, random_state=0
+)
 clf.fit(X_train, y_train)
 
 print(clf.cascade_)

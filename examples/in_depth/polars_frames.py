@@ -27,7 +27,9 @@ table = pl.DataFrame(iris.data, schema=iris.feature_names).with_columns(
 flowers = table.sample(fraction=1.0, shuffle=True, seed=0)
 known, new = flowers[:110], flowers[110:]
 
-clf = EMSCOClassifier(min_confidence=0.8, max_stages=3, cv=1 / 3, random_state=0)
+clf = EMSCOClassifier(
+    min_confidence=0.8, max_stages=3, estimator="logistic", cv=1 / 3, random_state=0
+)
 clf.fit(known.drop("species"), known["species"].to_numpy())
 
 # %%

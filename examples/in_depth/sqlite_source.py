@@ -113,6 +113,7 @@ def main(folder):
         min_confidence=0.95,
         allow_exclusion=False,
         generations=40,
+        estimator="logistic",
         cv=1 / 3,
         random_state=0,
     ).fit(X_train, y_train)

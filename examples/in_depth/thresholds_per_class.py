@@ -19,7 +19,9 @@ X, y = data.data.iloc[:, :8], data.target_names[data.target]
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
 
 for min_confidence in (0.8, {"benign": 0.97, "malignant": 0.7}):
-    clf = EMSCOClassifier(min_confidence=min_confidence, max_stages=3, cv=1 / 3, random_state=0)
+    clf = EMSCOClassifier(
+        min_confidence=min_confidence, max_stages=3, estimator="logistic", cv=1 / 3, random_state=0
+    )
     decisions = clf.fit(X_train, y_train).decide(X_test)
     missed = decisions.accepted & (decisions.guesses == "benign") & (y_test == "malignant")
     alarms = decisions.accepted & (decisions.guesses == "malignant") & (y_test == "benign")

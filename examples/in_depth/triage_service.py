@@ -143,6 +143,7 @@ async def main(folder):
         max_stages=3,
         allow_exclusion=False,
         generations=40,
+        estimator="logistic",
         cv=1 / 3,
         random_state=0,
     ).fit(X_train, y_train)

@@ -22,7 +22,13 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_sta
 
 costs = {name: 5 if "worst" in name else 3 if "error" in name else 1 for name in X}
 clf = EMSCOClassifier(
-    costs=costs, min_confidence=0.9, max_stages=3, generations=20, cv=1 / 3, random_state=0
+    costs=costs,
+    min_confidence=0.9,
+    max_stages=3,
+    generations=20,
+    estimator="logistic",
+    cv=1 / 3,
+    random_state=0,
 ).fit(X_train, y_train)
 
 # %%

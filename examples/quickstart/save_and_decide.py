@@ -20,7 +20,9 @@ wine = load_wine(as_frame=True)
 cultivars = wine.target.map(dict(enumerate(["Barolo", "Grignolino", "Barbera"])))
 X_train, X_new, y_train, y_new = train_test_split(wine.data, cultivars, random_state=0)
 
-clf = EMSCOClassifier(min_confidence=0.9, max_stages=3, generations=20, cv=1 / 3, random_state=0)
+clf = EMSCOClassifier(
+    min_confidence=0.9, max_stages=3, generations=20, estimator="logistic", cv=1 / 3, random_state=0
+)
 clf.fit(X_train, y_train.to_numpy())
 
 figure = clf.front_.plot_cascade(clf.point_, width=7)

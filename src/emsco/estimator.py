@@ -72,9 +72,9 @@ class EMSCOClassifier(TableClassifier):
     cv : "auto", float, int, splitter or list of splits
         Rows that score designs: a fraction of the rows (stratified), a number of folds, or any
         scikit-learn splitter. Use `PredefinedSplit` for a split of your own. "auto" makes 5
-        folds, 4 times over with fewer than 2,000 rows, unless `estimator` is a classifier. From
-        20,000 rows on it holds out a third. Folds are fewer if a class has fewer than 5 rows;
-        with `groups`, every group stays in one fold.
+        folds, up to 4 times over if the table is small and models are quick to fit. From 20,000
+        rows on it holds out a third. Folds are fewer if a class has fewer than 5 rows; with
+        `groups`, every group stays in one fold.
     refit : {"average", "all", "first"}
         The stage models to deploy. "average" takes the mean of the class probabilities of the
         models of all splits. "all" fits them again on all rows. "first" takes the models of the

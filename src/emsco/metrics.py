@@ -143,7 +143,7 @@ def make_selective_scorer(
     >>> from sklearn.model_selection import cross_val_score
     >>> from emsco import EMSCOClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> clf = EMSCOClassifier(max_stages=2, generations=5, cv=1 / 3, random_state=0)
+    >>> clf = EMSCOClassifier(max_stages=2, generations=5, estimator="logistic", cv=1 / 3)
     >>> scores = cross_val_score(clf, X, y, scoring=make_selective_scorer("cost"), cv=3)
     >>> bool((scores < 0).all())
     True

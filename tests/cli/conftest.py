@@ -65,6 +65,8 @@ def fit(typed, data, tmp_path):
             "3",
             "--cv",
             "0.33",
+            "--estimator",
+            "logistic",
         )
         return typed("fit", *paths, *settings, *words)
 

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from support.commands import refuses
+from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
 from emsco.cascade import Cascade
@@ -20,7 +21,7 @@ NAMES = ("age", "pulse", "panel", "scan")
 
 @pytest.fixture(scope="module")
 def estimated(rows):
-    clf = EMSCOClassifier([1, 2, 10, 40], 0.8, max_stages=3, random_state=0, cv=0.33)
+    clf = EMSCOClassifier([1, 2, 10, 40], 0.8, max_stages=3, random_state=0, **PLAIN | {"cv": 0.33})
     return clf.fit(*rows)
 
 

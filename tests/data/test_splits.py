@@ -78,8 +78,12 @@ class TestAuto:
         assert len({str(pair) for pair in as_lists(splits)}) == 20
 
     def test_a_middling_number_of_rows_makes_five_folds(self, monkeypatch):
-        monkeypatch.setattr(splits_module, "FEW_ROWS", 60)
+        monkeypatch.setattr(splits_module, "FEW_VALUES", X.size)
         assert as_lists(split("auto", seed=3)) == as_lists(split(5, seed=3))
+
+    def test_in_between_folds_are_repeated_as_often_as_the_limit_bears(self, monkeypatch):
+        monkeypatch.setattr(splits_module, "FEW_VALUES", 3 * X.size)
+        assert len(split("auto")) == 15
 
     def test_many_rows_hold_out_a_third(self, monkeypatch):
         monkeypatch.setattr(splits_module, "MANY_ROWS", 60)

@@ -21,7 +21,7 @@ from support.handmade import assert_same_bits
 from emsco import Cascade, EMSCOClassifier, FeatureCosts, ParetoFront, ParetoPoint
 from emsco.errors import EMSCOWarning, NoSuchDesign, ParameterError
 
-TRAIN, PLAIN, NEW = np.arange(70), np.arange(70, 120), np.arange(120, 140)
+TRAIN, HELD_OUT, NEW = np.arange(70), np.arange(70, 120), np.arange(120, 140)
 TRUSTED = ["sklearn.tree._tree.Tree"]
 REPEATS = np.arange(140) // 4 % 3
 GROUPS = {"panel": ["iron", "glucose"], "history": ["smokes", "region"]}
@@ -71,11 +71,11 @@ class Setting:
     def fit(self, **more: Any) -> EMSCOClassifier:
         options = {"max_stages": 3, "generations": 3, "population_size": 20, "random_state": 0}
         costs = more.pop("costs", COSTS)
-        known = np.concatenate([TRAIN, PLAIN])
+        known = np.concatenate([TRAIN, HELD_OUT])
         weights = None if self.weights is None else self.weights[known]
         classifier = EMSCOClassifier(
             FeatureCosts.from_mapping(costs, COLUMNS, GROUPS),
-            cv=[(TRAIN, PLAIN)],
+            cv=[(TRAIN, HELD_OUT)],
             **{**options, **self.options, **more},
         )
         with warnings.catch_warnings():
@@ -139,9 +139,11 @@ any_combination = settings(
 def test_a_cascade_does_on_the_scored_rows_just_what_the_front_says(problem):
     clf = fitted(problem)
     assume(clf is not None)
-    weights = None if problem.weights is None else problem.weights[PLAIN]
+    weights = None if problem.weights is None else problem.weights[HELD_OUT]
     for point in clf.front_:
-        found = clf.front_.cascade(point).evaluate(problem.rows(PLAIN), problem.y[PLAIN], weights)
+        found = clf.front_.cascade(point).evaluate(
+            problem.rows(HELD_OUT), problem.y[HELD_OUT], weights
+        )
         exits = [leave.n_rows for leave in found.exits[:-1]]
         assert exits == pytest.approx(point.exits, rel=1e-5)  # weights may have been rounded
         assert [leave.n_correct for leave in found.exits[:-1]] == pytest.approx(
@@ -237,7 +239,7 @@ def test_whole_weights_count_as_repeated_rows(problem):
     assume(problem.options["calibration"] is None)  # which rows calibrate is drawn row by row
     assume(problem.options["estimator"] is None)  # others have their own idea of weights
     one = fitted(weighted, prefer="balanced")
-    train, held_out = np.repeat(TRAIN, repeats[TRAIN]), np.repeat(PLAIN, repeats[PLAIN])
+    train, held_out = np.repeat(TRAIN, repeats[TRAIN]), np.repeat(HELD_OUT, repeats[HELD_OUT])
     every = np.concatenate([train, held_out])
     split = [(np.arange(len(train)), np.arange(len(train), len(every)))]
     two = _fit_rows(problem, every, split)

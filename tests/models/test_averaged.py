@@ -250,7 +250,13 @@ def test_folds_with_averages_keep_their_promise():
     table = generated(3600, 0.35, seed=2)
     X, y, rest = table.X[:600], table.y[:600], slice(600, None)
     clf = EMSCOClassifier(
-        table.costs, cv=5, search="evolution", generations=8, population_size=60, random_state=0
+        table.costs,
+        estimator="logistic",
+        cv=5,
+        search="evolution",
+        generations=8,
+        population_size=60,
+        random_state=0,
     )
     promised, seen = clf.fit(X, y).point_, clf.evaluate(table.X[rest], table.y[rest])
     assert clf.cascade_.n_models == 5

@@ -19,7 +19,7 @@ from emsco.models.logistic import LogisticFitter
 from emsco.models.shard import LocalShard
 
 N_FEATURES = 6
-TRAIN, PLAIN = np.arange(60), np.arange(60, 120)
+TRAIN, HELD_OUT = np.arange(60), np.arange(60, 120)
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def several_batches(monkeypatch):
     monkeypatch.setattr("emsco.models.engine._WORTH_FITTING", 0)
 
 
-def bank_of(problem, splits=((TRAIN, PLAIN),), **options):
+def bank_of(problem, splits=((TRAIN, HELD_OUT),), **options):
     X, y = problem
     return logistic_bank([SplitRows.cut(X, y, *split) for split in splits], X.shape[1], **options)
 
@@ -66,10 +66,10 @@ class TestFitsOnce:
 
     def test_fits_of_another_bank_on_the_same_training_rows_are_as_good(self, small_problem):
         bank, chains = bank_of(small_problem), some_chains()
-        other = bank_of(small_problem, splits=[(TRAIN, PLAIN[:20])])
+        other = bank_of(small_problem, splits=[(TRAIN, HELD_OUT[:20])])
         every = all_subsets(N_FEATURES)
         other.adopt(every, bank.kept(every))
-        own = bank_of(small_problem, splits=[(TRAIN, PLAIN[:20])])
+        own = bank_of(small_problem, splits=[(TRAIN, HELD_OUT[:20])])
         counts = other.count(*chains, sure(0.7))
         assert counts.tolist() == own.count(*chains, sure(0.7)).tolist()
         assert (bank.n_fits, other.n_fits) == (63, 0)

@@ -232,6 +232,7 @@ def fitted(metric="balanced_accuracy", data=None, sample_weight=None, **more):
     common = {"generations": 12, "population_size": 50, "max_stages": 2, "random_state": 0}
     common |= {"min_confidence": 0.51, "class_weight": "balanced", "search": "evolution"}
     common |= {"cv": [(np.arange(750), SCORED)], "allow_exclusion": False, "prefer": "balanced"}
+    common |= {"estimator": "logistic"}
     X, y = rare() if data is None else data
     return EMSCOClassifier(metric=metric, **{**common, **more}).fit(X, y, sample_weight)
 

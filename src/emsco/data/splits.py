@@ -22,7 +22,7 @@ from emsco.errors import DataError, Parameter
 
 __all__ = [
     "AUTO",
-    "FEW_ROWS",
+    "FEW_VALUES",
     "MANY_ROWS",
     "N_FOLDS",
     "N_REPEATS",
@@ -34,7 +34,7 @@ __all__ = [
 Split = tuple[IntArray, IntArray]
 
 AUTO = "auto"
-FEW_ROWS = 2_000  # folds are repeated below; docs/how/scoring.md says why
+FEW_VALUES = 20_000  # rows times inputs; folds are repeated within: docs/how/scoring.md
 MANY_ROWS = 20_000  # one part is held out from here up
 N_FOLDS, N_REPEATS = 5, 4
 _HELD_OUT = 1 / 3
@@ -85,7 +85,7 @@ def make_splits(
     if isinstance(cv, str) and cv == AUTO:
         kept = kept if weights is None else np.flatnonzero(weights > 0)
         groups = None if groups is None else _known_groups(groups, len(labels))[kept]
-        splitter = _auto_splitter(labels[kept], classes, groups, seed, repeat)
+        splitter = _auto_splitter(labels[kept], X.shape[1], classes, groups, seed, repeat)
     else:
         splitter = _splitter(cv, labels, classes, seed)
     rows = X if len(kept) == len(labels) else X[kept]
@@ -125,7 +125,12 @@ def _splitter(cv: Any, labels: LabelArray, classes: Sequence[Any], seed: int) ->
 
 
 def _auto_splitter(
-    labels: LabelArray, classes: Sequence[Any], groups: AnyArray | None, seed: int, repeat: bool
+    labels: LabelArray,
+    n_inputs: int,
+    classes: Sequence[Any],
+    groups: AnyArray | None,
+    seed: int,
+    repeat: bool,
 ) -> Any:
     """Return the splitter that "auto" means for these rows, all of which count."""
     n_rows = len(labels)
@@ -139,7 +144,8 @@ def _auto_splitter(
         if n_rows >= MANY_ROWS:
             return _GroupedFolds(max(2, min(round(1 / _HELD_OUT), least)), (seed,), only_first=True)
     n_folds = max(2, min(N_FOLDS, least))
-    n_repeats = N_REPEATS if repeat and n_rows < FEW_ROWS else 1
+    most = N_REPEATS if repeat else 1
+    n_repeats = max(1, min(most, FEW_VALUES // (n_rows * n_inputs)))
     more = np.random.SeedSequence(seed).generate_state(n_repeats - 1).tolist()
     folds = _Folds if groups is None else _GroupedFolds
     return folds(n_folds, (seed, *more))
