@@ -19,6 +19,7 @@ from emsco.search.finishing import (
     Finish,
     chains_of,
     finish_search,
+    order_by_worth,
     spread_order,
     wanted_subsets,
 )
@@ -38,6 +39,11 @@ def evaluator():
     return Evaluator(logistic_bank([split], 5), costs, 0.75, 3)
 
 
+def everything(evaluator):
+    """Scores of the design that buys all features at once."""
+    return evaluator.score(np.zeros((1, 5), dtype=np.int16))
+
+
 def result_of(evaluator, designs) -> SearchResult:
     designs = compress(designs)
     stop = StopReason(Stop.GENERATIONS, generations=1)
@@ -52,6 +58,14 @@ def test_the_order_begins_with_the_best_and_goes_to_the_most_different(evaluator
 def test_an_order_names_every_design_once_even_if_all_are_alike(evaluator):
     result = result_of(evaluator, [[0, 0, 0, 0, 0]] * 4)
     assert sorted(spread_order(result.scores, 15.0)) == [0, 1, 2, 3]
+
+
+def test_what_is_as_good_as_everything_comes_first_the_cheapest_of_it_leading(evaluator):
+    result = result_of(evaluator, [[-1, -1, -1, -1, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 1]])
+    order = order_by_worth(result.scores, everything(evaluator))
+    assert order[0] == 2
+    assert result.scores.cost[2] < result.scores.cost[1]
+    assert order[-1] == 0
 
 
 def test_all_features_are_among_the_subsets_and_the_first_design_always_is():
@@ -95,7 +109,7 @@ def test_chains_stay_within_the_space(space):
 
 def test_a_finished_front_has_no_dominated_design(evaluator):
     result = result_of(evaluator, [[0, 1, 1, 2, 2], [-1, 0, -1, 1, -1], [2, 1, 0, 0, 0]])
-    found, finish = finish_search(result, evaluator, SPACE)
+    found, finish = finish_search(result, everything(evaluator), evaluator, SPACE)
     assert front_mask(found.scores).all()
     assert not found.proven
     assert finish.is_complete
@@ -106,13 +120,19 @@ def test_a_finished_front_has_no_dominated_design(evaluator):
 def test_a_finish_reports_the_subsets_that_are_fitted(evaluator):
     steps = []
     result = result_of(evaluator, [[0, 1, 1, 2, 2]])
-    finish_search(result, evaluator, SPACE, report=lambda done, total: steps.append((done, total)))
+    finish_search(
+        result,
+        everything(evaluator),
+        evaluator,
+        SPACE,
+        report=lambda done, total: steps.append((done, total)),
+    )
     assert steps == [(3, 3)]
 
 
 def test_without_time_nothing_is_finished(evaluator):
     result = result_of(evaluator, [[0, 1, 1, 2, 2]])
-    found, finish = finish_search(result, evaluator, SPACE, time_limit=-1.0)
+    found, finish = finish_search(result, everything(evaluator), evaluator, SPACE, time_limit=-1.0)
     assert found.designs is result.designs
     assert not finish.is_complete
     assert finish.n_subsets == 0
@@ -125,7 +145,7 @@ def test_ctrl_c_keeps_the_subsets_that_are_finished(evaluator):
     chains = [[0, 1, 2, -1, -1], [2, 0, 1, -1, -1], [-1, -1, 0, 1, 2], [-1, 2, -1, 0, 1]]
     result = result_of(evaluator, chains)
     with pytest.warns(InterruptedWarning, match="8 of 12 subsets are finished"):
-        found, finish = finish_search(result, evaluator, SPACE, report=stop)
+        found, finish = finish_search(result, everything(evaluator), evaluator, SPACE, report=stop)
     assert (finish.n_subsets, finish.is_complete) == (8, False)
     assert len(found.designs)
     assert found.stop_reason.is_interrupted

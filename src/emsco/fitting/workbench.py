@@ -215,8 +215,10 @@ class Workbench:
         own = Workbench(self.data, self.splits, recipe, self.constraints, self.metric)
         evaluator = own.evaluator(settings.max_stages, min_confidence)
         space = settings.space(self.blocks.n_blocks)
+        at_once = np.zeros((1, self.blocks.n_blocks), dtype=np.int16)
+        everything = self.evaluator(settings.max_stages, min_confidence).score(at_once)
         found, finish = finish_search(
-            result, evaluator, space, time_limit=time_limit, report=report
+            result, everything, evaluator, space, time_limit=time_limit, report=report
         )
         own.bank.engine.close()
         named = replace(finish, searched_with=self.recipe.in_words, finished_with=recipe.in_words)

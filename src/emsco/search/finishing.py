@@ -67,6 +67,7 @@ class Finish:
 
 def finish_search(
     result: SearchResult,
+    everything: Scores,
     evaluator: Evaluator,
     space: DesignSpace,
     *,
@@ -80,6 +81,8 @@ def finish_search(
     ----------
     result : SearchResult
         Of a search with other stage models.
+    everything : Scores
+        Of the one design that buys all features at once, by the models of the search.
     evaluator : Evaluator
         Scores designs by the models that count.
     space : DesignSpace
@@ -97,7 +100,9 @@ def finish_search(
     finish : Finish
         With empty names, and without subsets if nothing is finished.
     """
-    picked = result.designs[spread_order(result.scores, evaluator.costs.total)]
+    spread = spread_order(result.scores, evaluator.costs.total)
+    near = order_by_worth(result.scores, everything)
+    picked = result.designs[np.column_stack([spread, near]).reshape(-1)]  # by turns
     subsets = wanted_subsets(picked, most_subsets)
     n_fitted, interrupted = _fit(subsets, evaluator, time_limit, report)
     reason = result.stop_reason
@@ -111,6 +116,22 @@ def finish_search(
     archive.add(designs, evaluator.score(designs))
     found = SearchResult.from_archive(archive, result.records, reason)
     return found, Finish("", "", n_fitted, len(designs), n_fitted == len(subsets))
+
+
+def order_by_worth(scores: Scores, everything: Scores) -> IntArray:
+    """Order designs by cost, those that are as good as buying everything first.
+
+    That means within one standard error in coverage and accuracy. The others follow, the one that
+    misses this least first.
+    """
+    behind = np.zeros(len(scores))
+    n_accepted = max(1, int(everything.accepted[0]))
+    for name, n_rows in (("coverage", scores.n_rows), ("accuracy", n_accepted)):
+        best = float(getattr(everything, name)[0])
+        error = np.sqrt(max(best * (1 - best), 1 / n_rows) / n_rows)
+        behind = np.maximum(behind, (best - getattr(scores, name)) / error)
+    found: IntArray = np.lexsort((scores.cost, np.maximum(behind, 1.0)))
+    return found
 
 
 def spread_order(scores: Scores, total_cost: float) -> IntArray:
