@@ -78,7 +78,7 @@ def test_fit_in_folds_averages_their_models_and_says_so(fit, typed, tmp_path):
     run = tmp_path / "run"
     assert Run.open(run).cascade.n_models == 3
     assert "Each stage averages 3 models." in typed("show", run).out
-    assert "all, in 3 folds" in explore_run(Run.open(run))
+    assert "all, in 3 splits" in explore_run(Run.open(run))
 
 
 def test_fit_scores_on_all_rows_by_default(typed, data, tmp_path):

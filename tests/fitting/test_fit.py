@@ -17,6 +17,7 @@ from emsco.models.averaged import parts_of
 from emsco.models.boosted import BoostedModels
 from emsco.models.boosting import OwnBoosting
 from emsco.models.stage_models import EstimatorModels, LinearModels
+from emsco.search.finishing import FinishEnd
 
 SMALL = {"max_stages": 2, "generations": 3, "population_size": 20, "random_state": 0}
 SMALL |= {"search": "evolution", **PLAIN}
@@ -68,7 +69,7 @@ class TestAuto:
     def test_says_what_it_took(self, capsys):
         X, y = crossed(n_features=2)
         EMSCOClassifier(**SMALL | {"estimator": "auto", "verbose": 1}).fit(X, y)
-        assert "Models: boosting, by log loss on all features" in " ".join(
+        assert "Stage models: boosting, by log loss on all features" in " ".join(
             capsys.readouterr().err.split()
         )
 
@@ -88,13 +89,13 @@ class TestBoosting:
         assert EMSCOClassifier(**SMALL).fit(*crossed()).score(X, y) < 0.65
 
     def test_designs_are_finished_with_models_of_their_own(self, boosted):
-        assert str(boosted.finish_).startswith("searched with one model of boosted trees; ")
-        assert boosted.finish_.is_complete
+        assert str(boosted.finish_).startswith("searched with one boosted model for all subsets; ")
+        assert boosted.finish_.end is FinishEnd.COMPLETE
         parts = parts_of(boosted.cascade_.models)
         assert len(parts) == 2
         assert all(isinstance(part, BoostedModels) for part in parts)
 
-    def test_files_decide_alike_without_scikit_learn(self, boosted, tmp_path):
+    def test_a_loaded_cascade_decides_to_the_bit(self, boosted, tmp_path):
         X, _ = crossed(300, seed=2)
         boosted.cascade_.save(tmp_path / "cascade.json")
         read = Cascade.load(tmp_path / "cascade.json").decide(X)
@@ -120,7 +121,7 @@ class TestBoosting:
             assert case.decision.confidence == decisions.confidence[i]
             assert case.decision.stage == decisions.stage[i]
 
-    def test_five_features_are_searched_with_models_of_their_own(self):
+    def test_few_features_are_searched_with_models_of_their_own(self):
         X, y = crossed(n_features=3)
         clf = EMSCOClassifier(**SMALL | {"estimator": "boosting", "search": "auto"}).fit(X, y)
         assert clf.finish_ is None
@@ -136,7 +137,7 @@ class TestBoosting:
         assert found.cost == pytest.approx(clf.point_.cost)
 
     @pytest.mark.parametrize("calibration", [None, "sigmoid"])
-    def test_classes_gaps_weights_and_groups_of_columns_work(self, calibration):
+    def test_takes_classes_gaps_weights_and_categories_together(self, calibration):
         X, y = crossed(300, n_classes=3)
         X = X.mask(np.random.default_rng(5).random(X.shape) < 0.1)
         X["kind"] = np.where(np.arange(300) % 3, "a", "b")
@@ -165,7 +166,7 @@ class TestFinish:
         clf = EMSCOClassifier(**SMALL | {"estimator": tree, "search_with": "logistic"}).fit(X, y)
         assert isinstance(clf.cascade_.models, EstimatorModels)
         assert "searched with logistic regression" in str(clf.finish_)
-        assert "finished with DecisionTreeClassifier(max_depth=4)" in str(clf.finish_)
+        assert "were scored with DecisionTreeClassifier(max_depth=4)" in str(clf.finish_)
         assert not clf.front_.proven
 
     def test_only_subsets_that_are_finished_are_on_the_front(self):
@@ -193,8 +194,16 @@ class TestFinish:
         assert said[0].filename == __file__
         assert clf.stop_reason_.is_interrupted
         assert str(clf.finish_) == (
-            "searched with one model of boosted trees; stopped before boosted trees"
+            "searched with one boosted model for all subsets; there was no time for boosted trees"
         )
+        assert clf.score(*crossed(500, seed=7)) > 0.7
+
+    def test_a_time_limit_is_told_as_it_was_given(self):
+        X, y = crossed()
+        settings = {"estimator": "boosting", "time_limit": 1e-3, "generations": 150}
+        clf = EMSCOClassifier(**SMALL | settings).fit(X, y)
+        assert str(clf.stop_reason_) == "the time limit of 0.001 s was reached"
+        assert clf.finish_.end is FinishEnd.TIME_LIMIT
         assert clf.score(*crossed(500, seed=7)) > 0.7
 
     def test_a_search_goes_on_from_its_checkpoint(self, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -15,8 +16,11 @@ from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
+from emsco.scoring.scores import Limits
 from emsco.search.finishing import (
+    MOST_SUBSETS,
     Finish,
+    FinishEnd,
     chains_of,
     finish_search,
     order_by_worth,
@@ -42,6 +46,11 @@ def evaluator():
 def everything(evaluator):
     """Scores of the design that buys all features at once."""
     return evaluator.score(np.zeros((1, 5), dtype=np.int16))
+
+
+def finished(result, evaluator, space=SPACE, **options):
+    names = {"searched_with": "lines", "finished_with": "trees"}
+    return finish_search(result, everything(evaluator), evaluator, space, **names, **options)
 
 
 def result_of(evaluator, designs) -> SearchResult:
@@ -73,7 +82,7 @@ def test_all_features_are_among_the_subsets_and_the_first_design_always_is():
     few = wanted_subsets(designs, 1)
     assert few.tolist()[0] == [True] * 5
     assert few.sum(axis=1).tolist() == [5, 1, 2, 3]
-    assert len(wanted_subsets(designs, 48)) == 6
+    assert len(wanted_subsets(designs, MOST_SUBSETS)) == 6
 
 
 def test_chains_are_all_designs_whose_subsets_are_fitted():
@@ -109,32 +118,26 @@ def test_chains_stay_within_the_space(space):
 
 def test_a_finished_front_has_no_dominated_design(evaluator):
     result = result_of(evaluator, [[0, 1, 1, 2, 2], [-1, 0, -1, 1, -1], [2, 1, 0, 0, 0]])
-    found, finish = finish_search(result, everything(evaluator), evaluator, SPACE)
+    found, finish = finished(result, evaluator)
     assert front_mask(found.scores).all()
     assert not found.proven
-    assert finish.is_complete
-    assert finish.n_subsets == len(wanted_subsets(result.designs, 48))
+    assert finish.end is FinishEnd.COMPLETE
+    assert finish.n_subsets == len(wanted_subsets(result.designs, MOST_SUBSETS))
     assert finish.n_designs >= len(found.designs)
 
 
 def test_a_finish_reports_the_subsets_that_are_fitted(evaluator):
     steps = []
     result = result_of(evaluator, [[0, 1, 1, 2, 2]])
-    finish_search(
-        result,
-        everything(evaluator),
-        evaluator,
-        SPACE,
-        report=lambda done, total: steps.append((done, total)),
-    )
+    finished(result, evaluator, report=lambda *step: steps.append(step))
     assert steps == [(3, 3)]
 
 
 def test_without_time_nothing_is_finished(evaluator):
     result = result_of(evaluator, [[0, 1, 1, 2, 2]])
-    found, finish = finish_search(result, everything(evaluator), evaluator, SPACE, time_limit=-1.0)
+    found, finish = finished(result, evaluator, time_limit=-1.0)
     assert found.designs is result.designs
-    assert not finish.is_complete
+    assert finish.end is FinishEnd.TIME_LIMIT
     assert finish.n_subsets == 0
 
 
@@ -145,15 +148,42 @@ def test_ctrl_c_keeps_the_subsets_that_are_finished(evaluator):
     chains = [[0, 1, 2, -1, -1], [2, 0, 1, -1, -1], [-1, -1, 0, 1, 2], [-1, 2, -1, 0, 1]]
     result = result_of(evaluator, chains)
     with pytest.warns(InterruptedWarning, match="8 of 12 subsets are finished"):
-        found, finish = finish_search(result, everything(evaluator), evaluator, SPACE, report=stop)
-    assert (finish.n_subsets, finish.is_complete) == (8, False)
+        found, finish = finished(result, evaluator, report=stop)
+    assert (finish.n_subsets, finish.end) == (8, FinishEnd.INTERRUPTED)
     assert len(found.designs)
     assert found.stop_reason.is_interrupted
 
 
-def test_a_finish_is_described_in_words():
-    early = Finish("boosting", "SVC()", 8, 30, is_complete=False)
-    assert str(early) == (
-        "searched with boosting; 30 designs of 8 subsets finished with SVC(), stopped early"
-    )
-    assert str(Finish("boosting", "SVC()", 0, 0)) == "searched with boosting; stopped before SVC()"
+def test_a_finished_front_is_not_called_proven(evaluator):
+    proven = StopReason(Stop.PROVEN, n_settled=541, n_designs=541)
+    result = replace(result_of(evaluator, [[0, 1, 1, 2, 2]]), stop_reason=proven, proven=True)
+    found, _ = finished(result, evaluator)
+    assert not found.proven
+    assert str(found.stop_reason) == "all 541 designs are settled, with the models of the search"
+
+
+def test_the_search_is_kept_if_no_finished_design_is_within_the_cost_limits(evaluator):
+    result = result_of(evaluator, [[0, 1, 1, 2, 2]])
+    poor = Evaluator(evaluator.bank, evaluator.costs, 0.75, 3, limits=Limits(worst=0.5))
+    found, finish = finished(result, poor)
+    assert found.designs is result.designs
+    assert finish.end is FinishEnd.NOTHING_FEASIBLE
+
+
+@pytest.mark.parametrize(
+    ("finish", "said"),
+    [
+        ((8, 30, FinishEnd.TIME_LIMIT), "; then 30 designs of 8 subsets were scored with SVC(), "),
+        ((8, 30, FinishEnd.TIME_LIMIT), "scored with SVC(), until the time limit"),
+        ((0, 0, FinishEnd.TIME_LIMIT), "searched with lines; there was no time for SVC()"),
+        ((0, 0, FinishEnd.NOTHING_FEASIBLE), "no design is within the cost limits with SVC()"),
+    ],
+)
+def test_a_finish_is_described_in_words(finish, said):
+    assert said in str(Finish("lines", "SVC()", *finish))
+
+
+def test_plain_values_tell_how_it_ended():
+    told = Finish("lines", "SVC()", 8, 30, FinishEnd.INTERRUPTED).to_dict()
+    assert told["end"] == "Ctrl-C"
+    assert told["n_subsets"] == 8

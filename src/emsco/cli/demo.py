@@ -39,8 +39,10 @@ def demo(
     from emsco.cli.terminal import cascade_drawing, comparison_table, than_everything
 
     classifier, out = result.classifier, console()
-    if choice := classifier.model_choice_:
-        out.print(f"Stage models: {choice}.", highlight=False)
+    told = (("Stage models", classifier.model_choice_), ("Finish", classifier.finish_))
+    for name, what in told:
+        if what:
+            out.print(f"{name}: {what}.", highlight=False)
     out.print(f"Search ended: {classifier.stop_reason_}.\n")
     out.print(front_table(classifier.front_, classifier.point_, out.width))
     out.print()

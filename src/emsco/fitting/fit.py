@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from emsco.scoring.journal import Journal
 from emsco.search.finishing import Finish
 from emsco.search.loop import SearchResult
 from emsco.search.settings import SearchSettings
-from emsco.search.stopping import StopReason
+from emsco.search.stopping import Stop, StopReason
 
 __all__ = ["Fitted", "fit_rows"]
 
@@ -46,7 +47,7 @@ class Fitted:
     Attributes
     ----------
     front : ParetoFront
-        With models.
+        The designs found, with their stage models.
     history : list of Generation
     stop_reason : StopReason
     oddities : tuple of Oddity
@@ -88,18 +89,18 @@ def fit_rows(data: TrainingData, given: Mapping[str, Any], groups: Any = None) -
     least = check_min_confidence(given["min_confidence"], data.classes, shares)
     splitting = partial(_splits, given["cv"], data, groups, int(split_seed.generate_state(1)[0]))
     splits = splitting(repeat=recipe.is_linear)
-    _say_what_is_odd(data, oddities, given["verbose"])
-    steps = _Steps(data, constraints, given, settings, least, given["verbose"] > 0)
-    bench = steps.bench(recipe, splits, blocks.n_blocks)
+    steps = _Steps(data, blocks, constraints, given, settings, least, perf_counter())
+    bench = steps.bench(recipe, splits)
     with bench.open_journal(
         given["checkpoint"], given["search"], settings, least, seed, recipe, given["search_with"]
     ) as journal:
+        _say_what_is_odd(data, oddities, given["verbose"])
         choice = None
         if recipe.estimator == AUTO:
             bench.plan(given["search"], settings, least)  # refuse what cannot be, before the work
             recipe, choice = steps.choose_models(recipe, splits)
             splits = splitting(repeat=recipe.is_linear)
-            bench = steps.bench(recipe, splits, blocks.n_blocks)
+            bench = steps.bench(recipe, splits)
         result = steps.search(bench, recipe, journal, np.random.default_rng(search_seed))
     bench, result, finish = steps.finish(bench, recipe, result)
     front = steps.front(bench, result)
@@ -109,29 +110,35 @@ def fit_rows(data: TrainingData, given: Mapping[str, Any], groups: Any = None) -
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """The slow steps of a fit, each with a progress bar if `shown`."""
+    """The slow steps of a fit, each with a progress bar if `verbose` is above 0."""
 
     data: TrainingData
+    blocks: Blocks
     constraints: Constraints
     given: Mapping[str, Any]
     settings: SearchSettings
     min_confidence: MinConfidence
-    shown: bool
+    started: float
 
-    def bench(self, recipe: StageRecipe, splits: list[Split], n_blocks: int) -> Workbench:
+    @property
+    def shown(self) -> bool:
+        """Whether to draw progress bars."""
+        return bool(self.given["verbose"] > 0)
+
+    def bench(self, recipe: StageRecipe, splits: list[Split]) -> Workbench:
         """Set up what a search with this recipe needs; "auto" is set up as the simplest family."""
         if recipe.estimator == AUTO:
             recipe = recipe.of_family(FAMILIES[0])
-        searching = recipe.for_search(self.given["search_with"], n_blocks)
+        searching = recipe.for_search(self.given["search_with"], self.blocks.n_blocks)
         return Workbench(self.data, splits, searching, self.constraints, self.given["metric"])
 
     def choose_models(
         self, recipe: StageRecipe, splits: list[Split]
-    ) -> tuple[StageRecipe, ModelChoice | None]:
+    ) -> tuple[StageRecipe, ModelChoice]:
         """Find out which stage models "auto" means."""
-        with self._progress("kinds of models tried") as report:
+        with self._progress("families tried") as report:
             recipe, choice = recipe.chosen(self.data, splits, report)
-        self._say(f"Models: {choice}")
+        self._say(f"Stage models: {choice}")
         return recipe, choice
 
     def search(
@@ -141,19 +148,21 @@ class _Steps:
         journal: Journal | None,
         rng: np.random.Generator,
     ) -> SearchResult:
-        """Search for designs."""
+        """Search for designs; if other models come after it, it may take most of the time."""
         limit = self.given["time_limit"]
-        if limit is not None and not bench.has_models_of(recipe):
-            limit *= _SEARCH_SHARE
-        return bench.search(
+        comes_more = limit is not None and not bench.has_models_of(recipe)
+        result = bench.search(
             self.given["search"],
             self.settings,
             self.min_confidence,
             rng,
-            time_limit=limit,
+            time_limit=_SEARCH_SHARE * limit if comes_more else limit,
             journal=journal,
             shown=self.shown,
         )
+        if result.stop_reason.cause is not Stop.TIME_LIMIT:
+            return result
+        return replace(result, stop_reason=replace(result.stop_reason, seconds=limit))
 
     def finish(
         self, bench: Workbench, recipe: StageRecipe, result: SearchResult
@@ -162,7 +171,9 @@ class _Steps:
         if bench.has_models_of(recipe):
             return bench, result, None
         limit = self.given["time_limit"]
-        rest = None if limit is None else (1 - _SEARCH_SHARE) * limit
+        rest = None if limit is None else limit - (perf_counter() - self.started)
+        if result.stop_reason.is_interrupted:
+            rest = 0.0
         with self._progress("subsets finished") as report:
             bench, result, finish = bench.finish(
                 recipe,

@@ -35,7 +35,7 @@ from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import Journal
 from emsco.scoring.scored_rows import ScoredRows
 from emsco.scoring.scores import Limits
-from emsco.search.finishing import Finish, finish_search
+from emsco.search.finishing import Finish, FinishEnd, finish_search
 from emsco.search.loop import SearchResult
 from emsco.search.planning import SearchPlan, plan_search
 from emsco.search.problem import Problem
@@ -195,7 +195,7 @@ class Workbench:
 
     def has_models_of(self, recipe: StageRecipe) -> bool:
         """Whether the stage models are those of a recipe, not quicker ones to search with."""
-        return (self.recipe.shared, self.recipe.in_words) == (recipe.shared, recipe.in_words)
+        return (self.recipe.estimator, self.recipe.shared) == (recipe.estimator, recipe.shared)
 
     def finish(
         self,
@@ -213,22 +213,22 @@ class Workbench:
         there was no time for any design, or none is within the cost limits.
         """
         own = Workbench(self.data, self.splits, recipe, self.constraints, self.metric)
-        evaluator = own.evaluator(settings.max_stages, min_confidence)
-        space = settings.space(self.blocks.n_blocks)
         at_once = np.zeros((1, self.blocks.n_blocks), dtype=np.int16)
-        everything = self.evaluator(settings.max_stages, min_confidence).score(at_once)
         found, finish = finish_search(
-            result, everything, evaluator, space, time_limit=time_limit, report=report
+            result,
+            self.evaluator(settings.max_stages, min_confidence).score(at_once),
+            own.evaluator(settings.max_stages, min_confidence),
+            settings.space(self.blocks.n_blocks),
+            searched_with=self.recipe.in_words,
+            finished_with=recipe.in_words,
+            time_limit=time_limit,
+            report=report,
         )
         own.bank.engine.close()
-        named = replace(finish, searched_with=self.recipe.in_words, finished_with=recipe.in_words)
-        if not named.n_subsets:
-            return self, found, named
-        if not found.scores.feasible.all():
-            what = f"no design within the cost limits is left with {recipe.in_words}; those of "
-            warnings.warn(f"{what}{self.recipe.in_words} are kept.", EMSCOWarning, stacklevel=5)
-            return self, result, replace(named, n_subsets=0, n_designs=0, is_complete=False)
-        return own, found, named
+        if finish.end is FinishEnd.NOTHING_FEASIBLE:
+            kept = f"The models of the search are kept: {finish}."
+            warnings.warn(kept, EMSCOWarning, stacklevel=5)
+        return (own if finish.n_subsets else self), found, finish
 
     def front(self, result: SearchResult, min_confidence: MinConfidence) -> ParetoFront:
         """Turn a search result into a front of designs over named features, without models."""

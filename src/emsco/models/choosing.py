@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Repo
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 
-__all__ = ["FamilyLoss", "ModelChoice", "choose_family"]
+__all__ = ["FamilyLoss", "ModelChoice", "choose_family", "log_losses", "random_subsets"]
 
 _MOST_SPLITS = 3
 _MOST_TRAINING = 4000  # rows of a split that fit models here
@@ -79,31 +79,17 @@ class ModelChoice:
     def __str__(self) -> str:
         """Name the family and the losses of all, the best first."""
         ranked = sorted(self.losses.items(), key=lambda one: one[1].behind)
+        simple = "" if ranked[0][0] == self.family else " (simpler, and within one standard error)"
         if not self.n_subsets:
             said = (f"{family} {loss.full:.3f}" for family, loss in ranked)
-            return f"{self.family}, by log loss: {', '.join(said)}"
+            return f"{self.family}{simple}, by log loss: {', '.join(said)}"
         said = (f"{family} {loss.full:.3f} and {loss.subsets:.3f}" for family, loss in ranked)
         on = f"on all features and on {counted(self.n_subsets, 'subset')}"
-        simple = "" if ranked[0][0] == self.family else " (simpler, and within one standard error)"
         return f"{self.family}{simple}, by log loss {on}: {', '.join(said)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        losses = {
-            family: {
-                "full": one.full,
-                "subsets": one.subsets,
-                "behind": one.behind,
-                "error": one.error,
-            }
-            for family, one in self.losses.items()
-        }
-        return {
-            "family": self.family,
-            "losses": losses,
-            "n_rows": self.n_rows,
-            "n_subsets": self.n_subsets,
-        }
+        return asdict(self)
 
 
 def choose_family(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, LabelArray
+from emsco.models.choosing import log_losses
 from emsco.models.engine import SplitRows
 
 __all__ = ["choose_penalty"]
@@ -12,7 +13,6 @@ __all__ = ["choose_penalty"]
 _GRID = (0.1, 1.0, 10.0, 100.0)
 _FOLDS = 3
 _MOST_ROWS = 6000
-_SMALLEST = 1e-15  # probability whose logarithm counts
 
 
 def choose_penalty(
@@ -64,6 +64,5 @@ def _loss(
     models = split.fitter.fit(np.ones((1, rows.shape[1]), dtype=np.bool_))
     scaling = split.scaling
     said = models.probabilities(scaling.filled(rows), scaling.mean, scaling.inverse, 0)
-    right = np.maximum(said[np.arange(len(rows)), labels], _SMALLEST)
     own = np.ones(len(rows)) if weights is None else weights[judging]
-    return float(-(np.log(right) * own).sum())
+    return float(log_losses(said, labels) @ own)

@@ -37,6 +37,7 @@ __all__ = ["AUTO", "FAMILIES", "StageRecipe"]
 AUTO = "auto"
 FAMILIES = ("logistic", "spline", "boosting")  # the simplest first
 FEW_SUBSETS = 31  # as many as five features have; boosted trees of their own take seconds
+_SHARED = "one boosted model for all subsets"
 _IN_WORDS = {None: "logistic regression", "spline": "splines", "boosting": "boosted trees"}
 
 
@@ -131,8 +132,8 @@ class StageRecipe:
     def in_words(self) -> str:
         """Name the stage models."""
         if self._is_named:
-            shared = "one model of " if self.shared and self.estimator == "boosting" else ""
-            return shared + _IN_WORDS[self.estimator]
+            shared = self.shared and self.estimator == "boosting"
+            return _SHARED if shared else _IN_WORDS[self.estimator]
         return " ".join(f"{self.estimator!r}".split())
 
     def of_family(self, family: str) -> StageRecipe:
@@ -152,10 +153,8 @@ class StageRecipe:
 
     def chosen(
         self, data: TrainingData, splits: list[Split], report: Report | None = None
-    ) -> tuple[StageRecipe, ModelChoice | None]:
+    ) -> tuple[StageRecipe, ModelChoice]:
         """Replace "auto" by the family that it means here; ``report(done, total)`` is called."""
-        if self.estimator != AUTO:
-            return self, None
 
         def losses(family: str, few: list[Split], subsets: BoolArray) -> FloatArray:
             return self.of_family(family)._row_losses(data, few, subsets)

@@ -53,8 +53,8 @@ def _facts(about: dict[str, Any]) -> dict[str, str]:
         facts["Column with the labels"] = files["target"]
     if choice := about.get("model_choice"):
         facts["Stage models"] = choice["in_words"]
-    if about.get("finish"):
-        facts["Models of the search"] = about["finish"]
+    if finish := about.get("finish"):
+        facts["Finish"] = finish["in_words"]
     facts["Search ended"] = about["stop_reason"]
     if "seed" in about:
         facts["Seed"] = str(about["seed"])
@@ -67,4 +67,4 @@ def _in_words(cv: str | float, n_splits: int) -> str:
     """Say how the rows were split."""
     if isinstance(cv, float):
         return f"{cv:.1%} held out"
-    return f"all, in {n_splits} folds" if n_splits > 1 else "a third held out"
+    return f"all, in {n_splits} splits" if n_splits > 1 else "a third held out"

@@ -53,7 +53,7 @@ def fit_files(
     seed : int
     cv : "auto", float or int
         Rows that score designs, as for `EMSCOClassifier`: a share held out or a number of folds.
-        It does not matter if `files` names a file for that.
+        Not used if `files` names a file of scored rows.
     resume : bool
         Continue a search that was killed or interrupted. If the folder has none, a new search
         begins with a warning.
@@ -203,7 +203,7 @@ def _about(
         "seed": seed,
         "settings": settings,
         "model_choice": choice and {**choice.to_dict(), "in_words": str(choice)},
-        "finish": finish and str(finish),
+        "finish": finish and {**finish.to_dict(), "in_words": str(finish)},
         "stop_reason": str(classifier.stop_reason_),
         "oddities": [oddity.to_dict() for oddity in classifier.oddities_],
         "stopped_by": classifier.stop_reason_.cause.value,

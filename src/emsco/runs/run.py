@@ -135,5 +135,5 @@ class Run:
 def models_in_words(about: Mapping[str, Any]) -> list[str]:
     """Sentences about the stage models of a run: why they were chosen, how it was finished."""
     choice, finish = about.get("model_choice"), about.get("finish")
-    found = [f"Stage models: {choice['in_words']}."] if choice else []
-    return [*found, f"{finish[0].upper()}{finish[1:]}."] if finish else found
+    lines = [f"Stage models: {choice['in_words']}."] if choice else []
+    return [*lines, f"Finish: {finish['in_words']}."] if finish else lines

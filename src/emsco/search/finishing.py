@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from enum import Enum
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +21,29 @@ from emsco.search.archive import Archive
 from emsco.search.loop import SearchResult
 from emsco.search.stopping import Stop, StopReason
 
-__all__ = ["Finish", "finish_search"]
+__all__ = [
+    "MOST_SUBSETS",
+    "Finish",
+    "FinishEnd",
+    "chains_of",
+    "finish_search",
+    "order_by_worth",
+    "spread_order",
+    "wanted_subsets",
+]
 
 MOST_SUBSETS = 32  # that get models of their own
 _AT_ONCE = 8  # subsets fitted together; the time limit takes effect in between
 _MOST_CHAINS = 50_000
+
+
+class FinishEnd(Enum):
+    """How a finish can end."""
+
+    COMPLETE = "complete"
+    TIME_LIMIT = "the time limit"
+    INTERRUPTED = "Ctrl-C"
+    NOTHING_FEASIBLE = "nothing feasible"  # no finished design is within the cost limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,30 +59,34 @@ class Finish:
     n_designs : int
         Designs that were scored again: those near the front, and all other chains of the same
         subsets.
-    is_complete : bool
-        False if Ctrl-C or the time limit ended it early.
+    end : FinishEnd
 
     Examples
     --------
     >>> str(Finish("logistic regression", "SVC()", 12, 40))
-    'searched with logistic regression; 40 designs of 12 subsets finished with SVC()'
+    'searched with logistic regression; then 40 designs of 12 subsets were scored with SVC()'
     """
 
     searched_with: str
     finished_with: str
     n_subsets: int
     n_designs: int
-    is_complete: bool = True
+    end: FinishEnd = FinishEnd.COMPLETE
 
     def __str__(self) -> str:
         """Put it into words, without a full stop."""
+        first = f"searched with {self.searched_with}"
+        if self.end is FinishEnd.NOTHING_FEASIBLE:
+            return f"{first}; no design is within the cost limits with {self.finished_with}"
         if not self.n_subsets:
-            return f"searched with {self.searched_with}; stopped before {self.finished_with}"
+            return f"{first}; there was no time for {self.finished_with}"
         done = f"{counted(self.n_designs, 'design')} of {counted(self.n_subsets, 'subset')}"
-        early = "" if self.is_complete else ", stopped early"
-        return (
-            f"searched with {self.searched_with}; {done} finished with {self.finished_with}" + early
-        )
+        early = "" if self.end is FinishEnd.COMPLETE else f", until {self.end.value}"
+        return f"{first}; then {done} were scored with {self.finished_with}{early}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {**asdict(self), "end": self.end.value}
 
 
 def finish_search(
@@ -71,6 +95,8 @@ def finish_search(
     evaluator: Evaluator,
     space: DesignSpace,
     *,
+    searched_with: str,
+    finished_with: str,
     time_limit: float | None = None,
     report: Report | None = None,
     most_subsets: int = MOST_SUBSETS,
@@ -86,6 +112,8 @@ def finish_search(
     evaluator : Evaluator
         Scores designs by the models that count.
     space : DesignSpace
+    searched_with, finished_with : str
+        Names of the stage models.
     time_limit : float, optional
         Seconds after which no more subsets are fitted.
     report : callable, optional
@@ -96,26 +124,40 @@ def finish_search(
     Returns
     -------
     result : SearchResult
-        The front of the finished designs; the one given if there was no time for any.
+        The front of the finished designs. The one given if there was no time for any, or none
+        is within the cost limits.
     finish : Finish
-        With empty names, and without subsets if nothing is finished.
     """
     spread = spread_order(result.scores, evaluator.costs.total)
     near = order_by_worth(result.scores, everything)
     picked = result.designs[np.column_stack([spread, near]).reshape(-1)]  # by turns
     subsets = wanted_subsets(picked, most_subsets)
-    n_fitted, interrupted = _fit(subsets, evaluator, time_limit, report)
-    reason = result.stop_reason
-    if interrupted:
-        generations = result.records[-1].generation if result.records else None
-        reason = StopReason(Stop.INTERRUPTED, generations, note=reason.note)
+    n_fitted, end = _fit(subsets, evaluator, time_limit, report)
+    reason = _reason(result, end)
     designs = chains_of(subsets[:n_fitted], space)
+    names = searched_with, finished_with
     if not len(designs):
-        return replace(result, stop_reason=reason), Finish("", "", 0, 0, is_complete=False)
+        return replace(result, stop_reason=reason), Finish(*names, 0, 0, end)
+    scores = evaluator.score(designs)
+    if not scores.feasible.any():
+        if end is FinishEnd.COMPLETE:
+            end = FinishEnd.NOTHING_FEASIBLE
+        return replace(result, stop_reason=reason), Finish(*names, 0, 0, end)
     archive = Archive(designs.shape[1], evaluator.costs.total)
-    archive.add(designs, evaluator.score(designs))
+    archive.add(designs, scores)
     found = SearchResult.from_archive(archive, result.records, reason)
-    return found, Finish("", "", n_fitted, len(designs), n_fitted == len(subsets))
+    return found, Finish(*names, n_fitted, len(designs), end)
+
+
+def _reason(result: SearchResult, end: FinishEnd) -> StopReason:
+    """Why the whole search ended, finish included."""
+    reason = result.stop_reason
+    if end is FinishEnd.INTERRUPTED:
+        generations = result.records[-1].generation if result.records else None
+        return StopReason(Stop.INTERRUPTED, generations, note=reason.note)
+    if reason.cause is Stop.PROVEN:  # for the models of the search, not for these
+        return replace(reason, cause=Stop.SETTLED)
+    return reason
 
 
 def order_by_worth(scores: Scores, everything: Scores) -> IntArray:
@@ -202,13 +244,13 @@ def _design(subsets: BoolArray, chain: tuple[int, ...]) -> StageArray:
 
 def _fit(
     subsets: BoolArray, evaluator: Evaluator, time_limit: float | None, report: Report | None
-) -> tuple[int, bool]:
-    """Fit subsets in their order; return how many there was time for, and whether Ctrl-C came."""
+) -> tuple[int, FinishEnd]:
+    """Fit subsets in their order; return how many there was time for, and how it ended."""
     started, n_fitted = perf_counter(), 0
     try:
         while n_fitted < len(subsets):
             if time_limit is not None and perf_counter() - started > time_limit:
-                break
+                return n_fitted, FinishEnd.TIME_LIMIT
             part = subsets[n_fitted : n_fitted + _AT_ONCE]
             evaluator.bank.kept(part)
             n_fitted += len(part)
@@ -217,5 +259,5 @@ def _fit(
     except KeyboardInterrupt:
         message = f"Fit interrupted; {n_fitted} of {len(subsets)} subsets are finished."
         warnings.warn(message, InterruptedWarning, stacklevel=7)
-        return n_fitted, True
-    return n_fitted, False
+        return n_fitted, FinishEnd.INTERRUPTED
+    return n_fitted, FinishEnd.COMPLETE

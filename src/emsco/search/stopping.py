@@ -19,6 +19,7 @@ class Stop(Enum):
     ELITES = "elites"  # the population consists of elites only
     EXHAUSTED = "exhausted"  # every design has been scored
     PROVEN = "proven"
+    SETTLED = "settled"  # proven for the models of the search; others came after it
     NOTHING_FEASIBLE = "nothing feasible"  # exact search: no design is within the cost limits
     TIME_LIMIT = "time limit"
     MEMORY_LIMIT = "memory limit"
@@ -93,6 +94,8 @@ class StopReason:
                 return f"all {self.n_designs:,} designs have been scored"
             case Stop.PROVEN:
                 return f"the front is proven: all {self.n_settled:,} designs are settled"
+            case Stop.SETTLED:
+                return f"all {self.n_settled:,} designs are settled, with the models of the search"
             case Stop.NOTHING_FEASIBLE:
                 return f"all {self.n_settled:,} designs are settled"
             case Stop.TIME_LIMIT:
