@@ -1,6 +1,7 @@
 """Stage models of each family: how good they are, and what deployed designs keep of promises.
 
 python benchmarks/families.py [--sets thyroid,heart] [--families logistic,auto] [--seeds 3]
+    [--generations 30]
 
 Public sets are read from the folder that EMSCO_DATA names. Each seed holds out 30 % of the rows for
 tests. Columns, means over seeds: accuracy and log loss of the model of all features on test rows;
@@ -61,6 +62,7 @@ def main() -> None:
     parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--generations", type=int, default=150)
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.seeds)
     for name in options.sets.split(","):
@@ -68,7 +70,8 @@ def main() -> None:
         print(f"{'':12}{'everything':>18}{'promised':>27}{'on test rows':>27}")
         print(f"{'':12}" + "".join(f"{heading:>9}" for heading in HEADINGS), flush=True)
         for family in options.families.split(","):
-            results = [figures(load(name, seed), seed, estimator=family) for seed in seeds]
+            settings = {"estimator": family, "generations": options.generations}
+            results = [figures(load(name, seed), seed, **settings) for seed in seeds]
             means = np.mean([numbers for numbers, _ in results], axis=0)
             print(f"{family:12}" + "".join(f"{mean:9.3f}" for mean in means), flush=True)
             if results[0][1]:

@@ -70,6 +70,7 @@ def tell() -> Story:
         max_stages=3,
         allow_exclusion=True,
         generations=60,
+        estimator="logistic",
         cv=1 / 3,
         random_state=0,
     ).fit(X_train, y_train)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from emsco.estimator import EMSCOClassifier, Generation
     from emsco.front import ParetoFront, ParetoPoint
     from emsco.front.references import Reference
+    from emsco.models.choosing import FamilyLoss, ModelChoice
+    from emsco.search.finishing import Finish, FinishEnd
     from emsco.search.stopping import Stop, StopReason
     from emsco.trust.by_class import ByClass
     from emsco.trust.differences import Comparison
@@ -46,10 +48,14 @@ __all__ = [
     "EMSCOError",
     "Evaluation",
     "ExitReport",
+    "FamilyLoss",
     "FeatureCosts",
     "FileError",
+    "Finish",
+    "FinishEnd",
     "Generation",
     "MemoryLimitError",
+    "ModelChoice",
     "NoSuchDesign",
     "ParameterError",
     "ParetoFront",
@@ -78,10 +84,14 @@ _HOMES = {
     "EMSCOError": "emsco.errors",
     "Evaluation": "emsco.cascade",
     "ExitReport": "emsco.cascade",
+    "FamilyLoss": "emsco.models.choosing",
     "FeatureCosts": "emsco.costs",
     "FileError": "emsco.errors",
+    "Finish": "emsco.search.finishing",
+    "FinishEnd": "emsco.search.finishing",
     "Generation": "emsco.estimator",
     "MemoryLimitError": "emsco.errors",
+    "ModelChoice": "emsco.models.choosing",
     "NoSuchDesign": "emsco.errors",
     "ParameterError": "emsco.errors",
     "ParetoFront": "emsco.front",

@@ -135,15 +135,17 @@ class EMSCOClassifier(TableClassifier):
         random_state is taken from the checkpoint. An exact search keeps only its first designs,
         and a time_limit starts again. Delete the folder when you no longer need it.
     cache : str, path or None
-        Folder that keeps the predictions of an `estimator` on scored rows. Another fit on the same
-        rows and splits then needs no new fits, even with other thresholds, costs or searches.
+        Folder that keeps what a classifier of your own predicts on scored rows. Another fit on
+        the same rows and splits then needs no new fits, even with other thresholds, costs or
+        searches.
     n_jobs : int or None
-        Threads, or processes for an `estimator`, as in joblib: None is 1 and -1 is all. The result
-        does not depend on it.
+        Threads, or processes for boosted trees and classifiers of your own, as in joblib: None is
+        1 and -1 is all. The result does not depend on it.
     random_state : int, RandomState or None
-        Seed of the split, the search and random estimators. Pass a number to repeat a fit.
+        Seed of the split, the search, boosted trees and random estimators. Pass a number to
+        repeat a fit.
     verbose : int
-        1 shows the shares of the classes and a progress bar.
+        1 shows the shares of the classes, the stage models chosen and progress bars.
 
     Attributes
     ----------

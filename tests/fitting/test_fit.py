@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from functools import partial
+from textwrap import dedent
 
 import numpy as np
 import pandas as pd
@@ -102,6 +105,24 @@ class TestBoosting:
         own = boosted.decide(X)
         assert np.array_equal(read.confidence, own.confidence)
         assert np.array_equal(read.stage, own.stage)
+
+    def test_deciding_needs_neither_scikit_learn_nor_its_dependencies(self, boosted, tmp_path):
+        X, _ = crossed(50, seed=2)
+        boosted.cascade_.save(tmp_path / "cascade.json")
+        np.save(tmp_path / "rows.npy", X.to_numpy())
+        code = dedent("""
+            import sys
+            for name in ("sklearn", "scipy", "joblib", "pandas", "polars", "threadpoolctl"):
+                sys.modules[name] = None
+            from emsco import Cascade
+            import numpy as np
+            decisions = Cascade.load("cascade.json").decide(np.load("rows.npy"))
+            print(decisions.confidence.tobytes().hex())
+        """)
+        command = [sys.executable, "-W", "error", "-c", code]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == boosted.decide(X).confidence.tobytes().hex()
 
     def test_a_front_of_trees_is_read_again(self, boosted, tmp_path):
         X, _ = crossed(100, seed=3)

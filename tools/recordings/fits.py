@@ -247,6 +247,13 @@ _SPLITTING = {
     "cv-fraction": Fit(lambda: made(8), {"cv": 0.5, "refit": True, "search": "exact"}),
 }
 _MODELS = {
+    "spline": Fit(lambda: cancer(5), {"estimator": "spline", "search": "exact"}),
+    "boosting-own": Fit(lambda: cancer(4), {"estimator": "boosting", "search": "auto"}),
+    "boosting-shared": Fit(lambda: cancer(7), {"estimator": "boosting", "generations": 2}),
+    "auto-models": Fit(lambda: wine(5), {"estimator": "auto", "generations": 2}),
+    "tree-after-logistic": Fit(
+        lambda: cancer(6), {"estimator": _TREE, "search_with": "logistic", "generations": 2}
+    ),
     "tree": Fit(lambda: cancer(6), {"estimator": _TREE, "search": "auto"}),
     "tree-two-jobs": Fit(
         lambda: cancer(5),

@@ -1,12 +1,14 @@
-"""Tasks in threads; an exception ends them all."""
+"""Tasks in threads or processes; an exception ends them all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
 from typing import Any
 
-__all__ = ["Workers", "slices"]
+__all__ = ["Workers", "in_processes", "one_thread", "slices"]
 
 
 class Workers:
@@ -55,3 +57,39 @@ class Workers:
 def slices(n: int, size: int) -> Iterator[slice]:
     """Yield slices of at most `size` that cover `n` items."""
     return (slice(start, start + size) for start in range(0, n, max(1, size)))
+
+
+def in_processes(
+    job: Callable[[Any], Any],
+    tasks: Sequence[Any],
+    n_jobs: int | None,
+    report: Callable[[int, int], None] | None = None,
+) -> Generator[Any, None, None]:
+    """Yield the results of tasks in their order. Stopping early also stops the processes."""
+    import joblib
+
+    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
+    results = parallel(joblib.delayed(job)(task) for task in tasks)
+    try:
+        for done, result in enumerate(results, start=1):
+            yield result
+            if report:
+                report(done, len(tasks))
+    finally:
+        with warnings.catch_warnings():
+            # joblib warns about unused results, but stopping early is intended.
+            warnings.simplefilter("ignore")
+            results.close()
+
+
+def one_thread() -> Any:
+    """Limit matrix products and scikit-learn to one thread: with more, last bits may differ."""
+    return _controller().limit(limits=1)
+
+
+@cache
+def _controller() -> Any:
+    """The thread pools of this process. Finding them is slow, so it is done once."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -119,7 +119,7 @@ class Workbench:
     ) -> AbstractContextManager[Journal | None]:
         """Open the checkpoint of this search in `folder`; None: no checkpoint.
 
-        `recipe` is what the user asked for, if that is more than the stage models here.
+        `recipe` and `search_with` are those of the user; by default the recipe of this bench.
         """
         if folder is None:
             return nullcontext()

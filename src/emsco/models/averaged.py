@@ -10,7 +10,13 @@ import numpy as np
 
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.models.splines import SplineBasis
-from emsco.models.stage_models import Judgement, LinearModels, StageModels, judge_by_probabilities
+from emsco.models.stage_models import (
+    Judgement,
+    LinearModels,
+    StageModels,
+    judge_by_probabilities,
+    judge_one_by_probabilities,
+)
 
 __all__ = ["AveragedModels", "averaged", "parts_of"]
 
@@ -40,16 +46,14 @@ class AveragedModels:
 
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
         """Likeliest class and its mean probability, for one row at one stage."""
-        found = self.probabilities(np.array([row], dtype=np.float64), stage)[0]
-        winner = int(found.argmax())
-        return winner, float(found[winner])
+        return judge_one_by_probabilities(self, row, stage)
 
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Mean class probabilities at one stage, shape (n_rows, n_classes)."""
         rows = rows if self._basis is None else self._basis.expand(rows)
-        has_gaps = bool(np.isnan(rows).any())
+        has_missing = bool(np.isnan(rows).any())
         first, *others = (
-            part.probabilities(part.filled(rows) if has_gaps else rows, stage)
+            part.probabilities(part.filled(rows) if has_missing else rows, stage)
             for part in self._readers
         )
         # Differences from the first: their sum is exactly 0 if all parts agree.

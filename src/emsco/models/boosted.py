@@ -9,7 +9,11 @@ import numpy as np
 
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.models.calibration import Calibrator
-from emsco.models.stage_models import Judgement, judge_by_probabilities
+from emsco.models.stage_models import (
+    Judgement,
+    judge_by_probabilities,
+    judge_one_by_probabilities,
+)
 from emsco.models.trees import TreeEnsemble
 
 __all__ = ["BoostedModels"]
@@ -40,9 +44,7 @@ class BoostedModels:
 
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
         """Likeliest class and its probability, for one row at one stage."""
-        found = self.probabilities(np.array([row], dtype=np.float64), stage)[0]
-        winner = int(found.argmax())
-        return winner, float(found[winner])
+        return judge_one_by_probabilities(self, row, stage)
 
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities at one stage, shape (n_rows, n_classes)."""

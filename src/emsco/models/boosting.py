@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any
 
-import joblib
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
-from emsco._base.workers import Workers, slices
+from emsco._base.workers import Workers, in_processes, slices
 from emsco.models.boosting_job import BoostedModel, BoostingJob, SizeChoice
 from emsco.models.boosting_size import BoostingSize
 from emsco.models.calibration import Calibrator
@@ -224,7 +222,7 @@ class OwnBoosting:
         new = {one.tobytes(): one for one in subsets if one.tobytes() not in self._trained}
         if new:
             job = partial(self.job.own, size=self.chosen)
-            with closing(run_jobs(job, list(new.values()), self._n_jobs, report)) as found:
+            with closing(in_processes(job, list(new.values()), self._n_jobs, report)) as found:
                 self._trained.update(zip(new, found, strict=True))
         return [self._trained[one.tobytes()] for one in subsets]
 
@@ -241,7 +239,7 @@ def train_together(
     """
     waiting = [one for one in fitters if not one.is_trained]
     tasks = [(one.job, one.chosen) for one in waiting]
-    with closing(run_jobs(_train_shared, tasks, n_jobs, report)) as found:
+    with closing(in_processes(_train_shared, tasks, n_jobs, report)) as found:
         for fitter, ensemble in zip(waiting, found, strict=True):
             fitter.put(ensemble)
 
@@ -249,21 +247,3 @@ def train_together(
 def _train_shared(task: tuple[BoostingJob, BoostingSize]) -> TreeEnsemble:
     job, size = task
     return job.shared(size)
-
-
-def run_jobs(
-    job: Callable[[Any], Any], tasks: Sequence[Any], n_jobs: int | None, report: Report | None
-) -> Generator[Any, None, None]:
-    """Yield results in the order of the tasks. Stopping early also stops the workers."""
-    parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
-    results = parallel(joblib.delayed(job)(task) for task in tasks)
-    try:
-        for done, result in enumerate(results, start=1):
-            yield result
-            if report:
-                report(done, len(tasks))
-    finally:
-        with warnings.catch_warnings():
-            # joblib warns about unused results, but stopping early is intended.
-            warnings.simplefilter("ignore")
-            results.close()

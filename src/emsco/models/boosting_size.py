@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from emsco.models.batches import n_outputs_of
+
 __all__ = ["BoostingSize"]
 
 _SHARED_WORK = 30_000_000  # rows, copies, rounds and outputs multiplied: about 10 seconds
@@ -78,5 +80,5 @@ class BoostingSize:
 
 
 def _rounds(work: int, n_rows: int, n_classes: int, most: int) -> int:
-    n_outputs = 1 if n_classes == 2 else n_classes
+    n_outputs = n_outputs_of(n_classes)
     return int(np.clip(work // max(n_rows * n_outputs, 1), _ROUNDS, most))

@@ -236,7 +236,7 @@ class OutcomeFitter(Protocol):
         """Fit each subset; return classes and probabilities, both (n_subsets, n_scored)."""
 
     def models(self, subsets: BoolArray, report: Report | None = None) -> list[Any]:
-        """Fit each subset; return `EstimatorModel`s, or pairs of weights and a calibrator."""
+        """Fit each subset; return `EstimatorModel`s, or weights or trees with a calibrator."""
 
     def close(self) -> None:
         """Write anything that is not written yet."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from emsco._base.digests import fingerprint
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
+from emsco._base.workers import one_thread
 from emsco.errors import DataError, Parameter, ParameterError
 from emsco.models.calibration import Calibrator
 from emsco.models.estimator_model import EstimatorModel
@@ -89,7 +88,7 @@ class EstimatorJob:
         name = weight_name(estimator)
         weights = {name: np.array(rows.weights)} if name and rows.weights is not None else {}
         X = np.ascontiguousarray(rows.X[:, inputs])
-        with _one_thread():
+        with one_thread():
             try:
                 estimator.fit(X, np.array(rows.labels), **weights)
             except Exception as error:  # foreign code may raise anything
@@ -104,7 +103,7 @@ class EstimatorJob:
 
     def _ask(self, model: EstimatorModel, rows: FloatArray) -> FloatArray:
         """Class probabilities of rows. Any failure becomes one sentence."""
-        with _one_thread():
+        with one_thread():
             try:
                 return model.probabilities(rows)
             except DataError:
@@ -126,17 +125,6 @@ def _calibrated(model: EstimatorModel, kind: str, rows: FilledRows) -> Estimator
     probabilities = model.probabilities(rows.X)
     calibrator = Calibrator.learn(kind, probabilities, rows.labels, rows.weights, **room)
     return replace(model, calibrator=calibrator)
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    """The thread pools of this process. Finding them is slow, so it is done once."""
-    return ThreadpoolController()
-
-
-def _one_thread() -> Any:
-    """Limit matrix products to one thread: with more, their last bits may differ."""
-    return _controller().limit(limits=1)
 
 
 def _kind(estimator: Any) -> str:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from functools import cached_property
 from typing import Any
 
-import joblib
 import numpy as np
 
 from emsco._base.checks import check_choice, refused
 from emsco._base.digests import fingerprint
 from emsco._base.documents import PathLike
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
+from emsco._base.workers import in_processes
 from emsco.models.calibration import KINDS, calibration_split
 from emsco.models.estimator_jobs import EstimatorJob, GivenRows
 from emsco.models.estimator_model import EstimatorModel
@@ -158,19 +157,7 @@ class EstimatorFitter:
     def _run(
         self, job: Callable[[BoolArray], Any], subsets: BoolArray, report: Report | None
     ) -> Generator[Any, None, None]:
-        """Yield results in the order of the subsets. Stopping early also stops the workers."""
-        parallel = joblib.Parallel(n_jobs=self._n_jobs, return_as="generator")
-        results = parallel(joblib.delayed(job)(subset) for subset in subsets)
-        try:
-            for done, result in enumerate(results, start=1):
-                yield result
-                if report:
-                    report(done, len(subsets))
-        finally:
-            with warnings.catch_warnings():
-                # joblib warns about unused results, but stopping early is intended.
-                warnings.simplefilter("ignore")
-                results.close()
+        return in_processes(job, list(subsets), self._n_jobs, report)
 
 
 def _check(prototype: Any, weighted: bool, calibration: str | None) -> None:

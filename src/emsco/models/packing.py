@@ -46,5 +46,5 @@ def unpack_array(fields: Fields, name: str, n: int, kind: DTypeLike) -> AnyArray
     if len(found) != size or not unpacker.eof or unpacker.unused_data:
         fields.refuse(name, rule, f"{len(found):,} bytes" if len(found) <= size else "more")
     if little == np.bool_ and max(found, default=0) > 1:
-        fields.refuse(name, "truth values", "others")
+        fields.refuse(name, "truth values, 0 or 1", max(found))
     return np.frombuffer(found, dtype=little).astype(kind)

@@ -110,9 +110,7 @@ class LinearModels:
         to the last bit. For a single row, plain Python is faster than a call of the kernel.
         """
         if not self._is_plain:
-            found = self.probabilities(self.filled(np.array([row])), stage)[0]
-            winner = int(found.argmax())
-            return winner, float(found[winner])
+            return judge_one_by_probabilities(self, row, stage)
         intercept, terms = self._terms[stage]
         logit = intercept
         for i, coef, mean, inverse in terms:
@@ -194,9 +192,7 @@ class EstimatorModels:
 
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[int, float]:
         """Likeliest class and its probability, for one row at one stage."""
-        found = self.probabilities(np.array([row], dtype=np.float64), stage)[0]
-        winner = int(found.argmax())
-        return winner, float(found[winner])
+        return judge_one_by_probabilities(self, row, stage)
 
     def probabilities(self, rows: FloatArray, stage: int) -> FloatArray:
         """Class probabilities at one stage, shape (n_rows, n_classes)."""
@@ -217,6 +213,16 @@ class EstimatorModels:
     def arrays(self) -> tuple[AnyArray, ...]:
         """Digests of everything that affects judgements."""
         return (np.array([model.identity for model in self.models]),)
+
+
+def judge_one_by_probabilities(
+    models: StageModels, row: Sequence[float], stage: int
+) -> tuple[int, float]:
+    """Likeliest class and its probability, for one row at one stage."""
+    rows = models.filled(np.array([row], dtype=np.float64))
+    found = models.probabilities(rows, stage)[0]
+    winner = int(found.argmax())
+    return winner, float(found[winner])
 
 
 def judge_by_probabilities(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco._base.workers import one_thread
 from emsco._kernels.trees import trace_trees
 from emsco.errors import EMSCOError
+from emsco.models.batches import n_outputs_of
 from emsco.models.boosting_size import BoostingSize
 from emsco.models.trees import TreeEnsemble
 
@@ -55,7 +55,7 @@ def train_trees(
     if len(classes) == 1:
         return _constant(int(classes[0]), n_classes, fill)
     model = _classifier(size, seed, early_stopping=False)
-    with _one_thread():
+    with one_thread():
         model.fit(rows, labels, sample_weight=weights)
         try:
             ensemble = _read(model, n_classes, fill)
@@ -83,7 +83,7 @@ def loss_by_round(
     if len(classes) == 1 or not known.any():
         return np.zeros(0)
     model = _classifier(size, seed, early_stopping=True, n_iter_no_change=_PATIENCE, scoring="loss")
-    with _one_thread():
+    with one_thread():
         model.fit(
             rows,
             labels,
@@ -135,7 +135,7 @@ def _ensemble(
 
 def _read(model: Any, n_classes: int, fill: FloatArray) -> TreeEnsemble:
     """Read the private arrays of a fitted HistGradientBoostingClassifier."""
-    n_outputs = 1 if n_classes == 2 else n_classes
+    n_outputs = n_outputs_of(n_classes)
     given = np.asarray(model._baseline_prediction, dtype=np.float64).reshape(-1)
     seen = np.asarray(model.classes_)
     # With two classes of three or more, the first has logit 0 and the trees are the second's.
@@ -207,17 +207,3 @@ def _unknown_trees(why: str) -> EMSCOError:
         "scikit-learn must be a version whose boosted trees this emsco can read, got "
         f"{sklearn.__version__}: {why}; install another version or choose another estimator."
     )
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    """The thread pools of this process. Finding them is slow, so it is done once."""
-    return ThreadpoolController()
-
-
-def _one_thread() -> Any:
-    """Limit scikit-learn to one thread: with more, the last bits of its sums may differ.
-
-    Only OpenMP is limited. It keeps a limit for each Python thread, so fits may run side by side.
-    """
-    return _controller().limit(limits=1, user_api="openmp")

@@ -29,6 +29,7 @@ from emsco._kernels.trees import (
     likeliest_of,
     shares_of,
 )
+from emsco.models.batches import n_outputs_of
 from emsco.models.packing import pack_array, unpack_array
 
 __all__ = ["MOST_CUTS", "MOST_LEAVES", "TreeEnsemble"]
@@ -249,7 +250,7 @@ class TreeEnsemble:
         FileError
             If a value breaks its rule, or the trees do not fit together.
         """
-        n_outputs = 1 if n_classes == 2 else n_classes
+        n_outputs = n_outputs_of(n_classes)
         trees_of = fields.wholes("trees_of", n_outputs, 0, _MOST_IN_ALL // n_outputs)
         n_cuts = fields.wholes("n_cuts", n_inputs, 0, MOST_CUTS)
         n_trees = sum(trees_of)
@@ -274,23 +275,32 @@ class TreeEnsemble:
     def _check(self, fields: Fields) -> None:
         """Refuse arrays that are no trees, whatever their values."""
         n_leaves = self.n_leaves.astype(np.int64)
-        if (n_leaves < 1).any() or (n_leaves > MOST_LEAVES).any():
-            fields.refuse("n_leaves", f"from 1 to {MOST_LEAVES}", "others")
+        bad = n_leaves[(n_leaves < 1) | (n_leaves > MOST_LEAVES)]
+        if len(bad):
+            fields.refuse("n_leaves", f"whole numbers from 1 to {MOST_LEAVES}", int(bad[0]))
         if n_leaves.sum() != len(self.leaves):
             fields.refuse("n_leaves", f"{len(self.leaves):,} in total", f"{n_leaves.sum():,}")
         for name in ("cuts", "leaves"):
-            if not np.isfinite(getattr(self, name)).all():
-                fields.refuse(name, "finite numbers", "others")
+            values = getattr(self, name)
+            if not np.isfinite(values).all():
+                fields.refuse(name, "finite numbers", str(values[~np.isfinite(values)][0]))
         of_cut = np.repeat(np.arange(self.n_inputs), self.n_cuts)
-        if ((np.diff(self.cuts) <= 0) & (np.diff(of_cut) == 0)).any():
-            fields.refuse("cuts", "numbers that go up in each input", "others")
-        if ((self.inputs < 0) | (self.inputs >= self.n_inputs)).any():
-            fields.refuse("inputs", f"from 0 to {self.n_inputs - 1}", "others")
-        if (self.cut_of > self.n_cuts[self.inputs]).any():
-            fields.refuse("cut_of", "at most the number of cuts", "others")
+        falls = (np.diff(self.cuts) <= 0) & (np.diff(of_cut) == 0)
+        if falls.any():
+            after = int(np.argmax(falls))
+            got = f"{self.cuts[after + 1]} after {self.cuts[after]}"
+            fields.refuse("cuts", "numbers that go up in each input", got)
+        strange = self.inputs[(self.inputs < 0) | (self.inputs >= self.n_inputs)]
+        if len(strange):
+            rule = f"whole numbers from 0 to {self.n_inputs - 1}"
+            fields.refuse("inputs", rule, int(strange[0]))
+        beyond = self.cut_of > self.n_cuts[self.inputs]
+        if beyond.any():
+            number = int(self.cut_of[beyond][0])
+            fields.refuse("cut_of", "at most the number of cuts of the input", number)
         spans = np.empty((2, len(self.n_left)), dtype=np.uint8)
         if not find_leaves(self.n_leaves, self.n_left, *spans):
-            fields.refuse("n_left", "counts of leaves that make trees", "others")
+            fields.refuse("n_left", "counts of leaves that make trees", "counts that make none")
 
     @property
     def arrays(self) -> tuple[AnyArray, ...]:
