@@ -24,8 +24,8 @@ from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
 
 from emsco import datasets
-from emsco.models.boosting import BoostingSize, OwnBoosting, SharedBoosting
-from emsco.models.boosting_job import blanked
+from emsco.models.boosting.fitters import BoostingSize, OwnBoosting, SharedBoosting
+from emsco.models.boosting.job import BoostingJob, SizeChoice, blanked
 from emsco.models.engine import SplitRows
 from emsco.models.penalties import choose_penalty
 from emsco.models.splines import SplineBasis
@@ -67,9 +67,9 @@ class Problem:
         self.subsets = random_subsets(self.X.shape[1], seed)
         self.shared = self.fitter(SharedBoosting)
 
-    def fitter(self, kind, **more):
+    def fitter(self, kind, size=None):
         """Make a fitter of the training rows."""
-        return kind(
+        job = BoostingJob.from_rows(
             self.X,
             self.y,
             self.train,
@@ -80,8 +80,8 @@ class Problem:
             None,
             self.seed,
             input_feature=np.arange(self.X.shape[1]),
-            **more,
         )
+        return kind(job, size or SizeChoice(job))
 
     def linear(self, columns: np.ndarray, subsets: np.ndarray, penalty: float) -> list[np.ndarray]:
         """Fit logistic regressions of columns."""
@@ -180,14 +180,14 @@ def speed(n_classes: int, n_features: int) -> str:
     y, rows, every = y.astype(np.uint8), np.arange(3000), np.arange(n_features)
     classes = list(range(n_classes))
     given = X, y, rows[:2000], rows[2000:], None, None, classes, None, 0
-    fitter = SharedBoosting(*given, input_feature=every, size=SPEED_SIZE)
+    fitter = SharedBoosting(BoostingJob.from_rows(*given, input_feature=every), SPEED_SIZE)
     ours = fitter.ensemble
     settings = {"objective": "binary", "num_leaves": 16, "verbose": -1, "num_threads": 1}
     if n_classes > 2:
         settings |= {"objective": "multiclass", "num_class": n_classes}
     rng = np.random.default_rng(0)
     copies, labels, _ = blanked(fitter.job.fitting, every, SPEED_SIZE.copies, rng)
-    theirs = lightgbm.train(settings, lightgbm.Dataset(copies, labels), SPEED_SIZE.trees)
+    theirs = lightgbm.train(settings, lightgbm.Dataset(copies, labels), SPEED_SIZE.rounds)
     subsets = np.concatenate([random_subsets(n_features, seed)[::5] for seed in (0, 1)])
     codes = ours.code(X[2000:])
     blank = [np.where(subset, X[2000:], np.nan) for subset in subsets]

@@ -17,8 +17,8 @@ from emsco import Cascade, EMSCOClassifier, ParetoFront
 from emsco.errors import InterruptedWarning, ParameterError
 from emsco.fitting import workbench
 from emsco.models.averaged import parts_of
-from emsco.models.boosted import BoostedModels
-from emsco.models.boosting import OwnBoosting
+from emsco.models.boosting.fitters import OwnBoosting
+from emsco.models.boosting.stages import BoostedModels
 from emsco.models.stage_models import EstimatorModels, LinearModels
 from emsco.search.finishing import FinishEnd
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from emsco.models.trees import TreeEnsemble
+from emsco.models.boosting.trees import TreeEnsemble
 
 
 def random_shape(n_leaves, rng):

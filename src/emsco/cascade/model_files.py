@@ -18,13 +18,13 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.data.rows import LARGEST
 from emsco.errors import FileError
 from emsco.models.batches import n_outputs_of
-from emsco.models.boosted import BoostedModels
+from emsco.models.boosting.stages import BoostedModels
+from emsco.models.boosting.trees import TreeEnsemble
 from emsco.models.calibration import Calibrator
 from emsco.models.estimator_files import estimator_from_dict, estimator_to_dict, rising_inputs
 from emsco.models.scaling import Scaling
 from emsco.models.splines import SplineBasis
 from emsco.models.stage_models import EstimatorModels, LinearModels, StageModels
-from emsco.models.trees import TreeEnsemble
 
 if TYPE_CHECKING:
     from emsco.models.estimator_model import EstimatorModel

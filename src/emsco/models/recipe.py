@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,8 +19,9 @@ from emsco.designs.thresholds import plain
 from emsco.errors import Parameter
 from emsco.models.averaged import averaged
 from emsco.models.bank import SubsetBank
-from emsco.models.boosted import BoostedModels
-from emsco.models.boosting import OwnBoosting, SharedBoosting, train_together
+from emsco.models.boosting.fitters import OwnBoosting, SharedBoosting, train_together
+from emsco.models.boosting.job import BoostingJob, SizeChoice
+from emsco.models.boosting.stages import BoostedModels
 from emsco.models.calibrated import CalibratedFitter
 from emsco.models.calibration import KINDS
 from emsco.models.choosing import ModelChoice, choose_family, log_losses
@@ -261,9 +262,7 @@ class StageRecipe:
         self, data: TrainingData, splits: list[Split], missing: BoolArray | None, by_class: bool
     ) -> OutcomeEngine:
         kept = [scored for _, scored in splits]
-        fitters: list[OutcomeFitter] = []
-        for number, split in enumerate(splits):
-            fitters.append(self._outcome_fitter(data, number, *split, like=fitters[:1]))
+        fitters = self._outcome_fitters(data, splits)
         shared = [one for one in fitters if isinstance(one, SharedBoosting)]
         return OutcomeEngine(
             fitters,
@@ -348,18 +347,32 @@ class StageRecipe:
                 found.append(BoostedModels(fitted, maps if self.calibration else None))
         return found
 
-    def _outcome_fitter(
-        self,
-        data: TrainingData,
-        number: int,
-        train: IntArray,
-        scored: IntArray,
-        like: Sequence[OutcomeFitter] = (),
-    ) -> OutcomeFitter:
-        """Make the fitter of a split; boosted models are as large as those of the first one."""
+    def _outcome_fitters(self, data: TrainingData, splits: list[Split]) -> list[OutcomeFitter]:
+        given = [self._rows_of(data, number, *split) for number, split in enumerate(splits)]
+        if self.is_linear:
+            return [CalibratedFitter(**rows, penalty=self.penalty) for rows in given]
+        n_jobs = self.n_jobs
+        if self.estimator != "boosting":
+            more: dict[str, Any] = {
+                "n_classes": len(data.classes),
+                "n_jobs": n_jobs,
+                "cache": self.cache,
+            }
+            return [EstimatorFitter(self.estimator, **rows, **more) for rows in given]
+        feature = data.encoding.input_feature
+        jobs = [BoostingJob.from_rows(**rows, input_feature=feature) for rows in given]
+        size = SizeChoice(jobs[0])  # for all splits
+        if self.shared:
+            return [SharedBoosting(job, size, n_jobs) for job in jobs]
+        return [OwnBoosting(job, size, n_jobs) for job in jobs]
+
+    def _rows_of(
+        self, data: TrainingData, number: int, train: IntArray, scored: IntArray
+    ) -> dict[str, Any]:
+        """What all fitters of a split are given."""
         if data.weights is not None:  # rows of weight 0 do not count as training rows
             train = train[data.weights[train] > 0]
-        common: dict[str, Any] = {
+        return {
             "X": self._columns(data.rows),
             "labels": data.labels,
             "train": train,
@@ -370,21 +383,6 @@ class StageRecipe:
             "calibration": self.calibration,
             "seed": int(np.random.SeedSequence([self.seed, number]).generate_state(1)[0]),
         }
-        if self.is_linear:
-            return CalibratedFitter(**common, penalty=self.penalty)
-        if self.estimator == "boosting":
-            kind = SharedBoosting if self.shared else OwnBoosting
-            sizes = [one.size for one in like if isinstance(one, (SharedBoosting, OwnBoosting))]
-            return kind(
-                **common,
-                input_feature=data.encoding.input_feature,
-                n_jobs=self.n_jobs,
-                size=sizes[0] if sizes else None,
-            )
-        n_classes = len(data.classes)
-        return EstimatorFitter(
-            self.estimator, **common, n_classes=n_classes, n_jobs=self.n_jobs, cache=self.cache
-        )
 
     def class_shares(self, data: TrainingData) -> FloatArray:
         """Total weight of each class in the eyes of stage models.

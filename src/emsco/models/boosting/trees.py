@@ -10,6 +10,7 @@ import numpy as np
 
 from emsco._base.arrays import locked_copy
 from emsco._base.documents import Fields
+from emsco._base.packing import pack_array, unpack_array
 from emsco._base.typing import (
     AnyArray,
     BoolArray,
@@ -30,7 +31,6 @@ from emsco._kernels.trees import (
     shares_of,
 )
 from emsco.models.batches import n_outputs_of
-from emsco.models.packing import pack_array, unpack_array
 
 __all__ = ["MOST_CUTS", "MOST_LEAVES", "TreeEnsemble"]
 

@@ -14,9 +14,9 @@ import pytest
 from support.tree_makers import plain_probabilities, random_rows, random_subsets, random_trees
 
 from emsco._base.documents import Fields
+from emsco._base.packing import pack_array
 from emsco.errors import FileError
-from emsco.models.packing import pack_array
-from emsco.models.trees import TreeEnsemble
+from emsco.models.boosting.trees import TreeEnsemble
 
 N_INPUTS = 6
 
@@ -193,7 +193,7 @@ class TestFiles:
         code = (
             "import json, sys; import numpy as np\n"
             "from emsco._base.documents import Fields\n"
-            "from emsco.models.trees import TreeEnsemble\n"
+            "from emsco.models.boosting.trees import TreeEnsemble\n"
             "fields = Fields(json.load(open(sys.argv[1])), 'file')\n"
             "trees = TreeEnsemble.from_fields(fields, 6, 2)\n"
             "print(trees.probabilities(np.zeros((1, 6)))[0, 1].hex())\n"

@@ -10,16 +10,15 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from emsco.errors import DataError, EMSCOError
-from emsco.models import tree_training
-from emsco.models.boosted import BoostedModels
-from emsco.models.boosting import (
+from emsco.models.boosting import training
+from emsco.models.boosting.fitters import (
     BoostingSize,
     OwnBoosting,
     SharedBoosting,
-    SizeChoice,
     train_together,
 )
-from emsco.models.boosting_job import blanked
+from emsco.models.boosting.job import BoostingJob, SizeChoice, blanked
+from emsco.models.boosting.stages import BoostedModels
 from emsco.models.estimator_jobs import FilledRows
 
 QUICK = BoostingSize(copies=3, trees=60, leaves=6, learning_rate=0.1, fewest=10, l2=1.0)
@@ -50,9 +49,10 @@ def fitter(kind=SharedBoosting, n_classes=2, X=None, labels=None, **changed):
         "calibration": None,
         "seed": 0,
         "input_feature": FEATURES,
-        "size": QUICK,
     }
-    return kind(**given | changed)
+    size, n_jobs = changed.pop("size", QUICK), changed.pop("n_jobs", 1)
+    job = BoostingJob.from_rows(**given | changed)
+    return kind(job, SizeChoice(job) if size is None else size, n_jobs)
 
 
 def subsets():
@@ -87,7 +87,7 @@ class TestTraining:
     def test_trees_say_what_scikit_learn_says(self, n_classes):
         X, labels = table(n_classes)
         X[np.random.default_rng(1).random(X.shape) < 0.3] = np.nan
-        trees = tree_training.train_trees(
+        trees = training.train_trees(
             X, labels.astype(np.int64), None, n_classes, np.zeros(4), QUICK, 0
         )
         model = HistGradientBoostingClassifier(
@@ -118,9 +118,9 @@ class TestTraining:
             nodes[field] += np.array(change, dtype=nodes[field].dtype)
             return nodes
 
-        read = tree_training._arrays
+        read = training._arrays
         monkeypatch.setattr(
-            tree_training, "_arrays", lambda trees, n: read([changed(one) for one in trees], n)
+            training, "_arrays", lambda trees, n: read([changed(one) for one in trees], n)
         )
         with pytest.raises(EMSCOError, match=f"scikit-learn must be a version .*{message}"):
             fitter().outcomes(subsets())
@@ -129,7 +129,7 @@ class TestTraining:
         strange = SimpleNamespace(
             fit=lambda *_, **__: None, classes_=np.arange(2), _baseline_prediction=np.zeros((1, 1))
         )
-        monkeypatch.setattr(tree_training, "_classifier", lambda *_, **__: strange)
+        monkeypatch.setattr(training, "_classifier", lambda *_, **__: strange)
         with pytest.raises(EMSCOError, match=r"cannot be read \(.*_predictors"):
             fitter().outcomes(subsets())
 
@@ -247,7 +247,7 @@ class TestSizes:
         clear = fitter(size=None)
         for kind in ("shared", "own"):
             sizes = [getattr(one.size, kind) for one in (noise, clear)]
-            learnt = [size.trees * size.learning_rate for size in sizes]
+            learnt = [size.rounds * size.learning_rate for size in sizes]
             assert learnt[0] < learnt[1] / 2
 
     def test_a_choice_is_made_once_for_all_fitters(self):
@@ -259,20 +259,20 @@ class TestSizes:
 
     def test_fewer_features_have_fewer_rounds(self):
         size = BoostingSize.for_own(5000, 2)
-        assert size.for_share(0.25).trees == size.trees // 2
+        assert size.for_share(0.25).rounds == size.rounds // 2
         assert size.for_share(1.0) == size
 
     def test_few_rounds_become_more_at_a_lower_rate(self):
         size = QUICK.stopped(15)
-        assert (size.trees, size.learning_rate) == (60, pytest.approx(0.025))
+        assert (size.rounds, size.learning_rate) == (60, pytest.approx(0.025))
 
     @pytest.mark.parametrize("n_rows", [1, 100, 10_000, 10_000_000])
     def test_any_number_of_rows_has_a_size(self, n_rows):
         for n_classes in (2, 20):
-            size = BoostingSize.for_rows(n_rows, 10, n_classes)
+            size = BoostingSize.for_shared(n_rows, 10, n_classes)
             assert 2 <= size.copies <= 32
-            assert 60 <= size.trees <= 400
-            assert 60 <= BoostingSize.for_own(n_rows, n_classes).trees <= 250
+            assert 60 <= size.rounds <= 400
+            assert 60 <= BoostingSize.for_own(n_rows, n_classes).rounds <= 250
 
 
 class TestStages:

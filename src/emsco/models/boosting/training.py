@@ -11,8 +11,8 @@ from emsco._base.workers import one_thread
 from emsco._kernels.trees import trace_trees
 from emsco.errors import EMSCOError
 from emsco.models.batches import n_outputs_of
-from emsco.models.boosting_size import BoostingSize
-from emsco.models.trees import TreeEnsemble
+from emsco.models.boosting.size import BoostingSize
+from emsco.models.boosting.trees import TreeEnsemble
 
 __all__ = ["loss_by_round", "train_trees"]
 
@@ -99,7 +99,7 @@ def _classifier(size: BoostingSize, seed: int, **more: Any) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(
-        max_iter=size.trees,
+        max_iter=size.rounds,
         max_leaf_nodes=size.leaves,
         learning_rate=size.learning_rate,
         min_samples_leaf=size.fewest,

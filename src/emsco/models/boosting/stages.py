@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from emsco._base.typing import AnyArray, FloatArray
+from emsco.models.boosting.trees import TreeEnsemble
 from emsco.models.calibration import Calibrator
 from emsco.models.stage_models import (
     Judgement,
     judge_by_probabilities,
     judge_one_by_probabilities,
 )
-from emsco.models.trees import TreeEnsemble
 
 __all__ = ["BoostedModels"]
 

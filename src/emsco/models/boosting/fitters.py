@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
 from emsco._base.workers import Workers, in_processes, slices
-from emsco.models.boosting_job import BoostedModel, BoostingJob, SizeChoice
-from emsco.models.boosting_size import BoostingSize
+from emsco.models.boosting.job import BoostedModel, BoostingJob, SizeChoice
+from emsco.models.boosting.size import BoostingSize
+from emsco.models.boosting.trees import TreeEnsemble
 from emsco.models.calibration import Calibrator
-from emsco.models.trees import TreeEnsemble
 
 __all__ = ["BoostingSize", "OwnBoosting", "SharedBoosting", "SizeChoice", "train_together"]
 
@@ -29,58 +28,17 @@ class SharedBoosting:
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_inputs)
-        NaN is a missing value; the mean of the training rows replaces it.
-    labels : ndarray of shape (n_rows,)
-        Class of each row, from 0.
-    train, scored : ndarray of row numbers
-    weights : ndarray of shape (n_rows,) or None
-        Weight of each row; rows of weight 0 are left out.
-    class_weights : ndarray of shape (n_classes,) or None
-        Further weight of each class, in training only.
-    classes : sequence
-    calibration : {"sigmoid", "isotonic"} or None
-        Calibrate every subset on a share of the training rows, set aside for it.
-    seed : int
-        Seed of what is blanked out and of the choice of calibration rows.
-    input_feature : ndarray of shape (n_inputs,)
-        Feature of each input; inputs of one feature are blanked out together.
+    job : BoostingJob
+        The rows of the split.
+    size : BoostingSize or SizeChoice
+        A `SizeChoice` may serve the fitters of all splits.
     n_jobs : int
         Threads. The results do not depend on it.
-    size : BoostingSize, SizeChoice or None
-        None: chosen on the training rows. Give the `size` of another fitter to choose only once.
     """
 
-    def __init__(
-        self,
-        X: FloatArray,
-        labels: LabelArray,
-        train: IntArray,
-        scored: IntArray,
-        weights: FloatArray | None,
-        class_weights: FloatArray | None,
-        classes: Sequence[Any],
-        calibration: str | None,
-        seed: int,
-        *,
-        input_feature: IntArray,
-        n_jobs: int = 1,
-        size: BoostingSize | SizeChoice | None = None,
-    ) -> None:
-        self.job = BoostingJob.from_rows(
-            X,
-            labels,
-            train,
-            scored,
-            weights,
-            class_weights,
-            classes,
-            calibration,
-            seed,
-            input_feature,
-        )
-        self.size = SizeChoice(self.job) if size is None else size
-        self.n_train, self.n_scored = len(train), len(scored)
+    def __init__(self, job: BoostingJob, size: BoostingSize | SizeChoice, n_jobs: int = 1) -> None:
+        self.job, self.size = job, size
+        self.n_train, self.n_scored = job.n_train, len(job.scored)
         self._workers = Workers(n_jobs)
         self._trained: TreeEnsemble | None = None
         self._codes: dict[str, LabelArray] = {}
@@ -93,23 +51,20 @@ class SharedBoosting:
     @property
     def ensemble(self) -> TreeEnsemble:
         """The model, trained on first use."""
-        if self._trained is None:
-            self.put(self.job.shared(self.chosen))
-        if self._trained is None:
-            raise AssertionError("it has just been put there")
-        return self._trained
+        return self._trained or self.put(self.job.shared(self.chosen))
 
     @property
     def chosen(self) -> BoostingSize:
         """The size of the model, chosen on first use."""
         return self.size.shared if isinstance(self.size, SizeChoice) else self.size
 
-    def put(self, ensemble: TreeEnsemble) -> None:
-        """Take the model that the job has trained elsewhere, and code the rows for it."""
+    def put(self, ensemble: TreeEnsemble) -> TreeEnsemble:
+        """Take the model that the job has trained, and code the rows for it."""
         self._codes = {"scored": ensemble.code(self.job.scored)}
         if self.job.calibrating is not None:
             self._codes["calibrating"] = ensemble.code(self.job.calibrating.X)
         self._trained = ensemble
+        return ensemble
 
     def outcomes(
         self, subsets: BoolArray, report: Report | None = None
@@ -164,35 +119,10 @@ class OwnBoosting:
     """
 
     def __init__(
-        self,
-        X: FloatArray,
-        labels: LabelArray,
-        train: IntArray,
-        scored: IntArray,
-        weights: FloatArray | None,
-        class_weights: FloatArray | None,
-        classes: Sequence[Any],
-        calibration: str | None,
-        seed: int,
-        *,
-        input_feature: IntArray,
-        n_jobs: int | None = 1,
-        size: BoostingSize | SizeChoice | None = None,
+        self, job: BoostingJob, size: BoostingSize | SizeChoice, n_jobs: int | None = 1
     ) -> None:
-        self.job = BoostingJob.from_rows(
-            X,
-            labels,
-            train,
-            scored,
-            weights,
-            class_weights,
-            classes,
-            calibration,
-            seed,
-            input_feature,
-        )
-        self.size = SizeChoice(self.job) if size is None else size
-        self.n_train, self.n_scored = len(train), len(scored)
+        self.job, self.size = job, size
+        self.n_train, self.n_scored = job.n_train, len(job.scored)
         self._n_jobs = n_jobs
         self._trained: dict[bytes, BoostedModel] = {}
 

@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
-from emsco.models.boosting_size import BoostingSize
+from emsco.models.boosting.size import BoostingSize
+from emsco.models.boosting.training import loss_by_round, train_trees
+from emsco.models.boosting.trees import TreeEnsemble
 from emsco.models.calibration import Calibrator, calibration_split
 from emsco.models.estimator_jobs import FilledRows, GivenRows
 from emsco.models.scaling import mean_of_known
-from emsco.models.tree_training import loss_by_round, train_trees
-from emsco.models.trees import TreeEnsemble
 
 __all__ = ["BoostedModel", "BoostingJob", "SizeChoice", "blanked"]
 
@@ -54,7 +54,26 @@ class BoostingJob:
         seed: int,
         input_feature: IntArray,
     ) -> BoostingJob:
-        """Set rows aside for calibration if asked, and leave out rows of weight 0."""
+        """Set rows aside for calibration if asked, and leave out rows of weight 0.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_inputs)
+            NaN is a missing value; the mean of the training rows replaces it.
+        labels : ndarray of shape (n_rows,)
+            Class of each row, from 0.
+        train, scored : ndarray of row numbers
+        weights : ndarray of shape (n_rows,) or None
+        class_weights : ndarray of shape (n_classes,) or None
+            Further weight of each class, in training only.
+        classes : sequence
+        calibration : {"sigmoid", "isotonic"} or None
+            Calibrate every model on a share of the training rows, set aside for it.
+        seed : int
+            Seed of what is blanked out and of the choice of calibration rows.
+        input_feature : ndarray of shape (n_inputs,)
+            Feature of each input; inputs of one feature are blanked out together.
+        """
         if weights is not None:
             train = train[weights[train] > 0]
         own = None if weights is None else weights[train]
@@ -74,6 +93,11 @@ class BoostingJob:
             n_classes=len(classes),
             seed=seed,
         )
+
+    @property
+    def n_train(self) -> int:
+        """Number of training rows, those for calibration included."""
+        return len(self.fitting.X) + (0 if self.calibrating is None else len(self.calibrating.X))
 
     def shared(self, size: BoostingSize) -> TreeEnsemble:
         """Train the model that answers for every subset of the features."""
@@ -125,7 +149,7 @@ class SizeChoice:
         """Size of the model that answers for every subset."""
         job = self._job
         n_features = len(np.unique(job.input_feature))
-        size = BoostingSize.for_rows(len(job.fitting.X), n_features, job.n_classes)
+        size = BoostingSize.for_shared(len(job.fitting.X), n_features, job.n_classes)
         losses = []
         for rows, held in self._parts():
             rng = np.random.default_rng(job.seed)
@@ -178,7 +202,7 @@ def _stopped(size: BoostingSize, losses: list[FloatArray], tolerated: float = 0.
     longest = max(map(len, losses))
     mean = np.mean([np.pad(one, (0, longest - len(one)), "edge") for one in losses], axis=0)
     rounds = 1 + int(np.argmax(mean <= mean.min() + tolerated))
-    return size.stopped(min(round(rounds * _PARTS / (_PARTS - 1)), size.trees))
+    return size.stopped(min(round(rounds * _PARTS / (_PARTS - 1)), size.rounds))
 
 
 def blanked(

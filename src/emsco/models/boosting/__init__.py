@@ -1,0 +1,1 @@
+"""Boosted trees: one model for every subset of the features, or one for each."""
