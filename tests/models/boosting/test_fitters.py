@@ -21,7 +21,7 @@ from emsco.models.boosting.job import BoostingJob, SizeChoice, blanked
 from emsco.models.boosting.stages import BoostedModels
 from emsco.models.estimator_jobs import FilledRows
 
-QUICK = BoostingSize(copies=3, trees=60, leaves=6, learning_rate=0.1, fewest=10, l2=1.0)
+QUICK = BoostingSize(copies=3, rounds=60, leaves=6, learning_rate=0.1, fewest=10, l2=1.0)
 TRAIN, SCORED = np.arange(300), np.arange(300, 400)
 FEATURES = np.array([0, 1, 1, 2])  # the second and third input are bought together
 FITTERS = [SharedBoosting, OwnBoosting]
