@@ -21,6 +21,7 @@ from emsco.search.finishing import (
     MOST_SUBSETS,
     Finish,
     FinishEnd,
+    _halving,
     chains_of,
     finish_search,
     order_by_worth,
@@ -72,9 +73,15 @@ def test_an_order_names_every_design_once_even_if_all_are_alike(evaluator):
 def test_what_is_as_good_as_everything_comes_first_the_cheapest_of_it_leading(evaluator):
     result = result_of(evaluator, [[-1, -1, -1, -1, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 1]])
     order = order_by_worth(result.scores, everything(evaluator))
-    assert order[0] == 2
+    assert order.tolist()[:2] == [2, 1]
     assert result.scores.cost[2] < result.scores.cost[1]
     assert order[-1] == 0
+
+
+def test_costs_are_halved_and_each_comes_once():
+    assert _halving(8).tolist() == [0, 4, 2, 6, 1, 5, 3, 7]
+    assert all(sorted(_halving(n)) == list(range(n)) for n in range(40))
+    assert _halving(5)[0] == 0
 
 
 def test_all_features_are_among_the_subsets_and_the_first_design_always_is():

@@ -161,10 +161,11 @@ def _reason(result: SearchResult, end: FinishEnd) -> StopReason:
 
 
 def order_by_worth(scores: Scores, everything: Scores) -> IntArray:
-    """Order designs by cost, those that are as good as buying everything first.
+    """Order designs so that those as good as buying everything come first, at all costs.
 
-    That means within one standard error in coverage and accuracy. The others follow, the one that
-    misses this least first.
+    As good means within one standard error in coverage and accuracy. The cheapest of them leads;
+    then each is half-way between two earlier ones in the order of costs, because other models may
+    not agree with the cheapest. The remaining designs follow, the one that misses this least first.
     """
     behind = np.zeros(len(scores))
     n_accepted = max(1, int(everything.accepted[0]))
@@ -173,7 +174,17 @@ def order_by_worth(scores: Scores, everything: Scores) -> IntArray:
         error = np.sqrt(max(best * (1 - best), 1 / n_rows) / n_rows)
         behind = np.maximum(behind, (best - getattr(scores, name)) / error)
     found: IntArray = np.lexsort((scores.cost, np.maximum(behind, 1.0)))
-    return found
+    n_good = int((behind <= 1.0).sum())
+    return np.concatenate([found[:n_good][_halving(n_good)], found[n_good:]])
+
+
+def _halving(n: int) -> IntArray:
+    """Order 0 to n - 1 so that each lies half-way between two before it, or nearly so."""
+    place = np.zeros(n)
+    for bit in range(n.bit_length()):
+        place += (np.arange(n) >> bit & 1) / 2.0 ** (bit + 1)
+    spread = np.floor(place * n).astype(np.int64)
+    return np.array(list(dict.fromkeys([*spread.tolist(), *range(n)])), dtype=np.int64)
 
 
 def spread_order(scores: Scores, total_cost: float) -> IntArray:
