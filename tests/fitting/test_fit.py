@@ -72,7 +72,7 @@ class TestAuto:
     def test_says_what_it_took(self, capsys):
         X, y = crossed(n_features=2)
         EMSCOClassifier(**SMALL | {"estimator": "auto", "verbose": 1}).fit(X, y)
-        assert "Stage models: boosting, by log loss on all features" in " ".join(
+        assert "Stage models: boosting, by log loss (lower is better) on all" in " ".join(
             capsys.readouterr().err.split()
         )
 
@@ -187,7 +187,7 @@ class TestFinish:
         clf = EMSCOClassifier(**SMALL | {"estimator": tree, "search_with": "logistic"}).fit(X, y)
         assert isinstance(clf.cascade_.models, EstimatorModels)
         assert "searched with logistic regression" in str(clf.finish_)
-        assert "were scored with DecisionTreeClassifier(max_depth=4)" in str(clf.finish_)
+        assert "got DecisionTreeClassifier(max_depth=4) of their own" in str(clf.finish_)
         assert not clf.front_.proven
 
     def test_only_subsets_that_are_finished_are_on_the_front(self):
@@ -215,7 +215,8 @@ class TestFinish:
         assert said[0].filename == __file__
         assert clf.stop_reason_.is_interrupted
         assert str(clf.finish_) == (
-            "searched with one boosted model for all subsets; there was no time for boosted trees"
+            "searched with one boosted model for all subsets, whose models are kept: Ctrl-C came "
+            "before boosted trees"
         )
         assert clf.score(*crossed(500, seed=7)) > 0.7
 

@@ -79,7 +79,7 @@ def test_rows_of_weight_zero_do_not_count():
 def test_one_feature_has_no_other_subsets():
     choice, _ = choose({"logistic": 1.0, "spline": 0.5}, data_of(n_features=1))
     assert choice.n_subsets == 0
-    assert str(choice).startswith("spline, by log loss: spline 0.")
+    assert str(choice).startswith("spline, by log loss (lower is better): spline 0.")
 
 
 def test_each_family_is_reported():

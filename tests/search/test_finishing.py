@@ -137,7 +137,7 @@ def test_a_finish_reports_the_subsets_that_are_fitted(evaluator):
     steps = []
     result = result_of(evaluator, [[0, 1, 1, 2, 2]])
     finished(result, evaluator, report=lambda *step: steps.append(step))
-    assert steps == [(3, 3)]
+    assert steps == [(0, 3), (3, 3)]
 
 
 def test_without_time_nothing_is_finished(evaluator):
@@ -150,7 +150,8 @@ def test_without_time_nothing_is_finished(evaluator):
 
 def test_ctrl_c_keeps_the_subsets_that_are_finished(evaluator):
     def stop(done, total):
-        raise KeyboardInterrupt
+        if done:
+            raise KeyboardInterrupt
 
     chains = [[0, 1, 2, -1, -1], [2, 0, 1, -1, -1], [-1, -1, 0, 1, 2], [-1, 2, -1, 0, 1]]
     result = result_of(evaluator, chains)
@@ -180,9 +181,15 @@ def test_the_search_is_kept_if_no_finished_design_is_within_the_cost_limits(eval
 @pytest.mark.parametrize(
     ("finish", "said"),
     [
-        ((8, 30, FinishEnd.TIME_LIMIT), "; then 30 designs of 8 subsets were scored with SVC(), "),
-        ((8, 30, FinishEnd.TIME_LIMIT), "scored with SVC(), until the time limit"),
-        ((0, 0, FinishEnd.TIME_LIMIT), "searched with lines; there was no time for SVC()"),
+        (
+            (8, 30, FinishEnd.TIME_LIMIT),
+            "; then 30 designs of 8 subsets near the front got SVC() of t",
+        ),
+        ((8, 30, FinishEnd.TIME_LIMIT), "got SVC() of their own, until the time limit"),
+        (
+            (0, 0, FinishEnd.TIME_LIMIT),
+            "searched with lines, whose models are kept: the time was ov",
+        ),
         ((0, 0, FinishEnd.NOTHING_FEASIBLE), "no design is within the cost limits with SVC()"),
     ],
 )

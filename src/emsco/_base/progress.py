@@ -15,9 +15,11 @@ class JobProgress:
     """A progress bar for many jobs of similar size."""
 
     def __init__(self, what: str = "jobs") -> None:
+        self._what = what
         self._bar = new_bar(what, width=24)
         self._task = self._bar.add_task("starting", total=None)
         self._begun = False
+        self._said = monotonic()
 
     def __enter__(self) -> Self:
         """Start drawing if there is a terminal."""
@@ -37,11 +39,20 @@ class JobProgress:
             self._bar.stop()
 
     def job(self, done: int, total: int, what: str) -> None:
-        """Count a finished job; without a terminal, print a line that names it."""
+        """Count a finished job; without a terminal, print a line that names it.
+
+        A job without a name has a line only if the last one was a while ago.
+        """
         self._begun = True
         self._bar.update(self._task, completed=done, total=total, description=what)
-        if what and not self._bar.console.is_terminal:
+        if self._bar.console.is_terminal:
+            return
+        if what:
             self._bar.console.print(f"{done} of {total}: {what}", highlight=False, markup=False)
+        elif monotonic() - self._said >= _QUIET:
+            self._said = monotonic()
+            line = f"{self._what}: {done} of {total}"
+            self._bar.console.print(line, highlight=False, markup=False)
 
 
 class RowProgress:

@@ -18,6 +18,7 @@ from emsco.trust.differences import Comparison
 __all__ = ["ParetoPoint"]
 
 _OVERCONFIDENT = 0.03  # above the accuracy of a stage
+_FEWEST = 10  # rows of an exit that tell whether a stage is too sure
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,8 @@ class ParetoPoint(Objectives):
         """Stages, from 1, that are surer of the labels they give than those are correct.
 
         Their mean confidence is above their accuracy by more than 3 percentage points, and by
-        more than chance explains. A row that several splits score is no more evidence than one.
+        more than chance explains. A row that several splits score is no more evidence than one,
+        and fewer than 10 rows are none.
         """
         said = self.exit_confidence or ()
         distinct = 0.0 if self.by_class is None else float(self.by_class.rows.sum())
@@ -155,7 +157,7 @@ class ParetoPoint(Objectives):
         return tuple(
             j
             for j, (confidence, n_rows, n_correct) in enumerate(counts, start=1)
-            if n_rows
+            if n_rows >= _FEWEST * often
             and confidence - n_correct / n_rows > _OVERCONFIDENT
             and is_beyond(n_correct / n_rows, confidence, n_rows / often)
         )

@@ -68,7 +68,7 @@ class ModelChoice:
     --------
     >>> losses = {"spline": FamilyLoss(0.3, 0.4, 0, 0), "boosting": FamilyLoss(0.5, 0.6, 0.2, 0.1)}
     >>> print(ModelChoice("spline", losses, 500, 12))
-    spline, by log loss on all features and on 12 subsets: spline 0.300 and 0.400, boosting ...
+    spline, by log loss (lower is better) on all features and on 12 subsets: spline 0.300 and ...
     """
 
     family: str
@@ -82,10 +82,10 @@ class ModelChoice:
         simple = "" if ranked[0][0] == self.family else " (simpler, and within one standard error)"
         if not self.n_subsets:
             said = (f"{family} {loss.full:.3f}" for family, loss in ranked)
-            return f"{self.family}{simple}, by log loss: {', '.join(said)}"
+            return f"{self.family}{simple}, by log loss (lower is better): {', '.join(said)}"
         said = (f"{family} {loss.full:.3f} and {loss.subsets:.3f}" for family, loss in ranked)
         on = f"on all features and on {counted(self.n_subsets, 'subset')}"
-        return f"{self.family}{simple}, by log loss {on}: {', '.join(said)}"
+        return f"{self.family}{simple}, by log loss (lower is better) {on}: {', '.join(said)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

@@ -202,7 +202,9 @@ class StageRecipe:
         """Plain values that identify the recipe."""
         weight = self.class_weight
         return {
-            "estimator": self.estimator if self._is_named else describe(self.estimator),
+            "estimator": (self.estimator or FAMILIES[0])
+            if self._is_named
+            else describe(self.estimator),
             "calibration": self.calibration,
             "class_weight": plain(weight) if isinstance(weight, Mapping) else weight,
         }

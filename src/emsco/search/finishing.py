@@ -63,8 +63,8 @@ class Finish:
 
     Examples
     --------
-    >>> str(Finish("logistic regression", "SVC()", 12, 40))
-    'searched with logistic regression; then 40 designs of 12 subsets were scored with SVC()'
+    >>> str(Finish("splines", "SVC()", 12, 40))
+    'searched with splines; then 40 designs of 12 subsets near the front got SVC() of their own'
     """
 
     searched_with: str
@@ -79,10 +79,12 @@ class Finish:
         if self.end is FinishEnd.NOTHING_FEASIBLE:
             return f"{first}; no design is within the cost limits with {self.finished_with}"
         if not self.n_subsets:
-            return f"{first}; there was no time for {self.finished_with}"
+            what = "Ctrl-C came" if self.end is FinishEnd.INTERRUPTED else "the time was over"
+            return f"{first}, whose models are kept: {what} before {self.finished_with}"
         done = f"{counted(self.n_designs, 'design')} of {counted(self.n_subsets, 'subset')}"
         early = "" if self.end is FinishEnd.COMPLETE else f", until {self.end.value}"
-        return f"{first}; then {done} were scored with {self.finished_with}{early}"
+        again = f"then {done} near the front got {self.finished_with} of their own{early}"
+        return f"{first}; {again}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -258,6 +260,8 @@ def _fit(
 ) -> tuple[int, FinishEnd]:
     """Fit subsets in their order; return how many there was time for, and how it ended."""
     started, n_fitted = perf_counter(), 0
+    if report:
+        report(0, len(subsets))
     try:
         while n_fitted < len(subsets):
             if time_limit is not None and perf_counter() - started > time_limit:
