@@ -122,7 +122,7 @@ def front_table(
     and `see_all` names the command that shows all.
     """
     listing = Listing.pick(front, (chosen, best), most, within, spare, every)
-    seen = f", seen on {front.seen[0].n_rows:.10g}" if front.seen else ""
+    seen = f", seen on {front.seen[0].n_rows:,.10g}" if front.seen else ""
     table = plain_table(
         title=f"Front: scored on {counted(chosen.n_rows, 'row')}{seen}",
         caption="\n".join(_reading(front, listing, see_all, best is not None)),

@@ -68,8 +68,8 @@ def print_details(run: Run, number: int, *, doubts: bool = True) -> None:
             out.print(class_drawing(by_class, out.width, title=title, brief=True))
     if front.references:
         out.print(reference_table(front, number))
-    if run.cascade.n_models > 1:
-        out.print(f"Each stage averages {run.cascade.n_models} models.", highlight=False)
+    if averages := _averages(run):
+        out.print(averages, highlight=False)
     found = _doubts(run, number) if doubts else ()
     for doubt in map(warning_in_words, found):
         out.print(f"{doubt[0].upper()}{doubt[1:]}", highlight=False, markup=False)
@@ -126,4 +126,11 @@ def print_deployed(run: Run) -> None:
     why = preference_in_words(run.about["settings"]["prefer"], run.point)
     total, cost = run.front.costs.total, run.point.cost
     spends = f"It costs {cost:.4g} a row, {than_everything(1 - cost / total if total else 0.0)}."
-    console().print(f"Deployed: design {run.chosen}, {why}. {spends}", highlight=False)
+    said = f"Deployed: design {run.chosen}, {why}. {spends} {_averages(run)}"
+    console().print(said.rstrip(), highlight=False)
+
+
+def _averages(run: Run) -> str:
+    """Say how many models a stage has, if it has several."""
+    n_models = run.cascade.n_models
+    return f"Each stage averages {n_models} models." if n_models > 1 else ""
