@@ -22,10 +22,6 @@ from emsco.errors import DataError, Parameter
 
 __all__ = [
     "AUTO",
-    "FEW_VALUES",
-    "MANY_ROWS",
-    "N_FOLDS",
-    "N_REPEATS",
     "Split",
     "check_simple_cv",
     "make_splits",

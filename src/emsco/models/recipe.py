@@ -37,7 +37,7 @@ __all__ = ["AUTO", "FAMILIES", "StageRecipe"]
 
 AUTO = "auto"
 FAMILIES = ("logistic", "spline", "boosting")  # the simplest first
-FEW_SUBSETS = 31  # as many as five features have; boosted trees of their own take seconds
+_FEW_SUBSETS = 31  # as many as five features have; boosted trees of their own take seconds
 _SHARED = "one boosted model for all subsets"
 _IN_WORDS = {None: "logistic regression", "spline": "splines", "boosting": "boosted trees"}
 
@@ -133,8 +133,7 @@ class StageRecipe:
     def in_words(self) -> str:
         """Name the stage models."""
         if self._is_named:
-            shared = self.shared and self.estimator == "boosting"
-            return _SHARED if shared else _IN_WORDS[self.estimator]
+            return _SHARED if self.shared else _IN_WORDS[self.estimator]
         return " ".join(f"{self.estimator!r}".split())
 
     def of_family(self, family: str) -> StageRecipe:
@@ -146,11 +145,13 @@ class StageRecipe:
 
         A search with boosted trees uses one model for all subsets, unless there are only a few.
         """
-        few = 2**n_blocks - 1 <= FEW_SUBSETS
-        if search_with is None and (self.estimator != "boosting" or few):
-            return self
-        searching = replace(self.of_family(search_with or "boosting"), shared=True)
-        return self if searching.is_linear and searching.estimator == self.estimator else searching
+        if search_with is None:
+            few = 2**n_blocks - 1 <= _FEW_SUBSETS
+            return self if self.estimator != "boosting" or few else replace(self, shared=True)
+        found = self.of_family(search_with)
+        if found.estimator == "boosting":
+            return replace(found, shared=True)
+        return self if found.estimator == self.estimator else found
 
     def chosen(
         self, data: TrainingData, splits: list[Split], report: Report | None = None

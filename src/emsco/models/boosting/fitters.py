@@ -81,8 +81,7 @@ class SharedBoosting:
                 winner[part], confidence[part] = ensemble.answers(codes, subsets[part])
                 return
             for i, subset in enumerate(subsets[part], start=part.start):
-                calibrator = self._calibrator(subset)
-                found = calibrator.apply(ensemble.shares(codes, subset))
+                found = _calibrated(ensemble.shares(codes, subset), self._calibrator(subset))
                 winner[i], confidence[i] = found.argmax(axis=1), found.max(axis=1)
 
         n_jobs = self._workers.n_jobs
@@ -94,22 +93,13 @@ class SharedBoosting:
         """Return the model of each subset, restricted to it, and its calibrator or None."""
         del report  # once the shared model is trained, this takes only a moment
         ensemble = self.ensemble
-        return [
-            (
-                ensemble.restricted(subset),
-                None if self.job.calibration is None else self._calibrator(subset),
-            )
-            for subset in subsets
-        ]
+        return [(ensemble.restricted(subset), self._calibrator(subset)) for subset in subsets]
 
     def close(self) -> None:
         """Do nothing: this fitter writes no files."""
 
-    def _calibrator(self, subset: BoolArray) -> Calibrator:
-        found = self.job.calibrator(self.ensemble, subset, self._codes["calibrating"])
-        if found is None:
-            raise AssertionError("only asked for where rows are set aside")
-        return found
+    def _calibrator(self, subset: BoolArray) -> Calibrator | None:
+        return self.job.calibrator(self.ensemble, subset, self._codes.get("calibrating"))
 
 
 class OwnBoosting:
@@ -142,8 +132,7 @@ class OwnBoosting:
         winner = np.empty((len(subsets), self.n_scored), dtype=np.uint8)
         confidence = np.empty(winner.shape)
         for i, (ensemble, calibrator) in enumerate(self.models(subsets, report)):
-            found = ensemble.probabilities(self.job.scored)
-            found = found if calibrator is None else calibrator.apply(found)
+            found = _calibrated(ensemble.probabilities(self.job.scored), calibrator)
             winner[i], confidence[i] = found.argmax(axis=1), found.max(axis=1)
         return winner, confidence
 
@@ -158,6 +147,10 @@ class OwnBoosting:
 
     def close(self) -> None:
         """Do nothing: this fitter writes no files."""
+
+
+def _calibrated(found: FloatArray, calibrator: Calibrator | None) -> FloatArray:
+    return found if calibrator is None else calibrator.apply(found)
 
 
 def train_together(
