@@ -69,6 +69,11 @@ class Slots:
         """How many keys have a slot now; `n_used` counts slots that were ever given out."""
         return self.n_used - len(self._free)
 
+    @property
+    def keys(self) -> WordArray:
+        """The keys that have a slot, in the order of their slots."""
+        return self._keys[np.flatnonzero(self._kept)]
+
     @contextmanager
     def claim(self, keys: WordArray) -> Iterator[Claim]:
         """Find or make a slot for each row of `keys`, which may repeat.

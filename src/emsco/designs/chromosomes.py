@@ -1,4 +1,9 @@
-"""Many designs as one array of chromosomes, with their subsets and keys."""
+"""Many designs as one array of chromosomes, with their subsets, levels and keys.
+
+A gene is the stage that buys a feature. If thresholds are searched, the number of the stage's
+threshold, its *level*, is in the bits above the stage: all features of a stage have the same. At
+level 0 a gene is the stage itself, so designs with one threshold are the paper's chromosomes.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +14,12 @@ from emsco._base.checks import refused
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.breeding import add_up_stages, compress_rows
 
-__all__ = ["compress", "nested_subsets"]
+__all__ = ["MOST_LEVELS", "compress", "levels_of", "nested_subsets", "stages_of", "with_levels"]
 
-_MOST_STAGES = 2**15 - 1
 NEVER = -1  # the gene of a feature that is never bought
+_STAGE_BITS = 10
+_MOST_STAGES = 2**_STAGE_BITS - 1
+MOST_LEVELS = 2 ** (15 - _STAGE_BITS)
 _POWERS: FloatArray = np.ldexp(1.0, np.arange(32))
 
 
@@ -40,6 +47,38 @@ def compress(designs: ArrayLike) -> StageArray:
         )
     compress_rows(np.atleast_2d(compressed), np.empty(_MOST_STAGES + 1, dtype=np.int64))
     return compressed
+
+
+def stages_of(designs: StageArray) -> StageArray:
+    """Return the stage of each feature, without the levels of the stages."""
+    if designs.max(initial=0) <= _MOST_STAGES:
+        return designs
+    stages: StageArray = np.where(designs < 0, designs, designs & _MOST_STAGES).astype(np.int16)
+    return stages
+
+
+def levels_of(designs: StageArray, n_stages: int) -> IntArray:
+    """Return the level of each stage, shape (n_designs, n_stages); 0 after a design's last one."""
+    levels = np.zeros((len(designs), n_stages), dtype=np.int64)
+    if designs.max(initial=0) > _MOST_STAGES:
+        design, feature = np.nonzero(designs >= 0)
+        genes = designs[design, feature].astype(np.int64)
+        levels[design, genes & _MOST_STAGES] = genes >> _STAGE_BITS
+    return levels
+
+
+def with_levels(stages: StageArray, levels: IntArray) -> StageArray:
+    """Return designs with these levels, shape (n_designs, at least their stages).
+
+    Examples
+    --------
+    >>> designs = with_levels(np.array([[0, 1, -1]], dtype=np.int16), np.array([[2, 1]]))
+    >>> stages_of(designs).tolist(), levels_of(designs, 2).tolist()
+    ([[0, 1, -1]], [[2, 1]])
+    """
+    own = np.take_along_axis(levels, np.maximum(stages, 0).astype(np.int64), axis=1)
+    genes: StageArray = np.where(stages < 0, stages, stages + (own << _STAGE_BITS))
+    return genes.astype(np.int16)
 
 
 def nested_subsets(designs: StageArray, n_stages: int) -> BoolArray:
@@ -86,6 +125,8 @@ def subsets_of_words(words: WordArray, n_features: int) -> BoolArray:
 
 def chromosome_numbers(designs: StageArray) -> FloatArray:
     """Return numbers in the lexicographic order of the chromosomes; equal ones get one number."""
+    if designs.max(initial=0) > _MOST_STAGES:  # stages come before levels
+        designs = np.concatenate([stages_of(designs), designs], axis=1)
     if designs.min(initial=0) == NEVER:
         designs = designs + np.int16(1)
     base, n_features = int(designs.max(initial=0)) + 1, designs.shape[1]
@@ -111,5 +152,5 @@ def designs_of_keys(keys: WordArray, n_features: int) -> StageArray:
 
 def stage_counts(designs: StageArray) -> IntArray:
     """Return the number of stages of each compressed design."""
-    count: IntArray = designs.max(axis=1).astype(np.int64) + 1
+    count: IntArray = stages_of(designs).max(axis=1).astype(np.int64) + 1
     return count

@@ -8,6 +8,7 @@ from math import comb
 
 from emsco._base.checks import check_whole, refused
 from emsco._base.typing import BoolArray, StageArray
+from emsco.designs.chromosomes import stages_of
 
 __all__ = ["DesignSpace", "count_designs", "default_max_stages"]
 
@@ -25,17 +26,23 @@ class DesignSpace:
         Whether a design may leave features out. It always buys at least one.
     first : int or None
         A feature that the first stage of every design buys.
+    n_early, n_last : int
+        Thresholds that a stage before the last, and the last one, may have.
 
     Examples
     --------
     >>> DesignSpace(12, 4).size, DesignSpace(12, 4, allow_exclusion=True).size
     (15199275, 195926549)
+    >>> DesignSpace(8, 4, n_early=8, n_last=8).size
+    170198920
     """
 
     n_features: int
     max_stages: int
     allow_exclusion: bool = False
     first: int | None = None
+    n_early: int = 1
+    n_last: int = 1
 
     def __post_init__(self) -> None:
         """Refuse spaces without a design."""
@@ -47,14 +54,19 @@ class DesignSpace:
     @property
     def size(self) -> int:
         """Number of designs."""
-        if self.first is None:
-            return count_designs(self.n_features, self.max_stages, self.allow_exclusion)
-        others, kept_out = self.n_features - 1, int(self.allow_exclusion)
-        # By symmetry, one in k of the designs with k stages has the feature at its first stage.
         return sum(
-            _alternating(k, lambda i: i * (i + kept_out) ** others) // k
-            for k in range(1, self.max_stages + 1)
+            self._n_partitions(k) * self.n_early ** (k - 1) * self.n_last
+            for k in range(1, self.deepest + 1)
         )
+
+    def _n_partitions(self, k: int) -> int:
+        """Count the designs of k stages, whatever their thresholds."""
+        kept_out = int(self.allow_exclusion)
+        if self.first is None:
+            return _alternating(k, lambda i: (i + kept_out) ** self.n_features)
+        others = self.n_features - 1
+        # By symmetry, one in k of the designs with k stages has the feature at its first stage.
+        return _alternating(k, lambda i: i * (i + kept_out) ** others) // k
 
     @property
     def deepest(self) -> int:
@@ -63,6 +75,7 @@ class DesignSpace:
 
     def holds(self, designs: StageArray) -> BoolArray:
         """Tell for each compressed design whether it belongs to the space."""
+        designs = stages_of(designs)
         inside: BoolArray = (designs.max(axis=1) >= 0) & (designs.max(axis=1) < self.max_stages)
         if not self.allow_exclusion:
             inside &= (designs >= 0).all(axis=1)

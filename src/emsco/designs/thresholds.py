@@ -28,20 +28,23 @@ _HIGHEST = 0.999  # even where a class has next to all rows
 MinConfidence: TypeAlias = float | Mapping[Any, float]
 
 
-def auto_min_confidence(shares: FloatArray, classes: AnyArray) -> dict[Any, float]:
-    """Return a threshold for each class, half-way from its share of the rows to certainty.
+def auto_min_confidence(
+    shares: FloatArray, classes: AnyArray, doubt: float = 0.5
+) -> dict[Any, float]:
+    """Return a threshold for each class between its share of the rows and certainty.
 
-    A label must halve the doubt that the share of its class leaves. Where nine of ten rows are
-    well, a model that has learned nothing is 0.9 sure of it, so that needs 0.95. Two equal classes
-    need the paper's 0.75 each.
+    A label may leave no more than `doubt` of the doubt that the share of its class leaves; by
+    default half of it. Where nine of ten rows are well, a model that has learned nothing is 0.9
+    sure of it, so that needs 0.95. Two equal classes need the paper's 0.75 each.
 
     Examples
     --------
     >>> auto_min_confidence(np.array([0.1, 0.9]), np.array(["ill", "well"]))
     {'ill': 0.55, 'well': 0.95}
     """
-    halfway = np.clip((1 + shares / shares.sum()) / 2, None, _HIGHEST).round(3)
-    return dict(zip(classes.tolist(), halfway.tolist(), strict=True))
+    share = shares / shares.sum()
+    least = np.clip(share + (1 - doubt) * (1 - share), None, _HIGHEST).round(3)
+    return dict(zip(classes.tolist(), least.tolist(), strict=True))
 
 
 def check_min_confidence(

@@ -23,12 +23,14 @@ from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints
-from emsco.designs.thresholds import MinConfidence, by_class, in_words, plain
+from emsco.designs.grid import ThresholdGrid
+from emsco.designs.thresholds import MinConfidence, by_class, in_words
 from emsco.errors import EMSCOWarning, InterruptedWarning, Parameter
 from emsco.fitting.parameters import check_refit
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.front.assessing import Assessor
 from emsco.front.preferences import economical_of
+from emsco.front.ties import NamedDesigns
 from emsco.models.bank import SubsetBank
 from emsco.models.recipe import StageRecipe
 from emsco.scoring.evaluator import Evaluator
@@ -91,15 +93,15 @@ class Workbench:
     def evaluator(
         self,
         max_stages: int,
-        min_confidence: MinConfidence,
+        min_confidence: MinConfidence | ThresholdGrid,
         journal: Journal | None = None,
     ) -> Evaluator:
-        """Make an evaluator for one threshold, or one threshold per class."""
+        """Make an evaluator for one threshold, one threshold per class, or a grid of them."""
         rules = self.constraints
         return Evaluator(
             self.bank,
             self.blocks.costs(self.data.costs),
-            by_class(min_confidence, self.data.classes),
+            self.grid(min_confidence),
             max_stages,
             journal,
             Limits(rules.max_mean_cost, rules.max_worst_cost),
@@ -107,12 +109,18 @@ class Workbench:
             self.metric,
         )
 
+    def grid(self, min_confidence: MinConfidence | ThresholdGrid) -> ThresholdGrid:
+        """Return the grid of one threshold for all stages, or the grid that is given."""
+        if isinstance(min_confidence, ThresholdGrid):
+            return min_confidence
+        return ThresholdGrid.single(by_class(min_confidence, self.data.classes))
+
     def open_journal(
         self,
         folder: str | os.PathLike[str] | None,
         search: str,
         settings: SearchSettings,
-        min_confidence: MinConfidence,
+        min_confidence: MinConfidence | ThresholdGrid,
         seed: int,
         recipe: StageRecipe | None = None,
         search_with: str | None = None,
@@ -130,7 +138,7 @@ class Workbench:
             "metric": self.metric,
             **(recipe or self.recipe).to_dict(),
             "search_with": search_with,
-            "min_confidence": plain(min_confidence),
+            "min_confidence": self.grid(min_confidence).to_dict(),
             "constraints": asdict(self.constraints),
             **asdict(settings),
         }
@@ -141,7 +149,7 @@ class Workbench:
         self,
         search: str,
         settings: SearchSettings,
-        min_confidence: MinConfidence,
+        min_confidence: MinConfidence | ThresholdGrid,
         memory_limit: int | None = None,
     ) -> SearchPlan:
         """Choose the search that "auto" means here.
@@ -158,7 +166,7 @@ class Workbench:
         self,
         search: str,
         settings: SearchSettings,
-        min_confidence: MinConfidence,
+        min_confidence: MinConfidence | ThresholdGrid,
         rng: Generator,
         *,
         time_limit: float | None = None,
@@ -172,7 +180,7 @@ class Workbench:
         ----------
         search : {"auto", "exact", "evolution", "paper"}
         settings : SearchSettings
-        min_confidence : float or dict
+        min_confidence : float, dict or ThresholdGrid
         rng : numpy.random.Generator
         time_limit : float, optional
             Seconds after which the search stops and keeps its best designs so far.
@@ -202,7 +210,7 @@ class Workbench:
         recipe: StageRecipe,
         result: SearchResult,
         settings: SearchSettings,
-        min_confidence: MinConfidence,
+        min_confidence: MinConfidence | ThresholdGrid,
         *,
         time_limit: float | None = None,
         report: Report | None = None,
@@ -213,12 +221,13 @@ class Workbench:
         there was no time for any design, or none is within the cost limits.
         """
         own = Workbench(self.data, self.splits, recipe, self.constraints, self.metric)
-        at_once = np.zeros((1, self.blocks.n_blocks), dtype=np.int16)
+        grid = self.grid(min_confidence)
+        at_once = grid.complete(np.zeros((1, self.blocks.n_blocks), dtype=np.int16))
         found, finish = finish_search(
             result,
             self.evaluator(settings.max_stages, min_confidence).score(at_once),
             own.evaluator(settings.max_stages, min_confidence),
-            settings.space(self.blocks.n_blocks),
+            settings.space(self.blocks.n_blocks, grid),
             searched_with=self.recipe.in_words,
             finished_with=recipe.in_words,
             time_limit=time_limit,
@@ -230,8 +239,17 @@ class Workbench:
             warnings.warn(kept, EMSCOWarning, stacklevel=5)
         return (own if finish.n_subsets else self), found, finish
 
-    def front(self, result: SearchResult, min_confidence: MinConfidence) -> ParetoFront:
-        """Turn a search result into a front of designs over named features, without models."""
+    def front(
+        self,
+        result: SearchResult,
+        min_confidence: MinConfidence,
+        grid: ThresholdGrid | None = None,
+    ) -> ParetoFront:
+        """Turn a search result into a front of designs over named features, without models.
+
+        `min_confidence` is what a label needs if everything is bought at once, and `grid` has
+        the thresholds of the designs, if these have their own.
+        """
         front = ParetoFront.from_scores(
             self.blocks.designs(result.designs),
             result.scores,
@@ -241,6 +259,7 @@ class Workbench:
             result.ties and self.blocks.ties(result.ties),
             result.proven,
             self.data.per_row,
+            NamedDesigns(self.data.costs.names, grid, self.data.classes),
         )
         if not any(point.coverage for point in front):
             least = (Parameter("min_confidence"), f"={in_words(min_confidence)}; lower it.")
@@ -253,6 +272,7 @@ class Workbench:
         front: ParetoFront,
         result: SearchResult,
         settings: SearchSettings,
+        grid: ThresholdGrid,
         simplify: bool = False,
         report: Report | None = None,
     ) -> ParetoFront:
@@ -263,7 +283,7 @@ class Workbench:
         called after each point. Ctrl-C leaves the front as it is, with a warning.
         """
         try:
-            return self._assess(front, result, settings, simplify, report)
+            return self._assess(front, result, settings, grid, simplify, report)
         except KeyboardInterrupt:
             message = (
                 "Fit interrupted; the front is kept as it was scored, without results by class."
@@ -276,19 +296,14 @@ class Workbench:
         front: ParetoFront,
         result: SearchResult,
         settings: SearchSettings,
+        grid: ThresholdGrid,
         simplify: bool,
         report: Report | None,
     ) -> ParetoFront:
-        data, least = self.data, front.min_confidence
-        rows = ScoredRows(
-            self.bank,
-            data,
-            self.splits,
-            by_class(least, data.classes),
-            self.blocks.members(),
-        )
-        evaluator = self.evaluator(settings.max_stages, least)
-        assessor = Assessor(rows, evaluator, self.blocks, data.costs, data.classes.tolist())
+        data = self.data
+        rows = ScoredRows(self.bank, data, self.splits, grid, self.blocks.members())
+        evaluator = self.evaluator(settings.max_stages, grid)
+        assessor = Assessor(rows, evaluator, self.blocks, data.costs, data.classes)
         points = assessor.assessed(front.points, result.designs, report)
         if simplify:
             may_fit = self.bank.engine.seconds_per_fit() is not None

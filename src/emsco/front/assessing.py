@@ -8,14 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
-from emsco._base.typing import FloatArray, StageArray
+from emsco._base.typing import AnyArray, FloatArray, StageArray
 from emsco.costs import FeatureCosts
 from emsco.designs.blocks import Blocks
-from emsco.designs.chromosomes import compress
+from emsco.designs.chromosomes import compress, stages_of
 from emsco.designs.design import Design
+from emsco.designs.grid import inherit_levels
 from emsco.front.point import ParetoPoint
 from emsco.front.preferences import SAME_COST, economical_of, is_good_enough, size_of
 from emsco.front.references import Reference, references_of
+from emsco.front.ties import NamedDesigns
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scored_rows import RowOutcomes, ScoredRows
 from emsco.trust.by_class import CHANCE, ByClass
@@ -39,15 +41,25 @@ class Assessor:
     blocks : Blocks
     costs : FeatureCosts
         Of the features.
-    labels : sequence
-        The classes.
+    classes : ndarray of shape (n_classes,)
     """
 
     rows: ScoredRows
     evaluator: Evaluator
     blocks: Blocks
     costs: FeatureCosts
-    labels: Sequence[object]
+    classes: AnyArray
+
+    @property
+    def labels(self) -> list[object]:
+        """The classes as plain values."""
+        labels: list[object] = self.classes.tolist()
+        return labels
+
+    def _design(self, genes: StageArray) -> Design:
+        """Return the design over named features of a chromosome over blocks."""
+        named = NamedDesigns(self.costs.names, self.evaluator.grid, self.classes)
+        return named(self.blocks.designs(genes))
 
     def references(self, commonest: int) -> tuple[Reference, ...]:
         """Measure what there is without a cascade; `commonest` is the position of a class."""
@@ -107,7 +119,8 @@ class Assessor:
         best = next(self._points_of(design[None], start))[0]
         most = best.cost + SAME_COST * self.costs.total
         while True:
-            variants = _variants(design, may_leave_out, may_fit, self.blocks.first)
+            simpler = _variants(stages_of(design), may_leave_out, may_fit, self.blocks.first)
+            variants = inherit_levels(simpler, design[None], self.evaluator.grid)
             tried = [
                 (point, variant)
                 for point, variant, behind in self._points_of(variants, start)
@@ -137,8 +150,8 @@ class Assessor:
         scores = self.evaluator.score(designs)
         for i, outcomes in enumerate(self.rows.outcomes(designs)):
             if scores.feasible[i]:
-                whole = Design(self.blocks.designs(designs[i]), self.costs.names)
-                point = ParetoPoint.from_scores(whole, scores, i, per_row=self.evaluator.per_row)
+                own = self._design(designs[i])
+                point = ParetoPoint.from_scores(own, scores, i, per_row=self.evaluator.per_row)
                 figures = self._figures(designs[i], outcomes)
                 behind = figures.minus(start).shortfall
                 yield self._with(point, outcomes, figures), designs[i], behind
@@ -179,9 +192,7 @@ class Assessor:
         )
 
     def _paid(self, design: StageArray) -> FloatArray:
-        return self.costs.after_stages(
-            Design(self.blocks.designs(design), self.costs.names).subsets()
-        )
+        return self.costs.after_stages(self._design(design).subsets())
 
     @cached_property
     def _everything_outcomes(self) -> RowOutcomes:
@@ -194,7 +205,8 @@ class Assessor:
     @property
     def _all_at_once(self) -> StageArray:
         """The design of one stage that buys every block."""
-        return np.zeros(self.blocks.n_blocks, dtype=np.int16)
+        at_once = np.zeros((1, self.blocks.n_blocks), dtype=np.int16)
+        return self.evaluator.grid.complete(at_once)[0]
 
 
 def _variants(

@@ -26,7 +26,7 @@ from emsco.front.point import ParetoPoint
 from emsco.front.preferences import Limits, check_preference, economical_of
 from emsco.front.references import Reference, measure_references
 from emsco.front.tables import front_columns, front_html, front_text
-from emsco.front.ties import tied_designs
+from emsco.front.ties import NamedDesigns, NamedTies, tied_designs
 from emsco.models.stage_models import StageModels
 from emsco.pictures.explorer import Explored, page_of
 from emsco.pictures.flow import Flow
@@ -92,7 +92,7 @@ class ParetoFront(Sequence[ParetoPoint]):
     costs: FeatureCosts
     min_confidence: MinConfidence
     proven: bool = False
-    tied: TieSource | None = field(default=None, repr=False)
+    tied: NamedTies | None = field(default=None, repr=False)
     models: FrontModels | None = field(default=None, repr=False)
     seen: tuple[Evaluation, ...] | None = field(default=None, repr=False)
     by_fitness: bool = field(default=False, repr=False)
@@ -110,20 +110,24 @@ class ParetoFront(Sequence[ParetoPoint]):
         tied: TieSource | None = None,
         proven: bool = False,
         per_row: float = 1,
+        named: NamedDesigns | None = None,
     ) -> ParetoFront:
         """Build a front from the designs and scores of a search, in its order.
 
         Without `n_tied` and `tied`, only these designs count as ties of each other. `per_row` is
-        the count that a row of weight 1 adds to the scores.
+        the count that a row of weight 1 adds to the scores. `named` turns chromosomes into
+        designs, if their stages have thresholds of their own.
         """
         if n_tied is None:
             among = TiedDesigns.among(designs, scores)
             n_tied, tied = among.counts, among
+        named = named or NamedDesigns(costs.names)
         points = [
-            ParetoPoint.from_scores(Design(stages, costs.names), scores, i, int(n_tied[i]), per_row)
-            for i, stages in enumerate(designs)
+            ParetoPoint.from_scores(named(genes), scores, i, int(n_tied[i]), per_row)
+            for i, genes in enumerate(designs)
         ]
-        return cls(tuple(points), costs, min_confidence, proven, tied)
+        ties = None if tied is None else NamedTies(tied, named)
+        return cls(tuple(points), costs, min_confidence, proven, ties)
 
     @property
     def metric(self) -> str:
@@ -138,7 +142,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         front yields those that its search scored.
         """
         position = self.position(point)
-        return tied_designs(self.points[position], position, self.tied, self.costs.names)
+        return tied_designs(self.points[position], position, self.tied)
 
     def cascade(self, point: ParetoPoint | int) -> Cascade:
         """Return the cascade of a point, with its fitted models, ready to decide rows."""

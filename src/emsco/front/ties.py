@@ -1,19 +1,59 @@
-"""Designs that share the objectives of a point."""
+"""Designs over named features, and those that share the objectives of a point."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from emsco._base.typing import AnyArray, StageArray
+from emsco.designs.chromosomes import stages_of
 from emsco.designs.design import Design
+from emsco.designs.grid import ThresholdGrid
 from emsco.errors import NoSuchDesign
 from emsco.front.point import ParetoPoint
 from emsco.scoring.pareto import TieSource
 
-__all__ = ["tied_designs"]
+__all__ = ["NamedDesigns", "NamedTies", "tied_designs"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedDesigns:
+    """Turns the chromosomes of a search into designs over named features.
+
+    Attributes
+    ----------
+    names : tuple of str
+    grid : ThresholdGrid or None
+        Thresholds of the stages; None if all have the same.
+    classes : ndarray of shape (n_classes,) or None
+    """
+
+    names: tuple[str, ...]
+    grid: ThresholdGrid | None = None
+    classes: AnyArray | None = None
+
+    def __call__(self, genes: StageArray) -> Design:
+        """Return the design of one chromosome."""
+        if self.grid is None or self.grid.is_single or self.classes is None:
+            return Design(genes, self.names)
+        own = self.grid.of_design(genes, self.classes)
+        return Design(stages_of(genes), self.names, own)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedTies:
+    """Lists the designs that tie with the point at a position."""
+
+    source: TieSource
+    named: NamedDesigns
+
+    def __call__(self, position: int) -> Iterator[Design]:
+        """Iterate over the designs, the simplest first."""
+        return map(self.named, self.source(position))
 
 
 def tied_designs(
-    point: ParetoPoint, position: int, source: TieSource | None, names: tuple[str, ...]
+    point: ParetoPoint, position: int, source: NamedTies | None
 ) -> Iterator[Design]:
     """Iterate over the designs that tie with a point; without a source, over the point alone."""
     added = point.is_simplified and point.n_tied == 1  # its search did not return it
@@ -24,4 +64,4 @@ def tied_designs(
                 f"which holds 1 of the {point.n_tied:,} designs; search again to list them."
             )
         return iter((point.design,))
-    return (Design(stages, names) for stages in source(position))
+    return source(position)

@@ -103,15 +103,23 @@ class SubsetBank:
         """Most distinct subsets per call."""
         return min(self._slots.capacity, self._models.capacity)
 
-    def count(self, designs: StageArray, n_stages: IntArray, thresholds: FloatArray) -> IntArray:
+    def count(
+        self,
+        designs: StageArray,
+        n_stages: IntArray,
+        thresholds: FloatArray,
+        levels: IntArray | None = None,
+    ) -> IntArray:
         """Count the rows that leave at each stage of each design, and the correct ones.
 
         Parameters
         ----------
         designs : ndarray of shape (n_designs, n_features)
-            Compressed: no stage number is skipped.
+            Stage of each feature; no stage number is skipped.
         n_stages : ndarray of shape (n_designs,)
-        thresholds : ndarray of shape (n_classes,)
+        thresholds : ndarray of shape (n_classes,) or (n_levels, n_classes)
+        levels : ndarray of shape (n_designs, most stages), optional
+            Which of the thresholds each stage has; the first by default.
 
         Returns
         -------
@@ -119,10 +127,13 @@ class SubsetBank:
             First the rows of each counted class, over all stages; then the rows of each stage, 0
             after a design's last one.
         """
-        most = int(n_stages.max())
+        most, thresholds = int(n_stages.max()), np.atleast_2d(thresholds)
+        if levels is None:
+            levels = np.zeros((len(designs), most), dtype=np.int64)
         counts = np.zeros((2, len(designs), self.n_counted + most), dtype=np.int64)
         for part in slices(len(designs), max(1, self.capacity // most)):
-            self._add_counts(designs[part], n_stages[part], thresholds, counts[:, part])
+            own = thresholds, levels[part]
+            self._add_counts(designs[part], n_stages[part], *own, counts[:, part])
         return counts
 
     def kept(self, subsets: BoolArray) -> FloatArray:
@@ -158,11 +169,15 @@ class SubsetBank:
         for part in slices(len(every), min(self.capacity, _SUBSETS_AT_ONCE)):
             if check:
                 check()
-            slots = self._slots_of(every[part], thresholds)
-            parts.append(np.concatenate([bits.get(slots) for bits in self.engine.bits], axis=2))
+            parts.append(self.bits_of(every[part], thresholds))
         parts.insert(0, np.zeros_like(parts[0][:, :1]))  # the empty subset has no model
         accepted, correct = np.concatenate(parts, axis=1)
         return accepted, correct
+
+    def bits_of(self, words: WordArray, thresholds: FloatArray) -> WordArray:
+        """Accepted and correct rows of subsets, given as words: (2, n_subsets, n_words)."""
+        slots = self._slots_of(words, thresholds[None], np.zeros(len(words), dtype=np.int64))
+        return np.concatenate([bits.get(slots) for bits in self.engine.bits], axis=2)
 
     def answers(self, subsets: BoolArray, rows: Sequence[FloatArray]) -> list[Answers]:
         """Answers of each subset's model for the scored rows of each split, which `rows` holds.
@@ -183,20 +198,35 @@ class SubsetBank:
         found: FloatArray = self._kept[claim.slots]
         return found
 
-    def _slots_of(self, words: WordArray, thresholds: FloatArray) -> IntArray:
-        """Slots of the subsets' bits at these thresholds; subsets without bits are judged."""
-        number = self._thresholds.setdefault(thresholds.tobytes(), len(self._thresholds))
-        keys = np.insert(words, 0, np.uint64(number), axis=1)
+    def _slots_of(self, words: WordArray, thresholds: FloatArray, levels: IntArray) -> IntArray:
+        """Slots of the subsets' bits, each at one of the thresholds; new ones are judged."""
+        numbers = np.array([self._number_of(one) for one in thresholds])
+        keys = np.insert(words, 0, numbers[levels], axis=1)
         with self._slots.claim(keys) as claim:
-            if claim.new_slots.size:
-                self._judge(claim.new_keys[:, 1:], claim.new_slots, thresholds)
+            own = claim.new_keys[:, 0]
+            for number, least in zip(numbers.tolist(), thresholds, strict=True):
+                here = np.flatnonzero(own == number)
+                if here.size:
+                    self._judge(claim.new_keys[here, 1:], claim.new_slots[here], least)
         return claim.slots
 
+    def _number_of(self, thresholds: FloatArray) -> int:
+        return self._thresholds.setdefault(thresholds.tobytes(), len(self._thresholds))
+
     def _add_counts(
-        self, designs: StageArray, n_stages: IntArray, thresholds: FloatArray, counts: IntArray
+        self,
+        designs: StageArray,
+        n_stages: IntArray,
+        thresholds: FloatArray,
+        levels: IntArray,
+        counts: IntArray,
     ) -> None:
         words = subset_words(designs, counts.shape[2] - self.n_counted)
-        slots = self._slots_of(words.reshape(-1, words.shape[2]), thresholds)
+        slots = self._slots_of(
+            words.reshape(-1, words.shape[2]),
+            thresholds,
+            levels[:, : words.shape[1]].reshape(-1),
+        )
         chains = slots.reshape(words.shape[:2])
 
         def add(part: slice) -> None:

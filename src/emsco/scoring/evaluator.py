@@ -6,16 +6,19 @@ import numpy as np
 
 from emsco._base.checks import check_choice, refused
 from emsco._base.objectives import METRICS
-from emsco._base.typing import FloatArray, IntArray, StageArray
+from emsco._base.typing import FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import (
     design_keys,
     designs_of_keys,
+    levels_of,
     stage_counts,
+    stages_of,
     subset_words,
     totals_by_stage,
 )
+from emsco.designs.grid import ThresholdGrid
 from emsco.models.bank import SubsetBank
 from emsco.scoring.journal import Journal
 from emsco.scoring.scores import Limits, Scores
@@ -24,16 +27,16 @@ __all__ = ["Evaluator"]
 
 
 class Evaluator:
-    """Scores designs at one confidence threshold, each distinct design once.
+    """Scores designs, each distinct one once.
 
     Parameters
     ----------
     bank : SubsetBank
         Provides the stage models. Several evaluators may share one.
     costs : FeatureCosts
-    min_confidence : float or ndarray of shape (n_classes,)
+    min_confidence : float, ndarray of shape (n_classes,) or ThresholdGrid
         A row leaves at the first stage whose largest class probability reaches this. An array has
-        a threshold for each class.
+        a threshold for each class, and a grid has several, of which each stage has one.
     max_stages : int
         Most stages of a design.
     journal : Journal or None
@@ -50,7 +53,7 @@ class Evaluator:
         self,
         bank: SubsetBank,
         costs: FeatureCosts,
-        min_confidence: float | FloatArray,
+        min_confidence: float | FloatArray | ThresholdGrid,
         max_stages: int,
         journal: Journal | None = None,
         limits: Limits | None = None,
@@ -62,7 +65,10 @@ class Evaluator:
         self.bank = bank
         self.costs = costs
         self.units = costs.in_units(bank.n_rows)
-        self.thresholds = np.full(bank.engine.n_classes, min_confidence, dtype=np.float64)
+        if not isinstance(min_confidence, ThresholdGrid):
+            least = np.full(bank.engine.n_classes, min_confidence, dtype=np.float64)
+            min_confidence = ThresholdGrid.single(least)
+        self.grid = min_confidence
         self.limits = limits or Limits()
         self.per_row = per_row
         self.metric = metric
@@ -82,6 +88,18 @@ class Evaluator:
     def n_subsets(self) -> int:
         """Distinct subsets among the stages of all designs scored so far."""
         return len(self._subsets)
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """Threshold of each class, if all stages have the same."""
+        if not self.grid.is_single:
+            raise RuntimeError("the stages have thresholds of their own.")
+        return self.grid.thresholds[0]
+
+    @property
+    def subsets(self) -> WordArray:
+        """Distinct subsets among the stages of all designs scored so far, as words."""
+        return self._subsets.keys
 
     @property
     def most_spent(self) -> float:
@@ -116,11 +134,13 @@ class Evaluator:
 
     def _count(self, designs: StageArray, slots: IntArray) -> None:
         """Count new designs and keep their counts."""
-        n_stages = stage_counts(designs)
-        words = subset_words(designs, int(n_stages.max()))
+        n_stages, stages = stage_counts(designs), stages_of(designs)
+        words = subset_words(stages, int(n_stages.max()))
+        levels = levels_of(designs, int(n_stages.max()))
 
         def count(which: IntArray | slice) -> IntArray:
-            return self.bank.count(designs[which], n_stages[which], self.thresholds)
+            own = n_stages[which], self.grid.thresholds, levels[which]
+            return self.bank.count(stages[which], *own)
 
         journal = self._journal
         counts = journal.complete(designs, count) if journal else count(slice(None))
@@ -135,6 +155,7 @@ class Evaluator:
 
         After a design's last stage, the cost of a rejected row.
         """
+        designs = stages_of(designs)
         bought = totals_by_stage(designs, self._max_stages, self.units.features)
         n_passed = np.minimum(np.arange(1, self._max_stages + 1), stage_counts(designs)[:, None])
         paid: FloatArray = bought + n_passed * self.units.evaluation

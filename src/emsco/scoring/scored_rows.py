@@ -11,7 +11,14 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Sing
 from emsco._base.workers import slices
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
-from emsco.designs.chromosomes import nested_subsets, words_of_subsets
+from emsco.designs.chromosomes import (
+    levels_of,
+    nested_subsets,
+    stage_counts,
+    stages_of,
+    words_of_subsets,
+)
+from emsco.designs.grid import ThresholdGrid
 from emsco.models.bank import SubsetBank
 
 __all__ = ["RowOutcomes", "ScoredRows"]
@@ -49,7 +56,8 @@ class ScoredRows:
     bank : SubsetBank
     data : TrainingData
     splits : list of (train, scored) row numbers
-    thresholds : ndarray of shape (n_classes,)
+    grid : ThresholdGrid
+        Thresholds of the stages.
     members : ndarray of bool, shape (n_bank_features, n_features)
         Features of each block that the bank's subsets are made of.
 
@@ -71,10 +79,10 @@ class ScoredRows:
         bank: SubsetBank,
         data: TrainingData,
         splits: list[Split],
-        thresholds: FloatArray,
+        grid: ThresholdGrid,
         members: BoolArray,
     ) -> None:
-        self._bank, self._thresholds = bank, thresholds
+        self._bank, self._thresholds = bank, grid.thresholds
         scored = [rows for _, rows in splits]
         every = np.concatenate(scored)
         self.rows: IntArray = np.unique(every, return_inverse=True)[1]
@@ -87,31 +95,35 @@ class ScoredRows:
         self._inputs = [data.rows[rows] for rows in scored]
         missing = data.missing()
         self._missing = None if missing is None else (missing[every] @ members.T)
-        self._known: dict[bytes, tuple[LabelArray, SingleArray]] = {}
+        self._known: dict[bytes, tuple[LabelArray, FloatArray]] = {}
 
     def outcomes(self, designs: StageArray) -> Iterator[RowOutcomes]:
         """Send all rows through each compressed design over the bank's features."""
         for part in slices(len(designs), _AT_ONCE):
-            chains = [nested_subsets(d[None], int(d.max()) + 1)[0] for d in designs[part]]
+            stages, n_stages = stages_of(designs[part]), stage_counts(designs[part])
+            levels = levels_of(designs[part], int(n_stages.max()))
+            chains = [
+                nested_subsets(one[None], int(n))[0] for one, n in zip(stages, n_stages, strict=True)
+            ]
             self._learn(np.concatenate(chains))
-            for design, chain in zip(designs[part], chains, strict=True):
-                yield self._follow(design, chain)
+            for design, chain, own in zip(stages, chains, levels, strict=True):
+                yield self._follow(design, chain, self._thresholds[own])
 
     def guesses(self, subsets: BoolArray) -> LabelArray:
         """Likeliest class of each scored row by the model of each subset, however unsure."""
         answers = self._bank.answers(subsets, self._inputs)
         return np.concatenate([winner for winner, _ in answers], axis=1).astype(np.uint8)
 
-    def _follow(self, design: StageArray, chain: BoolArray) -> RowOutcomes:
+    def _follow(self, design: StageArray, chain: BoolArray, least: FloatArray) -> RowOutcomes:
         given = np.full(len(self.truth), self.n_classes, dtype=np.uint8)
         stage = np.full(len(self.truth), len(chain) - 1, dtype=np.int64)
         confidence = np.zeros(len(self.truth), dtype=np.float32)
         left = np.arange(len(given))
         for j, key in enumerate(_keys(chain)):
-            labels, sure = self._known[key]
-            here = labels[left]
-            confidence[left] = sure[left]
-            leaves = here < self.n_classes
+            winner, sure = self._known[key]
+            here, own = winner[left], sure[left]
+            confidence[left] = own
+            leaves = own >= least[j][here]
             if self._missing is not None:
                 leaves &= ~self._missing[np.ix_(left, design == j)].any(axis=1)
             gone = left[leaves]
@@ -120,21 +132,17 @@ class ScoredRows:
         return RowOutcomes(given, stage, confidence)
 
     def _learn(self, subsets: BoolArray) -> None:
-        """Note the label of each row by the model of each subset, if it is confident enough."""
+        """Note the likeliest class of each row by the model of each subset, and the confidence."""
         every = dict(zip(_keys(subsets), subsets, strict=True))
         new = {key: subset for key, subset in every.items() if key not in self._known}
-        if (len(self._known) + len(new)) * 5 * len(self.truth) > _MOST_BYTES:
+        if (len(self._known) + len(new)) * 9 * len(self.truth) > _MOST_BYTES:
             self._known = {key: one for key, one in self._known.items() if key in every}
         keys, wanted = list(new), np.array(list(new.values()))
         for part in slices(len(keys), _AT_ONCE):
             answers = self._bank.answers(wanted[part], self._inputs)
-            given = np.concatenate([self._labels(*one) for one in answers], axis=1)
-            sure = np.concatenate([one for _, one in answers], axis=1).astype(np.float32)
-            self._known.update(zip(keys[part], zip(given, sure, strict=True), strict=True))
-
-    def _labels(self, winner: IntArray, confidence: FloatArray) -> LabelArray:
-        sure = confidence >= self._thresholds[winner]
-        return np.where(sure, winner, self.n_classes).astype(np.uint8)
+            winner = np.concatenate([one for one, _ in answers], axis=1).astype(np.uint8)
+            sure = np.concatenate([one for _, one in answers], axis=1)
+            self._known.update(zip(keys[part], zip(winner, sure, strict=True), strict=True))
 
 
 def _keys(subsets: BoolArray) -> list[bytes]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from emsco._base.checks import check_number, check_whole, refused
 from emsco.designs.blocks import Blocks
+from emsco.designs.grid import ThresholdGrid
 from emsco.designs.space import DesignSpace, default_max_stages
 
 __all__ = ["KINDS", "SearchSettings"]
@@ -94,9 +95,11 @@ class SearchSettings:
             first=blocks.first,
         )
 
-    def space(self, n_features: int) -> DesignSpace:
-        """Space of designs over `n_features` features."""
-        return DesignSpace(n_features, self.max_stages, self.allow_exclusion, self.first)
+    def space(self, n_features: int, grid: ThresholdGrid | None = None) -> DesignSpace:
+        """Space of designs over `n_features` features, with thresholds of a grid."""
+        n_early, n_last = (1, 1) if grid is None else (len(grid.early), len(grid.last))
+        own = self.max_stages, self.allow_exclusion, self.first
+        return DesignSpace(n_features, *own, n_early, n_last)
 
     def rate(self, n_features: int) -> float:
         """Mutation rate for `n_features` features."""

@@ -17,6 +17,7 @@ from emsco._base.objectives import Objectives
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report, StageArray
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
+from emsco.designs.grid import ThresholdGrid
 from emsco.designs.chromosomes import subsets_of_words
 from emsco.errors import InterruptedWarning
 from emsco.fitting import Workbench
@@ -217,9 +218,8 @@ class SplitBanks:
         bench, data = self._test, self._test.data
         train, _ = bench.splits[0]
         weights = None if data.weights is None else data.weights[train]
-        rows = ScoredRows(
-            bench.bank, data, bench.splits, np.zeros(len(data.classes)), bench.blocks.members()
-        )
+        everyone = ThresholdGrid.single(np.zeros(len(data.classes)))
+        rows = ScoredRows(bench.bank, data, bench.splits, everyone, bench.blocks.members())
         every = np.ones((1, bench.bank.n_features), dtype=np.bool_)
         winner = rows.guesses(every)[0]
         commonest, _, answered = references_of(

@@ -1,0 +1,166 @@
+"""The grid of thresholds that a search may give to the stages of a design."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from emsco._base.arrays import locked_copy
+from emsco._base.checks import refused
+from emsco._base.typing import AnyArray, FloatArray, StageArray
+from emsco.designs.chromosomes import MOST_LEVELS, levels_of, stage_counts, with_levels
+from emsco.designs.thresholds import MinConfidence, auto_min_confidence, by_class
+
+__all__ = ["ThresholdGrid", "in_short", "inherit_levels"]
+
+# Doubt that a label may leave, as a share of the doubt that the share of its class leaves.
+_COARSE = (0.5, 0.25, 0.125, 0.75)
+_FINE = (0.5, 0.35, 0.25, 0.175, 0.125, 0.0625, 0.03, 0.7)
+_FEW = 1000  # rows; a coarse grid for fewer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThresholdGrid:
+    """The thresholds that stages may have, numbered by *level*.
+
+    Attributes
+    ----------
+    thresholds : ndarray of shape (n_levels, n_classes)
+        Confidence that each class needs at each level; 0 labels everyone.
+    early : tuple of int
+        Levels that a stage before the last may have.
+    last : tuple of int
+        Levels that the last stage may have.
+
+    Examples
+    --------
+    >>> grid = ThresholdGrid.single(np.array([0.75, 0.75]), last=np.zeros(2))
+    >>> grid.early, grid.last, grid.n_choices(3)
+    ((0,), (1,), 1)
+    """
+
+    thresholds: FloatArray
+    early: tuple[int, ...] = (0,)
+    last: tuple[int, ...] = (0,)
+
+    def __post_init__(self) -> None:
+        """Copy and lock the thresholds."""
+        given = np.atleast_2d(np.asarray(self.thresholds, dtype=np.float64))
+        if len(given) > MOST_LEVELS:
+            raise refused("thresholds", f"be at most {MOST_LEVELS}", given, got=f"{len(given)}")
+        object.__setattr__(self, "thresholds", locked_copy(given))
+
+    @classmethod
+    def single(cls, thresholds: FloatArray, last: FloatArray | None = None) -> Self:
+        """Return the grid of one threshold for all stages, or of another one for the last."""
+        if last is None or np.array_equal(last, thresholds):
+            return cls(np.atleast_2d(thresholds))
+        return cls(np.stack([thresholds, last]), (0,), (1,))
+
+    @classmethod
+    def searched(
+        cls, shares: FloatArray, classes: AnyArray, n_rows: int, last: FloatArray | None = None
+    ) -> Self:
+        """Return the grid that "auto" searches on `n_rows` scored rows.
+
+        Each level allows a label a certain share of the doubt that the share of its class leaves.
+        Without a threshold `last` of its own, the last stage may have any, or label everyone.
+        """
+        doubts = _COARSE if n_rows < _FEW else _FINE
+        levels = [
+            by_class(auto_min_confidence(shares, classes, doubt), classes) for doubt in doubts
+        ]
+        early = tuple(range(len(doubts)))
+        if last is not None:
+            return cls(np.stack([*levels, last]), early, (len(doubts),))
+        everyone = np.zeros(len(classes))
+        return cls(np.stack([*levels, everyone]), early, (*early, len(doubts)))
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels."""
+        return len(self.thresholds)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether all stages have the same threshold."""
+        return self.n_levels == 1
+
+    @property
+    def answers_all(self) -> bool:
+        """Whether the last stage of every design labels whoever is left."""
+        return not self.thresholds[list(self.last)].any()
+
+    def n_choices(self, n_stages: int) -> int:
+        """Count the ways to give thresholds to a design of `n_stages` stages."""
+        return int(len(self.early) ** (n_stages - 1) * len(self.last))
+
+    def complete(self, stages: StageArray) -> StageArray:
+        """Return designs with the first level of each kind at all their stages."""
+        if self.is_single:
+            return stages
+        n_stages = stage_counts(stages)
+        levels = np.full((len(stages), int(n_stages.max(initial=1))), self.early[0])
+        levels[np.arange(len(stages)), n_stages - 1] = self.last[0]
+        return with_levels(stages, levels)
+
+    def holds(self, designs: StageArray) -> bool:
+        """Whether all stages of these designs have levels that they may have."""
+        n_stages = stage_counts(designs)
+        levels = levels_of(designs, int(n_stages.max(initial=1)))
+        place = np.arange(levels.shape[1])
+        is_last, is_early = place == n_stages[:, None] - 1, place < n_stages[:, None] - 1
+        return bool(
+            np.isin(levels[is_last], self.last).all()
+            and np.isin(levels[is_early], self.early).all()
+        )
+
+    def of_design(self, design: StageArray, classes: AnyArray) -> tuple[MinConfidence, ...]:
+        """Return the threshold of each stage of a design: a number, or one for each label."""
+        n_stages = int(stage_counts(design[None])[0])
+        return tuple(
+            in_short(self.thresholds[level], classes)
+            for level in levels_of(design[None], n_stages)[0].tolist()
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "thresholds": self.thresholds.tolist(),
+            "early": list(self.early),
+            "last": list(self.last),
+        }
+
+
+def in_short(thresholds: FloatArray | Sequence[float], classes: AnyArray) -> MinConfidence:
+    """Return one number if all classes share it, else a number for each label."""
+    numbers = np.asarray(thresholds).tolist()
+    if len(set(numbers)) == 1:
+        return float(numbers[0])
+    found: Mapping[Any, float] = dict(zip(classes.tolist(), numbers, strict=True))
+    return found
+
+
+def inherit_levels(
+    stages: StageArray, parents: StageArray, grid: ThresholdGrid
+) -> StageArray:
+    """Give designs without levels those of their parents; one parent may serve all.
+
+    The last stage gets the level of the parent's last, the others those at their place. A stage
+    that the parent lacks gets the level of the parent's latest one before the last.
+    """
+    if grid.is_single or not len(stages):
+        return stages
+    n_stages, n_before = stage_counts(stages), stage_counts(parents)
+    most, deepest = int(n_stages.max()), int(n_before.max())
+    own = levels_of(parents, deepest)
+    place = np.arange(most)
+    latest = np.maximum(n_before - 2, 0)[:, None]
+    early = np.take_along_axis(own, np.minimum(place[None], latest), axis=1)
+    early = np.where(n_before[:, None] > 1, early, grid.early[0])
+    last = np.take_along_axis(own, (n_before - 1)[:, None], axis=1)
+    levels = np.where(place == n_stages[:, None] - 1, last, early)
+    return with_levels(stages, levels)
