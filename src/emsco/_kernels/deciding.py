@@ -101,7 +101,21 @@ def _find_exits(logits, first, end, n, threshold, bounds, stage, last):
 
 
 @helper()
-def _find_uneven_exits(logits, first, end, n, thresholds, bounds, stage, last):
+def _find_uneven_exits(logits, first, end, n, thresholds, bounds_0, bounds_1, stage, last):
+    """Exit stages and last logits, as `_find_exits`, where each class has its own threshold."""
+    for r in range(n):
+        for j in range(first, end):
+            last[r] = logits[j, r]
+            size = abs(last[r])
+            unsure, sure = bounds_1 if last[r] > 0.0 else bounds_0
+            threshold = thresholds[1] if last[r] > 0.0 else thresholds[0]
+            if size > sure or (not size < unsure and _confidence(size) >= threshold):
+                stage[r] = j
+                break
+
+
+@helper()
+def _find_own_exits(logits, first, end, n, thresholds, bounds, stage, last):
     """Exit stages and last logits, as `_find_exits`, with a threshold for each stage and class.
 
     `bounds` is stages × classes × 2.
@@ -235,15 +249,12 @@ def judge_rows_many(
 
 @helper()
 def _count_unsure(logits, n, sure, surest):
-    """Rows whose logits were never larger in size than what their stage called `sure`.
-
-    `surest` keeps by how much a logit exceeded that at most, over this stage and those before.
-    """
+    """Rows whose logits, these and those before, were never larger in size than `sure`."""
     for r in range(n):
-        surest[r] = max(surest[r], abs(logits[r]) - sure)
+        surest[r] = max(surest[r], abs(logits[r]))
     n_unsure = 0
     for r in range(n):
-        n_unsure += 1 if not surest[r] > 0.0 else 0
+        n_unsure += 1 if not surest[r] > sure else 0
     return n_unsure
 
 
@@ -275,17 +286,20 @@ def decide_rows(
     ready = np.empty(n_features, dtype=np.bool_)
     logits = np.empty((n_stages, length))
     last, surest = np.empty(length), np.empty(length)
-    bounds, is_even = np.empty((n_stages, 2, 2)), True
+    bounds, is_shared = np.empty((n_stages, 2, 2)), True
     for j in range(first, end):
         for k in range(2):
             bounds[j, k, 0], bounds[j, k, 1] = _logit_bounds(thresholds[j, k])
-            is_even &= thresholds[j, k] == thresholds[first, 0]
+            is_shared &= thresholds[j, k] == thresholds[first, k]
+    shared = thresholds[first]
+    bounds_0 = bounds[first, 0, 0], bounds[first, 0, 1]
+    bounds_1 = bounds[first, 1, 0], bounds[first, 1, 1]
     for start in range(0, n_rows, _ROWS):
         n = min(_ROWS, n_rows - start)
         rows = X[start : start + n]
         ready[:] = False
         surest[:] = -1.0
-        n_left, j = n, first
+        n_left, j, sure = n, first, -1.0
         while n_left > 0 and j < end:  # all rows, until none is left: cheaper than picking some
             for r in range(n):
                 logits[j, r] = coefs[j, 0]
@@ -298,16 +312,17 @@ def decide_rows(
                         values[c, r] = (rows[r, c] - middle) * scale
                 for r in range(n):
                     logits[j, r] += b * values[c, r]
-            sure = max(bounds[j, 0, 1], bounds[j, 1, 1])
+            sure = max(sure, bounds[j, 0, 1], bounds[j, 1, 1])  # of any stage so far
             n_left = _count_unsure(logits[j], n, sure, surest)
             j += 1
         left = stage[start : start + n]
         left[:] = n_stages
-        if is_even:
-            even = bounds[first, 0, 0], bounds[first, 0, 1]
-            _find_exits(logits, first, j, n, thresholds[first, 0], even, left, last)
+        if not is_shared:
+            _find_own_exits(logits, first, j, n, thresholds, bounds, left, last)
+        elif shared[0] == shared[1]:
+            _find_exits(logits, first, j, n, shared[0], bounds_0, left, last)
         else:
-            _find_uneven_exits(logits, first, j, n, thresholds, bounds, left, last)
+            _find_uneven_exits(logits, first, j, n, shared, bounds_0, bounds_1, left, last)
         for r in range(n):
             winner[start + r] = 1 if last[r] > 0.0 else 0
         for r in range(n):  # apart and in place, so that it is done in SIMD lanes

@@ -98,8 +98,9 @@ class Models:
         out = stage, winner, np.empty(len(rows))
         decide = decide_rows if self.n_outputs == 1 else decide_rows_many
         given = rows, mean, inverse, self.columns, self.sizes, self.coefs
-        least = np.broadcast_to(thresholds, (len(self.sizes), thresholds.shape[-1]))
-        decide(*given, np.ascontiguousarray(least), first, end, *out)
+        if thresholds.ndim == 1:
+            thresholds = np.tile(thresholds, (len(self.sizes), 1))
+        decide(*given, thresholds, first, end, *out)
         return out
 
     def probabilities(
