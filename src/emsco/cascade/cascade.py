@@ -102,7 +102,13 @@ class Cascade:
     @property
     def thresholds(self) -> StageThresholds:
         """Confidence that each stage needs to label a row: a number, or a dict by class."""
-        return self.design.thresholds or (self.min_confidence,) * self.n_stages
+        return self.design.thresholds_or(self.min_confidence)
+
+    @property
+    def single_threshold(self) -> float | None:
+        """The threshold above 0 that all stages and classes share; None if there is none."""
+        first, *others = np.unique(self.stages.thresholds).tolist()
+        return None if others or not first else float(first)
 
     @property
     def n_models(self) -> int:
@@ -202,8 +208,7 @@ class Cascade:
         weights = check_weights(sample_weight, len(rows))
         confidence, winner = self.stages.opinions(rows)
         correct = self.classes[winner] == truth
-        own = self.stages.thresholds.ravel()
-        is_one = own[0] > 0 and (own == own[0]).all()  # several have no place on the curve
+        own = () if self.single_threshold is None else (self.single_threshold,)
         lowest = 1 / len(self.classes)
         stages: list[slice] = [slice(None), *(slice(j, j + 1) for j in range(self.n_stages))]
         return tuple(
@@ -211,7 +216,7 @@ class Cascade:
                 confidence[which],
                 correct[which],
                 self.stage_costs[which],
-                np.append(spread_thresholds(confidence[which], lowest), own[:is_one]),
+                np.append(spread_thresholds(confidence[which], lowest), own),
                 weights,
                 stage,
             )

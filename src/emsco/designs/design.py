@@ -101,6 +101,10 @@ class Design:
         """
         return replace(self, thresholds=None if thresholds is None else tuple(thresholds))
 
+    def thresholds_or(self, min_confidence: MinConfidence) -> StageThresholds:
+        """Return the thresholds of the stages; without any, `min_confidence` for each."""
+        return self.thresholds or (min_confidence,) * self.n_stages
+
     def thresholds_of_stages(self, min_confidence: MinConfidence, classes: AnyArray) -> FloatArray:
         """Return the threshold of each stage and class, shape (n_stages, n_classes).
 
@@ -111,8 +115,7 @@ class Design:
         >>> Design([0, 1], ("age", "scan")).thresholds_of_stages(0.8, np.array([0, 1])).tolist()
         [[0.8, 0.8], [0.8, 0.8]]
         """
-        own = self.thresholds or (min_confidence,) * self.n_stages
-        return by_stage_and_class(own, classes)
+        return by_stage_and_class(self.thresholds_or(min_confidence), classes)
 
     @property
     def n_stages(self) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from emsco.designs.design import Design
 from emsco.errors import NoSuchDesign
 from emsco.front.point import ParetoPoint
@@ -24,4 +26,7 @@ def tied_designs(
                 f"which holds 1 of the {point.n_tied:,} designs; search again to list them."
             )
         return iter((point.design,))
-    return (Design(stages, names) for stages in source(position))
+    return (
+        point.design if np.array_equal(stages, point.design.stages) else Design(stages, names)
+        for stages in source(position)
+    )

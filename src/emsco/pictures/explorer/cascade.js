@@ -67,15 +67,24 @@ function featureLists(items) {
   return [listOf(items.slice(0, SHOWN)), more];
 }
 
+/** The rule by which rows leave at a stage that has a threshold of its own. */
+function ruleOf({ least }) {
+  if (least === undefined) return [];
+  const rule = answersAll(least) ? "answers all" : `confidence ≥ ${leastOf(least)}`;
+  return [element("p", { className: "note rule" }, rule)];
+}
+
 /** The card with the rows that leave at a stage. */
 function leavesCard(stage, rows) {
   if (!stage.reached)
     return element(
       "div",
       { className: "leaves" },
+      ...ruleOf(stage),
       element("p", { className: "note" }, "no row reaches this stage"),
     );
   const lines = [
+    ...ruleOf(stage),
     element(
       "p",
       {},

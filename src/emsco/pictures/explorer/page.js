@@ -293,10 +293,12 @@ function drawFigures(design) {
 
 function drawAbout(design) {
   const out = leftOut(design);
-  const single = typeof DATA.thresholds === "number";
-  const threshold = single
-    ? `${number(100 * DATA.thresholds)} %`
-    : DATA.thresholds.map(([label, least]) => `${label}: ${number(100 * least)} %`).join("; ");
+  const own = ownThresholds(design);
+  const shared = DATA.own_thresholds?.[design]?.[0] ?? DATA.thresholds;
+  const single = own.length || typeof shared === "number";
+  const threshold = own.length
+    ? own.map((least, j) => `stage ${j + 1}: ${leastOf(least)}`).join("; ")
+    : leastOf(shared);
   const others = DATA.tied[design] - 1;
   const facts = [
     ...(SIMPLIFIED.has(design)
