@@ -29,13 +29,13 @@ from emsco.data.weights import check_weights
 from emsco.designs.design import Design
 from emsco.designs.stage_thresholds import (
     StageThresholds,
-    at_in_words,
+    answers_all,
     by_stage_and_class,
     differ,
     leaving_in_words,
     rule_in_words,
 )
-from emsco.designs.thresholds import MinConfidence
+from emsco.designs.thresholds import MinConfidence, in_words
 from emsco.errors import DataError
 from emsco.models.averaged import parts_of
 from emsco.models.stage_models import StageModels
@@ -390,7 +390,9 @@ class Cascade:
                 zip(self.design.buys, self.stages.costs, strict=True)
             )
         )
-        shared = "" if differ(self.thresholds) else f"; accept {at_in_words(self.thresholds[0])}"
+        least = self.thresholds[0]
+        accepts = "answers all" if answers_all(least) else f"accept at {in_words(least)}"
+        shared = "" if differ(self.thresholds) else f"; {accepts}"
         mean = f"; average of {self.n_models} models per stage" if self.n_models > 1 else ""
         return f"Cascade({steps}{shared}{mean})"
 

@@ -84,7 +84,16 @@ class CascadePicture:
 
     def conditions(self) -> list[str]:
         """The condition for a row to leave; none if each stage has its own."""
-        return [] if self.flow.rule(self.flow.stages[0]) else [f"sure: {self.sure}"]
+        first = self.flow.stages[0]
+        if self.flow.rule(first):
+            return []
+        return [self.sure if self.question(first) == "all" else f"sure: {self.sure}"]
+
+    def ending(self) -> str:
+        """The words for rows that go on after the last stage."""
+        # If the last stage answers all, only rows that lack a value of it are left.
+        is_last_sure = self.question(self.flow.stages[-1]) == "all"
+        return "without a label" if is_last_sure else "never sure"
 
     def rejected(self) -> list[str]:
         """Number and cost of the rejected rows."""
@@ -163,7 +172,7 @@ def _lay_below(picture: CascadePicture, width: float) -> Canvas:
         y = _stream(canvas, (spine, middle), gate / 2 + 0.16, going, tip=None)
         canvas.diamond(spine, middle, *_DIAMOND, picture.question(stage))
         word = "goes on" if stage.staying == 1 else "go on"
-        word = "never sure" if stage is stages[-1] else word
+        word = picture.ending() if stage is stages[-1] else word
         more = f"{counted(stage.staying, 'row')} {word}"
         canvas.text(spine + 0.28, y - 0.1, more, 6.5, va="center", color="0.35")
     y = _stream(canvas, (spine, y), 0.08, _going(picture.flow.rejected, picture))
