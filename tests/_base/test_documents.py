@@ -233,16 +233,16 @@ class TestDamage:
 
     def test_a_file_of_a_newer_format_is_refused(self, valid):
         kind, path, content = valid
-        path.write_bytes(content.replace(b'"format": 5', b'"format": 6'))
+        path.write_bytes(content.replace(b'"format": 6', b'"format": 7'))
         said = (
-            r"valid.json' must have format 5 or older, got 6, written by emsco .*; install a newer"
+            r"valid.json' must have format 6 or older, got 7, written by emsco .*; install a newer"
         )
         with pytest.raises(FileError, match=said):
             kind.load(path)
 
     def test_a_file_of_an_older_format_is_refused(self, valid):
         kind, path, content = valid
-        path.write_bytes(content.replace(b'"format": 5', b'"format": 4'))
-        said = r"valid.json' must have format 5 or newer, got 4, written by emsco .*; fit and save"
+        path.write_bytes(content.replace(b'"format": 6', b'"format": 5'))
+        said = r"valid.json' must have format 6 or newer, got 5, written by emsco .*; fit and save"
         with pytest.raises(FileError, match=said):
             kind.load(path)

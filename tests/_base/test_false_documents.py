@@ -116,6 +116,12 @@ WRONG_CASCADES = [
         CASCADE_BODY["parts"] * 2,
         "'stages' 0, 'models' must be 2 whole numbers from 0 up, got [0]",
     ),
+    ((*N, "thresholds"), 0.9, "'stages' 1, 'thresholds' must be null, as at the first stage, got"),
+    (("stages", 0, "thresholds"), 0.9, "'stages' 1, 'thresholds' must be a finite number from 0 "),
+    (("stages", 0, "thresholds"), 1.5, "'stages' 0, 'thresholds' must be a finite number from 0 "),
+    (("stages", 0, "thresholds"), "1", "'stages' 0, 'thresholds' must be a finite number from 0 "),
+    (("stages", 0, "thresholds"), [1], "'stages' 0, 'thresholds' must be 2 finite numbers from 0 "),
+    (("stages", 0, "thresholds"), [0, -1], "'thresholds' must be 2 finite numbers from 0 to 1"),
     ((*N, "models"), [], "'stages' 1, 'models' must be 1 whole numbers from 0 up, got []"),
     ((*N, "models"), [True], "'stages' 1, 'models' must be 1 whole numbers from 0 up, got [True]"),
     ((*N, "models"), [-1], "'stages' 1, 'models' must be 1 whole numbers from 0 up, got [-1]"),
@@ -506,3 +512,9 @@ class TestAnyFile:
         for kind in KINDS:
             with pytest.raises(FileError, match=r"bytes\.json' must"):
                 kind.load(path)
+
+
+def test_a_model_that_sees_everything_has_no_threshold_of_its_own(tmp_path):
+    body = changed(FRONT_BODY, ("everything", 0, "thresholds"), 0.5)
+    with pytest.raises(FileError, match="'everything' must be one stage that buys all features"):
+        load_body(tmp_path, ParetoFront, body)

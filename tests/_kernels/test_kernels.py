@@ -654,7 +654,7 @@ class TestCountExits:
 def decide(X, mean, inverse, models, min_confidence):
     stage, winner = np.full((2, len(X)), -1)
     confidence = np.full(len(X), np.nan)
-    thresholds = np.broadcast_to(min_confidence, 2).copy()
+    thresholds = np.broadcast_to(min_confidence, (len(models.sizes), 2)).copy()
     inputs = frozen(X, mean, inverse, models.columns, models.sizes, models.coefs, thresholds)
     deciding.decide_rows(*inputs, 0, len(models.sizes), stage, winner, confidence)
     return stage, winner, confidence
@@ -678,14 +678,17 @@ def plain_decisions(X, mean, inverse, models, min_confidence):
     n_stages = len(models.sizes)
     logits = np.array([plain_logits(models, rows, j) for j in range(n_stages)])
     confidence = 1 / (1 + np.exp(-np.abs(logits)))
-    sure = confidence >= np.broadcast_to(min_confidence, 2)[(logits > 0).astype(int)]
+    thresholds = np.broadcast_to(min_confidence, (n_stages, 2))
+    sure = confidence >= np.take_along_axis(thresholds, (logits > 0).astype(int), axis=1)
     stage = np.where(sure.any(axis=0), sure.argmax(axis=0), n_stages)
     seen = np.minimum(stage, n_stages - 1), np.arange(len(X))
     return stage, (logits[seen] > 0).astype(int), confidence[seen]
 
 
 class TestDecideRows:
-    @pytest.mark.parametrize("min_confidence", [0.5, 0.6, 0.8, 0.99, (0.55, 0.8), (1.5, 0.4)])
+    @pytest.mark.parametrize(
+        "min_confidence", [0, 0.3, 0.5, 0.6, 0.8, 0.99, (0.55, 0.8), (1.5, 0.4), (0, 0.9)]
+    )
     @pytest.mark.parametrize("n_stages", [1, 2, 3, 9])
     def test_decisions_equal_the_plain_ones(self, n_stages, min_confidence):
         given = *random_cascade(n_stages), min_confidence
@@ -694,6 +697,29 @@ class TestDecideRows:
         assert stage.tolist() == plain_stage.tolist()
         assert winner.tolist() == plain_winner.tolist()
         assert (np.abs(confidence - plain_confidence) <= 2 * np.spacing(plain_confidence)).all()
+
+    @pytest.mark.parametrize(
+        "thresholds",
+        [
+            [[0.9, 0.9], [0.7, 0.7], [0.0, 0.0]],
+            [[0.6, 0.9], [0.8, 0.7], [0.0, 0.65]],
+            [[1.0, 2.0], [0.0, 0.8], [0.5, 0.5]],
+        ],
+    )
+    def test_every_stage_and_class_may_have_its_own_threshold(self, thresholds):
+        given = *random_cascade(3), np.array(thresholds)
+        found, plain = decide(*given), plain_decisions(*given)
+        assert found[0].tolist() == plain[0].tolist()
+        assert found[1].tolist() == plain[1].tolist()
+        assert len({*found[0].tolist()}) > 1
+
+    def test_rows_leave_early_even_if_a_later_stage_asks_for_less(self):
+        X, mean, inverse, models = random_cascade(3)
+        thresholds = np.array([[0.8, 0.8], [0.99, 0.99], [0.0, 0.0]])
+        (stage, _, _), first = decide(X, mean, inverse, models, thresholds), thresholds[:1]
+        alone = decide(X, mean, inverse, models, first)[0]
+        assert (stage == 0).tolist() == (alone == 0).tolist()
+        assert (stage < 3).all()
 
     def test_a_confidence_is_within_two_units_in_the_last_place(self):
         models = Models.from_subsets(np.ones((1, 1), dtype=bool), np.array([[0.0, 1.0]]))
@@ -749,7 +775,7 @@ def plain_decisions_many(X, mean, inverse, models, thresholds):
         likeliest, surety = plain_likeliest(coefs, models.columns[j, :size], rows)
         open_ = stage == len(models.sizes)
         winner[open_], confidence[open_] = likeliest[open_], surety[open_]
-        stage[open_ & (surety >= thresholds[likeliest])] = j
+        stage[open_ & (surety >= thresholds[j, likeliest])] = j
     return stage, winner, confidence
 
 
@@ -757,7 +783,7 @@ class TestDecideRowsMany:
     @pytest.mark.parametrize("n_classes", [2, 3, 6])
     def test_decisions_equal_the_plain_ones(self, n_classes):
         given = cascade_of_classes(n_classes)
-        thresholds = np.random.default_rng(15).uniform(0.5, 0.8, size=n_classes)
+        thresholds = np.random.default_rng(15).uniform(0.4, 0.8, size=(3, n_classes))
         found = given[3].decide(*frozen(*given[:3], thresholds), 0, 3)
         plain = plain_decisions_many(*given, thresholds)
         assert found[0].tolist() == plain[0].tolist()
@@ -769,10 +795,10 @@ class TestDecideRowsMany:
         X, mean, inverse, models = cascade_of_classes(n_classes, n_stages=1)
         rows = np.vstack([np.ones(len(X)), ((X - mean) * inverse).T])
         labels = np.random.default_rng(5).integers(0, n_classes, size=len(X)).astype(np.uint8)
-        nothing = np.zeros(n_classes)
+        nothing = np.zeros((1, n_classes))
         for tie in models.decide(X, mean, inverse, nothing, 0, 1)[2][:100]:
             thresholds = np.full(n_classes, tie)
-            stage, winner, _ = models.decide(X, mean, inverse, thresholds, 0, 1)
+            stage, winner, _ = models.decide(X, mean, inverse, thresholds[None], 0, 1)
             words = judge(models, rows, labels, np.array([0]), thresholds)
             accepted, correct = (as_bits(word, len(X))[0][0] for word in words)
             assert accepted.tolist() == (stage == 0).tolist()
@@ -780,7 +806,7 @@ class TestDecideRowsMany:
 
     def test_a_row_is_decided_alike_alone_and_among_others(self):
         X, mean, inverse, models = cascade_of_classes(3)
-        thresholds = np.full(3, 0.6)
+        thresholds = np.full((3, 3), 0.6)
         together = np.array(models.decide(X, mean, inverse, thresholds, 0, 3))
         alone = [models.decide(X[[r]], mean, inverse, thresholds, 0, 3) for r in range(len(X))]
         assert np.array(alone)[:, :, 0].T.tolist() == together.tolist()
@@ -793,7 +819,7 @@ class TestProbabilities:
         for j in range(3):
             found = models.probabilities(*frozen(X, mean, inverse), j)
             stage, winner, confidence = models.decide(
-                X, mean, inverse, np.full(n_classes, 2.0), j, j + 1
+                X, mean, inverse, np.full((3, n_classes), 2.0), j, j + 1
             )
             assert (stage == 3).all()
             assert found.max(axis=1).tobytes() == confidence.tobytes()

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from rich.console import Console
+from support.handmade import make_front_of_thresholds
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
@@ -155,3 +156,9 @@ def test_new_rows_have_a_table_of_their_own(tested):
     lines = drawn(new_table(7, tested.seen[0], tested.seen_references)).splitlines()
     assert sum("%" in line for line in lines) == 4
     assert any(line.strip().startswith("design 7") for line in lines)
+
+
+def test_a_line_has_the_threshold_of_the_first_stage_if_stages_differ():
+    front = make_front_of_thresholds()
+    assert "age, pulse at 0.9" in drawn(front_table(front, front[0], 100), 100)
+    assert "at 0.9" not in drawn(front_table(front, front[0], 64), 64)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from rich.console import Console
-from support.handmade import make_cascade, make_front, make_rows
+from support.handmade import make_cascade, make_front, make_front_of_thresholds, make_rows
 from support.settings import PAPER_SPACE
 
 from emsco import Design, EMSCOClassifier
@@ -312,3 +312,16 @@ def test_of_too_many_classes_to_show_the_terminal_says_where_all_are():
     counts = np.diag(np.arange(1, 31)).tolist()
     many = ByClass(tuple(range(30)), tuple((*line, 0) for line in counts))
     assert "10 more; --json has all." in drawn(class_drawing(many))
+
+
+def test_a_drawing_has_the_threshold_of_each_stage():
+    text = drawn(cascade_drawing(make_front_of_thresholds(), 0), 80)
+    assert "Cascade of design 0: a row leaves at the first stage that is sure enough" in text
+    assert "stage 1, cost so far 3.5: confidence ≥ 0.9\n" in text
+    assert "stage 3, cost so far 53.5: answers all\n" in text
+
+
+def test_a_drawing_has_a_threshold_of_all_stages_once():
+    text = drawn(cascade_drawing(make_front_of_thresholds((0.7, 0.7, 0.7)), 0), 80)
+    assert "Cascade of design 0: a row leaves once confidence is at least 0.7" in text
+    assert "≥" not in text

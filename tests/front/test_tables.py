@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.handmade import make_front
+from support.handmade import make_front, make_front_of_thresholds
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
@@ -78,3 +78,28 @@ def test_records_name_the_classes_of_results_by_class(front):
     assert record["by_class"]["labels"] == ["ill", "well"]
     assert record["is_informative"] == front[0].is_informative
     assert make_front().to_dicts()[0]["by_class"] is None
+
+
+def test_columns_have_thresholds_if_a_design_has_its_own():
+    table = make_front_of_thresholds().to_pandas()
+    assert table["thresholds"].tolist() == ["0.9 → 0.75 → 0", "0.8"]
+    assert "thresholds" not in make_front().to_pandas()
+
+
+def test_text_and_html_show_thresholds_that_differ():
+    front = make_front_of_thresholds()
+    listed = replace(front, points=tuple(replace(one, shortlisted=True) for one in front))
+    assert "age, pulse at 0.9 → scan at 0.75 → biopsy for all" in repr(listed)
+    assert "age, pulse at 0.9<" in listed._repr_html_()
+
+
+def test_values_of_a_point_have_the_threshold_of_each_stage():
+    own, plain = make_front_of_thresholds((0.9, {0: 0.6, 1: 0.8}, 0)).to_dicts()
+    assert [stage["threshold"] for stage in own["stages"]] == [0.9, {"0": 0.6, "1": 0.8}, 0.0]
+    assert not any("threshold" in stage for stage in plain["stages"])
+
+
+def test_ties_of_a_point_begin_with_its_own_thresholds():
+    front = make_front_of_thresholds()
+    tied = replace(front, tied=lambda i: iter([front[i].design.stages]))
+    assert [*tied.ties(0)] == [front[0].design]

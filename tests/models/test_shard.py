@@ -265,7 +265,7 @@ class TestWeights:
         models = LogisticFitter(shards, 7, 300, n_classes=n_classes).fit(np.tri(7, dtype=bool)[2:5])
         _, exits, correct_exits = bits_and_counts(shards, models, np.full(n_classes, 0.7))
         stage, winner, _ = classifiers_of(models, Scaling.learn(X)).judge(
-            X[scored], 0, 3, np.full(n_classes, 0.7)
+            X[scored], 0, 3, np.full((3, n_classes), 0.7)
         )
         correct = winner == y[scored]
         assert exits == [counts[stage == j].sum() for j in range(3)]
@@ -313,7 +313,7 @@ class TestGaps:
         count = np.ones(2000, dtype=int) if counts is None else counts
         left, stages = np.ones(2000, dtype=bool), classifiers_of(models, scaling)
         for j, lacking in enumerate(missing[:, [1, 0]].T):
-            stage, winner, _ = stages.judge(X, j, j + 1, np.full(2, 0.7))
+            stage, winner, _ = stages.judge(X, j, j + 1, np.full((2, 2), 0.7))
             leaves = left & (stage == j) & ~lacking
             assert exits[j] == count[leaves].sum() > 0
             assert correct_exits[j] == count[leaves & (winner == y)].sum()

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from support.handmade import make_balanced_front, make_front, make_rows
+from support.handmade import make_balanced_front, make_front, make_front_of_thresholds, make_rows
 from support.settings import PLAIN
 from typer.testing import CliRunner
 
@@ -287,3 +287,11 @@ def test_a_page_of_a_run_has_its_date_and_one_of_a_front_is_the_same_on_any_day(
     facts = dict(data_of(explore_run(run))["facts"])
     assert facts["Date of this page"] == date.today().isoformat()
     assert "Date of this page" not in dict(data["facts"])
+
+
+def test_a_page_has_the_thresholds_of_each_stage_if_designs_have_any():
+    front = make_front_of_thresholds((0.9, {0: 0.6, 1: 0.8}, 0))
+    found = data_of(front.to_html())
+    assert found["own_thresholds"] == [[0.9, [["0", 0.6], ["1", 0.8]], 0], None]
+    assert found["thresholds"] == 0.8
+    assert data_of(make_front().to_html())["own_thresholds"] is None

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
+from support.handmade import make_front_of_thresholds
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier, FeatureCosts
@@ -74,3 +75,21 @@ def test_all_rows_are_in_the_histogram_of_costs(fitted):
     histogram = flow.cost_histogram()
     assert sum(rows for _, rows in histogram) == flow.n_rows
     assert histogram == sorted(histogram)
+
+
+def test_a_flow_knows_the_thresholds_of_its_design():
+    front = make_front_of_thresholds((0.9, {0: 0.6, 1: 0.8}, 0))
+    flow = front.flow(0)
+    rules = ["confidence ≥ 0.9", "confidence ≥ 0: 0.6, 1: 0.8", "answers all"]
+    assert [flow.rule(stage) for stage in flow.stages] == rules
+    assert flow.to_dict()["thresholds"] == [0.9, {"0": 0.6, "1": 0.8}, 0.0]
+    html = flow._repr_html_()
+    assert "leaves at" in html
+    assert all(rule in html for rule in rules)
+
+
+def test_stages_that_share_a_threshold_have_no_rules():
+    front = make_front_of_thresholds((0.9, 0.9, 0.9))
+    for flow in (front.flow(0), front.flow(1)):
+        assert not any(map(flow.rule, flow.stages))
+        assert "leaves at" not in flow._repr_html_()

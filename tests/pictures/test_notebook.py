@@ -17,11 +17,12 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from support.handmade import NAMES, make_cascade, make_front, make_rows
+from support.handmade import NAMES, make_cascade, make_front, make_front_of_thresholds, make_rows
 from support.settings import PLAIN
 
 from emsco import Decisions, EMSCOClassifier
 from emsco._base.text import listed
+from emsco.pictures.diagram import cascade_boxes
 from emsco.pictures.notebook import Dot, boxes, fragment, note, scatter, table
 
 HOSTILE = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a & b", "</style><b>")
@@ -190,3 +191,12 @@ def test_text_is_what_it_was_and_all_there_is_where_diagrams_are_off(fitted):
     assert repr(fitted).startswith("EMSCOClassifier(")
     with config_context(display="text"):
         assert list(fitted._repr_mimebundle_()) == ["text/plain"]
+
+
+def test_boxes_say_what_each_stage_needs():
+    front = make_front_of_thresholds()
+    first, _, last, _ = cascade_boxes(front.flow(0), front.min_confidence).name_details
+    assert "40 leave, with confidence of at least 0.9, 97.5% correct" in first
+    assert "20 leave, at any confidence, 65.0% correct" in last
+    plain = cascade_boxes(front.flow(1), front.min_confidence).name_details
+    assert all("at least 0.8" in box for box in plain[:-1])

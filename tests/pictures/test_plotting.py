@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.markers import MarkerStyle
-from support.handmade import COSTS, NAMES, make_balanced_front, make_front, make_rows
+from support.handmade import (
+    COSTS,
+    NAMES,
+    make_balanced_front,
+    make_front,
+    make_front_of_thresholds,
+    make_rows,
+)
 from support.looks import words_of
 
 from emsco import Design, FeatureCosts, ParameterError
@@ -462,3 +469,22 @@ def test_axes_that_a_picture_cannot_use_are_refused(front, panels):
 def test_costs_that_differ_in_the_seventh_digit_are_classes_of_their_own():
     costs = FeatureCosts.from_array([1234567, 1234568], ["scan", "biopsy"])
     assert CostClasses.from_costs(costs).lines == ("1234567", "1234568")
+
+
+@pytest.mark.parametrize("width", [3.4, 11.0])
+@pytest.mark.parametrize("on", ["scored", "seen"])
+def test_a_cascade_is_drawn_with_the_threshold_of_each_stage(width, on):
+    front = make_front_of_thresholds().with_seen(make_rows(60), np.arange(60) % 2)
+    words = words_of(front.plot_cascade(0, on=on, width=width))
+    for rule in ("confidence≥0.9", "confidence≥0.75", "answersall"):
+        assert words.count(rule) == 1
+    assert "sure:" not in words
+    assert words.count("sure?") == 2
+
+
+def test_a_picture_of_one_stage_for_all_says_so():
+    front = make_front_of_thresholds((0, 0, 0))
+    picture = cascade_picture(front.points, None, front.costs, 0.8, 0)
+    assert picture.conditions() == ["answers all"]
+    assert picture.ending() == "without a label"
+    assert cascade_picture(front.points, None, front.costs, 0.8, 1).ending() == "never sure"

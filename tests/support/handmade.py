@@ -46,6 +46,18 @@ def make_cascade(
     )
 
 
+def with_thresholds(cascade, thresholds):
+    """The same cascade with a threshold for every stage."""
+    return replace(cascade, design=cascade.design.with_thresholds(thresholds))
+
+
+def make_front_of_thresholds(thresholds=(0.9, 0.75, 0)):
+    """The front of `make_assessed_front`, whose first design has thresholds of its own."""
+    front = make_assessed_front()
+    own = replace(front[0], design=front[0].design.with_thresholds(thresholds))
+    return replace(front, points=(own, front[1]))
+
+
 def make_averaged_cascade(n_models=3, **settings):
     """The cascade of `make_cascade`, with the average of several models per stage."""
     parts = tuple(make_cascade(seed=seed, **settings).models for seed in range(n_models))

@@ -77,6 +77,8 @@ def _logit_bounds(min_confidence):
 
     Between the two, which are further apart than any rounding, only the confidence itself tells.
     """
+    if min_confidence <= 0.5:  # which the likelier of two classes always has
+        return -1.0, -1.0
     doubt = 1.0 - min_confidence
     if doubt < 1e-12:
         return 0.0, np.inf
@@ -108,6 +110,23 @@ def _find_uneven_exits(logits, first, end, n, thresholds, bounds_0, bounds_1, st
             unsure, sure = bounds_1 if last[r] > 0.0 else bounds_0
             threshold = thresholds[1] if last[r] > 0.0 else thresholds[0]
             if size > sure or (not size < unsure and _confidence(size) >= threshold):
+                stage[r] = j
+                break
+
+
+@helper()
+def _find_own_exits(logits, first, end, n, thresholds, bounds, stage, last):
+    """Exit stages and last logits, as `_find_exits`, with a threshold for each stage and class.
+
+    `bounds` is stages × classes × 2.
+    """
+    for r in range(n):
+        for j in range(first, end):
+            last[r] = logits[j, r]
+            size, k = abs(last[r]), 1 if last[r] > 0.0 else 0
+            if size > bounds[j, k, 1] or (
+                not size < bounds[j, k, 0] and _confidence(size) >= thresholds[j, k]
+            ):
                 stage[r] = j
                 break
 
@@ -256,8 +275,9 @@ def decide_rows(
 ) -> None:
     """Send each row of X through stages `first` to `end` - 1, in the order `judge_rows` adds up.
 
-    `stage` is the exit stage from 0, or the number of stages for a row that does not leave;
-    `winner` and `confidence` are those of the last stage that saw the row.
+    `thresholds` is stages × classes. `stage` is the exit stage from 0, or the number of stages for
+    a row that does not leave; `winner` and `confidence` are those of the last stage that saw the
+    row.
     """
     n_rows, n_features = X.shape
     n_stages = len(sizes)
@@ -266,14 +286,20 @@ def decide_rows(
     ready = np.empty(n_features, dtype=np.bool_)
     logits = np.empty((n_stages, length))
     last, surest = np.empty(length), np.empty(length)
-    bounds_0, bounds_1 = _logit_bounds(thresholds[0]), _logit_bounds(thresholds[1])
-    sure = max(bounds_0[1], bounds_1[1])
+    bounds, is_shared = np.empty((n_stages, 2, 2)), True
+    for j in range(first, end):
+        for k in range(2):
+            bounds[j, k, 0], bounds[j, k, 1] = _logit_bounds(thresholds[j, k])
+            is_shared &= thresholds[j, k] == thresholds[first, k]
+    shared = thresholds[first]
+    bounds_0 = bounds[first, 0, 0], bounds[first, 0, 1]
+    bounds_1 = bounds[first, 1, 0], bounds[first, 1, 1]
     for start in range(0, n_rows, _ROWS):
         n = min(_ROWS, n_rows - start)
         rows = X[start : start + n]
         ready[:] = False
         surest[:] = -1.0
-        n_left, j = n, first
+        n_left, j, sure = n, first, -1.0
         while n_left > 0 and j < end:  # all rows, until none is left: cheaper than picking some
             for r in range(n):
                 logits[j, r] = coefs[j, 0]
@@ -286,14 +312,17 @@ def decide_rows(
                         values[c, r] = (rows[r, c] - middle) * scale
                 for r in range(n):
                     logits[j, r] += b * values[c, r]
+            sure = max(sure, bounds[j, 0, 1], bounds[j, 1, 1])  # of any stage so far
             n_left = _count_unsure(logits[j], n, sure, surest)
             j += 1
         left = stage[start : start + n]
         left[:] = n_stages
-        if thresholds[0] == thresholds[1]:
-            _find_exits(logits, first, j, n, thresholds[0], bounds_0, left, last)
+        if not is_shared:
+            _find_own_exits(logits, first, j, n, thresholds, bounds, left, last)
+        elif shared[0] == shared[1]:
+            _find_exits(logits, first, j, n, shared[0], bounds_0, left, last)
         else:
-            _find_uneven_exits(logits, first, j, n, thresholds, bounds_0, bounds_1, left, last)
+            _find_uneven_exits(logits, first, j, n, shared, bounds_0, bounds_1, left, last)
         for r in range(n):
             winner[start + r] = 1 if last[r] > 0.0 else 0
         for r in range(n):  # apart and in place, so that it is done in SIMD lanes
@@ -340,7 +369,7 @@ def decide_rows_many(
 ) -> None:
     """Send each row of X through stages `first` to `end` - 1, for any number of classes.
 
-    The outputs are those of `decide_rows`. `coefs` is stages × classes × columns.
+    The inputs and outputs are those of `decide_rows`, but `coefs` is stages × classes × columns.
     """
     n_rows, n_inputs = X.shape
     n_outputs, length = coefs.shape[1], min(n_rows, _ROWS)
@@ -363,7 +392,7 @@ def decide_rows_many(
                 if stage[r] < len(sizes):
                     continue
                 winner[r], confidence[r] = likeliest[r - start], surety[r - start]
-                if confidence[r] >= thresholds[winner[r]]:
+                if confidence[r] >= thresholds[j, winner[r]]:
                     stage[r] = j
                     n_left -= 1
             j += 1

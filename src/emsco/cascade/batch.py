@@ -89,14 +89,14 @@ class Batch:
     def decisions(self) -> Decisions:
         """Return the decisions in the order of `all_ids`."""
         costs = np.array([0.0, *self._stages.costs])
-        sure = np.array([f"sure at stage {j}" for j in range(len(costs))], dtype=object)
+        why_labelled = self._stages.why_labelled[self._stage - 1, self._winner]
         return Decisions(
             guesses=self._stages.classes[self._winner],
             accepted=self._accepted,
             confidence=self._confidence,
             stage=self._stage,
             cost=costs[self._stage],
-            reasons=np.where(self._accepted, sure[self._stage], self._reasons),
+            reasons=np.where(self._accepted, why_labelled, self._reasons),
         )
 
     def _judge(self, rows: AnyArray) -> None:

@@ -27,6 +27,14 @@ from emsco.data.frames import shell_of
 from emsco.data.labels import check_truth
 from emsco.data.weights import check_weights
 from emsco.designs.design import Design
+from emsco.designs.stage_thresholds import (
+    StageThresholds,
+    answers_all,
+    by_stage_and_class,
+    differ,
+    leaving_in_words,
+    rule_in_words,
+)
 from emsco.designs.thresholds import MinConfidence, in_words
 from emsco.errors import DataError
 from emsco.models.averaged import parts_of
@@ -45,16 +53,18 @@ class Cascade:
     """A design with its fitted models: buys features stage by stage and labels rows.
 
     Each row leaves at the first stage that is confident enough. The cascade rejects a row that is
-    still undecided after the last stage. It needs neither the search nor the training rows.
+    still undecided after the last stage; a last stage with threshold 0 leaves none undecided. The
+    cascade needs neither the search nor the training rows.
 
     Attributes
     ----------
     design : Design
-        Features that each stage buys.
+        Features that each stage buys, and thresholds if each stage has its own.
     costs : FeatureCosts
     classes : ndarray of shape (n_classes,)
     min_confidence : float or dict
-        Confidence that a stage needs to label a row; one threshold, or one for each class.
+        Confidence that every stage needs to label a row, unless the design has thresholds; one
+        number, or one for each class.
     encoding : Encoding
         Turns columns into the numbers that models read, and handles missing values.
     models : StageModels
@@ -80,13 +90,25 @@ class Cascade:
     models: StageModels
 
     def __post_init__(self) -> None:
-        """Copy and lock the classes."""
+        """Copy and lock the classes; check that thresholds of the design name them."""
         object.__setattr__(self, "classes", locked_copy(self.classes))
+        by_stage_and_class(self.design.thresholds or (), self.classes)
 
     @property
     def n_stages(self) -> int:
         """Number of stages."""
         return self.design.n_stages
+
+    @property
+    def thresholds(self) -> StageThresholds:
+        """Confidence that each stage needs to label a row: a number, or a dict by class."""
+        return self.design.thresholds_or(self.min_confidence)
+
+    @property
+    def single_threshold(self) -> float | None:
+        """The threshold above 0 that all stages and classes share; None if there is none."""
+        first, *others = np.unique(self.stages.thresholds).tolist()
+        return None if others or not first else float(first)
 
     @property
     def n_models(self) -> int:
@@ -186,8 +208,7 @@ class Cascade:
         weights = check_weights(sample_weight, len(rows))
         confidence, winner = self.stages.opinions(rows)
         correct = self.classes[winner] == truth
-        own = self.stages.thresholds
-        own = own[:1] if (own == own[0]).all() else own[:0]  # thresholds per class have no place
+        own = () if self.single_threshold is None else (self.single_threshold,)
         lowest = 1 / len(self.classes)
         stages: list[slice] = [slice(None), *(slice(j, j + 1) for j in range(self.n_stages))]
         return tuple(
@@ -362,27 +383,33 @@ class Cascade:
         return self.models.untrusted_types
 
     def __repr__(self) -> str:
-        """Show the features and cost of each stage, and the threshold."""
+        """Show the features and cost of each stage, and the threshold or those of all stages."""
         steps = " → ".join(
-            f"{', '.join(bought)} [{cost:g}]"
-            for bought, cost in zip(self.design.buys, self.stages.costs, strict=True)
+            f"{', '.join(bought)} [{cost:g}] {self.design.threshold_in_words(j)}".rstrip()
+            for j, (bought, cost) in enumerate(
+                zip(self.design.buys, self.stages.costs, strict=True)
+            )
         )
+        least = self.thresholds[0]
+        accepts = "answers all" if answers_all(least) else f"accept at {in_words(least)}"
+        shared = "" if differ(self.thresholds) else f"; {accepts}"
         mean = f"; average of {self.n_models} models per stage" if self.n_models > 1 else ""
-        return f"Cascade({steps}; accept at {in_words(self.min_confidence)}{mean})"
+        return f"Cascade({steps}{shared}{mean})"
 
     def _repr_html_(self) -> str:
         """Show the stages from left to right, with their features and costs, for notebooks."""
-        steps, before = [], 0.0
+        steps, before, are_own = [], 0.0, differ(self.thresholds)
         for j, (bought, paid) in enumerate(zip(self.design.buys, self.stages.costs, strict=True)):
             cost = f"cost {paid - before:g}, so far {paid:g}"
             buys = f"buys {listed(self.costs.in_words(bought), _MOST_NAMES)}"
-            steps.append((f"stage {j + 1}", [buys, cost]))
+            rule = [rule_in_words(self.thresholds[j])] if are_own else []
+            steps.append((f"stage {j + 1}", [buys, cost, *rule]))
             before = paid
         steps.append(("rejected", ["rows still undecided", f"cost {before:g}"]))
         never = self.design.left_out
         mean = f"average of {self.n_models} models per stage" if self.n_models > 1 else ""
         return fragment(
-            f"Cascade: a row leaves once confidence is at least {in_words(self.min_confidence)}",
+            f"Cascade: {leaving_in_words(self.thresholds)}",
             boxes(steps),
             note(f"never bought: {listed(never, _MOST_NAMES)}") if never else "",
             note(mean) if mean else "",

@@ -123,7 +123,7 @@ class Case:
         self._passed = stage + 1
         if sure:
             self._accepted = True
-            self._reason = f"sure at stage {stage + 1}"
+            self._reason = stages.why_labelled[stage, self._winner]
         else:
             self._check_next()
         return self

@@ -16,6 +16,7 @@ from emsco.cascade.model_files import ModelPart, part_from_dict, part_of_models
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
 from emsco.designs.design import Design
+from emsco.designs.stage_thresholds import StageThresholds
 from emsco.designs.thresholds import MOST_CLASSES, MinConfidence
 from emsco.errors import CostsError, FileError, ParameterError
 from emsco.models.averaged import averaged, parts_of
@@ -23,7 +24,7 @@ from emsco.models.stage_models import StageModels
 
 __all__ = ["FORMAT", "Shared", "stages_from_dicts"]
 
-FORMAT = 5
+FORMAT = 6
 _SMALLEST = 1e-300  # above 0
 _LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
 
@@ -97,7 +98,7 @@ class Shared:
         except (CostsError, ParameterError) as error:
             fields.refuse("costs", "costs that can be used", str(error))
         classes = _read_classes(fields)
-        least = _read_min_confidence(fields, classes)
+        least = _read_threshold(fields, "min_confidence", classes, _SMALLEST)
         parts = (
             part_from_dict(one, encoding.n_inputs, len(classes), trusted)
             for one in fields.many_fields("parts")
@@ -105,10 +106,19 @@ class Shared:
         return cls(costs, classes, least, encoding, tuple(parts))
 
     def stages_to_dicts(self, design: Design, models: StageModels) -> list[dict[str, Any]]:
-        """Convert each stage to plain values: what it buys, and its model's number in each part."""
+        """Convert each stage to plain values: what it buys, when rows leave, and its models.
+
+        Thresholds are None unless the design has its own. Models are numbers, one in each part.
+        """
         found = list(zip(self.parts, parts_of(models), strict=True))
+        by_class = design.thresholds_of_stages(self.min_confidence, self.classes).tolist()
+        own = design.thresholds or (None,) * design.n_stages
         return [
-            {"buys": list(bought), "models": [part.number_of(own, j) for part, own in found]}
+            {
+                "buys": list(bought),
+                "thresholds": by_class[j] if isinstance(own[j], Mapping) else own[j],
+                "models": [part.number_of(fitted, j) for part, fitted in found],
+            }
             for j, bought in enumerate(design.buys)
         ]
 
@@ -127,7 +137,7 @@ def stages_from_dicts(
             if name not in position or chromosome[position[name]] >= 0:
                 stage.refuse("buys", "features, each bought once", name)
             chromosome[position[name]] = j
-    design = Design(chromosome, names)
+    design = Design(chromosome, names, _read_thresholds(stages, shared.classes))
     return design, _models_from(stages, shared, design)
 
 
@@ -145,11 +155,21 @@ def _models_from(stages: list[Fields], shared: Shared, design: Design) -> StageM
     return averaged([part.stage_models(numbers, reads) for part, numbers in of_parts])
 
 
-def _read_min_confidence(fields: Fields, classes: AnyArray) -> MinConfidence:
-    if isinstance(fields.get("min_confidence"), list):
-        least = fields.numbers("min_confidence", len(classes), _SMALLEST, 1).tolist()
+def _read_threshold(fields: Fields, name: str, classes: AnyArray, low: float) -> MinConfidence:
+    if isinstance(fields.get(name), list):
+        least = fields.numbers(name, len(classes), low, 1).tolist()
         return dict(zip(classes.tolist(), least, strict=True))
-    return fields.number("min_confidence", _SMALLEST, 1)
+    return fields.number(name, low, 1)
+
+
+def _read_thresholds(stages: list[Fields], classes: AnyArray) -> StageThresholds | None:
+    """Read the thresholds of all stages, or none if the first stage has none."""
+    if stages[0].get("thresholds") is not None:
+        return tuple(_read_threshold(stage, "thresholds", classes, 0) for stage in stages)
+    for stage in stages:
+        if (own := stage.get("thresholds")) is not None:
+            stage.refuse("thresholds", "null, as at the first stage", own)
+    return None
 
 
 def _label_type(classes: AnyArray) -> str:

@@ -14,7 +14,7 @@ from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
 from emsco.designs.design import Design
-from emsco.designs.thresholds import MinConfidence, by_class
+from emsco.designs.thresholds import MinConfidence
 from emsco.models.stage_models import Judgement, StageModels
 
 __all__ = ["FrontModels", "Stages"]
@@ -37,8 +37,8 @@ class Stages:
     classes : ndarray of shape (n_classes,)
     labels : tuple
         The classes as plain values.
-    thresholds : ndarray of shape (n_classes,)
-        Confidence that a stage needs to give each class as the label.
+    thresholds : ndarray of shape (n_stages, n_classes)
+        Confidence that each stage needs to give each class as the label.
     encoding : Encoding
     models : StageModels
     """
@@ -74,7 +74,7 @@ class Stages:
             costs=tuple(costs.after_stages(design.subsets()).tolist()),
             classes=classes,
             labels=tuple(classes.tolist()),
-            thresholds=by_class(min_confidence, classes),
+            thresholds=design.thresholds_of_stages(min_confidence, classes),
             encoding=encoding,
             models=models,
         )
@@ -135,10 +135,22 @@ class Stages:
     def judge_one(self, row: Sequence[float], stage: int) -> tuple[bool, int, float]:
         """Whether one row leaves at a stage; its most likely class there and the probability."""
         winner, confidence = self.models.judge_one(row, stage)
-        sure = confidence >= self._least[winner]
+        sure = confidence >= self._least[stage][winner]
         if sure and self.encoding.gaps == "skip":
             sure = all(row[i] == row[i] for i in self.inputs[stage])  # False for NaN
         return sure, winner, confidence
+
+    @cached_property
+    def why_labelled(self) -> AnyArray:
+        """Why a row leaves at each stage with each class as its label, in words."""
+        reasons = np.empty(self.thresholds.shape, dtype=object)
+        for j, least in enumerate(self._least):
+            last = "last stage" if j + 1 == len(self) else f"stage {j + 1}"
+            for k, label in enumerate(self.labels):
+                no_matter = f"stage {j + 1} gives {label!r} at any confidence"
+                unsure = no_matter if any(least) else f"{last} answers all"
+                reasons[j, k] = f"sure at stage {j + 1}" if least[k] > 0 else unsure
+        return reasons
 
     def _skips(self, rows: FloatArray) -> BoolArray | None:
         """Mark the stages that each row skips for lack of a value; None if no row skips any."""
@@ -150,8 +162,8 @@ class Stages:
         return np.column_stack([missing[:, list(used)].any(axis=1) for used in self.inputs])
 
     @cached_property
-    def _least(self) -> list[float]:
-        least: list[float] = self.thresholds.tolist()
+    def _least(self) -> list[list[float]]:
+        least: list[list[float]] = self.thresholds.tolist()
         return least
 
     @cached_property

@@ -14,6 +14,7 @@ from rich.text import Text
 from emsco._base.objectives import Objectives, metric_brief
 from emsco._base.text import counted, listed, objective_lines, shorten
 from emsco.cascade import Evaluation
+from emsco.designs.design import Design
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.front.references import Reference
 from emsco.front.tables import NO_BETTER, no_better
@@ -138,7 +139,7 @@ def front_table(
     cells = _figures(front, listing.shown)
     for i, (own, more) in zip(listing.shown, cells, strict=False):
         point = front[i]
-        buys = [Text(_fitting(point.design.features(0), room))] if has_room else []
+        buys = [Text(_first_stage(point.design, room))] if has_room else []
         marks = ("▶" if point is chosen else "") + ("✓" if point is best else "")
         name = _named(i, marks + ("" if point.is_informative else NO_BETTER), len(front))
         bold = "bold" if point is chosen else ""
@@ -212,6 +213,13 @@ def _reading(front: ParetoFront, listing: Listing, see_all: str, limited: bool) 
     if front.references:
         lines.append("Last lines: what you get without a cascade.")
     return lines + listing.caption(front, see_all)
+
+
+def _first_stage(design: Design, room: int) -> str:
+    """List the features of the first stage, and its threshold if the stages differ."""
+    at = design.threshold_in_words(0)
+    at = f" {at}" if at and len(at) < room - _LEAST_ROOM else ""
+    return f"{_fitting(design.features(0), room - len(at))}{at}"
 
 
 def _fitting(names: tuple[str, ...], room: int) -> str:

@@ -11,7 +11,7 @@ from emsco._base.objectives import metric_name
 from emsco._base.text import aligned, counted, in_short, objective_lines
 from emsco.cascade import Cascade, Evaluation
 from emsco.cli.listing import plain_table
-from emsco.designs.thresholds import in_words
+from emsco.designs.stage_thresholds import leaving_in_words
 from emsco.front import ParetoFront
 from emsco.pictures.classes import class_notes, class_tables
 from emsco.pictures.flow import Flow
@@ -75,11 +75,12 @@ def cascade_drawing(
     seen = front.seen[number] if seen is None and front.seen else seen
     found = {rows: one for rows, one in (("seen", seen), ("new", new)) if one is not None}
     flows = {"scored": flow} | {rows: Flow.from_evaluation(one) for rows, one in found.items()}
-    threshold = f"a row leaves once confidence is at least {in_words(front.min_confidence)}"
-    drawing = Tree(Text(f"Cascade of design {number}: {threshold}", "italic"))
+    sure = leaving_in_words(point.design.thresholds_or(front.min_confidence))
+    drawing = Tree(Text(f"Cascade of design {number}: {sure}", "italic"))
     for j, stage in enumerate(flow.stages):
+        rule = f": {rule}" if (rule := flow.rule(stage)) else ""
         branch = drawing.add(
-            Text(f"stage {stage.number}, cost so far {stage.cost_so_far:g}", "bold")
+            Text(f"stage {stage.number}, cost so far {stage.cost_so_far:g}{rule}", "bold")
         )
         buys = ", ".join(front.costs.in_words(stage.features))
         branch.add(Text(f"buys {buys}: cost {stage.cost:g}"))

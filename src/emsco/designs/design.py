@@ -1,17 +1,25 @@
-"""A design assigns features to stages."""
+"""A design assigns features to stages, and may say how sure each stage must be."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from emsco._base.arrays import locked_copy
 from emsco._base.checks import refused
-from emsco._base.typing import AnyArray, BoolArray, StageArray
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, StageArray
 from emsco.designs.chromosomes import NEVER, nested_subsets
+from emsco.designs.stage_thresholds import (
+    StageThresholds,
+    at_in_words,
+    by_stage_and_class,
+    check_stage_thresholds,
+    differ,
+)
+from emsco.designs.thresholds import MinConfidence
 
 __all__ = ["Design"]
 
@@ -29,6 +37,10 @@ class Design:
         and locked.
     names : tuple of str
         Names of the features.
+    thresholds : tuple of float or dict, optional
+        Confidence that each stage needs to label a row, from 0 to 1; a dict has a number for each
+        class. At 0, the stage labels every row that reaches it. Without thresholds, all stages
+        share the `min_confidence` of the cascade.
 
     Examples
     --------
@@ -36,13 +48,18 @@ class Design:
     Design(age, sex → scan)
     >>> Design([0, 1, -1], names=("age", "scan", "biopsy"))
     Design(age → scan; never biopsy)
+    >>> Design([0, 1, 0], names=("age", "scan", "sex"), thresholds=(0.9, 0.75))
+    Design(age, sex at 0.9 → scan at 0.75)
+    >>> Design([0, 1, 0], names=("age", "scan", "sex"), thresholds=(0.9, 0))
+    Design(age, sex at 0.9 → scan for all)
     """
 
     stages: StageArray
     names: tuple[str, ...]
+    thresholds: StageThresholds | None = None
 
     def __post_init__(self) -> None:
-        """Copy, check and lock `stages`."""
+        """Copy, check and lock `stages`; copy and check `thresholds`."""
         given = np.asarray(self.stages)
         if given.ndim != 1 or given.size != len(self.names) or not given.size:
             raise refused(
@@ -65,11 +82,40 @@ class Design:
                 "stages", "buy at least one feature", self.stages, got=str(given.tolist())
             )
         object.__setattr__(self, "stages", locked_copy(given, np.int16))
+        if self.thresholds is not None:
+            checked = check_stage_thresholds(self.thresholds, len(used))
+            object.__setattr__(self, "thresholds", checked)
 
     @classmethod
     def everything(cls, names: Sequence[str]) -> Design:
         """Return the design of one stage that buys all features."""
         return cls(np.zeros(len(names), dtype=np.int16), tuple(names))
+
+    def with_thresholds(self, thresholds: Sequence[MinConfidence] | None) -> Design:
+        """Return the same stages with other thresholds; None leaves them to the cascade.
+
+        Examples
+        --------
+        >>> Design.everything(["age", "scan"]).with_thresholds([0.8]).thresholds
+        (0.8,)
+        """
+        return replace(self, thresholds=None if thresholds is None else tuple(thresholds))
+
+    def thresholds_or(self, min_confidence: MinConfidence) -> StageThresholds:
+        """Return the thresholds of the stages; without any, `min_confidence` for each."""
+        return self.thresholds or (min_confidence,) * self.n_stages
+
+    def thresholds_of_stages(self, min_confidence: MinConfidence, classes: AnyArray) -> FloatArray:
+        """Return the threshold of each stage and class, shape (n_stages, n_classes).
+
+        A design without thresholds has `min_confidence` at every stage.
+
+        Examples
+        --------
+        >>> Design([0, 1], ("age", "scan")).thresholds_of_stages(0.8, np.array([0, 1])).tolist()
+        [[0.8, 0.8], [0.8, 0.8]]
+        """
+        return by_stage_and_class(self.thresholds_or(min_confidence), classes)
 
     @property
     def n_stages(self) -> int:
@@ -100,26 +146,42 @@ class Design:
         return np.array(self.stages, dtype=dtype, copy=copy)
 
     def __eq__(self, other: object) -> bool:
-        """Compare two designs; they are equal if the same stages buy the same features."""
+        """Compare two designs: features, the stages that buy them, and thresholds."""
         if not isinstance(other, Design):
             return NotImplemented
-        return self.names == other.names and np.array_equal(self.stages, other.stages)
+        same = self.names == other.names and self.thresholds == other.thresholds
+        return same and np.array_equal(self.stages, other.stages)
 
     def __hash__(self) -> int:
         """Return the same hash for equal designs."""
-        return hash((self.names, self.stages.tobytes()))
+        thresholds = tuple(map(_hashable, self.thresholds or ()))
+        return hash((self.names, self.stages.tobytes(), thresholds))
 
     def __repr__(self) -> str:
-        """Show the features of each stage, in order."""
+        """Show the features of each stage, in order, and thresholds if the stages differ."""
         return f"Design({self.arrows()})"
 
     def arrows(self) -> str:
         """Return the features of each stage, with arrows between stages, and those left out.
 
-        Many that are left out are counted.
+        Many that are left out are counted. Stages with different thresholds show these.
         """
-        bought, never = " → ".join(map(", ".join, self.buys)), self.left_out
+        stages = (
+            f"{', '.join(features)} {self.threshold_in_words(j)}".rstrip()
+            for j, features in enumerate(self.buys)
+        )
+        bought, never = " → ".join(stages), self.left_out
         if not never:
             return bought
         few = len(never) <= _FEW
         return f"{bought}; never {', '.join(never) if few else f'{len(never)} others'}"
+
+    def threshold_in_words(self, stage: int) -> str:
+        """Return "at" and the threshold of `stage` (from 0); nothing if all stages share it."""
+        if self.thresholds is None or not differ(self.thresholds):
+            return ""
+        return at_in_words(self.thresholds[stage])
+
+
+def _hashable(threshold: MinConfidence) -> object:
+    return frozenset(threshold.items()) if isinstance(threshold, Mapping) else threshold

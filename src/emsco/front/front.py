@@ -60,7 +60,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         Best first: by fitness for the paper's search, else by the balanced score.
     costs : FeatureCosts
     min_confidence : float or dict
-        Confidence that a stage needs to label a row; one threshold, or one for each class.
+        Confidence that a label needs, unless the design of a point has thresholds of its own.
     proven : bool
         Whether exact search has proven that no design beats these points on the scored rows.
     by_fitness : bool
@@ -432,7 +432,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         """Return a pandas table with one row per point.
 
         A column per feature holds the stage that buys it, from 1; 0 means never. A column per class
-        holds its recall on the scored rows.
+        holds its recall on the scored rows; `thresholds` is there if designs have their own.
         """
         return to_pandas(front_columns(self))
 

@@ -11,6 +11,7 @@ from emsco._base.objectives import Objectives
 from emsco._base.typing import IntArray
 from emsco.cascade.evaluation import amount
 from emsco.designs.design import Design
+from emsco.designs.thresholds import plain
 from emsco.scoring.scores import Scores
 from emsco.trust.by_class import ByClass, is_beyond
 from emsco.trust.differences import Comparison
@@ -189,16 +190,21 @@ class ParetoPoint(Objectives):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values: the objectives, then features and counts of each stage."""
+        """Return plain values: the objectives, then features and counts of each stage.
+
+        Stages have a threshold if the design has its own.
+        """
         figures = self.figures()
         del figures["exit_confidence"]
         counts = zip(
             self.design.buys, figures.pop("exits"), figures.pop("correct_exits"), strict=True
         )
-        stages = [
+        stages: list[dict[str, Any]] = [
             {"features": list(bought), "exits": exits, "correct_exits": correct_exits}
             for bought, exits, correct_exits in counts
         ]
+        for stage, least in zip(stages, self.design.thresholds or (), strict=False):
+            stage["threshold"] = plain(least)
         return {**figures, "metric": self.metric, "stages": stages}
 
     def __repr__(self) -> str:

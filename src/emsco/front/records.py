@@ -12,7 +12,8 @@ from emsco._base.checks import check_choice, refused
 from emsco._base.typing import FloatArray
 from emsco.cascade import Evaluation
 from emsco.costs import FeatureCosts
-from emsco.designs.thresholds import MinConfidence, in_words
+from emsco.designs.stage_thresholds import rule_in_words
+from emsco.designs.thresholds import MinConfidence
 from emsco.errors import Hint, Remedy
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference
@@ -84,12 +85,13 @@ def cascade_picture(
 ) -> CascadePicture:
     """Record the stages of a point and the scored or test rows that flow through them."""
     check_choice("on", on, ON[:2])
+    design = points[which].design
     if on == "seen":
-        flow = Flow.from_evaluation(_checked(seen, on)[which])
+        flow = Flow.from_evaluation(_checked(seen, on)[which], design.thresholds)
     else:
         flow = flow_of(points[which], costs)
     of_feature = dict(zip(costs.names, costs.costs.tolist(), strict=True))
-    sure = f"confidence ≥ {in_words(min_confidence)}"
+    sure = rule_in_words(design.thresholds_or(min_confidence)[0])
     rows = "test" if on == "seen" else "scored"
     return CascadePicture(flow, of_feature, sure, rows, costs.total)
 
@@ -103,7 +105,7 @@ def explored_designs(points: Points, seen: Seen, costs: FeatureCosts) -> list[Ex
             cost=point.cost,
             n_tied=point.n_tied,
             flow=flow_of(point, costs),
-            seen=None if one is None else Flow.from_evaluation(one),
+            seen=None if one is None else Flow.from_evaluation(one, point.design.thresholds),
             by_class=point.by_class,
             seen_by_class=None if one is None else one.by_class,
             is_informative=point.is_informative,

@@ -8,6 +8,7 @@ from typing import Any
 from emsco._base.objectives import Objectives, metric_brief, metric_name
 from emsco._base.text import counted, in_short, listed, objective_lines, shorten
 from emsco.data.frames import Columns
+from emsco.designs.stage_thresholds import thresholds_in_words
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference
 from emsco.front.shape import FrontShape
@@ -54,7 +55,10 @@ def front_text(front: FrontShape) -> str:
 
 
 def front_columns(front: FrontShape) -> Columns:
-    """Collect one row per point: scored and seen figures, and the stage that buys each feature."""
+    """Collect one row per point: scored and seen figures, and the stage that buys each feature.
+
+    If a design has thresholds of its own, a column has them as text, as in "0.9 → 0.75".
+    """
     points, seen = front.points, front.seen
     columns: dict[str, Any] = {
         _title(name, front): [getattr(point, name) for point in points]
@@ -65,6 +69,9 @@ def front_columns(front: FrontShape) -> Columns:
             columns[f"seen {name}"] = [getattr(one, name) for one in seen]
     if points[0].by_class is not None:
         columns |= _assessed(points)
+    if any(point.design.thresholds for point in points):
+        least = (point.design.thresholds_or(front.min_confidence) for point in points)
+        columns["thresholds"] = [*map(thresholds_in_words, least)]
     for i, name in enumerate(front.costs.names):
         columns[f"stage of {name}"] = [int(point.design.stages[i]) + 1 for point in points]
     return columns
@@ -139,7 +146,8 @@ def _html_notes(front: FrontShape, shown: Sequence[int]) -> str:
 
 
 def _buys(point: ParetoPoint) -> str:
-    return listed(point.design.features(0), _MOST_NAMES)
+    buys = listed(point.design.features(0), _MOST_NAMES)
+    return f"{buys} {point.design.threshold_in_words(0)}".rstrip()
 
 
 def _figures(found: Objectives) -> str:

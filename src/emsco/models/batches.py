@@ -83,7 +83,8 @@ class Models:
             Without missing values.
         mean, inverse : ndarray of shape (n_inputs,)
             A `Scaling`'s mean and inverse.
-        thresholds : ndarray of shape (n_classes,)
+        thresholds : ndarray of shape (n_stages, n_classes) or (n_classes,)
+            Without a line for each stage, all stages share them.
         first, end : int
             The first stage, and the one after the last.
 
@@ -97,6 +98,8 @@ class Models:
         out = stage, winner, np.empty(len(rows))
         decide = decide_rows if self.n_outputs == 1 else decide_rows_many
         given = rows, mean, inverse, self.columns, self.sizes, self.coefs
+        if thresholds.ndim == 1:
+            thresholds = np.tile(thresholds, (len(self.sizes), 1))
         decide(*given, thresholds, first, end, *out)
         return out
 

@@ -40,6 +40,9 @@ class StageModels(Protocol):
     def judge(self, rows: FloatArray, first: int, end: int, thresholds: FloatArray) -> Judgement:
         """Send rows through stages `first` to `end - 1`, counted from 0.
 
+        `thresholds` has shape (n_stages, n_classes): a row leaves if the probability of its
+        likeliest class reaches the threshold of that class at the stage.
+
         Returns the stage at which each row leaves, or the number of stages if it does not. Also
         returns the likeliest class and its probability at the last stage that saw the row.
         """
@@ -239,7 +242,7 @@ def judge_by_probabilities(
         found = models.probabilities(rows[left], j)
         winner[left] = found.argmax(axis=1)
         confidence[left] = found.max(axis=1)
-        sure = confidence[left] >= thresholds[winner[left]]
+        sure = confidence[left] >= thresholds[j, winner[left]]
         stage[left[sure]] = j
         left = left[~sure]
     return stage, winner, confidence

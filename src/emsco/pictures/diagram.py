@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from emsco._base.text import listed
+from emsco.designs.stage_thresholds import answers_all
 from emsco.designs.thresholds import MinConfidence, in_words
 from emsco.pictures.flow import Flow
 
@@ -44,10 +45,16 @@ class CascadeBoxes:
 
 
 def cascade_boxes(flow: Flow, min_confidence: MinConfidence) -> CascadeBoxes:
-    """Make a box for each stage of a flow of scored rows, and one for the rejected rows."""
-    sure = in_words(min_confidence)
+    """Make a box for each stage of a flow of scored rows, and one for the rejected rows.
+
+    `min_confidence` is that of the stages if the flow has no thresholds.
+    """
+    thresholds = flow.thresholds or (min_confidence,) * len(flow.stages)
     parts = []
-    for stage in flow.stages:
+    for stage, least in zip(flow.stages, thresholds, strict=True):
+        sure = "at any confidence"
+        if not answers_all(least):
+            sure = f"with confidence of at least {in_words(least)}"
         correct = f", {stage.accuracy:.1%} correct" if stage.left else ""
         parts.append(
             StageBox(
@@ -55,7 +62,7 @@ def cascade_boxes(flow: Flow, min_confidence: MinConfidence) -> CascadeBoxes:
                 f"buys {', '.join(stage.features)}\n"
                 f"cost {stage.cost:g}, so far {stage.cost_so_far:g}\n"
                 f"{stage.reached:,.10g} scored rows reach it\n"
-                f"{stage.left:,.10g} leave, with confidence of at least {sure}{correct}",
+                f"{stage.left:,.10g} leave, {sure}{correct}",
                 f"{listed(stage.features, 3)}; {flow.share(stage.left):.1%} leave{correct}",
             )
         )

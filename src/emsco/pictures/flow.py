@@ -9,6 +9,8 @@ from typing import Any, Protocol, Self
 from emsco._base.text import aligned, counted, in_short, listed
 from emsco.costs import FeatureCosts
 from emsco.designs.design import Design
+from emsco.designs.stage_thresholds import StageThresholds, differ, rule_in_words
+from emsco.designs.thresholds import plain
 from emsco.pictures.notebook import fragment, table
 
 __all__ = ["Flow", "FlowStage"]
@@ -94,11 +96,14 @@ class Flow:
         Number of rows; with sample weights, their total weight.
     rejected : float
         Rows that get no label.
+    thresholds : tuple of float or dict, optional
+        Confidence that each stage needs to label a row, if the design has its own.
     """
 
     stages: tuple[FlowStage, ...]
     n_rows: float
     rejected: float
+    thresholds: StageThresholds | None = None
 
     @classmethod
     def from_design(
@@ -112,16 +117,21 @@ class Flow:
         """Build the flow of a design from its exits and correct exits at each stage."""
         paid: list[float] = costs.after_stages(design.subsets()).tolist()
         counts = zip(exits, correct_exits, strict=True)
-        return cls._from_counts(design.buys, paid, n_rows, counts)
+        return cls._from_counts(design.buys, paid, n_rows, counts, design.thresholds)
 
     @classmethod
-    def from_evaluation(cls, evaluation: _Evaluated) -> Self:
-        """Build the flow of the labelled rows that a cascade was evaluated on."""
+    def from_evaluation(
+        cls, evaluation: _Evaluated, thresholds: StageThresholds | None = None
+    ) -> Self:
+        """Build the flow of the labelled rows that a cascade was evaluated on.
+
+        `thresholds` are those of its design, if any.
+        """
         stages = [report for report in evaluation.exits if report.stage is not None]
         counts = ((report.n_rows, report.n_correct) for report in stages)
         buys = tuple(report.features for report in stages)
         paid = [report.cost for report in stages]
-        return cls._from_counts(buys, paid, evaluation.n_rows, counts)
+        return cls._from_counts(buys, paid, evaluation.n_rows, counts, thresholds)
 
     @classmethod
     def _from_counts(
@@ -130,6 +140,7 @@ class Flow:
         paid: list[float],
         n_rows: float,
         counts: Iterable[tuple[float, float]],
+        thresholds: StageThresholds | None,
     ) -> Self:
         stages, before, reached = [], 0.0, n_rows
         for number, (features, cost, (left, correct)) in enumerate(
@@ -137,7 +148,7 @@ class Flow:
         ):
             stages.append(FlowStage(number, features, cost - before, cost, reached, left, correct))
             before, reached = cost, stages[-1].staying
-        return cls(tuple(stages), n_rows, reached)
+        return cls(tuple(stages), n_rows, reached, thresholds)
 
     @property
     def accepted(self) -> float:
@@ -171,7 +182,13 @@ class Flow:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nested as the attributes are."""
-        return asdict(self)
+        return {**asdict(self), "thresholds": self.thresholds and [*map(plain, self.thresholds)]}
+
+    def rule(self, stage: FlowStage) -> str:
+        """Rule by which rows leave at a stage, in words; nothing if all stages share it."""
+        if self.thresholds is None or not differ(self.thresholds):
+            return ""
+        return rule_in_words(self.thresholds[stage.number - 1])
 
     def share(self, rows: float) -> float:
         """Share of all rows that this number of rows makes up."""
@@ -181,10 +198,12 @@ class Flow:
         """Show a line per stage and one for the rejected rows, for notebooks."""
         costs = aligned([stage.cost for stage in self.stages], digits=6)
         so_far = aligned([stage.cost_so_far for stage in self.stages], digits=6)
+        rules = [[rule] for rule in map(self.rule, self.stages) if rule]
         lines = [
             (
                 f"stage {stage.number}",
                 listed(stage.features, _MOST_NAMES),
+                *(rules[stage.number - 1] if rules else ()),
                 cost,
                 paid,
                 f"{stage.reached:,.10g}",
@@ -195,7 +214,9 @@ class Flow:
             for stage, cost, paid in zip(self.stages, costs, so_far, strict=True)
         ]
         rejected, share = f"{self.rejected:,.10g}", f"{self.share(self.rejected):.1%}"
-        lines.append(("rejected", "", "", so_far[-1], rejected, rejected, share, ""))
-        headings = ("", "buys", "cost", "cost so far", "reached", "left", "share", "correct")
+        own, leaves_at = ([""], ["leaves at"]) if rules else ([], [])
+        lines.append(("rejected", "", *own, "", so_far[-1], rejected, rejected, share, ""))
+        figures = ("cost", "cost so far", "reached", "left", "share", "correct")
+        headings = ("", "buys", *leaves_at, *figures)
         title = f"Flow of {counted(self.n_rows, 'row')}: {in_short(self)}"
-        return fragment(title, table(headings, lines, ("", "buys")))
+        return fragment(title, table(headings, lines, ("", "buys", "leaves at")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -98,10 +98,9 @@ def _draw_reliability(run: Run, picture: RunPicture) -> Figure:
 
 
 def _draw_risk(run: Run, picture: RunPicture) -> Figure:
-    records = run.front.cascade(_point(run, picture)).risk_coverage(*_rows(run, picture))
-    deployed = run.front.min_confidence
-    at = None if isinstance(deployed, Mapping) else deployed  # one per class: no single place
-    return draw_risk_coverage(records, at, picture.width)
+    cascade = run.front.cascade(_point(run, picture))
+    records = cascade.risk_coverage(*_rows(run, picture))
+    return draw_risk_coverage(records, cascade.single_threshold, picture.width)
 
 
 KINDS: dict[str, Callable[[Run, RunPicture], Figure]] = {

@@ -16,6 +16,8 @@ from emsco.cascade import Cascade
 from emsco.data.rows import table_rows
 from emsco.data.sources import FitFiles
 from emsco.data.tables import read_chunks
+from emsco.designs.design import Design
+from emsco.designs.thresholds import plain
 from emsco.errors import FileError, Hint, Parameter, Remedy
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.front.doubts import doubts_about
@@ -111,6 +113,7 @@ class Run:
             {
                 "number": i,
                 "stages": [list(bought) for bought in self.front[i].design.buys],
+                **_thresholds(self.front[i].design),
                 "scored": self.front[i].figures(),
                 "seen": seen and seen[i].to_dict(),
             }
@@ -130,6 +133,12 @@ class Run:
         for doubt in doubts_about(self.front, point, weighted=self.is_weighted):
             warnings.warn(doubt, stacklevel=2)
         return Run(self.folder, self.about, self.front, cascade)
+
+
+def _thresholds(design: Design) -> dict[str, Any]:
+    """Return the thresholds of the stages as plain values, if the design has its own."""
+    own = design.thresholds
+    return {} if own is None else {"thresholds": [*map(plain, own)]}
 
 
 def models_in_words(about: Mapping[str, Any]) -> list[str]:

@@ -286,7 +286,7 @@ class TestStages:
         models = self.stages(n_classes=n_classes, calibration=calibration)
         rows = table(n_classes)[0][SCORED]
         rows[::5, 1] = np.nan
-        never = np.full(n_classes, 2.0)
+        never = np.full((3, n_classes), 2.0)
         for j in range(3):
             _, winner, confidence = models.judge(rows, j, j + 1, never)
             ones = [models.judge_one(row, j) for row in rows.tolist()]
@@ -294,7 +294,7 @@ class TestStages:
 
     def test_rows_leave_at_the_first_stage_that_is_sure(self):
         models, rows = self.stages(), table()[0][SCORED]
-        stage, _, confidence = models.judge(rows, 0, 3, np.full(2, 0.8))
+        stage, _, confidence = models.judge(rows, 0, 3, np.full((3, 2), 0.8))
         assert set(stage.tolist()) == {0, 1, 2, 3} or set(stage.tolist()) == {1, 2, 3}
         assert (confidence[stage < 3] >= 0.8).all()
         assert (confidence[stage == 3] < 0.8).all()

@@ -67,15 +67,27 @@ function featureLists(items) {
   return [listOf(items.slice(0, SHOWN)), more];
 }
 
+/** Whether a stage with a threshold of its own labels every row that has its values. */
+const takesAll = ({ least }) => least !== undefined && answersAll(least);
+
+/** The rule by which rows leave at a stage that has a threshold of its own. */
+function ruleOf(stage) {
+  if (stage.least === undefined) return [];
+  const rule = takesAll(stage) ? "answers all" : `confidence ≥ ${leastOf(stage.least)}`;
+  return [element("p", { className: "note rule" }, rule)];
+}
+
 /** The card with the rows that leave at a stage. */
 function leavesCard(stage, rows) {
   if (!stage.reached)
     return element(
       "div",
       { className: "leaves" },
+      ...ruleOf(stage),
       element("p", { className: "note" }, "no row reaches this stage"),
     );
   const lines = [
+    ...ruleOf(stage),
     element(
       "p",
       {},
@@ -114,7 +126,7 @@ function rejectedCard({ rejected, rows, stages }) {
       element("strong", {}, number(rejected)),
       ` ${rejected === 1 ? "row is" : "rows are"} rejected`,
     ),
-    element("p", {}, "no stage was sure enough"),
+    element("p", {}, takesAll(stages.at(-1)) ? "they lack a value" : "no stage was sure enough"),
     element(
       "p",
       { className: "note" },

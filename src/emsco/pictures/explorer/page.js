@@ -293,16 +293,19 @@ function drawFigures(design) {
 
 function drawAbout(design) {
   const out = leftOut(design);
-  const single = typeof DATA.thresholds === "number";
-  const threshold = single
-    ? `${number(100 * DATA.thresholds)} %`
-    : DATA.thresholds.map(([label, least]) => `${label}: ${number(100 * least)} %`).join("; ");
+  const own = ownThresholds(design);
+  const shared = DATA.own_thresholds?.[design]?.[0] ?? DATA.thresholds;
+  const single = typeof shared === "number";
+  const needed = single ? "Confidence needed for a label" : "Confidence needed for each label";
+  const threshold = own.length
+    ? ["Confidence needed for a label, by stage", own.map(leastOf).join(" → ")]
+    : [needed, leastOf(shared)];
   const others = DATA.tied[design] - 1;
   const facts = [
     ...(SIMPLIFIED.has(design)
       ? [["Simplified", "simpler than the designs of the front, and not worse beyond noise"]]
       : []),
-    [single ? "Confidence needed for a label" : "Confidence needed for each label", threshold],
+    threshold,
     ["Other designs with the same scored figures", others ? number(others) : "none"],
     ["Features never bought", out.length ? out.join(", ") : "none"],
     ...DATA.facts,

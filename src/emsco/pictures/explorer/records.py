@@ -67,6 +67,7 @@ class Explored:
         Numbers of the designs, best balanced score first.
     costs : FeatureCosts
     min_confidence : float or dict
+        Confidence that a label needs, unless the flow of a design has thresholds.
     metric : str
         The metric that the accuracy of scored figures is; that of seen figures is plain.
     proven : bool
@@ -114,6 +115,7 @@ class Explored:
             "metric": metric_name(self.metric),
             "proven": self.proven,
             "thresholds": _thresholds(self.min_confidence),
+            "own_thresholds": self._own_thresholds(),
             "features": list(self.costs.names),
             "columns": [list(members) for members in self.costs.columns],
             "costs": rounded(self.costs.costs.tolist()),
@@ -145,6 +147,12 @@ class Explored:
             },
             "classes": classes_of(by_class, [d.seen_by_class for d in self.designs], wanted),
         }
+
+    def _own_thresholds(self) -> list[Any] | None:
+        """List the thresholds of each design's stages, None for those without; None if all are."""
+        own = [design.flow.thresholds for design in self.designs]
+        found = [least and [*map(_thresholds, least)] for least in own]
+        return found if any(found) else None
 
     def _stages(self) -> list[list[list[int]]]:
         """List the features of each stage of each design, as positions in `costs`."""

@@ -84,9 +84,33 @@ const designsOf = (count) => `${number(count)} ${count === 1 ? "design" : "desig
 const listed = (names) =>
   names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 
-/** The stages of a design, as in "age, pulse → scan". */
-const arrows = (design) =>
-  DATA.stages[design].map((stage) => stage.map((f) => DATA.features[f]).join(", ")).join(" → ");
+/** Confidence that a label needs: one number, or pairs of a label and its number. */
+const leastOf = (least) =>
+  typeof least === "number"
+    ? `${number(100 * least)} %`
+    : least.map(([label, one]) => `${label}: ${number(100 * one)} %`).join("; ");
+
+const answersAll = (least) =>
+  typeof least === "number" ? !least : least.every(([, one]) => !one);
+
+/** Thresholds of the stages of a design; none if all stages share one. */
+function ownThresholds(design) {
+  const own = DATA.own_thresholds?.[design] ?? [];
+  const [first, ...others] = own.map((least) => JSON.stringify(least));
+  return others.some((least) => least !== first) ? own : [];
+}
+
+/** The stages of a design, as in "age, pulse → scan" or "age, pulse at 90 % → scan for all". */
+function arrows(design) {
+  const own = ownThresholds(design);
+  return DATA.stages[design]
+    .map((stage, j) => {
+      const names = stage.map((f) => DATA.features[f]).join(", ");
+      if (!own.length) return names;
+      return `${names} ${answersAll(own[j]) ? "for all" : `at ${leastOf(own[j])}`}`;
+    })
+    .join(" → ");
+}
 
 /** Features that no stage of a design buys. */
 function leftOut(design) {
@@ -103,12 +127,14 @@ function flowOf(design, which) {
   const paid = DATA.paid[design];
   const total = figures.rows[design];
   const rest = (rows, less) => (rows - less > ROUNDING * total ? rows - less : 0);
+  const own = ownThresholds(design);
   let reached = total;
   const stages = DATA.stages[design].map((features, stage) => {
     const left = figures.left[design][stage];
     const correct = figures.correct[design][stage];
     const found = {
       features,
+      least: own[stage],
       cost: paid[stage] - (stage ? paid[stage - 1] : 0),
       costSoFar: paid[stage],
       reached,

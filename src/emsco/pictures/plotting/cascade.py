@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from emsco._base.text import counted
+from emsco.designs.stage_thresholds import answers_all
 from emsco.pictures.flow import Flow, FlowStage
 from emsco.pictures.plotting.canvas import Canvas, draw_canvas
 from emsco.pictures.plotting.figures import COLUMN
@@ -40,10 +41,11 @@ class CascadePicture:
     Attributes
     ----------
     flow : Flow
+        If its stages have different thresholds, the picture has the rule of each.
     costs : mapping of str to float
         Cost of each feature; a feature without one appears without a cost.
     sure : str
-        The condition for a row to leave, in words.
+        The condition for a row to leave, in words, if all stages share it.
     rows : str
         Kind of rows, such as "scored" or "test".
     total_cost : float or None
@@ -68,11 +70,30 @@ class CascadePicture:
         return counted(self.flow.n_rows, f"{self.rows} row".strip())
 
     def leaving(self, stage: FlowStage) -> list[str]:
-        """Number, accuracy and cost of the rows that leave at a stage."""
-        lines = [f"{counted(stage.left, 'row')} labelled ({self._share(stage.left)})"]
+        """Number, accuracy and cost of the rows that leave at a stage, and its own rule."""
+        lines = [rule] if (rule := self.flow.rule(stage)) else []
+        lines.append(f"{counted(stage.left, 'row')} labelled ({self._share(stage.left)})")
         if stage.left:
             lines.append(f"{stage.accuracy:.1%} correct")
         return [*lines, f"cost {stage.cost_so_far:.6g} per row"]
+
+    def question(self, stage: FlowStage) -> str:
+        """The word in the diamond: whether the stage is sure, or that it takes all."""
+        own = self.flow.thresholds
+        return "all" if own is not None and answers_all(own[stage.number - 1]) else "sure?"
+
+    def conditions(self) -> list[str]:
+        """The condition for a row to leave; none if each stage has its own."""
+        first = self.flow.stages[0]
+        if self.flow.rule(first):
+            return []
+        return [self.sure if self.question(first) == "all" else f"sure: {self.sure}"]
+
+    def ending(self) -> str:
+        """The words for rows that go on after the last stage."""
+        # If the last stage answers all, only rows that lack a value of it are left.
+        is_last_sure = self.question(self.flow.stages[-1]) == "all"
+        return "without a label" if is_last_sure else "never sure"
 
     def rejected(self) -> list[str]:
         """Number and cost of the rejected rows."""
@@ -149,9 +170,9 @@ def _lay_below(picture: CascadePicture, width: float) -> Canvas:
         canvas.text(right, middle, lines, _SIZE, va="center")
         going = _going(stage.staying, picture)
         y = _stream(canvas, (spine, middle), gate / 2 + 0.16, going, tip=None)
-        canvas.diamond(spine, middle, *_DIAMOND, "sure?")
+        canvas.diamond(spine, middle, *_DIAMOND, picture.question(stage))
         word = "goes on" if stage.staying == 1 else "go on"
-        word = "never sure" if stage is stages[-1] else word
+        word = picture.ending() if stage is stages[-1] else word
         more = f"{counted(stage.staying, 'row')} {word}"
         canvas.text(spine + 0.28, y - 0.1, more, 6.5, va="center", color="0.35")
     y = _stream(canvas, (spine, y), 0.08, _going(picture.flow.rejected, picture))
@@ -184,7 +205,7 @@ def _lay_beside(picture: CascadePicture, width: float, lead: float, side: float)
         _describe(canvas, stage, box, x + 0.08, spine - _box_height(box) / 2 + 0.05)
         _stream(canvas, (gate, spine), x + side - gate, going, down=False, tip=None)
         _stream(canvas, (gate, spine), leave - 0.06, _leaving(stage, picture), tip=0.03)
-        canvas.diamond(gate, spine, *_DIAMOND, "sure?")
+        canvas.diamond(gate, spine, *_DIAMOND, picture.question(stage))
         shift = min(gate, width - _MARGIN - max(text_size(one, _SIZE)[0] for one in lines) / 2)
         canvas.text(shift, spine + leave, lines, _SIZE, ha="center")
     end = _MARGIN + lead + len(stages) * side
@@ -256,7 +277,7 @@ def _stream(
 
 def _legend(picture: CascadePicture, width: float) -> list[str]:
     """Wrap the objectives and the condition for a row to leave to lines of this width."""
-    return wrap_items([*picture.summary(), f"sure: {picture.sure}"], width, _SIZE, between=";")
+    return wrap_items([*picture.summary(), *picture.conditions()], width, _SIZE, between=";")
 
 
 def _draw_legend(canvas: Canvas, lines: list[str], y: float) -> None:

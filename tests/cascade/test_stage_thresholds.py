@@ -1,0 +1,266 @@
+"""Cascades whose stages have thresholds of their own: all ways of deciding agree with NumPy."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from support.documents import assert_same_cascade, saved
+from support.handmade import (
+    assert_same_bits,
+    make_averaged_cascade,
+    make_cascade,
+    make_front,
+    make_front_of_thresholds,
+    make_rich_cascade,
+    make_rich_rows,
+    make_rows,
+    with_thresholds,
+)
+
+from emsco import EMSCOClassifier, ParameterError, ParetoFront
+
+N_ROWS = 60
+ROWS = make_rows(N_ROWS)
+LADDERS = {
+    "falling": (0.9, 0.75, 0.6),
+    "rising": (0.6, 0.75, 0.9),
+    "all answered": (0.9, 0.8, 0),
+    "by class": ({0: 0.6, 1: 0.9}, 0.8, {0: 0.7, 1: 0}),
+}
+ladders = pytest.mark.parametrize("thresholds", LADDERS.values(), ids=LADDERS)
+
+
+def plain_decisions(cascade, rows):
+    """Exit stage (None: rejected), likeliest class and confidence, stage by stage in NumPy."""
+    n_rows, n_stages = len(rows), cascade.n_stages
+    stage, winner = np.full(n_rows, n_stages), np.zeros(n_rows, dtype=int)
+    confidence, accepted = np.zeros(n_rows), np.zeros(n_rows, dtype=bool)
+    labels = cascade.classes.tolist()
+    for j, own in enumerate(cascade.thresholds):
+        least = np.array([own[label] if isinstance(own, dict) else own for label in labels])
+        p = cascade.stages.probabilities(rows, j)
+        going = ~accepted
+        winner[going], confidence[going] = p.argmax(axis=1)[going], p.max(axis=1)[going]
+        leaves = going & (p.max(axis=1) >= least[p.argmax(axis=1)])
+        if cascade.encoding.gaps == "skip":
+            leaves &= ~np.isnan(rows[:, list(cascade.stages.inputs[j])]).any(axis=1)
+        stage[leaves] = j + 1
+        accepted |= leaves
+    return cascade.classes[winner], accepted, confidence, stage
+
+
+def assert_all_agree(cascade, X, y):
+    """Compare decide, evaluate, predict_proba, cases, run and arun with the plain reference."""
+    rows = cascade.encoding.rows(X)
+    guesses, accepted, confidence, stage = plain_decisions(cascade, rows)
+    found = cascade.decide(X)
+    assert found.guesses.tolist() == guesses.tolist()
+    assert found.accepted.tolist() == accepted.tolist()
+    assert found.stage.tolist() == stage.tolist()
+    assert found.confidence.tobytes() == confidence.tobytes()
+    assert found.cost.tolist() == cascade.stage_costs[stage - 1].tolist()
+
+    exits = cascade.evaluate(X, y).exits
+    left = [(accepted & (stage == j + 1)).sum() for j in range(cascade.n_stages)]
+    assert [one.n_rows for one in exits] == [*left, (~accepted).sum()]
+    proba = cascade.predict_proba(X)
+    assert proba.max(axis=1).tolist() == confidence.tolist()
+
+    table = pd.DataFrame(X)
+
+    def acquire(names, ids):
+        return table.loc[list(ids), names]
+
+    async def acquire_later(names, ids):
+        return acquire(names, ids)
+
+    ids = list(range(len(table)))
+    reasons = [case_reason(cascade, table, i) for i in ids]
+    for one in (
+        cascade.run(ids, acquire),
+        asyncio.run(cascade.arun(ids, acquire_later, batch_size=7)),
+    ):
+        assert_same_bits(one, found)
+        assert one.reasons.tolist() == reasons
+    return found
+
+
+def case_reason(cascade, table, i):
+    """Decide one row as a case, with a break after each stage; return its reason."""
+    case, record = cascade.open(), table.loc[i].to_dict()
+    while case.needs:
+        case = cascade.resume(case.to_json())
+        case.give({name: record[name] for name in case.needs})
+    expected = cascade.decide(table.loc[[i]])
+    now = case.decision
+    assert (now.accepted, now.stage) == (expected.accepted[0], expected.stage[0])
+    assert now.confidence == expected.confidence[0]
+    assert now.label == (expected.guesses[0] if now.accepted else None)
+    return now.reason
+
+
+def named(cascade, n_rows=N_ROWS):
+    X = pd.DataFrame(make_rows(n_rows), columns=cascade.design.names)
+    return X, np.random.default_rng(1).integers(0, 2, size=n_rows)
+
+
+class TestDeciding:
+    @ladders
+    @pytest.mark.parametrize("make", [make_cascade, make_averaged_cascade])
+    def test_two_classes_agree_with_numpy(self, make, thresholds):
+        cascade = with_thresholds(make(), thresholds)
+        assert {*assert_all_agree(cascade, *named(cascade)).stage} >= {2, 3}
+
+    @pytest.mark.parametrize("last", [0.75, 0, {"ill": 0.6, "unclear": 0, "well": 0.9}])
+    @pytest.mark.parametrize("gaps", ["impute", "skip"])
+    @pytest.mark.parametrize("kind", ["sigmoid", None])
+    def test_three_classes_with_gaps_agree_with_numpy(self, kind, gaps, last):
+        cascade = with_thresholds(make_rich_cascade(gaps=gaps), (0.8, last))
+        if kind is None:
+            cascade = replace(cascade, models=replace(cascade.models, calibrators=None))
+        X = make_rich_rows(N_ROWS).astype({"smokes": object})
+        X.loc[::7, "sodium"] = np.nan
+        y = np.random.default_rng(2).choice(cascade.classes, size=N_ROWS)
+        found = assert_all_agree(cascade, X, y)
+        assert {*found.stage} == {1, 2}
+
+    @pytest.mark.parametrize("gaps", ["impute", "skip"])
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_averaged_boosted_trees_agree_with_numpy(self, n_classes, gaps):
+        rng = np.random.default_rng(n_classes)
+        X = pd.DataFrame(rng.normal(size=(240, 3)), columns=["age", "pulse", "scan"])
+        y = (X["age"] + X["pulse"] + X["scan"] > 0).astype(int) + (n_classes > 2) * (X["age"] > 1)
+        X.loc[::9, "scan"] = np.nan
+        clf = EMSCOClassifier(
+            estimator="boosting",
+            gaps=gaps,
+            min_confidence=0.7,
+            max_stages=2,
+            generations=2,
+            population_size=8,
+            cv=2,
+            constraints={"first": ["age"], "together": [["pulse", "scan"]]},
+            random_state=0,
+        ).fit(X, y)
+        point = next(point for point in clf.front_ if point.n_stages == 2)
+        cascade = with_thresholds(clf.front_.cascade(point), (0.95, 0))
+        assert cascade.n_models == 2
+        found = assert_all_agree(cascade, X[:60], y[:60].to_numpy())
+        lacks = X[:60].isna().any(axis=1).to_numpy() & (gaps == "skip")
+        assert found.accepted[~lacks].all()
+        assert not found.accepted[lacks & (found.stage == 2)].any()
+
+    def test_thresholds_that_all_stages_share_decide_as_min_confidence_does(self):
+        plain = make_cascade(min_confidence=0.85)
+        own = with_thresholds(make_cascade(min_confidence=0.6), (0.85,) * 3)
+        assert_same_bits(plain.decide(ROWS), own.decide(ROWS))
+        assert own.stages.identity == plain.stages.identity
+        assert own.thresholds == plain.thresholds == (0.85,) * 3
+
+    def test_a_last_threshold_of_0_labels_everyone_and_says_so(self):
+        cascade = with_thresholds(make_cascade(), (0.95, 0.9, 0))
+        decisions = cascade.run(range(N_ROWS), lambda names, ids: named(cascade)[0].loc[ids, names])
+        assert decisions.accepted.all()
+        last = decisions.stage == 3
+        assert {*decisions.reasons[last]} == {"last stage answers all"}
+        assert {*decisions.reasons[~last]} == {"sure at stage 1", "sure at stage 2"}
+        assert cascade.evaluate(*named(cascade)).coverage == 1
+
+    def test_a_row_that_skips_the_last_stage_is_rejected_even_at_0(self):
+        cascade = with_thresholds(make_rich_cascade(gaps="skip"), (1, 0))
+        case = cascade.open().give({"age": 1.0, "ward": "A"})
+        case.give({"sodium": None, "potassium": 1.0})
+        assert not case.decision.accepted
+        assert case.decision.reason == "never sure"
+
+    @pytest.mark.parametrize(
+        ("thresholds", "reason"),
+        [
+            ((0, 0.9, 0.9), "stage 1 answers all"),
+            (({0: 0, 1: 0}, 0.9, 0.9), "stage 1 answers all"),
+            (({0: 0, 1: 1}, 1, 1), "stage 1 gives 0 at any confidence"),
+            ((0.5, 0.9, 0.9), "sure at stage 1"),
+        ],
+    )
+    def test_reasons_tell_whether_confidence_was_needed(self, thresholds, reason):
+        cascade = with_thresholds(make_cascade(), thresholds)
+        said = {case_reason(cascade, named(cascade)[0], i) for i in range(20)}
+        assert reason in said
+
+    def test_a_case_of_other_thresholds_is_refused(self):
+        one = with_thresholds(make_cascade(), (0.9, 0.8, 0.7))
+        other = with_thresholds(make_cascade(), (0.9, 0.8, 0))
+        with pytest.raises(ValueError, match="the case must be of this cascade"):
+            other.resume(one.open().to_json())
+
+    def test_thresholds_must_name_the_classes(self):
+        said = "thresholds of stage 3 must have a number for each class of 0, 1, got {'ill': 0.9}"
+        with pytest.raises(ParameterError, match=said):
+            with_thresholds(make_cascade(), (0.9, 0.8, {"ill": 0.9}))
+
+
+class TestTrust:
+    def test_a_stage_counts_the_rows_that_its_own_thresholds_let_through(self):
+        cascade = with_thresholds(make_cascade(), (0.9, 0.6, 0))
+        X, y = named(cascade)
+        stage = cascade.decide(X).stage
+        records = cascade.reliability(X, y)
+        assert [one.rows.sum() for one in records] == [(stage >= j).sum() for j in (1, 2, 3)]
+
+    def test_curves_have_the_threshold_only_if_there_is_a_single_one(self):
+        cascade, (X, y) = make_cascade(), named(make_cascade())
+        for own, single in [
+            ((0.8125, 0.8125, 0.8125), 0.8125),
+            ((0.8125, 0.8125, 0.75), None),
+            (({0: 0.8125, 1: 0.75},) * 3, None),
+            ((0, 0, 0), None),
+        ]:
+            some = with_thresholds(cascade, own)
+            assert some.single_threshold == single
+            assert (0.8125 in some.risk_coverage(X, y)[0].threshold) == (single is not None)
+
+
+class TestShowing:
+    def test_a_cascade_shows_thresholds_that_differ_at_their_stages(self):
+        shown = repr(with_thresholds(make_cascade(), (0.9, 0.75, 0)))
+        stages = "age, pulse [3.5] at 0.9 → scan [13.5] at 0.75 → biopsy [53.5] for all"
+        assert shown == f"Cascade({stages})"
+
+    @pytest.mark.parametrize(("own", "shown"), [(0.7, "accept at 0.7"), (0, "answers all")])
+    def test_a_cascade_shows_thresholds_that_agree_once(self, own, shown):
+        assert repr(with_thresholds(make_cascade(), (own,) * 3)).endswith(f"[53.5]; {shown})")
+
+    def test_a_notebook_shows_the_rule_of_each_stage(self):
+        html = with_thresholds(make_cascade(), (0.9, 0.75, 0))._repr_html_()
+        for words in ("first stage that is sure enough", "confidence ≥ 0.9", "answers all"):
+            assert words in html
+        assert "once confidence is at least 0.8" in make_cascade()._repr_html_()
+
+
+class TestFiles:
+    @pytest.mark.parametrize("make", [make_cascade, make_averaged_cascade])
+    @pytest.mark.parametrize("thresholds", [None, *LADDERS.values()])
+    def test_a_cascade_comes_back_with_its_thresholds(self, make, thresholds, tmp_path):
+        cascade = with_thresholds(make(), thresholds)
+        loaded = saved(cascade, tmp_path)
+        assert_same_cascade(loaded, cascade)
+        assert loaded.thresholds == cascade.thresholds
+        assert_same_bits(loaded.decide(ROWS), cascade.decide(ROWS))
+
+    def test_a_front_comes_back_with_the_thresholds_of_each_design(self, tmp_path):
+        front = make_front_of_thresholds((0.9, {0: 0.6, 1: 0.8}, 0))
+        loaded = saved(front, tmp_path)
+        assert [point.design for point in loaded] == [point.design for point in front]
+        assert loaded[1].design.thresholds is None
+        assert loaded.position(front[0]) == 0
+        assert_same_bits(loaded.cascade(0).decide(ROWS), front.cascade(0).decide(ROWS))
+
+    def test_a_front_whose_thresholds_do_not_name_the_classes_is_not_saved(self, tmp_path):
+        front = make_front()
+        odd = replace(front[0], design=front[0].design.with_thresholds((0.9, {"ill": 1}, 0)))
+        with pytest.raises(ParameterError, match="a number for each class of 0, 1"):
+            ParetoFront((odd, front[1]), front.costs, 0.8, models=front.models).save(tmp_path / "f")
