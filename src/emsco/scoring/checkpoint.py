@@ -19,7 +19,7 @@ from emsco.errors import CheckpointError
 
 __all__ = ["open_checkpoint", "stored_seed"]
 
-_FORMAT = 2
+_FORMAT = 3
 _FILE = "journal.sqlite"
 _FIRST_FORMAT = "problem.json"  # a file that folders of format 1 have
 

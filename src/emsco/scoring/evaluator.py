@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from emsco._base.checks import check_choice, refused
@@ -127,6 +129,20 @@ class Evaluator:
         excess = None if self.limits == Limits() else self._excess(spent, paid[:, -1])
         costs = spent, self.units.per_one, excess
         return Scores(self.bank.n_rows, exits, correct_exits, *costs, by_class)
+
+    def made_after(self, generation: int, make: Callable[[], StageArray]) -> StageArray:
+        """Designs that `make` makes of fitted subsets, or those that the journal has of it."""
+        journal = self._journal
+        if journal is None:
+            return make()
+        if (kept := journal.chains(generation)) is None:
+            # All features at once stand for a step that finds nothing.
+            at_once = self.grid.complete(np.zeros((1, self.bank.n_features), dtype=np.int16))
+            kept = np.concatenate([at_once, make()])
+            self.score(kept)
+            slots = self._designs.find(design_keys(kept))
+            journal.add_chains(generation, kept, self._counts[:, slots])
+        return kept[1:]
 
     def worst_costs(self, designs: StageArray) -> FloatArray:
         """Cost of a rejected row with each design."""

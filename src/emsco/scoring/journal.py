@@ -28,6 +28,9 @@ class Journal:
     the same way, and fits and counts only the designs that the journal lacks. An interrupted
     write may leave a design there twice, with the same counts.
 
+    The chains that a search has made of its subsets are kept too, by the generation after which
+    it made them.
+
     Parameters
     ----------
     store : Store
@@ -45,17 +48,22 @@ class Journal:
     def __init__(self, store: Store, n_features: int, n_counts: int) -> None:
         self._store = store
         self._n_counts = n_counts
-        self._new: list[tuple[StageArray, IntArray]] = []
+        self._new: list[tuple[StageArray, IntArray, int]] = []
         self._last_write = monotonic()
         self._at_once = _AT_ONCE
         batches = list(store.batches())
         keys = [np.zeros((0, 2 * n_features), dtype=np.uint8), *(one.keys for one in batches)]
-        rows = [np.zeros((0, 2, n_counts), dtype=np.int64), *map(store.rows, batches)]
+        rows = [np.zeros((0, 2, n_counts + 1), dtype=np.int64), *map(store.rows, batches)]
         designs = np.concatenate(keys).view("<i2").astype(np.int16)
+        rows_of = np.concatenate(rows)
+        made_after = rows_of[:, 0, -1]
+        self._made = {
+            step: designs[made_after == step] for step in set(made_after.tolist()) - {0}
+        }
         self._known = Slots(UNBOUNDED, n_words=-(-n_features // 4))
         with self._known.claim(design_keys(designs)) as claim:
             self._counts: IntArray = np.zeros((2, len(self._known), n_counts), dtype=np.int64)
-            self._counts[:, claim.slots] = np.concatenate(rows).swapaxes(0, 1)
+            self._counts[:, claim.slots] = rows_of[:, :, :-1].swapaxes(0, 1)
 
     @classmethod
     def open(
@@ -67,7 +75,7 @@ class Journal:
         n_counts: int,
     ) -> Self:
         """Start a journal in a folder, or reopen the one there; see `open_checkpoint`."""
-        row_type = np.dtype(("<i8", (2, n_counts)))
+        row_type = np.dtype(("<i8", (2, n_counts + 1)))
         store = open_checkpoint(path, problem, seed, 2 * n_features, row_type)
         try:
             return cls(store, n_features, n_counts)
@@ -96,9 +104,18 @@ class Journal:
         found = np.flatnonzero(slots >= 0)
         return found, self._counts[:, slots[found]]
 
+    def chains(self, generation: int) -> StageArray | None:
+        """Designs that were made of fitted subsets after a generation; None if none were yet."""
+        return self._made.get(generation + 1)
+
+    def add_chains(self, generation: int, designs: StageArray, counts: IntArray) -> None:
+        """Take the designs made after a generation, at least one, and their counts."""
+        self._new.append((designs, counts, generation + 1))
+        self.flush()
+
     def add(self, designs: StageArray, counts: IntArray) -> None:
         """Take counts of shape (2, n_designs, n_counts), and write every few seconds."""
-        self._new.append((designs, counts))
+        self._new.append((designs, counts, 0))
         if monotonic() - self._last_write >= _SECONDS:
             self.flush()
 
@@ -125,8 +142,12 @@ class Journal:
     def flush(self) -> None:
         """Write the counts added since the last write."""
         if self._new:
-            designs = np.concatenate([some for some, _ in self._new])
-            counts = np.concatenate([some for _, some in self._new], axis=1)
-            self._store.add(designs.astype("<i2").view(np.uint8), counts.swapaxes(0, 1))
+            designs = np.concatenate([some for some, _, _ in self._new])
+            rows = np.zeros((len(designs), 2, self._n_counts + 1), dtype=np.int64)
+            rows[:, :, :-1] = np.concatenate([some for _, some, _ in self._new], axis=1).swapaxes(0, 1)
+            rows[:, :, -1] = np.concatenate(
+                [np.full(len(some), step) for some, _, step in self._new]
+            )[:, None]
+            self._store.add(designs.astype("<i2").view(np.uint8), rows)
             self._new = []
         self._last_write = monotonic()

@@ -7,19 +7,31 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.breeding import measure_distances
 from emsco._kernels.slots import UNBOUNDED, Slots
-from emsco.designs.chromosomes import NEVER, compress, design_keys, designs_of_keys
+from emsco.designs.chromosomes import (
+    NEVER,
+    compress,
+    design_keys,
+    designs_of_keys,
+    stage_counts,
+    stages_of,
+    subset_words,
+)
+from emsco.designs.grid import ThresholdGrid, inherit_levels
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
+from emsco.search.nearby import MOST_FEATURES, NearbySubsets
 from emsco.search.operators import (
     initial_population,
     mutate,
     n_steps,
     neighbours,
     random_designs,
+    random_levels,
     recombine,
+    vary_levels,
 )
 from emsco.search.settings import SearchSettings
 from emsco.search.stopping import Stop, StopReason
@@ -35,6 +47,11 @@ _SIDE_TURN = 3  # the side line has every third generation,
 _SIDE_UNTIL = 60  # until this one
 _DECIMALS = 12  # of a balanced accuracy
 _SMALL = 10**9  # designs; smaller spaces are searched thoroughly
+_LEVEL_RATE = 0.3  # of children with a threshold that their parent does not have
+_FIRST_CHAINS = 10  # generations until chains are first made of fitted subsets
+_SMALL_FIRST = 5  # generations until new subsets are sought in small spaces
+_MORE = 1.2  # growth of the number of subsets until chains are made again
+_SUBSETS = 0.18  # new subsets for each design of the budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +98,10 @@ class _Line:
         self._vectors = Slots(UNBOUNDED, n_words=3)
         self._pool = _Pool(self.archive.designs, np.zeros((0, 3)), np.zeros(0))
 
-    def take(self, scores: Scores, row: float) -> None:
-        """Add the designs asked for to the pool; `row` is the share of one row."""
+    def take(self, designs: StageArray, scores: Scores, row: float) -> None:
+        """Add designs to the pool; `row` is the share of one row."""
         handicap = self._repeats(scores) * row + scores.beyond
-        self._pool.add(self.asked, self._points(scores), handicap)
+        self._pool.add(designs, self._points(scores), handicap)
 
     def join(self, other: _Line, archive: Archive) -> None:
         """Take over the pool of another line; `archive` holds the designs of both."""
@@ -134,6 +151,8 @@ class EvolutionSearch:
         Cost of buying all features in one stage; by default the sum of `costs`.
     per_row : float
         Units that a scored row of weight 1 counts in `Scores.n_rows`.
+    grid : ThresholdGrid, optional
+        Thresholds that stages may have; by default all have the same.
 
     Attributes
     ----------
@@ -152,9 +171,11 @@ class EvolutionSearch:
         rng: Generator,
         total_cost: float | None = None,
         per_row: float = 1.0,
+        grid: ThresholdGrid | None = None,
     ) -> None:
         if total_cost is None:
             total_cost = float(costs.sum())
+        self._grid = grid or ThresholdGrid(np.zeros((1, 1)))
         self.generation = -1
         self.stop_reason: StopReason | None = None
         self.archive = Archive(len(costs), total_cost)
@@ -162,12 +183,16 @@ class EvolutionSearch:
         self._settings = settings
         self._rng = rng
         self._per_row = per_row
-        self._space = settings.space(len(costs))
+        self._space = settings.space(len(costs), self._grid)
         self._n_designs = self._space.size
+        self._nearby = NearbySubsets(self._space) if self._is_small else None
+        self._linked_at = 0
         self._variation = _THOROUGH if self._n_designs <= _SMALL else _WIDE
         self._seen = Slots(UNBOUNDED, n_words=-(-len(costs) // 4))
         self._main = _Line(self._first_designs(), total_cost)
-        self._side: _Line | None = _Line(self._first_designs(), total_cost)
+        self._side: _Line | None = None
+        if not self._nearby:
+            self._side = _Line(self._first_designs(), total_cost)
         self._line = self._main
         self._front: tuple[StageArray, Scores] | None = None
         self._same_front = 0
@@ -188,12 +213,16 @@ class EvolutionSearch:
         if self._line.archive is not self.archive:
             self._line.archive.add(self._line.asked, scores)
         row = self._per_row / scores.n_rows
-        self._line.take(scores, row)
+        self._line.take(self._line.asked, scores, row)
         self.generation += 1
         self.stop_reason = self._reason_to_stop()
+        if self._nearby:
+            self._nearby.note(self._line.asked)
         if self.stop_reason is None:
             if self._line is self._side and self.generation >= _SIDE_UNTIL:
                 self._line.asked = self._line.asked[:0]
+            elif self._nearby and self.generation >= _SMALL_FIRST:
+                self._line.asked = self._new_subsets(self._nearby, row)
             else:
                 self._line.asked = self._breed(self._line, row)
             self._line = self._next_line()
@@ -203,11 +232,51 @@ class EvolutionSearch:
                 self.stop_reason = StopReason(Stop.EXHAUSTED, n_designs=len(self._seen))
 
     @property
+    def wants_chains(self) -> bool:
+        """Whether it is time to make chains of the subsets fitted so far."""
+        if self.stop_reason is not None:
+            return self._n_designs > 1
+        if self._nearby:
+            is_first = not self._linked_at and self.generation >= _SMALL_FIRST - 1
+            return is_first or self._nearby.n_known >= _MORE * self._linked_at > 0
+        return self.generation >= max(_FIRST_CHAINS, 2 * self._linked_at)
+
+    def promising(self, most_subsets: int) -> WordArray:
+        """Subsets of the designs that come nearest to the front, the nearest first."""
+        pool = self._main.by_promise(self._rng)
+        stages = stages_of(pool.designs)
+        words = subset_words(stages, int(stage_counts(stages).max()))
+        flat = words.reshape(-1, words.shape[2])
+        first = np.sort(np.unique(flat, axis=0, return_index=True)[1])
+        return flat[first[:most_subsets]]
+
+    def take_chains(self, designs: StageArray, scores: Scores | None) -> None:
+        """Take designs that were made of fitted subsets, and their scores if there are any."""
+        self._linked_at = self._nearby.n_known if self._nearby else self.generation
+        new = self._seen.find(design_keys(designs)) < 0
+        if scores is None or not new.any():
+            return
+        self._unseen(designs[new])
+        if self.archive.add(designs[new], scores[new]):
+            self._same_front = 0
+        if self._main.archive is not self.archive:
+            self._main.archive.add(designs[new], scores[new])
+        self._main.take(designs[new], scores[new], self._per_row / scores.n_rows)
+        self._front = self.archive.front()
+
+    @property
     def front(self) -> tuple[StageArray, Scores]:
         """The simplest design of each non-dominated objective vector, the best balanced first."""
         if self._front is None:
             raise RuntimeError("tell() the scores of the first designs first.")
         return self._front
+
+    @property
+    def _is_small(self) -> bool:
+        """Whether all subsets can be listed, and designs have room for one and a rest."""
+        space = self._space
+        has_room = space.max_stages > 1 or space.allow_exclusion
+        return has_room and 1 < space.n_features <= MOST_FEATURES
 
     def _next_line(self) -> _Line:
         """Line of the next generation. The side line joins when its last designs are scored."""
@@ -229,12 +298,13 @@ class EvolutionSearch:
         n_features, space = len(self._costs), self._space
         one_stage = np.zeros((1, n_features), dtype=np.int16)
         if self._n_designs == 1:
-            return one_stage
+            return self._grid.complete(one_stage)
         size = self._settings.population_size
         prefixes = self._prefixes(min(n_features - 1, size // 3 + 1))
         n_random = min(max(1, size - len(prefixes) - 1), 100)
         chance = initial_population(n_random, space, _STAGE_BIAS, self._rng)
-        return self._unseen(np.concatenate([one_stage, prefixes, chance])[:size])
+        first = np.concatenate([one_stage, prefixes, chance])[:size]
+        return self._unseen(self._grid.complete(first))
 
     def _prefixes(self, most: int) -> StageArray:
         """Designs that buy the cheapest features first, the others at a second stage or never."""
@@ -252,9 +322,21 @@ class EvolutionSearch:
         """Random unseen designs, once those near the front are used up; empty if none is left."""
         while len(self._seen) < self._n_designs:
             found = random_designs(self._settings.population_size, self._space, self._rng)
-            if len(unseen := self._unseen(found)):
+            if len(unseen := self._unseen(random_levels(found, self._grid, self._rng))):
                 return unseen
         return self._line.asked[:0]
+
+    def _new_subsets(self, nearby: NearbySubsets, row: float) -> StageArray:
+        """Designs with subsets that no design has had, near to those of the front."""
+        settings = self._settings
+        budget = round(_SUBSETS * settings.population_size * settings.generations)
+        left = min(nearby.most, budget) - nearby.n_known
+        n_subsets = -(-left // (settings.generations - self.generation))
+        if n_subsets > 0:
+            found = nearby.propose(self.front[0], n_subsets)
+            if len(new := self._unseen(self._grid.complete(found))):
+                return new
+        return self._breed(self._line, row)
 
     def _breed(self, line: _Line, visit: float) -> StageArray:
         """Unseen relatives of a line's best designs; each visit adds `visit` to the handicap."""
@@ -277,20 +359,28 @@ class EvolutionSearch:
         settings, variation = self._settings, self._variation
         n_mutants = round(variation.mutants * settings.population_size)
         first, second = best[self._rng.integers(len(best), size=(2, n_mutants))]
-        children = recombine(first, second, variation.crossed, self._rng)
+        parents = stages_of(first), stages_of(second)
+        children = recombine(*parents, variation.crossed, self._rng)
         rate = 1 / len(self._costs)
-        return self._unseen(mutate(children, rate, _STAGE_BIAS, self._space, self._rng))
+        children = mutate(children, rate, _STAGE_BIAS, self._space, self._rng)
+        return self._unseen(self._with_levels(children, first))
 
     def _children(self, parents: StageArray, most: int) -> tuple[StageArray, BoolArray]:
         """Unseen neighbours of the parents, and whether each parent has no more of them."""
-        found, parent = neighbours(parents, self._space, _DRAWS, self._rng)
+        stages, parent = neighbours(stages_of(parents), self._space, _DRAWS, self._rng)
+        found = self._with_levels(stages, parents[parent])
         new = self._seen.find(design_keys(found)) < 0
         found, parent = found[new], parent[new]
         n_new = np.bincount(parent, minlength=len(parents))
         place = np.arange(len(parent)) - np.repeat(np.cumsum(n_new) - n_new, n_new)
         chosen = np.flatnonzero(place < self._variation.per_parent)[:most]
-        all_drawn = n_steps(parents, self._space.allow_exclusion) <= _DRAWS
+        all_drawn = n_steps(stages_of(parents), self._space.allow_exclusion) <= _DRAWS
         return self._unseen(found[chosen]), all_drawn & (n_new == 0)
+
+    def _with_levels(self, stages: StageArray, parents: StageArray) -> StageArray:
+        """Children with the thresholds of their parents, some of them changed."""
+        inherited = inherit_levels(stages, parents, self._grid)
+        return vary_levels(inherited, _LEVEL_RATE, self._grid, self._rng)
 
     def _unseen(self, designs: StageArray) -> StageArray:
         """The distinct designs not seen before, which now count as seen."""

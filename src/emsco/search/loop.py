@@ -112,10 +112,11 @@ def run_search(
     evaluator: Evaluator,
     time_limit: float | None = None,
     report: Callable[[SearchRecord], None] | None = None,
+    between: Callable[[], None] | None = None,
 ) -> SearchResult:
     """Drive `search` to its end, the time limit or Ctrl-C.
 
-    The time limit takes effect at the end of a generation. Ctrl-C keeps the generations that are
+    `between` is called after each generation. The time limit takes effect at the end of a generation. Ctrl-C keeps the generations that are
     complete; before the first is complete, it raises KeyboardInterrupt.
     """
     records: list[SearchRecord] = []
@@ -125,6 +126,8 @@ def run_search(
     try:
         while reason is None:
             search.tell(evaluator.score(search.ask()))
+            if between:
+                between()
             front = search.front  # kept in case the next generation is interrupted
             records.append(
                 SearchRecord.from_front(

@@ -15,7 +15,15 @@ from numpy.random import Generator
 
 from emsco._base.typing import FloatArray, IntArray, StageArray
 from emsco._kernels.breeding import cross_rows, mutate_rows, take_steps
-from emsco.designs.chromosomes import NEVER, compress, stage_counts
+from emsco.designs.chromosomes import (
+    NEVER,
+    compress,
+    levels_of,
+    stage_counts,
+    stages_of,
+    with_levels,
+)
+from emsco.designs.grid import ThresholdGrid
 from emsco.designs.space import DesignSpace
 
 __all__ = [
@@ -25,9 +33,11 @@ __all__ = [
     "n_steps",
     "neighbours",
     "random_designs",
+    "random_levels",
     "recombine",
     "round_half_up",
     "select",
+    "vary_levels",
 ]
 
 _INITIAL_RATE = 0.5
@@ -195,3 +205,31 @@ def neighbours(
         np.empty(int(n_places.max()) + 2, dtype=np.int64),
     )
     return children[allowed], parent[allowed]
+
+
+def vary_levels(
+    designs: StageArray, rate: float, grid: ThresholdGrid, rng: Generator
+) -> StageArray:
+    """Give one random stage of some designs a random threshold of those that it may have."""
+    if grid.is_single or not len(designs):
+        return designs
+    n_stages = stage_counts(designs)
+    levels = levels_of(designs, int(n_stages.max()))
+    draws = rng.random((3, len(designs)))
+    stage = (draws[1] * n_stages).astype(np.int64)
+    early = np.array(grid.early)[(draws[2] * len(grid.early)).astype(np.int64)]
+    last = np.array(grid.last)[(draws[2] * len(grid.last)).astype(np.int64)]
+    varied = np.flatnonzero(draws[0] < rate)
+    levels[varied, stage[varied]] = np.where(stage == n_stages - 1, last, early)[varied]
+    return with_levels(stages_of(designs), levels)
+
+
+def random_levels(stages: StageArray, grid: ThresholdGrid, rng: Generator) -> StageArray:
+    """Give each stage of each design a random threshold of those that it may have."""
+    if grid.is_single:
+        return stages
+    n_stages = stage_counts(stages)
+    size = (len(stages), int(n_stages.max()))
+    early, last = (rng.choice(np.array(own), size=size) for own in (grid.early, grid.last))
+    is_last = np.arange(size[1]) == n_stages[:, None] - 1
+    return with_levels(stages, np.where(is_last, last, early))

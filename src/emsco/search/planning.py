@@ -12,10 +12,9 @@ from emsco._base.objectives import metric_name
 from emsco.designs.space import DesignSpace
 from emsco.errors import Hint, NoSuchDesign, Parameter, Remedy
 from emsco.scoring.pareto import SAME_COST
-from emsco.search.evolution import EvolutionSearch
 from emsco.search.loop import SearchResult, run_search
 from emsco.search.paper import PaperSearch
-from emsco.search.problem import Problem, Watcher, new_evolution
+from emsco.search.problem import Problem, Watcher, evolve, new_evolution
 from emsco.search.proving import prove_front
 from emsco.search.reach import Reach, duration
 from emsco.search.settings import SearchSettings
@@ -64,16 +63,19 @@ class SearchPlan:
             result = prove_front(problem, self.settings, rng, time_limit, watcher)
         else:
             watcher.begin(self.kind, self.settings.generations)
-            search = self._search(problem, rng)
-            result = run_search(search, problem.evaluator, time_limit, watcher.generation)
+            result = self._run_generations(problem, rng, time_limit, watcher)
         _check_found(problem, result)
         return replace(result, stop_reason=replace(result.stop_reason, note=self.note))
 
-    def _search(self, problem: Problem, rng: Generator) -> PaperSearch | EvolutionSearch:
-        if self.kind == "paper":
-            costs = problem.evaluator.costs
-            return PaperSearch(problem.n_features, costs.smallest, self.settings, rng)
-        return new_evolution(problem, self.settings, rng)
+    def _run_generations(
+        self, problem: Problem, rng: Generator, time_limit: float | None, watcher: Watcher
+    ) -> SearchResult:
+        if self.kind == "evolution":
+            search = new_evolution(problem, self.settings, rng)
+            return evolve(search, problem, self.settings, time_limit, watcher)
+        smallest = problem.evaluator.costs.smallest
+        paper = PaperSearch(problem.n_features, smallest, self.settings, rng)
+        return run_search(paper, problem.evaluator, time_limit, watcher.generation)
 
 
 def plan_search(
@@ -88,7 +90,7 @@ def plan_search(
     """
     metric = problem.evaluator.metric
     check_provable(search, metric)
-    designs = settings.space(problem.n_features)
+    designs = settings.space(problem.n_features, problem.evaluator.grid)
     _check_limits(problem, designs)
     if search in ("evolution", "paper"):
         return SearchPlan(search, settings)

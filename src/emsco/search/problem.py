@@ -11,10 +11,11 @@ from emsco._base.typing import FloatArray
 from emsco.scoring.evaluator import Evaluator
 from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.front import ExactProgress
-from emsco.search.loop import SearchRecord
+from emsco.search.linking import Linker, chains_between
+from emsco.search.loop import SearchRecord, SearchResult, run_search
 from emsco.search.settings import SearchSettings
 
-__all__ = ["Problem", "Watcher", "new_evolution"]
+__all__ = ["Problem", "Watcher", "evolve", "new_evolution"]
 
 
 class Watcher(Protocol):
@@ -63,4 +64,26 @@ class Problem:
 def new_evolution(problem: Problem, settings: SearchSettings, rng: Generator) -> EvolutionSearch:
     """Start an evolution on a problem."""
     evaluator = problem.evaluator
-    return EvolutionSearch(problem.costs, settings, rng, evaluator.costs.total, evaluator.per_row)
+    return EvolutionSearch(
+        problem.costs,
+        settings,
+        rng,
+        evaluator.costs.total,
+        evaluator.per_row,
+        evaluator.grid,
+    )
+
+
+def evolve(
+    search: EvolutionSearch,
+    problem: Problem,
+    settings: SearchSettings,
+    time_limit: float | None,
+    watcher: Watcher,
+) -> SearchResult:
+    """Run an evolution to its end; chains of its subsets are made between generations."""
+    evaluator, between = problem.evaluator, None
+    if evaluator.metric == "accuracy":
+        linker = Linker(evaluator, settings.space(problem.n_features, evaluator.grid))
+        between = chains_between(search, evaluator, linker)
+    return run_search(search, evaluator, time_limit, watcher.generation, between)

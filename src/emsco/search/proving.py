@@ -16,8 +16,8 @@ from emsco.search.archive import Archive
 from emsco.search.exact.front import ExactFront, ExactProgress, TimeLimitError, find_front
 from emsco.search.exact.landscape import Landscape
 from emsco.search.exact.ties import LandscapeTies
-from emsco.search.loop import SearchRecord, SearchResult, run_search
-from emsco.search.problem import Problem, Watcher, new_evolution
+from emsco.search.loop import SearchRecord, SearchResult
+from emsco.search.problem import Problem, Watcher, evolve, new_evolution
 from emsco.search.settings import SearchSettings
 from emsco.search.stopping import Stop, StopReason
 
@@ -39,12 +39,12 @@ def prove_front(
     the result.
     """
     started = perf_counter()
-    space = settings.space(problem.n_features)
+    space = settings.space(problem.n_features, problem.evaluator.grid)
     generations = settings.generations if space.size > _LARGE else 0
     first = replace(settings, generations=generations, patience=None)
     watcher.begin("first designs", first.generations)
     search, evaluator = new_evolution(problem, first, rng), problem.evaluator
-    warm = run_search(search, evaluator, time_limit, watcher.generation)
+    warm = evolve(search, problem, first, time_limit, watcher)
     if warm.stop_reason != search.stop_reason:  # the time limit or Ctrl-C
         return _unproven(warm, warm.stop_reason, space.size)
     check = _Deadline(watcher, started, time_limit)

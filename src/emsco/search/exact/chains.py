@@ -7,26 +7,24 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from emsco._base.typing import AnyArray, FloatArray, IntArray, SmallIntArray
+from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco._kernels.chain_types import Candidates, Labels, Rules, Space
 from emsco._kernels.chaining import NO_PLACE, NO_ROOM, extend_chains
 from emsco.errors import MemoryLimitError
 from emsco.scoring.pareto import front_mask, tie_groups
 from emsco.scoring.scores import Scores
+from emsco.search.allowances import Counts, allowances, shift_of
 from emsco.search.exact.landscape import Landscape
 
 __all__ = ["ChainPool", "reduced"]
 
 Columns = TypeVar("Columns", Labels, Candidates)
-Counts: TypeAlias = IntArray | SmallIntArray
-
 _CHUNK = 4_000_000  # transitions of one task
 _ROOM = 2**15
-_LINES = 1024  # most lines of the allowances
 _TOO_MANY = "memory_limit was reached by {:,} kinds of chains; raise it, or lower max_stages"
 _DTYPES = {
     **dict.fromkeys(("n_open", "accepted", "wrong", "stages"), np.int32),
@@ -78,7 +76,7 @@ class ChainPool:
             most_paid=float(landscape.most_paid),
             binding=self._binding(),
             slack=landscape.slack,
-            shift=max(0, (landscape.n_rows // _LINES).bit_length()),
+            shift=shift_of(landscape.n_rows),
             keep_all=keep_all,
         )
         size = sum(column.nbytes for column in _empty(Labels, 1, n_words))
@@ -123,25 +121,9 @@ class ChainPool:
         return one
 
     def allowances(self, accepted: Counts, wrong: Counts, spent: Counts | FloatArray) -> FloatArray:
-        """Least cost of these designs at no less coverage and accuracy, by line and column.
-
-        The cost limit of the landscape applies too. Line u and column v stand for u 2ˢ accepted
-        rows, v 2ˢ of them wrong. A design counts at a place only if it is no worse than the place
-        itself. The kernels round the counts that they look up to a better place, so they never
-        give up a chain that no design beats.
-        """
-        shift = self.rules.shift
-        n_lines = (self._landscape.n_rows >> shift) + 2
-        least = np.full((n_lines, n_lines), self._landscape.most_spent)
-        lines = np.arange(n_lines, dtype=np.int64) << shift
-        for a, w, s in set(zip(accepted.tolist(), wrong.tolist(), spent.tolist(), strict=True)):
-            reached = np.flatnonzero(lines <= a)
-            # Fewest wrong rows among lines[u] accepted at which this design is no less accurate.
-            # With nothing accepted its accuracy is 0, so all of them have to be wrong.
-            fewest = -(-lines[reached] * w // a) if a else lines[reached]
-            np.minimum.at(least, (reached, -(-fewest >> shift)), s)
-        # A design that beats a place also beats those with more wrong rows on the same line.
-        return np.minimum.accumulate(least, axis=1)
+        """Most that designs may cost, given these ones and the cost limit of the landscape."""
+        limits = self._landscape.n_rows, self.shift, self._landscape.most_spent
+        return allowances(*limits, accepted, wrong, spent)
 
     def grow(self, size: int, allowances: FloatArray) -> Iterator[float]:
         """Grow all chains into the subsets of `size` features, and yield the share done.
@@ -170,7 +152,10 @@ class ChainPool:
         every = np.arange(2**n_features)
         first = self._landscape.design_space.first
         needed = 0 if first is None else 1 << first
-        sets = every[(np.bitwise_count(every) == size) & (every & needed == needed)]
+        wanted = (np.bitwise_count(every) == size) & (every & needed == needed)
+        if self._landscape.fitted is not None:
+            wanted &= self._landscape.fitted
+        sets = every[wanted]
         return sets, counts[sets] + 2**size
 
     def _grow_parts(

@@ -121,7 +121,8 @@ def find_front(
     found = _merge(pool, found)
     found = Candidates._make(column[found.spent <= landscape.most_spent] for column in found)
     # Each design is settled once: it is scored, beaten, or part of a chain that was given up.
-    if stopped is None and pool.n_settled != landscape.n_designs:
+    is_whole = stopped is None and landscape.fitted is None
+    if is_whole and pool.n_settled != landscape.n_designs:
         raise RuntimeError(f"{pool.n_settled} of {landscape.n_designs} designs are settled.")
     return ExactFront(
         designs=landscape.designs_of(found.code),

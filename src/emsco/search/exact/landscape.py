@@ -44,6 +44,9 @@ class Landscape:
         Rows in which a feature is missing. A stage that buys it cannot accept them.
     most_spent, most_paid : float
         Most that all rows together, and a single row, may cost.
+    fitted : ndarray of bool, shape (2 ** n_features,), optional
+        Subsets that designs may be made of; all by default. Where every feature must be bought,
+        the full set is one of them. Others have no bits.
     """
 
     accepts: WordArray
@@ -56,6 +59,7 @@ class Landscape:
     missing: WordArray | None = None
     most_spent: float = np.inf
     most_paid: float = np.inf
+    fitted: BoolArray | None = None
 
     @classmethod
     def from_evaluator(
@@ -65,8 +69,35 @@ class Landscape:
         check: Callable[[], None] | None = None,
     ) -> Self:
         """Fit the model of every subset; `check` is called between batches, and may raise."""
+        return cls._with_bits(
+            evaluator, design_space, *evaluator.bank.bits(evaluator.thresholds, check)
+        )
+
+    @classmethod
+    def of_subsets(
+        cls, evaluator: Evaluator, design_space: DesignSpace, numbers: IntArray
+    ) -> Self:
+        """Make the landscape of some subsets, and fit those that are not."""
+        bank = evaluator.bank
+        accepts, correct = np.zeros((2, 2**bank.n_features, bank.n_words), dtype=np.uint64)
+        words = numbers.astype(np.uint64)[:, None]
+        accepts[numbers], correct[numbers] = bank.bits_of(words, evaluator.thresholds)
+        fitted = np.zeros(len(accepts), dtype=np.bool_)
+        fitted[numbers] = True
+        return cls._with_bits(evaluator, design_space, accepts, correct, fitted)
+
+    @classmethod
+    def _with_bits(
+        cls,
+        evaluator: Evaluator,
+        design_space: DesignSpace,
+        accepts: WordArray,
+        correct: WordArray,
+        fitted: BoolArray | None = None,
+    ) -> Self:
         return cls(
-            *evaluator.bank.bits(evaluator.thresholds, check),
+            accepts,
+            correct,
             costs=evaluator.units.features,
             n_rows=evaluator.bank.n_rows,
             design_space=design_space,
@@ -75,6 +106,7 @@ class Landscape:
             missing=evaluator.bank.missing,
             most_spent=evaluator.most_spent,
             most_paid=evaluator.most_paid,
+            fitted=fitted,
         )
 
     def __getstate__(self) -> dict[str, Any]:

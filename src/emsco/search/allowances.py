@@ -1,0 +1,48 @@
+"""Allowances: the most that a design may cost to be worth knowing, given designs known before."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+
+from emsco._base.typing import FloatArray, IntArray, SmallIntArray
+
+__all__ = ["Counts", "allowances", "shift_of"]
+
+Counts: TypeAlias = IntArray | SmallIntArray
+
+_LINES = 1024  # most lines of the allowances
+
+
+def shift_of(n_rows: int) -> int:
+    """Return s, where allowances have a line and a column for every 2ˢ rows."""
+    return max(0, (n_rows // _LINES).bit_length())
+
+
+def allowances(
+    n_rows: int,
+    shift: int,
+    most_spent: float,
+    accepted: Counts,
+    wrong: Counts,
+    spent: Counts | FloatArray,
+) -> FloatArray:
+    """Least cost of these designs at no less coverage and accuracy, by line and column.
+
+    No design may cost more than `most_spent`. Line u and column v stand for u 2ˢ accepted rows,
+    v 2ˢ of them wrong, with the `shift` s. A design counts at a place only if it is no worse than
+    the place itself. The kernels round the counts that they look up to a better place, so they
+    never give up a chain that no design beats.
+    """
+    n_lines = (n_rows >> shift) + 2
+    least = np.full((n_lines, n_lines), most_spent)
+    lines = np.arange(n_lines, dtype=np.int64) << shift
+    for a, w, s in set(zip(accepted.tolist(), wrong.tolist(), spent.tolist(), strict=True)):
+        reached = np.flatnonzero(lines <= a)
+        # Fewest wrong rows among lines[u] accepted at which this design is no less accurate.
+        # With nothing accepted its accuracy is 0, so all of them have to be wrong.
+        fewest = -(-lines[reached] * w // a) if a else lines[reached]
+        np.minimum.at(least, (reached, -(-fewest >> shift)), s)
+    # A design that beats a place also beats those with more wrong rows on the same line.
+    return np.minimum.accumulate(least, axis=1)
