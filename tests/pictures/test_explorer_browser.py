@@ -11,7 +11,7 @@ import browser
 import numpy as np
 import pandas as pd
 import pytest
-from support.handmade import make_front
+from support.handmade import make_front, make_front_of_thresholds
 from support.settings import PAPER_SPACE
 
 from emsco import EMSCOClassifier, FeatureCosts, ParetoFront
@@ -306,6 +306,18 @@ def test_the_cascade_has_the_facts_of_the_flow(see, front):
         for cost, rows in flow.cost_histogram():
             spent = f"1 row costs {cost:g}" if rows == 1 else f"{rows} rows cost {cost:g}"
             assert spent in text_of(driver, "spending-words")
+
+
+def test_every_stage_has_its_own_threshold_where_they_differ(see):
+    front = make_front_of_thresholds((0.9, {0: 0.6, 1: 0.8}, 0))
+    driver = see(page=front.to_html(deployed=0))
+    shown = text_of(driver, "cascade")
+    for rule in ("confidence ≥ 90 %", "confidence ≥ 0: 60 %; 1: 80 %", "answers all"):
+        assert shown.count(rule) == 1
+    assert "90 % → 0: 60 %; 1: 80 % → 0 %" in text_of(driver, "about")
+    driver = see(page=front.to_html(deployed=1))
+    assert "≥" not in text_of(driver, "cascade")
+    assert "Confidence needed for a label80 %" in text_of(driver, "about")
 
 
 def test_scored_and_seen_figures_are_shown_apart(see, front):
