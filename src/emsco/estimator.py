@@ -48,9 +48,15 @@ class EMSCOClassifier(TableClassifier):
         `FeatureCosts` for groups of columns that are bought together for one cost.
     min_confidence : "auto", float or dict
         A row leaves at the first stage whose largest class probability is at least this. A dict
-        holds a threshold for each label; the one of the likeliest class applies. "auto" sets each
-        threshold half-way between the share of the class, `class_weight` included, and 1: 0.75
-        for two equal classes, 0.95 for a class with 90 % of the rows and 0.55 for the other.
+        holds a threshold for each label; the one of the likeliest class applies. "auto" gives
+        every stage a threshold of its own, which the search chooses: from a little above the
+        share of the class, `class_weight` included, to nearly 1. The last stage may also label
+        everyone.
+    reject_below : float, dict or None
+        Confidence below which the last stage rejects a row. None: as `min_confidence` says.
+    always_answer : bool
+        Whether the last stage labels whoever is left. Then coverage is 1, and designs differ in
+        accuracy and cost alone.
     max_stages : int or None
         Most stages of a design. None: half the number of features, but at least 1 and at most 10,
         as in the paper. Features that must stay together count as one.
@@ -198,6 +204,8 @@ class EMSCOClassifier(TableClassifier):
         self,
         costs: CostsLike = None,
         min_confidence: MinConfidence | str = "auto",
+        reject_below: MinConfidence | None = None,
+        always_answer: bool = False,
         max_stages: int | None = 4,
         search: str = "auto",
         prefer: str | dict[str, Any] = "economical",
@@ -231,6 +239,8 @@ class EMSCOClassifier(TableClassifier):
     ) -> None:
         self.costs = costs
         self.min_confidence = min_confidence
+        self.reject_below = reject_below
+        self.always_answer = always_answer
         self.max_stages = max_stages
         self.search = search
         self.prefer = prefer

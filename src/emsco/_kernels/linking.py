@@ -20,7 +20,8 @@ from emsco._kernels.compiling import helper, kernel
 
 __all__ = ["SPARE", "Chains", "LinkRules", "Subsets", "fill_reach", "link_subsets"]
 
-SPARE = 16  # times `width` labels of a subset are kept until all of them are known
+SPARE = 4  # times `width` labels of a subset are kept until all of them are known
+_DROPPED = 1 << 32  # added to the stages of a label that is not kept
 
 
 class Subsets(NamedTuple):
@@ -56,6 +57,7 @@ class LinkRules(NamedTuple):
     slack: float
     shift: int
     width: int  # most labels of a subset
+    is_plain: bool  # whether all rows have weight 1 and lack nothing
 
 
 @helper()
@@ -86,14 +88,14 @@ def _block(subsets, source, target, blocked):
 
 
 @helper()
-def _leave(rows, accepts, errs, blocked, weights):
-    """How many of these rows a stage accepts, and how many with the wrong label."""
-    leaving, wrong = np.int64(0), np.int64(0)
-    for w in range(len(rows)):
-        here = rows[w] & ~blocked[w]
-        leaving += np.int64(weights[w] * popcount(here & accepts[w]))
-        wrong += np.int64(weights[w] * popcount(here & errs[w]))
-    return leaving, wrong
+def _note(known, accepted, wrong, spent, shift):
+    """Note in the allowances what a design costs, on the line of its accepted rows."""
+    line = accepted >> shift
+    fewest = -(-(line << shift) * wrong // accepted) if accepted else line << shift
+    for column in range(-(-fewest >> shift), known.shape[1]):
+        if known[line, column] <= spent:
+            break
+        known[line, column] = spent
 
 
 @helper()
@@ -107,21 +109,33 @@ def _move(chains, old, new):
 
 
 @helper()
-def _settle(chains, first, new):
-    """Compare label `new` with those of its subset; return where labels end.
+def _is_beaten(chains, first, end, accepted, wrong, stages, spent):
+    """Whether a label of the same subset makes one with these counts superfluous."""
+    for i in range(first, end):
+        if (
+            chains.counts[i, 0] >= accepted
+            and chains.counts[i, 1] <= wrong
+            and chains.counts[i, 2] <= stages
+            and chains.spent[i] <= spent
+        ):
+            return True
+    return False
 
-    That is at `new` if another makes it superfluous. Labels that it makes superfluous are taken
-    out, and it moves to the end of the others.
+
+@helper()
+def _take_out_beaten(chains, first, new):
+    """Take out the labels of a subset that `new`, the last of them, makes superfluous.
+
+    Returns where labels end then; `new` is the last of them still.
     """
     i = first
     while i < new:
-        more = chains.counts[i, 0] - chains.counts[new, 0]
-        worse = chains.counts[i, 1] - chains.counts[new, 1]
-        later = chains.counts[i, 2] - chains.counts[new, 2]
-        dearer = chains.spent[i] - chains.spent[new]
-        if more >= 0 and worse <= 0 and later <= 0 and dearer <= 0.0:
-            return new
-        if more <= 0 and worse >= 0 and later >= 0 and dearer >= 0.0:
+        if (
+            chains.counts[i, 0] <= chains.counts[new, 0]
+            and chains.counts[i, 1] >= chains.counts[new, 1]
+            and chains.counts[i, 2] >= chains.counts[new, 2]
+            and chains.spent[i] >= chains.spent[new]
+        ):
             _move(chains, new - 1, i)
             _move(chains, new, new - 1)
             new -= 1
@@ -135,36 +149,19 @@ def _keep_nearest(chains, first, end, width):
     """Keep the labels of a subset that come nearest to the front, in their order."""
     if end - first <= width:
         return end
-    limit = np.partition(chains.behind[first:end], width - 1)[width - 1]
+    for i in range(first, end):
+        n_nearer = 0
+        for j in range(first, end):
+            nearer = chains.behind[j] < chains.behind[i]
+            n_nearer += nearer or (chains.behind[j] == chains.behind[i] and j < i)
+        chains.counts[i, 2] += _DROPPED if n_nearer >= width else 0
     kept = first
     for i in range(first, end):
-        if chains.behind[i] <= limit and kept < first + width:
+        if chains.counts[i, 2] < _DROPPED:
             if i != kept:
                 _move(chains, i, kept)
             kept += 1
     return kept
-
-
-@helper()
-def _least_behind(rules, subsets, last, known, rows, accepted, wrong, spent):
-    """How much cheaper the chain had to be, if all features come next, to join the front.
-
-    Only the first and the last of the levels that a last stage may have are tried.
-    """
-    full = len(subsets.cost) - 1
-    least, first, final = np.inf, -1, -1
-    for level in range(len(last)):
-        if last[level]:
-            first = level if first < 0 else first
-            final = level
-    for level in (first, final):
-        n_more, n_wrong = np.uint64(0), np.uint64(0)
-        for w in range(len(rows)):
-            n_more += subsets.weights[w] * popcount(rows[w] & subsets.accepts[full, level, w])
-            n_wrong += subsets.weights[w] * popcount(rows[w] & subsets.errs[full, level, w])
-        more, worse = accepted + np.int64(n_more), wrong + np.int64(n_wrong)
-        least = min(least, spent - _allowance(known, more, worse, rules.shift))
-    return least
 
 
 @kernel()
@@ -189,54 +186,72 @@ def link_subsets(
     subsets: Subsets,
     early: BoolArray,
     last: BoolArray,
+    tries: IntArray,
     known: FloatArray,
     chains: Chains,
     found: IntArray,
     found_spent: FloatArray,
     blocked: WordArray,
+    leaves: IntArray,
 ) -> tuple[int, int]:
     """Grow chains through all subsets; return how many labels and designs there are.
 
     `found` gets the designs that no known one beats: accepted, wrong, label before the last stage,
     subset · levels + level of the last stage; `found_spent` what they cost. There may be more of
-    them than it has room for.
+    them than it has room for. `known`, the allowances, takes note of them. `tries` are levels of a
+    last stage with which labels are judged. `blocked` and `leaves` are room to work in.
 
     One long loop on purpose, as in `chaining`.
     """
     n_subsets, n_levels, n_words = subsets.accepts.shape
     full = n_subsets - 1
+    accepts, errs, reach, weights = subsets.accepts, subsets.errs, subsets.reach, subsets.weights
+    rows, counts, is_plain = chains.undecided, chains.counts, rules.is_plain
     for w in range(n_words):
-        chains.undecided[0, w] = subsets.reach[n_subsets, w]
+        rows[0, w] = reach[n_subsets, w]
     n_labels, n_found = 1, 0
     for t in range(n_subsets):
         begun = n_labels
         may_end = rules.may_stop or t == full
-        rest = 0.0 if rules.may_stop else subsets.cost[full] - subsets.cost[t] + rules.evaluation
+        all_next = subsets.cost[full] - subsets.cost[t] + rules.evaluation
+        rest = 0.0 if rules.may_stop else all_next
         for s in range(-1, t):
             if s >= 0 and (
                 chains.spans[s, 0] == chains.spans[s, 1] or not _is_part(subsets.members, s, t)
             ):
                 continue
             step = subsets.cost[t] - (subsets.cost[s] if s >= 0 else 0.0) + rules.evaluation
-            _block(subsets, s, t, blocked)
+            if not is_plain:
+                _block(subsets, s, t, blocked)
             first, end = (chains.spans[s, 0], chains.spans[s, 1]) if s >= 0 else (0, 1)
             for q in range(first, end):
-                stages = chains.counts[q, 2] + 1
+                stages = counts[q, 2] + 1
                 if stages > rules.max_stages or (not may_end and stages == rules.max_stages):
                     continue
                 if subsets.cost[t] + stages * rules.evaluation > rules.most_paid:
                     continue
-                accepted_before, wrong_before = chains.counts[q, 0], chains.counts[q, 1]
-                spent = chains.spent[q] + (rules.n_rows - accepted_before) * step
+                goes_on = t != full and stages < rules.max_stages
+                spent = chains.spent[q] + (rules.n_rows - counts[q, 0]) * step
                 behind = np.inf
-                for level in range(n_levels if may_end else 0):
-                    if not last[level]:
+                for level in range(n_levels):
+                    is_last = last[level] and may_end
+                    if not is_last and not (early[level] and goes_on):
                         continue
-                    leaving, errors = _leave(
-                        chains.undecided[q], subsets.accepts[t, level], subsets.errs[t, level],
-                        blocked, subsets.weights,
-                    )  # fmt: skip
-                    accepted, wrong = accepted_before + leaving, wrong_before + errors
+                    leaving, errors = np.uint64(0), np.uint64(0)
+                    if is_plain:
+                        for w in range(n_words):
+                            leaving += popcount(rows[q, w] & accepts[t, level, w])
+                            errors += popcount(rows[q, w] & errs[t, level, w])
+                    else:
+                        for w in range(n_words):
+                            here = rows[q, w] & ~blocked[w]
+                            leaving += weights[w] * popcount(here & accepts[t, level, w])
+                            errors += weights[w] * popcount(here & errs[t, level, w])
+                    accepted = counts[q, 0] + np.int64(leaving)
+                    wrong = counts[q, 1] + np.int64(errors)
+                    leaves[level, 0], leaves[level, 1] = accepted, wrong
+                    if not is_last:
+                        continue
                     allowed = _allowance(known, accepted, wrong, rules.shift)
                     behind = min(behind, spent - allowed)
                     if allowed >= spent * (1.0 - rules.slack):
@@ -247,46 +262,48 @@ def link_subsets(
                             found[n_found, 3] = t * n_levels + level
                             found_spent[n_found] = spent
                         n_found += 1
-                if t == full or stages == rules.max_stages:
-                    continue
-                for level in range(n_levels):
-                    if not early[level]:
+                        _note(known, accepted, wrong, spent, rules.shift)
+                for level in range(n_levels if goes_on else 0):
+                    # A stage that nobody leaves at is worse than none.
+                    if not early[level] or leaves[level, 0] == counts[q, 0]:
                         continue
-                    leaving, errors = _leave(
-                        chains.undecided[q], subsets.accepts[t, level], subsets.errs[t, level],
-                        blocked, subsets.weights,
-                    )  # fmt: skip
-                    if leaving == 0:  # a stage that nobody leaves at is worse than none
+                    accepted, wrong = leaves[level, 0], leaves[level, 1]
+                    if _is_beaten(chains, begun, n_labels, accepted, wrong, stages, spent):
                         continue
                     n_open = np.uint64(0)
-                    rows = chains.undecided[n_labels]
                     for w in range(n_words):
-                        leaves = subsets.accepts[t, level, w] & ~blocked[w]
-                        rows[w] = chains.undecided[q, w] & ~leaves & subsets.reach[t, w]
-                        n_open += subsets.weights[w] * popcount(rows[w])
-                    accepted, wrong = accepted_before + leaving, wrong_before + errors
+                        here = accepts[t, level, w]
+                        if not is_plain:
+                            here &= ~blocked[w]
+                        here = rows[q, w] & ~here & reach[t, w]
+                        rows[n_labels, w] = here
+                        n_open += weights[w] * popcount(here)
                     best = accepted + np.int64(n_open)
                     least = spent + (rules.n_rows - best) * rest
                     allowed = _allowance(known, best, wrong, rules.shift)
                     if allowed < least * (1.0 - rules.slack):
                         continue
-                    all_next = subsets.cost[full] - subsets.cost[t] + rules.evaluation
-                    chains.behind[n_labels] = min(
-                        behind,
-                        _least_behind(
-                            rules, subsets, last, known, rows, accepted, wrong,
-                            spent + (rules.n_rows - accepted) * all_next,
-                        ),
-                    )  # fmt: skip
-                    chains.counts[n_labels, 0] = accepted
-                    chains.counts[n_labels, 1] = wrong
-                    chains.counts[n_labels, 2] = stages
-                    chains.counts[n_labels, 3] = q
-                    chains.counts[n_labels, 4] = t * n_levels + level
+                    # How much cheaper it had to be to join the front, if all features come next.
+                    ended = spent + (rules.n_rows - accepted) * all_next
+                    short = behind
+                    for end_level in tries:
+                        leaving, errors = np.uint64(0), np.uint64(0)
+                        for w in range(n_words):
+                            here = rows[n_labels, w]
+                            leaving += weights[w] * popcount(here & accepts[full, end_level, w])
+                            errors += weights[w] * popcount(here & errs[full, end_level, w])
+                        more, worse = accepted + np.int64(leaving), wrong + np.int64(errors)
+                        short = min(short, ended - _allowance(known, more, worse, rules.shift))
+                    chains.behind[n_labels] = short
+                    counts[n_labels, 0] = accepted
+                    counts[n_labels, 1] = wrong
+                    counts[n_labels, 2] = stages
+                    counts[n_labels, 3] = q
+                    counts[n_labels, 4] = t * n_levels + level
                     chains.spent[n_labels] = spent
-                    n_labels = _settle(chains, begun, n_labels)
+                    n_labels = _take_out_beaten(chains, begun, n_labels)
                     if n_labels - begun == SPARE * rules.width:
-                        n_labels = _keep_nearest(chains, begun, n_labels, 2 * rules.width)
+                        n_labels = _keep_nearest(chains, begun, n_labels, rules.width)
         n_labels = _keep_nearest(chains, begun, n_labels, rules.width)
         chains.spans[t, 0], chains.spans[t, 1] = begun, n_labels
     return n_labels, n_found

@@ -86,9 +86,23 @@ class StageOptions:
         typer.Option(
             metavar="P",
             help="Confidence at which a row leaves a stage: a number, one for each class, as in "
-            "ill=0.9,well=0.99, or auto: half-way between the share of the class and 1.",
+            "ill=0.9,well=0.99, or auto: the search gives every stage its own.",
         ),
     ] = "auto"
+    always_answer: Annotated[
+        bool,
+        typer.Option(
+            "--always-answer", help="The last stage labels whoever is left, so no row is rejected."
+        ),
+    ] = False
+    reject_below: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P",
+            help="Confidence below which the last stage rejects a row: a number, or one for each "
+            "class; 0 rejects nobody. By default as --min-confidence says.",
+        ),
+    ] = None
     estimator: Annotated[
         str,
         typer.Option(
@@ -118,10 +132,17 @@ class StageOptions:
 
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`."""
-        from emsco.cli.parsing import parse_class_weight, parse_estimator, parse_min_confidence
+        from emsco.cli.parsing import (
+            parse_class_weight,
+            parse_estimator,
+            parse_min_confidence,
+            parse_reject_below,
+        )
 
         return {
             "min_confidence": parse_min_confidence(self.min_confidence),
+            "always_answer": self.always_answer,
+            "reject_below": parse_reject_below(self.reject_below),
             "estimator": parse_estimator(self.estimator),
             "search_with": self.search_with,
             "cache": self.cache,

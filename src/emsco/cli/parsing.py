@@ -53,6 +53,11 @@ def parse_min_confidence(text: str) -> str | float | dict[str, float]:
     return text if text == "auto" else _by_class("min_confidence", text, rule)
 
 
+def parse_reject_below(text: str | None) -> float | dict[str, float] | None:
+    """Read a number, pairs of a label and a number, or nothing."""
+    return None if text is None else parse_by_class("reject_below", text)
+
+
 def parse_cv(text: str) -> str | float | int:
     """Parse a number of folds or a share of the rows; return any other word unchanged.
 

@@ -16,10 +16,13 @@ from emsco.designs.thresholds import MinConfidence, auto_min_confidence, by_clas
 
 __all__ = ["ThresholdGrid", "in_short", "inherit_levels"]
 
-# Doubt that a label may leave, as a share of the doubt that the share of its class leaves.
-_COARSE = (0.5, 0.25, 0.125, 0.75)
-_FINE = (0.5, 0.35, 0.25, 0.175, 0.125, 0.0625, 0.03, 0.7)
-_FEW = 1000  # rows; a coarse grid for fewer
+# How often a label must halve the doubt that there is before anything is known. The first is the
+# threshold of a design that buys everything at once.
+_ON_FEW_ROWS = (1, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6)
+_ON_MANY_ROWS = (1, 0.5, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6)
+_OF_EACH_KIND = (1, 0.5, 2, 3, 4, 5)
+_MANY = 2000  # rows
+_ALIKE = 0.05  # shares of classes within this of each other need no thresholds of their own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,22 +65,43 @@ class ThresholdGrid:
 
     @classmethod
     def searched(
-        cls, shares: FloatArray, classes: AnyArray, n_rows: int, last: FloatArray | None = None
+        cls,
+        shares: FloatArray,
+        classes: AnyArray,
+        n_rows: int,
+        last: FloatArray | None = None,
+        metric: str = "accuracy",
     ) -> Self:
         """Return the grid that "auto" searches on `n_rows` scored rows.
 
-        Each level allows a label a certain share of the doubt that the share of its class leaves.
+        A label must halve the doubt that there is beforehand some number of times. For accuracy,
+        that is the doubt of a guess, the same for all classes; for balanced accuracy, the doubt
+        that the share of a class leaves. If some rows are rejected and classes differ in size,
+        thresholds of both kinds are tried: the first kind alone would reject a rare class.
+
         Without a threshold `last` of its own, the last stage may have any, or label everyone.
         """
-        doubts = _COARSE if n_rows < _FEW else _FINE
+        share = shares / shares.sum()
+        equal = np.full(len(share), 1 / len(share))
+        halvings = _ON_MANY_ROWS if n_rows >= _MANY else _ON_FEW_ROWS
+        answers_all = last is not None and not last.any()
+        if metric != "accuracy":
+            kinds = [(share, halvings)]
+        elif answers_all or np.ptp(share) <= _ALIKE:
+            kinds = [(equal, halvings)]
+        else:
+            kinds = [(share, _OF_EACH_KIND), (equal, _OF_EACH_KIND)]
         levels = [
-            by_class(auto_min_confidence(shares, classes, doubt), classes) for doubt in doubts
+            by_class(auto_min_confidence(prior, classes, 0.5**often), classes)
+            for prior, own in kinds
+            for often in own
         ]
-        early = tuple(range(len(doubts)))
+        distinct = list({level.tobytes(): level for level in levels}.values())
+        early = tuple(range(len(distinct)))
         if last is not None:
-            return cls(np.stack([*levels, last]), early, (len(doubts),))
+            return cls(np.stack([*distinct, last]), early, (len(distinct),))
         everyone = np.zeros(len(classes))
-        return cls(np.stack([*levels, everyone]), early, (*early, len(doubts)))
+        return cls(np.stack([*distinct, everyone]), early, (*early, len(distinct)))
 
     @property
     def n_levels(self) -> int:

@@ -17,6 +17,7 @@ __all__ = [
     "auto_min_confidence",
     "by_class",
     "check_min_confidence",
+    "check_reject_below",
     "in_words",
     "plain",
 ]
@@ -63,25 +64,28 @@ def check_min_confidence(
         is_guess = is_number(min_confidence) and min_confidence <= chance
         note = ", since guessing reaches 1 / number of classes" if is_guess else ""
         return check_number("min_confidence", min_confidence, chance, 1, "(]", note=note)
+    return _check_by_label("min_confidence", min_confidence, classes, "(]")
+
+
+def check_reject_below(given: Any, classes: AnyArray) -> MinConfidence:
+    """Check the last stage's threshold: a number from 0 to 1, or one for each label."""
+    if isinstance(given, Mapping):
+        return _check_by_label("reject_below", given, classes, "[]")
+    return check_number("reject_below", given, 0, 1)
+
+
+def _check_by_label(
+    name: str, given: Mapping[Any, Any], classes: AnyArray, ends: str
+) -> MinConfidence:
     labels = classes.tolist()
-    if unknown := [label for label in min_confidence if label not in labels]:
-        raise refused(
-            "min_confidence",
-            f"name the classes {some(labels)}",
-            min_confidence,
-            got=f"{unknown[0]!r} too",
-        )
-    if missing := [label for label in labels if label not in min_confidence]:
-        raise refused(
-            "min_confidence",
-            "have a threshold for every class",
-            min_confidence,
-            got=f"none for {missing[0]!r}",
-        )
+    if unknown := [label for label in given if label not in labels]:
+        rule = f"name the classes {some(labels)}"
+        raise refused(name, rule, given, got=f"{unknown[0]!r} too")
+    if missing := [label for label in labels if label not in given]:
+        rule = "have a threshold for every class"
+        raise refused(name, rule, given, got=f"none for {missing[0]!r}")
     return {
-        label: check_number(
-            "min_confidence", min_confidence[label], 0, 1, "(]", of=f"class {label!r}"
-        )
+        label: check_number(name, given[label], 0, 1, ends, of=f"class {label!r}")
         for label in labels
     }
 

@@ -21,11 +21,18 @@ from emsco.data.splits import Split, make_splits
 from emsco.data.training import TrainingData
 from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints
-from emsco.designs.thresholds import MinConfidence, check_min_confidence
-from emsco.fitting.parameters import check_parameters, seed_of_fit, seeds_of_fit
+from emsco.designs.grid import ThresholdGrid
+from emsco.designs.thresholds import MinConfidence
+from emsco.fitting.parameters import (
+    check_parameters,
+    check_thresholds,
+    seed_of_fit,
+    seeds_of_fit,
+)
 from emsco.fitting.workbench import Workbench
 from emsco.front import ParetoFront
 from emsco.front.history import Generation, history_of
+from emsco.front.ties import NamedDesigns
 from emsco.models.choosing import ModelChoice
 from emsco.models.recipe import AUTO, FAMILIES, StageRecipe
 from emsco.scoring.journal import Journal
@@ -85,26 +92,28 @@ def fit_rows(data: TrainingData, given: Mapping[str, Any], groups: Any = None) -
     seed = seed_of_fit(given["random_state"], given["checkpoint"])
     split_seed, search_seed, stage_seed = seeds_of_fit(seed)
     recipe = _recipe(given, data.classes, int(stage_seed.generate_state(1)[0]))
-    shares = recipe.class_shares(data)
-    least = check_min_confidence(given["min_confidence"], data.classes, shares)
     splitting = partial(_splits, given["cv"], data, groups, int(split_seed.generate_state(1)[0]))
     splits = splitting(repeat=recipe.is_linear)
-    steps = _Steps(data, blocks, constraints, given, settings, least, perf_counter())
+    n_scored = len(np.unique(np.concatenate([scored for _, scored in splits])))
+    shares = recipe.class_shares(data)
+    least, grid = check_thresholds(given, data.classes, shares, n_scored)
+    steps = _Steps(data, blocks, constraints, given, settings, least, grid, perf_counter())
     bench = steps.bench(recipe, splits)
     with bench.open_journal(
-        given["checkpoint"], given["search"], settings, least, seed, recipe, given["search_with"]
+        given["checkpoint"], given["search"], settings, grid, seed, recipe, given["search_with"]
     ) as journal:
         _say_what_is_odd(data, oddities, given["verbose"])
         choice = None
         if recipe.estimator == AUTO:
-            bench.plan(given["search"], settings, least)  # refuse what cannot be, before the work
+            bench.plan(given["search"], settings, grid)  # refuse what cannot be, before the work
             recipe, choice = steps.choose_models(recipe, splits)
             splits = splitting(repeat=recipe.is_linear)
             bench = steps.bench(recipe, splits)
         result = steps.search(bench, recipe, journal, np.random.default_rng(search_seed))
     bench, result, finish = steps.finish(bench, recipe, result)
     front = steps.front(bench, result)
-    history = history_of(result, bench.blocks, data.costs.names, data.per_row)
+    named = NamedDesigns(data.costs.names, grid, data.classes)
+    history = history_of(result, bench.blocks, named, data.per_row)
     return Fitted(front, history, result.stop_reason, oddities, choice, finish, len(splits))
 
 
@@ -118,6 +127,7 @@ class _Steps:
     given: Mapping[str, Any]
     settings: SearchSettings
     min_confidence: MinConfidence
+    grid: ThresholdGrid
     started: float
 
     @property
@@ -154,7 +164,7 @@ class _Steps:
         result = bench.search(
             self.given["search"],
             self.settings,
-            self.min_confidence,
+            self.grid,
             rng,
             time_limit=_SEARCH_SHARE * limit if comes_more else limit,
             journal=journal,
@@ -179,7 +189,7 @@ class _Steps:
                 recipe,
                 result,
                 self.settings,
-                self.min_confidence,
+                self.grid,
                 time_limit=rest,
                 report=report,
             )
@@ -188,11 +198,11 @@ class _Steps:
 
     def front(self, bench: Workbench, result: SearchResult) -> ParetoFront:
         """Judge every design of the front row by row, and fit its stages."""
-        front = bench.front(result, self.min_confidence)
+        front = bench.front(result, self.min_confidence, self.grid)
         is_paper = self.given["search"] == "paper"
         with self._progress("designs judged") as report:
             simplify = self.given["prefer"] == "economical" and not is_paper
-            front = bench.assess(front, result, self.settings, simplify, report)
+            front = bench.assess(front, result, self.settings, self.grid, simplify, report)
         with self._progress("stages to deploy", slow=not bench.recipe.is_linear) as report:
             models = bench.stage_models(front, self.given["refit"], report)
         return replace(front, models=models, by_fitness=is_paper)

@@ -14,6 +14,15 @@ from sklearn.utils import check_random_state
 
 from emsco._base.checks import check_choice, check_number, check_whole, refused
 from emsco._base.objectives import METRICS
+from emsco._base.typing import AnyArray, FloatArray
+from emsco.designs.grid import ThresholdGrid
+from emsco.designs.thresholds import (
+    MinConfidence,
+    by_class,
+    check_min_confidence,
+    check_reject_below,
+)
+from emsco.errors import Parameter
 from emsco.front import check_preference
 from emsco.models.recipe import FAMILIES
 from emsco.scoring.checkpoint import stored_seed
@@ -25,6 +34,7 @@ __all__ = [
     "REFITS",
     "check_parameters",
     "check_refit",
+    "check_thresholds",
     "draw_seed",
     "seed_of_fit",
     "seeds_of_fit",
@@ -88,6 +98,45 @@ def check_refit(given: Any) -> str:
     if isinstance(given, (bool, np.bool_)):
         return "all" if given else "first"
     return check_choice("refit", given, REFITS)
+
+
+def check_thresholds(
+    given: Mapping[str, Any], classes: AnyArray, shares: FloatArray, n_rows: int
+) -> tuple[MinConfidence, ThresholdGrid]:
+    """Check the confidence that labels need; return the last stage's, and those of all stages.
+
+    `shares` is the number of rows of each class or their weight, and `n_rows` the number of rows
+    that are scored.
+    """
+    least = check_min_confidence(given["min_confidence"], classes, shares)
+    final = _check_last(given, classes)
+    is_paper, is_searched = given["search"] == "paper", isinstance(given["min_confidence"], str)
+    if final is not None and is_paper:
+        name = "always_answer" if given["always_answer"] else "reject_below"
+        rule = ("be left out where ", Parameter("search"), ' is "paper", whose stages are all alike')
+        raise refused(name, rule, given[name])
+    last = None if final is None else by_class(final, classes)
+    if is_searched and not is_paper:
+        grid = ThresholdGrid.searched(shares, classes, n_rows, last, given["metric"])
+    else:
+        grid = ThresholdGrid.single(by_class(least, classes), last)
+    return least if final is None else final, grid
+
+
+def _check_last(given: Mapping[str, Any], classes: AnyArray) -> MinConfidence | None:
+    """Check what the last stage needs to label a row; None if it is like the others."""
+    answers, below = given["always_answer"], given["reject_below"]
+    if not isinstance(answers, (bool, np.bool_)):
+        raise refused("always_answer", "be True or False", answers)
+    if not answers:
+        return None if below is None else check_reject_below(below, classes)
+    if below is not None:
+        rule = ("be None where ", Parameter("always_answer"), " is True")
+        raise refused("reject_below", rule, below)
+    if given["gaps"] == "skip":
+        rule = ("be False where ", Parameter("gaps"), ' is "skip": a stage without a value is skipped')
+        raise refused("always_answer", rule, answers)
+    return 0.0
 
 
 def _check_path(name: str, value: Any) -> None:

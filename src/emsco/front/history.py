@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from emsco.designs.blocks import Blocks
-from emsco.designs.design import Design
 from emsco.front import ParetoPoint
 from emsco.pictures.plotting.convergence import Convergence
 from emsco.search.loop import SearchResult
@@ -44,7 +43,7 @@ class Generation:
 
 
 def history_of(
-    result: SearchResult, blocks: Blocks, names: tuple[str, ...], per_row: float
+    result: SearchResult, blocks: Blocks, named: NamedDesigns, per_row: float
 ) -> list[Generation]:
     """Convert the records of a search to generations whose designs name features.
 
@@ -55,7 +54,7 @@ def history_of(
     for record in result.records:
         key = record.best.tobytes()
         if key not in points:
-            best = Design(blocks.designs(record.best), names)
+            best = named(blocks.designs(record.best))
             points[key] = ParetoPoint.from_scores(best, record.best_scores, 0, per_row=per_row)
         history.append(
             Generation(

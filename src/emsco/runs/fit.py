@@ -73,7 +73,7 @@ def fit_files(
         _check_place(path, resume)
     rows = files.read(cv, settings.get("gaps", "refuse"))
     labels = np.unique(rows.rows.y).tolist()
-    for name in ("min_confidence", "class_weight"):
+    for name in ("min_confidence", "reject_below", "class_weight"):
         if isinstance(given := settings.get(name), dict):
             settings[name] = of_labels(given, labels)
     if resume and not (path / CHECKPOINT).exists():
@@ -186,7 +186,7 @@ def _about(
         settings.pop(name)
     for name in ("estimator", "cache"):
         settings[name] = None if settings[name] is None else str(settings[name])
-    for name in ("min_confidence", "class_weight"):
+    for name in ("min_confidence", "reject_below", "class_weight"):
         if isinstance(given := settings[name], dict):
             settings[name] = {str(label): number for label, number in given.items()}
     choice, finish = classifier.model_choice_, classifier.finish_

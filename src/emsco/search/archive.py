@@ -1,4 +1,4 @@
-"""The archive of a search: all non-dominated designs, ties included."""
+"""The archive of a search: non-dominated designs, ties included."""
 
 from __future__ import annotations
 
@@ -7,17 +7,27 @@ from typing import Any
 import numpy as np
 
 from emsco._base.typing import IntArray, StageArray
-from emsco.scoring.pareto import best_balanced_first, front_mask, simplest_first, tie_groups
+from emsco.scoring.pareto import (
+    balanced_scores,
+    best_balanced_first,
+    front_mask,
+    simplest_first,
+    tie_groups,
+)
 from emsco.scoring.scores import Scores
 
-__all__ = ["Archive"]
+__all__ = ["Archive", "thin"]
+
+_MOST_VECTORS = 500
+_WIDER = 1.1  # growth of boxes that are too many
 
 
 class Archive:
-    """Keeps all non-dominated designs, of any number, including those with equal objectives.
+    """Keeps non-dominated designs, including those with equal objectives.
 
     Designs above the cost limits are kept only until one within them is added, and only those
-    that exceed them least.
+    that exceed them least. Beyond 500 different objective vectors, those that differ little from
+    others are dropped; see `thin`.
 
     Parameters
     ----------
@@ -36,7 +46,7 @@ class Archive:
 
     @property
     def designs(self) -> StageArray:
-        """All non-dominated designs."""
+        """The non-dominated designs that are kept."""
         return self._kept[0]
 
     @property
@@ -53,6 +63,7 @@ class Archive:
             designs = np.concatenate([self.designs, designs])
             scores = Scores.concatenate([self.scores, scores])
         kept = np.flatnonzero(front_mask(scores))
+        kept = kept[thin(scores[kept], self._total_cost, _MOST_VECTORS)]
         self._kept = designs[kept], scores[kept]
         group = tie_groups(self.scores)
         return bool((~np.isin(group[kept >= n_before], group[kept < n_before])).any())
@@ -85,3 +96,34 @@ class Archive:
         best = best_balanced_first(self.designs[which], self.scores[which], self._total_cost)
         ranked: IntArray = which[best]
         return ranked
+
+
+def thin(scores: Scores, total_cost: float, most: int) -> IntArray:
+    """Positions of at most about `most` objective vectors of a front, with all their ties.
+
+    The objectives are divided into boxes, as small as `most` allows. Of the vectors in a box, the
+    best balanced one is kept, unless another box is better in every objective. The best vectors
+    in each single objective are always kept.
+    """
+    from moocore import is_nondominated
+
+    group = tie_groups(scores)
+    first = np.unique(group, return_index=True)[1]
+    if len(first) <= most:
+        return np.arange(len(scores))
+    some = scores[first]
+    saved = 1 - some.cost / (total_cost or 1.0)
+    points = np.column_stack([some.coverage, some.accuracy, saved])
+    order = np.argsort(-balanced_scores(some, total_cost), kind="stable")
+    extremes = points.argmax(axis=0)
+    width = 1 / most
+    while True:
+        boxes = np.floor(points[order] / width).astype(np.int64)
+        distinct, place = np.unique(boxes, axis=0, return_index=True)
+        best = place[is_nondominated(distinct.astype(np.float64), maximise=True)]
+        if len(best) <= most:
+            break
+        width *= _WIDER
+    chosen = np.union1d(order[best], extremes)
+    kept: IntArray = np.flatnonzero(np.isin(group, group[first[chosen]]))
+    return kept

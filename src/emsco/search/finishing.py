@@ -12,12 +12,13 @@ import numpy as np
 
 from emsco._base.text import counted
 from emsco._base.typing import BoolArray, FloatArray, IntArray, Report, StageArray
-from emsco.designs.chromosomes import NEVER, nested_subsets
+from emsco.designs.chromosomes import NEVER, nested_subsets, stages_of, words_of_subsets
 from emsco.designs.space import DesignSpace
 from emsco.errors import InterruptedWarning
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
+from emsco.search.linking import linked_front
 from emsco.search.loop import SearchResult
 from emsco.search.stopping import Stop, StopReason
 
@@ -35,6 +36,7 @@ __all__ = [
 MOST_SUBSETS = 32  # that get models of their own
 _AT_ONCE = 8  # subsets fitted together; the time limit takes effect in between
 _MOST_CHAINS = 50_000
+_WIDTH = 64  # chains that end in the same subset, if thresholds are searched
 
 
 class FinishEnd(Enum):
@@ -136,7 +138,7 @@ def finish_search(
     subsets = wanted_subsets(picked, most_subsets)
     n_fitted, end = _fit(subsets, evaluator, time_limit, report)
     reason = _reason(result, end)
-    designs = chains_of(subsets[:n_fitted], space)
+    designs = _designs_of(subsets[:n_fitted], evaluator, space)
     names = searched_with, finished_with
     if not len(designs):
         return replace(result, stop_reason=reason), Finish(*names, 0, 0, end)
@@ -149,6 +151,15 @@ def finish_search(
     archive.add(designs, scores)
     found = SearchResult.from_archive(archive, result.records, reason)
     return found, Finish(*names, n_fitted, len(designs), end)
+
+
+def _designs_of(subsets: BoolArray, evaluator: Evaluator, space: DesignSpace) -> StageArray:
+    """Return the designs to score: all chains of these subsets, or the best with thresholds."""
+    if evaluator.grid.is_single or not len(subsets):
+        return chains_of(subsets, space)
+    if evaluator.metric == "accuracy":
+        return linked_front(evaluator, space, words_of_subsets(subsets), width=_WIDTH)
+    return evaluator.grid.complete(chains_of(subsets, space))
 
 
 def _reason(result: SearchResult, end: FinishEnd) -> StopReason:
@@ -221,7 +232,7 @@ def wanted_subsets(designs: StageArray, most: int) -> BoolArray:
     """
     everything = np.ones(designs.shape[1], dtype=np.bool_)
     found = {everything.tobytes(): everything}
-    for i, design in enumerate(designs):
+    for i, design in enumerate(stages_of(designs)):
         chain = nested_subsets(design[None], int(design.max()) + 1)[0]
         new = {one.tobytes(): one for one in chain if one.tobytes() not in found}
         if i == 0 or len(found) + len(new) <= most:

@@ -22,7 +22,7 @@ from emsco.search.stopping import Stop
 
 __all__ = ["Linker", "chains_between", "linked_front"]
 
-_WIDTH = 16  # labels of a subset
+_WIDTH = 8  # labels of a subset
 _WORK = 4e8  # words that a step may look at, if one pair of subsets in seven is nested
 _NESTED = 0.15
 _ROOM = 2**19  # designs found
@@ -123,6 +123,7 @@ def linked_front(
         slack=SAME_COST if evaluator.units.features.dtype.kind == "f" else 0.0,
         shift=shift_of(n_rows),
         width=width,
+        is_plain=bool((subsets.weights == 1).all()) and not len(subsets.missing),
     )
     none = np.zeros(0, dtype=np.int64)
     counts = none, none, np.zeros(0)
@@ -133,7 +134,11 @@ def linked_front(
     chains = _chains(len(words), width, subsets.accepts.shape[2])
     found, spent = np.empty((_ROOM, 4), dtype=np.int64), np.empty(_ROOM)
     scratch = np.empty(subsets.accepts.shape[2], dtype=np.uint64)
-    _, n_found = link_subsets(rules, subsets, early, last, known, chains, found, spent, scratch)
+    tries = np.array(sorted({grid.last[0], grid.last[-1]}), dtype=np.int64)
+    room = scratch, np.zeros((grid.n_levels, 2), dtype=np.int64)
+    _, n_found = link_subsets(
+        rules, subsets, early, last, tries, known, chains, found, spent, *room
+    )
     n_found = min(n_found, _ROOM)
     best = _best(found[:n_found], spent[:n_found], chains, n_rows, bool(rules.slack))
     return _designs(found[best], chains, subsets_of_words(words, space.n_features), grid.n_levels)
