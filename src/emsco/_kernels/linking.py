@@ -68,10 +68,11 @@ def _allowance(known, accepted, wrong, shift):
 
 @helper()
 def _is_part(members, small, large):
+    """Whether all features of one subset are in another."""
+    lacks = np.uint64(0)
     for w in range(members.shape[1]):
-        if members[small, w] & ~members[large, w]:
-            return False
-    return True
+        lacks |= members[small, w] & ~members[large, w]
+    return lacks == 0
 
 
 @helper()

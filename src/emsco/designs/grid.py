@@ -83,6 +83,7 @@ class ThresholdGrid:
         """
         share = shares / shares.sum()
         equal = np.full(len(share), 1 / len(share))
+        kinds: list[tuple[FloatArray, tuple[float, ...]]]
         halvings = _ON_MANY_ROWS if n_rows >= _MANY else _ON_FEW_ROWS
         answers_all = last is not None and not last.any()
         if metric != "accuracy":
@@ -168,9 +169,7 @@ def in_short(thresholds: FloatArray | Sequence[float], classes: AnyArray) -> Min
     return found
 
 
-def inherit_levels(
-    stages: StageArray, parents: StageArray, grid: ThresholdGrid
-) -> StageArray:
+def inherit_levels(stages: StageArray, parents: StageArray, grid: ThresholdGrid) -> StageArray:
     """Give designs without levels those of their parents; one parent may serve all.
 
     The last stage gets the level of the parent's last, the others those at their place. A stage

@@ -113,7 +113,11 @@ def check_thresholds(
     is_paper, is_searched = given["search"] == "paper", isinstance(given["min_confidence"], str)
     if final is not None and is_paper:
         name = "always_answer" if given["always_answer"] else "reject_below"
-        rule = ("be left out where ", Parameter("search"), ' is "paper", whose stages are all alike')
+        rule = (
+            "be left out where ",
+            Parameter("search"),
+            ' is "paper", whose stages are all alike',
+        )
         raise refused(name, rule, given[name])
     last = None if final is None else by_class(final, classes)
     if is_searched and not is_paper:
@@ -134,7 +138,11 @@ def _check_last(given: Mapping[str, Any], classes: AnyArray) -> MinConfidence | 
         rule = ("be None where ", Parameter("always_answer"), " is True")
         raise refused("reject_below", rule, below)
     if given["gaps"] == "skip":
-        rule = ("be False where ", Parameter("gaps"), ' is "skip": a stage without a value is skipped')
+        rule = (
+            "be False where ",
+            Parameter("gaps"),
+            ' is "skip": a stage without a value is skipped',
+        )
         raise refused("always_answer", rule, answers)
     return 0.0
 

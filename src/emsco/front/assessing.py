@@ -206,7 +206,8 @@ class Assessor:
     def _all_at_once(self) -> StageArray:
         """The design of one stage that buys every block."""
         at_once = np.zeros((1, self.blocks.n_blocks), dtype=np.int16)
-        return self.evaluator.grid.complete(at_once)[0]
+        design: StageArray = self.evaluator.grid.complete(at_once)[0]
+        return design
 
 
 def _variants(

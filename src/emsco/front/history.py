@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from emsco.designs.blocks import Blocks
 from emsco.front import ParetoPoint
+from emsco.front.ties import NamedDesigns
 from emsco.pictures.plotting.convergence import Convergence
 from emsco.search.loop import SearchResult
 

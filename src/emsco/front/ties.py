@@ -52,9 +52,7 @@ class NamedTies:
         return map(self.named, self.source(position))
 
 
-def tied_designs(
-    point: ParetoPoint, position: int, source: NamedTies | None
-) -> Iterator[Design]:
+def tied_designs(point: ParetoPoint, position: int, source: NamedTies | None) -> Iterator[Design]:
     """Iterate over the designs that tie with a point; without a source, over the point alone."""
     added = point.is_simplified and point.n_tied == 1  # its search did not return it
     if source is None or added:  # built by hand, or loaded from a file

@@ -7,11 +7,21 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from emsco._base.checks import refused
-from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
+from emsco._base.typing import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    SingleArray,
+    StageArray,
+    WordArray,
+)
 from emsco._base.workers import Workers, slices
 from emsco._kernels.slots import Slots
 from emsco.designs.chromosomes import subset_words, subsets_of_words, words_of_subsets
 from emsco.models.engine import Answers, Engine, LogisticEngine, SplitRows
+from emsco.models.layout import WORD
+from emsco.models.margins import bits_of_margins
 
 __all__ = ["SubsetBank", "logistic_bank"]
 
@@ -179,6 +189,18 @@ class SubsetBank:
         slots = self._slots_of(words, thresholds[None], np.zeros(len(words), dtype=np.int64))
         return np.concatenate([bits.get(slots) for bits in self.engine.bits], axis=2)
 
+    def margins(self, words: WordArray) -> SingleArray:
+        """Margins of subsets, given as words, for all scored rows: (n_subsets, bits)."""
+        own = self.engine.margins(self._kept_of(words))
+        return np.concatenate([_padded(part) for part in own], axis=1)
+
+    def guessed_bits(self, margins: SingleArray, thresholds: FloatArray) -> WordArray:
+        """Accepted and correct rows that follow from margins: (2, n_subsets, n_words)."""
+        truth = np.concatenate([_padded(part[None])[0] for part in self.engine.truth])
+        valid = np.concatenate([bits.valid for bits in self.engine.bits])
+        bits: WordArray = bits_of_margins(margins, truth, thresholds) & valid
+        return bits
+
     def answers(self, subsets: BoolArray, rows: Sequence[FloatArray]) -> list[Answers]:
         """Answers of each subset's model for the scored rows of each split, which `rows` holds.
 
@@ -260,6 +282,11 @@ def logistic_bank(
     """Open a bank of logistic regressions with one input per feature."""
     engine = LogisticEngine(splits, n_features, n_classes, n_jobs)
     return SubsetBank(engine, np.eye(n_features, dtype=np.bool_), memory_limit, n_jobs)
+
+
+def _padded(values: AnyArray) -> AnyArray:
+    """Pad the rows of each line with zeros to whole words of bits."""
+    return np.pad(values, ((0, 0), (0, -values.shape[1] % WORD)))
 
 
 def _room(n_used: int, capacity: int) -> int:

@@ -21,6 +21,14 @@ class Bits(Protocol):
         """Memory of one slot."""
 
     @property
+    def n_words(self) -> int:
+        """Words of a slot."""
+
+    @property
+    def valid(self) -> WordArray:
+        """Bits that stand for rows, not for padding."""
+
+    @property
     def n_rows(self) -> int:
         """Number of rows, or the sum of their weights."""
 

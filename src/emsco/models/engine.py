@@ -9,12 +9,20 @@ from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
+from emsco._base.typing import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    Report,
+    SingleArray,
+)
 from emsco._base.workers import Workers, slices
 from emsco.models.batches import ModelBatch, Models, n_outputs_of
 from emsco.models.bits import BitBank, Bits
 from emsco.models.layout import Layout, pack
 from emsco.models.logistic import LogisticFitter
+from emsco.models.margins import margins_of
 from emsco.models.scaling import Scaling
 from emsco.models.shard import ROWS_PER_SHARD, Shard, cut_shards
 from emsco.models.splines import SplineBasis
@@ -66,6 +74,13 @@ class Engine(Protocol):
         self, subsets: BoolArray, numbers: FloatArray, rows: Sequence[FloatArray]
     ) -> list[Answers]:
         """Answers of fitted models for the scored rows of each split, which `rows` holds."""
+
+    def margins(self, numbers: FloatArray) -> list[SingleArray]:
+        """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""
+
+    @property
+    def truth(self) -> list[LabelArray]:
+        """Class of each row of each part of `bits`, in the order of bits."""
 
     def close(self) -> None:
         """Write anything that is not written yet."""
@@ -222,6 +237,21 @@ class LogisticEngine:
             found.append((winner, confidence))
         return found
 
+    def margins(self, numbers: FloatArray) -> list[SingleArray]:
+        """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""
+        coefs = self.coefs(numbers)
+        coefs = coefs[:, :, 0] if self.n_outputs == 1 else coefs
+        return [
+            margins_of(*shard.answers(spread), shard.truth)
+            for split, spread in zip(self.splits, coefs, strict=True)
+            for shard in split.shards
+        ]
+
+    @property
+    def truth(self) -> list[LabelArray]:
+        """Class of each row of each part of `bits`, in the order of bits."""
+        return [shard.truth for split in self.splits for shard in split.shards]
+
     def close(self) -> None:
         """Do nothing: this engine writes no files."""
 
@@ -318,6 +348,21 @@ class OutcomeEngine:
         del subsets, rows  # `numbers` holds the answers
         parts = iter(np.split(numbers, self._cuts, axis=1))
         return [(next(parts).astype(np.int64), next(parts)) for _ in self.fitters]
+
+    def margins(self, numbers: FloatArray) -> list[SingleArray]:
+        """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""
+        every = np.ones((len(numbers), 0), dtype=np.bool_)
+        parts = zip(self.answers(every, numbers), self._layouts, self.truth, strict=True)
+        return [
+            margins_of(winner[:, layout.rows], confidence[:, layout.rows], truth)
+            for (winner, confidence), layout, truth in parts
+        ]
+
+    @property
+    def truth(self) -> list[LabelArray]:
+        """Class of each row of each part of `bits`, in the order of bits."""
+        parts = zip(self._labels, self._layouts, strict=True)
+        return [labels[layout.rows] for labels, layout in parts]
 
     def close(self) -> None:
         """Have the fitters write their caches to disk."""

@@ -34,6 +34,13 @@ class Shard(Protocol):
     def add_terms(self, batch: ModelBatch, live: IntArray) -> None:
         """Add the gradients of the live models and, if needed, their Hessians."""
 
+    def answers(self, coefs: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Likeliest class of each scored row by models with these weights, and its probability."""
+
+    @property
+    def truth(self) -> LabelArray:
+        """Class of each scored row, in the order of their bits."""
+
     def judge(self, models: Models, slots: IntArray, thresholds: FloatArray) -> None:
         """Store the bits of fitted models, at a threshold for each class, in their slots."""
 
@@ -104,6 +111,24 @@ class LocalShard:
             side = -(-width // 4) * 4
             scratch = work, work32, np.empty((n_classes, width)), np.zeros((side, side))
             add_terms_many(self._double, self._single, *shared, *sums, *scratch)
+
+    def answers(self, coefs: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Likeliest class of each scored row by models with these weights, and its probability.
+
+        Rows are in the order of their bits. `coefs` has a weight for each input of each model,
+        for each class if there are more than two.
+        """
+        logits = coefs @ self._scored_rows
+        if logits.ndim == 2:
+            return (logits > 0).astype(np.int64), 1 / (1 + np.exp(-np.abs(logits)))
+        logits -= logits.max(axis=1, keepdims=True)
+        return logits.argmax(axis=1), 1 / np.exp(logits).sum(axis=1)
+
+    @property
+    def truth(self) -> LabelArray:
+        """Class of each scored row, in the order of their bits."""
+        truth: LabelArray = self._scored_labels
+        return truth
 
     def judge(self, models: Models, slots: IntArray, thresholds: FloatArray) -> None:
         """Store the rows that each model accepts, and the correct ones, as bits.

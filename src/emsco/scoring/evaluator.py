@@ -96,7 +96,8 @@ class Evaluator:
         """Threshold of each class, if all stages have the same."""
         if not self.grid.is_single:
             raise RuntimeError("the stages have thresholds of their own.")
-        return self.grid.thresholds[0]
+        own: FloatArray = self.grid.thresholds[0]
+        return own
 
     @property
     def subsets(self) -> WordArray:

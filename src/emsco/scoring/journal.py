@@ -57,9 +57,7 @@ class Journal:
         designs = np.concatenate(keys).view("<i2").astype(np.int16)
         rows_of = np.concatenate(rows)
         made_after = rows_of[:, 0, -1]
-        self._made = {
-            step: designs[made_after == step] for step in set(made_after.tolist()) - {0}
-        }
+        self._made = {step: designs[made_after == step] for step in set(made_after.tolist()) - {0}}
         self._known = Slots(UNBOUNDED, n_words=-(-n_features // 4))
         with self._known.claim(design_keys(designs)) as claim:
             self._counts: IntArray = np.zeros((2, len(self._known), n_counts), dtype=np.int64)
@@ -144,7 +142,9 @@ class Journal:
         if self._new:
             designs = np.concatenate([some for some, _, _ in self._new])
             rows = np.zeros((len(designs), 2, self._n_counts + 1), dtype=np.int64)
-            rows[:, :, :-1] = np.concatenate([some for _, some, _ in self._new], axis=1).swapaxes(0, 1)
+            rows[:, :, :-1] = np.concatenate([some for _, some, _ in self._new], axis=1).swapaxes(
+                0, 1
+            )
             rows[:, :, -1] = np.concatenate(
                 [np.full(len(some), step) for some, _, step in self._new]
             )[:, None]

@@ -103,7 +103,8 @@ class ScoredRows:
             stages, n_stages = stages_of(designs[part]), stage_counts(designs[part])
             levels = levels_of(designs[part], int(n_stages.max()))
             chains = [
-                nested_subsets(one[None], int(n))[0] for one, n in zip(stages, n_stages, strict=True)
+                nested_subsets(one[None], int(n))[0]
+                for one, n in zip(stages, n_stages, strict=True)
             ]
             self._learn(np.concatenate(chains))
             for design, chain, own in zip(stages, chains, levels, strict=True):

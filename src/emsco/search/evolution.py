@@ -250,9 +250,21 @@ class EvolutionSearch:
         first = np.sort(np.unique(flat, axis=0, return_index=True)[1])
         return flat[first[:most_subsets]]
 
+    def nearest(self) -> IntArray:
+        """Numbers of subsets that no design has had, the nearest to those of the front first.
+
+        Only the subsets of few features have numbers.
+        """
+        if self._nearby is None:
+            return np.zeros(0, dtype=np.int64)
+        return self._nearby.nearest(self.front[0], 2 ** len(self._costs))
+
     def take_chains(self, designs: StageArray, scores: Scores | None) -> None:
         """Take designs that were made of fitted subsets, and their scores if there are any."""
-        self._linked_at = self._nearby.n_known if self._nearby else self.generation
+        self._linked_at = self.generation
+        if self._nearby:
+            self._nearby.note(designs)
+            self._linked_at = self._nearby.n_known
         new = self._seen.find(design_keys(designs)) < 0
         if scores is None or not new.any():
             return

@@ -7,10 +7,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from emsco._base.typing import BoolArray, IntArray, StageArray, WordArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.linking import SPARE, Chains, LinkRules, Subsets, fill_reach, link_subsets
-from emsco.designs.chromosomes import NEVER, subsets_of_words, with_levels
+from emsco.designs.chromosomes import (
+    NEVER,
+    stage_counts,
+    stages_of,
+    subset_words,
+    subsets_of_words,
+    with_levels,
+)
 from emsco.designs.space import DesignSpace
+from emsco.models.margins import KnownMargins
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import SAME_COST, front_mask, tie_groups
 from emsco.scoring.scores import Scores
@@ -18,6 +26,7 @@ from emsco.search.allowances import allowances, shift_of
 from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.front import find_front
 from emsco.search.exact.landscape import Landscape
+from emsco.search.nearby import MOST_FEATURES
 from emsco.search.stopping import Stop
 
 __all__ = ["Linker", "chains_between", "linked_front"]
@@ -26,7 +35,8 @@ _WIDTH = 8  # labels of a subset
 _WORK = 4e8  # words that a step may look at, if one pair of subsets in seven is nested
 _NESTED = 0.15
 _ROOM = 2**19  # designs found
-_MOST_FEATURES = 16  # whose subsets can be listed
+_MOST_NEW = 100  # of them that are fitted after a step
+_MARGIN_BYTES = 2**28
 _EXACT_BYTES = 2**27  # labels of an exact step
 
 
@@ -36,7 +46,10 @@ def chains_between(
     """Return a function that gives a search the chains it wants, between two generations."""
 
     def make() -> StageArray:
-        return linker.link(search.promising(linker.most_subsets), search.front[1])
+        subsets = search.promising(linker.most_subsets)
+        found = linker.link(subsets, search.front[1])
+        near = search.nearest()
+        return np.concatenate([found, linker.guess(near, subsets, search.front[1])])
 
     def between() -> None:
         if search.wants_chains:
@@ -63,11 +76,16 @@ class Linker:
     evaluator: Evaluator
     space: DesignSpace
     _is_exact: bool = field(init=False)
+    _margins: KnownMargins | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         """Decide how to link subsets."""
-        is_small = self.space.n_features <= _MOST_FEATURES and not self.space.allow_exclusion
-        self._is_exact = is_small and self.evaluator.grid.is_single
+        n_features, bank = self.space.n_features, self.evaluator.bank
+        is_small = n_features <= MOST_FEATURES
+        can_be = is_small and not self.space.allow_exclusion
+        self._is_exact = can_be and self.evaluator.grid.is_single
+        if is_small and 2**n_features * bank.n_words * 64 * 4 <= _MARGIN_BYTES:
+            self._margins = KnownMargins(n_features, bank.n_words * 64)
 
     @property
     def most_subsets(self) -> int:
@@ -82,13 +100,68 @@ class Linker:
         Designs that one of `front` beats are left out.
         """
         if self._is_exact:
-            numbers = self.evaluator.subsets[:, 0].astype(np.int64)
-            landscape = Landscape.of_subsets(self.evaluator, self.space, numbers)
-            found = find_front(landscape, front, _EXACT_BYTES)
-            self._is_exact = found.stopped is None or found.stopped.cause is not Stop.MEMORY_LIMIT
-            return found.designs
+            return self._link_all(front)
         subsets = subsets[: self.most_subsets]
         return linked_front(self.evaluator, self.space, subsets, front, _WIDTH)
+
+    def guess(self, near: IntArray, subsets: WordArray, front: Scores) -> StageArray:
+        """Return designs that promise to be on the front, with subsets that are not fitted.
+
+        `near` has the numbers of such subsets, the nearest to the front first. What their models would say is guessed from
+        fitted neighbours.
+        """
+        if self._margins is None or not len(near):
+            return np.zeros((0, self.space.n_features), dtype=np.int16)
+        bank = self.evaluator.bank
+        if not self._is_exact:
+            near = near[: self.most_subsets // 2]
+        lacking = self._margins.lacking(self._fitted)
+        if len(lacking):
+            self._margins.add(lacking, bank.margins(_words(lacking)))
+        numbers, margins = self._margins.guess(near)
+        bits = [bank.guessed_bits(margins, one) for one in self.evaluator.grid.thresholds]
+        if self._is_exact:
+            found = self._link_all(front, numbers, bits[0])
+        else:
+            guessed = _words(numbers), np.stack(bits, axis=2)
+            subsets = subsets[: max(1, self.most_subsets - len(numbers))]
+            found = linked_front(self.evaluator, self.space, subsets, front, _WIDTH, guessed)
+        return _with_few_new(found, numbers)
+
+    @property
+    def _fitted(self) -> IntArray:
+        return self.evaluator.subsets[:, 0].astype(np.int64)
+
+    def _link_all(
+        self,
+        front: Scores,
+        guessed: IntArray | None = None,
+        guessed_bits: WordArray | None = None,
+    ) -> StageArray:
+        own = self._fitted, guessed, guessed_bits
+        landscape = Landscape.of_subsets(self.evaluator, self.space, *own)
+        found = find_front(landscape, front, _EXACT_BYTES)
+        self._is_exact = found.stopped is None or found.stopped.cause is not Stop.MEMORY_LIMIT
+        return found.designs
+
+
+def _words(numbers: IntArray) -> WordArray:
+    return numbers.astype(np.uint64)[:, None]
+
+
+def _with_few_new(designs: StageArray, new: IntArray) -> StageArray:
+    """Keep designs that have some new subsets, until these are too many."""
+    if not len(designs):
+        return designs
+    stages, wanted, kept = stages_of(designs), set(new.tolist()), []
+    words = subset_words(stages, int(stage_counts(stages).max()))[:, :, 0]
+    fresh: set[int] = set()
+    for i, own in enumerate(words.astype(np.int64).tolist()):
+        mine = wanted.intersection(own)
+        if mine and len(fresh | mine) <= _MOST_NEW:
+            fresh |= mine
+            kept.append(i)
+    return designs[kept]
 
 
 def _most_subsets(evaluator: Evaluator, width: int) -> int:
@@ -103,14 +176,15 @@ def linked_front(
     words: WordArray,
     front: Scores | None = None,
     width: int = _WIDTH,
+    guessed: tuple[WordArray, WordArray] | None = None,
 ) -> StageArray:
     """Return the best designs made of these subsets, one for each vector of objectives.
 
     At most `width` chains that end in the same subset are followed. Designs that one of `front`
-    beats are left out. All features together are always among the subsets.
+    beats are left out. All features together are always among the subsets. `guessed` are more
+    subsets and their accepted and correct rows at each level.
     """
-    words = _from_small_to_large(words, evaluator.bank.n_features)
-    subsets = _subsets(evaluator, words)
+    subsets = _subsets(evaluator, words, guessed)
     fill_reach(subsets)
     grid, n_rows = evaluator.grid, evaluator.bank.n_rows
     early, last = (np.isin(np.arange(grid.n_levels), own) for own in (grid.early, grid.last))
@@ -125,13 +199,8 @@ def linked_front(
         width=width,
         is_plain=bool((subsets.weights == 1).all()) and not len(subsets.missing),
     )
-    none = np.zeros(0, dtype=np.int64)
-    counts = none, none, np.zeros(0)
-    if front is not None:
-        front = front[front.feasible]
-        counts = front.accepted, front.accepted - front.correct, front.spent
-    known = allowances(n_rows, rules.shift, evaluator.most_spent, *counts)
-    chains = _chains(len(words), width, subsets.accepts.shape[2])
+    known = _known(evaluator, front)
+    chains = _chains(len(subsets.cost), width, subsets.accepts.shape[2])
     found, spent = np.empty((_ROOM, 4), dtype=np.int64), np.empty(_ROOM)
     scratch = np.empty(subsets.accepts.shape[2], dtype=np.uint64)
     tries = np.array(sorted({grid.last[0], grid.last[-1]}), dtype=np.int64)
@@ -141,31 +210,42 @@ def linked_front(
     )
     n_found = min(n_found, _ROOM)
     best = _best(found[:n_found], spent[:n_found], chains, n_rows, bool(rules.slack))
-    return _designs(found[best], chains, subsets_of_words(words, space.n_features), grid.n_levels)
+    members = subsets_of_words(subsets.members, space.n_features)
+    return _designs(found[best], chains, members, grid.n_levels)
 
 
-def _from_small_to_large(words: WordArray, n_features: int) -> WordArray:
-    """Sort distinct subsets by size, with all features at the end."""
-    every = np.zeros((1, words.shape[1]), dtype=np.uint64)
-    for i in range(n_features):
-        every[0, i // 32] |= np.uint64(1) << np.uint64(i % 32)
-    distinct = np.unique(np.concatenate([words, every]), axis=0)
-    size = np.bitwise_count(distinct).sum(axis=1)
-    return np.ascontiguousarray(distinct[np.argsort(size, kind="stable")])
+def _known(evaluator: Evaluator, front: Scores | None) -> FloatArray:
+    """Return the allowances that follow from a front and the cost limit."""
+    n_rows, none = evaluator.bank.n_rows, np.zeros(0, dtype=np.int64)
+    limits = n_rows, shift_of(n_rows), evaluator.most_spent
+    if front is None:
+        return allowances(*limits, none, none, none)
+    front = front[front.feasible]
+    return allowances(*limits, front.accepted, front.accepted - front.correct, front.spent)
 
 
-def _subsets(evaluator: Evaluator, words: WordArray) -> Subsets:
+def _subsets(
+    evaluator: Evaluator, words: WordArray, guessed: tuple[WordArray, WordArray] | None
+) -> Subsets:
+    """Collect the bits of subsets, from small to large, with all features at the end."""
     bank = evaluator.bank
-    by_level = [bank.bits_of(words, least) for least in evaluator.grid.thresholds]
-    accepts = np.stack([accepted for accepted, _ in by_level], axis=1)
-    errs = np.stack([accepted & ~correct for accepted, correct in by_level], axis=1)
+    every = np.zeros((1, words.shape[1]), dtype=np.uint64)
+    for i in range(bank.n_features):
+        every[0, i // 32] |= np.uint64(1) << np.uint64(i % 32)
+    words = np.unique(np.concatenate([words, every]), axis=0)
+    bits = np.stack([bank.bits_of(words, least) for least in evaluator.grid.thresholds], axis=2)
+    if guessed is not None:
+        words = np.concatenate([words, guessed[0]])
+        bits = np.concatenate([bits, guessed[1]], axis=1)
+    order = np.argsort(np.bitwise_count(words).sum(axis=1), kind="stable")
+    words, (accepts, correct) = words[order], bits[:, order]
     units = evaluator.units.features.astype(np.float64)
     missing = bank.missing
     return Subsets(
         members=words,
         cost=subsets_of_words(words, bank.n_features) @ units,
         accepts=accepts,
-        errs=errs,
+        errs=accepts & ~correct,
         reach=np.zeros((len(words) + 1, accepts.shape[2]), dtype=np.uint64),
         missing=missing if missing.any() else missing[:0],
         weights=bank.word_weights.astype(np.uint64),
@@ -186,7 +266,7 @@ def _chains(n_subsets: int, width: int, n_words: int) -> Chains:
 
 
 def _best(
-    found: IntArray, spent: IntArray, chains: Chains, n_rows: int, has_fractions: bool
+    found: IntArray, spent: FloatArray, chains: Chains, n_rows: int, has_fractions: bool
 ) -> IntArray:
     """Positions of the non-dominated designs, the one with fewest stages for each vector."""
     if not len(found):

@@ -116,8 +116,9 @@ def run_search(
 ) -> SearchResult:
     """Drive `search` to its end, the time limit or Ctrl-C.
 
-    `between` is called after each generation. The time limit takes effect at the end of a generation. Ctrl-C keeps the generations that are
-    complete; before the first is complete, it raises KeyboardInterrupt.
+    `between` is called after each generation. The time limit takes effect at the end of a
+    generation. Ctrl-C keeps the generations that are complete; before the first is complete, it
+    raises KeyboardInterrupt.
     """
     records: list[SearchRecord] = []
     front: tuple[StageArray, Scores]

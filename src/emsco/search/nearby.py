@@ -56,6 +56,13 @@ class NearbySubsets:
         A proposed subset is the first stage, and all other features are the second one. If they
         can be left out, they are.
         """
+        best = self.nearest(used_by, n_subsets)
+        bought = best[:, None] >> np.arange(self._space.n_features) & 1
+        rest = -1 if self._space.allow_exclusion else 1
+        return np.where(bought == 1, 0, rest).astype(np.int16)
+
+    def nearest(self, used_by: StageArray, n_subsets: int) -> IntArray:
+        """Numbers of new subsets near to the subsets of some designs, the nearest first."""
         worth: FloatArray = np.zeros(len(self._known))
         worth[_numbers(used_by)] = 1.0
         worth[[0, -1]] = 0.0  # near to all or nothing is not near to anything good
@@ -64,10 +71,8 @@ class NearbySubsets:
             pairs[:] = pairs + _FADE * pairs[:, ::-1]
         worth[self._known] = -1.0
         best = np.argsort(-worth, kind="stable")[:n_subsets]
-        best = best[worth[best] > 0]
-        bought = best[:, None] >> np.arange(self._space.n_features) & 1
-        rest = -1 if self._space.allow_exclusion else 1
-        return np.where(bought == 1, 0, rest).astype(np.int16)
+        nearest: IntArray = best[worth[best] > 0]
+        return nearest
 
 
 def _numbers(designs: StageArray) -> IntArray:

@@ -17,8 +17,8 @@ from emsco._base.objectives import Objectives
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report, StageArray
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
-from emsco.designs.grid import ThresholdGrid
 from emsco.designs.chromosomes import subsets_of_words
+from emsco.designs.grid import ThresholdGrid
 from emsco.errors import InterruptedWarning
 from emsco.fitting import Workbench
 from emsco.front.references import references_of

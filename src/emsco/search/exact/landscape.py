@@ -75,15 +75,26 @@ class Landscape:
 
     @classmethod
     def of_subsets(
-        cls, evaluator: Evaluator, design_space: DesignSpace, numbers: IntArray
+        cls,
+        evaluator: Evaluator,
+        design_space: DesignSpace,
+        numbers: IntArray,
+        guessed: IntArray | None = None,
+        guessed_bits: WordArray | None = None,
     ) -> Self:
-        """Make the landscape of some subsets, and fit those that are not."""
+        """Make the landscape of some subsets, and fit those that are not.
+
+        The bits of others may be guessed.
+        """
         bank = evaluator.bank
         accepts, correct = np.zeros((2, 2**bank.n_features, bank.n_words), dtype=np.uint64)
         words = numbers.astype(np.uint64)[:, None]
         accepts[numbers], correct[numbers] = bank.bits_of(words, evaluator.thresholds)
         fitted = np.zeros(len(accepts), dtype=np.bool_)
         fitted[numbers] = True
+        if guessed is not None and guessed_bits is not None:
+            accepts[guessed], correct[guessed] = guessed_bits
+            fitted[guessed] = True
         return cls._with_bits(evaluator, design_space, accepts, correct, fitted)
 
     @classmethod
