@@ -204,8 +204,6 @@ class EMSCOClassifier(TableClassifier):
         self,
         costs: CostsLike = None,
         min_confidence: MinConfidence | str = "auto",
-        reject_below: MinConfidence | None = None,
-        always_answer: bool = False,
         max_stages: int | None = 4,
         search: str = "auto",
         prefer: str | dict[str, Any] = "economical",
@@ -236,6 +234,8 @@ class EMSCOClassifier(TableClassifier):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        reject_below: MinConfidence | None = None,
+        always_answer: bool = False,
     ) -> None:
         self.costs = costs
         self.min_confidence = min_confidence

@@ -190,9 +190,7 @@ class EvolutionSearch:
         self._variation = _THOROUGH if self._n_designs <= _SMALL else _WIDE
         self._seen = Slots(UNBOUNDED, n_words=-(-len(costs) // 4))
         self._main = _Line(self._first_designs(), total_cost)
-        self._side: _Line | None = None
-        if not self._nearby:
-            self._side = _Line(self._first_designs(), total_cost)
+        self._side: _Line | None = _Line(self._first_designs(), total_cost)
         self._line = self._main
         self._front: tuple[StageArray, Scores] | None = None
         self._same_front = 0
@@ -221,7 +219,7 @@ class EvolutionSearch:
         if self.stop_reason is None:
             if self._line is self._side and self.generation >= _SIDE_UNTIL:
                 self._line.asked = self._line.asked[:0]
-            elif self._nearby and self.generation >= _SMALL_FIRST:
+            elif self._nearby and self._linked_at:
                 self._line.asked = self._new_subsets(self._nearby, row)
             else:
                 self._line.asked = self._breed(self._line, row)
@@ -244,7 +242,7 @@ class EvolutionSearch:
     def promising(self, most_subsets: int) -> WordArray:
         """Subsets of the designs that come nearest to the front, the nearest first."""
         pool = self._main.by_promise(self._rng)
-        stages = stages_of(pool.designs)
+        stages = stages_of(np.concatenate([self.front[0], pool.designs]))
         words = subset_words(stages, int(stage_counts(stages).max()))
         flat = words.reshape(-1, words.shape[2])
         first = np.sort(np.unique(flat, axis=0, return_index=True)[1])
@@ -265,6 +263,7 @@ class EvolutionSearch:
         if self._nearby:
             self._nearby.note(designs)
             self._linked_at = self._nearby.n_known
+            self._join_lines()
         new = self._seen.find(design_keys(designs)) < 0
         if scores is None or not new.any():
             return
@@ -301,9 +300,17 @@ class EvolutionSearch:
             return turns[0] if len(turns[0].asked) else turns[1]
         if len(self._side.asked):
             return self._side
-        self._main.join(self._side, self.archive)
-        self._side = None
+        self._join_lines()
         return self._main
+
+    def _join_lines(self) -> None:
+        """Add what the side line has found to the main line, which goes on alone."""
+        if self._side is None:
+            return
+        self._main.join(self._side, self.archive)
+        if self._line is self._side:
+            self._main.asked = self._side.asked
+        self._side, self._line = None, self._main
 
     def _first_designs(self) -> StageArray:
         """The one-stage design, prefixes of the features by cost, random two-stage designs."""

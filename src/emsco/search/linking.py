@@ -27,7 +27,6 @@ from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.front import find_front
 from emsco.search.exact.landscape import Landscape
 from emsco.search.nearby import MOST_FEATURES
-from emsco.search.stopping import Stop
 
 __all__ = ["Linker", "chains_between", "linked_front"]
 
@@ -37,7 +36,7 @@ _NESTED = 0.15
 _ROOM = 2**19  # designs found
 _MOST_NEW = 100  # of them that are fitted after a step
 _MARGIN_BYTES = 2**28
-_EXACT_BYTES = 2**27  # labels of an exact step
+_EXACT_BYTES = 2**26  # labels of an exact step
 
 
 def chains_between(
@@ -45,16 +44,17 @@ def chains_between(
 ) -> Callable[[], None]:
     """Return a function that gives a search the chains it wants, between two generations."""
 
-    def make() -> StageArray:
-        subsets = search.promising(linker.most_subsets)
-        found = linker.link(subsets, search.front[1])
-        near = search.nearest()
-        return np.concatenate([found, linker.guess(near, subsets, search.front[1])])
-
     def between() -> None:
-        if search.wants_chains:
-            found = evaluator.made_after(search.generation, make)
-            search.take_chains(found, evaluator.score(found) if len(found) else None)
+        if not search.wants_chains:
+            return
+        subsets, front = search.promising(linker.most_subsets), search.front[1]
+
+        def make() -> StageArray:
+            guessed = linker.guess(search.nearest(), subsets, front)
+            return np.concatenate([linker.link(subsets, front), guessed])
+
+        found = evaluator.made_after(search.generation, make)
+        search.take_chains(found, evaluator.score(found) if len(found) else None)
 
     return between
 
@@ -64,8 +64,8 @@ class Linker:
     """Finds the best chains of subsets whose models an evaluator has fitted.
 
     In a small space with one threshold it looks at all chains of all these subsets, by the means
-    of exact search, as long as these suffice. Elsewhere it keeps the most promising chains of a
-    number of subsets that suits the number of rows.
+    of exact search. Where these do not suffice, it keeps the most promising chains of a number of
+    subsets that suits the number of rows.
 
     Attributes
     ----------
@@ -89,26 +89,26 @@ class Linker:
 
     @property
     def most_subsets(self) -> int:
-        """Most subsets that one step can link."""
-        if self._is_exact:
-            return int(2**self.space.n_features)
-        return _most_subsets(self.evaluator, _WIDTH)
+        """Most subsets that one step can link, chain by chain."""
+        levels = len(self.evaluator.grid.early) + len(self.evaluator.grid.last)
+        per_pair = _NESTED / 2 * _WIDTH * levels * self.evaluator.bank.n_words
+        return max(64, int(np.sqrt(_WORK / per_pair)))
 
     def link(self, subsets: WordArray, front: Scores) -> StageArray:
         """Return the best designs made of fitted subsets, of which `subsets` are promising.
 
         Designs that one of `front` beats are left out.
         """
-        if self._is_exact:
-            return self._link_all(front)
-        subsets = subsets[: self.most_subsets]
-        return linked_front(self.evaluator, self.space, subsets, front, _WIDTH)
+        found = self._link_all(front)
+        if found is None:
+            found = linked_front(self.evaluator, self.space, subsets, front)
+        return found
 
     def guess(self, near: IntArray, subsets: WordArray, front: Scores) -> StageArray:
         """Return designs that promise to be on the front, with subsets that are not fitted.
 
-        `near` has the numbers of such subsets, the nearest to the front first. What their models would say is guessed from
-        fitted neighbours.
+        `near` has the numbers of such subsets, the nearest to the front first. What their models
+        would say is guessed from fitted neighbours.
         """
         if self._margins is None or not len(near):
             return np.zeros((0, self.space.n_features), dtype=np.int16)
@@ -120,12 +120,11 @@ class Linker:
             self._margins.add(lacking, bank.margins(_words(lacking)))
         numbers, margins = self._margins.guess(near)
         bits = [bank.guessed_bits(margins, one) for one in self.evaluator.grid.thresholds]
-        if self._is_exact:
-            found = self._link_all(front, numbers, bits[0])
-        else:
-            guessed = _words(numbers), np.stack(bits, axis=2)
-            subsets = subsets[: max(1, self.most_subsets - len(numbers))]
-            found = linked_front(self.evaluator, self.space, subsets, front, _WIDTH, guessed)
+        found = self._link_all(front, numbers, bits[0])
+        if found is None:
+            some = slice(self.most_subsets // 2)
+            guessed = _words(numbers[some]), np.stack(bits, axis=2)[:, some]
+            found = linked_front(self.evaluator, self.space, subsets[some], front, guessed=guessed)
         return _with_few_new(found, numbers)
 
     @property
@@ -137,12 +136,17 @@ class Linker:
         front: Scores,
         guessed: IntArray | None = None,
         guessed_bits: WordArray | None = None,
-    ) -> StageArray:
+    ) -> StageArray | None:
+        """Return the front of all chains of all subsets; None if it is too much to look at."""
+        if not self._is_exact:
+            return None
         own = self._fitted, guessed, guessed_bits
-        landscape = Landscape.of_subsets(self.evaluator, self.space, *own)
-        found = find_front(landscape, front, _EXACT_BYTES)
-        self._is_exact = found.stopped is None or found.stopped.cause is not Stop.MEMORY_LIMIT
-        return found.designs
+        found = find_front(
+            Landscape.of_subsets(self.evaluator, self.space, *own), front, _EXACT_BYTES
+        )
+        if found.stopped is not None and found.stopped.is_interrupted:
+            raise KeyboardInterrupt
+        return found.designs if found.stopped is None else None
 
 
 def _words(numbers: IntArray) -> WordArray:
@@ -162,12 +166,6 @@ def _with_few_new(designs: StageArray, new: IntArray) -> StageArray:
             fresh |= mine
             kept.append(i)
     return designs[kept]
-
-
-def _most_subsets(evaluator: Evaluator, width: int) -> int:
-    levels = len(evaluator.grid.early) + len(evaluator.grid.last)
-    per_pair = _NESTED / 2 * width * levels * evaluator.bank.n_words
-    return max(64, int(np.sqrt(_WORK / per_pair)))
 
 
 def linked_front(
