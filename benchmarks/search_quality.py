@@ -21,6 +21,7 @@ from emsco.search.archive import Archive
 from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.front import find_front
 from emsco.search.exact.landscape import Landscape
+from emsco.search.linking import Linker, chains_between
 from emsco.search.loop import Search
 from emsco.search.paper import PaperSearch
 from emsco.search.settings import SearchSettings
@@ -59,10 +60,16 @@ def follow(search: Search, scorer: Evaluator, total_cost: float) -> dict[int, Sc
     seen: set[bytes] = set()
     fronts: dict[int, Scores] = {}
     idle = 0
+    between = None
+    if isinstance(search, EvolutionSearch):
+        linker = Linker(scorer, search.space)
+        between = chains_between(search, scorer, linker)
     while search.stop_reason is None and len(seen) < BUDGET and idle < MOST_IDLE:
         designs = search.ask()
         scores = scorer.score(designs)
         search.tell(scores)
+        if between:
+            between()
         keys = [design.tobytes() for design in designs]
         new = [i for i, key in enumerate(keys) if key not in seen and not seen.add(key)]
         idle = 0 if new else idle + 1
@@ -70,6 +77,8 @@ def follow(search: Search, scorer: Evaluator, total_cost: float) -> dict[int, Sc
         archive = archive or Archive(designs.shape[1], total_cost)
         if new.size:
             archive.add(designs[new], scores[new])
+        if between:  # chains are settled many at a time; those that it takes over are scored
+            archive = search.archive
         for mark in MARKS:
             if len(seen) >= mark and mark not in fronts:
                 fronts[mark] = archive.front()[1]

@@ -162,6 +162,7 @@ class EvolutionSearch:
         Why the search has ended; None while it goes on.
     archive : Archive
         The non-dominated designs among all scored so far.
+    space : DesignSpace
     """
 
     def __init__(
@@ -183,9 +184,9 @@ class EvolutionSearch:
         self._settings = settings
         self._rng = rng
         self._per_row = per_row
-        self._space = settings.space(len(costs), self._grid)
-        self._n_designs = self._space.size
-        self._nearby = NearbySubsets(self._space) if self._is_small else None
+        self.space = settings.space(len(costs), self._grid)
+        self._n_designs = self.space.size
+        self._nearby = NearbySubsets(self.space) if self._is_small else None
         self._linked_at = 0
         self._variation = _THOROUGH if self._n_designs <= _SMALL else _WIDE
         self._seen = Slots(UNBOUNDED, n_words=-(-len(costs) // 4))
@@ -264,15 +265,17 @@ class EvolutionSearch:
             self._nearby.note(designs)
             self._linked_at = self._nearby.n_known
             self._join_lines()
-        new = self._seen.find(design_keys(designs)) < 0
-        if scores is None or not new.any():
+        had = {design.tobytes() for design in self.archive.designs}
+        new = [i for i, design in enumerate(designs) if _is_new(design.tobytes(), had)]
+        if scores is None or not new:
             return
         self._unseen(designs[new])
-        if self.archive.add(designs[new], scores[new]):
+        designs, scores = designs[new], scores[np.array(new)]
+        if self.archive.add(designs, scores):
             self._same_front = 0
         if self._main.archive is not self.archive:
-            self._main.archive.add(designs[new], scores[new])
-        self._main.take(designs[new], scores[new], self._per_row / scores.n_rows)
+            self._main.archive.add(designs, scores)
+        self._main.take(designs, scores, self._per_row / scores.n_rows)
         self._front = self.archive.front()
 
     @property
@@ -285,7 +288,7 @@ class EvolutionSearch:
     @property
     def _is_small(self) -> bool:
         """Whether all subsets can be listed, and designs have room for one and a rest."""
-        space = self._space
+        space = self.space
         has_room = space.max_stages > 1 or space.allow_exclusion
         return has_room and 1 < space.n_features <= MOST_FEATURES
 
@@ -308,13 +311,12 @@ class EvolutionSearch:
         if self._side is None:
             return
         self._main.join(self._side, self.archive)
-        if self._line is self._side:
-            self._main.asked = self._side.asked
+        self._main.asked = np.concatenate([self._main.asked, self._side.asked])
         self._side, self._line = None, self._main
 
     def _first_designs(self) -> StageArray:
         """The one-stage design, prefixes of the features by cost, random two-stage designs."""
-        n_features, space = len(self._costs), self._space
+        n_features, space = len(self._costs), self.space
         one_stage = np.zeros((1, n_features), dtype=np.int16)
         if self._n_designs == 1:
             return self._grid.complete(one_stage)
@@ -327,7 +329,7 @@ class EvolutionSearch:
 
     def _prefixes(self, most: int) -> StageArray:
         """Designs that buy the cheapest features first, the others at a second stage or never."""
-        n_features, space = len(self._costs), self._space
+        n_features, space = len(self._costs), self.space
         rank = np.argsort(np.argsort(self._costs, kind="stable"))
         lengths = np.unique(np.linspace(1, max(1, n_features - 1), most, dtype=int))
         later = rank[None, :] >= lengths[:, None]
@@ -340,7 +342,7 @@ class EvolutionSearch:
     def _strangers(self) -> StageArray:
         """Random unseen designs, once those near the front are used up; empty if none is left."""
         while len(self._seen) < self._n_designs:
-            found = random_designs(self._settings.population_size, self._space, self._rng)
+            found = random_designs(self._settings.population_size, self.space, self._rng)
             if len(unseen := self._unseen(random_levels(found, self._grid, self._rng))):
                 return unseen
         return self._line.asked[:0]
@@ -381,19 +383,19 @@ class EvolutionSearch:
         parents = stages_of(first), stages_of(second)
         children = recombine(*parents, variation.crossed, self._rng)
         rate = 1 / len(self._costs)
-        children = mutate(children, rate, _STAGE_BIAS, self._space, self._rng)
+        children = mutate(children, rate, _STAGE_BIAS, self.space, self._rng)
         return self._unseen(self._with_levels(children, first))
 
     def _children(self, parents: StageArray, most: int) -> tuple[StageArray, BoolArray]:
         """Unseen neighbours of the parents, and whether each parent has no more of them."""
-        stages, parent = neighbours(stages_of(parents), self._space, _DRAWS, self._rng)
+        stages, parent = neighbours(stages_of(parents), self.space, _DRAWS, self._rng)
         found = self._with_levels(stages, parents[parent])
         new = self._seen.find(design_keys(found)) < 0
         found, parent = found[new], parent[new]
         n_new = np.bincount(parent, minlength=len(parents))
         place = np.arange(len(parent)) - np.repeat(np.cumsum(n_new) - n_new, n_new)
         chosen = np.flatnonzero(place < self._variation.per_parent)[:most]
-        all_drawn = n_steps(stages_of(parents), self._space.allow_exclusion) <= _DRAWS
+        all_drawn = n_steps(stages_of(parents), self.space.allow_exclusion) <= _DRAWS
         return self._unseen(found[chosen]), all_drawn & (n_new == 0)
 
     def _with_levels(self, stages: StageArray, parents: StageArray) -> StageArray:
@@ -416,3 +418,11 @@ class EvolutionSearch:
         if settings.patience is not None and self._same_front >= settings.patience:
             return StopReason(Stop.SAME_FRONT, settings.patience)
         return None
+
+
+def _is_new(key: bytes, had: set[bytes]) -> bool:
+    """Whether a key was not there yet; now it is."""
+    if key in had:
+        return False
+    had.add(key)
+    return True

@@ -36,7 +36,7 @@ _NESTED = 0.15
 _ROOM = 2**19  # designs found
 _MOST_NEW = 100  # of them that are fitted after a step
 _MARGIN_BYTES = 2**28
-_EXACT_BYTES = 2**26  # labels of an exact step
+_EXACT_BYTES = 2**29  # labels of an exact step
 
 
 def chains_between(
