@@ -1,0 +1,300 @@
+"""A walk through all chains of subsets with a threshold, *level*, for each stage.
+
+The walk goes deeper stage by stage and keeps nothing but the chain that it is at: the rows that are
+undecided after each of its stages, and what they have cost. It may pause anywhere and go on later.
+
+A chain is given up when a known design beats all that it can lead to. From a chain one can tell the
+most rows that any future accepts, the most that it labels correctly, the fewest that are wrong, and
+the least that it costs. See `_most_allowed`.
+
+Levels of a stage at which the same rows leave have the same futures. One of them, the lowest, goes
+on for all of them. So a chain stands for a number of designs. Those that are given up or scored are
+counted as settled; at the end their sum must be the size of the space.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from emsco._base.typing import BoolArray, FloatArray, IntArray, WordArray
+from emsco._kernels.bits import popcount
+from emsco._kernels.compiling import helper, kernel
+
+__all__ = ["Finds", "Ground", "Path", "WalkRules", "walk"]
+
+_SEGMENTS = 8
+
+
+class WalkRules(NamedTuple):
+    """Numbers that hold for a whole walk."""
+
+    n_rows: int
+    max_stages: int
+    may_stop: bool  # whether a design may leave features out
+    evaluation: float
+    most_paid: float  # largest cost of a row that is rejected
+    slack: float  # costs this close, relatively, are equal
+    shift: int  # allowances have a line for every 2 ** shift rows
+    apart: bool  # whether each design is noted on its own, not one for all with its objectives
+
+
+class Ground(NamedTuple):
+    """Rows and costs of every subset at every level, with bounds on what may follow.
+
+    Bounds have a first part for this subset or a larger one, and a second for larger ones only.
+    """
+
+    accepts: WordArray  # by subset and level
+    errs: WordArray  # accepted rows with the wrong label
+    early: BoolArray  # levels of a stage before the last
+    last: BoolArray  # levels of the last stage
+    missing: WordArray  # rows that lack some of these features, by subset of `missing_mask`
+    missing_mask: int
+    weights: WordArray  # how much each row of a word counts
+    reach: WordArray  # accepted at some level
+    right: WordArray  # labelled correctly at some level
+    doomed: WordArray  # sure to be accepted, and never labelled correctly
+    cost: FloatArray
+    next_cost: FloatArray  # least that one more stage costs
+    place: IntArray  # sum of the digits' values of a subset's features, in two numbers: see `Finds`
+    ways: IntArray  # ways to go on with m features in at most r stages, by m and r
+
+
+class Path(NamedTuple):
+    """The chain that a walk is at. Lines are stages; the first line is the empty chain."""
+
+    numbers: IntArray  # subset, next features, next level, accepted, wrong, designs, two codes
+    amounts: FloatArray  # spent; most that a future may cost; spent after the stage tried now
+    tried: IntArray  # the subset that the next stage tries now
+    undecided: WordArray
+    blocked: WordArray  # rows that lack a feature which the stage tried now buys
+    counts: IntArray  # rows that leave at the stage tried now, and wrong ones, by level
+    at: IntArray  # current line; -1 at the end of the walk
+
+
+class Finds(NamedTuple):
+    """Objectives of designs that no known one beats, and the simplest design of each."""
+
+    numbers: IntArray  # accepted, wrong, stages, designs, code of the stages, code of the levels
+    spent: FloatArray
+    index: IntArray  # where each vector is, by hash
+    tally: IntArray  # finds, subsets tried, designs settled
+
+
+@helper()
+def _allowance(known, accepted, wrong, shift):
+    """Least known cost at no less coverage and accuracy; see `chaining`."""
+    up = (accepted + (1 << shift) - 1) >> shift
+    return known[up, wrong >> shift]
+
+
+@helper()
+def _most_allowed(known, accepted, correct, wrong, shift):
+    """Most that a design may cost with at most so many accepted and correct rows.
+
+    At least `wrong` of its rows are wrong. Beyond correct + wrong accepted rows, each further one
+    is wrong, too. On that line the answer is rounded up by parts: it grows with accepted rows, and
+    falls with wrong ones.
+    """
+    first = correct + wrong
+    if first >= accepted:
+        return _allowance(known, accepted, wrong, shift)
+    step = max(1 << shift, (accepted - first + _SEGMENTS - 1) // _SEGMENTS)
+    most = -np.inf
+    while first < accepted:
+        end = min(first + step, accepted)
+        most = max(most, _allowance(known, end, wrong, shift))
+        wrong += end - first
+        first = end
+    return most
+
+
+@helper()
+def _note(finds, accepted, wrong, spent, stages, count, code, levels, apart):
+    """Add a design, or count it with those that have its objectives."""
+    numbers, index = finds.numbers, finds.index
+    mask = np.uint64(len(index) - 1)
+    place = np.uint64(0)
+    if not apart:
+        h = np.uint64(accepted) * np.uint64(0x9E3779B97F4A7C15)
+        h = (h ^ np.uint64(wrong)) * np.uint64(0xC2B2AE3D27D4EB4F)
+        h = (h ^ np.uint64(np.int64(spent * 64.0))) * np.uint64(0x9E3779B97F4A7C15)
+        place = (h ^ (h >> np.uint64(29))) & mask
+        while index[place] >= 0:
+            i = index[place]
+            if numbers[i, 0] == accepted and numbers[i, 1] == wrong and finds.spent[i] == spent:
+                numbers[i, 3] += count
+                if (stages, code, levels) < (numbers[i, 2], numbers[i, 4], numbers[i, 5]):
+                    numbers[i, 2], numbers[i, 4], numbers[i, 5] = stages, code, levels
+                return
+            place = (place + np.uint64(1)) & mask
+    i = finds.tally[0]
+    index[place] = i
+    numbers[i, 0], numbers[i, 1], numbers[i, 2] = accepted, wrong, stages
+    numbers[i, 3], numbers[i, 4], numbers[i, 5] = count, code, levels
+    finds.spent[i] = spent
+    finds.tally[0] = i + 1
+
+
+@kernel()
+def walk(
+    rules: WalkRules,
+    ground: Ground,
+    known: FloatArray,
+    path: Path,
+    finds: Finds,
+    n_early: int,
+    n_last: int,
+    budget: int,
+) -> int:
+    """Go on along a path until its end, or `budget` subsets are tried, or finds need room.
+
+    Returns the line of the path; -1 at its end. Finds have room for as many designs as
+    `finds.numbers` has lines, and need it for all levels of a subset.
+
+    One long loop on purpose, as in `chaining`.
+    """
+    full = len(ground.cost) - 1
+    n_levels, n_words = ground.accepts.shape[1], ground.accepts.shape[2]
+    numbers, amounts, undecided, blocked = path.numbers, path.amounts, path.undecided, path.blocked
+    counts, tally = path.counts, finds.tally
+    room = len(finds.numbers) - n_levels
+    strict = 1.0 - rules.slack
+    d = path.at[0]
+    end = tally[1] + budget
+    while d >= 0 and tally[1] < end and tally[0] <= room:
+        subset, accepted, wrong = numbers[d, 0], numbers[d, 3], numbers[d, 4]
+        n_designs = numbers[d, 5]
+        stages = d + 1
+        n_left = rules.n_rows - accepted
+        if numbers[d, 2] >= n_levels:
+            # Try the next subset: first as the last stage, then as one before it.
+            added = numbers[d, 1]
+            if added == 0:
+                d -= 1
+                continue
+            t = subset | added
+            # A walk has one first subset. Without a choice, the last stage buys everything.
+            only = d == 0 or (stages == rules.max_stages and not rules.may_stop)
+            numbers[d, 1] = 0 if only else (added - 1) & (full ^ subset)
+            left = np.int64(popcount(np.uint64(full ^ t)))
+            may_end = rules.may_stop or t == full
+            n_later = ground.ways[left, rules.max_stages - stages] * n_early
+            n_all = n_later + (n_last if may_end else 0)
+            tally[1] += 1
+            rise = ground.cost[t] - ground.cost[subset] + rules.evaluation
+            spent = amounts[d, 0] + n_left * rise
+            dear = ground.cost[t] + stages * rules.evaluation > rules.most_paid
+            if amounts[d, 1] < spent * strict or dear:
+                tally[2] += n_designs * n_all
+                continue
+            n_open, n_right, n_doomed = np.uint64(0), np.uint64(0), np.uint64(0)
+            for w in range(n_words):
+                weight, rows = ground.weights[w], undecided[d, w]
+                n_open += weight * popcount(rows & ground.reach[0, t, w])
+                n_right += weight * popcount(rows & ground.right[0, t, w])
+                n_doomed += weight * popcount(rows & ground.doomed[0, t, w])
+            most = accepted + np.int64(n_open)
+            allowed = _most_allowed(
+                known, most, accepted - wrong + np.int64(n_right), wrong + np.int64(n_doomed),
+                rules.shift,
+            )  # fmt: skip
+            least = spent
+            if not may_end:  # rows that nobody accepts pay for everything
+                least += (rules.n_rows - most) * (
+                    ground.cost[full] - ground.cost[t] + rules.evaluation
+                )
+            if allowed < least * strict:
+                tally[2] += n_designs * n_all
+                continue
+            bought = (t ^ subset) & ground.missing_mask
+            for w in range(n_words):
+                blocked[d, w] = ground.missing[bought, w]
+            for level in range(n_levels):
+                if not ((may_end and ground.last[level]) or (n_later and ground.early[level])):
+                    continue
+                n_leaving, n_wrong = np.uint64(0), np.uint64(0)
+                for w in range(n_words):
+                    rows = undecided[d, w] & ~blocked[d, w]
+                    n_leaving += ground.weights[w] * popcount(rows & ground.accepts[t, level, w])
+                    n_wrong += ground.weights[w] * popcount(rows & ground.errs[t, level, w])
+                counts[d, level, 0], counts[d, level, 1] = n_leaving, n_wrong
+            if may_end:
+                tally[2] += n_designs * n_last
+                place, digits = ground.place[0], ground.place[1]
+                for level in range(n_levels):
+                    if not ground.last[level]:
+                        continue
+                    more, worse = accepted + counts[d, level, 0], wrong + counts[d, level, 1]
+                    if _allowance(known, more, worse, rules.shift) >= spent * strict:
+                        _note(
+                            finds, more, worse, spent, stages, n_designs,
+                            numbers[d, 6] + stages * (place[t] - place[subset]),
+                            numbers[d, 7] + level * (digits[t] - digits[subset]), rules.apart,
+                        )  # fmt: skip
+            if n_later:
+                numbers[d, 2], path.tried[d], amounts[d, 2] = 0, t, spent
+            continue
+        # Try the next level of the subset as a stage before the last.
+        level, t = numbers[d, 2], path.tried[d]
+        numbers[d, 2] = level + 1
+        if not ground.early[level]:
+            continue
+        n_same, is_new = 1, True
+        for other in range(0 if rules.apart else n_levels):
+            if (
+                other == level
+                or not ground.early[other]
+                or counts[d, other, 0] != counts[d, level, 0]
+                or counts[d, other, 1] != counts[d, level, 1]
+            ):
+                continue
+            same = True
+            for w in range(n_words):
+                rows = ground.accepts[t, level, w] ^ ground.accepts[t, other, w]
+                same &= (rows & undecided[d, w] & ~blocked[d, w]) == 0
+            if same:
+                n_same += 1
+                is_new &= other > level
+        if not is_new:  # a lower level went on for this one
+            continue
+        n_designs *= n_same
+        accepted += counts[d, level, 0]
+        wrong += counts[d, level, 1]
+        n_open, n_right, n_doomed = np.uint64(0), np.uint64(0), np.uint64(0)
+        for w in range(n_words):
+            weight, rows = ground.weights[w], undecided[d, w]
+            rows &= blocked[d, w] | ~ground.accepts[t, level, w]
+            undecided[d + 1, w] = rows
+            n_open += weight * popcount(rows & ground.reach[1, t, w])
+            n_right += weight * popcount(rows & ground.right[1, t, w])
+            n_doomed += weight * popcount(rows & ground.doomed[1, t, w])
+        most = accepted + np.int64(n_open)
+        allowed = _most_allowed(
+            known, most, accepted - wrong + np.int64(n_right), wrong + np.int64(n_doomed),
+            rules.shift,
+        )  # fmt: skip
+        # All undecided rows pay for one more stage, and those that nobody accepts for everything
+        # if designs buy everything.
+        spent = amounts[d, 2]
+        least = spent + (rules.n_rows - accepted) * ground.next_cost[t]
+        if not rules.may_stop:
+            rest = ground.cost[full] - ground.cost[t] + rules.evaluation
+            least += (rules.n_rows - most) * (rest - ground.next_cost[t])
+        if allowed < least * strict:
+            left = np.int64(popcount(np.uint64(full ^ t)))
+            tally[2] += n_designs * ground.ways[left, rules.max_stages - stages]
+            continue
+        before = numbers[d, 6], numbers[d, 7]
+        new = ground.place[0, t] - ground.place[0, subset]
+        digits_new = ground.place[1, t] - ground.place[1, subset]
+        d += 1
+        numbers[d, 0], numbers[d, 1], numbers[d, 2] = t, full ^ t, n_levels
+        numbers[d, 3], numbers[d, 4], numbers[d, 5] = accepted, wrong, n_designs
+        numbers[d, 6] = before[0] + stages * new
+        numbers[d, 7] = before[1] + level * digits_new
+        amounts[d, 0], amounts[d, 1] = spent, allowed
+    path.at[0] = d
+    return d
