@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-from support.brute import every_design
 
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import with_levels
@@ -17,6 +16,7 @@ from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask, simplest_first, tie_groups
 from emsco.scoring.scores import Limits
+from support.brute import every_design
 
 GRIDS = (
     ThresholdGrid([[0.6, 0.6], [0.8, 0.8]], (0, 1), (0, 1)),

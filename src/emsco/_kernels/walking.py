@@ -43,19 +43,18 @@ class WalkRules(NamedTuple):
 class Ground(NamedTuple):
     """Rows and costs of every subset at every level, with bounds on what may follow.
 
-    Bounds have a first part for this subset or a larger one, and a second for larger ones only.
+    Bounds have a first part for this subset or a larger one, a second for larger ones only, and a
+    third for this one as the last stage. Each has the rows accepted at some level, those labelled
+    correctly at some level, and those sure to be accepted and never labelled correctly.
     """
 
-    accepts: WordArray  # by subset and level
-    errs: WordArray  # accepted rows with the wrong label
+    bits: WordArray  # accepted rows by subset, word and level; then those with the wrong label
+    bounds: WordArray  # by part, subset, word and kind
     early: BoolArray  # levels of a stage before the last
     last: BoolArray  # levels of the last stage
     missing: WordArray  # rows that lack some of these features, by subset of `missing_mask`
     missing_mask: int
     weights: WordArray  # how much each row of a word counts
-    reach: WordArray  # accepted at some level
-    right: WordArray  # labelled correctly at some level
-    doomed: WordArray  # sure to be accepted, and never labelled correctly
     cost: FloatArray
     next_cost: FloatArray  # least that one more stage costs
     place: IntArray  # sum of the digits' values of a subset's features, in two numbers: see `Finds`
@@ -70,7 +69,7 @@ class Path(NamedTuple):
     tried: IntArray  # the subset that the next stage tries now
     undecided: WordArray
     blocked: WordArray  # rows that lack a feature which the stage tried now buys
-    counts: IntArray  # rows that leave at the stage tried now, and wrong ones, by level
+    counts: WordArray  # rows that leave at the stage tried now by level; then wrong ones
     at: IntArray  # current line; -1 at the end of the walk
 
 
@@ -79,7 +78,7 @@ class Finds(NamedTuple):
 
     numbers: IntArray  # accepted, wrong, stages, designs, code of the stages, code of the levels
     spent: FloatArray
-    index: IntArray  # where each vector is, by hash
+    slots: IntArray  # where each vector is, by hash
     tally: IntArray  # finds, subsets tried, designs settled
 
 
@@ -114,16 +113,16 @@ def _most_allowed(known, accepted, correct, wrong, shift):
 @helper()
 def _note(finds, accepted, wrong, spent, stages, count, code, levels, apart):
     """Add a design, or count it with those that have its objectives."""
-    numbers, index = finds.numbers, finds.index
-    mask = np.uint64(len(index) - 1)
+    numbers, slots = finds.numbers, finds.slots
+    mask = np.uint64(len(slots) - 1)
     place = np.uint64(0)
     if not apart:
         h = np.uint64(accepted) * np.uint64(0x9E3779B97F4A7C15)
         h = (h ^ np.uint64(wrong)) * np.uint64(0xC2B2AE3D27D4EB4F)
         h = (h ^ np.uint64(np.int64(spent * 64.0))) * np.uint64(0x9E3779B97F4A7C15)
         place = (h ^ (h >> np.uint64(29))) & mask
-        while index[place] >= 0:
-            i = index[place]
+        while slots[place] >= 0:
+            i = slots[place]
             if numbers[i, 0] == accepted and numbers[i, 1] == wrong and finds.spent[i] == spent:
                 numbers[i, 3] += count
                 if (stages, code, levels) < (numbers[i, 2], numbers[i, 4], numbers[i, 5]):
@@ -131,7 +130,7 @@ def _note(finds, accepted, wrong, spent, stages, count, code, levels, apart):
                 return
             place = (place + np.uint64(1)) & mask
     i = finds.tally[0]
-    index[place] = i
+    slots[place] = i
     numbers[i, 0], numbers[i, 1], numbers[i, 2] = accepted, wrong, stages
     numbers[i, 3], numbers[i, 4], numbers[i, 5] = count, code, levels
     finds.spent[i] = spent
@@ -148,23 +147,25 @@ def walk(
     n_early: int,
     n_last: int,
     budget: int,
-) -> int:
-    """Go on along a path until its end, or `budget` subsets are tried, or finds need room.
+) -> None:
+    """Go on along a path until its end, or `budget` subsets are tried, or finds are many.
 
-    Returns the line of the path; -1 at its end. Finds have room for as many designs as
-    `finds.numbers` has lines, and need it for all levels of a subset.
+    Finds have room for as many designs as `finds.numbers` has lines, and keep some of it for all
+    levels of a subset.
 
     One long loop on purpose, as in `chaining`.
     """
-    full = len(ground.cost) - 1
-    n_levels, n_words = ground.accepts.shape[1], ground.accepts.shape[2]
+    bits, bounds, early, last = ground.bits, ground.bounds, ground.early, ground.last
+    missing, weights, cost = ground.missing, ground.weights, ground.cost
+    next_cost, place, ways = ground.next_cost, ground.place, ground.ways
+    full = len(cost) - 1
+    n_words, n_levels = bits.shape[1], bits.shape[2] // 2
     numbers, amounts, undecided, blocked = path.numbers, path.amounts, path.undecided, path.blocked
     counts, tally = path.counts, finds.tally
     room = len(finds.numbers) - n_levels
     strict = 1.0 - rules.slack
     d = path.at[0]
-    end = tally[1] + budget
-    while d >= 0 and tally[1] < end and tally[0] <= room:
+    while d >= 0 and tally[1] < budget and tally[0] <= room:
         subset, accepted, wrong = numbers[d, 0], numbers[d, 3], numbers[d, 4]
         n_designs = numbers[d, 5]
         stages = d + 1
@@ -181,21 +182,22 @@ def walk(
             numbers[d, 1] = 0 if only else (added - 1) & (full ^ subset)
             left = np.int64(popcount(np.uint64(full ^ t)))
             may_end = rules.may_stop or t == full
-            n_later = ground.ways[left, rules.max_stages - stages] * n_early
+            n_later = ways[left, rules.max_stages - stages] * n_early
             n_all = n_later + (n_last if may_end else 0)
             tally[1] += 1
-            rise = ground.cost[t] - ground.cost[subset] + rules.evaluation
+            rise = cost[t] - cost[subset] + rules.evaluation
             spent = amounts[d, 0] + n_left * rise
-            dear = ground.cost[t] + stages * rules.evaluation > rules.most_paid
+            dear = cost[t] + stages * rules.evaluation > rules.most_paid
             if amounts[d, 1] < spent * strict or dear:
                 tally[2] += n_designs * n_all
                 continue
+            part = 0 if n_later else 2
             n_open, n_right, n_doomed = np.uint64(0), np.uint64(0), np.uint64(0)
             for w in range(n_words):
-                weight, rows = ground.weights[w], undecided[d, w]
-                n_open += weight * popcount(rows & ground.reach[0, t, w])
-                n_right += weight * popcount(rows & ground.right[0, t, w])
-                n_doomed += weight * popcount(rows & ground.doomed[0, t, w])
+                weight, rows = weights[w], undecided[d, w]
+                n_open += weight * popcount(rows & bounds[part, t, w, 0])
+                n_right += weight * popcount(rows & bounds[part, t, w, 1])
+                n_doomed += weight * popcount(rows & bounds[part, t, w, 2])
             most = accepted + np.int64(n_open)
             allowed = _most_allowed(
                 known, most, accepted - wrong + np.int64(n_right), wrong + np.int64(n_doomed),
@@ -203,36 +205,34 @@ def walk(
             )  # fmt: skip
             least = spent
             if not may_end:  # rows that nobody accepts pay for everything
-                least += (rules.n_rows - most) * (
-                    ground.cost[full] - ground.cost[t] + rules.evaluation
-                )
+                least += (rules.n_rows - most) * (cost[full] - cost[t] + rules.evaluation)
             if allowed < least * strict:
                 tally[2] += n_designs * n_all
                 continue
             bought = (t ^ subset) & ground.missing_mask
+            for i in range(2 * n_levels):
+                counts[d, i] = 0
             for w in range(n_words):
-                blocked[d, w] = ground.missing[bought, w]
-            for level in range(n_levels):
-                if not ((may_end and ground.last[level]) or (n_later and ground.early[level])):
-                    continue
-                n_leaving, n_wrong = np.uint64(0), np.uint64(0)
-                for w in range(n_words):
-                    rows = undecided[d, w] & ~blocked[d, w]
-                    n_leaving += ground.weights[w] * popcount(rows & ground.accepts[t, level, w])
-                    n_wrong += ground.weights[w] * popcount(rows & ground.errs[t, level, w])
-                counts[d, level, 0], counts[d, level, 1] = n_leaving, n_wrong
+                blocked[d, w] = missing[bought, w]
+                weight, rows = weights[w], undecided[d, w] & ~missing[bought, w]
+                if weight == 1:  # so that the loop needs no multiplication
+                    for i in range(2 * n_levels):
+                        counts[d, i] += popcount(rows & bits[t, w, i])
+                else:
+                    for i in range(2 * n_levels):
+                        counts[d, i] += weight * popcount(rows & bits[t, w, i])
             if may_end:
                 tally[2] += n_designs * n_last
-                place, digits = ground.place[0], ground.place[1]
                 for level in range(n_levels):
-                    if not ground.last[level]:
+                    if not last[level]:
                         continue
-                    more, worse = accepted + counts[d, level, 0], wrong + counts[d, level, 1]
+                    more = accepted + np.int64(counts[d, level])
+                    worse = wrong + np.int64(counts[d, n_levels + level])
                     if _allowance(known, more, worse, rules.shift) >= spent * strict:
                         _note(
                             finds, more, worse, spent, stages, n_designs,
-                            numbers[d, 6] + stages * (place[t] - place[subset]),
-                            numbers[d, 7] + level * (digits[t] - digits[subset]), rules.apart,
+                            numbers[d, 6] + stages * (place[0, t] - place[0, subset]),
+                            numbers[d, 7] + level * (place[1, t] - place[1, subset]), rules.apart,
                         )  # fmt: skip
             if n_later:
                 numbers[d, 2], path.tried[d], amounts[d, 2] = 0, t, spent
@@ -240,20 +240,20 @@ def walk(
         # Try the next level of the subset as a stage before the last.
         level, t = numbers[d, 2], path.tried[d]
         numbers[d, 2] = level + 1
-        if not ground.early[level]:
+        if not early[level]:
             continue
         n_same, is_new = 1, True
         for other in range(0 if rules.apart else n_levels):
             if (
                 other == level
-                or not ground.early[other]
-                or counts[d, other, 0] != counts[d, level, 0]
-                or counts[d, other, 1] != counts[d, level, 1]
+                or not early[other]
+                or counts[d, other] != counts[d, level]
+                or counts[d, n_levels + other] != counts[d, n_levels + level]
             ):
                 continue
             same = True
             for w in range(n_words):
-                rows = ground.accepts[t, level, w] ^ ground.accepts[t, other, w]
+                rows = bits[t, w, level] ^ bits[t, w, other]
                 same &= (rows & undecided[d, w] & ~blocked[d, w]) == 0
             if same:
                 n_same += 1
@@ -261,16 +261,16 @@ def walk(
         if not is_new:  # a lower level went on for this one
             continue
         n_designs *= n_same
-        accepted += counts[d, level, 0]
-        wrong += counts[d, level, 1]
+        accepted += np.int64(counts[d, level])
+        wrong += np.int64(counts[d, n_levels + level])
         n_open, n_right, n_doomed = np.uint64(0), np.uint64(0), np.uint64(0)
         for w in range(n_words):
-            weight, rows = ground.weights[w], undecided[d, w]
-            rows &= blocked[d, w] | ~ground.accepts[t, level, w]
+            weight, rows = weights[w], undecided[d, w]
+            rows &= blocked[d, w] | ~bits[t, w, level]
             undecided[d + 1, w] = rows
-            n_open += weight * popcount(rows & ground.reach[1, t, w])
-            n_right += weight * popcount(rows & ground.right[1, t, w])
-            n_doomed += weight * popcount(rows & ground.doomed[1, t, w])
+            n_open += weight * popcount(rows & bounds[1, t, w, 0])
+            n_right += weight * popcount(rows & bounds[1, t, w, 1])
+            n_doomed += weight * popcount(rows & bounds[1, t, w, 2])
         most = accepted + np.int64(n_open)
         allowed = _most_allowed(
             known, most, accepted - wrong + np.int64(n_right), wrong + np.int64(n_doomed),
@@ -279,17 +279,17 @@ def walk(
         # All undecided rows pay for one more stage, and those that nobody accepts for everything
         # if designs buy everything.
         spent = amounts[d, 2]
-        least = spent + (rules.n_rows - accepted) * ground.next_cost[t]
+        least = spent + (rules.n_rows - accepted) * next_cost[t]
         if not rules.may_stop:
-            rest = ground.cost[full] - ground.cost[t] + rules.evaluation
-            least += (rules.n_rows - most) * (rest - ground.next_cost[t])
+            rest = cost[full] - cost[t] + rules.evaluation
+            least += (rules.n_rows - most) * (rest - next_cost[t])
         if allowed < least * strict:
             left = np.int64(popcount(np.uint64(full ^ t)))
-            tally[2] += n_designs * ground.ways[left, rules.max_stages - stages]
+            tally[2] += n_designs * ways[left, rules.max_stages - stages]
             continue
         before = numbers[d, 6], numbers[d, 7]
-        new = ground.place[0, t] - ground.place[0, subset]
-        digits_new = ground.place[1, t] - ground.place[1, subset]
+        new = place[0, t] - place[0, subset]
+        digits_new = place[1, t] - place[1, subset]
         d += 1
         numbers[d, 0], numbers[d, 1], numbers[d, 2] = t, full ^ t, n_levels
         numbers[d, 3], numbers[d, 4], numbers[d, 5] = accepted, wrong, n_designs
@@ -297,4 +297,3 @@ def walk(
         numbers[d, 7] = before[1] + level * digits_new
         amounts[d, 0], amounts[d, 1] = spent, allowed
     path.at[0] = d
-    return d

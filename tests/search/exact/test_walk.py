@@ -59,9 +59,7 @@ class TestFront:
         assert helped.n_transitions < whole.n_transitions
 
     @pytest.mark.parametrize("n_lines", [1, 4, 30])
-    def test_a_coarse_table_of_allowances_changes_nothing(
-        self, monkeypatch, hard, whole, n_lines
-    ):
+    def test_a_coarse_table_of_allowances_changes_nothing(self, monkeypatch, hard, whole, n_lines):
         monkeypatch.setattr("emsco.search.allowances._LINES", n_lines)
         terrain = Terrain.from_evaluator(hard.evaluator, hard.space)
         assert terrain.rules(apart=False).shift > 0
@@ -148,5 +146,5 @@ class TestStopping:
         walk_front(Terrain.from_evaluator(hard.evaluator, hard.space), report=steps.append)
         done = [step.done for step in steps]
         assert done == sorted(done)
-        assert {step.n_sizes for step in steps} == {15}
-        assert (done[-1], steps[-1].n_settled) == (15, hard.space.size)
+        assert {step.n_sizes for step in steps} == {100}
+        assert (done[-1], steps[-1].n_settled) == (100, hard.space.size)

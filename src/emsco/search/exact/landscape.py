@@ -75,9 +75,7 @@ class Landscape:
         )
 
     @classmethod
-    def of_subsets(
-        cls, evaluator: Evaluator, design_space: DesignSpace, numbers: IntArray
-    ) -> Self:
+    def of_subsets(cls, evaluator: Evaluator, design_space: DesignSpace, numbers: IntArray) -> Self:
         """Make the landscape of some subsets, and fit those that are not."""
         bank = evaluator.bank
         accepts, correct = np.zeros((2, 2**bank.n_features, bank.n_words), dtype=np.uint64)

@@ -58,7 +58,7 @@ def merged_up(values: Any, merge: np.ufunc) -> Any:
     return values
 
 
-def of_larger(values: Any, merge: np.ufunc, nothing: float) -> Any:
+def of_larger(values: Any, merge: np.ufunc, nothing: Any) -> Any:
     """Merge the values of all larger subsets, without the subset's own; see `merged_up`."""
     n_features = len(values).bit_length() - 1
     larger = np.full_like(values, nothing)

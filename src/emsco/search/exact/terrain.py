@@ -100,17 +100,17 @@ class Terrain:
     @property
     def n_levels(self) -> int:
         """Number of levels."""
-        return self.accepts.shape[1]
+        return int(self.accepts.shape[1])
 
     @property
     def n_words(self) -> int:
         """Words that hold one bit per scored row."""
-        return self.accepts.shape[2]
+        return int(self.accepts.shape[2])
 
     @staticmethod
     def n_bytes(n_features: int, n_levels: int, n_words: int) -> int:
         """Memory of a terrain and its bounds."""
-        return int((1 << n_features) * n_words * 8 * (3 * n_levels + 8))
+        return int((1 << n_features) * n_words * 8 * (6 * n_levels + 18))
 
     @staticmethod
     def has_codes(n_features: int, max_stages: int, n_levels: int) -> bool:
@@ -175,18 +175,18 @@ class Terrain:
         missing, missing_mask = missing_rows(self.missing, self.n_words)
         weights = np.ones(self.n_words) if self.word_weights is None else self.word_weights
         reach, right = self._upwards(self.accepts), self._upwards(self.correct)
-        is_early, is_last = (np.isin(np.arange(self.n_levels), own) for own in (self.early, self.last))
+        bits = np.concatenate([self.accepts, self.accepts & ~self.correct], axis=1)
+        is_early, is_last = (
+            np.isin(np.arange(self.n_levels), own) for own in (self.early, self.last)
+        )
         return Ground(
-            accepts=self.accepts,
-            errs=self.accepts & ~self.correct,
+            bits=np.ascontiguousarray(bits.transpose(0, 2, 1)),
+            bounds=np.stack([reach, right, self._sure() & ~right], axis=3),
             early=is_early,
             last=is_last,
             missing=missing,
             missing_mask=missing_mask,
             weights=weights.astype(np.uint64),
-            reach=reach,
-            right=right,
-            doomed=self._sure() & ~right,
             cost=totals(np.asarray(self.costs, dtype=np.float64)),
             next_cost=next_costs(self.costs, self.evaluation),
             place=np.stack([totals(self._digits), totals(self._level_digits)]),
@@ -194,13 +194,13 @@ class Terrain:
         )
 
     def _upwards(self, bits: WordArray) -> WordArray:
-        """Rows that have a bit in a subset or a larger one, and in larger ones only."""
-        ends = self._ends
+        """Rows with a bit in a subset or a larger one, in larger ones, in it as the last stage."""
+        at_last = np.bitwise_or.reduce(bits[:, list(self.last)], axis=1)
         own = np.bitwise_or.reduce(bits[:, list(self.early)], axis=1)
         own[-1] = 0  # nothing follows the full set
-        own[ends] |= np.bitwise_or.reduce(bits[ends][:, list(self.last)], axis=1)
+        own[self._ends] |= at_last[self._ends]
         merged = merged_up(own, np.bitwise_or)
-        return np.stack([merged, of_larger(merged, np.bitwise_or, 0)])
+        return np.stack([merged, of_larger(merged, np.bitwise_or, 0), at_last])
 
     @property
     def _ends(self) -> BoolArray:
@@ -210,7 +210,7 @@ class Terrain:
         return ends
 
     def _sure(self) -> WordArray:
-        """Rows that every last stage accepts, of a subset or a larger one, and of larger ones.
+        """Rows that every last stage accepts, in the three cases of `_upwards`.
 
         Rows that lack a feature are never sure.
         """
@@ -218,9 +218,9 @@ class Terrain:
         own = np.bitwise_and.reduce(self.accepts[:, list(self.last)], axis=1)
         if self.missing is not None:
             own &= ~np.bitwise_or.reduce(self.missing, axis=0)
-        own[~self._ends] = everyone
-        merged = merged_up(own, np.bitwise_and)
-        return np.stack([merged, of_larger(merged, np.bitwise_and, everyone)])
+        merged = np.where(self._ends[:, None], own, everyone)
+        merged = merged_up(merged, np.bitwise_and)
+        return np.stack([merged, of_larger(merged, np.bitwise_and, everyone), own])
 
     def _ways(self) -> IntArray:
         """Number of ways to go on with m features in at most r stages, at least one, by m and r."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -100,13 +100,12 @@ class TerrainTies:
         lines = np.arange(len(known)) << rules.shift
         matches = (lines[:, None] >= accepted) & (lines <= wrong)
         known = np.where(matches, np.minimum(known, spent), -np.inf)
-        for first in self.terrain.first_subsets().tolist():
-            one = _Walk(self.terrain, first)
-            while not one.is_over:
-                found = one.go_on(rules, known).found
-                same = (found.accepted == accepted) & (found.wrong == wrong)
-                same &= np.abs(found.spent - spent) <= self.terrain.slack * spent
-                yield from found.some(np.flatnonzero(same)).designs(self.terrain)
+        every = _Walk(self.terrain, self.terrain.first_subsets().tolist())
+        while not every.is_over:
+            found = every.go_on(rules, known).found
+            same = (found.accepted == accepted) & (found.wrong == wrong)
+            same &= np.abs(found.spent - spent) <= self.terrain.slack * spent
+            yield from found.some(np.flatnonzero(same)).designs(self.terrain)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,40 +183,45 @@ class _Round:
 
 
 class _Walk:
-    """The walk through all chains with one first subset; it pauses after every round."""
+    """The walk through all chains with some first subsets; it pauses after every round."""
 
-    def __init__(self, terrain: Terrain, first: int) -> None:
+    def __init__(self, terrain: Terrain, firsts: list[int]) -> None:
         n_lines, n_words = terrain.design_space.deepest + 1, terrain.n_words
         self._terrain = terrain
+        self._firsts = firsts[::-1]
         self._path = Path(
             numbers=np.zeros((n_lines, 8), dtype=np.int64),
             amounts=np.zeros((n_lines, 3)),
             tried=np.zeros(n_lines, dtype=np.int64),
             undecided=np.zeros((n_lines, n_words), dtype=np.uint64),
             blocked=np.zeros((n_lines, n_words), dtype=np.uint64),
-            counts=np.zeros((n_lines, terrain.n_levels, 2), dtype=np.int64),
-            at=np.zeros(1, dtype=np.int64),
+            counts=np.zeros((n_lines, 2 * terrain.n_levels), dtype=np.uint64),
+            at=np.full(1, -1),
         )
-        self._path.numbers[0] = 0, first, terrain.n_levels, 0, 0, 1, 0, 0
         self._path.amounts[0, 1] = np.inf
-        self._path.undecided[0] = terrain.ground.reach[0, 0]
+        self._path.undecided[0] = terrain.ground.bounds[0, 0, :, 0]
 
     @property
     def is_over(self) -> bool:
         """Whether nothing is left of the walk."""
-        return bool(self._path.at[0] < 0)
+        return not self._firsts and bool(self._path.at[0] < 0)
 
     def go_on(self, rules: WalkRules, known: FloatArray) -> _Round:
         """Walk for a round; designs that cost more than `known` allows are left out."""
-        terrain, room = self._terrain, max(_ROOM, 2 * self._terrain.n_levels)
+        terrain = self._terrain
+        room = _ROOM + terrain.n_levels
         finds = Finds(
             numbers=np.empty((room, 6), dtype=np.int64),
             spent=np.empty(room),
-            index=np.full(2 << (room - 1).bit_length(), -1, dtype=np.int64),
+            slots=np.full(2 << room.bit_length(), -1, dtype=np.int64),
             tally=np.zeros(3, dtype=np.int64),
         )
-        n_early, n_last = len(terrain.early), len(terrain.last)
-        walk(rules, terrain.ground, known, self._path, finds, n_early, n_last, _BUDGET)
+        n_choices = len(terrain.early), len(terrain.last)
+        while finds.tally[0] < _ROOM and finds.tally[1] < _BUDGET and not self.is_over:
+            if self._path.at[0] < 0:
+                self._path.numbers[0] = 0, self._firsts.pop(), terrain.n_levels, 0, 0, 1, 0, 0
+                self._path.at[0] = 0
+            walk(rules, terrain.ground, known, self._path, finds, *n_choices, _BUDGET)
         n_found, n_tried, n_settled = finds.tally.tolist()
         found = _Found(finds.numbers[:n_found], finds.spent[:n_found])
         return _Round(found, n_tried, n_settled)
@@ -232,9 +236,8 @@ class _Walks:
     def __init__(self, terrain: Terrain, known: Scores | None, n_jobs: int) -> None:
         self._terrain, self._known = terrain, known
         self._rules = terrain.rules(apart=False)
-        self._firsts = terrain.first_subsets().tolist()
-        self._n_walks = len(self._firsts)
-        self._active: list[_Walk] = []
+        firsts = terrain.first_subsets().tolist()
+        self._active = [_Walk(terrain, firsts[i::_AT_ONCE]) for i in range(_AT_ONCE)]
         self._workers = Workers(n_jobs)
         self.found = _Found.nothing()
         self.n_settled = self.n_tried = 0
@@ -243,13 +246,12 @@ class _Walks:
     @property
     def progress(self) -> ExactProgress:
         """How far the walks have come, by the share of designs settled."""
-        done = self._n_walks * self.n_settled / self._terrain.design_space.size
-        return ExactProgress(done, self._n_walks, self.n_settled, 0)
+        share = self.n_settled / self._terrain.design_space.size
+        return ExactProgress(100 * share, 100, self.n_settled, 0)
 
     def go_on(self) -> bool:
         """Walk for a round; False if nothing was left."""
-        while self._firsts and len(self._active) < _AT_ONCE:
-            self._active.append(_Walk(self._terrain, self._firsts.pop(0)))
+        self._active = [one for one in self._active if not one.is_over]
         if not self._active:
             return False
         rounds: list[_Round] = [_Round(self.found, 0, 0)] * len(self._active)
@@ -259,13 +261,15 @@ class _Walks:
 
         self._workers.run(go_on, range(len(rounds)))
         self._take(rounds)
-        self._active = [one for one in self._active if not one.is_over]
         return True
 
     def _take(self, rounds: list[_Round]) -> None:
         """Join what the walks of a round have found."""
         self.n_tried += sum(one.n_tried for one in rounds)
         self.n_settled += sum(one.n_settled for one in rounds)
-        if any(len(one.found.spent) for one in rounds):
-            self.found = self.found.with_others([one.found for one in rounds], self._terrain)
+        if not any(len(one.found.spent) for one in rounds):
+            return
+        before = self.found.spent
+        self.found = self.found.with_others([one.found for one in rounds], self._terrain)
+        if not np.array_equal(before, self.found.spent):  # else only ties are new
             self._allowances = self.found.allowances(self._terrain, self._known)
