@@ -4,8 +4,9 @@ The walk goes deeper stage by stage and keeps nothing but the chain that it is a
 undecided after each of its stages, and what they have cost. It may pause anywhere and go on later.
 
 A chain is given up when a known design beats all that it can lead to. From a chain one can tell the
-most rows that any future accepts, the most that it labels correctly, the fewest that are wrong, and
-the least that it costs. See `_most_allowed`.
+most rows that any future accepts, the fewest of them that are wrong, and the least that it costs.
+Sharper bounds were tried: the most rows that any future labels correctly, and a look at a subset
+before its rows are counted. They took longer than they saved.
 
 Levels of a stage at which the same rows leave have the same futures. One of them, the lowest, goes
 on for all of them. So a chain stands for a number of designs. Those that are given up or scored are
@@ -24,8 +25,6 @@ from emsco._kernels.compiling import helper, kernel
 
 __all__ = ["Finds", "Ground", "Path", "WalkRules", "walk"]
 
-_SEGMENTS = 8
-
 
 class WalkRules(NamedTuple):
     """Numbers that hold for a whole walk."""
@@ -41,15 +40,10 @@ class WalkRules(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """Rows and costs of every subset at every level, with bounds on what may follow.
-
-    Bounds have a first part for this subset or a larger one, a second for larger ones only, and a
-    third for this one as the last stage. Each has the rows accepted at some level, those labelled
-    correctly at some level, and those sure to be accepted and never labelled correctly.
-    """
+    """Rows and costs of every subset at every level, with bounds on what may follow."""
 
     bits: WordArray  # accepted rows by subset, word and level; then those with the wrong label
-    bounds: WordArray  # by part, subset, word and kind
+    bounds: WordArray  # rows that a larger subset accepts; those sure to be accepted, all wrong
     early: BoolArray  # levels of a stage before the last
     last: BoolArray  # levels of the last stage
     missing: WordArray  # rows that lack some of these features, by subset of `missing_mask`
@@ -87,27 +81,6 @@ def _allowance(known, accepted, wrong, shift):
     """Least known cost at no less coverage and accuracy; see `chaining`."""
     up = (accepted + (1 << shift) - 1) >> shift
     return known[up, wrong >> shift]
-
-
-@helper()
-def _most_allowed(known, accepted, correct, wrong, shift):
-    """Most that a design may cost with at most so many accepted and correct rows.
-
-    At least `wrong` of its rows are wrong. Beyond correct + wrong accepted rows, each further one
-    is wrong, too. On that line the answer is rounded up by parts: it grows with accepted rows, and
-    falls with wrong ones.
-    """
-    first = correct + wrong
-    if first >= accepted:
-        return _allowance(known, accepted, wrong, shift)
-    step = max(1 << shift, (accepted - first + _SEGMENTS - 1) // _SEGMENTS)
-    most = -np.inf
-    while first < accepted:
-        end = min(first + step, accepted)
-        most = max(most, _allowance(known, end, wrong, shift))
-        wrong += end - first
-        first = end
-    return most
 
 
 @helper()
@@ -191,24 +164,6 @@ def walk(
             if amounts[d, 1] < spent * strict or dear:
                 tally[2] += n_designs * n_all
                 continue
-            part = 0 if n_later else 2
-            n_open, n_right, n_doomed = np.uint64(0), np.uint64(0), np.uint64(0)
-            for w in range(n_words):
-                weight, rows = weights[w], undecided[d, w]
-                n_open += weight * popcount(rows & bounds[part, t, w, 0])
-                n_right += weight * popcount(rows & bounds[part, t, w, 1])
-                n_doomed += weight * popcount(rows & bounds[part, t, w, 2])
-            most = accepted + np.int64(n_open)
-            allowed = _most_allowed(
-                known, most, accepted - wrong + np.int64(n_right), wrong + np.int64(n_doomed),
-                rules.shift,
-            )  # fmt: skip
-            least = spent
-            if not may_end:  # rows that nobody accepts pay for everything
-                least += (rules.n_rows - most) * (cost[full] - cost[t] + rules.evaluation)
-            if allowed < least * strict:
-                tally[2] += n_designs * n_all
-                continue
             bought = (t ^ subset) & ground.missing_mask
             for i in range(2 * n_levels):
                 counts[d, i] = 0
@@ -263,19 +218,15 @@ def walk(
         n_designs *= n_same
         accepted += np.int64(counts[d, level])
         wrong += np.int64(counts[d, n_levels + level])
-        n_open, n_right, n_doomed = np.uint64(0), np.uint64(0), np.uint64(0)
+        n_open, n_doomed = np.uint64(0), np.uint64(0)
         for w in range(n_words):
             weight, rows = weights[w], undecided[d, w]
             rows &= blocked[d, w] | ~bits[t, w, level]
             undecided[d + 1, w] = rows
-            n_open += weight * popcount(rows & bounds[1, t, w, 0])
-            n_right += weight * popcount(rows & bounds[1, t, w, 1])
-            n_doomed += weight * popcount(rows & bounds[1, t, w, 2])
+            n_open += weight * popcount(rows & bounds[t, w, 0])
+            n_doomed += weight * popcount(rows & bounds[t, w, 1])
         most = accepted + np.int64(n_open)
-        allowed = _most_allowed(
-            known, most, accepted - wrong + np.int64(n_right), wrong + np.int64(n_doomed),
-            rules.shift,
-        )  # fmt: skip
+        allowed = _allowance(known, most, wrong + np.int64(n_doomed), rules.shift)
         # All undecided rows pay for one more stage, and those that nobody accepts for everything
         # if designs buy everything.
         spent = amounts[d, 2]

@@ -110,7 +110,7 @@ class Terrain:
     @staticmethod
     def n_bytes(n_features: int, n_levels: int, n_words: int) -> int:
         """Memory of a terrain and its bounds."""
-        return int((1 << n_features) * n_words * 8 * (6 * n_levels + 18))
+        return int((1 << n_features) * n_words * 8 * (6 * n_levels + 6))
 
     @staticmethod
     def has_codes(n_features: int, max_stages: int, n_levels: int) -> bool:
@@ -174,14 +174,14 @@ class Terrain:
         """The terrain in the form of the kernel, with bounds on what may follow."""
         missing, missing_mask = missing_rows(self.missing, self.n_words)
         weights = np.ones(self.n_words) if self.word_weights is None else self.word_weights
-        reach, right = self._upwards(self.accepts), self._upwards(self.correct)
+        doomed = self._sure() & ~self._later(self.correct)
         bits = np.concatenate([self.accepts, self.accepts & ~self.correct], axis=1)
         is_early, is_last = (
             np.isin(np.arange(self.n_levels), own) for own in (self.early, self.last)
         )
         return Ground(
             bits=np.ascontiguousarray(bits.transpose(0, 2, 1)),
-            bounds=np.stack([reach, right, self._sure() & ~right], axis=3),
+            bounds=np.stack([self._later(self.accepts), doomed], axis=2),
             early=is_early,
             last=is_last,
             missing=missing,
@@ -193,14 +193,12 @@ class Terrain:
             ways=self._ways(),
         )
 
-    def _upwards(self, bits: WordArray) -> WordArray:
-        """Rows with a bit in a subset or a larger one, in larger ones, in it as the last stage."""
-        at_last = np.bitwise_or.reduce(bits[:, list(self.last)], axis=1)
+    def _later(self, bits: WordArray) -> WordArray:
+        """Rows that have a bit in a larger subset, at a level that it may have."""
         own = np.bitwise_or.reduce(bits[:, list(self.early)], axis=1)
         own[-1] = 0  # nothing follows the full set
-        own[self._ends] |= at_last[self._ends]
-        merged = merged_up(own, np.bitwise_or)
-        return np.stack([merged, of_larger(merged, np.bitwise_or, 0), at_last])
+        own[self._ends] |= np.bitwise_or.reduce(bits[self._ends][:, list(self.last)], axis=1)
+        return _merged(own, np.bitwise_or, np.uint64(0))
 
     @property
     def _ends(self) -> BoolArray:
@@ -210,17 +208,12 @@ class Terrain:
         return ends
 
     def _sure(self) -> WordArray:
-        """Rows that every last stage accepts, in the three cases of `_upwards`.
-
-        Rows that lack a feature are never sure.
-        """
-        everyone = ~np.uint64(0)
+        """Rows that every last stage with a larger subset accepts; never those with gaps."""
         own = np.bitwise_and.reduce(self.accepts[:, list(self.last)], axis=1)
         if self.missing is not None:
             own &= ~np.bitwise_or.reduce(self.missing, axis=0)
-        merged = np.where(self._ends[:, None], own, everyone)
-        merged = merged_up(merged, np.bitwise_and)
-        return np.stack([merged, of_larger(merged, np.bitwise_and, everyone), own])
+        own[~self._ends] = ~np.uint64(0)
+        return _merged(own, np.bitwise_and, ~np.uint64(0))
 
     def _ways(self) -> IntArray:
         """Number of ways to go on with m features in at most r stages, at least one, by m and r."""
@@ -233,6 +226,12 @@ class Terrain:
                     more = len(self.last) * ends + len(self.early) * int(ways[left, r - 1])
                     ways[m, r] += comb(m, left) * more
         return ways
+
+
+def _merged(own: WordArray, merge: np.ufunc, nothing: np.uint64) -> WordArray:
+    """Merge the rows of all larger subsets; `own` is used up."""
+    merged: WordArray = of_larger(merged_up(own, merge), merge, nothing)
+    return merged
 
 
 def _powers(base: int, n: int) -> IntArray:

@@ -199,7 +199,7 @@ class _Walk:
             at=np.full(1, -1),
         )
         self._path.amounts[0, 1] = np.inf
-        self._path.undecided[0] = terrain.ground.bounds[0, 0, :, 0]
+        self._path.undecided[0] = terrain.ground.bounds[0, :, 0]
 
     @property
     def is_over(self) -> bool:
