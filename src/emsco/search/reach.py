@@ -16,9 +16,9 @@ __all__ = ["Reach", "duration", "exact_seconds", "readable"]
 _PER_DESIGN = 15e-9
 _PER_DESIGN_EXCLUDING = 45e-9  # bounds are weaker if designs may leave features out
 _PER_CHAIN = 40e-9
-# With thresholds, per design and for each word of rows: benchmarks/search.py, thresholds.
-_PER_DESIGN_WALKED = 3e-9
-_PER_WORD_WALKED = 2e-9
+# With thresholds, per last subset, and per word of its rows and threshold: section thresholds.
+_PER_SUBSET = 15e-9
+_PER_WORD = 2e-9
 _GROWTH = 4.5  # factor of kinds of chains per feature, with any number of stages
 _DAY = 86_400.0
 _MOST_FEATURES = 30
@@ -85,8 +85,8 @@ def exact_seconds(problem: Problem, space: DesignSpace) -> float:
     fitting = 2.0**n_features * (problem.seconds_per_fit or 0.0)
     n_designs = min(space.size, 10**300)
     if not problem.evaluator.grid.is_single:
-        n_words = problem.evaluator.bank.n_words
-        return fitting + n_designs * (_PER_DESIGN_WALKED + n_words * _PER_WORD_WALKED)
+        n_words = problem.evaluator.bank.n_words * (space.n_last + 2)
+        return fitting + n_designs / space.n_last * (_PER_SUBSET + n_words * _PER_WORD)
     per_design = _PER_DESIGN_EXCLUDING if space.allow_exclusion else _PER_DESIGN
     designs = n_designs * per_design
     chains = _GROWTH**n_features * _PER_CHAIN

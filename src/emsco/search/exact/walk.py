@@ -131,6 +131,11 @@ class _Found:
     def n_tied(self) -> IntArray:
         return self.numbers[:, 3]
 
+    def vectors(self) -> dict[tuple[float, ...], None]:
+        """Objectives, in order."""
+        columns = self.accepted.tolist(), self.wrong.tolist(), self.spent.tolist()
+        return dict.fromkeys(zip(*columns, strict=True))
+
     def some(self, which: IntArray) -> _Found:
         return _Found(self.numbers[which], self.spent[which])
 
@@ -161,7 +166,7 @@ class _Found:
         correct = self.accepted - self.wrong
         return Scores(terrain.n_rows, self.accepted[:, None], correct[:, None], spent)
 
-    def allowances(self, terrain: Terrain, known: Scores | None) -> FloatArray:
+    def allowances(self, terrain: Terrain, known: Scores | None = None) -> FloatArray:
         """Most that designs may cost, given these and the scores known before."""
         accepted, wrong, spent = self.accepted, self.wrong, self.spent
         if known is not None:
@@ -234,7 +239,7 @@ class _Walks:
     """
 
     def __init__(self, terrain: Terrain, known: Scores | None, n_jobs: int) -> None:
-        self._terrain, self._known = terrain, known
+        self._terrain = terrain
         self._rules = terrain.rules(apart=False)
         firsts = terrain.first_subsets().tolist()
         self._active = [_Walk(terrain, firsts[i::_AT_ONCE]) for i in range(_AT_ONCE)]
@@ -269,7 +274,8 @@ class _Walks:
         self.n_settled += sum(one.n_settled for one in rounds)
         if not any(len(one.found.spent) for one in rounds):
             return
-        before = self.found.spent
+        before = self.found.vectors()
         self.found = self.found.with_others([one.found for one in rounds], self._terrain)
-        if not np.array_equal(before, self.found.spent):  # else only ties are new
-            self._allowances = self.found.allowances(self._terrain, self._known)
+        new = [i for i, vector in enumerate(self.found.vectors()) if vector not in before]
+        fresh = self.found.some(np.array(new, dtype=np.int64)).allowances(self._terrain)
+        self._allowances = np.minimum(self._allowances, fresh)
