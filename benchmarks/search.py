@@ -7,6 +7,7 @@
 landscapes: the nine exact fronts of the paper, beside a NumPy twin and the machine's own limit.
 every: exact fronts without a limit on stages (Pima, Heart; Credit with --credit).
 excluding: exact fronts whose designs may leave features out.
+thresholds: exact fronts whose stages have thresholds of their own.
 found: share of the true front, hypervolume ratio, IGD+ and epsilon, over distinct designs scored.
 volume: hypervolume on sets whose true front is unknown.
 
@@ -21,12 +22,14 @@ import platform
 
 import exact_speed
 import search_quality
+import threshold_speed
 from timing import CORES, SEED
 
 SECTIONS = {
     "landscapes": lambda _: exact_speed.report_landscapes(),
     "every": lambda options: exact_speed.report_all_stages(options.credit),
     "excluding": lambda _: exact_speed.report_excluding(),
+    "thresholds": lambda _: threshold_speed.report(),
     "found": lambda options: search_quality.report_found(options.seeds, options.searches),
     "volume": lambda options: search_quality.report_volume(
         options.seeds, options.searches, options.sets

@@ -13,13 +13,14 @@ from support import brute
 
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import compress
+from emsco.designs.grid import ThresholdGrid
 from emsco.designs.space import DesignSpace, count_designs
-from emsco.errors import NoSuchDesign, ParameterError
+from emsco.errors import InterruptedWarning, NoSuchDesign, ParameterError
 from emsco.models.bank import SubsetBank, logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask
-from emsco.scoring.scores import Limits
+from emsco.scoring.scores import Limits, Scores
 from emsco.search import planning, proving
 from emsco.search.exact.landscape import Landscape
 from emsco.search.planning import SearchPlan, plan_search
@@ -30,11 +31,19 @@ from emsco.search.settings import SearchSettings
 PLENTY = 2**40
 
 
-def problem_of(n_features, n_train=100, capacity=PLENTY, memory_limit=PLENTY, n_jobs=1) -> Problem:
+SINGLE = ThresholdGrid.single(np.full(2, 0.75))
+SEVERAL = ThresholdGrid(np.linspace(0.6, 0.9, 8)[:, None].repeat(2, axis=1), *[tuple(range(8))] * 2)
+
+
+def problem_of(
+    n_features, n_train=100, capacity=PLENTY, memory_limit=PLENTY, n_jobs=1, grid=SINGLE
+) -> Problem:
     """Make a problem to plan for, not to run."""
     bank = SimpleNamespace(n_rows=100, n_words=2)
     costs = SimpleNamespace(total=float(n_features))
-    evaluator = SimpleNamespace(bank=bank, limits=Limits(), costs=costs, metric="accuracy")
+    evaluator = SimpleNamespace(
+        bank=bank, limits=Limits(), costs=costs, metric="accuracy", grid=grid
+    )
     seconds = n_train * n_features * 6e-9  # as logistic regressions take
     return Problem(evaluator, np.ones(n_features), seconds, capacity, memory_limit, n_jobs)
 
@@ -230,6 +239,84 @@ def test_huge_spaces_are_told_by_their_magnitude():
 
 def test_thousands_of_features_have_a_plan():
     assert plan_search("auto", problem_of(5000), settings_of(10)).kind == "evolution"
+
+
+# Thresholds
+
+
+def test_auto_proves_small_spaces_with_thresholds_and_evolves_large_ones():
+    small = plan_search("auto", problem_of(6, grid=SEVERAL), settings_of(3, allow_exclusion=True))
+    assert (small.kind, small.note) == ("exact", "")
+    large = plan_search("auto", problem_of(12, grid=SEVERAL), settings_of(4, allow_exclusion=True))
+    assert large.kind == "evolution"
+    assert re.fullmatch(r"exact search over [0-9,]+ designs would take .* on one core", large.note)
+
+
+def test_thresholds_take_time():
+    space = DesignSpace(8, 4, n_early=8, n_last=8)
+    few = replace(space, n_early=4, n_last=4)
+    problem = problem_of(8, grid=SEVERAL)
+    assert exact_seconds(problem, space) > 4 * exact_seconds(problem, few)
+
+
+def test_exact_search_with_thresholds_refuses_what_is_out_of_reach():
+    message = r'^search must be "evolution", .* got "exact", which would settle .* designs and take'
+    with pytest.raises(ParameterError, match=message):
+        plan_search("exact", problem_of(16, grid=SEVERAL), settings_of(6))
+    with pytest.raises(ParameterError, match="bytes of bits where memory_limit is 100,000"):
+        plan_search("exact", problem_of(8, grid=SEVERAL, memory_limit=100_000), settings_of(2))
+
+
+@pytest.fixture
+def with_thresholds(problem):
+    grid = ThresholdGrid([[0.6, 0.6], [0.8, 0.8], [0.0, 0.0]], (0, 1), (1, 2))
+    evaluator = Evaluator(problem.evaluator.bank, problem.evaluator.costs, grid, 3)
+    return replace(problem, evaluator=evaluator)
+
+
+def test_a_front_with_thresholds_is_proven_with_its_ties(with_thresholds):
+    watcher = Watcher()
+    result = run(with_thresholds, watcher=watcher)
+    grid = with_thresholds.evaluator.grid
+    size = settings_of(3).space(6, grid).size
+    assert result.proven
+    assert str(result.stop_reason) == f"the front is proven: all {size:,} designs are settled"
+    assert watcher.began == [("first designs", 0), ("walk", 100)]
+    assert watcher.parts[-1].n_settled == size
+    for i, n_tied in enumerate(result.n_tied.tolist()):
+        ties = np.array(list(result.ties(i)))
+        scores = with_thresholds.evaluator.score(ties)
+        assert grid.holds(ties)
+        assert len(np.unique(ties, axis=0)) == len(ties) == n_tied
+        assert set(scores.spent.tolist()) == {result.scores.spent[i]}
+        assert set(scores.correct.tolist()) == {result.scores.correct[i]}
+
+
+def test_no_evolution_finds_anything_that_a_proven_front_with_thresholds_lacks(with_thresholds):
+    proven, evolved = run(with_thresholds), run(with_thresholds, kind="evolution", generations=30)
+    both = Scores.concatenate([proven.scores, evolved.scores])
+    assert front_mask(both)[: len(proven.designs)].all()
+    best = evolved.scores[front_mask(both)[len(proven.designs) :]]
+    vectors, others = (
+        set(zip(some.accepted.tolist(), some.correct.tolist(), some.spent.tolist(), strict=True))
+        for some in (proven.scores, best)
+    )
+    assert others <= vectors
+
+
+def test_a_walk_that_is_stopped_keeps_what_is_known(with_thresholds, monkeypatch):
+    monkeypatch.setattr("emsco.search.exact.walk._BUDGET", 5)
+    with pytest.warns(InterruptedWarning, match="not proven"):
+        result = run(with_thresholds, watcher=Watcher(interrupts_at=10))
+    assert not result.proven
+    assert str(result.stop_reason).startswith("interrupted, so the front is not proven (")
+    assert front_mask(result.scores).all()
+
+
+def test_a_time_limit_stops_a_walk(with_thresholds, clock):
+    result = run(with_thresholds, time_limit=3.5)
+    assert str(result.stop_reason).startswith("the time limit of 3.5 s was reached, so the front")
+    assert not result.proven
 
 
 # Words

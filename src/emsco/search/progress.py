@@ -11,7 +11,11 @@ from emsco.search.loop import SearchRecord
 
 __all__ = ["SearchProgress"]
 
-_STEPS = {"exact": "exact, chains to size", "first designs": "first designs"}
+_STEPS = {
+    "exact": "exact, chains to size",
+    "walk": "exact, percent of designs",
+    "first designs": "first designs",
+}
 
 
 class SearchProgress:
@@ -72,9 +76,9 @@ class SearchProgress:
     def exact(self, progress: ExactProgress) -> None:
         """Show how far an exact search is."""
         if self._bar:
-            self._found = (
-                f"{progress.n_settled:,} designs settled, {progress.n_labels:,} kinds of chains"
-            )
+            self._found = f"{progress.n_settled:,} designs settled"
+            if progress.n_labels:
+                self._found += f", {progress.n_labels:,} kinds of chains"
             done = round(progress.done, 2)
             self._bar.update(self._task, completed=done, description=self._found)
             self._log.now_and_then()

@@ -8,14 +8,17 @@ from time import perf_counter
 
 from numpy.random import Generator
 
-from emsco._base.typing import StageArray
+from emsco._base.typing import IntArray, StageArray
+from emsco.designs.space import DesignSpace
 from emsco.errors import InterruptedWarning
 from emsco.scoring.pareto import best_balanced_first
 from emsco.scoring.scores import Scores
 from emsco.search.archive import Archive
 from emsco.search.exact.front import ExactFront, ExactProgress, TimeLimitError, find_front
 from emsco.search.exact.landscape import Landscape
+from emsco.search.exact.terrain import Terrain
 from emsco.search.exact.ties import LandscapeTies
+from emsco.search.exact.walk import TerrainTies, walk_front
 from emsco.search.loop import SearchRecord, SearchResult
 from emsco.search.problem import Problem, Watcher, evolve, new_evolution
 from emsco.search.settings import SearchSettings
@@ -23,7 +26,9 @@ from emsco.search.stopping import Stop, StopReason
 
 __all__ = ["prove_front"]
 
-_LARGE = 10**8  # designs; in a larger space, exact search first evolves a good front
+# Designs; in a larger space, exact search first evolves a good front.
+_LARGE = 10**8
+_LARGE_WITH_THRESHOLDS = 10**10  # a walk finds good designs by itself
 
 
 def prove_front(
@@ -40,18 +45,17 @@ def prove_front(
     """
     started = perf_counter()
     space = settings.space(problem.n_features, problem.evaluator.grid)
-    generations = settings.generations if space.size > _LARGE else 0
+    large = _LARGE if problem.evaluator.grid.is_single else _LARGE_WITH_THRESHOLDS
+    generations = settings.generations if space.size > large else 0
     first = replace(settings, generations=generations, patience=None)
     watcher.begin("first designs", first.generations)
-    search, evaluator = new_evolution(problem, first, rng), problem.evaluator
+    search = new_evolution(problem, first, rng)
     warm = evolve(search, problem, first, time_limit, watcher)
     if warm.stop_reason != search.stop_reason:  # the time limit or Ctrl-C
         return _unproven(warm, warm.stop_reason, space.size)
     check = _Deadline(watcher, started, time_limit)
     try:
-        landscape = Landscape.from_evaluator(evaluator, space, check)
-        watcher.begin("exact", problem.n_features - landscape.tail)
-        found = find_front(landscape, warm.scores, problem.memory_limit, problem.n_jobs, check)
+        ground, found = _find(problem, space, warm.scores, check)
     except TimeLimitError as limit:
         return _unproven(warm, StopReason(Stop.TIME_LIMIT, seconds=limit.seconds), space.size)
     except KeyboardInterrupt:
@@ -61,7 +65,7 @@ def prove_front(
         nothing = StopReason(Stop.NOTHING_FEASIBLE, n_settled=found.n_settled)
         return replace(warm, stop_reason=nothing)
     if found.stopped is None:
-        return _proven(problem, landscape, found, warm, perf_counter() - started)
+        return _proven(problem, ground, found, warm, perf_counter() - started)
     if found.stopped.is_interrupted:
         _warn_of_interruption()
     reason = replace(found.stopped, n_settled=found.n_settled, n_designs=space.size)
@@ -83,6 +87,34 @@ class _Deadline:
             self.watcher.exact(progress)
         if self.time_limit is not None and perf_counter() > self.started + self.time_limit:
             raise TimeLimitError(self.time_limit)
+
+
+def _find(
+    problem: Problem, space: DesignSpace, known: Scores, check: _Deadline
+) -> tuple[Landscape | Terrain, ExactFront]:
+    """Find the front by labels of chains, or by a walk if stages have thresholds of their own."""
+    watcher, evaluator = check.watcher, problem.evaluator
+    if evaluator.grid.is_single:
+        landscape = Landscape.from_evaluator(evaluator, space, check)
+        watcher.begin("exact", problem.n_features - landscape.tail)
+        found = find_front(landscape, known, problem.memory_limit, problem.n_jobs, check)
+        return landscape, found
+    terrain = Terrain.from_evaluator(evaluator, space, check)
+    watcher.begin("walk", 100)
+    return terrain, walk_front(terrain, known, problem.n_jobs, check)
+
+
+def _ties(
+    problem: Problem,
+    ground: Landscape | Terrain,
+    designs: StageArray,
+    scores: Scores,
+    n_tied: IntArray,
+) -> LandscapeTies | TerrainTies:
+    """Return what lists the ties of a proven front."""
+    if isinstance(ground, Terrain):
+        return TerrainTies(ground, designs, scores, n_tied)
+    return LandscapeTies(ground, designs, scores, n_tied, problem.memory_limit)
 
 
 def _add_found(archive: Archive, designs: StageArray, problem: Problem) -> None:
@@ -119,13 +151,13 @@ def _last_record(
 
 def _proven(
     problem: Problem,
-    landscape: Landscape,
+    ground: Landscape | Terrain,
     found: ExactFront,
     warm: SearchResult,
     seconds: float,
 ) -> SearchResult:
     """Result of a complete exact search, the best balanced design first."""
-    landscape.forget()
+    ground.forget()
     scores = problem.evaluator.score(found.designs)
     order = best_balanced_first(found.designs, scores, problem.evaluator.costs.total)
     designs, scores, n_tied = found.designs[order], scores[order], found.n_tied[order]
@@ -136,6 +168,6 @@ def _proven(
         (*warm.records, last),
         StopReason(Stop.PROVEN, n_settled=found.n_settled),
         n_tied,
-        LandscapeTies(landscape, designs, scores, n_tied, problem.memory_limit),
+        _ties(problem, ground, designs, scores, n_tied),
         proven=True,
     )

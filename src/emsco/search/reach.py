@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from emsco.designs.space import DesignSpace
 from emsco.search.exact.landscape import Landscape
+from emsco.search.exact.terrain import Terrain
 from emsco.search.problem import Problem
 
 __all__ = ["Reach", "duration", "exact_seconds", "readable"]
@@ -15,6 +16,9 @@ __all__ = ["Reach", "duration", "exact_seconds", "readable"]
 _PER_DESIGN = 15e-9
 _PER_DESIGN_EXCLUDING = 45e-9  # bounds are weaker if designs may leave features out
 _PER_CHAIN = 40e-9
+# With thresholds, per last subset, and per word of its rows and threshold: section thresholds.
+_PER_SUBSET = 15e-9
+_PER_WORD = 2e-9
 _GROWTH = 4.5  # factor of kinds of chains per feature, with any number of stages
 _DAY = 86_400.0
 _MOST_FEATURES = 30
@@ -79,8 +83,12 @@ def exact_seconds(problem: Problem, space: DesignSpace) -> float:
     n_features = min(problem.n_features, 400)  # with more, floats overflow
     space = replace(space, n_features=n_features, first=space.first and 0)
     fitting = 2.0**n_features * (problem.seconds_per_fit or 0.0)
+    n_designs = min(space.size, 10**300)
+    if not problem.evaluator.grid.is_single:
+        n_words = problem.evaluator.bank.n_words * (space.n_last + 2)
+        return fitting + n_designs / space.n_last * (_PER_SUBSET + n_words * _PER_WORD)
     per_design = _PER_DESIGN_EXCLUDING if space.allow_exclusion else _PER_DESIGN
-    designs = min(space.size, 10**300) * per_design
+    designs = n_designs * per_design
     chains = _GROWTH**n_features * _PER_CHAIN
     return fitting + min(designs, chains)
 
@@ -93,10 +101,16 @@ def _obstacle(problem: Problem, space: DesignSpace) -> str:
         return f"fit {readable(n_subsets)} models for {n_features} features"
     if n_subsets > problem.capacity:
         return f"keep {n_subsets:,} models where memory_limit holds {problem.capacity:,}"
-    n_bytes = Landscape.n_bytes(n_features, problem.evaluator.bank.n_words)
+    grid, n_words = problem.evaluator.grid, problem.evaluator.bank.n_words
+    n_bytes = Landscape.n_bytes(n_features, n_words)
+    has_codes = (space.max_stages + space.allow_exclusion) ** (n_features + 1) < 2**62
+    if not grid.is_single:
+        n_bytes = Terrain.n_bytes(n_features, grid.n_levels, n_words)
+        has_codes = Terrain.has_codes(n_features, space.deepest, grid.n_levels)
+        has_codes &= space.size < 2**62
     if n_bytes > problem.memory_limit:
         return f"keep {n_bytes:,} bytes of bits where memory_limit is {problem.memory_limit:,}"
-    if (space.max_stages + space.allow_exclusion) ** (n_features + 1) >= 2**62:
+    if not has_codes:
         return f"need more than 62 bits for {n_features} features in {space.max_stages} stages"
     if problem.evaluator.bank.n_rows >= _MOST_WEIGHT:
         return f"need more than 31 bits for a row weight of {problem.evaluator.bank.n_rows:,}"

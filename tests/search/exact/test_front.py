@@ -256,7 +256,7 @@ class TestIndifference:
 
     @pytest.mark.parametrize("n_lines", [1, 4, 30])
     def test_a_coarse_table_of_allowances_changes_nothing(self, monkeypatch, hard, plain, n_lines):
-        monkeypatch.setattr(chains, "_LINES", n_lines)
+        monkeypatch.setattr("emsco.search.allowances._LINES", n_lines)
         coarse = find_front(hard.landscape(), known=hard.scores(list(plain)))
         assert chains.ChainPool(hard.landscape(), 1000).shift > 0
         assert found_ones(coarse) == plain

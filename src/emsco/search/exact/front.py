@@ -33,13 +33,14 @@ class ExactProgress:
     Attributes
     ----------
     done : float
-        Subset sizes done, including the share of the current one.
+        Subset sizes done, including the share of the current one. Percent of the designs, if
+        stages have thresholds of their own.
     n_sizes : int
-        Subset sizes in all.
+        Subset sizes in all, or 100.
     n_settled : int
         Designs settled.
     n_labels : int
-        Kinds of chains kept.
+        Kinds of chains kept; 0 if none are.
     """
 
     done: float

@@ -14,6 +14,7 @@ from emsco._kernels.chain_types import Space
 from emsco.designs.space import DesignSpace, count_designs
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import SAME_COST
+from emsco.search.exact.tables import merged_up, missing_rows, next_costs, of_larger, totals
 
 __all__ = ["Landscape"]
 
@@ -196,9 +197,9 @@ class Landscape:
     def space(self) -> Space:
         """The landscape in the form of the kernels, with bounds on larger subsets."""
         errs = self.accepts & ~self.correct
-        missing, missing_mask = self._missing()
-        reach = _of_larger(_spread_up(self.accepts.copy(), np.bitwise_or), np.bitwise_or, 0)
-        correct = _of_larger(_spread_up(self.correct.copy(), np.bitwise_or), np.bitwise_or, 0)
+        missing, missing_mask = missing_rows(self.missing, self.accepts.shape[1])
+        reach = of_larger(merged_up(self.accepts.copy(), np.bitwise_or), np.bitwise_or, 0)
+        correct = of_larger(merged_up(self.correct.copy(), np.bitwise_or), np.bitwise_or, 0)
         # Rows that the full set accepts, and that no larger subset labels correctly.
         doomed = self.accepts[-1] & ~missing[missing_mask] & ~correct if self.tail else 0 * correct
         cost = self.totals(np.asarray(self.costs, dtype=np.float64))
@@ -214,39 +215,14 @@ class Landscape:
             expensive=expensive,
             rises=rises,
             cost=cost,
-            next_cost=self._next_costs(),
+            next_cost=next_costs(self.costs, self.evaluation),
             place=self.totals(self.digits),
             ways=self._ways(),
         )
 
     def totals(self, values: Any) -> Any:
         """Sum of `values`, one per feature, over each subset."""
-        total = np.zeros(2**self.n_features, dtype=values.dtype)
-        for i, value in enumerate(values):
-            total[1 << i : 2 << i] = total[: 1 << i] + value
-        return total
-
-    def _missing(self) -> tuple[WordArray, int]:
-        """Rows in which a feature of a subset is missing, and the features that are ever missing.
-
-        The rows are listed by subset, up to the last feature that is ever missing.
-        """
-        if self.missing is None or not self.missing.any():
-            return np.zeros((1, self.accepts.shape[1]), dtype=np.uint64), 0
-        incomplete = np.flatnonzero(self.missing.any(axis=1))
-        rows = np.zeros((2 << incomplete[-1], self.accepts.shape[1]), dtype=np.uint64)
-        for i in range(incomplete[-1] + 1):
-            rows[1 << i : 2 << i] = rows[: 1 << i] | self.missing[i]
-        return rows, sum(1 << int(i) for i in incomplete)
-
-    def _next_costs(self) -> FloatArray:
-        """Least cost of one more stage after each subset; 0 for the full set."""
-        least = np.full((2**self.n_features, 1), np.inf)
-        for i, cost in enumerate(self.costs):
-            without = least.reshape(-1, 2, 2**i, 1)[:, 0]  # subsets that lack feature i
-            np.minimum(without, float(cost) + self.evaluation, out=without)
-        least[-1] = 0
-        return least[:, 0]
+        return totals(values)
 
     def _ways(self) -> IntArray:
         """Number of ways to go on with m features in at most r stages, for all m and r.
@@ -273,7 +249,7 @@ class Landscape:
             bits = np.arange(start % 64, start % 64 + width, dtype=np.uint64)
             accepted = (self.accepts[:, word, None] >> bits) & np.uint64(1) != 0
             paid = np.where(accepted, cost[:, None], np.inf)
-            later = _of_larger(_spread_up(paid, np.minimum), np.minimum, np.inf)
+            later = of_larger(merged_up(paid, np.minimum), np.minimum, np.inf)
             later -= cost[:, None] - self.evaluation
             finite = np.isfinite(later)
             if not levels.size:
@@ -298,23 +274,3 @@ def _level_costs(later: FloatArray) -> FloatArray:
 def _pack(rows: BoolArray, bits: WordArray) -> WordArray:
     packed: WordArray = (rows.astype(np.uint64) << bits).sum(axis=1, dtype=np.uint64)
     return packed
-
-
-def _spread_up(values: Any, merge: np.ufunc) -> Any:
-    """Merge the values of all subsets that contain a subset into its own, in place."""
-    n_features = len(values).bit_length() - 1
-    for i in range(n_features):
-        pairs = values.reshape(2 ** (n_features - 1 - i), 2, 2**i, -1)
-        merge(pairs[:, 0], pairs[:, 1], out=pairs[:, 0])
-    return values
-
-
-def _of_larger(values: Any, merge: np.ufunc, nothing: float) -> Any:
-    """Merge the values of all larger subsets, without the subset's own; see `_spread_up`."""
-    n_features = len(values).bit_length() - 1
-    larger = np.full_like(values, nothing)
-    for i in range(n_features):
-        shape = (2 ** (n_features - 1 - i), 2, 2**i, -1)
-        own, others = larger.reshape(shape), values.reshape(shape)
-        merge(own[:, 0], others[:, 1], out=own[:, 0])
-    return larger
