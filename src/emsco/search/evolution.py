@@ -51,6 +51,7 @@ _LEVEL_RATE = 0.3  # of children with a threshold that their parent does not hav
 _FIRST_CHAINS = 10  # generations until chains are first made of fitted subsets
 _SMALL_FIRST = 5  # generations until new subsets are sought in small spaces
 _MORE = 1.2  # growth of the number of subsets until chains are made again
+_MUCH_MORE = 1.5  # the same if thresholds are searched, when chains take longer
 _SUBSETS = 0.18  # new subsets for each design of the budget
 
 
@@ -237,7 +238,8 @@ class EvolutionSearch:
             return self._n_designs > 1
         if self._nearby:
             is_first = not self._linked_at and self.generation >= _SMALL_FIRST - 1
-            return is_first or self._nearby.n_known >= _MORE * self._linked_at > 0
+            more = _MORE if self._grid.is_single else _MUCH_MORE
+            return is_first or self._nearby.n_known >= more * self._linked_at > 0
         return self.generation >= max(_FIRST_CHAINS, 2 * self._linked_at)
 
     def promising(self, most_subsets: int) -> WordArray:

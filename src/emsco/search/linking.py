@@ -31,7 +31,7 @@ from emsco.search.nearby import MOST_FEATURES
 __all__ = ["Linker", "chains_between", "linked_front"]
 
 _WIDTH = 8  # labels of a subset
-_WORK = 4e8  # words that a step may look at, if one pair of subsets in seven is nested
+_WORK = 5e7  # words that a step may look at, if one pair of subsets in seven is nested
 _NESTED = 0.15
 _ROOM = 2**19  # designs found
 _MOST_NEW = 100  # of them that are fitted after a step
@@ -50,7 +50,7 @@ def chains_between(
         subsets, front = search.promising(linker.most_subsets), search.front[1]
 
         def make() -> StageArray:
-            guessed = linker.guess(search.nearest(), subsets, front)
+            guessed = linker.guess(search.nearest(), front)
             return np.concatenate([linker.link(subsets, front), guessed])
 
         found = evaluator.made_after(search.generation, make)
@@ -84,7 +84,7 @@ class Linker:
         is_small = n_features <= MOST_FEATURES
         can_be = is_small and not self.space.allow_exclusion
         self._is_exact = can_be and self.evaluator.grid.is_single
-        if is_small and 2**n_features * bank.n_words * 64 * 4 <= _MARGIN_BYTES:
+        if self._is_exact and 2**n_features * bank.n_words * 64 * 4 <= _MARGIN_BYTES:
             self._margins = KnownMargins(n_features, bank.n_words * 64)
 
     @property
@@ -104,27 +104,23 @@ class Linker:
             found = linked_front(self.evaluator, self.space, subsets, front)
         return found
 
-    def guess(self, near: IntArray, subsets: WordArray, front: Scores) -> StageArray:
+    def guess(self, near: IntArray, front: Scores) -> StageArray:
         """Return designs that promise to be on the front, with subsets that are not fitted.
 
-        `near` has the numbers of such subsets, the nearest to the front first. What their models
-        would say is guessed from fitted neighbours.
+        `near` has the numbers of such subsets. What their models would say is guessed from
+        fitted neighbours.
         """
         if self._margins is None or not len(near):
             return np.zeros((0, self.space.n_features), dtype=np.int16)
         bank = self.evaluator.bank
-        if not self._is_exact:
-            near = near[: self.most_subsets // 2]
         lacking = self._margins.lacking(self._fitted)
         if len(lacking):
             self._margins.add(lacking, bank.margins(_words(lacking)))
         numbers, margins = self._margins.guess(near)
-        bits = [bank.guessed_bits(margins, one) for one in self.evaluator.grid.thresholds]
-        found = self._link_all(front, numbers, bits[0])
+        bits = bank.guessed_bits(margins, self.evaluator.thresholds)
+        found = self._link_all(front, numbers, bits)
         if found is None:
-            some = slice(self.most_subsets // 2)
-            guessed = _words(numbers[some]), np.stack(bits, axis=2)[:, some]
-            found = linked_front(self.evaluator, self.space, subsets[some], front, guessed=guessed)
+            return np.zeros((0, self.space.n_features), dtype=np.int16)
         return _with_few_new(found, numbers)
 
     @property
@@ -174,15 +170,13 @@ def linked_front(
     words: WordArray,
     front: Scores | None = None,
     width: int = _WIDTH,
-    guessed: tuple[WordArray, WordArray] | None = None,
 ) -> StageArray:
     """Return the best designs made of these subsets, one for each vector of objectives.
 
     At most `width` chains that end in the same subset are followed. Designs that one of `front`
-    beats are left out. All features together are always among the subsets. `guessed` are more
-    subsets and their accepted and correct rows at each level.
+    beats are left out. All features together are always among the subsets.
     """
-    subsets = _subsets(evaluator, words, guessed)
+    subsets = _subsets(evaluator, words)
     fill_reach(subsets)
     grid, n_rows = evaluator.grid, evaluator.bank.n_rows
     early, last = (np.isin(np.arange(grid.n_levels), own) for own in (grid.early, grid.last))
@@ -222,21 +216,16 @@ def _known(evaluator: Evaluator, front: Scores | None) -> FloatArray:
     return allowances(*limits, front.accepted, front.accepted - front.correct, front.spent)
 
 
-def _subsets(
-    evaluator: Evaluator, words: WordArray, guessed: tuple[WordArray, WordArray] | None
-) -> Subsets:
+def _subsets(evaluator: Evaluator, words: WordArray) -> Subsets:
     """Collect the bits of subsets, from small to large, with all features at the end."""
     bank = evaluator.bank
     every = np.zeros((1, words.shape[1]), dtype=np.uint64)
     for i in range(bank.n_features):
         every[0, i // 32] |= np.uint64(1) << np.uint64(i % 32)
     words = np.unique(np.concatenate([words, every]), axis=0)
-    bits = np.stack([bank.bits_of(words, least) for least in evaluator.grid.thresholds], axis=2)
-    if guessed is not None:
-        words = np.concatenate([words, guessed[0]])
-        bits = np.concatenate([bits, guessed[1]], axis=1)
-    order = np.argsort(np.bitwise_count(words).sum(axis=1), kind="stable")
-    words, (accepts, correct) = words[order], bits[:, order]
+    words = words[np.argsort(np.bitwise_count(words).sum(axis=1), kind="stable")]
+    by_level = [bank.bits_of(words, least) for least in evaluator.grid.thresholds]
+    accepts, correct = np.stack(by_level, axis=2)
     units = evaluator.units.features.astype(np.float64)
     missing = bank.missing
     return Subsets(
