@@ -6,12 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.brute import RealInstance
 from support.thresholds import GRIDS, varied
 
+from emsco.designs.chromosomes import stages_of
+from emsco.designs.grid import ThresholdGrid
+from emsco.designs.space import DesignSpace
+from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask, tie_groups
 from emsco.scoring.scores import Limits
 from emsco.search.exact import walk
-from emsco.search.exact.front import TimeLimitError
+from emsco.search.exact.front import TimeLimitError, find_front
+from emsco.search.exact.landscape import Landscape
 from emsco.search.exact.terrain import Terrain
 from emsco.search.exact.walk import TerrainTies, walk_front
 
@@ -72,6 +78,12 @@ class TestFront:
         found = walk_front(Terrain.from_evaluator(hard.evaluator, hard.space), n_jobs=2)
         assert found_ones(found) == found_ones(whole)
         assert found.n_settled == whole.n_settled
+
+    def test_threads_do_the_same_work(self, hard):
+        terrain = Terrain.from_evaluator(hard.evaluator, hard.space)
+        one, two = (walk_front(terrain, n_jobs=n_jobs) for n_jobs in (1, 2))
+        assert one.n_transitions == two.n_transitions
+        assert one.designs.tolist() == two.designs.tolist()
 
     def test_nothing_is_found_where_nothing_is_within_the_limits(self):
         case = varied(3)
@@ -148,3 +160,19 @@ class TestStopping:
         assert done == sorted(done)
         assert {step.n_sizes for step in steps} == {100}
         assert (done[-1], steps[-1].n_settled) == (100, hard.space.size)
+
+
+class TestPaperSets:
+    @pytest.mark.parametrize("allow_exclusion", [False, True])
+    def test_one_threshold_given_twice_has_the_front_of_one(self, paper_set, allow_exclusion):
+        pima = RealInstance.from_set(paper_set("pima"), 0.65, 4)
+        one, space = pima.evaluator, DesignSpace(8, 4, allow_exclusion)
+        grid = ThresholdGrid(np.full((2, 2), 0.65), (0,), (1,))
+        twice = Evaluator(one.bank, one.costs, grid, 4)
+        found = walk_front(Terrain.from_evaluator(twice, space), n_jobs=2)
+        designs = stages_of(found.designs).tolist()
+        expected = find_front(Landscape.from_evaluator(one, space))
+        assert dict(zip(map(tuple, designs), found.n_tied.tolist(), strict=True)) == found_ones(
+            expected
+        )
+        assert found.n_settled == expected.n_settled == space.size
