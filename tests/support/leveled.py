@@ -30,7 +30,7 @@ def grid_of(n_classes=2):
 
 def made_table(n_classes=2, has_gaps=False, n_rows=N_ROWS, seed=0):
     rng = np.random.default_rng(seed)
-    y = np.arange(n_rows) % n_classes
+    y = rng.permutation(np.arange(n_rows) % n_classes)
     strength = np.array([1.2, 0.9, 0.6, 0.3, 0.0])
     X = rng.normal(size=(n_rows, 5)) + y[:, None] * strength
     if has_gaps:
