@@ -211,6 +211,7 @@ def link_subsets(
     for w in range(n_words):
         rows[0, w] = reach[n_subsets, w]
     n_labels, n_found = 1, 0
+    lacks_nothing = len(subsets.missing) == 0
     for t in range(n_subsets):
         begun = n_labels
         may_end = rules.may_stop or t == full
@@ -265,8 +266,10 @@ def link_subsets(
                         n_found += 1
                         _note(known, accepted, wrong, spent, rules.shift)
                 for level in range(n_levels if goes_on else 0):
-                    # A stage that nobody leaves at is worse than none.
-                    if not early[level] or leaves[level, 0] == counts[q, 0]:
+                    # A stage that nobody leaves at is worse than none, unless values are missing:
+                    # who lacks a feature of one stage may leave at the next.
+                    is_idle = leaves[level, 0] == counts[q, 0] and lacks_nothing
+                    if not early[level] or is_idle:
                         continue
                     accepted, wrong = leaves[level, 0], leaves[level, 1]
                     if _is_beaten(chains, begun, n_labels, accepted, wrong, stages, spent):

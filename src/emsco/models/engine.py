@@ -242,7 +242,7 @@ class LogisticEngine:
         coefs = self.coefs(numbers)
         coefs = coefs[:, :, 0] if self.n_outputs == 1 else coefs
         return [
-            margins_of(*shard.answers(spread), shard.truth)
+            margins_of(*shard.answers(spread), shard.truth, self.n_classes)
             for split, spread in zip(self.splits, coefs, strict=True)
             for shard in split.shards
         ]
@@ -352,10 +352,11 @@ class OutcomeEngine:
     def margins(self, numbers: FloatArray) -> list[SingleArray]:
         """Margins of fitted models for the rows of each part of `bits`, in the order of bits."""
         every = np.ones((len(numbers), 0), dtype=np.bool_)
-        parts = zip(self.answers(every, numbers), self._layouts, self.truth, strict=True)
+        rows = [layout.rows for layout in self._layouts]
+        parts = zip(self.answers(every, numbers), rows, self.truth, strict=True)
         return [
-            margins_of(winner[:, layout.rows], confidence[:, layout.rows], truth)
-            for (winner, confidence), layout, truth in parts
+            margins_of(winner[:, own], confidence[:, own], truth, self.n_classes)
+            for (winner, confidence), own, truth in parts
         ]
 
     @property

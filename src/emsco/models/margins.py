@@ -1,10 +1,13 @@
 """Margins: how sure a model is of the truth about a row, and what follows from those of others.
 
-A margin is the log-odds of the confidence, negative if the label is wrong. A model that has not
-been fitted is guessed from its neighbours: leaving out a feature, or adding one, changes the
-margins of a row by about as much whether or not another feature is there. So the margin of a subset
-is near to m(i) + m(j) - m(i, j), where i and j mark subsets that differ from it in one of two
-features, and in both.
+A margin is the log-odds of the confidence beyond those of a guess, negative if the label is wrong.
+So a label has a positive margin if it is right, even where there are many classes and the likeliest
+has less than half of the probability.
+
+A model that has not been fitted is guessed from its neighbours: leaving out a feature, or adding
+one, changes the margins of a row by about as much whether or not another feature is there. So the
+margin of a subset is near to m(i) + m(j) - m(i, j), where i and j mark subsets that differ from it
+in one of two features, and in both.
 """
 
 from __future__ import annotations
@@ -21,10 +24,11 @@ _SUREST = 1 - 1e-12
 _SQUARES = 16  # squares of neighbours that a guess is the mean of
 
 
-def margins_of(winner: IntArray, confidence: FloatArray, truth: LabelArray) -> SingleArray:
+def margins_of(
+    winner: IntArray, confidence: FloatArray, truth: LabelArray, n_classes: int
+) -> SingleArray:
     """Margins of answers: the likeliest class of each row and its probability."""
-    sure = np.minimum(confidence, _SUREST)
-    odds = np.log(sure / (1 - sure))
+    odds = _beyond_a_guess(confidence, n_classes)
     margins: SingleArray = np.where(winner == truth, odds, -odds).astype(np.float32)
     return margins
 
@@ -35,13 +39,20 @@ def bits_of_margins(margins: SingleArray, truth: LabelArray, thresholds: FloatAr
     `truth` has the class of each row. Which class a wrong label names is not known if there are
     more than two; then the highest threshold of the others counts.
     """
-    least = np.clip(thresholds, 0.0, _SUREST)
-    others = np.array([np.delete(least, c).max() for c in range(len(least))])
-    with np.errstate(divide="ignore"):
-        own, other = np.log(least / (1 - least)), np.log(others / (1 - others))
+    n_classes = len(thresholds)
+    others = np.array([np.delete(thresholds, c).max() for c in range(n_classes)])
+    own, other = (_beyond_a_guess(least, n_classes) for least in (thresholds, others))
     correct = (margins > 0) & (margins >= own[truth])
     accepted = correct | ((margins <= 0) & (-margins >= other[truth]))
     return np.stack([pack(accepted), pack(correct)])
+
+
+def _beyond_a_guess(confidence: FloatArray, n_classes: int) -> FloatArray:
+    """Log-odds of probabilities, less those of 1 / number of classes."""
+    sure = np.clip(confidence, 0.0, _SUREST)
+    with np.errstate(divide="ignore"):
+        odds: FloatArray = np.log(sure / (1 - sure)) + np.log(n_classes - 1)
+    return odds
 
 
 class KnownMargins:

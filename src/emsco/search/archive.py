@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from emsco._base.typing import IntArray, StageArray
+from emsco.designs.chromosomes import design_keys
 from emsco.scoring.pareto import (
     balanced_scores,
     best_balanced_first,
@@ -57,13 +58,17 @@ class Archive:
         return self._kept[1]
 
     def add(self, designs: StageArray, scores: Scores) -> bool:
-        """Add distinct new designs; return whether one on the front has new objectives."""
+        """Add designs; return whether one on the front has new objectives.
+
+        A design that is kept already, or comes twice, is kept once.
+        """
         n_before = len(self.designs)
         if n_before:
             designs = np.concatenate([self.designs, designs])
             scores = Scores.concatenate([self.scores, scores])
         kept = np.flatnonzero(front_mask(scores))
         kept = kept[thin(scores[kept], self._total_cost, _MOST_VECTORS)]
+        kept = kept[_first_of_each(designs[kept])]
         self._kept = designs[kept], scores[kept]
         group = tie_groups(self.scores)
         return bool((~np.isin(group[kept >= n_before], group[kept < n_before])).any())
@@ -96,6 +101,12 @@ class Archive:
         best = best_balanced_first(self.designs[which], self.scores[which], self._total_cost)
         ranked: IntArray = which[best]
         return ranked
+
+
+def _first_of_each(designs: StageArray) -> IntArray:
+    """Positions of designs, without those that came before."""
+    first: IntArray = np.unique(design_keys(designs), axis=0, return_index=True)[1]
+    return np.sort(first)
 
 
 def thin(scores: Scores, total_cost: float, most: int) -> IntArray:

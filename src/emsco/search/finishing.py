@@ -140,10 +140,8 @@ def finish_search(
     reason = _reason(result, end)
     designs = _designs_of(subsets[:n_fitted], evaluator, space)
     names = searched_with, finished_with
-    if not len(designs):
-        return replace(result, stop_reason=reason), Finish(*names, 0, 0, end)
-    scores = evaluator.score(designs)
-    if not scores.feasible.any():
+    scores = evaluator.score(designs) if len(designs) else None
+    if scores is None or not scores.feasible.any():
         if end is FinishEnd.COMPLETE:
             end = FinishEnd.NOTHING_FEASIBLE
         return replace(result, stop_reason=reason), Finish(*names, 0, 0, end)

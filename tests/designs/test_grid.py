@@ -1,0 +1,233 @@
+"""The grid of thresholds: which there are, which designs hold them, and how they are inherited."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from support.brute import every_design
+
+from emsco.designs.chromosomes import compress, levels_of, stages_of, with_levels
+from emsco.designs.grid import ThresholdGrid, in_short, inherit_levels
+from emsco.designs.space import DesignSpace
+from emsco.errors import ParameterError
+
+TWO, THREE = np.array(["ill", "well"]), np.array(["a", "b", "c"])
+FOUR_LEVELS = ThresholdGrid(np.linspace(0.6, 0.9, 4)[:, None] * np.ones(2), (0, 1, 2), (1, 3))
+
+
+def stages(*designs):
+    return np.array(designs, dtype=np.int16)
+
+
+# Kinds of grids
+
+
+def test_one_threshold_for_all_stages_is_one_level():
+    grid = ThresholdGrid.single(np.array([0.7, 0.8]))
+    assert grid.thresholds.tolist() == [[0.7, 0.8]]
+    assert (grid.early, grid.last) == ((0,), (0,))
+    assert grid.is_single
+    assert not grid.answers_all
+
+
+def test_the_last_stage_has_a_level_of_its_own_only_if_its_threshold_differs():
+    own = np.array([0.7, 0.8])
+    assert ThresholdGrid.single(own, own.copy()).is_single
+    grid = ThresholdGrid.single(own, np.array([0.7, 0.6]))
+    assert grid.thresholds.tolist() == [[0.7, 0.8], [0.7, 0.6]]
+    assert (grid.early, grid.last, grid.is_single) == ((0,), (1,), False)
+
+
+@pytest.mark.parametrize(("last", "answers"), [([0, 0], True), ([0, 0.5], False), (None, False)])
+def test_a_grid_answers_all_where_every_last_level_labels_everyone(last, answers):
+    last = None if last is None else np.array(last, dtype=float)
+    assert ThresholdGrid.single(np.array([0.7, 0.8]), last).answers_all is answers
+
+
+def test_thresholds_are_copied_and_locked():
+    own = np.full((2, 2), 0.7)
+    grid = ThresholdGrid(own)
+    own[:] = 0.1
+    assert grid.thresholds.tolist() == [[0.7, 0.7]] * 2
+    with pytest.raises(ValueError, match="read-only"):
+        grid.thresholds[0, 0] = 0.5
+
+
+def test_more_levels_than_a_gene_holds_are_refused():
+    assert ThresholdGrid(np.full((32, 2), 0.7)).n_levels == 32
+    with pytest.raises(ParameterError, match=r"^thresholds must be at most 32, got 33\.$"):
+        ThresholdGrid(np.full((33, 2), 0.7))
+
+
+def test_plain_values_say_all_of_a_grid():
+    found = ThresholdGrid.single(np.array([0.7, 0.8]), np.zeros(2)).to_dict()
+    assert found == {"thresholds": [[0.7, 0.8], [0.0, 0.0]], "early": [0], "last": [1]}
+
+
+# Searched grids
+
+
+def test_equal_classes_have_thresholds_that_halve_the_doubt_and_the_last_may_label_all():
+    grid = ThresholdGrid.searched(np.array([50, 50]), TWO, n_rows=100)
+    halvings = [1, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6]
+    wanted = [round(1 - 0.5 * 0.5**often, 3) for often in halvings]
+    assert grid.thresholds.tolist() == [[least] * 2 for least in [*wanted, 0.0]]
+    assert grid.early == tuple(range(9))
+    assert grid.last == (*range(9), 9)
+
+
+def test_many_rows_have_a_finer_grid():
+    few = ThresholdGrid.searched(np.array([50, 50]), TWO, n_rows=1999)
+    many = ThresholdGrid.searched(np.array([50, 50]), TWO, n_rows=2000)
+    assert (len(few.early), len(many.early)) == (9, 12)
+    assert few.thresholds[0].tolist() == many.thresholds[0].tolist() == [0.75, 0.75]
+
+
+def test_unequal_classes_have_thresholds_of_both_kinds_each_once():
+    grid = ThresholdGrid.searched(np.array([10, 90]), TWO, n_rows=100)
+    early = grid.thresholds[list(grid.early)].tolist()
+    assert early[0] == [0.55, 0.95]  # a half of the doubt that the share leaves
+    assert [0.75, 0.75] in early
+    assert len(early) == len({tuple(one) for one in early}) == 12
+
+
+@pytest.mark.parametrize("last", [np.zeros(2), np.full(2, 0.6)])
+def test_a_last_threshold_of_its_own_is_the_only_one_of_last_stages(last):
+    grid = ThresholdGrid.searched(np.array([10, 90]), TWO, 100, last)
+    assert grid.thresholds[list(grid.last)].tolist() == [last.tolist()]
+    assert grid.last[0] not in grid.early
+
+
+def test_where_everyone_is_labelled_one_kind_of_thresholds_suffices():
+    grid = ThresholdGrid.searched(np.array([10, 90]), TWO, 100, np.zeros(2))
+    early = grid.thresholds[list(grid.early)]
+    assert np.array_equal(early[:, 0], early[:, 1])
+
+
+def test_balanced_accuracy_has_thresholds_by_the_shares_of_the_classes():
+    grid = ThresholdGrid.searched(np.array([1, 4, 5]), THREE, 100, metric="balanced_accuracy")
+    share = np.array([0.1, 0.4, 0.5])
+    assert grid.thresholds[0].tolist() == (1 - (1 - share) / 2).round(3).tolist()
+    assert len(grid.early) == 9
+
+
+@pytest.mark.parametrize("shares", [[1, 1], [1, 30], [1, 10**6], [2, 3, 5], [1] * 40])
+@pytest.mark.parametrize("n_rows", [50, 5000])
+@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy"])
+def test_searched_thresholds_are_distinct_confidences_and_fit_into_genes(shares, n_rows, metric):
+    classes = np.arange(len(shares))
+    grid = ThresholdGrid.searched(np.array(shares, dtype=float), classes, n_rows, metric=metric)
+    early = grid.thresholds[list(grid.early)]
+    assert grid.n_levels <= 32
+    assert len(np.unique(early, axis=0)) == len(early) > 1
+    assert ((early > 0) & (early < 1)).all()
+
+
+# Levels of designs
+
+
+def test_choices_are_counted_as_they_are_listed():
+    for n_stages in (1, 2, 3):
+        early, last = FOUR_LEVELS.early, FOUR_LEVELS.last
+        listed = list(product(*[early] * (n_stages - 1), last))
+        assert FOUR_LEVELS.n_choices(n_stages) == len(listed) == 3 ** (n_stages - 1) * 2
+
+
+@pytest.mark.parametrize("allow_exclusion", [False, True])
+@pytest.mark.parametrize("first", [None, 1])
+@pytest.mark.parametrize("max_stages", [1, 2, 3])
+def test_the_space_has_as_many_designs_as_enumeration(max_stages, allow_exclusion, first):
+    space = DesignSpace(3, max_stages, allow_exclusion, first, n_early=3, n_last=2)
+    plain = every_design(3, max_stages, allow_exclusion, first)
+    listed = {
+        tuple(with_levels(stages(design), np.array([levels]))[0].tolist())
+        for design in plain
+        for levels in product(*[FOUR_LEVELS.early] * max(design), FOUR_LEVELS.last)
+    }
+    assert space.size == len(listed)
+    found = np.array(sorted(listed), dtype=np.int16)
+    assert space.holds(found).all()
+    assert FOUR_LEVELS.holds(found)
+
+
+def test_a_design_has_the_first_level_of_each_kind_until_it_has_others():
+    found = FOUR_LEVELS.complete(stages([0, 1, 2], [0, 0, -1], [1, 0, 0]))
+    assert levels_of(found, 3).tolist() == [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
+    assert stages_of(found).tolist() == [[0, 1, 2], [0, 0, -1], [1, 0, 0]]
+    assert FOUR_LEVELS.holds(found)
+
+
+def test_with_one_threshold_designs_stay_as_they_are():
+    given, grid = stages([0, 1, 2], [0, 0, -1]), ThresholdGrid.single(np.full(2, 0.7))
+    assert grid.complete(given) is given
+    assert inherit_levels(given, given, grid) is given
+    assert grid.holds(given)
+
+
+@pytest.mark.parametrize(
+    ("levels", "held"),
+    [([0, 1], True), ([2, 3], True), ([3, 1], False), ([1, 0], False), ([1, 4], False)],
+)
+def test_a_grid_holds_designs_whose_stages_have_levels_they_may_have(levels, held):
+    assert FOUR_LEVELS.holds(with_levels(stages([0, 1, -1]), np.array([levels]))) is held
+
+
+def test_levels_past_the_last_stage_of_a_design_do_not_count():
+    both = with_levels(stages([0, 0], [0, 1]), np.array([[3, 0], [2, 3]]))
+    assert FOUR_LEVELS.holds(both)
+    assert FOUR_LEVELS.holds(both[:0])
+
+
+def test_the_thresholds_of_a_design_are_those_of_its_levels():
+    grid = ThresholdGrid(np.array([[0.7, 0.7], [0.6, 0.9], [0.0, 0.0]]), (0, 1), (2,))
+    design = with_levels(stages([0, 1, 2, -1]), np.array([[1, 0, 2]]))[0]
+    assert grid.of_design(design, TWO) == ({"ill": 0.6, "well": 0.9}, 0.7, 0.0)
+
+
+def test_thresholds_are_one_number_where_all_classes_share_it():
+    assert in_short([0.7, 0.7, 0.7], THREE) == 0.7
+    assert in_short(np.array([0.7, 0.8, 0.7]), THREE) == {"a": 0.7, "b": 0.8, "c": 0.7}
+
+
+# Inheritance
+
+
+def plain_inheritance(design, parent, parent_levels):
+    """Levels of a child, stage by stage."""
+    n_stages, n_before = max(design) + 1, max(parent) + 1
+    before = parent_levels[: n_before - 1]  # of the stages before the parent's last
+    early = [
+        (before[i] if i < len(before) else before[-1]) if before else FOUR_LEVELS.early[0]
+        for i in range(n_stages - 1)
+    ]
+    return [*early, parent_levels[n_before - 1]]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_children_inherit_the_levels_at_their_place_and_that_of_the_last(seed):
+    rng = np.random.default_rng(seed)
+    children, parents = (compress(rng.integers(0, 4, size=(30, 5))) for _ in range(2))
+    n_before = parents.max(axis=1) + 1
+    levels = rng.integers(0, 3, size=(30, 4))
+    levels[np.arange(30), n_before - 1] = rng.choice([1, 3], size=30)
+    found = inherit_levels(children, with_levels(parents, levels), FOUR_LEVELS)
+    assert stages_of(found).tolist() == children.tolist()
+    assert FOUR_LEVELS.holds(found)
+    for i in range(30):
+        own = levels_of(found[i : i + 1], 4)[0, : children[i].max() + 1].tolist()
+        assert own == plain_inheritance(children[i], parents[i], levels[i].tolist())
+
+
+def test_one_parent_may_serve_all_children():
+    children = compress(np.random.default_rng(0).integers(0, 4, size=(20, 5)))
+    parent = with_levels(stages([0, 1, 2, 0, 0]), np.array([[2, 1, 3]]))
+    alone = inherit_levels(children, parent, FOUR_LEVELS)
+    together = inherit_levels(children, np.tile(parent, (20, 1)), FOUR_LEVELS)
+    assert alone.tolist() == together.tolist()
+
+
+def test_no_children_inherit_nothing():
+    none = stages([0, 1])[:0]
+    assert inherit_levels(none, none, FOUR_LEVELS).shape == (0, 2)

@@ -1,0 +1,331 @@
+"""Chains of fitted subsets, compared with every chain and every threshold of these subsets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.brute import every_design
+from support.leveled import FOLDS, ROWS, bench_of, every_leveled, grid_of, random_genes
+
+from emsco.costs import FeatureCosts
+from emsco.designs.chromosomes import stage_counts, subset_words
+from emsco.designs.grid import ThresholdGrid
+from emsco.designs.space import DesignSpace
+from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.pareto import front_mask
+from emsco.scoring.scores import Limits, Scores
+from emsco.search import linking
+from emsco.search.exact.front import find_front
+from emsco.search.exact.landscape import Landscape
+from emsco.search.linking import Linker, chains_between, linked_front
+
+EVERY = 31  # the number of the subset of all five features
+WIDE = 500  # chains of a subset: none is given up for lack of room
+
+
+def vectors(scores):
+    """Accepted, correct and spent of each design; fractions are rounded."""
+    spent = np.round(scores.spent / scores.per_one, 6).tolist()
+    return list(zip(scores.accepted.tolist(), scores.correct.tolist(), spent, strict=True))
+
+
+def some_words(seed, first=None, n_words=8):
+    words = np.random.default_rng(seed).integers(1, EVERY, size=n_words)
+    words = np.unique(words if first is None else words | 1 << first)
+    return words.astype(np.uint64)[:, None]
+
+
+def numbers_of(design):
+    """Numbers of the subsets of a design, stage by stage."""
+    return [
+        sum(1 << i for i, at in enumerate(design) if 0 <= at <= stage)
+        for stage in range(max(design) + 1)
+    ]
+
+
+def every_chain(evaluator, space, words):
+    """All designs of these subsets, with all their thresholds."""
+    own = {EVERY, *words[:, 0].tolist()}
+    plain = every_design(5, space.max_stages, space.allow_exclusion, space.first)
+    return every_leveled([d for d in plain if own.issuperset(numbers_of(d))], evaluator.grid)
+
+
+def plain_front(evaluator, genes):
+    """Vectors that nothing within the limits beats, with the fewest stages of each."""
+    scores = evaluator.score(genes)
+    within = np.flatnonzero(scores.feasible)
+    front = within[front_mask(scores[within])] if len(within) else within
+    fewest = {}
+    for vector, n in zip(vectors(scores[front]), stage_counts(genes[front]), strict=True):
+        fewest[vector] = min(int(n), fewest.get(vector, 99))
+    return fewest
+
+
+def assert_sound(evaluator, space, found, genes):
+    """Designs of the space and the grid, within the limits, none of which beats another."""
+    assert {design.tobytes() for design in found} <= {design.tobytes() for design in genes}
+    assert space.holds(found).all()
+    assert evaluator.grid.holds(found)
+    scores = evaluator.score(found)
+    assert front_mask(scores).all()
+    assert scores.feasible.all()
+    assert len(set(vectors(scores))) == len(found)
+
+
+# All chains of at most two stages
+
+
+@pytest.mark.parametrize("allow_exclusion", [False, True])
+@pytest.mark.parametrize("first", [None, 1])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weights", [None, ROWS % 3], ids=["", "weights"])
+@pytest.mark.parametrize("gaps", ["refuse", "skip"])
+def test_chains_of_two_stages_are_those_of_enumeration(
+    allow_exclusion, first, n_classes, weights, gaps
+):
+    evaluator = bench_of(n_classes, weights, gaps).evaluator(2, grid_of(n_classes))
+    space, words = DesignSpace(5, 2, allow_exclusion, first), some_words(n_classes, first)
+    genes = every_chain(evaluator, space, words)
+    found = linked_front(evaluator, space, words, width=WIDE)
+    assert_sound(evaluator, space, found, genes)
+    stages = dict(zip(vectors(evaluator.score(found)), stage_counts(found).tolist(), strict=True))
+    assert stages == plain_front(evaluator, genes)
+    assert len(stages) > 1
+
+
+@pytest.mark.parametrize("allow_exclusion", [False, True])
+def test_a_single_stage_is_all_features_or_the_best_of_the_subsets(allow_exclusion):
+    evaluator, words = bench_of().evaluator(1, grid_of()), some_words(0)
+    space = DesignSpace(5, 1, allow_exclusion)
+    found = linked_front(evaluator, space, words, width=WIDE)
+    genes = every_chain(evaluator, space, words)
+    assert set(vectors(evaluator.score(found))) == plain_front(evaluator, genes).keys()
+    assert allow_exclusion or (found >= 0).all()
+
+
+@pytest.mark.parametrize(
+    "limits", [Limits(mean=6.0), Limits(worst=9.0), Limits(mean=5.0, worst=12.0)], ids=str
+)
+@pytest.mark.parametrize("costs", [(1, 2, 3, 4, 5), (np.pi, 2 / 3, 3, 1 / 7, 5)])
+@pytest.mark.parametrize("evaluation", [0.0, 0.5])
+def test_chains_stay_within_the_cost_limits(limits, costs, evaluation):
+    bench, space, words = bench_of(), DesignSpace(5, 2, allow_exclusion=True), some_words(3)
+    prices = replace(FeatureCosts.from_array(costs), evaluation=evaluation)
+    evaluator = Evaluator(bench.bank, prices, grid_of(), 2, limits=limits)
+    genes = every_chain(evaluator, space, words)
+    found = linked_front(evaluator, space, words, width=WIDE)
+    assert_sound(evaluator, space, found, genes)
+    assert set(vectors(evaluator.score(found))) == plain_front(evaluator, genes).keys()
+    assert not evaluator.score(genes).feasible.all()
+
+
+def test_nothing_is_found_where_nothing_is_within_the_limits():
+    evaluator = Evaluator(
+        bench_of().bank, FeatureCosts.from_array([1] * 5), grid_of(), 2, limits=Limits(worst=4.0)
+    )
+    found = linked_front(evaluator, DesignSpace(5, 2), some_words(0), width=WIDE)
+    assert found.shape == (0, 5)
+    assert found.dtype == np.int16
+
+
+def test_what_a_known_design_beats_is_left_out():
+    evaluator, space = bench_of().evaluator(2, grid_of()), DesignSpace(5, 2, allow_exclusion=True)
+    words = some_words(5)
+    genes = every_chain(evaluator, space, words)
+    scores = evaluator.score(genes)
+    front = scores[front_mask(scores)]
+    better = Scores(front.n_rows, front.exits[:3], front.correct_exits[:3], front.spent[:3] - 1)
+    found = linked_front(evaluator, space, words, better, width=WIDE)
+    kept = set(vectors(evaluator.score(found)))
+    assert kept <= set(vectors(front))
+    assert not kept & set(vectors(front[np.arange(3)]))
+    assert kept
+    assert len(linked_front(evaluator, space, words, front, width=WIDE)) == len(
+        set(vectors(front))
+    )  # equals are not better
+
+
+# Longer chains
+
+
+@pytest.mark.parametrize("width", [1, 2, 8, WIDE])
+@pytest.mark.parametrize("allow_exclusion", [False, True])
+@pytest.mark.parametrize("gaps", ["refuse", "skip"])
+def test_longer_chains_are_sound_however_few_are_followed(width, allow_exclusion, gaps):
+    evaluator = bench_of(gaps=gaps).evaluator(3, grid_of())
+    space, words = DesignSpace(5, 3, allow_exclusion), some_words(1)
+    genes = every_chain(evaluator, space, words)
+    found = linked_front(evaluator, space, words, width=width)
+    assert_sound(evaluator, space, found, genes)
+    best = plain_front(evaluator, genes).keys()
+    n_missed = len(best - set(vectors(evaluator.score(found))))
+    assert width < WIDE or n_missed < len(best) / 5
+
+
+def test_wider_is_no_worse():
+    evaluator, space = bench_of(3).evaluator(4, grid_of(3)), DesignSpace(5, 4)
+    words = np.arange(1, 32, dtype=np.uint64)[:, None]
+    narrow, wide = (linked_front(evaluator, space, words, width=width) for width in (1, 64))
+    joined = np.concatenate([wide, narrow])
+    better = front_mask(evaluator.score(joined))
+    assert better[: len(wide)].mean() >= better[len(wide) :].mean()
+    assert stage_counts(wide).max() > 2
+
+
+def test_all_features_are_among_the_subsets_though_nobody_names_them():
+    evaluator, space = bench_of().evaluator(3, grid_of()), DesignSpace(5, 3)
+    found = linked_front(evaluator, space, some_words(0)[:0], width=WIDE)
+    assert (found >= 0).all()
+    assert (stage_counts(found) == 1).all()
+
+
+# Linkers
+
+
+def linker_of(evaluator, max_stages, allow_exclusion=False, first=None):
+    return Linker(evaluator, DesignSpace(5, max_stages, allow_exclusion, first))
+
+
+def single(n_classes=2, least=0.75):
+    return ThresholdGrid.single(np.full(n_classes, least))
+
+
+@pytest.mark.parametrize("weights", [None, ROWS % 3], ids=["", "weights"])
+@pytest.mark.parametrize("gaps", ["refuse", "skip"])
+@pytest.mark.parametrize("first", [None, 2])
+def test_with_one_threshold_and_all_subsets_fitted_chains_are_the_exact_front(weights, gaps, first):
+    bench = bench_of(2, weights, gaps)
+    evaluator = bench.evaluator(3, single())
+    evaluator.score(np.array(every_design(5, 3, first=first), dtype=np.int16))
+    linker, at_once = linker_of(evaluator, 3, first=first), np.zeros((1, 5), dtype=np.int16)
+    found = linker.link(evaluator.subsets, evaluator.score(at_once))
+    exact = find_front(Landscape.from_evaluator(bench.evaluator(3, single()), linker.space))
+    wanted = set(vectors(evaluator.score(exact.designs)))
+    assert set(vectors(evaluator.score(found))) == wanted
+    assert linker.space.holds(found).all()
+
+
+def test_chains_are_made_of_fitted_subsets_only():
+    evaluator, at_once = bench_of().evaluator(3, single()), np.zeros((1, 5), dtype=np.int16)
+    evaluator.score(np.array([[0, 1, 1, 2, 2], [1, 0, 2, 2, 2], [0, 0, 0, 1, 1]], dtype=np.int16))
+    scores = evaluator.score(at_once)
+    n_fits = evaluator.bank.n_fits
+    found = linker_of(evaluator, 3).link(evaluator.subsets, scores)
+    fitted = set(evaluator.subsets[:, 0].tolist())
+    assert all(fitted.issuperset(numbers_of(design)) for design in found.tolist())
+    assert evaluator.bank.n_fits == n_fits
+    assert len(found) > 1
+
+
+def guessing_case(n_classes=2):
+    """Two thirds of all subsets are fitted; returns a linker, the others and the front."""
+    evaluator = bench_of(n_classes, splits=FOLDS).evaluator(3, single(n_classes, 0.7))
+    numbers = np.random.default_rng(0).permutation(np.arange(1, EVERY))
+    fitted = (numbers[:20, None] >> np.arange(5) & 1).astype(bool)
+    designs = np.where(fitted, 0, 1).astype(np.int16)
+    scores = evaluator.score(np.concatenate([designs, np.zeros((1, 5), dtype=np.int16)]))
+    return linker_of(evaluator, 3), np.sort(numbers[20:]), scores[front_mask(scores)]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_guess_has_designs_with_subsets_that_are_not_fitted(n_classes):
+    linker, others, front = guessing_case(n_classes)
+    n_fits = linker.evaluator.bank.n_fits
+    found = linker.guess(others, front)
+    assert len(found)
+    assert linker.space.holds(found).all()
+    assert all(set(numbers_of(design)) & set(others.tolist()) for design in found.tolist())
+    assert linker.evaluator.bank.n_fits == n_fits
+
+
+def test_a_guess_does_not_depend_on_guesses_before():
+    once, others, front = guessing_case()
+    again = guessing_case()[0]
+    again.guess(others[:3], front)
+    assert again.guess(others, front).tolist() == once.guess(others, front).tolist()
+
+
+def test_few_new_subsets_are_fitted_after_a_guess(monkeypatch):
+    linker, others, front = guessing_case()
+    whole = linker.guess(others, front)
+    monkeypatch.setattr(linking, "_MOST_NEW", 2)
+    found = linker.guess(others, front)
+    new = {number for design in found.tolist() for number in numbers_of(design)} & {
+        *others.tolist()
+    }
+    assert len(new) <= 2
+    assert 0 < len(found) < len(whole)
+
+
+@pytest.mark.parametrize("allow_exclusion", [False, True])
+def test_where_not_all_chains_are_looked_at_nothing_is_guessed(allow_exclusion):
+    grid = single() if allow_exclusion else grid_of()
+    evaluator = bench_of().evaluator(3, grid)
+    scores = evaluator.score(random_genes(grid))
+    linker = linker_of(evaluator, 3, allow_exclusion)
+    assert linker.guess(np.arange(1, 9), scores).shape == (0, 5)
+
+
+def test_without_a_subset_that_is_not_fitted_nothing_is_guessed():
+    linker, others, front = guessing_case()
+    assert linker.guess(others[:0], front).shape == (0, 5)
+
+
+def test_fewer_subsets_are_linked_where_there_are_more_rows_or_levels(monkeypatch):
+    monkeypatch.setattr(linking, "_WORK", 1e6)
+    few = linker_of(bench_of().evaluator(3, single()), 3).most_subsets
+    levels = linker_of(bench_of().evaluator(3, grid_of()), 3).most_subsets
+    rows = linker_of(bench_of(splits=FOLDS * 3).evaluator(3, single()), 3).most_subsets
+    assert 64 <= min(levels, rows) < max(levels, rows) < few
+
+
+# Between generations
+
+
+class Asked:
+    """Stands for a search that wants chains, or does not."""
+
+    generation = 3
+
+    def __init__(self, evaluator, wants_chains=True):
+        self.wants_chains, self.taken = wants_chains, []
+        genes = random_genes(evaluator.grid)
+        scores = evaluator.score(genes)
+        self.front = genes[front_mask(scores)], scores[front_mask(scores)]
+        self._subsets = evaluator.subsets
+
+    def promising(self, most_subsets):
+        return self._subsets[:most_subsets]
+
+    def nearest(self):
+        return np.zeros(0, dtype=np.int64)
+
+    def take_chains(self, designs, scores):
+        self.taken.append((designs, scores))
+
+
+def test_a_search_gets_the_chains_that_it_wants_with_their_scores():
+    evaluator = bench_of().evaluator(3, grid_of())
+    search, linker = Asked(evaluator), linker_of(evaluator, 3, allow_exclusion=True)
+    chains_between(search, evaluator, linker)()
+    [(designs, scores)] = search.taken
+    assert scores.exits.tolist() == evaluator.score(designs).exits.tolist()
+    both = Scores.concatenate([search.front[1], scores])
+    assert front_mask(both)[len(search.front[1]) :].all()  # the front beats none of them
+
+
+def test_a_search_that_wants_no_chains_gets_none():
+    evaluator = bench_of().evaluator(3, grid_of())
+    search = Asked(evaluator, wants_chains=False)
+    chains_between(search, evaluator, linker_of(evaluator, 3))()
+    assert search.taken == []
+
+
+def test_words_of_designs_are_the_subsets_that_the_evaluator_lists():
+    evaluator = bench_of().evaluator(3, grid_of())
+    found = linked_front(evaluator, DesignSpace(5, 3), some_words(2), width=WIDE)
+    evaluator.score(found)
+    words = subset_words(found & 1023, 3).reshape(-1, 1)
+    assert set(words[:, 0].tolist()) == set(evaluator.subsets[:, 0].tolist())
