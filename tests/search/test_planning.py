@@ -13,6 +13,7 @@ from support import brute
 
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import compress
+from emsco.designs.grid import ThresholdGrid
 from emsco.designs.space import DesignSpace, count_designs
 from emsco.errors import NoSuchDesign, ParameterError
 from emsco.models.bank import SubsetBank, logistic_bank
@@ -34,7 +35,10 @@ def problem_of(n_features, n_train=100, capacity=PLENTY, memory_limit=PLENTY, n_
     """Make a problem to plan for, not to run."""
     bank = SimpleNamespace(n_rows=100, n_words=2)
     costs = SimpleNamespace(total=float(n_features))
-    evaluator = SimpleNamespace(bank=bank, limits=Limits(), costs=costs, metric="accuracy")
+    grid = ThresholdGrid.single(np.full(2, 0.75))
+    evaluator = SimpleNamespace(
+        bank=bank, limits=Limits(), costs=costs, metric="accuracy", grid=grid
+    )
     seconds = n_train * n_features * 6e-9  # as logistic regressions take
     return Problem(evaluator, np.ones(n_features), seconds, capacity, memory_limit, n_jobs)
 

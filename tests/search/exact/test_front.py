@@ -20,6 +20,7 @@ from support.brute import (
 
 from emsco._kernels.chain_types import Candidates, Labels
 from emsco.designs.space import count_designs
+from emsco.search import allowances
 from emsco.search.exact import chains
 from emsco.search.exact.front import TimeLimitError, find_front
 
@@ -256,7 +257,7 @@ class TestIndifference:
 
     @pytest.mark.parametrize("n_lines", [1, 4, 30])
     def test_a_coarse_table_of_allowances_changes_nothing(self, monkeypatch, hard, plain, n_lines):
-        monkeypatch.setattr(chains, "_LINES", n_lines)
+        monkeypatch.setattr(allowances, "_LINES", n_lines)
         coarse = find_front(hard.landscape(), known=hard.scores(list(plain)))
         assert chains.ChainPool(hard.landscape(), 1000).shift > 0
         assert found_ones(coarse) == plain

@@ -62,7 +62,7 @@ class TestLandscapeTies:
     @pytest.mark.parametrize("n_lines", [1, 8])
     @pytest.mark.parametrize("max_stages", [3, 5])
     def test_do_not_depend_on_the_table_of_allowances(self, monkeypatch, max_stages, n_lines):
-        monkeypatch.setattr("emsco.search.exact.chains._LINES", n_lines)
+        monkeypatch.setattr("emsco.search.allowances._LINES", n_lines)
         instance = Instance.random(5, max_stages, 60, 0.1, (2, 0, 3, 1, 1)).with_idle(1)
         assert_all_ties(*ties_of(instance))
 
