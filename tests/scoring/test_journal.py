@@ -132,7 +132,7 @@ def test_many_writes_leave_one_file_and_lose_nothing(path, eager):
 
 
 def test_a_large_write_is_cut_into_batches(path, monkeypatch):
-    monkeypatch.setattr(store, "_BYTES", 8 * 2 * MAX_STAGES * 8)
+    monkeypatch.setattr(store, "_BYTES", 8 * 2 * (MAX_STAGES + 1) * 8)
     designs, counts = entries(60)
     with opened(path) as written:
         written.add(designs, counts)
@@ -285,7 +285,7 @@ def of_shape(n_features, max_stages):
         (altered("UPDATE about SET text = '{\"seed\": 3}'"), "does not say what it is of"),
         (altered("UPDATE about SET text = 'nothing'"), "does not say what it is of"),
         (of_shape(N_FEATURES + 1, MAX_STAGES), "rows of another type or shape"),
-        (of_shape(N_FEATURES, MAX_STAGES + 1), "rows of another type or shape"),
+        (of_shape(N_FEATURES, MAX_STAGES + 1), "more keys than rows, or fewer"),
     ],
 )
 def test_a_damaged_file_is_refused_by_name(path, damage, message):
@@ -522,10 +522,13 @@ def test_a_fit_on_its_own_checkpoint_counts_nothing_and_ends_alike(
     assert np.array_equal(again.predict_proba(X), plain.predict_proba(X))
 
 
+@pytest.mark.parametrize("min_confidence", ["auto", 0.75])
 @pytest.mark.parametrize("search", ["paper", "evolution", "exact", "auto"])
-def test_a_fit_with_defaults_on_its_own_checkpoint_ends_alike(path, small_problem, search):
+def test_a_fit_with_defaults_on_its_own_checkpoint_ends_alike(
+    path, small_problem, search, min_confidence
+):
     settings = {"generations": 8, "population_size": 30, "random_state": 0, "search": search}
-    settings |= PLAIN
+    settings |= {**PLAIN, "min_confidence": min_confidence}
     plain = EMSCOClassifier(**settings).fit(*small_problem)
     for _ in range(2):
         kept = EMSCOClassifier(**settings, checkpoint=path).fit(*small_problem)

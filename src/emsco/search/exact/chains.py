@@ -135,6 +135,9 @@ class ChainPool:
         `allowances[u, v]`.
         """
         sets, work = self._sets(size)
+        if not len(sets):  # none of this size is fitted
+            yield 1.0
+            return
         done = 0.0
         for grown, share in self._grow_parts(sets, work, allowances):
             self._take(grown)
