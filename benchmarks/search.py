@@ -30,11 +30,18 @@ SECTIONS = {
     "every": lambda options: exact_speed.report_all_stages(options.credit),
     "excluding": lambda _: exact_speed.report_excluding(),
     "thresholds": lambda _: threshold_speed.report(),
-    "found": lambda options: search_quality.report_found(options.seeds, options.searches),
+    "found": lambda options: search_quality.report_found(
+        seeds_of(options), options.searches, options.sets or search_quality.KNOWN
+    ),
     "volume": lambda options: search_quality.report_volume(
-        options.seeds, options.searches, options.sets
+        seeds_of(options), options.searches, options.sets or search_quality.UNKNOWN
     ),
 }
+
+
+def seeds_of(options: argparse.Namespace) -> range:
+    """Seeds of the repeats."""
+    return range(options.first_seed, options.first_seed + options.seeds)
 
 
 def main() -> None:
@@ -52,9 +59,8 @@ def main() -> None:
         choices=search_quality.SEARCHES,
         help="searches to compare; must include evolution",
     )
-    parser.add_argument(
-        "--sets", nargs="+", default=search_quality.UNKNOWN, help="sets of the section volume"
-    )
+    parser.add_argument("--first-seed", type=int, default=200, help="seed of the first repeat")
+    parser.add_argument("--sets", nargs="+", help="sets of the sections found and volume")
     options = parser.parse_args()
     if unknown := [name for name in options.sections if name not in SECTIONS]:
         parser.error(f"SECTION must be one of {', '.join(SECTIONS)}, got {unknown[0]!r}.")

@@ -29,6 +29,7 @@ from emsco.search.settings import SearchSettings
 BUDGET = 45_000  # the paper's 300 × 150
 MARKS = (1_000, 2_000, 5_000, 10_000, 20_000, 45_000)
 SEARCHES = ("evolution", "nsga2", "gsemo", "paper", "random")
+KNOWN = ("pima", "heart", "credit")
 UNKNOWN = ("breast_cancer", "synthetic15", "synthetic50")
 # The paper's own settings for its sets; 1 / n mutations for a set that it does not have.
 PAPER_SETTINGS = {
@@ -103,10 +104,10 @@ def one_repeat(
 
 
 def all_repeats(
-    data: str, max_stages: int, seeds: int, searches: Sequence[str], truth: Scores | None
+    data: str, max_stages: int, seeds: Sequence[int], searches: Sequence[str], truth: Scores | None
 ) -> dict[str, list[tuple[dict[int, FrontQuality], int, float]]]:
     """Repeat every search with every seed; Ctrl-C keeps the seeds that all have done."""
-    jobs = [(search, seed) for seed in range(seeds) for search in searches]
+    jobs = [(search, seed) for seed in seeds for search in searches]
     results = Parallel(n_jobs=CORES, return_as="generator")(
         delayed(one_repeat)(data, max_stages, search, seed, truth) for search, seed in jobs
     )
@@ -123,15 +124,16 @@ def all_repeats(
     return {search: found[:complete] for search, found in repeats.items()}
 
 
-def report_found(seeds: int, searches: Sequence[str]) -> None:
+def report_found(seeds: Sequence[int], searches: Sequence[str], sets: Sequence[str]) -> None:
     """Print how much of the true front each search finds."""
-    for data in ("pima", "heart", "credit"):
-        for k in (2, 3, 4):
+    for data in sets:
+        for k in (2, 3, 4) if data in KNOWN else (4,):
             scorer = evaluator(data, k)
             landscape = Landscape.from_evaluator(scorer, DesignSpace(scorer.bank.n_features, k))
             truth = scorer.score(find_front(landscape, n_jobs=CORES).designs)
             repeats = all_repeats(data, k, seeds, searches, truth)
-            print(f"{data}, {k} stages, {len(truth)} vectors, {seeds} seeds")
+            span = f"seeds {seeds[0]} to {seeds[-1]}"
+            print(f"{data}, {k} stages, {len(truth)} vectors, {span}")
             for search, results in repeats.items():
                 last = [quality[BUDGET] for quality, _, _ in results]
                 shares = np.array([q.share for q in last])
@@ -139,7 +141,9 @@ def report_found(seeds: int, searches: Sequence[str]) -> None:
                     f"  {search:9} share {shares.mean():.4f}, worst {shares.min():.4f}; "
                     f"hypervolume ratio {np.mean([q.hypervolume_ratio for q in last]):.5f}, "
                     f"IGD+ {np.mean([q.igd_plus for q in last]):.5f}, "
-                    f"epsilon {np.mean([q.epsilon for q in last]):.5f}; share at "
+                    f"epsilon {np.mean([q.epsilon for q in last]):.5f}; "
+                    f"subsets {np.mean([n for _, n, _ in results]):,.0f}, "
+                    f"{np.mean([s for _, _, s in results]):.1f} s; share at "
                     + ", ".join(
                         f"{mark:,}: {np.mean([q[mark].share for q, _, _ in results]):.2f}"
                         for mark in MARKS[:-1]
@@ -148,7 +152,7 @@ def report_found(seeds: int, searches: Sequence[str]) -> None:
                 )
 
 
-def report_volume(seeds: int, searches: Sequence[str], sets: Sequence[str]) -> None:
+def report_volume(seeds: Sequence[int], searches: Sequence[str], sets: Sequence[str]) -> None:
     """Print hypervolumes without a true front, and in how many seeds ours is best."""
     for data in sets:
         k = default_max_stages(dataset(data).X.shape[1])

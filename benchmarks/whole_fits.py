@@ -41,13 +41,12 @@ def score_with_scikit_learn(
 
 
 def fit(problem: Problem, min_confidence: float, **settings: object) -> None:
-    """Make a whole fit, as a user would."""
+    """Make a whole fit of the paper's configuration, as a user would."""
     rows = np.concatenate([problem.train, problem.scored])
     fold = np.where(np.arange(len(rows)) < len(problem.train), -1, 0)
-    EMSCOClassifier(
+    EMSCOClassifier.paper(
         costs=problem.costs,
         min_confidence=min_confidence,
-        search="paper",
         cv=PredefinedSplit(fold),
         n_jobs=CORES,
         random_state=SEED,

@@ -20,7 +20,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from support.settings import PAPER_SPACE, PLAIN
+from support.settings import ONE_THRESHOLD, PAPER_SPACE
 
 from emsco import Design, EMSCOClassifier, FeatureCosts, NoSuchDesign
 from emsco.errors import ParameterError
@@ -38,8 +38,12 @@ SMALLEST = {"generations": 1, "population_size": 6, "random_state": 0}
 
 def quick(**settings):
     return EMSCOClassifier(
-        **{**PLAIN, "generations": 8, "population_size": 30, "random_state": 0, **settings}
+        **{**ONE_THRESHOLD, "generations": 8, "population_size": 30, "random_state": 0, **settings}
     )
+
+
+def quick_with_thresholds_by_stage(**settings):
+    return quick(min_confidence="auto", search="evolution", **settings)
 
 
 def quick_in_papers_space(**settings):
@@ -62,6 +66,7 @@ def table(small_problem):
         EMSCOClassifier(  # in folds
             min_confidence=0.51, search="evolution", estimator="logistic", **SMALLEST
         ),
+        quick_with_thresholds_by_stage(generations=1),
     ]
 )
 def test_scikit_learn_contract(estimator, check):
@@ -127,10 +132,11 @@ def test_designs_are_scored_on_every_scored_row_of_every_split(table, cv, n_scor
     assert quick(cv=cv).fit(*table).front_[0].n_rows == n_scored
 
 
-def test_front_figures_are_those_of_the_deployed_stages_on_the_scored_rows(table):
+@pytest.mark.parametrize("make", [quick, quick_with_thresholds_by_stage])
+def test_front_figures_are_those_of_the_deployed_stages_on_the_scored_rows(table, make):
     X, y = table
     fold = np.r_[np.full(80, -1), np.zeros(40, int)]
-    clf = quick(cv=PredefinedSplit(fold), costs=[1, 2, 3, 4, 5, 6]).fit(X, y)
+    clf = make(cv=PredefinedSplit(fold), costs=[1, 2, 3, 4, 5, 6]).fit(X, y)
     for i, point in enumerate(clf.front_):
         report = clf.choose(i).evaluate(X[80:], y[80:])
         assert (report.coverage, report.accuracy) == (point.coverage, point.accuracy)
@@ -368,7 +374,7 @@ def test_shares_of_the_default_confidence_are_those_of_the_weights(table):
     X, y = table
     weights = np.where(y == "ill", 3.0, 1.0)
     share = weights[y == "ill"].sum() / weights.sum()
-    found = quick().fit(X, y, weights).front_.min_confidence
+    found = quick_with_thresholds_by_stage().fit(X, y, weights).front_.min_confidence
     assert found["ill"] == round((1 + share) / 2, 4)
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from support.settings import PLAIN
+from support.settings import ONE_THRESHOLD
 
 from emsco import Decisions, EMSCOClassifier
 from emsco.metrics import (
@@ -13,7 +13,7 @@ from emsco.metrics import (
     selective_accuracy_score,
 )
 
-QUICK = {"generations": 3, "population_size": 20, "random_state": 0, **PLAIN}
+QUICK = {"generations": 3, "population_size": 20, "random_state": 0, **ONE_THRESHOLD}
 TRUTH = [0, 0, 1, 1]
 
 

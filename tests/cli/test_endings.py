@@ -6,7 +6,7 @@ import sys
 from textwrap import dedent
 
 import pytest
-from support.settings import PLAIN
+from support.settings import ONE_THRESHOLD
 
 from emsco.cli.folders import what_is_left
 from emsco.data.sources import FitFiles
@@ -35,7 +35,7 @@ def run(tmp_path_factory, small_problem):
     lines = [",".join(map(str, [*x, k])) for x, k in zip(X, y, strict=True)]
     (folder / "rows.csv").write_text("\n".join(["a,b,c,d,e,f,ill", *lines, ""]))
     files = FitFiles("ill", folder / "rows.csv")
-    return fit_files(files, folder / "run", max_stages=2, **PLAIN).folder
+    return fit_files(files, folder / "run", max_stages=2, **ONE_THRESHOLD).folder
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.settings import PLAIN
+from support.settings import ONE_THRESHOLD, PLAIN
 
 from emsco.data.sources import FitFiles
 from emsco.errors import DataError, EMSCOError, FileError, ParameterError
@@ -87,7 +87,7 @@ def test_convergence_of_a_run_is_that_of_its_search(run):
 def test_a_run_that_is_proven_has_no_convergence_to_draw(run, emsco, tmp_path):
     out = tmp_path / "run"
     files = FitFiles("ill", run.folder.parent / "a.csv")
-    fit_files(files, out, max_stages=2, search="exact", **PLAIN)
+    fit_files(files, out, max_stages=2, search="exact", **ONE_THRESHOLD)
     with pytest.raises(DataError, match="a search that proves its front has no generations"):
         emsco("plot", out, "--kind", "convergence", "--out", tmp_path / "none.svg")
     assert not (tmp_path / "none.svg").exists()

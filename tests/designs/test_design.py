@@ -269,10 +269,12 @@ def test_the_default_stage_limit_is_half_the_features_halves_up_from_1_to_10(n_f
     assert default_max_stages(n_features) == most
 
 
-def test_stages_below_never_are_not_compressed():
-    words = r"stages must be whole numbers from 0 to 32767, or -1 for never, got -2\."
+@pytest.mark.parametrize("stage", [-2, 1024, 2**15])
+def test_stages_below_never_and_beyond_the_last_are_not_compressed(stage):
+    words = rf"stages must be whole numbers from 0 to 1023, or -1 for never, got {stage}\."
     with pytest.raises(ParameterError, match=words):
-        compress([0, -2, 2])
+        compress([0, stage, 2])
+    assert compress([0, 1023, 2]).tolist() == [0, 2, 1]
 
 
 # Features that are left out, and a feature that comes first

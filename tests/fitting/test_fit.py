@@ -144,7 +144,8 @@ class TestBoosting:
 
     def test_few_features_are_searched_with_models_of_their_own(self):
         X, y = crossed(n_features=3)
-        clf = EMSCOClassifier(**SMALL | {"estimator": "boosting", "search": "auto"}).fit(X, y)
+        settings = {"estimator": "boosting", "search": "auto", "min_confidence": 0.75}
+        clf = EMSCOClassifier(**SMALL | settings).fit(X, y)
         assert clf.finish_ is None
         assert clf.front_.proven
 

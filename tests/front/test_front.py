@@ -6,6 +6,7 @@ import pytest
 from support.handmade import make_assessed_front, make_balanced_front
 
 from emsco import Design, FeatureCosts, NoSuchDesign, ParameterError, ParetoFront
+from emsco.front.ties import NamedDesigns, NamedTies
 from emsco.scoring.scores import Scores
 
 COSTS = FeatureCosts.from_mapping({"age": 1, "scan": 9})
@@ -169,7 +170,8 @@ class TestTies:
             yield np.array([1, 0], dtype=np.int16)
             raise ZeroDivisionError
 
-        front = ParetoFront(plain.points, COSTS, 0.8, proven=True, tied=source)
+        tied = NamedTies(source, NamedDesigns(COSTS.names))
+        front = ParetoFront(plain.points, COSTS, 0.8, proven=True, tied=tied)
         assert [d.arrows() for d in islice(front.ties(front[2]), 2)] == ["age → scan", "scan → age"]
         assert asked == [2]
 

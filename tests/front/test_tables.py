@@ -10,6 +10,9 @@ from support.handmade import make_front, make_front_of_thresholds
 from support.settings import PLAIN
 
 from emsco import EMSCOClassifier
+from emsco.designs.chromosomes import with_levels
+from emsco.designs.grid import ThresholdGrid
+from emsco.front.ties import NamedDesigns, NamedTies
 
 
 @pytest.fixture(scope="module")
@@ -101,5 +104,9 @@ def test_values_of_a_point_have_the_threshold_of_each_stage():
 
 def test_ties_of_a_point_begin_with_its_own_thresholds():
     front = make_front_of_thresholds()
-    tied = replace(front, tied=lambda i: iter([front[i].design.stages]))
+    grid = ThresholdGrid(np.array([[0.0, 0.0], [0.75, 0.75], [0.9, 0.9]]), (1, 2), (0,))
+    named = NamedDesigns(front.costs.names, grid, np.array([0, 1]))
+    genes = with_levels(front[0].design.stages[None], np.array([[2, 1, 0]]))
+    tied = replace(front, tied=NamedTies(lambda _: iter(genes), named))
     assert [*tied.ties(0)] == [front[0].design]
+    assert front[0].design.thresholds == (0.9, 0.75, 0)

@@ -84,8 +84,8 @@ class Setting:
 
 
 @st.composite
-def problems(draw):
-    """Any combination of everything."""
+def problems(draw, by_stage=False):
+    """Any combination of everything; `by_stage`: with thresholds that stages do not share too."""
     n_classes, gaps = draw(st.integers(2, 4)), draw(st.sampled_from(["refuse", "impute", "skip"]))
     table, y = make_table(n_classes, gaps != "refuse", draw(st.integers(0, 3)))
     labels = np.unique(y).tolist()
@@ -110,6 +110,10 @@ def problems(draw):
             st.sampled_from([None, None, None, DecisionTreeClassifier(max_depth=3), GaussianNB()])
         ),
     }
+    if by_stage and options["search"] == "evolution":
+        answers = [{}, {"reject_below": 0.45}] + [{"always_answer": True}] * (gaps != "skip")
+        options |= draw(st.sampled_from([{}, {"min_confidence": "auto"}]))
+        options |= draw(st.sampled_from(answers))
     frame = draw(st.sampled_from(sorted(FRAMES)))
     return Setting(frame, table, y, weights, options)
 
@@ -135,7 +139,7 @@ any_combination = settings(
 
 
 @any_combination
-@given(problems())
+@given(problems(by_stage=True))
 def test_a_cascade_does_on_the_scored_rows_just_what_the_front_says(problem):
     clf = fitted(problem)
     assume(clf is not None)
@@ -153,7 +157,7 @@ def test_a_cascade_does_on_the_scored_rows_just_what_the_front_says(problem):
 
 
 @any_combination
-@given(problems())
+@given(problems(by_stage=True))
 def test_files_sessions_and_runs_decide_as_the_table_does(tmp_path_factory, problem):
     clf = fitted(problem)
     assume(clf is not None)
@@ -184,7 +188,7 @@ def test_files_sessions_and_runs_decide_as_the_table_does(tmp_path_factory, prob
 
 
 @any_combination
-@given(problems())
+@given(problems(by_stage=True))
 def test_no_search_proposes_what_must_not_be_deployed(problem):
     clf = fitted(problem)
     assume(clf is not None)

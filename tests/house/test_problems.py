@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
-from support.settings import PAPER_SPACE, PLAIN
+from support.settings import ONE_THRESHOLD, PAPER_SPACE, PLAIN
 
 from emsco import Cascade, EMSCOClassifier, FeatureCosts, NoSuchDesign
 from emsco.errors import CheckpointError, CostsError, DataError, FileError, ParameterError
@@ -161,7 +161,7 @@ def test_the_choice_of_a_search_does_not_depend_on_the_machine(wine):
     X, y = wine
     tree = DecisionTreeClassifier(max_depth=2)
     clf = EMSCOClassifier(
-        max_stages=2, generations=1, random_state=0, **PLAIN | {"estimator": tree}
+        max_stages=2, generations=1, random_state=0, **ONE_THRESHOLD | {"estimator": tree}
     )
     few = clf.fit(X.iloc[:, :3], y)
     assert few.front_.proven
@@ -177,7 +177,8 @@ def test_a_classifier_that_cannot_tell_probabilities_is_named(wine):
 
 def test_a_checkpoint_of_another_classifier_is_refused(wine, tmp_path):
     X, y = wine
-    settings = {"max_stages": 2, "random_state": 0, "checkpoint": tmp_path / "kept", **PLAIN}
+    settings = {"max_stages": 2, "random_state": 0, **ONE_THRESHOLD}
+    settings["checkpoint"] = tmp_path / "kept"
     EMSCOClassifier(**settings | {"estimator": DecisionTreeClassifier(max_depth=2)}).fit(
         X.iloc[:, :3], y
     )
@@ -238,7 +239,7 @@ def test_groups_are_what_designs_and_sessions_speak_of(wine):
     groups = {"colour": ["hue", "color_intensity"], "acids": ["malic_acid", "ash"]}
     X = X[["hue", "malic_acid", "color_intensity", "ash", "proline"]]
     costs = FeatureCosts.from_mapping({"colour": 2, "acids": 3, "proline": 9}, X.columns, groups)
-    settings = {"max_stages": 3, "allow_exclusion": False, "random_state": 0, **PLAIN}
+    settings = {"max_stages": 3, "allow_exclusion": False, "random_state": 0, **ONE_THRESHOLD}
     clf = EMSCOClassifier(costs, **settings).fit(X, y)
     assert set(clf.design_.names) == {"colour", "acids", "proline"}
     assert clf.cascade_.stage_costs[-1] == 14

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from support.settings import PLAIN
+from support.settings import ONE_THRESHOLD
 
 from emsco import Cascade, EMSCOClassifier, ParetoFront
 from emsco._base.documents import Fields
@@ -30,7 +30,7 @@ def curved(n_rows=600, seed=0):
 
 def quick(**more):
     settings = {"max_stages": 2, "generations": 5, "population_size": 20, "random_state": 0}
-    settings |= PLAIN
+    settings |= ONE_THRESHOLD
     return EMSCOClassifier(**settings | {"estimator": "spline"} | more)
 
 
@@ -115,7 +115,7 @@ class TestModels:
         X, y = curved(2000)
         accuracy = {}
         for family in ("logistic", "spline"):
-            clf = EMSCOClassifier(generations=5, random_state=0, **PLAIN | {"estimator": family})
+            clf = EMSCOClassifier(generations=5, random_state=0, **ONE_THRESHOLD | {"estimator": family})
             front = clf.fit(X[:1200], y[:1200]).front_
             accuracy[family] = front.references_on(X[1200:], y[1200:])[2].accuracy
         assert accuracy["spline"] > accuracy["logistic"] + 0.1

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from support.handmade import make_balanced_front, make_front, make_front_of_thresholds, make_rows
-from support.settings import PLAIN
+from support.settings import ONE_THRESHOLD
 from typer.testing import CliRunner
 
 from emsco import FeatureCosts, ParameterError, ParetoFront, cli
@@ -240,7 +240,7 @@ def run(tmp_path_factory, small_problem):
     X, y = small_problem
     lines = ["a,b,c,d,e,f,ill", *(",".join(map(str, [*x, k])) for x, k in zip(X, y, strict=True))]
     (folder / "rows.csv").write_text("\n".join(lines))
-    return fit_files(FitFiles("ill", folder / "rows.csv"), folder / "a run", max_stages=2, **PLAIN)
+    return fit_files(FitFiles("ill", folder / "rows.csv"), folder / "a run", max_stages=2, **ONE_THRESHOLD)
 
 
 def test_the_command_writes_the_page_of_a_run(run):

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from support.handmade import NAMES, make_cascade, make_front, make_front_of_thresholds, make_rows
-from support.settings import PLAIN
+from support.settings import ONE_THRESHOLD, PLAIN
 
 from emsco import Decisions, EMSCOClassifier
 from emsco._base.text import listed
@@ -181,7 +181,7 @@ def test_before_a_fit_the_diagram_is_that_of_any_estimator():
 def test_names_in_the_diagram_are_text(small_problem):
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame(small_problem[0], columns=[*HOSTILE, "x4", "x5"])
-    clf = EMSCOClassifier(max_stages=1, random_state=0, **PLAIN).fit(X, small_problem[1])
+    clf = EMSCOClassifier(max_stages=1, random_state=0, **ONE_THRESHOLD).fit(X, small_problem[1])
     tags = Tags(clf._repr_html_())
     assert tags.names.count("script") == 1  # scikit-learn's own
     assert "img" not in tags.names

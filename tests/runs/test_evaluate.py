@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from support.settings import PLAIN
+from support.settings import ONE_THRESHOLD, PLAIN
 from typer.testing import CliRunner
 
 from emsco import cli
@@ -130,7 +130,7 @@ def test_rows_count_by_their_weights(clinic, tmp_path):
     X, y = patients(120, 4)
     data = write_rows(tmp_path / "data.csv", X, y, w=np.arange(120) % 3)
     files = FitFiles("state", data=data, weights="w")
-    run = fit_files(files, tmp_path / "run", max_stages=2, search="exact", **PLAIN)
+    run = fit_files(files, tmp_path / "run", max_stages=2, search="exact", **ONE_THRESHOLD)
     weights = np.arange(90) % 4
     new = write_rows(tmp_path / "new.csv", clinic.X, clinic.y, w=weights)
     rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))

@@ -132,7 +132,7 @@ def test_many_writes_leave_one_file_and_lose_nothing(path, eager):
 
 
 def test_a_large_write_is_cut_into_batches(path, monkeypatch):
-    monkeypatch.setattr(store, "_BYTES", 8 * 2 * MAX_STAGES * 8)
+    monkeypatch.setattr(store, "_BYTES", 8 * 2 * (MAX_STAGES + 1) * 8)
     designs, counts = entries(60)
     with opened(path) as written:
         written.add(designs, counts)
@@ -285,7 +285,7 @@ def of_shape(n_features, max_stages):
         (altered("UPDATE about SET text = '{\"seed\": 3}'"), "does not say what it is of"),
         (altered("UPDATE about SET text = 'nothing'"), "does not say what it is of"),
         (of_shape(N_FEATURES + 1, MAX_STAGES), "rows of another type or shape"),
-        (of_shape(N_FEATURES, MAX_STAGES + 1), "rows of another type or shape"),
+        (of_shape(N_FEATURES, MAX_STAGES + 1), "more keys than rows, or fewer"),
     ],
 )
 def test_a_damaged_file_is_refused_by_name(path, damage, message):
@@ -361,8 +361,15 @@ def test_a_file_system_without_locks_is_used_without(path, monkeypatch):
 
 def test_a_newer_format_is_refused(path):
     opened(path).__exit__(None, None, None)
-    altered("PRAGMA user_version = 3")(path / "journal.sqlite")
-    with pytest.raises(CheckpointError, match=r"must have format 2, got 3 in .* with a newer"):
+    altered("PRAGMA user_version = 4")(path / "journal.sqlite")
+    with pytest.raises(CheckpointError, match=r"must have format 3, got 4 in .* with a newer"):
+        opened(path)
+
+
+def test_a_format_without_chains_is_refused(path):
+    opened(path).__exit__(None, None, None)
+    altered("PRAGMA user_version = 2")(path / "journal.sqlite")
+    with pytest.raises(CheckpointError, match=r"must have format 3, got 2 in .* with an older"):
         opened(path)
 
 
@@ -370,7 +377,7 @@ def test_a_newer_format_is_refused(path):
 def test_the_first_format_is_refused(path, use):
     path.mkdir(parents=True)
     (path / "problem.json").write_text('{"format": 1, "seed": 3, "problem": {}}')
-    with pytest.raises(CheckpointError, match=r"must have format 2, got 1 in .* with an older"):
+    with pytest.raises(CheckpointError, match=r"must have format 3, got 1 in .* with an older"):
         use(path)
 
 
@@ -382,6 +389,8 @@ def test_the_first_format_is_refused(path, use):
         ({"min_confidence": 0.8}, r"differs in min_confidence \(0.75 there, 0.8 here\);"),
         ({"patience": 3, "X": "sha256:2"}, r"differs in X, patience \(None there, 3 here\);"),
         ({"growth": 2}, r"differs in growth \(None there, 2 here\);"),
+        ({"thresholds": [[0.5]]}, r"differs in thresholds;"),
+        ({"thresholds": [[0.5]], "X": "sha256:2"}, r"differs in X;"),  # from which they follow
     ],
 )
 def test_a_checkpoint_of_another_problem_is_refused_and_says_what_differs(path, change, message):
@@ -407,6 +416,25 @@ def test_a_fingerprint_is_of_type_shape_and_values_not_of_how_they_lie():
     assert fingerprint(rows[0], rows[1]) != fingerprint(rows[0, :2], rows[1])
 
 
+# Chains
+
+
+def test_chains_are_found_by_the_generation_after_which_they_were_made(path):
+    designs, counts = entries(12)
+    with opened(path) as first:
+        first.add(designs[:5], counts[:, :5])
+        first.add_chains(0, designs[5:7], counts[:, 5:7])
+        first.add_chains(4, designs[7:], counts[:, 7:])
+        assert first.chains(0) is None  # what is made is kept for later processes
+    with opened(path) as again:
+        assert again.chains(0).tolist() == designs[5:7].tolist()
+        assert again.chains(4).tolist() == designs[7:].tolist()
+        assert again.chains(1) is None
+        found, known = again.find(designs)
+        assert found.tolist() == list(range(12))
+        assert np.array_equal(known, counts)
+
+
 # Evaluators
 
 
@@ -425,6 +453,25 @@ def test_an_evaluator_with_a_journal_scores_and_counts_as_one_without(path, smal
                     assert np.array_equal(getattr(ours, name), getattr(wanted, name))
                 assert journaled.n_designs == plain.n_designs
                 assert journaled.n_subsets == plain.n_subsets
+
+
+def test_chains_that_the_journal_has_are_not_made_again(path, small_problem):
+    rows = np.arange(120)
+    bank = logistic_bank([SplitRows.cut(*small_problem, rows[:60], rows[60:])], N_FEATURES)
+    common = bank, FeatureCosts.from_array([1, 2, 3, 4, 5, 6]), 0.75, MAX_STAGES
+    designs, calls = entries(10)[0], []
+
+    def make(which=designs):
+        calls.append(len(which))
+        return which
+
+    assert Evaluator(*common).made_after(3, make).tolist() == designs.tolist()
+    for _ in range(2):
+        with opened(path) as kept:
+            evaluator = Evaluator(*common, kept)
+            assert evaluator.made_after(3, make).tolist() == designs.tolist()
+            assert not len(evaluator.made_after(5, lambda: make(designs[:0])))
+    assert calls == [10, 10, 0]
 
 
 # Fits
@@ -475,10 +522,13 @@ def test_a_fit_on_its_own_checkpoint_counts_nothing_and_ends_alike(
     assert np.array_equal(again.predict_proba(X), plain.predict_proba(X))
 
 
+@pytest.mark.parametrize("min_confidence", ["auto", 0.75])
 @pytest.mark.parametrize("search", ["paper", "evolution", "exact", "auto"])
-def test_a_fit_with_defaults_on_its_own_checkpoint_ends_alike(path, small_problem, search):
+def test_a_fit_with_defaults_on_its_own_checkpoint_ends_alike(
+    path, small_problem, search, min_confidence
+):
     settings = {"generations": 8, "population_size": 30, "random_state": 0, "search": search}
-    settings |= PLAIN
+    settings |= {**PLAIN, "min_confidence": min_confidence}
     plain = EMSCOClassifier(**settings).fit(*small_problem)
     for _ in range(2):
         kept = EMSCOClassifier(**settings, checkpoint=path).fit(*small_problem)
@@ -550,6 +600,10 @@ def test_a_number_as_seed_must_be_the_one_it_was_begun_with(path, small_problem)
     [
         ({"costs": [1, 1, 1, 1, 1, 2]}, "costs"),
         ({"min_confidence": 0.8}, r"min_confidence \(0.9 there, 0.8 here\)"),
+        ({"min_confidence": "auto"}, r"min_confidence \(0.9 there, 'auto' here\)"),
+        ({"min_confidence": {0: 0.9, 1: 0.8}}, "min_confidence"),
+        ({"reject_below": 0.6}, r"reject_below \(None there, 0.6 here\)"),
+        ({"always_answer": True}, r"always_answer \(False there, True here\)"),
         ({"max_stages": 2}, r"max_stages \(3 there, 2 here\)"),
         ({"search": "paper"}, r"search \('auto' there, 'paper' here\)"),
         ({"cv": 3}, "cv"),

@@ -12,13 +12,16 @@ from sklearn.tree import DecisionTreeClassifier
 
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
-from emsco.designs.chromosomes import compress
+from emsco.designs.chromosomes import compress, levels_of, stages_of
 from emsco.designs.constraints import Constraints
+from emsco.designs.grid import ThresholdGrid
 from emsco.fitting import Workbench
 from emsco.front import ParetoFront
+from emsco.front.ties import NamedDesigns
 from emsco.models.recipe import StageRecipe
 from emsco.scoring import scored_rows
 from emsco.scoring.scored_rows import ScoredRows
+from emsco.search.operators import random_levels
 
 N_ROWS, N_FEATURES, MAX_STAGES = 150, 5, 4
 ROWS = np.arange(N_ROWS)
@@ -51,15 +54,26 @@ def some_designs(n_features=N_FEATURES, n=60, seed=0):
 
 
 def scored(bench, thresholds):
+    grid = thresholds if isinstance(thresholds, ThresholdGrid) else ThresholdGrid(thresholds)
     members = bench.blocks.members()
-    return ScoredRows(bench.bank, bench.data, bench.splits, thresholds, members)
+    return ScoredRows(bench.bank, bench.data, bench.splits, grid, members)
+
+
+def a_grid(n_classes):
+    """Three thresholds for each class; the last stage has one of two, and may label everyone."""
+    least = np.linspace([0.5] * n_classes, np.linspace(0.7, 0.9, n_classes), 3)
+    return ThresholdGrid(np.vstack([least, np.zeros(n_classes)]), (0, 1, 2), (2, 3))
 
 
 def assert_sums_are_counts(bench, thresholds):
-    designs = some_designs(bench.blocks.n_blocks)
-    n_stages = designs.max(axis=1) + 1
-    counts = bench.bank.count(designs, n_stages, thresholds)
-    rows = scored(bench, thresholds)
+    grid = thresholds if isinstance(thresholds, ThresholdGrid) else ThresholdGrid(thresholds)
+    stages = some_designs(bench.blocks.n_blocks)
+    designs = random_levels(stages, grid, np.random.default_rng(1))
+    n_stages = stages.max(axis=1) + 1
+    levels = levels_of(designs, int(n_stages.max()))
+    assert len(np.unique(levels)) == grid.n_levels
+    counts = bench.bank.count(stages_of(designs), n_stages, grid.thresholds, levels)
+    rows = scored(bench, grid)
     every = np.concatenate([held_out for _, held_out in bench.splits])
     units = np.ones(len(every)) if bench.data.units is None else bench.data.units[every]
     for i, one in enumerate(rows.outcomes(designs)):
@@ -78,6 +92,14 @@ def assert_sums_are_counts(bench, thresholds):
 def test_outcomes_add_up_to_the_counts_of_the_bank(splits, n_classes, weights):
     bench = Workbench(made_data(n_classes, weights), splits, LOGISTIC)
     assert_sums_are_counts(bench, np.linspace(0.6, 0.75, n_classes))
+
+
+@pytest.mark.parametrize("gaps", ["refuse", "skip"])
+@pytest.mark.parametrize("splits", [ONE_SPLIT, OVERLAPPING], ids=["one", "overlap"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_stages_with_thresholds_of_their_own_add_up_too(gaps, splits, n_classes):
+    bench = Workbench(made_data(n_classes, ROWS % 3, gaps), splits, LOGISTIC)
+    assert_sums_are_counts(bench, a_grid(n_classes))
 
 
 @pytest.mark.parametrize("gaps", ["skip", "impute"])
@@ -126,6 +148,21 @@ def test_each_outcome_is_what_the_deployed_cascade_decides(n_classes, gaps):
         assert (one.given < n_classes).tolist() == decided.accepted.tolist()
         assert one.given[decided.accepted].tolist() == decided.guesses[decided.accepted].tolist()
         np.testing.assert_allclose(one.confidence, decided.confidence, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_cascade_whose_stages_have_their_own_thresholds_decides_alike(n_classes):
+    bench, grid = Workbench(made_data(n_classes), ONE_SPLIT, LOGISTIC), a_grid(n_classes)
+    designs = random_levels(some_designs(n=15), grid, np.random.default_rng(1))
+    scores = bench.evaluator(MAX_STAGES, grid).score(designs)
+    named = NamedDesigns(bench.data.costs.names, grid, bench.data.classes)
+    front = ParetoFront.from_scores(designs, scores, bench.data.costs, 0.7, named=named)
+    front = replace(front, models=bench.stage_models(front, refit=False))
+    table = made_table(n_classes)[0].iloc[ONE_SPLIT[0][1]]
+    for i, one in enumerate(scored(bench, grid).outcomes(designs)):
+        decided = front.cascade(i).decide(table)
+        assert (one.stage + 1).tolist() == decided.stage.tolist()
+        assert (one.given < n_classes).tolist() == decided.accepted.tolist()
 
 
 def test_guesses_are_the_likeliest_class_however_unsure():

@@ -12,7 +12,7 @@ from emsco._base.arrays import locked_copy
 from emsco._base.checks import refused
 from emsco._base.typing import AnyArray, FloatArray, StageArray
 from emsco.designs.chromosomes import MOST_LEVELS, levels_of, stage_counts, with_levels
-from emsco.designs.thresholds import MinConfidence, auto_min_confidence, by_class
+from emsco.designs.thresholds import MinConfidence, auto_min_confidence, by_class, plain
 
 __all__ = ["ThresholdGrid", "in_short", "inherit_levels"]
 
@@ -151,12 +151,27 @@ class ThresholdGrid:
             for level in levels_of(design[None], n_stages)[0].tolist()
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
+    def to_dict(self, classes: AnyArray) -> dict[str, Any]:
+        """Return plain values by the names of the parameters that they follow from.
+
+        Examples
+        --------
+        >>> labels = np.array(["ill", "well"])
+        >>> grid = ThresholdGrid.single(np.array([0.75, 0.75]), last=np.array([0.6, 0.9]))
+        >>> found = grid.to_dict(labels)
+        >>> found["min_confidence"], found["reject_below"], found["always_answer"]
+        (0.75, {"'ill'": 0.6, "'well'": 0.9}, False)
+        >>> ThresholdGrid.searched(np.ones(2), labels, 100).to_dict(labels)["min_confidence"]
+        'auto'
+        """
+        has_own_last = len(self.last) == 1 and self.last != self.early
+        kinds = self.early[0], self.last[0]
+        early, last = (plain(in_short(self.thresholds[level], classes)) for level in kinds)
         return {
-            "thresholds": self.thresholds.tolist(),
-            "early": list(self.early),
-            "last": list(self.last),
+            "min_confidence": "auto" if len(self.early) > 1 else early,
+            "reject_below": last if has_own_last and not self.answers_all else None,
+            "always_answer": self.answers_all,
+            "thresholds": [self.thresholds.tolist(), list(self.early), list(self.last)],
         }
 
 

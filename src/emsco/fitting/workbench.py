@@ -138,7 +138,7 @@ class Workbench:
             "metric": self.metric,
             **(recipe or self.recipe).to_dict(),
             "search_with": search_with,
-            "min_confidence": self.grid(min_confidence).to_dict(),
+            **self.grid(min_confidence).to_dict(self.data.classes),
             "constraints": asdict(self.constraints),
             **asdict(settings),
         }

@@ -22,6 +22,7 @@ __all__ = ["open_checkpoint", "stored_seed"]
 _FORMAT = 3
 _FILE = "journal.sqlite"
 _FIRST_FORMAT = "problem.json"  # a file that folders of format 1 have
+_DERIVED = "thresholds"  # they follow from other settings, and are named only if these are alike
 
 
 def open_checkpoint(
@@ -142,11 +143,9 @@ def _check_same(
         differing = ["random_state"]
     else:
         names = [*here, *(name for name in there if name not in here)]
-        differing = [
-            name + _values(there.get(name), here.get(name))
-            for name in names
-            if there.get(name) != here.get(name)
-        ]
+        found = [name for name in names if there.get(name) != here.get(name)]
+        own = [name for name in found if name != _DERIVED] or found
+        differing = [name + _values(there.get(name), here.get(name)) for name in own]
     if differing:
         raise CheckpointError(
             f"checkpoint must be of this problem, got {str(folder)!r}, which differs in "

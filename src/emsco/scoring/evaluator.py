@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -80,6 +81,8 @@ class Evaluator:
         self._designs = Slots(UNBOUNDED, n_words=-(-n_features // 4))
         self._subsets = Slots(UNBOUNDED, n_words=-(-n_features // 32))
         self._counts: IntArray = np.zeros((2, 1024, bank.n_counted + max_stages), dtype=np.int64)
+        # What all rows together, and a rejected row, pay with each design.
+        self._costs: Any = np.zeros((2, 1024), dtype=self.units.features.dtype)
 
     @property
     def n_designs(self) -> int:
@@ -124,10 +127,8 @@ class Evaluator:
         by_class = None
         if self.metric == "balanced_accuracy":
             by_class = counts[:, :, :n_counted].swapaxes(0, 1)
-        paid = self._paid(designs)
-        rejected = self.bank.n_rows - exits.sum(axis=1)
-        spent: IntArray | FloatArray = (exits * paid).sum(axis=1) + rejected * paid[:, -1]
-        excess = None if self.limits == Limits() else self._excess(spent, paid[:, -1])
+        spent, paid = self._costs[:, claim.slots]
+        excess = None if self.limits == Limits() else self._excess(spent, paid)
         costs = spent, self.units.per_one, excess
         return Scores(self.bank.n_rows, exits, correct_exits, *costs, by_class)
 
@@ -165,7 +166,12 @@ class Evaluator:
             pass  # claiming is enough: `n_subsets` counts the distinct ones
         while self._counts.shape[1] < self._designs.n_used:
             self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)], axis=1)
+            self._costs = np.concatenate([self._costs, np.zeros_like(self._costs)], axis=1)
         self._counts[:, slots, : counts.shape[2]] = counts
+        exits, paid = self._counts[0, slots, self.bank.n_counted :], self._paid(stages)
+        rejected = self.bank.n_rows - exits.sum(axis=1)
+        self._costs[0, slots] = (exits * paid).sum(axis=1) + rejected * paid[:, -1]
+        self._costs[1, slots] = paid[:, -1]
 
     def _paid(self, designs: StageArray) -> IntArray | FloatArray:
         """Cost, in units, of a row that leaves at each stage.
