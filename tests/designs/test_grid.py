@@ -61,9 +61,24 @@ def test_more_levels_than_a_gene_holds_are_refused():
         ThresholdGrid(np.full((33, 2), 0.7))
 
 
-def test_plain_values_say_all_of_a_grid():
-    found = ThresholdGrid.single(np.array([0.7, 0.8]), np.zeros(2)).to_dict()
-    assert found == {"thresholds": [[0.7, 0.8], [0.0, 0.0]], "early": [0], "last": [1]}
+@pytest.mark.parametrize(
+    ("last", "below", "always"),
+    [(None, None, False), ([0.0, 0.0], None, True), ([0.6, 0.6], 0.6, False)],
+)
+def test_plain_values_name_the_parameters_and_say_all_of_a_grid(last, below, always):
+    own = np.array([0.7, 0.8])
+    grid = ThresholdGrid.single(own, None if last is None else np.array(last))
+    levels = [[0.7, 0.8]] if last is None else [[0.7, 0.8], last]
+    assert grid.to_dict(TWO) == {
+        "min_confidence": {"'ill'": 0.7, "'well'": 0.8},
+        "reject_below": below,
+        "always_answer": always,
+        "thresholds": [levels, [0], [len(levels) - 1]],
+    }
+    last = None if last is None else np.array(last)
+    searched = ThresholdGrid.searched(np.ones(2), TWO, 100, last).to_dict(TWO)
+    assert searched["min_confidence"] == "auto"
+    assert (searched["reject_below"], searched["always_answer"]) == (below, always)
 
 
 # Searched grids

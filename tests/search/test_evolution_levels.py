@@ -121,16 +121,16 @@ def test_a_search_of_a_single_design_wants_no_chains():
 @pytest.mark.parametrize("grid", [GRID, ThresholdGrid.single(np.full(2, 0.75))])
 @pytest.mark.parametrize("allow_exclusion", [False, True])
 def test_with_chains_a_small_search_ends_with_the_front_and_each_design_once(grid, allow_exclusion):
-    evaluator = bench_of().evaluator(3, grid)
+    evaluator = bench_of().evaluator(2, grid)
     settings = SearchSettings(
-        3, population_size=60, generations=400, allow_exclusion=allow_exclusion
+        2, population_size=60, generations=400, allow_exclusion=allow_exclusion
     )
     search = EvolutionSearch(
         evaluator.costs.costs, settings, np.random.default_rng(0), evaluator.costs.total, grid=grid
     )
     linker = Linker(evaluator, settings.space(5, grid))
     result = run_search(search, evaluator, between=chains_between(search, evaluator, linker))
-    every = every_leveled(every_design(5, 3, allow_exclusion), grid)
+    every = every_leveled(every_design(5, 2, allow_exclusion), grid)
     scores = evaluator.score(every)
     front = scores[front_mask(scores)]
     assert vectors(result.scores) == vectors(front)

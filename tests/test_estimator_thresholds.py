@@ -1,0 +1,235 @@
+"""Thresholds of the estimator: searched, fixed, with a last stage that labels everyone or not."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
+from support.documents import assert_same_cascade, saved
+from support.leveled import made_table
+from support.settings import PLAIN
+
+from emsco import EMSCOClassifier, ParameterError
+
+QUICK = {
+    **PLAIN,
+    "costs": [1, 2, 3, 4, 5],
+    "search": "evolution",
+    "generations": 5,
+    "population_size": 25,
+    "max_stages": 3,
+    "random_state": 0,
+}
+N_ROWS = 150
+NEW = made_table(n_rows=90, seed=7)[0]
+ALWAYS = {
+    "searched": {},
+    "fixed": {"min_confidence": 0.8},
+    "by class": {"min_confidence": {0: 0.7, 1: 0.9}},
+    "balanced": {"metric": "balanced_accuracy"},
+    "gaps": {"gaps": "impute"},
+    "all bought": {"allow_exclusion": False},
+    "three classes": {"n_classes": 3},
+    "finished": {"search_with": "logistic", "estimator": GaussianNB(), "generations": 1},
+}
+
+
+def fit(n_classes=2, **settings):
+    table, y = made_table(n_classes, settings.get("gaps", "refuse") != "refuse", N_ROWS)
+    return EMSCOClassifier(**{**QUICK, **settings}).fit(table, y)
+
+
+@cache
+def always(kind):
+    """Fit a classifier that always answers, once for each kind."""
+    return fit(always_answer=True, **ALWAYS[kind])
+
+
+def thresholds_of(clf):
+    """Thresholds of the stages of each point."""
+    least = clf.front_.min_confidence
+    return [point.design.thresholds_or(least) for point in clf.front_]
+
+
+# Always answering
+
+
+@pytest.mark.parametrize("kind", ALWAYS)
+def test_whoever_always_answers_rejects_nobody(kind):
+    clf = always(kind)
+    assert {point.coverage for point in clf.front_} == {1.0}
+    for i in range(len(clf.front_)):
+        found = clf.front_.cascade(i).decide(NEW)
+        assert found.accepted.all()
+        assert set(found.labels.tolist()) <= set(clf.classes_.tolist())
+    assert len(clf.front_) > 1
+
+
+@pytest.mark.parametrize("kind", ALWAYS)
+def test_the_last_stage_of_every_design_needs_no_confidence(kind):
+    for own in thresholds_of(always(kind)):
+        assert own[-1] == 0
+        assert all(own[:-1])
+
+
+@pytest.mark.parametrize("kind", ["searched", "three classes"])
+def test_cases_and_runs_are_labelled_too(kind):
+    cascade = always(kind).cascade_
+    wanted = cascade.decide(NEW)
+    ran = cascade.run(list(NEW.index), lambda names, ids: NEW.loc[list(ids), names])
+    assert ran.accepted.all()
+    assert ran.labels.tolist() == wanted.labels.tolist()
+    for i in range(0, 90, 10):
+        case = cascade.open()
+        while case.needs:
+            case.give({name: NEW.loc[i, name] for name in case.needs})
+        assert case.decision.accepted
+        assert case.decision.label == wanted.labels[i]
+
+
+@pytest.mark.parametrize("kind", ["searched", "three classes", "by class"])
+def test_a_saved_cascade_and_front_still_answer_always(kind, tmp_path):
+    clf = always(kind)
+    cascade, front = saved(clf.cascade_, tmp_path), saved(clf.front_, tmp_path)
+    assert_same_cascade(cascade, clf.cascade_)
+    assert cascade.decide(NEW).labels.tolist() == clf.decide(NEW).labels.tolist()
+    assert front.points == clf.front_.points
+    assert front.cascade(0).decide(NEW).accepted.all()
+
+
+def test_predictions_are_the_labels():
+    clf = always("searched")
+    assert clf.predict(NEW).tolist() == clf.decide(NEW).labels.tolist()
+    assert clf.evaluate(NEW, np.arange(90) % 2).coverage == 1.0
+
+
+# The last stage's threshold
+
+
+def test_every_last_stage_has_the_threshold_below_which_it_rejects():
+    clf = fit(reject_below=0.6)
+    assert {own[-1] for own in thresholds_of(clf)} == {0.6}
+    assert len({own[0] for own in thresholds_of(clf) if len(own) > 1}) > 1
+    found = clf.decide(NEW)
+    assert (found.accepted == (found.confidence >= 0.6))[found.stage == clf.design_.n_stages].all()
+
+
+def test_a_last_threshold_by_class_is_that_of_every_last_stage():
+    clf = fit(reject_below={0: 0.55, 1: 0.8})
+    assert all(own[-1] == {0: 0.55, 1: 0.8} for own in thresholds_of(clf))
+
+
+@pytest.mark.parametrize("given", [{"reject_below": 0.0}, {"reject_below": {0: 0, 1: 0}}])
+def test_rejecting_below_0_is_to_answer_always(given):
+    clf = fit(**given)
+    assert [p.figures() for p in clf.front_] == [p.figures() for p in always("searched").front_]
+
+
+def test_a_fixed_threshold_and_a_last_one_are_those_of_all_designs():
+    for own in thresholds_of(fit(min_confidence=0.9, reject_below=0.6)):
+        assert own == (0.9,) * (len(own) - 1) + (0.6,)
+
+
+def test_one_threshold_for_all_stages_gives_designs_none_of_their_own():
+    clf = fit(min_confidence=0.8)
+    assert {point.design.thresholds for point in clf.front_} == {None}
+    assert all(set(own) == {0.8} for own in thresholds_of(clf))
+    same = fit(min_confidence=0.8, reject_below=0.8)
+    assert [p.figures() for p in same.front_] == [p.figures() for p in clf.front_]
+
+
+# Searched thresholds
+
+
+def test_searched_thresholds_are_those_of_the_grid():
+    clf = fit()
+    halvings = (1, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6)
+    grid = {round(1 - 0.5 * 0.5**often, 3) for often in halvings}
+    early = {least for own in thresholds_of(clf) for least in own[:-1]}
+    last = {own[-1] for own in thresholds_of(clf)}
+    assert early <= grid
+    assert last <= grid | {0.0}
+    assert len(early | last) > 2
+
+
+def test_scored_figures_follow_from_the_thresholds_of_the_deployed_design():
+    """With models of the only split, deciding its scored rows gives the scored figures."""
+    table, y = made_table(n_rows=N_ROWS)
+    rows = np.arange(N_ROWS)
+    clf = EMSCOClassifier(**{**QUICK, "cv": [(rows[:100], rows[100:])]}).fit(table, y)
+    for i in range(len(clf.front_)):
+        found = clf.front_.cascade(i).evaluate(table[100:], y[100:])
+        point = clf.front_[i]
+        assert (found.coverage, found.cost) == pytest.approx((point.coverage, point.cost))
+        assert found.accuracy == pytest.approx(point.accuracy)
+
+
+def test_a_clone_has_the_same_thresholds():
+    clf = clone(EMSCOClassifier(reject_below={0: 0.5, 1: 0.6}, always_answer=False))
+    assert clf.get_params()["reject_below"] == {0: 0.5, 1: 0.6}
+    assert clf.get_params()["always_answer"] is False
+
+
+# Refusals
+
+PAPER = {"search": "paper", "min_confidence": 0.75}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"always_answer": 1}, "always_answer must be True or False, got 1."),
+        ({"always_answer": "yes"}, "always_answer must be True or False, got 'yes'."),
+        ({"reject_below": 1.5}, "reject_below must be a number in [0, 1], got 1.5."),
+        ({"reject_below": -0.1}, "reject_below must be a number in [0, 1], got -0.1."),
+        ({"reject_below": np.nan}, "reject_below must be a number in [0, 1], got nan."),
+        ({"reject_below": True}, "reject_below must be a number in [0, 1], got True."),
+        ({"reject_below": "auto"}, "reject_below must be a number in [0, 1], got 'auto'."),
+        (
+            {"reject_below": {0: 0.5}},
+            "reject_below must have a threshold for every class, got none for 1.",
+        ),
+        (
+            {"reject_below": {0: 0.5, 1: 0.5, 2: 0.5}},
+            "reject_below must name the classes 0, 1, got 2 too.",
+        ),
+        (
+            {"reject_below": {0: 0.5, 1: -1}},
+            "reject_below of class 1 must be a number in [0, 1], got -1.",
+        ),
+        (
+            {"always_answer": True, "reject_below": 0.5},
+            "reject_below must be None where always_answer is True, got 0.5.",
+        ),
+        (
+            {"always_answer": True, "gaps": "skip"},
+            'always_answer must be False where gaps is "skip": a stage without a value is skipped, '
+            "got True.",
+        ),
+        (
+            {"always_answer": True, **PAPER},
+            'always_answer must be left out where search is "paper", whose stages are all alike, '
+            "got True.",
+        ),
+        (
+            {"reject_below": 0.6, **PAPER},
+            'reject_below must be left out where search is "paper", whose stages are all alike, '
+            "got 0.6.",
+        ),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_refused_in_one_sentence(given, words):
+    with pytest.raises(ParameterError, match=f"^{re.escape(words)}$"):
+        fit(**given)
+
+
+def test_the_paper_has_one_threshold_for_all_stages():
+    clf = EMSCOClassifier.paper(generations=3, population_size=10, random_state=0)
+    table, y = made_table(n_rows=N_ROWS)
+    assert isinstance(table, pd.DataFrame)
+    assert {point.design.thresholds for point in clf.fit(table, y).front_} == {None}
