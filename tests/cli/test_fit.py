@@ -236,7 +236,7 @@ def numbered(data, tmp_path):
 
 def test_fit_warns_of_what_may_be_an_id_where_nobody_named_the_features(typed, numbered, tmp_path):
     words = ["--target", "sick", "--time-limit", 1, "--max-stages", 2, "--drop", "note"]
-    words += ["--cv", 0.3]
+    words += ["--cv", 0.3, "--min-confidence", 0.75]
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         result = typed("fit", numbered, *words, "--out", tmp_path / "run")
@@ -251,8 +251,8 @@ def test_fit_says_what_is_odd_before_the_search_and_keeps_it(typed, data, tmp_pa
     heading, *lines = (data / "data.csv").read_text().splitlines()
     rows = [f"{line},{line[-1]},7" for line in lines]
     (tmp_path / "odd.csv").write_text("\n".join([f"{heading},bill,site", *rows, ""]))
-    words = ["--target", "sick", "--cv", 0.3, "--out", tmp_path / "run"]
-    result = typed("fit", tmp_path / "odd.csv", *words)
+    words = ["--target", "sick", "--cv", 0.3, "--min-confidence", 0.75]
+    result = typed("fit", tmp_path / "odd.csv", *words, "--out", tmp_path / "run")
     leak, constant, classes = result.err.splitlines()[:3]
     assert leak == (
         "emsco: warning: column 'bill' alone decides the class (balanced accuracy 100 % on unseen "

@@ -290,7 +290,7 @@ def test_a_classifier_without_weights_is_refused_where_rows_have_some():
 @pytest.mark.parametrize("frame", sorted(FRAMES))
 def test_decisions_come_out_as_the_kind_of_table_that_went_in(frame):
     table, y = make_table(2, with_gaps=False, seed=0)
-    problem = Setting(frame, table, y, None, {})
+    problem = Setting(frame, table, y, None, {"min_confidence": 0.75})
     new = problem.rows(NEW)
     out = problem.fit().decide(new).to_frame()
     assert type(out) is type(new)
@@ -300,7 +300,7 @@ def test_decisions_come_out_as_the_kind_of_table_that_went_in(frame):
 @pytest.mark.parametrize("frame", sorted(FRAMES))
 def test_the_order_of_columns_does_not_matter(frame):
     table, y = make_table(3, with_gaps=False, seed=1)
-    problem = Setting(frame, table, y, None, {})
+    problem = Setting(frame, table, y, None, {"min_confidence": 0.75})
     clf, new = problem.fit(), problem.rows(NEW)
     turned = Setting(frame, table[COLUMNS[::-1]], y, None, {}).rows(NEW)
     assert_same_bits(clf.decide(turned), clf.decide(new))
