@@ -114,9 +114,8 @@ class ParetoFront(Sequence[ParetoPoint]):
     ) -> ParetoFront:
         """Build a front from the designs and scores of a search, in its order.
 
-        Without `n_tied` and `tied`, only these designs count as ties of each other. `per_row` is
-        the count that a row of weight 1 adds to the scores. `named` turns chromosomes into
-        designs, if their stages have thresholds of their own.
+        Without `n_tied` and `tied`, only these designs count as ties of each other. A row of
+        weight 1 adds `per_row` to the scores. `named` turns chromosomes into designs.
         """
         if n_tied is None:
             among = TiedDesigns.among(designs, scores)
@@ -126,8 +125,7 @@ class ParetoFront(Sequence[ParetoPoint]):
             ParetoPoint.from_scores(named(genes), scores, i, int(n_tied[i]), per_row)
             for i, genes in enumerate(designs)
         ]
-        ties = None if tied is None else NamedTies(tied, named)
-        return cls(tuple(points), costs, min_confidence, proven, ties)
+        return cls(tuple(points), costs, min_confidence, proven, tied and NamedTies(tied, named))
 
     @property
     def metric(self) -> str:
@@ -360,10 +358,9 @@ class ParetoFront(Sequence[ParetoPoint]):
     def fittest(self) -> ParetoPoint:
         """Return the point that the paper would deploy, whichever search found the front.
 
-        It has the largest √(coverage² + accuracy² + (lowest cost / cost)²). The lowest cost is
-        that of the front. The paper's search uses the lowest of its population instead and lists
-        the fittest first. If the lowest cost is 0, the smallest feature cost above 0 is added to
-        both costs. Ties go to fewer stages.
+        It has the largest √(coverage² + accuracy² + (lowest cost / cost)²), with the lowest cost
+        of the front; the paper's search uses that of its population and lists the fittest first.
+        If it is 0, the smallest feature cost above 0 is added to both. Ties go to fewer stages.
         """
         if self.by_fitness:
             return self.points[0]
