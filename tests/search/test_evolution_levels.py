@@ -64,8 +64,8 @@ def test_the_first_designs_have_the_first_level_of_each_kind():
     assert first.tolist() == GRID.complete(stages_of(first)).tolist()
 
 
-def test_all_levels_are_tried():
-    asked = np.concatenate(run(search_with(generations=40)))
+def test_children_have_all_levels_in_the_end():
+    asked = np.concatenate(run(search_with(20)))  # too many designs to draw any by lot
     levels = levels_of(asked, 3)
     assert set(levels.reshape(-1).tolist()) == {0, 1, 2, 3}
 

@@ -121,6 +121,17 @@ def test_chains_stay_within_the_cost_limits(limits, costs, evaluation):
     assert not evaluator.score(genes).feasible.all()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_of_equal_designs_the_one_with_fewest_stages_is_found(seed):
+    bench = bench_of(costs=(0, 0, 0, 0, 1))  # free stages make many designs equal
+    evaluator, space = bench.evaluator(2, grid_of()), DesignSpace(5, 2, allow_exclusion=True)
+    words = some_words(seed)
+    found = linked_front(evaluator, space, words, width=WIDE)
+    wanted = plain_front(evaluator, every_chain(evaluator, space, words))
+    stages = zip(vectors(evaluator.score(found)), stage_counts(found).tolist(), strict=True)
+    assert dict(stages) == wanted
+
+
 def test_nothing_is_found_where_nothing_is_within_the_limits():
     evaluator = Evaluator(
         bench_of().bank, FeatureCosts.from_array([1] * 5), grid_of(), 2, limits=Limits(worst=4.0)
