@@ -115,7 +115,9 @@ class TestModels:
         X, y = curved(2000)
         accuracy = {}
         for family in ("logistic", "spline"):
-            clf = EMSCOClassifier(generations=5, random_state=0, **ONE_THRESHOLD | {"estimator": family})
+            clf = EMSCOClassifier(
+                generations=5, random_state=0, **ONE_THRESHOLD | {"estimator": family}
+            )
             front = clf.fit(X[:1200], y[:1200]).front_
             accuracy[family] = front.references_on(X[1200:], y[1200:])[2].accuracy
         assert accuracy["spline"] > accuracy["logistic"] + 0.1

@@ -240,7 +240,9 @@ def run(tmp_path_factory, small_problem):
     X, y = small_problem
     lines = ["a,b,c,d,e,f,ill", *(",".join(map(str, [*x, k])) for x, k in zip(X, y, strict=True))]
     (folder / "rows.csv").write_text("\n".join(lines))
-    return fit_files(FitFiles("ill", folder / "rows.csv"), folder / "a run", max_stages=2, **ONE_THRESHOLD)
+    return fit_files(
+        FitFiles("ill", folder / "rows.csv"), folder / "a run", max_stages=2, **ONE_THRESHOLD
+    )
 
 
 def test_the_command_writes_the_page_of_a_run(run):
