@@ -89,9 +89,9 @@ WRONG_CASCADES = [
         {},
         "'deviation' must be a list, got {}",
     ),
-    (("min_confidence",), 0, "'min_confidence' must be a finite number from 1e-300 to 1, got 0"),
-    (("min_confidence",), 1.01, "'min_confidence' must be a finite number from 1e-300 to 1, got"),
-    (("min_confidence",), "0.8", "'min_confidence' must be a finite number from 1e-300 to 1, got"),
+    (("min_confidence",), -0.1, "'min_confidence' must be a finite number from 0 to 1, got -0.1"),
+    (("min_confidence",), 1.01, "'min_confidence' must be a finite number from 0 to 1, got"),
+    (("min_confidence",), "0.8", "'min_confidence' must be a finite number from 0 to 1, got"),
     (
         (
             *SHARED,
@@ -168,8 +168,8 @@ WRONG_CASCADES = [
     (("encoding", "columns", 0, "kind"), "date", "'columns' 0, 'kind' must be"),
     (("encoding", "columns", 0, "feature"), "pulse", "columns of all features, 'age' too"),
     (("encoding", "columns", 0, "name"), "pulse", "'name' must be different from those before"),
-    (("min_confidence",), [0.8], "'min_confidence' must be 2 finite numbers from 1e-300 to 1"),
-    (("min_confidence",), [0.8, 0], "'min_confidence' must be 2 finite numbers from 1e-300 to 1"),
+    (("min_confidence",), [0.8], "'min_confidence' must be 2 finite numbers from 0 to 1"),
+    (("min_confidence",), [0.8, -1], "'min_confidence' must be 2 finite numbers from 0 to 1"),
     (("stages",), CASCADE_BODY["stages"][1:], f"'stages' 0, 'models' {NUMBERS} [1]"),
     ((*N, "buys"), [], "'stages' 1, 'buys' must be a list of different names, got []"),
     ((*N, "buys"), ["age"], "'stages' 1, 'buys' must be features, each bought once, got 'age'"),

@@ -25,7 +25,6 @@ from emsco.models.stage_models import StageModels
 __all__ = ["FORMAT", "Shared", "stages_from_dicts"]
 
 FORMAT = 6
-_SMALLEST = 1e-300  # above 0
 _LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
 
 
@@ -98,7 +97,7 @@ class Shared:
         except (CostsError, ParameterError) as error:
             fields.refuse("costs", "costs that can be used", str(error))
         classes = _read_classes(fields)
-        least = _read_threshold(fields, "min_confidence", classes, _SMALLEST)
+        least = _read_threshold(fields, "min_confidence", classes)
         parts = (
             part_from_dict(one, encoding.n_inputs, len(classes), trusted)
             for one in fields.many_fields("parts")
@@ -155,17 +154,17 @@ def _models_from(stages: list[Fields], shared: Shared, design: Design) -> StageM
     return averaged([part.stage_models(numbers, reads) for part, numbers in of_parts])
 
 
-def _read_threshold(fields: Fields, name: str, classes: AnyArray, low: float) -> MinConfidence:
+def _read_threshold(fields: Fields, name: str, classes: AnyArray) -> MinConfidence:
     if isinstance(fields.get(name), list):
-        least = fields.numbers(name, len(classes), low, 1).tolist()
+        least = fields.numbers(name, len(classes), 0, 1).tolist()
         return dict(zip(classes.tolist(), least, strict=True))
-    return fields.number(name, low, 1)
+    return fields.number(name, 0, 1)
 
 
 def _read_thresholds(stages: list[Fields], classes: AnyArray) -> StageThresholds | None:
     """Read the thresholds of all stages, or none if the first stage has none."""
     if stages[0].get("thresholds") is not None:
-        return tuple(_read_threshold(stage, "thresholds", classes, 0) for stage in stages)
+        return tuple(_read_threshold(stage, "thresholds", classes) for stage in stages)
     for stage in stages:
         if (own := stage.get("thresholds")) is not None:
             stage.refuse("thresholds", "null, as at the first stage", own)

@@ -114,9 +114,8 @@ class ParetoFront(Sequence[ParetoPoint]):
     ) -> ParetoFront:
         """Build a front from the designs and scores of a search, in its order.
 
-        Without `n_tied` and `tied`, only these designs count as ties of each other. `per_row` is
-        the count that a row of weight 1 adds to the scores. `named` turns chromosomes into
-        designs, if their stages have thresholds of their own.
+        Without `n_tied` and `tied`, only these designs count as ties of each other. A row of
+        weight 1 adds `per_row` to the scores. `named` gives designs their own thresholds.
         """
         if n_tied is None:
             among = TiedDesigns.among(designs, scores)
@@ -148,11 +147,9 @@ class ParetoFront(Sequence[ParetoPoint]):
         """Return the cascade of a point, with its fitted models, ready to decide rows."""
         position = self.position(point)
         if self.models is None:
-            raise ParameterError(
-                "a cascade needs fitted models, got a front without any; take one from "
-                "EMSCOClassifier.front_ or ParetoFront.load.",
-                parameter="models",
-            )
+            ways = "take one from EMSCOClassifier.front_ or ParetoFront.load"
+            missing = f"a cascade needs fitted models, got a front without any; {ways}."
+            raise ParameterError(missing, parameter="models")
         design, fitted = self.points[position].design, self.models.of_points[position]
         return self._deployable(self.models, design, fitted)
 
