@@ -192,6 +192,7 @@ class EvolutionSearch:
         self._main = _Line(self._first_designs(), total_cost)
         self._side: _Line | None = _Line(self._first_designs(), total_cost)
         self._line = self._main
+        self._waiting = self._main.asked[:0]  # designs of a line that has joined the other
         self._front: tuple[StageArray, Scores] | None = None
         self._same_front = 0
 
@@ -219,6 +220,8 @@ class EvolutionSearch:
         if self.stop_reason is None:
             if self._line is self._side and self.generation >= _SIDE_UNTIL:
                 self._line.asked = self._line.asked[:0]
+            elif len(self._waiting):
+                self._line.asked, self._waiting = self._waiting, self._waiting[:0]
             elif self._nearby and self._linked_at:
                 self._line.asked = self._new_subsets(self._nearby, row)
             else:
@@ -264,7 +267,7 @@ class EvolutionSearch:
             self._nearby.note(designs)
             self._linked_at = self._nearby.n_known
             self._join_lines()
-        new = self._seen.find(design_keys(designs)) < 0
+        new = self._are_new(designs)
         if scores is None or not new.any():
             return
         self._unseen(designs[new])
@@ -303,13 +306,31 @@ class EvolutionSearch:
         self._join_lines()
         return self._main
 
+    def _are_new(self, designs: StageArray) -> BoolArray:
+        """Whether designs have not been asked for; those that wait never will be at the end."""
+        keys = design_keys(designs)
+        new: BoolArray = self._seen.find(keys) < 0
+        if self.stop_reason is not None:
+            lines = [self._main] if self._side is None else [self._main, self._side]
+            asked = [line.asked for line in lines if line is not self._line]
+            wait = Slots(UNBOUNDED, n_words=keys.shape[1])
+            with wait.claim(design_keys(np.concatenate([*asked, self._waiting]))):
+                pass
+            new |= wait.find(keys) >= 0
+        return new
+
     def _join_lines(self) -> None:
-        """Add what the side line has found to the main line, which goes on alone."""
+        """Add what the side line has found to the main line, which goes on alone.
+
+        It asks for the designs of both lines, those that are due first.
+        """
         if self._side is None:
             return
         self._main.join(self._side, self.archive)
-        if self._line is self._side:
-            self._main.asked = self._side.asked
+        due, later = self._main.asked, self._side.asked
+        if self._line is self._side and len(later):
+            due, later = later, due
+        self._main.asked, self._waiting = due, later
         self._side, self._line = None, self._main
 
     def _first_designs(self) -> StageArray:
