@@ -20,9 +20,10 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from support.handmade import assert_same_bits
 from support.settings import ONE_THRESHOLD, PAPER_SPACE
 
-from emsco import Design, EMSCOClassifier, FeatureCosts, NoSuchDesign
+from emsco import Design, EMSCOClassifier, FeatureCosts, NoSuchDesign, ParetoFront
 from emsco.errors import ParameterError
 from emsco.front.preferences import is_good_enough, size_of
 from emsco.metrics import make_selective_scorer
@@ -377,6 +378,25 @@ def test_shares_of_the_default_confidence_are_those_of_the_weights(table):
     share = weights[y == "ill"].sum() / weights.sum()
     found = quick_with_thresholds_by_stage().fit(X, y, weights).front_.min_confidence
     assert found["ill"] == round((1 + share) / 2, 4)
+
+
+@pytest.mark.parametrize("min_confidence", ["auto", 0.75])
+@pytest.mark.parametrize(
+    "last", [{"always_answer": True}, {"reject_below": {"ill": 0, "well": 0.6}}]
+)
+def test_a_last_stage_with_a_threshold_of_its_own_is_read_again(
+    table, tmp_path, last, min_confidence
+):
+    clf = quick(search="evolution", min_confidence=min_confidence, **last).fit(*table)
+    decided = clf.decide(table[0])
+    if "always_answer" in last:
+        assert decided.accepted.all()
+    ill = decided.guesses == "ill"
+    assert decided.accepted[ill].all()  # by the last stage at the latest
+    clf.front_.save(tmp_path / "front.json")
+    front = ParetoFront.load(tmp_path / "front.json")
+    assert front.points == clf.front_.points
+    assert_same_bits(front.cascade(clf.point_).decide(table[0]), decided)
 
 
 def test_designs_have_four_stages_at_most_by_default_and_may_leave_features_out(table):

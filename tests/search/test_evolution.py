@@ -127,6 +127,39 @@ def test_the_same_seed_asks_for_the_same_designs_and_another_for_others():
     assert runs[0] == runs[1] != runs[2]
 
 
+def run_with_chains(search, score=made_up) -> np.ndarray:
+    """All designs asked for, with a pause for chains whenever the search wants it."""
+    asked = []
+    while search.stop_reason is None:
+        asked.append(search.ask().copy())
+        search.tell(score(asked[-1]))
+        if search.wants_chains:
+            search.take_chains(asked[-1][:0], None)
+    return np.concatenate(asked)
+
+
+@pytest.mark.parametrize("run", [run_with_chains, lambda search: np.concatenate(run(search))])
+@pytest.mark.parametrize("side_until", [3, 4, 5, 60])
+def test_lines_that_join_lose_no_design(monkeypatch, run, side_until):
+    monkeypatch.setattr(evolution, "_SIDE_UNTIL", side_until)
+    search = search_with(6, generations=200)
+    asked = run(search)
+    assert search.stop_reason.cause is Stop.EXHAUSTED
+    assert len(np.unique(asked, axis=0)) == len(asked) == count_designs(6, 3)
+
+
+@pytest.mark.parametrize("n_features", [9, 17])
+def test_chains_that_wait_to_be_asked_for_are_taken_at_the_end(n_features):
+    search = search_with(n_features, generations=2)
+    asked = run(search)
+    waiting = [line.asked for line in (search._main, search._side) if line is not search._line]
+    assert sum(map(len, waiting)) > 0
+    every = np.concatenate([*asked, *waiting])
+    before, scores = vectors(search.front[1]), made_up(every)
+    search.take_chains(every, scores)
+    assert vectors(search.front[1]) == vectors(scores[front_mask(scores)]) != before
+
+
 def test_asking_again_before_telling_changes_nothing():
     once, twice = search_with(), search_with()
     for _ in range(5):

@@ -222,7 +222,8 @@ def test_what_there_is_without_a_cascade_is_tested_on_the_same_rows(file, result
     words, counts = np.unique(parts.y[parts.train], return_counts=True)
     assert words[counts.argmax()] == "well"
     assert astuple(commonest) == (1.0, (y_test == "well").mean(), 0.0)
-    model = EMSCOClassifier(costs=parts.costs, cv=[(parts.train, parts.val)], search="exact")
+    split = [(parts.train, parts.val)]
+    model = EMSCOClassifier(costs=parts.costs, min_confidence=0.75, cv=split, search="exact")
     whole = model.fit(parts.X, parts.y).front_.references_on(X_test, y_test)[2]
     assert astuple(everything) == pytest.approx(astuple(whole.objectives))
     plain = json.loads(json.dumps(result.to_dict()))["references"]

@@ -146,11 +146,9 @@ class ParetoFront(Sequence[ParetoPoint]):
         """Return the cascade of a point, with its fitted models, ready to decide rows."""
         position = self.position(point)
         if self.models is None:
-            raise ParameterError(
-                "a cascade needs fitted models, got a front without any; take one from "
-                "EMSCOClassifier.front_ or ParetoFront.load.",
-                parameter="models",
-            )
+            ways = "take one from EMSCOClassifier.front_ or ParetoFront.load"
+            missing = f"a cascade needs fitted models, got a front without any; {ways}."
+            raise ParameterError(missing, parameter="models")
         design, fitted = self.points[position].design, self.models.of_points[position]
         return self._deployable(self.models, design, fitted)
 

@@ -186,13 +186,21 @@ class SubsetBank:
 
     def bits_of(self, words: WordArray, thresholds: FloatArray) -> WordArray:
         """Accepted and correct rows of subsets, given as words: (2, n_subsets, n_words)."""
-        slots = self._slots_of(words, thresholds[None], np.zeros(len(words), dtype=np.int64))
-        return np.concatenate([bits.get(slots) for bits in self.engine.bits], axis=2)
+        found = np.empty((2, len(words), self.n_words), dtype=np.uint64)
+        for part in slices(len(words), self.capacity):
+            level = np.zeros(len(words[part]), dtype=np.int64)
+            slots = self._slots_of(words[part], thresholds[None], level)
+            own = [bits.get(slots) for bits in self.engine.bits]
+            found[:, part] = np.concatenate(own, axis=2)
+        return found
 
     def margins(self, words: WordArray) -> SingleArray:
         """Margins of subsets, given as words, for all scored rows: (n_subsets, bits)."""
-        own = self.engine.margins(self._kept_of(words))
-        return np.concatenate([_padded(part) for part in own], axis=1)
+        found = np.empty((len(words), 64 * self.n_words), dtype=np.float32)
+        for part in slices(len(words), self._models.capacity):
+            own = self.engine.margins(self._kept_of(words[part]))
+            found[part] = np.concatenate([_padded(one) for one in own], axis=1)
+        return found
 
     def guessed_bits(self, margins: SingleArray, thresholds: FloatArray) -> WordArray:
         """Accepted and correct rows that follow from margins: (2, n_subsets, n_words)."""
