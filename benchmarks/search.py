@@ -31,7 +31,7 @@ SECTIONS = {
     "excluding": lambda _: exact_speed.report_excluding(),
     "thresholds": lambda _: threshold_speed.report(),
     "found": lambda options: search_quality.report_found(
-        seeds_of(options), options.searches, options.sets or search_quality.KNOWN
+        seeds_of(options), options.searches, options.sets or search_quality.KNOWN, options.stages
     ),
     "volume": lambda options: search_quality.report_volume(
         seeds_of(options), options.searches, options.sets or search_quality.UNKNOWN
@@ -60,6 +60,9 @@ def main() -> None:
         help="searches to compare; must include evolution",
     )
     parser.add_argument("--first-seed", type=int, default=200, help="seed of the first repeat")
+    parser.add_argument(
+        "--stages", nargs="+", type=int, default=(2, 3, 4), help="stages of the section found"
+    )
     parser.add_argument("--sets", nargs="+", help="sets of the sections found and volume")
     options = parser.parse_args()
     if unknown := [name for name in options.sections if name not in SECTIONS]:

@@ -147,10 +147,12 @@ def all_repeats(
     return {search: found[:complete] for search, found in repeats.items()}
 
 
-def report_found(seeds: Sequence[int], searches: Sequence[str], sets: Sequence[str]) -> None:
+def report_found(
+    seeds: Sequence[int], searches: Sequence[str], sets: Sequence[str], stages: Sequence[int]
+) -> None:
     """Print how much of the true front each search finds."""
     for data in sets:
-        for k in (2, 3, 4) if data in KNOWN else (4,):
+        for k in stages:
             scorer = evaluator(data, k)
             landscape = Landscape.from_evaluator(scorer, DesignSpace(scorer.bank.n_features, k))
             truth = scorer.score(find_front(landscape, n_jobs=CORES).designs)
