@@ -23,7 +23,7 @@ SCRIPTS = sorted(path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.rglo
 TIERS = sorted({script.split("/")[0] for script in SCRIPTS})
 BY_THEMSELVES = ("in_depth/sqlite_source.py", "in_depth/triage_service.py")  # below
 TELLS = {
-    "quickstart/first_cascade.py": r"Buying everything costs 90 per row, the cascade \d\d\.\d\.",
+    "quickstart/first_cascade.py": r"Buying everything costs 90 per row, the cascade \d\d?\.\d\.",
     "quickstart/choose_from_the_front.py": r"None of the \d+ designs has cost at most 3",
     "quickstart/save_and_decide.py": r"(?s)needs .*needs .*: sure at stage 2, at cost",
     "in_depth/groups_and_categories.py": r"colour = dark",
