@@ -20,7 +20,7 @@ __all__ = ["ThresholdGrid", "in_short", "inherit_levels"]
 # threshold of a design that buys everything at once.
 _ON_FEW_ROWS = (1, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6)
 _ON_MANY_ROWS = (1, 0.5, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6)
-_OF_EACH_KIND = (1, 0.5, 2, 3, 4, 5)
+_OF_EACH_KIND = (1, 2, 3, 4, 5)
 _MANY = 2000  # rows
 _ALIKE = 0.05  # shares of classes within this of each other need no thresholds of their own
 
@@ -77,7 +77,8 @@ class ThresholdGrid:
         A label must halve the doubt that there is beforehand some number of times. For accuracy,
         that is the doubt of a guess, the same for all classes; for balanced accuracy, the doubt
         that the share of a class leaves. If some rows are rejected and classes differ in size,
-        thresholds of both kinds are tried: the first kind alone would reject a rare class.
+        thresholds of both kinds are tried: the first kind alone would reject a rare class. Those
+        of the first kind that the share of the commonest class satisfies are left out.
 
         Without a threshold `last` of its own, the last stage may have any, or label everyone.
         """
@@ -91,7 +92,8 @@ class ThresholdGrid:
         elif answers_all or np.ptp(share) <= _ALIKE:
             kinds = [(equal, halvings)]
         else:
-            kinds = [(share, _OF_EACH_KIND), (equal, _OF_EACH_KIND)]
+            informative = [j for j in _OF_EACH_KIND if 0.5**j * (1 - equal[0]) < 1 - share.max()]
+            kinds = [(share, _OF_EACH_KIND), (equal, tuple(informative))]
         levels = [
             by_class(auto_min_confidence(prior, classes, 0.5**often), classes)
             for prior, own in kinds
