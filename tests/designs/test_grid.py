@@ -9,8 +9,9 @@ import pytest
 from support.brute import every_design
 
 from emsco.designs.chromosomes import compress, levels_of, stages_of, with_levels
-from emsco.designs.grid import ThresholdGrid, in_short, inherit_levels
+from emsco.designs.grid import ThresholdGrid, inherit_levels
 from emsco.designs.space import DesignSpace
+from emsco.designs.thresholds import by_label
 from emsco.errors import ParameterError
 
 TWO, THREE = np.array(["ill", "well"]), np.array(["a", "b", "c"])
@@ -203,8 +204,8 @@ def test_the_thresholds_of_a_design_are_those_of_its_levels():
 
 
 def test_thresholds_are_one_number_where_all_classes_share_it():
-    assert in_short([0.7, 0.7, 0.7], THREE) == 0.7
-    assert in_short(np.array([0.7, 0.8, 0.7]), THREE) == {"a": 0.7, "b": 0.8, "c": 0.7}
+    assert by_label(np.array([0.7, 0.7, 0.7]), THREE) == 0.7
+    assert by_label(np.array([0.7, 0.8, 0.7]), THREE) == {"a": 0.7, "b": 0.8, "c": 0.7}
 
 
 # Inheritance

@@ -2,10 +2,10 @@
 
 A *label* is a chain with its thresholds: the rows still undecided, the rows accepted and wrong, and
 what was spent. Chains grow from small subsets to large ones, as in `chaining`. Here the subsets are
-a list, each has bits for several thresholds (*levels*), and only some labels of a subset are kept:
-of two where one has accepted no more rows, no fewer wrong ones, for no less, in no fewer stages,
-the other one; and of too many, those that come nearest to the front. So the result is a good front,
-not a proven one.
+a list, each has bits for several thresholds (*levels*), and only some labels of a subset are kept.
+A label is dropped if another one of its subset is at least as good in accepted rows, wrong rows,
+cost and stages; of too many, those that come nearest to the front stay. So the result is a good
+front, not a proven one.
 """
 
 from __future__ import annotations

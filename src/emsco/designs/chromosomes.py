@@ -14,11 +14,19 @@ from emsco._base.checks import refused
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.breeding import add_up_stages, compress_rows
 
-__all__ = ["MOST_LEVELS", "compress", "levels_of", "nested_subsets", "stages_of", "with_levels"]
+__all__ = [
+    "MOST_LEVELS",
+    "MOST_STAGES",
+    "compress",
+    "levels_of",
+    "nested_subsets",
+    "stages_of",
+    "with_levels",
+]
 
 NEVER = -1  # the gene of a feature that is never bought
 _STAGE_BITS = 10
-_MOST_STAGES = 2**_STAGE_BITS - 1
+MOST_STAGES = 2**_STAGE_BITS - 1
 MOST_LEVELS = 2 ** (15 - _STAGE_BITS)
 _POWERS: FloatArray = np.ldexp(1.0, np.arange(32))
 
@@ -36,34 +44,34 @@ def compress(designs: ArrayLike) -> StageArray:
     [0, 0, 1, 2]
     """
     given = np.asarray(designs)
-    compressed: StageArray = np.clip(given, NEVER, _MOST_STAGES).astype(np.int16)
+    compressed: StageArray = np.clip(given, NEVER, MOST_STAGES).astype(np.int16)
     if not np.array_equal(compressed, given):
         wrong = given[compressed != given][0]
         raise refused(
             "stages",
-            f"be whole numbers from 0 to {_MOST_STAGES}, or -1 for never",
+            f"be whole numbers from 0 to {MOST_STAGES}, or -1 for never",
             designs,
             got=str(wrong),
         )
-    compress_rows(np.atleast_2d(compressed), np.empty(_MOST_STAGES + 1, dtype=np.int64))
+    compress_rows(np.atleast_2d(compressed), np.empty(MOST_STAGES + 1, dtype=np.int64))
     return compressed
 
 
 def stages_of(designs: StageArray) -> StageArray:
     """Return the stage of each feature, without the levels of the stages."""
-    if designs.max(initial=0) <= _MOST_STAGES:
+    if designs.max(initial=0) <= MOST_STAGES:
         return designs
-    stages: StageArray = np.where(designs < 0, designs, designs & _MOST_STAGES).astype(np.int16)
+    stages: StageArray = np.where(designs < 0, designs, designs & MOST_STAGES).astype(np.int16)
     return stages
 
 
 def levels_of(designs: StageArray, n_stages: int) -> IntArray:
     """Return the level of each stage, shape (n_designs, n_stages); 0 after a design's last one."""
     levels = np.zeros((len(designs), n_stages), dtype=np.int64)
-    if designs.max(initial=0) > _MOST_STAGES:
+    if designs.max(initial=0) > MOST_STAGES:
         design, feature = np.nonzero(designs >= 0)
         genes = designs[design, feature].astype(np.int64)
-        levels[design, genes & _MOST_STAGES] = genes >> _STAGE_BITS
+        levels[design, genes & MOST_STAGES] = genes >> _STAGE_BITS
     return levels
 
 
@@ -125,7 +133,7 @@ def subsets_of_words(words: WordArray, n_features: int) -> BoolArray:
 
 def chromosome_numbers(designs: StageArray) -> FloatArray:
     """Return numbers in the lexicographic order of the chromosomes; equal ones get one number."""
-    if designs.max(initial=0) > _MOST_STAGES:  # stages come before levels
+    if designs.max(initial=0) > MOST_STAGES:  # stages come before levels
         designs = np.concatenate([stages_of(designs), designs], axis=1)
     if designs.min(initial=0) == NEVER:
         designs = designs + np.int16(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,9 +11,15 @@ from emsco._base.arrays import locked_copy
 from emsco._base.checks import refused
 from emsco._base.typing import AnyArray, FloatArray, StageArray
 from emsco.designs.chromosomes import MOST_LEVELS, levels_of, stage_counts, with_levels
-from emsco.designs.thresholds import MinConfidence, auto_min_confidence, by_class, plain
+from emsco.designs.thresholds import (
+    MinConfidence,
+    auto_min_confidence,
+    by_class,
+    by_label,
+    plain,
+)
 
-__all__ = ["ThresholdGrid", "in_short", "inherit_levels"]
+__all__ = ["ThresholdGrid", "inherit_levels"]
 
 # How often a label must halve the doubt that there is before anything is known. The first is the
 # threshold of a design that buys everything at once.
@@ -149,7 +154,7 @@ class ThresholdGrid:
         """Return the threshold of each stage of a design: a number, or one for each label."""
         n_stages = int(stage_counts(design[None])[0])
         return tuple(
-            in_short(self.thresholds[level], classes)
+            by_label(self.thresholds[level], classes)
             for level in levels_of(design[None], n_stages)[0].tolist()
         )
 
@@ -168,22 +173,13 @@ class ThresholdGrid:
         """
         has_own_last = len(self.last) == 1 and self.last != self.early
         kinds = self.early[0], self.last[0]
-        early, last = (plain(in_short(self.thresholds[level], classes)) for level in kinds)
+        early, last = (plain(by_label(self.thresholds[level], classes)) for level in kinds)
         return {
             "min_confidence": "auto" if len(self.early) > 1 else early,
             "reject_below": last if has_own_last and not self.answers_all else None,
             "always_answer": self.answers_all,
             "thresholds": [self.thresholds.tolist(), list(self.early), list(self.last)],
         }
-
-
-def in_short(thresholds: FloatArray | Sequence[float], classes: AnyArray) -> MinConfidence:
-    """Return one number if all classes share it, else a number for each label."""
-    numbers = np.asarray(thresholds).tolist()
-    if len(set(numbers)) == 1:
-        return float(numbers[0])
-    found: Mapping[Any, float] = dict(zip(classes.tolist(), numbers, strict=True))
-    return found
 
 
 def inherit_levels(stages: StageArray, parents: StageArray, grid: ThresholdGrid) -> StageArray:

@@ -16,6 +16,7 @@ __all__ = [
     "MinConfidence",
     "auto_min_confidence",
     "by_class",
+    "by_label",
     "check_min_confidence",
     "check_reject_below",
     "in_words",
@@ -103,6 +104,22 @@ def by_class(min_confidence: MinConfidence, classes: AnyArray) -> FloatArray:
     if isinstance(min_confidence, Mapping):
         return np.array([float(min_confidence[label]) for label in classes.tolist()])
     return np.full(len(classes), float(min_confidence))
+
+
+def by_label(thresholds: FloatArray, classes: AnyArray) -> MinConfidence:
+    """Return one number if all classes share it, else a number for each label.
+
+    Examples
+    --------
+    >>> by_label(np.array([0.9, 0.99]), np.array(["ill", "well"]))
+    {'ill': 0.9, 'well': 0.99}
+    >>> by_label(np.array([0.8, 0.8]), np.array(["ill", "well"]))
+    0.8
+    """
+    numbers = thresholds.tolist()
+    if len(set(numbers)) == 1:
+        return float(numbers[0])
+    return dict(zip(classes.tolist(), numbers, strict=True))
 
 
 def plain(min_confidence: MinConfidence) -> float | dict[str, float]:

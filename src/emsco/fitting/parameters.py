@@ -19,6 +19,7 @@ from emsco.designs.grid import ThresholdGrid
 from emsco.designs.thresholds import (
     MinConfidence,
     by_class,
+    by_label,
     check_min_confidence,
     check_reject_below,
 )
@@ -122,8 +123,8 @@ def check_thresholds(
     last = None if final is None else by_class(final, classes)
     if is_searched and not is_paper:
         grid = ThresholdGrid.searched(shares, classes, n_rows, last, given["metric"])
-    else:
-        grid = ThresholdGrid.single(by_class(least, classes), last)
+        return by_label(grid.thresholds[grid.last[0]], classes), grid
+    grid = ThresholdGrid.single(by_class(least, classes), last)
     return least if final is None else final, grid
 
 

@@ -26,6 +26,7 @@ from emsco.models.margins import bits_of_margins
 __all__ = ["SubsetBank", "logistic_bank"]
 
 _SUBSETS_AT_ONCE = 2**13
+_MARGINS_AT_ONCE = 2**22
 _WORTH_COUNTING = 2**22  # bytes to count; with less work, starting threads takes longer
 
 
@@ -197,7 +198,8 @@ class SubsetBank:
     def margins(self, words: WordArray) -> SingleArray:
         """Margins of subsets, given as words, for all scored rows: (n_subsets, bits)."""
         found = np.empty((len(words), 64 * self.n_words), dtype=np.float32)
-        for part in slices(len(words), self._models.capacity):
+        size = max(1, _MARGINS_AT_ONCE // found.shape[1])
+        for part in slices(len(words), min(self._models.capacity, size)):
             own = self.engine.margins(self._kept_of(words[part]))
             found[part] = np.concatenate([_padded(one) for one in own], axis=1)
         return found

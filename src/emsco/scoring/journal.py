@@ -57,7 +57,9 @@ class Journal:
         designs = np.concatenate(keys).view("<i2").astype(np.int16)
         rows_of = np.concatenate(rows)
         made_after = rows_of[:, 0, -1]
-        self._made = {step: designs[made_after == step] for step in set(made_after.tolist()) - {0}}
+        self._made = {
+            step: _distinct(designs[made_after == step]) for step in set(made_after.tolist()) - {0}
+        }
         self._known = Slots(UNBOUNDED, n_words=-(-n_features // 4))
         with self._known.claim(design_keys(designs)) as claim:
             self._counts: IntArray = np.zeros((2, len(self._known), n_counts), dtype=np.int64)
@@ -151,3 +153,9 @@ class Journal:
             self._store.add(designs.astype("<i2").view(np.uint8), rows)
             self._new = []
         self._last_write = monotonic()
+
+
+def _distinct(designs: StageArray) -> StageArray:
+    """The designs without repeats, which an interrupted write may leave."""
+    first = np.unique(designs, axis=0, return_index=True)[1]
+    return designs[np.sort(first)]

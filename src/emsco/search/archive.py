@@ -27,8 +27,8 @@ class Archive:
     """Keeps non-dominated designs, including those with equal objectives.
 
     Designs above the cost limits are kept only until one within them is added, and only those
-    that exceed them least. Beyond 500 different objective vectors, those that differ little from
-    others are dropped; see `thin`.
+    that exceed them least. Beyond about 500 different objective vectors, those that differ little
+    from others are dropped; see `thin`. One that is kept may be a little worse than one dropped.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ def thin(scores: Scores, total_cost: float, most: int) -> IntArray:
     """Positions of at most about `most` objective vectors of a front, with all their ties.
 
     The objectives are divided into boxes, as small as `most` allows. Of the vectors in a box, the
-    best balanced one is kept, unless another box is better in every objective. The best vectors
-    in each single objective are always kept.
+    best balanced one is kept, unless another box is at least as good in every objective. The best
+    in each single objective, one each, are always kept.
     """
     from moocore import is_nondominated
 

@@ -13,6 +13,7 @@ import numpy as np
 from emsco._base.text import counted
 from emsco._base.typing import BoolArray, FloatArray, IntArray, Report, StageArray
 from emsco.designs.chromosomes import NEVER, nested_subsets, stages_of, words_of_subsets
+from emsco.designs.grid import inherit_levels
 from emsco.designs.space import DesignSpace
 from emsco.errors import InterruptedWarning
 from emsco.scoring.evaluator import Evaluator
@@ -59,8 +60,7 @@ class Finish:
     n_subsets : int
         Subsets that were fitted again, each on every split.
     n_designs : int
-        Designs that were scored again: those near the front, and all other chains of the same
-        subsets.
+        Designs that were scored again: chains of these subsets.
     end : FinishEnd
 
     Examples
@@ -137,10 +137,15 @@ def finish_search(
     picked = result.designs[np.column_stack([spread, near]).reshape(-1)]  # by turns
     subsets = wanted_subsets(picked, most_subsets)
     n_fitted, end = _fit(subsets, evaluator, time_limit, report)
-    reason = _reason(result, end)
-    designs = _designs_of(subsets[:n_fitted], evaluator, space)
     names = searched_with, finished_with
-    scores = evaluator.score(designs) if len(designs) else None
+    try:
+        designs = _designs_of(subsets[:n_fitted], evaluator, space, picked)
+        scores = evaluator.score(designs) if len(designs) else None
+    except KeyboardInterrupt:
+        message = "Fit interrupted; the models of the search are kept."
+        warnings.warn(message, InterruptedWarning, stacklevel=6)
+        scores, end = None, FinishEnd.INTERRUPTED
+    reason = _reason(result, end)
     if scores is None or not scores.feasible.any():
         if end is FinishEnd.COMPLETE:
             end = FinishEnd.NOTHING_FEASIBLE
@@ -151,13 +156,26 @@ def finish_search(
     return found, Finish(*names, n_fitted, len(designs), end)
 
 
-def _designs_of(subsets: BoolArray, evaluator: Evaluator, space: DesignSpace) -> StageArray:
-    """Return the designs to score: all chains of these subsets, or the best with thresholds."""
+def _designs_of(
+    subsets: BoolArray, evaluator: Evaluator, space: DesignSpace, picked: StageArray
+) -> StageArray:
+    """Return the designs to score: all chains of these subsets, or the best with thresholds.
+
+    Only accuracy says which are the best. For another metric, chains get the thresholds of the
+    design picked first, and picked designs of these subsets keep theirs.
+    """
     if evaluator.grid.is_single or not len(subsets):
         return chains_of(subsets, space)
     if evaluator.metric == "accuracy":
         return linked_front(evaluator, space, words_of_subsets(subsets), width=_WIDTH)
-    return evaluator.grid.complete(chains_of(subsets, space))
+    chains = inherit_levels(chains_of(subsets, space), picked[:1], evaluator.grid)
+    known = {one.tobytes() for one in subsets}
+    own = [
+        design
+        for design, stages in zip(picked, stages_of(picked), strict=True)
+        if all(one.tobytes() in known for one in nested_subsets(stages[None], stages.max() + 1)[0])
+    ]
+    return np.unique(np.concatenate([chains, *(one[None] for one in own)]), axis=0)
 
 
 def _reason(result: SearchResult, end: FinishEnd) -> StopReason:

@@ -34,8 +34,9 @@ _WIDTH = 8  # labels of a subset
 _WORK = 5e7  # words that a step may look at, if one pair of subsets in seven is nested
 _NESTED = 0.15
 _ROOM = 2**19  # designs found
-_MOST_NEW = 100  # of them that are fitted after a step
+_MOST_NEW = 100  # new subsets that one step may have fitted
 _MARGIN_BYTES = 2**28
+_EXACT_WORK = 2e7  # subsets times features times words of rows; takes some seconds
 _EXACT_BYTES = 2**29  # labels of an exact step
 
 
@@ -64,8 +65,8 @@ class Linker:
     """Finds the best chains of subsets whose models an evaluator has fitted.
 
     In a small space with one threshold it looks at all chains of all these subsets, by the means
-    of exact search. Where these do not suffice, it keeps the most promising chains of a number of
-    subsets that suits the number of rows.
+    of exact search. Otherwise it follows a few chains per subset, through as many subsets as the
+    number of rows allows.
 
     Attributes
     ----------
@@ -82,8 +83,10 @@ class Linker:
         """Decide how to link subsets."""
         n_features, bank = self.space.n_features, self.evaluator.bank
         is_small = n_features <= MOST_FEATURES
-        can_be = is_small and not self.space.allow_exclusion
-        self._is_exact = can_be and self.evaluator.grid.is_single
+        can_be = is_small and not self.space.allow_exclusion and self.evaluator.grid.is_single
+        work = 2**n_features * n_features * bank.n_words
+        n_bytes = Landscape.n_bytes(n_features, bank.n_words) if can_be else 0
+        self._is_exact = can_be and work <= _EXACT_WORK and n_bytes <= _EXACT_BYTES
         if self._is_exact and 2**n_features * bank.n_words * 64 * 4 <= _MARGIN_BYTES:
             self._margins = KnownMargins(n_features, bank.n_words * 64)
 

@@ -127,14 +127,11 @@ def run_search(
     try:
         while reason is None:
             search.tell(evaluator.score(search.ask()))
+            front = search.front  # kept in case the next generation is interrupted
+            records.append(_record(search, evaluator, started))
             if between:
                 between()
-            front = search.front  # kept in case the next generation is interrupted
-            records.append(
-                SearchRecord.from_front(
-                    search.generation, *front, evaluator, perf_counter() - started
-                )
-            )
+                front, records[-1] = search.front, _record(search, evaluator, started)
             if report:
                 report(records[-1])
             reason = search.stop_reason
@@ -149,3 +146,8 @@ def run_search(
     if search.archive is not None:
         return SearchResult.from_archive(search.archive, tuple(records), reason)
     return SearchResult(*front, tuple(records), reason)
+
+
+def _record(search: Search, evaluator: Evaluator, started: float) -> SearchRecord:
+    seconds = perf_counter() - started
+    return SearchRecord.from_front(search.generation, *search.front, evaluator, seconds)

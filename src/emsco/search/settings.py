@@ -10,6 +10,7 @@ import numpy as np
 
 from emsco._base.checks import check_number, check_whole, refused
 from emsco.designs.blocks import Blocks
+from emsco.designs.chromosomes import MOST_STAGES
 from emsco.designs.grid import ThresholdGrid
 from emsco.designs.space import DesignSpace, default_max_stages
 
@@ -81,7 +82,7 @@ class SearchSettings:
         if not isinstance(exclusion, (bool, np.bool_)):
             raise refused("allow_exclusion", "be True or False", exclusion)
         return cls(
-            max_stages=min(check_whole("max_stages", stages, 1), n_blocks),
+            max_stages=min(check_whole("max_stages", stages, 1), n_blocks, MOST_STAGES),
             population_size=check_whole("population_size", own["population_size"], 2),
             generations=check_whole("generations", own["generations"], 0),
             mutation_rate=check_number("mutation_rate", rate, 0, 1),
