@@ -11,8 +11,9 @@ from support.brute import unpack
 from support.leveled import FOLDS, ROWS, bench_of
 
 from emsco.designs.chromosomes import subsets_of_words
-from emsco.models.margins import KnownMargins, bits_of_margins, margins_of
+from emsco.models.margins import bits_of_margins, margins_of
 from emsco.models.recipe import StageRecipe
+from emsco.scoring.guesses import KnownMargins
 
 BAYES = StageRecipe(GaussianNB(), None, None, 2**28, 1, 0)
 LOGISTIC = StageRecipe(None, None, None, 2**28, 1, 0)

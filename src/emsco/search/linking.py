@@ -18,8 +18,8 @@ from emsco.designs.chromosomes import (
     with_levels,
 )
 from emsco.designs.space import DesignSpace
-from emsco.models.margins import KnownMargins
 from emsco.scoring.evaluator import Evaluator
+from emsco.scoring.guesses import KnownMargins
 from emsco.scoring.pareto import SAME_COST, front_mask, tie_groups
 from emsco.scoring.scores import Scores
 from emsco.search.allowances import allowances, shift_of
