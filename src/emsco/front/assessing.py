@@ -113,7 +113,9 @@ class Assessor:
         """
         place = economical_of(points, self.costs.total)
         design = begin = designs[place]
-        if not is_good_enough(points[place]) and self._can_buy_everything:
+        if not is_good_enough(points[place]):
+            if not self._can_buy_everything:
+                return None  # within the cost limits, nothing may be lost on top
             design = self._all_at_once
         start = self._figures(design, next(self.rows.outcomes(design[None])))
         best = next(self._points_of(design[None], start))[0]

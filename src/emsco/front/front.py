@@ -332,7 +332,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         Not worse means within half a standard error in coverage, accuracy, and the shares of each
         class that are found and mislabelled. Of the points that cost at most 1 % of everything
         more than the cheapest, it is the one with fewest stages and features. If every point is
-        worse, it is the least so. A front built by hand returns its knee.
+        worse, it is the one that loses least. A front built by hand returns its knee.
         """
         if all(point.versus_everything is None for point in self.points):
             return self.knee()

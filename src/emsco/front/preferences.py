@@ -50,17 +50,21 @@ def economical_of(points: Sequence[ParetoPoint], total_cost: float) -> int:
 
     Points that beat the commonest class come before others. Of the points that cost next to
     nothing more, the one with fewest stages and features is returned, or what it was simplified
-    to. If every point is worse, it is the one that is worse by the fewest standard errors.
+    to. If every point is worse, it is the one that loses least against it in anything.
     """
     for i, point in enumerate(points):
         if point.is_simplified:
             return i
     good = [i for i, point in enumerate(points) if is_good_enough(point)]
     if not good:
-        return min(range(len(points)), key=lambda i: (_behind(points[i]), points[i].cost))
+        return min(range(len(points)), key=lambda i: (_loss(points[i]), points[i].cost))
     good = [i for i in good if points[i].is_informative] or good
     most = min(points[i].cost for i in good) + SAME_COST * total_cost
     return min((i for i in good if points[i].cost <= most), key=lambda i: size_of(points[i]))
+
+
+def _loss(point: ParetoPoint) -> float:
+    return math.inf if point.versus_everything is None else point.versus_everything.loss
 
 
 def _behind(point: ParetoPoint) -> float:
@@ -205,6 +209,8 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     why = _RULES[rule]
     if rule == "economical" and point.versus_everything is None:
         why = _RULES["knee"]  # nobody has compared it with buying everything
+    elif rule == "economical" and point.n_stages == 1 and not point.design.left_out:
+        why = "everything at once, since every cascade falls short of it in something"
     elif rule == "economical" and point.is_simplified and _behind(point) <= CHANCE:
         why = "the simplest that is not worse than buying everything, beyond chance"
     elif rule == "economical" and not is_good_enough(point):

@@ -126,7 +126,7 @@ def _check_possible(reach: Reach) -> None:
             'be "evolution", "paper" or "auto" here',
             "exact",
             got=f'"exact", which would {reach.demand}',
-            hint=("use fewer features or stages, or raise ", Parameter("memory_limit")),
+            hint=reach.remedy,
         )
 
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from emsco.designs.space import DesignSpace
+from emsco.errors import Parameter
 from emsco.search.exact.landscape import Landscape
 from emsco.search.exact.terrain import Terrain
 from emsco.search.problem import Problem
@@ -36,16 +37,20 @@ class Reach:
         Estimated time on one core.
     obstacle : str
         Demand that exact search cannot meet; empty if there is none.
+    has_thresholds : bool
+        Whether designs differ in thresholds too, which makes many more of them.
     """
 
     n_designs: int
     seconds: float
     obstacle: str
+    has_thresholds: bool = False
 
     @classmethod
     def from_problem(cls, problem: Problem, space: DesignSpace) -> Reach:
         """Estimate the reach of exact search on a problem."""
-        return cls(space.size, exact_seconds(problem, space), _obstacle(problem, space))
+        own = exact_seconds(problem, space), _obstacle(problem, space)
+        return cls(space.size, *own, not problem.evaluator.grid.is_single)
 
     @property
     def is_possible(self) -> bool:
@@ -63,6 +68,15 @@ class Reach:
         settle = f"settle {self.designs}"
         others = f"{settle}, {self.obstacle}" if self.obstacle else settle
         return f"{others} and {self._time}"
+
+    @property
+    def remedy(self) -> tuple[str | Parameter, ...]:
+        """What brings exact search within reach."""
+        fewer = "use fewer features or stages, "
+        if self.has_thresholds:
+            fewer = f"{fewer}one number as "
+            return fewer, Parameter("min_confidence"), ", or raise ", Parameter("memory_limit")
+        return f"{fewer}or raise ", Parameter("memory_limit")
 
     @property
     def note(self) -> str:

@@ -66,6 +66,13 @@ class Comparison:
         every = (self.coverage, self.accuracy, *self.recall, *fewer)
         return max(difference.shortfall() for difference in every)
 
+    @property
+    def loss(self) -> float:
+        """Largest amount by which the first decisions are worse in anything but cost."""
+        gains = (self.coverage, self.accuracy, *self.recall)
+        lost = [-gain.value for gain in gains] + [missed.value for missed in self.missed]
+        return max(0.0, *lost)
+
     def to_lists(self) -> dict[str, list[Any]]:
         """Return plain values: pairs of a difference and its standard error."""
         single = {name: list(getattr(self, name)) for name in _SINGLE}
