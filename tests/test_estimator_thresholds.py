@@ -204,7 +204,7 @@ PAPER = {"search": "paper", "min_confidence": 0.75}
         ),
         (
             {"always_answer": True, "reject_below": 0.5},
-            "reject_below must be None where always_answer is True, got 0.5.",
+            "reject_below must be left out where always_answer is given, got 0.5.",
         ),
         (
             {"always_answer": True, "gaps": "skip"},

@@ -51,7 +51,7 @@ def test_reject_below_may_have_a_number_for_each_class(fit, tmp_path):
         (("--reject-below", "2"), "--reject-below must be a number in [0, 1], got 2.0."),
         (
             ("--reject-below", "0.5", "--always-answer"),
-            "--reject-below must be None where --always-answer is True, got 0.5.",
+            "--reject-below must be left out where --always-answer is given, got 0.5.",
         ),
     ],
 )

@@ -136,7 +136,7 @@ def _check_last(given: Mapping[str, Any], classes: AnyArray) -> MinConfidence | 
     if not answers:
         return None if below is None else check_reject_below(below, classes)
     if below is not None:
-        rule = ("be None where ", Parameter("always_answer"), " is True")
+        rule = ("be left out where ", Parameter("always_answer"), " is given")
         raise refused("reject_below", rule, below)
     if given["gaps"] == "skip":
         rule = (
