@@ -15,7 +15,7 @@ A chain is given up for one of two reasons:
   accepts, the fewest of them that are wrong, and the least that it costs. A design that is known,
   by whatever search, and is better than these three together is better than every future. The
   allowances hold, for accepted and wrong rows, the least cost known at no less coverage and
-  accuracy. See `_allowance`.
+  accuracy. See `allowing`.
 
 Every chain that is given up stands for a number of designs, which are counted as settled; at the
 end their sum must be the size of the space, or something was lost.
@@ -29,23 +29,13 @@ from __future__ import annotations
 import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, WordArray
+from emsco._kernels.allowing import allowance
 from emsco._kernels.bits import popcount
 from emsco._kernels.chain_types import Candidates, Labels, Rules, Space
 from emsco._kernels.compiling import helper, kernel
 
 NO_ROOM = 1  # for fresh labels
 NO_PLACE = 2  # for candidates
-
-
-@helper()
-def _allowance(known, accepted, wrong, shift):
-    """Least known cost at no less coverage and accuracy than these; infinity if there is none.
-
-    Allowances are coarse: accepted rows are rounded up and wrong ones down, to a line that is
-    better than what was asked for. What beats the line beats what was asked for.
-    """
-    up = (accepted + (1 << shift) - 1) >> shift
-    return known[up, wrong >> shift]
 
 
 @helper()
@@ -92,7 +82,7 @@ def _may_go_on(rules, space, known, subset, rows, n_open, accepted, wrong, spent
         # Stages that accept no row and cost something are worse than none.
         idle = n_within == 0 and n_left * each > 2.0 * rules.slack * total
         if not idle and (n_more > 0 or level == 0):
-            allowed = _allowance(known, accepted + n_within, wrong, rules.shift)
+            allowed = allowance(known, accepted + n_within, wrong, rules.shift)
             if allowed >= total * (1.0 - rules.slack):
                 return True
         if level < len(space.rises):
@@ -317,7 +307,7 @@ def extend_chains(
                     wrong = labels.wrong[q] + np.int64(wrong_end)
                     spent += (n_before - np.int64(leaving)) * rest
                     tally[2] += labels.n_tied[q]
-                    allowed = _allowance(known, accepted, wrong, rules.shift)
+                    allowed = allowance(known, accepted, wrong, rules.shift)
                     if allowed >= spent * (1.0 - rules.slack):
                         if tally[0] == len(candidates.n_tied):
                             tally[0], tally[1], tally[2] = n_candidates, n_seen, n_done
@@ -344,7 +334,7 @@ def extend_chains(
                     n_doomed += weight * popcount(rows[w] & space.doomed[target, w])
                 accepted = labels.accepted[q] + np.int64(leaving)
                 wrong = labels.wrong[q] + np.int64(wrong_now)
-                allowed = _allowance(
+                allowed = allowance(
                     known, accepted + np.int64(n_open), wrong + np.int64(n_doomed), rules.shift
                 )
                 # At least, rows that no larger subset accepts pay for all that is left.
@@ -359,7 +349,7 @@ def extend_chains(
                 ):
                     # No future is worth a label. The chain as it stands may still be a design
                     # worth knowing: it costs less than any future, though it accepts fewer rows.
-                    here = _allowance(known, accepted, wrong, rules.shift)
+                    here = allowance(known, accepted, wrong, rules.shift)
                     worthy = here >= spent * (1.0 - rules.slack)
                     alive = worthy and rules.keep_all
                     if worthy and not alive:
@@ -444,7 +434,7 @@ def _close_set(
         accepted = fresh.accepted[i] + np.int64(leaving)
         wrong_end = fresh.wrong[i] + np.int64(wrong)
         spent = fresh.spent[i] + (rules.n_rows - fresh.accepted[i]) * rest
-        allowed = _allowance(known, accepted, wrong_end, rules.shift)
+        allowed = allowance(known, accepted, wrong_end, rules.shift)
         if allowed >= spent * (1.0 - rules.slack):
             if tally[0] == len(candidates.n_tied):
                 return -1

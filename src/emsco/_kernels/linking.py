@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, WordArray
+from emsco._kernels.allowing import allowance
 from emsco._kernels.bits import popcount
 from emsco._kernels.compiling import helper, kernel
 
@@ -58,12 +59,6 @@ class LinkRules(NamedTuple):
     shift: int
     width: int  # most labels of a subset
     is_plain: bool  # whether all rows have weight 1 and lack nothing
-
-
-@helper()
-def _allowance(known, accepted, wrong, shift):
-    """Least known cost at no less coverage and accuracy than these; see `chaining`."""
-    return known[(accepted + (1 << shift) - 1) >> shift, wrong >> shift]
 
 
 @helper()
@@ -254,7 +249,7 @@ def link_subsets(
                     leaves[level, 0], leaves[level, 1] = accepted, wrong
                     if not is_last:
                         continue
-                    allowed = _allowance(known, accepted, wrong, rules.shift)
+                    allowed = allowance(known, accepted, wrong, rules.shift)
                     behind = min(behind, spent - allowed)
                     if allowed >= spent * (1.0 - rules.slack):
                         if n_found < len(found):
@@ -284,7 +279,7 @@ def link_subsets(
                         n_open += weights[w] * popcount(here)
                     best = accepted + np.int64(n_open)
                     least = spent + (rules.n_rows - best) * rest
-                    allowed = _allowance(known, best, wrong, rules.shift)
+                    allowed = allowance(known, best, wrong, rules.shift)
                     if allowed < least * (1.0 - rules.slack):
                         continue
                     # How much cheaper it had to be to join the front, if all features come next.
@@ -297,7 +292,7 @@ def link_subsets(
                             leaving += weights[w] * popcount(here & accepts[full, end_level, w])
                             errors += weights[w] * popcount(here & errs[full, end_level, w])
                         more, worse = accepted + np.int64(leaving), wrong + np.int64(errors)
-                        short = min(short, ended - _allowance(known, more, worse, rules.shift))
+                        short = min(short, ended - allowance(known, more, worse, rules.shift))
                     chains.behind[n_labels] = short
                     counts[n_labels, 0] = accepted
                     counts[n_labels, 1] = wrong

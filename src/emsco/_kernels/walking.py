@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, WordArray
+from emsco._kernels.allowing import allowance
 from emsco._kernels.bits import popcount
 from emsco._kernels.compiling import helper, kernel
 
@@ -74,13 +75,6 @@ class Finds(NamedTuple):
     spent: FloatArray
     slots: IntArray  # where each vector is, by hash
     tally: IntArray  # finds, subsets tried, designs settled
-
-
-@helper()
-def _allowance(known, accepted, wrong, shift):
-    """Least known cost at no less coverage and accuracy; see `chaining`."""
-    up = (accepted + (1 << shift) - 1) >> shift
-    return known[up, wrong >> shift]
 
 
 @helper()
@@ -183,7 +177,7 @@ def walk(
                         continue
                     more = accepted + np.int64(counts[d, level])
                     worse = wrong + np.int64(counts[d, n_levels + level])
-                    if _allowance(known, more, worse, rules.shift) >= spent * strict:
+                    if allowance(known, more, worse, rules.shift) >= spent * strict:
                         _note(
                             finds, more, worse, spent, stages, n_designs,
                             numbers[d, 6] + stages * (place[0, t] - place[0, subset]),
@@ -226,7 +220,7 @@ def walk(
             n_open += weight * popcount(rows & bounds[t, w, 0])
             n_doomed += weight * popcount(rows & bounds[t, w, 1])
         most = accepted + np.int64(n_open)
-        allowed = _allowance(known, most, wrong + np.int64(n_doomed), rules.shift)
+        allowed = allowance(known, most, wrong + np.int64(n_doomed), rules.shift)
         # All undecided rows pay for one more stage, and those that nobody accepts for everything
         # if designs buy everything.
         spent = amounts[d, 2]

@@ -7,8 +7,9 @@ from typing import TypeAlias
 import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, SmallIntArray
+from emsco.scoring.pareto import SAME_COST
 
-__all__ = ["Counts", "allowances", "shift_of"]
+__all__ = ["Counts", "allowances", "shift_of", "slack_of"]
 
 Counts: TypeAlias = IntArray | SmallIntArray
 
@@ -18,6 +19,11 @@ _LINES = 1024  # most lines of the allowances
 def shift_of(n_rows: int) -> int:
     """Return s, where allowances have a line and a column for every 2ˢ rows."""
     return max(0, (n_rows // _LINES).bit_length())
+
+
+def slack_of(costs: FloatArray | IntArray) -> float:
+    """Return the relative difference up to which costs count as equal; 0 for whole numbers."""
+    return 0.0 if costs.dtype.kind == "i" else SAME_COST
 
 
 def allowances(

@@ -16,13 +16,14 @@ from emsco.designs.chromosomes import (
     subset_words,
     subsets_of_words,
     with_levels,
+    words_of_subsets,
 )
 from emsco.designs.space import DesignSpace
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.guesses import KnownMargins
-from emsco.scoring.pareto import SAME_COST, front_mask, tie_groups
+from emsco.scoring.pareto import front_mask, tie_groups
 from emsco.scoring.scores import Scores
-from emsco.search.allowances import allowances, shift_of
+from emsco.search.allowances import allowances, shift_of, slack_of
 from emsco.search.evolution import EvolutionSearch
 from emsco.search.exact.front import find_front
 from emsco.search.exact.landscape import Landscape
@@ -189,7 +190,7 @@ def linked_front(
         may_stop=space.allow_exclusion,
         evaluation=float(evaluator.units.evaluation),
         most_paid=float(evaluator.most_paid),
-        slack=SAME_COST if evaluator.units.features.dtype.kind == "f" else 0.0,
+        slack=slack_of(evaluator.units.features),
         shift=shift_of(n_rows),
         width=width,
         is_plain=bool((subsets.weights == 1).all()) and not len(subsets.missing),
@@ -222,9 +223,7 @@ def _known(evaluator: Evaluator, front: Scores | None) -> FloatArray:
 def _subsets(evaluator: Evaluator, words: WordArray) -> Subsets:
     """Collect the bits of subsets, from small to large, with all features at the end."""
     bank = evaluator.bank
-    every = np.zeros((1, words.shape[1]), dtype=np.uint64)
-    for i in range(bank.n_features):
-        every[0, i // 32] |= np.uint64(1) << np.uint64(i % 32)
+    every = words_of_subsets(np.ones((1, bank.n_features), dtype=np.bool_))
     words = np.unique(np.concatenate([words, every]), axis=0)
     words = words[np.argsort(np.bitwise_count(words).sum(axis=1), kind="stable")]
     by_level = [bank.bits_of(words, least) for least in evaluator.grid.thresholds]

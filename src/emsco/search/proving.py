@@ -119,10 +119,8 @@ def _ties(
 
 def _add_found(archive: Archive, designs: StageArray, problem: Problem) -> None:
     """Add designs of a stopped exact search to the first designs."""
-    had = {design.tobytes() for design in archive.designs}
-    new = [i for i, design in enumerate(designs) if design.tobytes() not in had]
-    if new:
-        archive.add(designs[new], problem.evaluator.score(designs[new]))
+    if len(designs):
+        archive.add(designs, problem.evaluator.score(designs))
 
 
 def _warn_of_interruption() -> None:

@@ -13,7 +13,7 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, Word
 from emsco._kernels.chain_types import Space
 from emsco.designs.space import DesignSpace, count_designs
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.pareto import SAME_COST
+from emsco.search.allowances import slack_of
 from emsco.search.exact.tables import merged_up, missing_rows, next_costs, of_larger, totals
 
 __all__ = ["Landscape"]
@@ -133,7 +133,7 @@ class Landscape:
     @property
     def slack(self) -> float:
         """Relative difference up to which costs count as equal; 0 for whole numbers."""
-        return 0.0 if self.costs.dtype.kind == "i" else SAME_COST
+        return slack_of(self.costs)
 
     @property
     def max_stages(self) -> int:

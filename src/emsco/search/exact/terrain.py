@@ -15,8 +15,7 @@ from emsco._kernels.walking import Ground, WalkRules
 from emsco.designs.chromosomes import stage_counts, with_levels
 from emsco.designs.space import DesignSpace
 from emsco.scoring.evaluator import Evaluator
-from emsco.scoring.pareto import SAME_COST
-from emsco.search.allowances import shift_of
+from emsco.search.allowances import shift_of, slack_of
 from emsco.search.exact.tables import merged_up, missing_rows, next_costs, of_larger, totals
 
 __all__ = ["Terrain"]
@@ -120,7 +119,7 @@ class Terrain:
     @property
     def slack(self) -> float:
         """Relative difference up to which costs count as equal; 0 for whole numbers."""
-        return 0.0 if self.costs.dtype.kind == "i" else SAME_COST
+        return slack_of(self.costs)
 
     def rules(self, apart: bool) -> WalkRules:
         """Numbers that hold for a walk, in the form of the kernel."""
