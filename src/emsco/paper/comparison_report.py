@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 from emsco.paper.comparison import Comparison
 from emsco.paper.equal_cost import equal_cost
 from emsco.paper.published import MARGINS, TABLE
-from emsco.paper.standings import ALPHA, Duel, Standing, duels
+from emsco.paper.standings import Duel, Standing, duels
 from emsco.studies.methods import CONTESTANTS, Contestant
+from emsco.trust.over_splits import ALPHA
 
 __all__ = ["Claim", "ComparisonReport", "published"]
 

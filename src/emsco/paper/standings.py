@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from emsco._base.objectives import Objectives
 from emsco._base.typing import FloatArray
+from emsco.trust.over_splits import ALPHA, holm, margin, paired_p_values
 
-__all__ = ["ALPHA", "Duel", "Standing", "duels", "holm", "margin"]
+__all__ = ["Duel", "Standing", "duels"]
 
-ALPHA = 0.05
 _BETTER = np.array([1.0, 1.0, -1.0])  # coverage and accuracy up, cost down
 _DIGITS = 9  # beyond these digits, figures differ by rounding alone
 _SHARED = 1 / 3  # test rows per training or scored row, in the paper's split
@@ -65,24 +64,6 @@ class Standing:
 
 def _as_array(objectives: Sequence[Objectives]) -> FloatArray:
     return np.array([[one.coverage, one.accuracy, one.cost] for one in objectives])
-
-
-def margin(figures: FloatArray, shared: float = 0.0) -> FloatArray:
-    """95 % margins of error of column means, by Student's distribution; 0 for a single line."""
-    n = len(figures)
-    if n < 2:
-        return np.zeros(figures.shape[1])
-    return float(stats.t.ppf(1 - ALPHA / 2, n - 1)) * _error(figures, shared)
-
-
-def _error(figures: FloatArray, shared: float) -> FloatArray:
-    """Standard errors of column means.
-
-    Random splits share rows, so their results vary less than results on new rows would. Nadeau and
-    Bengio (2003) correct for it: they add `shared`, the test rows per training row, to 1/n.
-    """
-    error: FloatArray = figures.std(axis=0, ddof=1) * np.sqrt(1 / len(figures) + shared)
-    return error
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +120,8 @@ class Duel:
 def duels(first: Standing, others: Sequence[Standing]) -> list[Duel]:
     """Compare one contestant with each of the others, and correct all tests together."""
     gains = [_gains(first, other) for other in others]
-    corrected = holm([p for by_split in gains for p in _p_values(by_split)]).reshape(-1, 3)
+    tests = [p for by_split in gains for p in paired_p_values(by_split, _SHARED)]
+    corrected = holm(tests).reshape(-1, 3)
     return [_duel(*pair) for pair in zip(gains, corrected, strict=True)]
 
 
@@ -168,32 +150,3 @@ def _duel(gains: FloatArray, p_values: FloatArray) -> Duel:
         n_won=int((some & (gains >= 0).all(axis=1)).sum()),
         n_lost=int((some & (gains <= 0).all(axis=1)).sum()),
     )
-
-
-def _p_values(gains: FloatArray) -> list[float]:
-    """Two-sided p-value of each objective; 1 if nothing differs, or for a single split."""
-    n = len(gains)
-    if n < 2:
-        return [1.0] * gains.shape[1]
-    means, errors = gains.mean(axis=0), _error(gains, _SHARED)
-    steady = np.where(means == 0, 1.0, 0.0)  # a gain equal on all splits is no chance
-    with np.errstate(divide="ignore", invalid="ignore"):
-        tested = 2 * stats.t.sf(np.abs(means / errors), n - 1)
-    found: list[float] = np.where(errors > 0, tested, steady).tolist()
-    return found
-
-
-def holm(p_values: Sequence[float]) -> FloatArray:
-    """Correct p-values of many tests by Holm's step-down method.
-
-    Examples
-    --------
-    >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    raw = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(raw, kind="stable")
-    steps = np.maximum.accumulate(raw[order] * np.arange(len(raw), 0, -1))
-    corrected = np.empty_like(raw)
-    corrected[order] = np.minimum(steps, 1.0)
-    return corrected

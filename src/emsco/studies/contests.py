@@ -1,0 +1,209 @@
+"""Contests: all methods on random splits of some rows, each job kept as soon as it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import process_time
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from emsco import baselines
+from emsco._base.documents import Fields
+from emsco._base.typing import IntArray
+from emsco.baselines.base import CostedClassifier
+from emsco.costs import FeatureCosts
+from emsco.errors import DataError, EMSCOError
+from emsco.studies.answering import LabelledRows, Trial, answer_with_emsco, answer_with_rival
+from emsco.studies.jobs import Report, ResultStore, finish_jobs
+from emsco.studies.questions import QUESTIONS, Offer
+
+__all__ = [
+    "EMSCO",
+    "FULL",
+    "METHODS",
+    "QUICK",
+    "RIVALS",
+    "Answers",
+    "ContestJob",
+    "CostedRows",
+    "Effort",
+    "do_job",
+    "label_of",
+    "run_contest",
+]
+
+EMSCO = "emsco"
+RIVALS = {
+    "cost_aware_boosting": ("CostAwareBoosting", "CEGB"),
+    "greedy_miser": ("GreedyMiser", "Greedy Miser"),
+    "astc": ("ASTC", "ASTC"),
+    "cstc": ("CSTC", "CSTC"),
+    "cact_lasso": ("CaCTLasso", "CaCT LASSO"),
+    "cost_ordered": ("CostOrdered", "CO-T"),
+}
+METHODS = (EMSCO, *RIVALS)
+TEST_SHARE = 1 / 4
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How thoroughly methods are tuned.
+
+    Attributes
+    ----------
+    most : int
+        Largest number of settings to try of a rival's grid.
+    generations : int
+        Generations of each of EMSCO's searches.
+    """
+
+    most: int = 18
+    generations: int = 150
+
+
+FULL, QUICK = Effort(), Effort(6, 30)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CostedRows:
+    """Labelled rows with the costs of their features.
+
+    Attributes
+    ----------
+    rows : LabelledRows
+    costs : FeatureCosts
+    test : ndarray or None
+        Positions of the rows to test on, if they are given; else every split draws a quarter.
+    """
+
+    rows: LabelledRows
+    costs: FeatureCosts
+    test: IntArray | None = None
+
+    def trial(self, split: int, seed: int) -> Trial:
+        """Split the rows, every class in the same shares."""
+        n_rows, own = len(self.rows.y), _SPLITS_PER_SEED * seed + split
+        if self.test is not None:
+            rest = np.setdiff1d(np.arange(n_rows), self.test)
+            return Trial(self.rows.take(rest), self.rows.take(self.test), self.costs, own)
+        try:
+            fitted, test = train_test_split(
+                np.arange(n_rows), test_size=TEST_SHARE, stratify=self.rows.y, random_state=own
+            )
+        except ValueError as error:
+            raise DataError(
+                f"DATA must have enough rows of every class to be split: {error}"
+            ) from None
+        return Trial(self.rows.take(fitted), self.rows.take(test), self.costs, own)
+
+
+_SPLITS_PER_SEED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ContestJob:
+    """One method on one split of some data.
+
+    Attributes
+    ----------
+    data : str
+        Name or digest of the data.
+    split : int
+    method : str
+    seed : int
+        Seed of the splits and of every method.
+    most, generations : int
+        See `Effort`.
+    """
+
+    data: str
+    split: int
+    method: str
+    seed: int
+    most: int
+    generations: int
+
+    @property
+    def title(self) -> str:
+        """Data, split and method."""
+        return f"{self.data} split {self.split} {label_of(self.method)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a method offers on one split.
+
+    Attributes
+    ----------
+    offers : tuple of Offer
+        One for each question; empty if the method could not run.
+    note : str
+        Why there are no offers, or a remark about the method's models.
+    seconds : float
+        Processor time.
+    """
+
+    offers: tuple[Offer, ...]
+    note: str
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "offers": [offer.to_dict() for offer in self.offers],
+            "note": self.note,
+            "seconds": round(self.seconds, 3),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Fields) -> Answers:
+        """Read the values that `to_dict` wrote."""
+        offers = fields.many_fields("offers") if fields.items("offers") else []
+        return cls(
+            tuple(Offer.from_dict(one) for one in offers),
+            fields.text("note"),
+            fields.number("seconds", 0),
+        )
+
+
+def label_of(method: str) -> str:
+    """Name of a method in tables and drawings."""
+    return "EMSCO" if method == EMSCO else RIVALS[method][1]
+
+
+def do_job(job: ContestJob, data: CostedRows) -> dict[str, Any]:
+    """Let one method answer all questions on one split; if it refuses the data, say why."""
+    started = process_time()
+    trial = data.trial(job.split, job.seed)
+    try:
+        if job.method == EMSCO:
+            offers, note = answer_with_emsco(trial, QUESTIONS, generations=job.generations)
+        else:
+            rival = _new_rival(job.method, trial)
+            offers, note = answer_with_rival(rival, trial, QUESTIONS, job.most), ""
+    except EMSCOError as obstacle:
+        offers, note = [], str(obstacle)
+    return Answers(tuple(offers), note, process_time() - started).to_dict()
+
+
+def _new_rival(method: str, trial: Trial) -> CostedClassifier:
+    """Make a rival that answers every row, with a seed if it draws at random."""
+    made: CostedClassifier = getattr(baselines, RIVALS[method][0])(costs=trial.costs)
+    if "random_state" in made.get_params(deep=False):
+        made.set_params(random_state=trial.seed)
+    return made
+
+
+def run_contest(
+    jobs: Sequence[ContestJob],
+    work: Callable[[ContestJob], Mapping[str, Any]],
+    store: ResultStore,
+    n_jobs: int | None = 1,
+    report: Report | None = None,
+) -> tuple[dict[ContestJob, Answers], bool]:
+    """Do all jobs, or read their results if the store has them; also whether all are done."""
+    found, complete = finish_jobs(jobs, work, store, n_jobs, report)
+    return {job: Answers.from_dict(fields) for job, fields in found.items()}, complete
