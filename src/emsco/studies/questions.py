@@ -20,7 +20,7 @@ _LEAST_CHANCE = 1e-3  # some rivals say 0, which would make any log loss infinit
 
 @dataclass(frozen=True, slots=True, order=True)
 class Question:
-    """Which of your designs is the most accurate, within these limits?
+    """A request for the most accurate design within two limits.
 
     Both limits hold on the rows that choose.
 
