@@ -75,10 +75,8 @@ def test_offline_one_sentence_names_the_host_the_reason_and_the_way_out(monkeypa
 def tiny(monkeypatch, tmp_path):
     """Serve a table of two rows in a ZIP file, as the archive does."""
     table = np.array([[1.0, 2.5, 1.0], [3.0, 4.0, 0.0]])
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as file:
-        file.writestr("tiny.dat", "% a comment\n@attribute a real\n1,2.5,yes\n3,4,no\n")
-    served = Served(packed.getvalue(), tmp_path)
+    rows = "% a comment\n@attribute a real\n1,2.5,yes\n3,4,no\n"
+    served = Served(zipped(**{"tiny.dat": rows}), tmp_path)
     monkeypatch.delenv("EMSCO_DATA", raising=False)
     monkeypatch.setenv("EMSCO_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(public, "urlopen", served.open)
@@ -90,8 +88,8 @@ def tiny(monkeypatch, tmp_path):
         sha256=public.digest(table),
         source="a test",
         licence="none",
-        member="tiny.dat",
-        words={"yes": "1", "no": "0"},
+        members=["tiny.dat"],
+        labels={"yes": "1", "no": "0"},
     )
     return served
 
@@ -117,6 +115,38 @@ def test_a_table_is_downloaded_once_and_then_comes_from_the_cache(tiny):
     assert (tiny.folder / "cache" / "tiny.csv").read_text() == "a,b,label\n1,2.5,1\n3,4,0\n"
     assert np.array_equal(public.table_of(tiny.table), first)
     assert tiny.asked == 1
+
+
+def zipped(**files):
+    """A ZIP file of texts."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        for name, text in files.items():
+            file.writestr(name, text)
+    return packed.getvalue()
+
+
+def test_the_rows_of_several_files_follow_each_other(tiny):
+    tiny.content = zipped(late="3 4 no", early="1 2.5 yes  \n")
+    assert len(public.table_of(replace(tiny.table, members=["early", "late"]))) == 2
+    with pytest.raises(DataError, match="got other values"):
+        public.table_of(replace(tiny.table, name="turned", members=["late", "early"]))
+
+
+@pytest.mark.parametrize("rows", ["1,,yes\n?,4,no", "1, ? ,yes\n,4,no", "1 ? yes\n? 4 no"])
+def test_a_gap_is_a_question_mark_or_an_empty_cell_and_stays_one_in_the_cache(tiny, rows):
+    with_gaps = np.array([[1.0, np.nan, 1.0], [-np.nan, 4.0, 0.0]])
+    table = replace(tiny.table, sha256=public.digest(with_gaps))
+    tiny.content = zipped(**{"tiny.dat": rows})
+    assert np.isnan(public.table_of(table)).tolist() == np.isnan(with_gaps).tolist()
+    assert (tiny.folder / "cache" / "tiny.csv").read_text() == "a,b,label\n1,,1\n,4,0\n"
+    assert np.array_equal(public.table_of(table), with_gaps, equal_nan=True)
+    assert tiny.asked == 1
+
+
+def test_only_the_last_cell_is_a_label(tiny):
+    table = replace(tiny.table, labels={"4": "1"})
+    assert table.parse("4,2,4\n1,4,0").tolist() == [[4, 2, 1], [1, 4, 0]]
 
 
 def test_a_damaged_cache_is_downloaded_anew(tiny):
