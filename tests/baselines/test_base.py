@@ -149,6 +149,31 @@ def test_categories_and_groups_are_bought_as_one(table, rival):
     }
 
 
+def test_gaps_are_filled_and_marked_and_the_marks_are_bought_with_their_feature(table, rival):
+    X, y = table
+    X = X.assign(scan=X["scan"].mask(y == "ill"), gait=np.where(X["gait"] > 0, "fast", None))
+    with pytest.raises(DataError, match="must have no missing value"):
+        rival.fit(X, y)
+    rival.set_params(gaps="impute").fit(X, y)
+    found = rival.decide(X)
+    saw = found.cost >= COSTS["scan"]
+    assert (found.guesses == y)[saw].mean() > 0.9  # only the mark of "scan" tells so much
+    assert np.isfinite(rival.predict_proba(X.assign(age=np.nan))).all()
+
+
+def test_a_gap_counts_as_the_weighted_mean_of_the_training_rows():
+    X = np.array([[0.0, 1.0], [np.nan, 1.0], [4.0, 3.0], [7.0, 2.0]])
+    coin = Coin()
+    coin.gaps = "impute"
+    rows, *_ = coin.fit(X, [0, 1, 0, 1], [3, 1, 1, 0]).seen_
+    assert rows.tolist() == [[0, 0, 1], [1, 1, 1], [4, 0, 3]]
+
+
+def test_rivals_cannot_skip_gaps(table, rival):
+    with pytest.raises(ValueError, match='gaps must be one of "refuse", "impute", got \'skip\''):
+        rival.set_params(gaps="skip").fit(*table)
+
+
 def test_a_scorer_takes_a_rival_for_an_estimator(table, rival):
     X, y = table
     rival.fit(X, y)

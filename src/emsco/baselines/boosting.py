@@ -43,6 +43,9 @@ class CostAwareBoosting(CostedClassifier):
     n_jobs : int or None
         Threads, as in joblib; on small data one is fastest.
     random_state : int, RandomState or None
+    gaps : {"refuse", "impute"}
+        What to do with missing values. "refuse" raises an error; "impute" fills in the mean of the
+        training rows and adds an indicator.
 
     Attributes
     ----------
@@ -67,6 +70,7 @@ class CostAwareBoosting(CostedClassifier):
         min_rows: int = 5,
         n_jobs: int | None = None,
         random_state: Any = None,
+        gaps: str = "refuse",
     ) -> None:
         self.costs = costs
         self.strength = strength
@@ -77,6 +81,7 @@ class CostAwareBoosting(CostedClassifier):
         self.min_rows = min_rows
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.gaps = gaps
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
