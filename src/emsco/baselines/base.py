@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from emsco._base.checks import check_choice
-from emsco._base.typing import AnyArray, BoolArray, FloatArray, LabelArray
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.cascade import Decisions, Evaluation
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
@@ -143,18 +143,24 @@ class CostedClassifier(TableClassifier):
         raise NotImplementedError
 
     def _decide(self, rows: FloatArray) -> Decisions:
-        """Decide rows of inputs; rivals with stages override `decide`."""
-        probabilities, cost = self._judge(rows)
+        """Decide rows of inputs; rivals with stages override it, or `decide`."""
+        return self._decided(*self._judge(rows))
+
+    def _decided(
+        self, probabilities: FloatArray, cost: FloatArray, stage: IntArray | None = None
+    ) -> Decisions:
+        """Turn probabilities, costs and exit stages (by default 1) into decisions."""
+        n_rows = len(probabilities)
         winner = probabilities.argmax(axis=1)
-        confidence = probabilities[np.arange(len(rows)), winner]
-        accepted = np.ones(len(rows), dtype=np.bool_)
+        confidence = probabilities[np.arange(n_rows), winner]
+        accepted = np.ones(n_rows, dtype=np.bool_)
         if self.min_confidence is not None:
             accepted = confidence >= by_class(self.min_confidence, self.classes_)[winner]
         return Decisions(
             guesses=self.classes_[winner],
             accepted=accepted,
             confidence=confidence,
-            stage=np.ones(len(rows), dtype=np.int64),
+            stage=np.ones(n_rows, dtype=np.int64) if stage is None else stage,
             cost=cost + self.costs_.evaluation,
         )
 
