@@ -25,7 +25,7 @@ from emsco._base.documents import write_text
 from emsco._base.progress import JobProgress
 from emsco.errors import EMSCOError
 from emsco.pictures.plotting import save_figure
-from emsco.studies.contest_figure import draw_contest
+from emsco.studies.compare_figure import draw_contest
 from emsco.studies.contest_records import Contest
 from emsco.studies.contest_report import ContestReport
 from emsco.studies.contests import (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from emsco import datasets
 from emsco.studies.answering import LabelledRows
-from emsco.studies.contests import ContestJob, CostedRows, do_job
+from emsco.studies.compare import try_job
+from emsco.studies.contests import ContestJob, CostedRows
 
 __all__ = ["QUICK_SETS", "SEALED", "SETS", "costed_rows", "known_sets", "work"]
 
@@ -41,6 +43,6 @@ def costed_rows(name: str) -> CostedRows:
     return CostedRows(LabelledRows(data.X, data.y), data.costs)
 
 
-def work(job: ContestJob) -> dict[str, Any]:
+def work(job: ContestJob) -> Mapping[str, Any]:
     """Do one job of the bake-off."""
-    return do_job(job, costed_rows(job.data))
+    return try_job(job, costed_rows(job.data))

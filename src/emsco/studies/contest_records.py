@@ -237,6 +237,22 @@ class Contest:
                 found[method] = why[0] if why else "it has no split in common with the others."
         return found
 
+    @property
+    def missing(self) -> dict[str, tuple[int, str]]:
+        """Number of splits that a compared method could not answer, and why."""
+        found = {}
+        for method in self.methods:
+            why = [one.note for one in self.answers[method].values() if not one.offers]
+            if why:
+                found[method] = len(why), why[0]
+        return found
+
+    @property
+    def commonest_accuracy(self) -> float:
+        """Mean accuracy of the commonest class on the test rows."""
+        splits = self.splits or tuple(self.commonest)
+        return float(np.mean([self.commonest[split] for split in splits]))
+
     def seconds(self, method: str) -> float:
         """Mean processor time of a method on a split."""
         return float(np.mean([one.seconds for one in self.answers[method].values()]))

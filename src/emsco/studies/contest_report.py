@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from emsco._base.text import counted
 from emsco.studies.contest_duels import (
     Duel,
@@ -72,7 +70,7 @@ class ContestReport:
             "splits": list(contest.splits),
             "total_cost": contest.total_cost,
             "error_cost": contest.error_cost,
-            "commonest": self._commonest(),
+            "commonest": contest.commonest_accuracy,
             "methods": {method: self._plain(method) for method in contest.methods},
             "left_out": contest.left_out,
             "duels": {
@@ -82,11 +80,6 @@ class ContestReport:
             "summary": self.summary(),
             "of": dict(contest.of),
         }
-
-    def _commonest(self) -> float:
-        """Mean accuracy of the commonest class on the test rows."""
-        splits = self.contest.splits or tuple(self.contest.commonest)
-        return float(np.mean([self.contest.commonest[split] for split in splits]))
 
     def _plain(self, method: str) -> dict[str, Any]:
         contest = self.contest
@@ -127,7 +120,7 @@ class ContestReport:
 
     def _task(self, task: Task) -> list[str]:
         """Tables of one task: accuracy, duels, and what else was kept."""
-        everything = f"The commonest class alone: {100 * self._commonest():.1f} %."
+        everything = f"The commonest class alone: {100 * self.contest.commonest_accuracy:.1f} %."
         found = [f"Accuracy kept ± 95 % margin (promised), %. {everything}"]
         ranks = mean_ranks(self.ranks[task.key].values())
         found.append(self._table(task, _accuracy, {"rank": lambda one: f"{ranks[one]:.2f}"}))
