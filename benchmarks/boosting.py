@@ -13,13 +13,10 @@ sets.
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
 
@@ -36,13 +33,9 @@ SPEED_SIZE = BoostingSize(8, 300, 16, 0.1, 40, 1.0)
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Load rows and classes from 0; sets without a loader are read from the folder EMSCO_DATA."""
-    if name in datasets.NAMES:
-        data = datasets.load(name)
-        return np.asarray(data.X, dtype=np.float64), data.y.astype(np.uint8)
-    table = pd.read_csv(Path(os.environ["EMSCO_DATA"]) / f"{name}.csv")
-    labels = np.unique(table.pop("label"), return_inverse=True)[1]
-    return table.to_numpy(dtype=np.float64), labels.astype(np.uint8)
+    """Load rows and classes from 0."""
+    data = datasets.load(name)
+    return np.asarray(data.X, dtype=np.float64), data.y.astype(np.uint8)
 
 
 def random_subsets(n_features: int, seed: int) -> np.ndarray:

@@ -18,7 +18,8 @@ from sklearn.linear_model import LogisticRegression
 from timing import CORES
 
 from emsco.datasets import paper_split
-from emsco.datasets.loading import MADE, THRESHOLDS
+from emsco.datasets.dataset import THRESHOLDS
+from emsco.datasets.generated import MADE
 
 SHARES = (0, 0.1, 0.5, 0.9, 1)
 

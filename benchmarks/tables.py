@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,13 +19,6 @@ GENERATED = {
 }
 PUBLIC = ("heart", "pima", "credit", "breast_cancer")
 
-# Turney (1995), "Cost-sensitive classification": fees for tests in Canadian dollars. FTI follows
-# from two other tests and is left out.
-_QUESTIONS = 16
-_THYROID = [*[1.0] * _QUESTIONS, 22.78, 11.41, 14.51, 11.41]
-_CLEVELAND = [1.0] * 4 + [7.27, 5.2, 15.5, 102.9, 87.3, 87.3, 87.3, 100.9, 102.9]
-PRICED = {"thyroid": _THYROID, "cleveland": _CLEVELAND}
-
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -40,18 +31,13 @@ class Table:
 
 
 def load(name: str, seed: int) -> Table:
-    """Make a generated table from a seed, or load a public one."""
+    """Make a generated table from a seed, or load a data set's rows without gaps."""
     if name in GENERATED:
         n_rows, share, strength = GENERATED[name]
         return generated(n_rows, share, seed, strength)
-    if name in PRICED:
-        rows = pd.read_csv(Path(os.environ["EMSCO_DATA"], f"{name}.csv")).dropna()
-        X = rows.drop(columns=["label", "FTI"], errors="ignore").astype(float)
-        costs = dict(zip(X.columns, PRICED[name], strict=True))
-        labels = rows["label"].to_numpy()
-        return Table(name, X, labels, FeatureCosts.from_mapping(costs, list(X)))
-    data = datasets.load(name)
-    return Table(name, pd.DataFrame(data.X, columns=list(data.costs.names)), data.y, data.costs)
+    data = datasets.load(name, seed)
+    X = pd.DataFrame(data.X, columns=list(data.costs.table)).dropna()
+    return Table(name, X, data.y[X.index], data.costs)
 
 
 def generated(n_rows: int, share: float, seed: int, strength: float = 1.0) -> Table:

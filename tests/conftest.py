@@ -33,11 +33,11 @@ class PaperSet:
     names: tuple[str, ...]
 
 
-def data_folder() -> Path:
-    """The folder of the paper's data; a test that asks for it is skipped where none is named."""
+def named_folder() -> Path:
+    """The folder of public data; a test that asks for it is skipped where none is named."""
     folder = os.environ.get("EMSCO_DATA")
     if not folder:
-        pytest.skip("EMSCO_DATA names no folder with the paper's data sets")
+        pytest.skip("EMSCO_DATA names no folder with public data sets")
     return Path(folder)
 
 
@@ -53,11 +53,17 @@ def _no_downloads(monkeypatch, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of public data; where EMSCO_DATA is set, a missing file is a failure."""
+    return named_folder()
+
+
+@pytest.fixture(scope="session")
 def paper_set():
     """Loads "heart", "pima" or "credit"; where EMSCO_DATA is set, a missing file is a failure."""
 
     def load(name: str) -> PaperSet:
-        data_folder()
+        named_folder()
         data = datasets.load(name)
         train, held_out, test = datasets.paper_split(len(data.X), seed=0)
         order = np.concatenate([train, held_out, test])
@@ -77,7 +83,7 @@ def paper_set():
 @pytest.fixture(scope="session")
 def mutation_figure() -> np.ndarray:
     """The 300 × 4 points of the paper's mutation figure: β, then a column for |Q| = 2, 3, 4."""
-    folder = data_folder()
+    folder = named_folder()
     places = [folder / "mutation_figure.csv", folder.parent / "paper" / "mutation_figure.csv"]
     path = next((place for place in places if place.exists()), places[0])
     return np.loadtxt(path, delimiter=",", skiprows=1)

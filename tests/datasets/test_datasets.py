@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from emsco.datasets import NAMES, load, paper_split, public
+from emsco.datasets.dataset import threshold_of
 from emsco.errors import DataError, ParameterError
 
 
@@ -27,21 +28,58 @@ def test_the_sets_of_the_paper_have_its_rows_features_and_costs(paper_set, name,
     assert len(data.costs.names) == shape[1]
 
 
-def test_synthetic15_has_the_papers_parameters_and_costs_by_importance():
-    data = load("synthetic15", seed=3)
-    assert data.X.shape == (8000, 15)
-    assert (data.costs.costs >= 1).all()
-    assert np.array_equal(data.costs.costs, np.round(data.costs.costs))
-    assert 70 <= data.costs.total <= 130  # importances add up to 1, each is off by 1 or rounding
+@pytest.mark.parametrize(
+    ("name", "shape", "sizes", "total"),
+    [
+        ("thyroid", (7200, 20), [166, 368, 6666], 76.11),
+        ("cleveland", (303, 13), [164, 139], 600.57),
+        ("pima_turney", (768, 8), [500, 268], 46.39),
+    ],
+)
+def test_sets_with_turneys_costs_have_their_rows_classes_and_costs(
+    data_folder, name, shape, sizes, total
+):
+    data = load(name)
+    assert data.X.shape == shape
+    assert np.bincount(data.y).tolist() == sizes
+    assert data.costs.total == pytest.approx(total)
+    assert data.min_confidence is None
 
 
-def test_synthetic_sets_depend_on_the_seed_alone():
-    assert np.array_equal(load("synthetic50", 1).X, load("synthetic50", 1).X)
-    assert not np.array_equal(load("synthetic50", 1).X, load("synthetic50", 2).X)
+def test_thyroid_leaves_out_the_index_that_follows_from_two_tests(data_folder):
+    costs = load("thyroid").costs
+    assert costs.names[-4:] == ("TSH", "T3", "TT4", "T4U")
+    assert costs.cost_of(["TSH", "psych"]) == pytest.approx(23.78)
 
 
-def test_synthetic50_costs_ten_each():
-    assert load("synthetic50").costs.costs.tolist() == [10.0] * 50
+def test_the_gaps_of_cleveland_stay_gaps(data_folder):
+    data = load("cleveland")
+    gaps = dict(zip(data.names, np.isnan(data.X).sum(axis=0).tolist(), strict=True))
+    assert {name: n for name, n in gaps.items() if n} == {"ca": 4, "thal": 2}
+
+
+def test_pima_has_the_same_rows_with_either_costs(data_folder):
+    assert np.array_equal(load("pima_turney").X, load("pima").X)
+
+
+def test_digits_are_bought_in_blocks_of_four_pixels():
+    data = load("digits")
+    assert data.X.shape == (1797, 64)
+    assert data.y.max() == 9
+    assert data.costs.costs.reshape(4, 4).tolist() == [
+        [1, 2, 2, 1],
+        [2, 4, 4, 2],
+        [2, 4, 4, 2],
+        [1, 2, 2, 1],
+    ]
+    assert data.costs.groups["block_0_3"] == ("pixel_0_6", "pixel_0_7", "pixel_1_6", "pixel_1_7")
+    assert data.costs.table[8] == "pixel_1_0"
+
+
+def test_a_set_without_a_threshold_is_refused_where_one_is_needed():
+    assert threshold_of(load("breast_cancer")) == 0.95
+    with pytest.raises(DataError, match=r"must have a threshold \(heart, .*, got 'regions'"):
+        threshold_of(load("regions"))
 
 
 def test_an_unknown_name_is_refused_with_the_names_there_are():
@@ -71,14 +109,21 @@ def test_offline_one_sentence_names_the_host_the_reason_and_the_way_out(monkeypa
         load("credit")
 
 
+def zipped(**files):
+    """A ZIP file of texts."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        for name, text in files.items():
+            file.writestr(name, text)
+    return packed.getvalue()
+
+
 @pytest.fixture
 def tiny(monkeypatch, tmp_path):
     """Serve a table of two rows in a ZIP file, as the archive does."""
     table = np.array([[1.0, 2.5, 1.0], [3.0, 4.0, 0.0]])
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as file:
-        file.writestr("tiny.dat", "% a comment\n@attribute a real\n1,2.5,yes\n3,4,no\n")
-    served = Served(packed.getvalue(), tmp_path)
+    rows = "% a comment\n@attribute a real\n1,2.5,yes\n3,4,no\n"
+    served = Served(zipped(**{"tiny.dat": rows}), tmp_path)
     monkeypatch.delenv("EMSCO_DATA", raising=False)
     monkeypatch.setenv("EMSCO_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(public, "urlopen", served.open)
@@ -90,8 +135,8 @@ def tiny(monkeypatch, tmp_path):
         sha256=public.digest(table),
         source="a test",
         licence="none",
-        member="tiny.dat",
-        words={"yes": "1", "no": "0"},
+        members=["tiny.dat"],
+        labels={"yes": "1", "no": "0"},
     )
     return served
 
@@ -117,6 +162,29 @@ def test_a_table_is_downloaded_once_and_then_comes_from_the_cache(tiny):
     assert (tiny.folder / "cache" / "tiny.csv").read_text() == "a,b,label\n1,2.5,1\n3,4,0\n"
     assert np.array_equal(public.table_of(tiny.table), first)
     assert tiny.asked == 1
+
+
+def test_the_rows_of_several_files_follow_each_other(tiny):
+    tiny.content = zipped(late="3 4 no", early="1 2.5 yes  \n")
+    assert len(public.table_of(replace(tiny.table, members=["early", "late"]))) == 2
+    with pytest.raises(DataError, match="got other values"):
+        public.table_of(replace(tiny.table, name="turned", members=["late", "early"]))
+
+
+@pytest.mark.parametrize("rows", ["1,,yes\n?,4,no", "1, ? ,yes\n,4,no", "1 ? yes\n? 4 no"])
+def test_a_gap_is_a_question_mark_or_an_empty_cell_and_stays_one_in_the_cache(tiny, rows):
+    with_gaps = np.array([[1.0, np.nan, 1.0], [-np.nan, 4.0, 0.0]])
+    table = replace(tiny.table, sha256=public.digest(with_gaps))
+    tiny.content = zipped(**{"tiny.dat": rows})
+    assert np.isnan(public.table_of(table)).tolist() == np.isnan(with_gaps).tolist()
+    assert (tiny.folder / "cache" / "tiny.csv").read_text() == "a,b,label\n1,,1\n,4,0\n"
+    assert np.array_equal(public.table_of(table), with_gaps, equal_nan=True)
+    assert tiny.asked == 1
+
+
+def test_only_the_last_cell_is_a_label(tiny):
+    table = replace(tiny.table, labels={"4": "1"})
+    assert table.parse("4,2,4\n1,4,0").tolist() == [[4, 2, 1], [1, 4, 0]]
 
 
 def test_a_damaged_cache_is_downloaded_anew(tiny):
@@ -186,13 +254,15 @@ def test_the_cache_keeps_to_the_freedesktop_standard(monkeypatch, variable, endi
     assert public.cache_folder().as_posix().endswith(ending)
 
 
-@pytest.mark.parametrize("name", ["synthetic50", "breast_cancer"])
+@pytest.mark.parametrize(
+    "name", ["synthetic50", "breast_cancer", "digits", "interactions", "regions"]
+)
 def test_every_data_set_has_a_source_and_a_licence(name):
     data = load(name)
     assert data.source
     assert data.licence
     assert data.about_costs
-    assert len(data.names) == data.X.shape[1]
+    assert len(data.costs.table) == data.X.shape[1]
 
 
 @pytest.mark.parametrize(("n_rows", "sizes"), [(299, (149, 75, 75)), (768, (384, 192, 192))])

@@ -88,10 +88,17 @@ def test_plain_values_name_the_parameters_and_say_all_of_a_grid(last, below, alw
 def test_equal_classes_have_thresholds_that_halve_the_doubt_and_the_last_may_label_all():
     grid = ThresholdGrid.searched(np.array([50, 50]), TWO, n_rows=100)
     halvings = [1, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6]
-    wanted = [round(1 - 0.5 * 0.5**often, 3) for often in halvings]
-    assert grid.thresholds.tolist() == [[least] * 2 for least in [*wanted, 0.0]]
+    early = [round(1 - 0.5 * 0.5**often, 3) for often in halvings]
+    slight = [round(1 - 0.5 * 0.5**often, 3) for often in (0.1, 0.2, 0.35, 0.7)]
+    assert grid.thresholds.tolist() == [[least] * 2 for least in [*early, 0.0, *slight]]
     assert grid.early == tuple(range(9))
-    assert grid.last == (*range(9), 9)
+    assert grid.last == tuple(range(9 + 1 + 4))
+
+
+def test_whoever_must_answer_all_has_no_slight_thresholds():
+    grid = ThresholdGrid.searched(np.array([50, 50]), TWO, n_rows=100, last=np.zeros(2))
+    assert grid.last == (9,)
+    assert grid.n_levels == 10
 
 
 def test_many_rows_have_a_finer_grid():

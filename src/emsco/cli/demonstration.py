@@ -10,6 +10,7 @@ from sklearn.model_selection import train_test_split
 
 from emsco.cascade import Evaluation
 from emsco.datasets import load
+from emsco.datasets.dataset import threshold_of
 from emsco.estimator import EMSCOClassifier
 
 __all__ = ["DemoResult", "run_demo"]
@@ -56,7 +57,7 @@ def run_demo(seed: int = 0, verbose: int = 0) -> DemoResult:
     )
     classifier = EMSCOClassifier(
         costs=data.costs,
-        min_confidence=data.min_confidence,
+        min_confidence=threshold_of(data),
         cv=1 / 3,  # folds would take minutes with 30 features
         n_jobs=-1,
         random_state=seed,

@@ -1,20 +1,20 @@
-"""Data sets of the paper, and one that comes with scikit-learn, by name."""
+"""Data sets by name: the paper's, medical ones with real costs, and others to compare on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.datasets import load_breast_cancer, load_digits
 
 from emsco._base.checks import check_choice
-from emsco._base.typing import FloatArray, IntArray, LabelArray
+from emsco._base.typing import IntArray
 from emsco.costs import FeatureCosts
+from emsco.datasets.dataset import THRESHOLDS, Dataset
+from emsco.datasets.generated import GENERATED
 from emsco.datasets.public import PUBLIC_TABLES, table_of
 
-__all__ = ["MADE", "NAMES", "THRESHOLDS", "Dataset", "breast_cancer_costs", "load", "paper_split"]
+__all__ = ["NAMES", "breast_cancer_costs", "load", "paper_split"]
 
 # Cost classes by column: recovered from a published run log for heart, chosen for the others.
 _CLASSES = {
@@ -22,71 +22,31 @@ _CLASSES = {
     "pima": (1, 3, 1, 2, 3, 1, 2, 1),
     "credit": (1, 1, 2, 1, 1, 1, 2, 3, 1, 2, 1, 1, 1, 2),
 }
-THRESHOLDS = {
-    "heart": 0.75,
-    "pima": 0.65,
-    "credit": 0.75,
-    "synthetic15": 0.85,
-    "synthetic50": 0.55,
-    "breast_cancer": 0.95,
-}
-# Parameters of `make_classification`; the others keep their defaults.
-MADE: dict[str, dict[str, Any]] = {
-    "synthetic15": {
-        "n_samples": 8000,
-        "n_features": 15,
-        "n_informative": 12,
-        "class_sep": 0.85,
-        "flip_y": 0.02,
-    },
-    "synthetic50": {"n_samples": 4000, "n_features": 50, "n_informative": 25},
+# Turney (1995), "Cost-sensitive classification": Ontario's charges for single tests. FTI of thyroid
+# has none: it is computed from TT4 and T4U.
+_TURNEY = {
+    "thyroid": (*(1.0,) * 16, 22.78, 11.41, 14.51, 11.41),
+    "cleveland": (1.0, 1.0, 1.0, 1.0, 7.27, 5.2, 15.5, 102.9, 87.3, 87.3, 87.3, 100.9, 102.9),
+    "pima_turney": (1.0, 17.61, 1.0, 1.0, 22.78, 1.0, 1.0, 1.0),
 }
 _MINUTES = {"mean": 1, "error": 3, "worst": 5}
 _TRACED = ("compactness", "concavity", "concave points", "symmetry", "fractal dimension")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Dataset:
-    """Rows, labels and costs of a data set, and the threshold to use.
-
-    Attributes
-    ----------
-    name : str
-    X : ndarray of shape (n_rows, n_features)
-    y : ndarray of shape (n_rows,)
-        Class of each row, 0 or 1.
-    costs : FeatureCosts
-        Names and costs of the features.
-    min_confidence : float
-    about_costs : str
-        Origin of the costs: recovered, chosen, computed, printed or declared.
-    source, licence : str
-        Origin of the rows, and their licence.
-    """
-
-    name: str
-    X: FloatArray
-    y: LabelArray
-    costs: FeatureCosts
-    min_confidence: float
-    about_costs: str
-    source: str = ""
-    licence: str = ""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the features, in column order."""
-        return self.costs.names
-
-
 def load(name: str, seed: int = 0) -> Dataset:
-    """Load a data set by name.
+    """Load a data set by name; `NAMES` lists the names.
 
-    "heart", "pima" and "credit" are read from ``<name>.csv`` in the folder that the environment
-    variable EMSCO_DATA names. If the file is not there, they come from the cache of downloads, and
-    on first use from the archive; their values are checked. EMSCO_CACHE names another folder for
-    the cache. "synthetic15" and "synthetic50" are made from `seed`; "breast_cancer" comes with
-    scikit-learn.
+    "heart", "pima", "credit", "thyroid" and "cleveland" are read from ``<name>.csv`` in the folder
+    that the environment variable EMSCO_DATA names. If the file is not there, they come from the
+    cache of downloads, and on first use from the archive; their values are checked. EMSCO_CACHE
+    names another folder for the cache.
+
+    "thyroid", "cleveland" and "pima_turney", which has the rows of "pima", have the costs of Turney
+    (1995) in Canadian dollars. Some tests share a fee, which is part of the cost of each of them.
+    "cleveland" has gaps. Class 2 of "thyroid" is healthy.
+
+    "synthetic15", "synthetic50", "interactions" and "regions" are made from `seed`;
+    "breast_cancer" and "digits" come with scikit-learn.
 
     Examples
     --------
@@ -120,44 +80,33 @@ def breast_cancer_costs(names: list[str]) -> FeatureCosts:
     )
 
 
-def _from_archive(name: str, _seed: int) -> Dataset:
-    public = PUBLIC_TABLES[name]
-    table = table_of(public)
+def _with_costs_of_the_paper(name: str, _seed: int) -> Dataset:
     classes = np.array(_CLASSES[name])
     costs = 100.0 * classes if name == "pima" else 10.0**classes
+    how = "recovered from the authors' log" if name == "heart" else "chosen by the paper's rules"
+    return _from_archive(name, name, costs.tolist(), how)
+
+
+def _with_costs_of_turney(name: str, _seed: int) -> Dataset:
+    how = "printed by Turney (1995), in Canadian dollars"
+    return _from_archive(name, name.removesuffix("_turney"), _TURNEY[name], how)
+
+
+def _from_archive(name: str, archived: str, costs: Sequence[float], about_costs: str) -> Dataset:
+    """Load the columns of a public table that have a cost, which are the first ones."""
+    public = PUBLIC_TABLES[archived]
+    table = table_of(public)
+    classes = np.unique(table[:, -1], return_inverse=True)[1]
     return Dataset(
         name,
-        np.ascontiguousarray(table[:, :-1]),
-        table[:, -1].astype(np.uint8),
-        FeatureCosts.from_array(costs, public.columns),
-        THRESHOLDS[name],
-        "recovered from the authors' log" if name == "heart" else "chosen by the paper's rules",
+        np.ascontiguousarray(table[:, : len(costs)]),
+        classes.astype(np.uint8),
+        FeatureCosts.from_array(costs, public.columns[: len(costs)]),
+        THRESHOLDS.get(name),
+        about_costs,
         public.source,
         public.licence,
     )
-
-
-def _synthetic15(name: str, seed: int) -> Dataset:
-    from sklearn.ensemble import RandomForestClassifier
-
-    X, y = make_classification(**MADE[name], random_state=seed)
-    gini = RandomForestClassifier(random_state=seed, n_jobs=-1).fit(X, y).feature_importances_
-    signs = np.random.default_rng(seed).choice([-1, 1], size=15)
-    costs = np.maximum(1, np.floor(100 * gini + signs + 0.5))
-    made = FeatureCosts.from_array(costs)
-    how = "computed from Gini importance"
-    return Dataset(name, X, y.astype(np.uint8), made, THRESHOLDS[name], how, *_made(seed))
-
-
-def _synthetic50(name: str, seed: int) -> Dataset:
-    X, y = make_classification(**MADE[name], random_state=seed)
-    printed = FeatureCosts.from_array(np.full(50, 10.0))
-    how = "printed in the paper"
-    return Dataset(name, X, y.astype(np.uint8), printed, THRESHOLDS[name], how, *_made(seed))
-
-
-def _made(seed: int) -> tuple[str, str]:
-    return f"make_classification with the paper's parameters, seed {seed}", "public domain"
 
 
 def _breast_cancer(name: str, _seed: int) -> Dataset:
@@ -169,12 +118,30 @@ def _breast_cancer(name: str, _seed: int) -> Dataset:
     )
 
 
+def _digits(name: str, _seed: int) -> Dataset:
+    """Load images of 8 × 8 pixels, of which you buy blocks of 2 × 2.
+
+    A block costs 1 in a corner, 2 elsewhere at the border and 4 in the centre.
+    """
+    data = load_digits()
+    blocks: dict[str, list[str]] = {}
+    costs = {}
+    for i, pixel in enumerate(data.feature_names):
+        row, column = i // 8 // 2, i % 8 // 2
+        block = f"block_{row}_{column}"
+        blocks.setdefault(block, []).append(pixel)
+        costs[block] = 2 ** ((row in (1, 2)) + (column in (1, 2)))
+    declared = FeatureCosts.from_mapping(costs, data.feature_names, blocks)
+    about = "UCI Optical Recognition of Handwritten Digits (Alpaydin & Kaynak 1998), test rows"
+    X, labels = np.ascontiguousarray(data.data), data.target.astype(np.uint8)
+    return Dataset(name, X, labels, declared, None, "declared", about, "CC BY 4.0")
+
+
 _LOADERS: dict[str, Callable[[str, int], Dataset]] = {
-    "heart": _from_archive,
-    "pima": _from_archive,
-    "credit": _from_archive,
-    "synthetic15": _synthetic15,
-    "synthetic50": _synthetic50,
+    **dict.fromkeys(_CLASSES, _with_costs_of_the_paper),
+    **GENERATED,
     "breast_cancer": _breast_cancer,
+    "digits": _digits,
+    **dict.fromkeys(_TURNEY, _with_costs_of_turney),
 }
 NAMES = tuple(_LOADERS)

@@ -24,7 +24,8 @@ from emsco.errors import DataError
 __all__ = ["PUBLIC_TABLES", "PublicTable", "cache_folder", "table_of"]
 
 _SECONDS = 30.0  # longest wait for a silent server
-_LARGEST = 2**22  # bytes to download at most; the largest of these tables has 30,000
+_LARGEST = 2**22  # bytes to download at most; the largest of these tables has 500,000
+_GAPS = ("", "?")
 _UCI = "https://archive.ics.uci.edu/static/public"
 
 
@@ -36,18 +37,18 @@ class PublicTable:
     ----------
     name : str
     columns : sequence of str
-        Names of the features, in the order of the table; the label comes last, as 0 or 1.
+        Names of the features, in the order of the table; the label comes last, as a number.
     n_rows : int
     url : str
         Address of the download.
     sha256 : str
-        Digest of all values, row by row, as little-endian float64.
+        Digest of all values, row by row, as little-endian float64; gaps are NaN.
     source, licence : str
         Origin and licence, in words.
-    member : str or None
-        Name of the file inside the download if that is a ZIP file.
-    words : dict of str to str
-        Words of the original file, and the numbers to replace them.
+    members : sequence of str
+        Files with the rows, in this order, if the download is a ZIP file.
+    labels : dict of str to str
+        Labels of the original file, and the numbers to replace them.
     """
 
     name: str
@@ -57,8 +58,8 @@ class PublicTable:
     sha256: str
     source: str
     licence: str
-    member: str | None = None
-    words: dict[str, str] = field(default_factory=dict)
+    members: Sequence[str] = ()
+    labels: dict[str, str] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -67,26 +68,30 @@ class PublicTable:
 
     def holds(self, table: FloatArray) -> bool:
         """Tell whether a table has exactly the values of the public one."""
-        values = np.ascontiguousarray(table, dtype="<f8")
-        return table.shape == self.shape and digest(values) == self.sha256
+        return table.shape == self.shape and digest(table) == self.sha256
 
     def parse(self, text: str) -> FloatArray:
-        """Return the table in a file: values separated by commas or blanks, after any header."""
+        """Return the table in a file: values separated by commas or blanks, after any header.
+
+        A gap is a question mark, or an empty cell between commas.
+        """
         return np.array(list(self._numbers(text)), dtype=np.float64)
 
     def _numbers(self, text: str) -> Iterator[list[float]]:
         for line in text.splitlines():
-            cells = [self.words.get(cell, cell) for cell in line.replace(",", " ").split()]
+            cells = [cell.strip() for cell in line.split("," if "," in line else None)]
+            if len(cells) != len(self.columns) + 1:
+                continue
+            cells[-1] = self.labels.get(cells[-1], cells[-1])
             try:
-                numbers = [float(cell) for cell in cells]
+                yield [np.nan if cell in _GAPS else float(cell) for cell in cells]
             except ValueError:
                 continue  # a header or a comment
-            if len(numbers) == len(self.columns) + 1:
-                yield numbers
 
 
-def digest(values: FloatArray) -> str:
-    """Return the SHA-256 digest of a table's values."""
+def digest(table: FloatArray) -> str:
+    """Return the SHA-256 digest of a table's values; every gap counts as the same NaN."""
+    values = np.where(np.isnan(table), np.nan, table).astype("<f8")
     return hashlib.sha256(values.tobytes()).hexdigest()
 
 
@@ -141,9 +146,9 @@ def _downloaded(public: PublicTable, instead: str) -> str:
     try:
         with urlopen(public.url, timeout=_SECONDS) as answer:
             content: bytes = answer.read(_LARGEST)
-        if public.member is not None:
+        if public.members:
             with zipfile.ZipFile(io.BytesIO(content)) as packed:
-                content = packed.read(public.member)
+                content = b"\n".join(packed.read(member) for member in public.members)
         return content.decode("utf-8", errors="replace")
     except (OSError, HTTPException, zipfile.BadZipFile, zlib.error, KeyError) as error:
         why = error.reason if isinstance(error, URLError) else error
@@ -157,13 +162,17 @@ def _downloaded(public: PublicTable, instead: str) -> str:
 def _keep(public: PublicTable, table: FloatArray, path: Path) -> None:
     """Write a table to the cache; if that fails, the next use downloads it again."""
     lines = [",".join((*public.columns, "label"))]
-    lines += [",".join(f"{value:.17g}" for value in row) for row in table.tolist()]
+    lines += [",".join(map(_cell, row)) for row in table.tolist()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with writing_atomically(path) as file:
             file.write(("\n".join(lines) + "\n").encode())
     except OSError:
         return
+
+
+def _cell(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.17g}"
 
 
 PUBLIC_TABLES = {
@@ -187,7 +196,7 @@ PUBLIC_TABLES = {
             ],
             299,
             url=f"{_UCI}/519/heart+failure+clinical+records.zip",
-            member="heart_failure_clinical_records_dataset.csv",
+            members=["heart_failure_clinical_records_dataset.csv"],
             sha256="cd51149d706f7f2df6b8197202cb8def4b39afd66cb6905ae0793e130cdbfea2",
             source="UCI Heart Failure Clinical Records (Chicco & Jurman 2020)",
             licence="CC BY 4.0",
@@ -197,7 +206,7 @@ PUBLIC_TABLES = {
             ["preg", "plas", "pres", "skin", "insu", "mass", "pedi", "age"],
             768,
             url="https://www.openml.org/data/download/37/dataset_37_diabetes.arff",
-            words={"tested_positive": "1", "tested_negative": "0"},
+            labels={"tested_positive": "1", "tested_negative": "0"},
             sha256="3e5bd23b2c24c83178bcc3a4649e4339c1a248d5bead9c896b19af974b2cdee5",
             source="OpenML 37, Pima Indians Diabetes (Sigillito 1990)",
             licence="not established; withdrawn from UCI's archive",
@@ -207,9 +216,66 @@ PUBLIC_TABLES = {
             [f"A{i}" for i in range(1, 15)],
             690,
             url=f"{_UCI}/143/statlog+australian+credit+approval.zip",
-            member="australian.dat",
+            members=["australian.dat"],
             sha256="31f7d2e7692d5104af56da9932714e0b15cef630655e02ce16cef97255297ca8",
             source="UCI Statlog Australian Credit Approval (Quinlan 1987)",
+            licence="CC BY 4.0",
+        ),
+        PublicTable(
+            "cleveland",
+            [
+                "age",
+                "sex",
+                "cp",
+                "trestbps",
+                "chol",
+                "fbs",
+                "restecg",
+                "thalach",
+                "exang",
+                "oldpeak",
+                "slope",
+                "ca",
+                "thal",
+            ],
+            303,
+            url=f"{_UCI}/45/heart+disease.zip",
+            members=["processed.cleveland.data"],
+            labels={"2": "1", "3": "1", "4": "1"},  # degrees of the disease
+            sha256="d3fe04541449b5d0000a0e4f36fb12b432e125f87d6b863a5bc7491f62cb7843",
+            source="UCI Heart Disease, Cleveland (Detrano et al. 1989)",
+            licence="CC BY 4.0",
+        ),
+        PublicTable(
+            "thyroid",
+            [
+                "age",
+                "sex",
+                "on_thyroxine",
+                "query_on_thyroxine",
+                "on_antithyroid_medication",
+                "sick",
+                "pregnant",
+                "thyroid_surgery",
+                "I131_treatment",
+                "query_hypothyroid",
+                "query_hyperthyroid",
+                "lithium",
+                "goitre",
+                "tumor",
+                "hypopituitary",
+                "psych",
+                "TSH",
+                "T3",
+                "TT4",
+                "T4U",
+                "FTI",
+            ],
+            7200,
+            url=f"{_UCI}/102/thyroid+disease.zip",
+            members=["ann-train.data", "ann-test.data"],
+            sha256="f91f9732299c71cd2cb6618a7bb3913a55413aaa3e64b3ba760009ddd8bf2201",
+            source="UCI Thyroid Disease, ann-thyroid (Quinlan 1987)",
             licence="CC BY 4.0",
         ),
     )

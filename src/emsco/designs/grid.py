@@ -26,6 +26,7 @@ __all__ = ["ThresholdGrid", "inherit_levels"]
 _ON_FEW_ROWS = (1, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6)
 _ON_MANY_ROWS = (1, 0.5, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6)
 _OF_EACH_KIND = (1, 2, 3, 4, 5)
+_IN_THE_END = (0.1, 0.2, 0.35, 0.5, 0.7)  # the last stage may also ask for so little
 _MANY = 2000  # rows
 _ALIKE = 0.05  # shares of classes within this of each other need no thresholds of their own
 
@@ -85,7 +86,8 @@ class ThresholdGrid:
         thresholds of both kinds are tried: the first kind alone would reject a rare class. Those
         of the first kind that the share of the commonest class satisfies are left out.
 
-        Without a threshold `last` of its own, the last stage may have any, or label everyone.
+        Without a threshold `last` of its own, the last stage may have any of these, label everyone,
+        or reject only those it is least sure of.
         """
         share = shares / shares.sum()
         equal = np.full(len(share), 1 / len(share))
@@ -99,17 +101,13 @@ class ThresholdGrid:
         else:
             informative = [j for j in _OF_EACH_KIND if 0.5**j * (1 - equal[0]) < 1 - share.max()]
             kinds = [(share, _OF_EACH_KIND), (equal, tuple(informative))]
-        levels = [
-            by_class(auto_min_confidence(prior, classes, 0.5**often), classes)
-            for prior, own in kinds
-            for often in own
-        ]
-        distinct = list({level.tobytes(): level for level in levels}.values())
+        distinct = _distinct(kinds, classes)
         early = tuple(range(len(distinct)))
         if last is not None:
             return cls(np.stack([*distinct, last]), early, (len(distinct),))
-        everyone = np.zeros(len(classes))
-        return cls(np.stack([*distinct, everyone]), early, (*early, len(distinct)))
+        every = _distinct([*kinds, (equal, _IN_THE_END)], classes)
+        every.insert(len(distinct), np.zeros(len(classes)))
+        return cls(np.stack(every), early, tuple(range(len(every))))
 
     @property
     def n_levels(self) -> int:
@@ -180,6 +178,18 @@ class ThresholdGrid:
             "always_answer": self.answers_all,
             "thresholds": [self.thresholds.tolist(), list(self.early), list(self.last)],
         }
+
+
+def _distinct(
+    kinds: list[tuple[FloatArray, tuple[float, ...]]], classes: AnyArray
+) -> list[FloatArray]:
+    """Thresholds of priors whose doubt is halved several times; equal ones once."""
+    levels = [
+        by_class(auto_min_confidence(prior, classes, 0.5**often), classes)
+        for prior, own in kinds
+        for often in own
+    ]
+    return list({level.tobytes(): level for level in levels}.values())
 
 
 def inherit_levels(stages: StageArray, parents: StageArray, grid: ThresholdGrid) -> StageArray:

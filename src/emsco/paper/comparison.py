@@ -12,6 +12,7 @@ from typing import Any
 from emsco._base.checks import check_choice, check_whole
 from emsco._base.documents import Fields, PathLike
 from emsco.datasets import Dataset, load, paper_split
+from emsco.datasets.dataset import threshold_of
 from emsco.designs.space import default_max_stages
 from emsco.errors import FileError
 from emsco.paper.published import SETS, SETTINGS
@@ -286,13 +287,13 @@ def _search(job: ComparisonJob, data: Dataset) -> MethodResult:
                 note="left out: it would take as long as all other methods together"
             )
         settings = replace(settings, allow_exclusion=True)
-        return repeat_search(banks, "evolution", settings, data.min_confidence, seeds)
+        return repeat_search(banks, "evolution", settings, threshold_of(data), seeds)
     if job.method != "exact":
-        return repeat_search(banks, job.method, settings, data.min_confidence, seeds)
+        return repeat_search(banks, job.method, settings, threshold_of(data), seeds)
     fewer = settings.space(n_features).size > _MOST_DESIGNS
     if fewer:
         settings = replace(settings, max_stages=_EXACT_STAGES)
-    found = repeat_search(banks, "exact", settings, data.min_confidence, seeds, _EXACT_SECONDS)
+    found = repeat_search(banks, "exact", settings, threshold_of(data), seeds, _EXACT_SECONDS)
     note = f"at most {settings.max_stages} stages; " if fewer else ""
     return replace(found, note=note + found.note, restricted=fewer)
 
@@ -306,6 +307,6 @@ def _do_job(job: ComparisonJob) -> dict[str, Any]:
     else:
         parts = split_parts(data, job.split, job.seed)
         seed = _seed_of(job.split, job.seed)
-        rival = new_rival(job.method, data.costs, data.min_confidence, seed)
+        rival = new_rival(job.method, data.costs, threshold_of(data), seed)
         result = tune_rival(rival, parts, job.most)
     return replace(result, seconds=process_time() - started).to_dict()

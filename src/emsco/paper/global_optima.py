@@ -22,6 +22,7 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.datasets import load, paper_split
+from emsco.datasets.dataset import threshold_of
 from emsco.designs.space import DesignSpace
 from emsco.errors import MemoryLimitError
 from emsco.fitting import Workbench
@@ -294,7 +295,7 @@ def _bench(name: str, seed: int) -> tuple[Workbench, float]:
     data = load(name)
     train, scored, _ = paper_split(len(data.X), seed)
     rows = TrainingData.from_table(data.X, data.y, None, data.costs, "refuse")
-    return Workbench.from_split(rows, (train, scored)), data.min_confidence
+    return Workbench.from_split(rows, (train, scored)), threshold_of(data)
 
 
 def _evaluator(name: str, max_stages: int, seed: int) -> Evaluator:

@@ -16,6 +16,7 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco._kernels.tallying import tally_designs
 from emsco.data.training import TrainingData
 from emsco.datasets import load, paper_split
+from emsco.datasets.dataset import threshold_of
 from emsco.designs.space import DesignSpace
 from emsco.fitting import Workbench
 from emsco.models.layout import pack
@@ -255,7 +256,7 @@ def reproduce_landscape(
     train, scored, _ = paper_split(len(data.X), seed)
     rows = TrainingData.from_table(data.X, data.y, None, data.costs, "refuse")
     bench = Workbench.from_split(rows, (train, scored))
-    evaluator = bench.evaluator(max_stages, data.min_confidence)
+    evaluator = bench.evaluator(max_stages, threshold_of(data))
     landscape = Landscape.from_evaluator(evaluator, DesignSpace(data.X.shape[1], max_stages))
     started = perf_counter()
     tally = tally_of(landscape, evaluator.units.per_one, effective_n_jobs(n_jobs))

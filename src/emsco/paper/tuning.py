@@ -16,6 +16,7 @@ from emsco._base.checks import check_choice, check_whole
 from emsco._base.documents import Fields, PathLike
 from emsco._base.typing import FloatArray
 from emsco.datasets import Dataset, load
+from emsco.datasets.dataset import threshold_of
 from emsco.designs.space import default_max_stages
 from emsco.paper.comparison import split_parts
 from emsco.paper.published import SETS, SETTINGS
@@ -289,9 +290,9 @@ def _scores(
     for repeat in range(job.runs):
         # Every setting has the same seeds, so that none is luckier than another.
         rng = np.random.default_rng([job.seed, job.split, repeat])
-        result = banks.search("paper", settings, data.min_confidence, rng)
+        result = banks.search("paper", settings, threshold_of(data), rng)
         for rule, into in zip(RULES, scores, strict=True):
-            choice = banks.choose(result, rule, data.min_confidence)
+            choice = banks.choose(result, rule, threshold_of(data))
             into.append(choice.scored.balanced(data.costs.total))
     return scores
 

@@ -21,10 +21,10 @@ from threadpoolctl import threadpool_limits
 from emsco._base.objectives import Objectives
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.baselines.base import CostedClassifier
+from emsco.cascade import Cascade
 from emsco.costs import FeatureCosts
 from emsco.errors import EMSCOWarning
 from emsco.estimator import EMSCOClassifier
-from emsco.front import ParetoFront
 from emsco.studies.methods import spread
 from emsco.studies.questions import Offer, Question, Seen
 
@@ -248,16 +248,22 @@ def answer_with_emsco(
 ) -> tuple[list[Offer], str]:
     """Fit EMSCO, and test what its fronts offer; also words about its stage models.
 
-    If everyone must be answered, a search of its own looks for designs that do.
+    One search looks for designs that answer everyone, another for designs that may reject rows.
     """
-    fronts: dict[bool, EMSCOClassifier] = {}
-    offers: list[Offer] = []
+    fits = [_fitted(trial, always_answer=every, **settings) for every in (True, False)]
+    menu = [(fit.front_, place) for fit in fits for place in range(len(fit.front_))]
+    promised = [front[place].objectives for front, place in menu]
+    _, share = trial.fitted.commonest()
+    offers = []
     for question in questions:
-        every = question.coverage >= 1
-        if every not in fronts:
-            fronts[every] = _fitted(trial, always_answer=every, **settings)
-        offers.append(_from_front(fronts[every].front_, trial, question))
-    choice = next(iter(fronts.values())).model_choice_
+        best = _best_within(promised, question, trial.costs.total)
+        if best is None or promised[best].accuracy <= share:
+            offers.append(_constant(trial, question))
+            continue
+        front, place = menu[best]
+        seen = _seen(front.cascade(place), trial.test)
+        offers.append(Offer(question, str(front[place].design), promised[best], seen))
+    choice = fits[0].model_choice_
     return offers, "" if choice is None else str(choice)
 
 
@@ -269,22 +275,16 @@ def _fitted(trial: Trial, **settings: Any) -> EMSCOClassifier:
         return made.fit(rows.X, rows.y, rows.weights)
 
 
-def _from_front(front: ParetoFront, trial: Trial, question: Question) -> Offer:
-    """Offer the most accurate point within the limits, unless the commonest class is as good."""
-    _, share = trial.fitted.commonest()
-    best = _best_within([point.objectives for point in front], question, trial.costs.total)
-    if best is None or front[best].accuracy <= share:
-        return _constant(trial, question)
-    cascade, rows = front.cascade(best), trial.test
+def _seen(cascade: Cascade, rows: LabelledRows) -> Seen:
+    """Test a cascade, which rejects rows by its own thresholds."""
     decisions = cascade.decide(rows.X)
-    seen = Seen.from_rows(
+    return Seen.from_rows(
         np.asarray(decisions.guesses == rows.y),
         decisions.accepted,
         decisions.cost,
         _chances(cascade.predict_proba(rows.X), cascade.classes, rows.y),
         rows.weights,
     )
-    return Offer(question, str(front[best].design), front[best].objectives, seen)
 
 
 def _short(value: Any) -> str:
