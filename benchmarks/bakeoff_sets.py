@@ -17,6 +17,7 @@ SETS = (
     "heart",
     "cleveland",
     "pima",
+    "pima_turney",
     "breast_cancer",
     "credit",
     "thyroid",

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from emsco._base.text import counted
+from emsco._base.typing import FloatArray
 from emsco.studies.contest_duels import (
     Duel,
     Promise,
@@ -169,7 +170,7 @@ class ContestReport:
             lines.append(
                 [
                     _named(method),
-                    f"{100 * volumes.mean():.2f} ± {100 * _margin(volumes):.2f}",
+                    _volume(volumes),
                     verdicts.get(method, ""),
                     f"{self.ranks['volume'][''][method]:g}",
                     f"{100 * promise.promised:.2f}",
@@ -206,7 +207,7 @@ def signed(gain: float) -> str:
     return f"{points:+.2f}" if points else "0.00"
 
 
-def _margin(figures: Any) -> float:
+def _margin(figures: FloatArray) -> float:
     return float(margin(figures[:, None], SHARED)[0])
 
 
@@ -219,7 +220,13 @@ def _percent(share: float) -> str:
 
 
 def _accuracy(one: Standing) -> str:
-    return f"{100 * one.mean:.1f} ± {100 * one.margin:.1f} ({100 * one.promised.mean():.1f})"
+    spread = f" ± {100 * one.margin:.1f}" if len(one.accuracy) > 1 else ""
+    return f"{100 * one.mean:.1f}{spread} ({100 * one.promised.mean():.1f})"
+
+
+def _volume(volumes: FloatArray) -> str:
+    spread = f" ± {100 * _margin(volumes):.2f}" if len(volumes) > 1 else ""
+    return f"{100 * volumes.mean():.2f}{spread}"
 
 
 def _cost(one: Standing) -> str:
