@@ -1,12 +1,16 @@
-"""A small data set and a rival of few lines, for tests of comparisons."""
+"""A small data set, a rival of few lines and hand-made answers, for tests of comparisons."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from emsco._base.objectives import Objectives
 from emsco.baselines import CostedClassifier
 from emsco.costs import FeatureCosts
 from emsco.datasets import Dataset
+from emsco.studies.contest_records import Contest
+from emsco.studies.contests import Answers
+from emsco.studies.questions import QUESTIONS, Offer, Seen
 
 
 def small_set(name: str = "pima", _seed: int = 0) -> Dataset:
@@ -38,3 +42,37 @@ class FirstColumns(CostedClassifier):
         chance = 1 / (1 + np.exp(-high))
         cost = np.full(len(rows), self.costs_.costs @ self.used_)
         return np.column_stack([1 - chance, chance]), cost
+
+
+def made_answers(accuracy, *, cost=0.5, coverage=1.0, promised=None, log_loss=0.4):
+    """Answers to all questions, whose cost is a share of the budget; everything costs 10.
+
+    `accuracy` is a number, or gives one for each question; `coverage` is a share of that asked for.
+    """
+    offers = []
+    for question in QUESTIONS:
+        kept = accuracy(question) if callable(accuracy) else accuracy
+        spent = 10 * cost * question.budget
+        offers.append(
+            Offer(
+                question,
+                "made up",
+                Objectives(question.coverage, kept if promised is None else promised, spent),
+                Seen(coverage * question.coverage, kept, spent, log_loss),
+            )
+        )
+    return Answers(tuple(offers), "", 1.5)
+
+
+def made_contest(answers, n_test=100, commonest=0.6):
+    """A contest of hand-made answers, by method and split."""
+    splits = {split for own in answers.values() for split in own}
+    return Contest(
+        name="made up",
+        answers=answers,
+        total_cost=10.0,
+        n_rows=(3 * n_test, n_test),
+        n_effective=float(n_test),
+        commonest=dict.fromkeys(splits, commonest),
+        error_cost=10.0,
+    )

@@ -10,48 +10,57 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from emsco.cli.endings import interruptible
-from emsco.cli.folders import check_folder, claim_folder, end, what_is_left, write_results
+from emsco.cli.folders import check_folder, claim_folder, end, write_results
 from emsco.cli.options import AsJSON, Processes, Seed, StudyFiles
 from emsco.cli.output import console
 
 if TYPE_CHECKING:
-    from emsco.studies.compare_records import OwnComparison
+    from emsco.studies.contest_report import ContestReport
 
 __all__ = ["compare"]
-
-_QUICK = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Methods:
-    """Options for the methods to compare and how thoroughly to tune them."""
+    """Options for the methods to compare and how thoroughly to do it."""
 
     PANEL: ClassVar[str] = "Methods"
 
-    min_confidence: Annotated[
-        float, typer.Option(help="Confidence required by methods that can reject rows.")
-    ] = 0.75
     method: Annotated[
         list[str] | None,
         typer.Option(
             metavar="METHOD",
-            help="emsco, greedy_miser, cstc, astc, cact_lasso, cost_ordered or "
-            "cost_aware_boosting; repeatable, by default all.",
+            help="emsco, cost_aware_boosting, greedy_miser, astc, cstc, cact_lasso or "
+            "cost_ordered; repeatable, by default all.",
+        ),
+    ] = None
+    splits: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Random splits; by default 3. More splits tell smaller differences."
         ),
     ] = None
     quick: Annotated[
-        bool, typer.Option("--quick", help=f"Try only {_QUICK} settings of each method.")
+        bool,
+        typer.Option("--quick", help="One split, fewer settings of each method, shorter searches."),
     ] = False
+    error_cost: Annotated[
+        float | None,
+        typer.Option(
+            help="Cost of an error, for results in money; by default the cost of everything."
+        ),
+    ] = None
 
     def settings(self) -> dict[str, Any]:
         """Return the options as keyword arguments of `compare_files`."""
-        from emsco.studies.compare import METHODS
-        from emsco.studies.methods import EVERY
+        from emsco.studies.compare import SPLITS
+        from emsco.studies.contests import FULL, METHODS, QUICK
 
         return {
-            "min_confidence": self.min_confidence,
             "methods": tuple(self.method or METHODS),
-            "most": _QUICK if self.quick else EVERY,
+            "splits": self.splits or (1 if self.quick else SPLITS),
+            "effort": QUICK if self.quick else FULL,
+            "error_cost": self.error_cost,
         }
 
 
@@ -59,48 +68,62 @@ def compare(
     files: StudyFiles,
     methods: Methods,
     out: Annotated[
-        Path, typer.Option(help="Folder for the table (Markdown, JSON) and the picture (PNG, SVG).")
+        Path,
+        typer.Option(
+            help="Folder for results, the tables (Markdown, JSON) and the picture (PNG, SVG)."
+        ),
     ] = Path("comparison"),
     seed: Seed = 0,
     jobs: Processes = -1,
     as_json: AsJSON = False,
 ) -> None:
-    """Compare EMSCO and its rivals on your data: one table, one picture, and a summary.
+    """Compare EMSCO and its rivals on your data: who is most accurate for how much.
 
-    Every method is fitted and tuned on the same rows, by the same score, and tested on the same
-    test rows. In the picture each method is a curve over its threshold, penalty or budget.
+    Every method offers its most accurate design at mean costs of at most 2, 5, 10, 20 and 40 % of
+    everything: if every row needs an answer, and if a tenth of the rows may be rejected. It is
+    fitted and chosen on three quarters of the rows, and tested on the rest, three times over. Three
+    sentences say who wins where, and which method to use.
+
+    Results are saved as they come: if interrupted, the same command continues, and with more splits
+    it adds to what is there. A folder with results of other data or settings is refused.
 
     For example:
 
         emsco compare heart.csv --target disease --costs costs.csv
     """
     from emsco._base.progress import JobProgress
-    from emsco.studies.compare_figure import draw_methods
+    from emsco.studies.compare_figure import draw_contest
+    from emsco.studies.contest_report import ContestReport
     from emsco.studies.files import compare_files
 
     check_folder(out)
-    with interruptible(lambda: what_is_left(out)), JobProgress("methods") as progress:
-        result = compare_files(
+    with interruptible("no result was complete"), JobProgress("jobs") as progress:
+        contest = compare_files(
             files.files(),
-            seed=seed,
             **methods.settings(),
+            seed=seed,
+            folder=out / "results",
             n_jobs=jobs,
             begin=partial(claim_folder, out, "comparison"),
             report=progress.job,
         )
-    figure = draw_methods(result)
-    text = write_results(out, "comparison", figure, result.to_dict(), result.to_markdown())
+    report, figure = ContestReport(contest), draw_contest(contest)
+    text = write_results(out, "comparison", figure, report.to_dict(), report.to_markdown())
     if as_json:
         typer.echo(text)
     else:
-        _show(result)
-    end(out, "comparison")
+        _show(report)
+    end(out, "comparison", complete=contest.complete)
 
 
-def _show(result: OwnComparison) -> None:
-    from emsco.cli.terminal import methods_table
+def _show(report: ContestReport) -> None:
+    from emsco.cli.terminal import contest_table, seconds_line
+    from emsco.studies.contest_records import TASKS
 
-    shown = console()
-    shown.print(methods_table(result))
-    for line in result.summary():
+    shown, contest = console(), report.contest
+    if contest.methods:
+        for task in TASKS:
+            shown.print(contest_table(contest, task))
+        shown.print(seconds_line(contest), highlight=False)
+    for line in report.summary():
         shown.print(f"- {line}", highlight=False, markup=False)

@@ -16,7 +16,8 @@ from emsco.front import ParetoFront
 from emsco.pictures.classes import class_notes, class_tables
 from emsco.pictures.flow import Flow
 from emsco.runs.decide import DecisionCounts
-from emsco.studies.compare_records import OwnComparison, label_of
+from emsco.studies.contest_records import TESTED, Contest, Task
+from emsco.studies.contests import EMSCO, label_of
 from emsco.studies.sweep_records import ThresholdSweep
 from emsco.trust.by_class import ByClass
 
@@ -24,8 +25,9 @@ __all__ = [
     "cascade_drawing",
     "class_drawing",
     "comparison_table",
+    "contest_table",
     "counts_table",
-    "methods_table",
+    "seconds_line",
     "sweep_table",
     "than_everything",
 ]
@@ -143,22 +145,28 @@ def comparison_table(cascade: Evaluation, everything: Evaluation) -> Table:
     return table
 
 
-def methods_table(result: OwnComparison) -> Table:
-    """Return a table of the figures of each method on the test rows, and of the references."""
-    title = (
-        f"On {counted(result.n_rows[2], 'test row')}; buying everything costs {result.total_cost:g}"
+def contest_table(contest: Contest, task: Task) -> Table:
+    """Return a table of the accuracy that each method kept, and promised, at each budget."""
+    n_splits, n_test = len(contest.splits), contest.n_rows[1]
+    table = plain_table(
+        title=f"{task.title}: accuracy kept (promised), %",
+        caption=f"On {counted(n_splits, 'split')} with {counted(n_test, 'test row')}. Columns: "
+        f"largest mean cost, as a share of everything ({contest.total_cost:g}).",
     )
-    table = Table(title=title, title_justify="left")
-    for heading in ("", "accuracy", "coverage", "mean cost", "seconds"):
-        table.add_column(heading, justify="left" if not heading else "right")
-    own = [(label_of(name), f"{result.results[name].seconds:.1f}") for name in result.deployed]
-    tests = [*(outcome.seen for outcome in result.deployed.values()), *result.references.values()]
-    names = [*own, *((title, "") for title in result.references)]
-    for i, (coverage, accuracy, cost) in enumerate(objective_lines(tests)):
-        name, seconds = names[i]
-        last = i == len(own) - 1
-        table.add_row(Text(name), accuracy, coverage, cost, seconds, end_section=last)
+    table.add_column("")
+    for budget in TESTED:
+        table.add_column(f"{100 * budget:g} %", justify="right", no_wrap=True)
+    for method in contest.methods:
+        found = [contest.standing(method, task.coverage, budget) for budget in TESTED]
+        cells = [f"{100 * one.mean:.1f} ({100 * one.promised.mean():.1f})" for one in found]
+        table.add_row(label_of(method), *cells, style="bold" if method == EMSCO else "")
     return table
+
+
+def seconds_line(contest: Contest) -> str:
+    """Return the processor time of each method in one sentence."""
+    times = [f"{label_of(one)} {contest.seconds(one):.1f}" for one in contest.methods]
+    return f"Seconds of processor time for a split: {', '.join(times)}."
 
 
 def sweep_table(sweep: ThresholdSweep, rule: str, width: int = 80) -> Table:

@@ -1,164 +1,142 @@
-"""Comparison of every method on one split of your own data, each with a curve over its knob."""
+"""Comparison of EMSCO and its rivals on your own data: a contest over a few random splits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from time import perf_counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import process_time
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
-from emsco import baselines
-from emsco._base.checks import check_choice
-from emsco._base.objectives import Objectives
-from emsco.designs.space import default_max_stages
-from emsco.designs.thresholds import check_min_confidence
-from emsco.errors import EMSCOError
-from emsco.search.settings import SearchSettings
-from emsco.studies.compare_records import OwnComparison, label_of
-from emsco.studies.jobs import Begin, Report
-from emsco.studies.methods import (
-    EVERY,
-    RIVALS,
-    Attempt,
-    MethodResult,
-    Outcome,
-    new_rival,
-    spread,
-    tune_rival,
+from emsco._base.checks import check_choice, check_whole
+from emsco._base.documents import PathLike
+from emsco._base.text import first_line
+from emsco.errors import DataError, Parameter
+from emsco.studies.contest_records import Contest
+from emsco.studies.contests import (
+    FULL,
+    METHODS,
+    Answers,
+    ContestJob,
+    CostedRows,
+    Effort,
+    do_job,
+    run_contest,
 )
-from emsco.studies.searching import Parts, SplitBanks, SplitData
+from emsco.studies.jobs import Begin, Report, ResultStore
+from emsco.studies.searching import Parts, SplitData
 
-__all__ = ["METHODS", "compare_methods"]
+__all__ = ["SPLITS", "compare_methods", "try_job"]
 
-METHODS = ("emsco", *RIVALS)
-_THRESHOLDS = (0.35, 0.45, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+SPLITS = 3
+_MOST_SPLITS = 1000
 
 
 def compare_methods(
-    parts: Parts,
-    min_confidence: float = 0.75,
+    data: CostedRows,
+    name: str = "your data",
     methods: Sequence[str] = METHODS,
+    splits: int = SPLITS,
+    effort: Effort = FULL,
     seed: int = 0,
-    most: int = EVERY,
+    error_cost: float | None = None,
+    folder: PathLike | None = None,
     n_jobs: int | None = -1,
     begin: Begin | None = None,
     report: Report | None = None,
-) -> OwnComparison:
-    """Fit, tune and test every method on the same rows.
+) -> Contest:
+    """Let every method answer the same questions on the same splits.
 
     Parameters
     ----------
-    parts : Parts
-    min_confidence : float
-        Threshold of the methods that can decline to answer; above 1 / number of classes.
+    data : CostedRows
+    name : str
+        Name of the data, for headings.
     methods : sequence of str
         "emsco" and rivals; see `METHODS`.
+    splits : int
+        Random splits; 1 if `data` says which rows to test on.
+    effort : Effort
+        How thoroughly methods are tuned.
     seed : int
-    most : int
-        Largest number of settings to try: of each rival's grid, and of EMSCO's thresholds.
+    error_cost : float, optional
+        Cost of an error, for results in money; by default the cost of everything.
+    folder : path, optional
+        Keeps results; those that it already has are not computed again.
     n_jobs : int or None
         Processes, as in joblib; results do not depend on it.
     begin : callable, optional
         Called with the digests and settings of the comparison, after all checks and before any
         computation; may refuse.
     report : callable, optional
-        Called with the number of methods done, the number of all methods, and the last one's name.
+        Called with the number of jobs done, the number of all jobs, and the last one's title.
+
+    Ctrl-C stops early: complete results are kept, and `complete` is False.
     """
-    check_min_confidence(min_confidence, np.unique(parts.y))
     methods = tuple(dict.fromkeys(methods))
     for method in methods:
         check_choice("methods", method, METHODS)
-    of: dict[str, Any] = {}
+    check_whole("splits", splits, 1, _MOST_SPLITS)
+    numbers = range(splits if data.test is None else 1)
+    _check_splits(data, numbers, check_whole("seed", seed, 0))
+    digests = _digests(data)
+    of = {**digests.facts(), "methods": methods, "seed": seed}
+    of |= {"settings tried": effort.most, "generations": effort.generations}
     if begin:
-        of = {**SplitData.from_parts(parts).facts(), "methods": methods, "seed": seed}
-        of |= {"min_confidence": min_confidence, "settings tried": most}
         begin(of)
-    workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    jobs = (delayed(_try_method)(method, parts, min_confidence, seed, most) for method in methods)
-    found: dict[str, MethodResult] = {}
-    for method, result in workers(jobs):
-        found[method] = result
-        if report:
-            report(len(found), len(methods), label_of(method))
-    return OwnComparison(
-        {method: found[method] for method in methods},
-        min_confidence,
-        parts.costs.total,
-        (len(parts.train), len(parts.val), len(parts.test)),
-        _n_effective(parts),
-        references=_references(parts),
-        of=of,
-    )
+    known = f"{name} {digests.digest()[:10]}"
+    jobs = [
+        ContestJob(known, split, method, seed, effort.most, effort.generations)
+        for split in numbers
+        for method in methods
+    ]
+    with ExitStack() as stack:
+        place = stack.enter_context(TemporaryDirectory()) if folder is None else folder
+        store, do = ResultStore(Path(place)), partial(try_job, data=data)
+        found, complete = run_contest(jobs, do, store, n_jobs, _without(known, report))
+    ordered = {job: found[job] for job in jobs if job in found}
+    return Contest.from_answers(name, data, ordered, error_cost, of, complete)
 
 
-def _try_method(
-    method: str, parts: Parts, min_confidence: float, seed: int, most: int
-) -> tuple[str, MethodResult]:
-    """Fit, tune and test one method; if it refuses the data, the note says why."""
-    started = perf_counter()
+def try_job(job: ContestJob, data: CostedRows) -> Mapping[str, Any]:
+    """Do a job; if it fails in an unforeseen way, that is its result, and others go on."""
+    started = process_time()
     try:
-        if method == "emsco":
-            result = _try_emsco(parts, min_confidence, seed, most)
-        else:
-            rival = new_rival(method, parts.costs, min_confidence, seed)
-            result = tune_rival(rival, parts, most)
-            if result.setting == {}:  # its only knob is the threshold
-                result = _over_thresholds(rival, parts, result, most)
-    except EMSCOError as obstacle:
-        result = MethodResult(note=str(obstacle))
-    return method, replace(result, seconds=perf_counter() - started)
+        return do_job(job, data)
+    except Exception as error:
+        why = f"it failed with {type(error).__name__}: {first_line(error)}."
+        return Answers((), why, process_time() - started).to_dict()
 
 
-def _references(parts: Parts) -> dict[str, Objectives]:
-    """Test what there is without a cascade; nothing if EMSCO refuses the data."""
-    try:
-        return SplitBanks(parts).references()
-    except EMSCOError:
-        return {}
+def _check_splits(data: CostedRows, splits: Sequence[int], seed: int) -> None:
+    """Refuse data that cannot be split, and splits whose weights leave nothing to learn or test."""
+    for split in splits:
+        trial = data.trial(split, seed)
+        if not trial.test.counts.any():
+            raise DataError(Parameter("weights"), " must be above 0 for some test row, got none.")
+        learnt = trial.fitted.y[trial.fitted.counts > 0]
+        missing = np.setdiff1d(trial.fitted.y, learnt).tolist()
+        if missing:
+            raise DataError(
+                Parameter("weights"),
+                f" must be above 0 for some fitted row of every class, got none of {missing[0]!r}.",
+            )
 
 
-def _try_emsco(parts: Parts, min_confidence: float, seed: int, most: int) -> MethodResult:
-    """Find the balanced design at every threshold; deploy the one at `min_confidence`."""
-    banks = SplitBanks(parts)
-    n_features = len(parts.costs.names)
-    settings = SearchSettings(default_max_stages(n_features), 1 / n_features)
-    curve, outcome, note = [], None, ""
-    for threshold in _thresholds(parts, min_confidence, most):
-        rng = np.random.default_rng(seed)
-        found = banks.search("auto", settings, threshold, rng)
-        choice = banks.choose(found, "balanced", threshold)
-        curve.append(Attempt({"min_confidence": threshold}, choice.scored, choice.seen))
-        if threshold == min_confidence:
-            outcome, note = Outcome.from_choice(0, choice), str(found.stop_reason)
-    if outcome is None:
-        raise AssertionError("min_confidence is one of the thresholds")
-    return MethodResult((outcome,), tuple(curve), {"min_confidence": min_confidence}, note)
+def _digests(data: CostedRows) -> SplitData:
+    """Rows, labels, costs and given test rows as they are identified."""
+    rows, none = data.rows, np.zeros(0, dtype=np.intp)
+    test = none if data.test is None else data.test
+    rest = np.setdiff1d(np.arange(len(rows.y)), test)
+    return SplitData.from_parts(Parts(rows.X, rows.y, data.costs, rest, none, test, rows.weights))
 
 
-def _over_thresholds(
-    rival: baselines.CostedClassifier, parts: Parts, result: MethodResult, most: int
-) -> MethodResult:
-    """Give a rival's result a curve over thresholds."""
-    threshold = rival.get_params()["min_confidence"]
-    grid = [{"min_confidence": one} for one in _thresholds(parts, threshold, most)]
-    train, val, test = (parts.rows(part) for part in ("train", "val", "test"))
-    tuned = baselines.tune(rival, train, val, test=test, grid=grid)
-    curve = tuple(Attempt.from_trial(trial) for trial in tuned.trials)
-    return replace(result, curve=curve, setting={"min_confidence": threshold})
-
-
-def _thresholds(parts: Parts, asked: float, most: int) -> list[float]:
-    """Thresholds to try: some above chance, and the one asked for."""
-    least = 1 / len(np.unique(parts.y))
-    return sorted({asked, *spread([one for one in _THRESHOLDS if one > least], most)})
-
-
-def _n_effective(parts: Parts) -> float:
-    """Kish's effective number of test rows."""
-    if parts.weights is None:
-        return float(len(parts.test))
-    weights = parts.weights[parts.test]
-    return float(weights.sum() ** 2 / (weights**2).sum())
+def _without(known: str, report: Report | None) -> Report | None:
+    """Report titles without the name of the data, which is the same for all jobs."""
+    if report is None:
+        return None
+    return lambda done, total, title: report(done, total, title.removeprefix(f"{known} "))

@@ -1,125 +1,112 @@
-"""The picture of a comparison on your own data."""
+"""The picture of a contest: accuracy against cost kept, one line per method."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from emsco._base.objectives import Objectives
-from emsco._base.text import shorten
-from emsco.pictures.plotting.figures import (
-    MARKERS,
-    STYLES,
-    add_scale,
-    coverage_ends,
-    name_marks,
-    new_figure,
-    soften,
-)
-from emsco.studies.compare_records import OwnComparison, label_of
-from emsco.studies.methods import MethodResult
+import numpy as np
+
+from emsco.pictures.plotting.figures import MARKERS, STYLES, name_marks, new_figure, soften
+from emsco.studies.contest_records import TASKS, Contest, Standing, Task
+from emsco.studies.contests import EMSCO, label_of
+from emsco.studies.questions import BUDGETS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_methods"]
+__all__ = ["draw_contest"]
 
-_FILLS = "gray"  # from black to white: colours name methods, and any printer shows it alike
-_THIN: dict[str, Any] = {"linewidth": 1.1, "zorder": 2}
-_FAR = 8  # times the median cost: a method beyond that would squeeze all others
+_TICKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
+_OWN: dict[str, Any] = {"linewidth": 2.6, "markersize": 5.0, "zorder": 5}
+_OTHERS: dict[str, Any] = {"linewidth": 1.1, "markersize": 3.5, "zorder": 3}
+_BANDS = {True: 0.2, False: 0.07}
+_COLUMNS = 5
+_LEAST_SPLITS = 5  # bands of fewer splits would cover the picture
 
 
-def draw_methods(result: OwnComparison) -> Figure:
-    """Draw accuracy against cost on the test rows, each method as a curve over its own knob.
+def draw_contest(contest: Contest, tasks: Sequence[Task] = TASKS) -> Figure:
+    """Draw accuracy on test rows against mean cost kept, a panel for each task.
 
-    Colour, dashes and shape tell methods apart. Fill shows coverage, lighter where it is higher.
-    The large marker is the deployed setting. Black marks show what there is without a cascade. The
-    accuracy axis covers settings that buy something;
-    a free one outside of it is named below the axis. Large costs are drawn on a log scale, and the
-    axis says so.
+    Costs are drawn on a log scale, as shares of the cost of everything. Bands are 95 % margins over
+    five splits or more. A dashed line is the commonest class, which costs nothing.
     """
-    figure = new_figure(6.4, 5.0)
+    n_lines = -(-(len(contest.methods) + 1) // _COLUMNS)
+    figure = new_figure(3.4 * len(tasks) + 0.4, 3.3 + 0.18 * n_lines)
     figure.set_layout_engine("constrained")
-    panel = figure.subplots()
-    ran = {name: found for name, found in result.results.items() if found.outcomes}
-    chosen = [found.outcomes[0].seen for found in ran.values()]
-    points = [attempt.seen for found in ran.values() for attempt in found.curve] + chosen
-    ends = coverage_ends([one.coverage for one in points])
-    fill: dict[str, Any] = {"cmap": _FILLS, "vmin": ends[0], "vmax": ends[1]}
-    for name, marker, style in zip(ran, MARKERS, STYLES, strict=False):
-        _draw_method(panel, name, ran[name], marker, style, fill)
-    points += result.references.values()
-    note = "Large marks: deployed settings; small marks: other settings; fill: coverage."
-    if outside := _show_what_costs(panel, points):
-        note += f"\nNot shown: {outside}, buying nothing."
-    _draw_references(panel, result.references)
-    scale = _bend(panel, [one.cost for one in points], [one.cost for one in chosen])
-    panel.set_xlabel(f"mean cost of a test row{scale}\n{note}", fontsize=8)
-    panel.set_ylabel("accuracy of accepted rows", fontsize=8)
-    soften(panel, 8)
-    add_scale(figure, [panel], "coverage", ends, _FILLS, shrink=0.9)
-    name_marks(figure, [panel], columns=4)
+    panels = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0].tolist()
+    least = _least(contest, tasks)
+    for panel, task in zip(panels, tasks, strict=True):
+        _draw_task(panel, contest, task, least)
+        panel.set_title(task.title, fontsize=9)
+        panel.set_xlabel("mean cost of a test row, % of everything", fontsize=8)
+    panels[0].set_ylim(*_ends(contest, tasks))
+    panels[0].set_ylabel("accuracy of answered test rows", fontsize=8)
+    name_marks(figure, panels, _COLUMNS if len(tasks) > 1 else 3)
     return figure
 
 
-def _draw_method(
-    panel: Any,
-    name: str,
-    found: MethodResult,
-    marker: str,
-    style: dict[str, Any],
-    fill: dict[str, Any],
-) -> None:
-    """Draw the curve of a method, its settings, and the deployed one."""
-    tests, chosen = [attempt.seen for attempt in found.curve], found.outcomes[0].seen
-    panel.plot([one.cost for one in tests], [one.accuracy for one in tests], **style, **_THIN)
-    for points, size, height in ((tests, 24, 3), ([chosen], 120, 4)):
-        panel.scatter(
-            [one.cost for one in points],
-            [one.accuracy for one in points],
-            c=[one.coverage for one in points],
-            marker=marker,
-            s=size,
-            edgecolors=style["color"],
-            linewidths=1.3,
-            zorder=height,
-            **fill,
-        )
-    look: dict[str, Any] = {"marker": marker, "markersize": 5, "markerfacecolor": "white"}
-    panel.plot([], [], label=label_of(name), **look, **style, **_THIN)
-
-
-def _draw_references(panel: Any, references: Mapping[str, Objectives]) -> None:
-    """Mark what there is without a cascade, if the accuracy axis reaches that far."""
-    low, high = panel.get_ylim()
-    for (title, test), marker in zip(references.items(), "x+", strict=False):
-        look: dict[str, Any] = {"marker": marker, "color": "black", "linestyle": "none"}
-        look["clip_on"] = not low <= test.accuracy <= high  # a free one lies on the edge
-        panel.plot([test.cost], [test.accuracy], label=shorten(title, 30), zorder=5, **look)
-
-
-def _bend(panel: Any, costs: Sequence[float], chosen: Sequence[float]) -> str:
-    """Draw costs far above the median on a log scale; return words for the axis."""
-    middle, largest = statistics.median(chosen) if chosen else 0.0, max(costs, default=0.0)
-    if not 0 < _FAR * middle < largest:
-        return ""
-    steps = [m * 10.0**e for e in range(-9, 10) for m in (1, 2, 5)]
-    panel.set_xscale("symlog", linthresh=middle)
-    panel.set_xlim(min(0.0, *costs), 1.15 * largest)
-    shown = [0.0, *(step for step in steps if middle / 2 <= step <= 1.15 * largest)]
-    panel.set_xticks(shown, [f"{step:g}" for step in shown])
+def _draw_task(panel: Any, contest: Contest, task: Task, least: float) -> None:
+    """Draw every method, EMSCO first in the legend and on top."""
+    for number, method in enumerate(sorted(contest.methods, key=lambda one: one != EMSCO)):
+        standings = [contest.standing(method, task.coverage, budget) for budget in BUDGETS]
+        own = method == EMSCO
+        look = STYLES[number % len(STYLES)] | {"marker": MARKERS[number % len(MARKERS)]}
+        costs, means, margins = _curve(standings, least)
+        panel.plot(costs, means, label=label_of(method), **look, **(_OWN if own else _OTHERS))
+        if len(contest.splits) >= _LEAST_SPLITS:
+            band: dict[str, Any] = {"color": look["color"], "linewidth": 0, "alpha": _BANDS[own]}
+            panel.fill_between(costs, means - margins, means + margins, zorder=2, **band)
+    panel.axhline(
+        contest.commonest_accuracy,
+        color="0.35",
+        linestyle=(0, (6, 4)),
+        linewidth=0.9,
+        label="commonest class",
+        zorder=1,
+    )
+    panel.set_xscale("log")
+    panel.set_xlim(0.9 * least, 1.2)
+    ticks = [tick for tick in _TICKS if tick >= least]
+    panel.set_xticks(ticks, [_tick(tick, least) for tick in ticks])
     panel.set_xticks([], minor=True)
-    return f" (logarithmic above {middle:.3g})"
+    soften(panel, 8)
 
 
-def _show_what_costs(panel: Any, points: Sequence[Objectives]) -> str:
-    """Fit the axis to points that buy something; return the accuracies left outside."""
-    bought = [one.accuracy for one in points if one.cost > 0]
-    if not bought:
-        return ""
-    low, high = min(bought), max(bought)
-    room = 0.08 * (high - low) or 0.01
-    panel.set_ylim(low - room, high + room)
-    free = sorted({one.accuracy for one in points if not low - room <= one.accuracy <= high + room})
-    return f"accuracy {', '.join(f'{value:.1%}' for value in free)}" if free else ""
+def _curve(standings: Sequence[Standing], least: float) -> tuple[Any, Any, Any]:
+    """Costs, mean accuracies and margins, from the cheapest answer up."""
+    costs = np.array([max(least, float(one.cost.mean())) for one in standings])
+    order = np.argsort(costs, kind="stable")
+    means = np.array([one.mean for one in standings])
+    margins = np.array([one.margin for one in standings])
+    return costs[order], means[order], margins[order]
+
+
+def _least(contest: Contest, tasks: Sequence[Task]) -> float:
+    """Smallest cost to draw: a tick at or below all that is bought, from 0.1 to 1 %."""
+    bought = [
+        float(contest.standing(method, task.coverage, budget).cost.mean())
+        for method in contest.methods
+        for task in tasks
+        for budget in BUDGETS
+    ]
+    cheapest = min((cost for cost in bought if cost > 0), default=1.0)
+    below = [tick for tick in _TICKS if tick <= min(0.01, cheapest)]
+    return below[-1] if below else _TICKS[0]
+
+
+def _ends(contest: Contest, tasks: Sequence[Task]) -> tuple[float, float]:
+    """Range of all mean accuracies with some room; margins of a few splits may be far wider."""
+    means = [
+        one.mean
+        for (_, question), one in contest.standings.items()
+        if question.coverage in [task.coverage for task in tasks]
+    ]
+    low, high = (end([contest.commonest_accuracy, *means]) for end in (min, max))
+    room = 0.12 * (high - low) or 0.01
+    return low - room, min(high + room, 1.0 + 0.2 * room)
+
+
+def _tick(tick: float, least: float) -> str:
+    """A tick in per cent; the first stands for everything cheaper too."""
+    return f"{'≤ ' if tick == least else ''}{100 * tick:g}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +11,21 @@ from sklearn.model_selection import train_test_split
 
 from emsco._base.checks import refused
 from emsco._base.typing import AnyArray, FloatArray, IntArray
+from emsco.costs import FeatureCosts
 from emsco.data.rows import warn_of_ids
 from emsco.data.sources import FitFiles
 from emsco.data.tables import joined
 from emsco.data.weights import check_weights
 from emsco.errors import DataError, Parameter
+from emsco.studies.answering import LabelledRows
 from emsco.studies.compare import compare_methods
-from emsco.studies.compare_records import OwnComparison
+from emsco.studies.contest_records import Contest
+from emsco.studies.contests import CostedRows
 from emsco.studies.searching import Parts
 from emsco.studies.sweep import sweep_thresholds
 from emsco.studies.sweep_records import ThresholdSweep
 
-__all__ = ["compare_files", "name_of", "read_parts", "sweep_files"]
+__all__ = ["compare_files", "name_of", "read_costed_rows", "read_parts", "sweep_files"]
 
 
 def name_of(files: FitFiles) -> str:
@@ -30,12 +33,27 @@ def name_of(files: FitFiles) -> str:
     return Path(str(files.train if files.data is None else files.data)).name
 
 
-def read_parts(files: FitFiles, seed: int = 0) -> Parts:
-    """Read files, and split their rows into training, scored and test rows.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    """Rows of all files together.
 
-    Parts without a file of their own are split off at random, class by class: a quarter of all
-    rows for the test, a third of the others to score designs.
+    Attributes
+    ----------
+    rows : LabelledRows
+    costs : FeatureCosts
+    fitted : tuple of ndarray or None
+        Positions to fit on and to score on, if they have files of their own.
+    test : ndarray or None
+        Positions to test on, if they have a file of their own.
     """
+
+    rows: LabelledRows
+    costs: FeatureCosts
+    fitted: tuple[IntArray, IntArray] | None
+    test: IntArray | None
+
+
+def _read(files: FitFiles) -> _Read:
     if files.train is not None and files.test is None:
         raise refused(
             "test",
@@ -47,24 +65,44 @@ def read_parts(files: FitFiles, seed: int = 0) -> Parts:
     table, y, weights = read.rows.table, read.rows.y, read.rows.weights
     if files.costs is None:
         warn_of_ids(table)
-    everything = np.arange(len(y))
-    if read.test is None:
-        rest, test = _divided(everything, y, 1 / 4, seed)
-    else:
+    test = None
+    if read.test is not None:
         test = np.arange(len(y), len(y) + len(read.test.y))
         table, y = joined(table, read.test.table), np.concatenate([y, read.test.y])
         weights = None if weights is None else np.concatenate([weights, read.test.weights])
-        rest = everything
-    train, val = read.cv[0] if files.val is not None else _divided(rest, y, 1 / 3, seed)
-    parts = Parts(table, y, read.costs, train, val, test, weights)
     if weights is not None:
-        _check_weights(weights, parts)
+        check_weights(weights, len(y))
+    fitted = read.cv[0] if files.val is not None else None
+    return _Read(LabelledRows(table, y, weights), read.costs, fitted, test)
+
+
+def read_parts(files: FitFiles, seed: int = 0) -> Parts:
+    """Read files, and split their rows into training, scored and test rows.
+
+    Parts without a file of their own are split off at random, class by class: a quarter of all
+    rows for the test, a third of the others to score designs.
+    """
+    read = _read(files)
+    y, test = read.rows.y, read.test
+    if test is None:
+        rest, test = _divided(np.arange(len(y)), y, 1 / 4, seed)
+    else:
+        rest = np.arange(len(y) - len(test))
+    train, val = read.fitted or _divided(rest, y, 1 / 3, seed)
+    parts = Parts(read.rows.X, y, read.costs, train, val, test, read.rows.weights)
+    if parts.weights is not None:
+        _check_weights(parts.weights, parts)
     return parts
 
 
+def read_costed_rows(files: FitFiles) -> CostedRows:
+    """Read files for a comparison; rows to train and to score on are fitted on alike."""
+    read = _read(files)
+    return CostedRows(read.rows, read.costs, read.test)
+
+
 def _check_weights(weights: FloatArray, parts: Parts) -> None:
-    """Refuse weights below 0, parts of weight 0, and classes without a weighted training row."""
-    check_weights(weights, len(parts.y))
+    """Refuse parts of weight 0, and classes without a weighted training row."""
     counts = weights > 0
     for what, rows in (("scored", parts.val), ("test", parts.test)):
         if not counts[rows].any():
@@ -89,10 +127,9 @@ def _divided(rows: IntArray, y: AnyArray, share: float, seed: int) -> tuple[IntA
     return np.sort(first), np.sort(second)
 
 
-def compare_files(files: FitFiles, *, seed: int = 0, **settings: Any) -> OwnComparison:
+def compare_files(files: FitFiles, **settings: Any) -> Contest:
     """Compare all methods on files; `compare_methods` documents the settings."""
-    found = compare_methods(read_parts(files, seed), seed=seed, **settings)
-    return replace(found, name=name_of(files))
+    return compare_methods(read_costed_rows(files), name_of(files), **settings)
 
 
 def sweep_files(files: FitFiles, *, seed: int = 0, **settings: Any) -> ThresholdSweep:

@@ -156,7 +156,7 @@ class MethodResult:
     restricted : bool
         Whether the method was given less than others, as `note` says.
     seconds : float
-        Processor time in `reproduce comparison`, else wall-clock time.
+        Processor time.
     """
 
     outcomes: tuple[Outcome, ...] = ()
@@ -249,16 +249,14 @@ def spread(items: Sequence[T], most: int) -> list[T]:
     return [items[round(place)] for place in places.tolist()]
 
 
-def tune_rival(
-    rival: CostedClassifier, parts: Parts, most: int = EVERY, n_jobs: int = 1
-) -> MethodResult:
+def tune_rival(rival: CostedClassifier, parts: Parts, most: int = EVERY) -> MethodResult:
     """Tune a rival on the scored rows, and test it.
 
     At most `most` settings of its grid are tried, evenly from the first to the last.
     """
     train, val, test = (parts.rows(part) for part in ("train", "val", "test"))
     grid = spread(rival.grid(parts.costs, len(parts.train)), most)
-    tuned = baselines.tune(rival, train, val, test=test, grid=grid, n_jobs=n_jobs)
+    tuned = baselines.tune(rival, train, val, test=test, grid=grid)
     best = Attempt.from_trial(tuned.best)
     return MethodResult(
         outcomes=(Outcome(_TUNED, 0, best.scored, best.seen),),

@@ -18,12 +18,9 @@ from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import subsets_of_words
-from emsco.designs.grid import ThresholdGrid
 from emsco.errors import InterruptedWarning
 from emsco.fitting import Workbench
-from emsco.front.references import references_of
 from emsco.scoring.pareto import best_balanced_first, fittest_of, knee_of
-from emsco.scoring.scored_rows import ScoredRows
 from emsco.search.loop import SearchResult
 from emsco.search.planning import SearchPlan
 from emsco.search.settings import SearchSettings
@@ -208,30 +205,6 @@ class SplitBanks:
         subsets = (design[0] >= 0) & (design[0] <= np.arange(most)[:, None])
         self._test.bank.adopt(subsets, self._scored.bank.kept(subsets))
         return self._test.evaluator(most, min_confidence).score(design).objectives(0)
-
-    def references(self) -> dict[str, Objectives]:
-        """Test what there is without a cascade, by title.
-
-        Always the commonest class of the training rows, for nothing; and logistic regression on
-        all features, which answers every row.
-        """
-        bench, data = self._test, self._test.data
-        train, _ = bench.splits[0]
-        weights = None if data.weights is None else data.weights[train]
-        everyone = ThresholdGrid.single(np.zeros(len(data.classes)))
-        rows = ScoredRows(bench.bank, data, bench.splits, everyone, bench.blocks.members())
-        every = np.ones((1, bench.bank.n_features), dtype=np.bool_)
-        winner = rows.guesses(every)[0]
-        commonest, _, answered = references_of(
-            data.classes.tolist(),
-            rows.truth,
-            winner,
-            np.ones(len(winner), dtype=np.bool_),
-            int(np.bincount(data.labels[train], weights).argmax()),
-            float(data.costs.after_stages(every)[0]),
-            rows.own_weights,
-        )
-        return {one.title: one.objectives for one in (commonest, answered)}
 
     def _position(self, result: SearchResult, rule: str) -> int:
         scores = result.scores

@@ -9,7 +9,7 @@ from scipy import stats
 
 from emsco._base.typing import FloatArray
 
-__all__ = ["ALPHA", "holm", "margin", "paired_p_values"]
+__all__ = ["ALPHA", "holm", "margin", "paired_p_values", "standard_error"]
 
 ALPHA = 0.05
 
@@ -22,15 +22,19 @@ def margin(figures: FloatArray, shared: float = 0.0) -> FloatArray:
     n = len(figures)
     if n < 2:
         return np.zeros(figures.shape[1])
-    return float(stats.t.ppf(1 - ALPHA / 2, n - 1)) * _error(figures, shared)
+    return float(stats.t.ppf(1 - ALPHA / 2, n - 1)) * standard_error(figures, shared)
 
 
-def paired_p_values(gains: FloatArray, shared: float) -> list[float]:
-    """Two-sided p-value of each column; 1 if nothing differs, or for a single split."""
+def paired_p_values(gains: FloatArray, shared: float, least: float = 0.0) -> list[float]:
+    """Two-sided p-value of each column; 1 if nothing differs, or for a single split.
+
+    `least` is the smallest deviation of a gain between splits that is believed. Shares of a few
+    test rows often agree by chance on a few splits.
+    """
     n = len(gains)
     if n < 2:
         return [1.0] * gains.shape[1]
-    means, errors = gains.mean(axis=0), _error(gains, shared)
+    means, errors = gains.mean(axis=0), standard_error(gains, shared, least)
     steady = np.where(means == 0, 1.0, 0.0)  # a gain equal on all splits is no chance
     with np.errstate(divide="ignore", invalid="ignore"):
         tested = 2 * stats.t.sf(np.abs(means / errors), n - 1)
@@ -38,13 +42,14 @@ def paired_p_values(gains: FloatArray, shared: float) -> list[float]:
     return found
 
 
-def _error(figures: FloatArray, shared: float) -> FloatArray:
-    """Standard errors of column means.
+def standard_error(figures: FloatArray, shared: float, least: float = 0.0) -> FloatArray:
+    """Standard errors of column means; deviations below `least` count as `least`.
 
     Random splits share rows, so their results vary less than results on new rows would. Nadeau and
     Bengio (2003) correct for it: they add `shared`, the test rows per training row, to 1/n.
     """
-    error: FloatArray = figures.std(axis=0, ddof=1) * np.sqrt(1 / len(figures) + shared)
+    deviations = np.maximum(figures.std(axis=0, ddof=1), least)
+    error: FloatArray = deviations * np.sqrt(1 / len(figures) + shared)
     return error
 
 
