@@ -72,6 +72,11 @@ class CostedClassifier(TableClassifier):
         """Settings that tuning tries, for these costs and this number of training rows."""
         return [{}]
 
+    @classmethod
+    def wide_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:
+        """Settings that a contest tries; more than `grid` if the rival has another size of model."""
+        return cls.grid(costs, n_rows)
+
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from labelled rows.
 

@@ -92,6 +92,17 @@ class CostAwareBoosting(CostedClassifier):
             for strength in strengths
         ]
 
+    @classmethod
+    def wide_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
+        """Both penalties at a dozen strengths, with trees of 8 leaves and of 31."""
+        strengths = [0.0, *np.logspace(-3.5, 0.5, 11).round(5).tolist()]
+        return [
+            {"penalty": penalty, "strength": strength, "max_leaves": leaves, "n_trees": 200}
+            for strength in strengths
+            for penalty in _PENALTIES
+            for leaves in (8, 31)
+        ]
+
     def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
         """Yield this rival with fewer trees, then with all."""
         for n_trees in (fewer for fewer in _STAGES if fewer < self.n_trees):
