@@ -74,7 +74,7 @@ class CostedClassifier(TableClassifier):
 
     @classmethod
     def wide_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:
-        """Settings that a contest tries; more than `grid` if the rival has another size of model."""
+        """Settings that a contest tries: those of `grid`, or more."""
         return cls.grid(costs, n_rows)
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

@@ -197,7 +197,8 @@ def _new_rival(method: str, trial: Trial) -> CostedClassifier:
     made: CostedClassifier = getattr(baselines, RIVALS[method][0])(costs=trial.costs)
     known = {"random_state": trial.seed, "gaps": "impute"}
     own = made.get_params(deep=False)
-    return made.set_params(**{name: value for name, value in known.items() if name in own})
+    made.set_params(**{name: value for name, value in known.items() if name in own})
+    return made
 
 
 def run_contest(
