@@ -23,7 +23,7 @@ from emsco.models.scaling import Scaling
 
 __all__ = ["AACO"]
 
-_PRICES = (0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 2.0, 5.0)  # that tuning tries
+_PRICES = (0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 2.0, 5.0, 10.0)  # that tuning tries
 _MOST_ROWS = 1500  # that rows are compared with
 _BLOCK = 200  # rows at a time, which limits memory
 _MANY = 2000  # rows that bear larger trees
@@ -91,7 +91,7 @@ class AACO(CostedClassifier):
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
-        """One fit, which contains prices from 0.03 to 5."""
+        """One fit, which contains prices from 0.03 to 10."""
         return [{"price": _PRICES[-1]}]
 
     def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
