@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import emsco.baselines
 from emsco import DataError, FeatureCosts
 from emsco.baselines import (
+    AACO,
     CaCTLasso,
     CostAwareBoosting,
     CostedClassifier,
@@ -23,6 +24,7 @@ from emsco.metrics import balanced_score, make_selective_scorer
 NAMES = ["age", "pulse", "scan", "blood", "gait", "noise"]
 COSTS = dict(zip(NAMES, [1, 1, 20, 5, 5, 0], strict=True))
 RIVALS = [
+    AACO(random_state=0),
     CaCTLasso(penalty=3.0, min_confidence=0.6),
     CostAwareBoosting(n_trees=20, random_state=0),
     CostOrdered(min_confidence=0.6),

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from emsco.baselines.aaco import AACO
     from emsco.baselines.astc import ASTC
     from emsco.baselines.base import CostedClassifier
     from emsco.baselines.boosting import CostAwareBoosting
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from emsco.baselines.tuning import Trial, TunedRival, tune
 
 __all__ = [
+    "AACO",
     "ASTC",
     "CSTC",
     "CaCTLasso",
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AACO": "aaco",
     "ASTC": "astc",
     "CSTC": "cstc",
     "CaCTLasso": "lasso",

@@ -12,8 +12,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from emsco._base.checks import check_number
-from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
+from emsco._base.typing import BoolArray, FloatArray, LabelArray
 from emsco.baselines.base import CostedClassifier
+from emsco.baselines.dealing import dealt
 from emsco.baselines.light import chances, light_settings, train_light
 from emsco.costs import CostsLike, FeatureCosts
 
@@ -180,9 +181,9 @@ class _Chooser:
         rng: np.random.RandomState,
     ) -> Self:
         """Draw the rows that take part, and their folds."""
-        some = _dealt(labels, -(-len(rows) // _MOST_ROWS), rng) == 0
+        some = dealt(labels, -(-len(rows) // _MOST_ROWS), rng) == 0
         counts = np.ones(len(rows)) if weights is None else weights
-        fold = _dealt(labels[some], _FOLDS, rng)
+        fold = dealt(labels[some], _FOLDS, rng)
         folds = tuple(fold == k for k in range(min(_FOLDS, len(fold))))
         n_classes, seed = settings.get("num_class", 2), settings["seed"]
         quick = light_settings(n_classes, *_SCORING, n_jobs=1, seed=seed)
@@ -241,14 +242,6 @@ def _up_to(last: Number, values: tuple[Number, ...]) -> list[Number]:
 def _columns(rows: FloatArray, which: BoolArray) -> FloatArray:
     """Some columns; a constant one if that is none, since LightGBM needs one."""
     return rows[:, which] if which.any() else np.zeros((len(rows), 1))
-
-
-def _dealt(labels: LabelArray, n_hands: int, rng: np.random.RandomState) -> IntArray:
-    """Deal the rows of each class in turn to hands 0, 1, …, in random order."""
-    order = rng.permutation(len(labels))
-    hands = np.empty(len(labels), dtype=np.int64)
-    hands[order[np.argsort(labels[order], kind="stable")]] = np.arange(len(labels)) % n_hands
-    return hands
 
 
 def _divisors(costs: FloatArray) -> FloatArray:
