@@ -41,6 +41,7 @@ RIVALS = {
     "catboost": ("PenalisedCatBoost", "CatBoost"),
     "fixed_subset": ("FixedSubset", "LightGBM"),
     "threshold_cascade": ("ThresholdCascade", "threshold cascade"),
+    "aaco": ("AACO", "AACO"),
     "greedy_miser": ("GreedyMiser", "Greedy Miser"),
     "astc": ("ASTC", "ASTC"),
     "cstc": ("CSTC", "CSTC"),
