@@ -65,7 +65,7 @@ class EMSCOClassifier(TableClassifier):
         scoring population_size designs in each of `generations` generations. "paper" is the
         algorithm of Hamilton & Fulp (2022). "auto" is "exact" if that takes seconds, otherwise
         "evolution".
-    prefer : {"economical", "balanced", "fittest", "knee"} or dict
+    prefer : {"economical", "accurate", "balanced", "fittest", "knee"} or dict
         The point of the front to deploy. The names are methods of `ParetoFront`. "economical" is
         the cheapest design that is not worse than buying everything at once, beyond noise;
         "fittest" is the paper's choice. A dict holds limits for `ParetoFront.select`, such as

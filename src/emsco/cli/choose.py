@@ -22,7 +22,7 @@ def choose(
     ] = None,
     prefer: Annotated[
         str | None,
-        typer.Option(help="Rule that chooses: economical, balanced, knee or fittest."),
+        typer.Option(help="Rule that chooses: economical, accurate, balanced, knee or fittest."),
     ] = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,

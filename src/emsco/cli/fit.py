@@ -204,8 +204,8 @@ class Deployment(Limits):
     prefer: Annotated[
         str | None,
         typer.Option(
-            help="economical (the cheapest that is not worse than buying everything), balanced, "
-            "knee or fittest (the paper's rule).",
+            help="economical (the cheapest that is not worse than buying everything), accurate, "
+            "balanced, knee or fittest (the paper's rule).",
             show_default="economical",
         ),
     ] = None

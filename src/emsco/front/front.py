@@ -23,7 +23,7 @@ from emsco.errors import FileError, ParameterError
 from emsco.front import records
 from emsco.front.formats import front_from_dict, front_to_dict
 from emsco.front.point import ParetoPoint
-from emsco.front.preferences import Limits, check_preference, economical_of
+from emsco.front.preferences import Limits, accurate_of, check_preference, economical_of
 from emsco.front.references import Reference, measure_references
 from emsco.front.tables import front_columns, front_html, front_text
 from emsco.front.ties import NamedDesigns, NamedTies, tied_designs
@@ -339,11 +339,12 @@ class ParetoFront(Sequence[ParetoPoint]):
         return self.points[economical_of(self.points, self.costs.total)]
 
     def shortlist(self) -> list[int]:
-        """Return the positions of points that differ from each other beyond noise.
-
-        The scored rows cannot tell that any other point is better than all of these in something.
-        """
+        """Return the positions of points that differ from each other in something beyond noise."""
         return [i for i, point in enumerate(self.points) if point.shortlisted]
+
+    def accurate(self) -> ParetoPoint:
+        """Return the point with the best `steadied_accuracy`; if equal, the cheapest."""
+        return self.points[accurate_of(self.points)]
 
     def balanced(self) -> ParetoPoint:
         """Return the point with the best balanced score."""
@@ -386,7 +387,7 @@ class ParetoFront(Sequence[ParetoPoint]):
         min_recall : dict, optional
             Lowest share of a class that must get the correct label, such as ``{"ill": 0.9}``.
             Rejected rows count as not found.
-        rule : {"balanced", "economical", "knee", "fittest"}
+        rule : {"balanced", "economical", "accurate", "knee", "fittest"}
             Chooses among the points within the limits.
 
         Raises
@@ -394,8 +395,8 @@ class ParetoFront(Sequence[ParetoPoint]):
         NoSuchDesign
             If no point is within the limits; the message says how close the front comes to each.
         """
-        limits = Limits(max_cost, min_accuracy, min_coverage, min_recall)
-        within, scores = limits.required(self.points), self.balanced_scores()
+        within = Limits(max_cost, min_accuracy, min_coverage, min_recall).required(self.points)
+        scores = self.balanced_scores()
         if rule != "balanced":
             part = tuple(self[i] for i in within)
             return replace(self, points=part, seen=None, tied=None).prefer(rule)
@@ -414,8 +415,8 @@ class ParetoFront(Sequence[ParetoPoint]):
     def prefer(self, rule: str | dict[str, Any]) -> ParetoPoint:
         """Return the point that a rule or limits choose.
 
-        Rules are the methods "economical", "balanced", "fittest" and "knee". Limits are a dict of
-        the arguments of `select`.
+        Rules are the methods "economical", "accurate", "balanced", "fittest" and "knee". Limits are
+        a dict of the arguments of `select`.
         """
         check_preference(rule)
         if isinstance(rule, dict):

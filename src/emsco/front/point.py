@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from operator import mul
 from typing import Any, Self
 
 from emsco._base.documents import Fields
@@ -20,6 +21,7 @@ __all__ = ["ParetoPoint"]
 
 _OVERCONFIDENT = 0.03  # above the accuracy of a stage
 _FEWEST = 10  # rows of an exit that tell whether a stage is too sure
+_STEADIES = 400  # rows: the variance of a count over so many is a bias of two points, squared
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +153,7 @@ class ParetoPoint(Objectives):
         more than chance explains. A row that several splits score is no more evidence than one,
         and fewer than 10 rows are none.
         """
-        said = self.exit_confidence or ()
-        distinct = 0.0 if self.by_class is None else float(self.by_class.rows.sum())
-        often = max(1.0, self.n_rows / distinct) if distinct else 1.0
+        said, often = self.exit_confidence or (), self._times_scored
         counts = zip(said, self.exits, self.correct_exits, strict=False)
         return tuple(
             j
@@ -162,6 +162,27 @@ class ParetoPoint(Objectives):
             and confidence - n_correct / n_rows > _OVERCONFIDENT
             and is_beyond(n_correct / n_rows, confidence, n_rows / often)
         )
+
+    @property
+    def steadied_accuracy(self) -> float:
+        """The accuracy, drawn towards what the stages expect, the more the fewer rows counted.
+
+        The share of correct labels on a few hundred rows varies by more than good designs differ.
+        The mean confidence of the labels hardly varies, but may be off by a point or two. So it
+        counts like 400 rows.
+        """
+        labelled = sum(self.exits)
+        if not self.exit_confidence or not labelled or self.metric != "accuracy":
+            return self.accuracy
+        expected = sum(map(mul, self.exits, self.exit_confidence)) / labelled
+        n_rows = labelled / self._times_scored
+        return float((n_rows * self.accuracy + _STEADIES * expected) / (n_rows + _STEADIES))
+
+    @property
+    def _times_scored(self) -> float:
+        """Number of splits that score a row."""
+        distinct = 0.0 if self.by_class is None else float(self.by_class.rows.sum())
+        return max(1.0, self.n_rows / distinct) if distinct else 1.0
 
     def scores_to_dict(self) -> dict[str, Any]:
         """Return all fields except the design as plain values, for a file."""

@@ -18,6 +18,7 @@ from emsco.trust.by_class import CHANCE, ByClass
 __all__ = [
     "SAME_COST",
     "Limits",
+    "accurate_of",
     "check_preference",
     "economical_of",
     "is_good_enough",
@@ -28,6 +29,7 @@ __all__ = [
 SAME_COST = 0.01  # of the cost of everything: a smaller difference in cost is none
 _RULES = {
     "economical": "the cheapest that is not worse than buying everything",
+    "accurate": "the most accurate",
     "balanced": "the best balanced",
     "fittest": "the one that the paper would deploy",
     "knee": "the nearest to the best of all three figures",
@@ -61,6 +63,11 @@ def economical_of(points: Sequence[ParetoPoint], total_cost: float) -> int:
     good = [i for i in good if points[i].is_informative] or good
     most = min(points[i].cost for i in good) + SAME_COST * total_cost
     return min((i for i in good if points[i].cost <= most), key=lambda i: size_of(points[i]))
+
+
+def accurate_of(points: Sequence[ParetoPoint]) -> int:
+    """Return the position of the point with the best steadied accuracy; if equal, the cheapest."""
+    return max(range(len(points)), key=lambda i: (points[i].steadied_accuracy, -points[i].cost))
 
 
 def _loss(point: ParetoPoint) -> float:

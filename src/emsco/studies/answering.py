@@ -166,7 +166,8 @@ class _Refits:
         offers = []
         for question in questions:
             promised = [one for one, _ in found[question.coverage]]
-            best = _best_within(promised, question, total)
+            merits = [one.accuracy for one in promised]
+            best = _best_within(promised, merits, question, total)
             _, share = rows.commonest()
             if best is None or promised[best].accuracy <= share:
                 offers.append(_constant(self._trial, question))
@@ -204,14 +205,16 @@ def _rejecting(
 
 
 def _best_within(
-    promised: Sequence[Objectives], question: Question, total_cost: float
+    promised: Sequence[Objectives],
+    merits: Sequence[float],
+    question: Question,
+    total_cost: float,
 ) -> int | None:
-    """Position of the most accurate one within the limits; of equal ones the cheapest."""
+    """Position of the most meritorious one within the limits; of equal ones the cheapest."""
     within = [
-        (one.accuracy, -one.cost, -position)
-        for position, one in enumerate(promised)
-        if one.coverage >= question.coverage - _ROUNDING
-        and one.cost <= (question.budget + _ROUNDING) * total_cost
+        (merit, -one.cost, -position)
+        for position, (one, merit) in enumerate(zip(promised, merits, strict=True))
+        if question.allows(one, total_cost)
     ]
     return -max(within)[2] if within else None
 
@@ -249,20 +252,22 @@ def answer_with_emsco(
     """Fit EMSCO, and test what its fronts offer; also words about its stage models.
 
     One search looks for designs that answer everyone, another for designs that may reject rows.
+    Of both fronts, each question takes the design that the rule "accurate" prefers.
     """
     fits = [_fitted(trial, always_answer=every, **settings) for every in (True, False)]
     menu = [(fit.front_, place) for fit in fits for place in range(len(fit.front_))]
-    promised = [front[place].objectives for front, place in menu]
+    points = [front[place] for front, place in menu]
+    merits = [point.steadied_accuracy for point in points]
     _, share = trial.fitted.commonest()
     offers = []
     for question in questions:
-        best = _best_within(promised, question, trial.costs.total)
-        if best is None or promised[best].accuracy <= share:
+        best = _best_within(points, merits, question, trial.costs.total)
+        if best is None or points[best].accuracy <= share:
             offers.append(_constant(trial, question))
             continue
         front, place = menu[best]
         seen = _seen(front.cascade(place), trial.test)
-        offers.append(Offer(question, str(front[place].design), promised[best], seen))
+        offers.append(Offer(question, str(front[place].design), points[best].objectives, seen))
     choice = fits[0].model_choice_
     return offers, "" if choice is None else str(choice)
 

@@ -15,6 +15,7 @@ __all__ = ["BUDGETS", "COVERAGES", "QUESTIONS", "Offer", "Question", "Seen"]
 
 BUDGETS = (0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 COVERAGES = (1.0, 0.95, 0.9, 0.8, 0.7, 0.5)
+_ROUNDING = 1e-9
 _LEAST_CHANCE = 1e-3  # some rivals say 0, which would make any log loss infinite
 
 
@@ -34,6 +35,13 @@ class Question:
 
     coverage: float
     budget: float
+
+    def allows(self, promised: Objectives, total_cost: float) -> bool:
+        """Whether figures on the rows that choose are within the limits, rounding aside."""
+        return (
+            promised.coverage >= self.coverage - _ROUNDING
+            and promised.cost <= (self.budget + _ROUNDING) * total_cost
+        )
 
 
 QUESTIONS = tuple(Question(coverage, budget) for coverage in COVERAGES for budget in BUDGETS)
