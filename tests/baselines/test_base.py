@@ -9,7 +9,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import emsco.baselines
 from emsco import DataError, FeatureCosts
-from emsco.baselines import CaCTLasso, CostAwareBoosting, CostedClassifier, CostOrdered
+from emsco.baselines import (
+    CaCTLasso,
+    CostAwareBoosting,
+    CostedClassifier,
+    CostOrdered,
+    FixedSubset,
+    PenalisedCatBoost,
+    ThresholdCascade,
+)
 from emsco.metrics import balanced_score, make_selective_scorer
 
 NAMES = ["age", "pulse", "scan", "blood", "gait", "noise"]
@@ -18,14 +26,17 @@ RIVALS = [
     CaCTLasso(penalty=3.0, min_confidence=0.6),
     CostAwareBoosting(n_trees=20, random_state=0),
     CostOrdered(min_confidence=0.6),
+    FixedSubset(n_trees=20, random_state=0),
+    PenalisedCatBoost(n_trees=20, random_state=0),
+    ThresholdCascade(n_trees=20, random_state=0),
 ]
 BY_NAME = {type(rival).__name__: rival for rival in RIVALS}
 
 
 def expected_failures(rival):
-    if not isinstance(rival, CostAwareBoosting):
+    if isinstance(rival, (CaCTLasso, CostOrdered)):
         return {}
-    why = "LightGBM counts rows in bins, leaves and penalties, whatever they weigh"
+    why = "boosting counts rows in bins, leaves and penalties, whatever they weigh"
     return {"check_sample_weight_equivalence_on_dense_data": why}
 
 
@@ -76,8 +87,17 @@ def test_the_public_names_are_those_of_all():
         emsco.baselines.Oracle  # noqa: B018
 
 
-def test_lightgbm_is_imported_only_when_needed():
-    code = "import sys, emsco.baselines as b; b.CostAwareBoosting; print('lightgbm' in sys.modules)"
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("CostAwareBoosting", "lightgbm"),
+        ("FixedSubset", "lightgbm"),
+        ("PenalisedCatBoost", "catboost"),
+        ("ThresholdCascade", "skfb"),
+    ],
+)
+def test_optional_packages_are_imported_only_when_needed(name, package):
+    code = f"import sys, emsco.baselines as b; b.{name}; print({package!r} in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
 
@@ -147,6 +167,39 @@ def test_categories_and_groups_are_bought_as_one(table, rival):
     assert set(rival.decide(X).cost) <= {
         a + b + c for a in (0, 1, 2) for b in (0, 20) for c in (0, 5)
     }
+
+
+def test_gaps_are_filled_and_marked_and_the_marks_are_bought_with_their_feature(table, rival):
+    X, y = table
+    X = X.assign(scan=X["scan"].mask(y == "ill"), gait=np.where(X["gait"] > 0, "fast", None))
+    with pytest.raises(DataError, match="must have no missing value"):
+        rival.fit(X, y)
+    rival.set_params(gaps="impute").fit(X, y)
+    found = rival.decide(X)
+    saw = found.cost >= COSTS["scan"]
+    assert (found.guesses == y)[saw].mean() > 0.9  # only the mark of "scan" tells so much
+    assert np.isfinite(rival.predict_proba(X.assign(age=np.nan))).all()
+
+
+@pytest.mark.parametrize("name", [*BY_NAME, "ASTC", "CSTC", "GreedyMiser"])
+def test_every_rival_accepts_gaps(table, name):
+    X, y = table
+    X = X.mask(X > 1.5)
+    rival = getattr(emsco.baselines, name)(gaps="impute").fit(X, y)
+    assert rival.score(X, y) > 0.7
+
+
+def test_a_gap_counts_as_the_weighted_mean_of_the_training_rows():
+    X = np.array([[0.0, 1.0], [np.nan, 1.0], [4.0, 3.0], [7.0, 2.0]])
+    coin = Coin()
+    coin.gaps = "impute"
+    rows, *_ = coin.fit(X, [0, 1, 0, 1], [3, 1, 1, 0]).seen_
+    assert rows.tolist() == [[0, 0, 1], [1, 1, 1], [4, 0, 3]]
+
+
+def test_rivals_cannot_skip_gaps(table, rival):
+    with pytest.raises(ValueError, match='gaps must be one of "refuse", "impute", got \'skip\''):
+        rival.set_params(gaps="skip").fit(*table)
 
 
 def test_a_scorer_takes_a_rival_for_an_estimator(table, rival):

@@ -7,10 +7,13 @@ if TYPE_CHECKING:
     from emsco.baselines.astc import ASTC
     from emsco.baselines.base import CostedClassifier
     from emsco.baselines.boosting import CostAwareBoosting
+    from emsco.baselines.catboosting import PenalisedCatBoost
     from emsco.baselines.cost_ordered import CostOrdered
     from emsco.baselines.cstc import CSTC
+    from emsco.baselines.fixed_subset import FixedSubset
     from emsco.baselines.greedy_miser import GreedyMiser
     from emsco.baselines.lasso import CaCTLasso
+    from emsco.baselines.threshold_cascade import ThresholdCascade
     from emsco.baselines.tuning import Trial, TunedRival, tune
 
 __all__ = [
@@ -20,7 +23,10 @@ __all__ = [
     "CostAwareBoosting",
     "CostOrdered",
     "CostedClassifier",
+    "FixedSubset",
     "GreedyMiser",
+    "PenalisedCatBoost",
+    "ThresholdCascade",
     "Trial",
     "TunedRival",
     "tune",
@@ -33,7 +39,10 @@ _HOMES = {
     "CostAwareBoosting": "boosting",
     "CostOrdered": "cost_ordered",
     "CostedClassifier": "base",
+    "FixedSubset": "fixed_subset",
     "GreedyMiser": "greedy_miser",
+    "PenalisedCatBoost": "catboosting",
+    "ThresholdCascade": "threshold_cascade",
     "Trial": "tuning",
     "TunedRival": "tuning",
     "tune": "tuning",

@@ -42,6 +42,9 @@ class ASTC(TreedClassifier):
         Classifiers on the longest path, from 1.
     validation_fraction, random_state
         As for `CSTC`.
+    gaps : {"refuse", "impute"}
+        What to do with missing values. "refuse" raises an error; "impute" fills in the mean of the
+        training rows and adds an indicator.
 
     Attributes
     ----------
@@ -74,12 +77,14 @@ class ASTC(TreedClassifier):
         depth: int = 3,
         validation_fraction: float = 0.2,
         random_state: Any = None,
+        gaps: str = "refuse",
     ) -> None:
         self.costs = costs
         self.budget = budget
         self.depth = depth
         self.validation_fraction = validation_fraction
         self.random_state = random_state
+        self.gaps = gaps
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from emsco._base.typing import AnyArray, BoolArray, FloatArray, LabelArray
+from emsco._base.checks import check_choice
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.cascade import Decisions, Evaluation
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
@@ -22,8 +23,11 @@ from emsco.data.training import TrainingData
 from emsco.data.weights import check_weights
 from emsco.designs.thresholds import MinConfidence, by_class, check_min_confidence
 from emsco.errors import DataError
+from emsco.models.scaling import Scaling
 
 __all__ = ["CostedClassifier"]
+
+_GAPS = ("refuse", "impute")  # not "skip", since most rivals answer every row
 
 
 class CostedClassifier(TableClassifier):
@@ -31,6 +35,8 @@ class CostedClassifier(TableClassifier):
 
     A subclass has `costs` as its first parameter (None: 1 each), then its own. It fits in `_fit`
     and answers in `_judge`. If it can decline to answer, it has a parameter `min_confidence`.
+    If it can do with missing values, it has a parameter `gaps`: "refuse" raises an error, "impute"
+    fills in the mean of the training rows and adds an indicator that is bought with the feature.
 
     Attributes
     ----------
@@ -46,17 +52,30 @@ class CostedClassifier(TableClassifier):
     """
 
     min_confidence: MinConfidence | None = None
+    gaps: str = "refuse"
     prefers: ClassVar[str] = "threads"  # or "processes": the faster way to fit many at a time
 
     classes_: AnyArray
     costs_: FeatureCosts
     encoding_: Encoding
     used_: BoolArray
+    _means: FloatArray | None = None  # of inputs; None if no value may be missing
+
+    def __sklearn_tags__(self) -> Any:
+        """Declare that missing values are allowed, unless `gaps` is "refuse"."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.gaps != "refuse"
+        return tags
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
         """Settings that tuning tries, for these costs and this number of training rows."""
         return [{}]
+
+    @classmethod
+    def wide_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:
+        """Settings that a contest tries: those of `grid`, or more."""
+        return cls.grid(costs, n_rows)
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from labelled rows.
@@ -64,14 +83,15 @@ class CostedClassifier(TableClassifier):
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_columns)
-            Numbers, truth values or categories, none missing.
+            Numbers, truth values or categories; `gaps` says what to do with missing values.
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), optional
             Weight of each row; rows of weight 0 are ignored.
         """
+        gaps = check_choice("gaps", self.gaps, _GAPS)
         table, targets = self._check_table(X, y)
         costs = FeatureCosts.resolve(self.costs, self._names)
-        data = TrainingData.from_table(table, targets, sample_weight, costs, "refuse")
+        data = TrainingData.from_table(table, targets, sample_weight, costs, gaps)
         self._check_classes(data)
         self.classes_, self.costs_, self.encoding_ = data.classes, costs, data.encoding
         if self.min_confidence is not None:
@@ -80,8 +100,9 @@ class CostedClassifier(TableClassifier):
         if weights is not None:
             kept = weights > 0
             rows, labels, weights = rows[kept], labels[kept], weights[kept]
+        self._means = None if gaps == "refuse" else Scaling.learn(rows, weights).mean
         with threadpool_limits(1, "blas"):  # on small matrices, threads wait for each other
-            self._fit(rows, labels, weights)
+            self._fit(self._filled(rows), labels, weights)
         return self
 
     def decide(self, X: Any) -> Decisions:
@@ -127,18 +148,24 @@ class CostedClassifier(TableClassifier):
         raise NotImplementedError
 
     def _decide(self, rows: FloatArray) -> Decisions:
-        """Decide rows of inputs; rivals with stages override `decide`."""
-        probabilities, cost = self._judge(rows)
+        """Decide rows of inputs; rivals with stages override it, or `decide`."""
+        return self._decided(*self._judge(rows))
+
+    def _decided(
+        self, probabilities: FloatArray, cost: FloatArray, stage: IntArray | None = None
+    ) -> Decisions:
+        """Turn probabilities, costs and exit stages (by default 1) into decisions."""
+        n_rows = len(probabilities)
         winner = probabilities.argmax(axis=1)
-        confidence = probabilities[np.arange(len(rows)), winner]
-        accepted = np.ones(len(rows), dtype=np.bool_)
+        confidence = probabilities[np.arange(n_rows), winner]
+        accepted = np.ones(n_rows, dtype=np.bool_)
         if self.min_confidence is not None:
             accepted = confidence >= by_class(self.min_confidence, self.classes_)[winner]
         return Decisions(
             guesses=self.classes_[winner],
             accepted=accepted,
             confidence=confidence,
-            stage=np.ones(len(rows), dtype=np.int64),
+            stage=np.ones(n_rows, dtype=np.int64) if stage is None else stage,
             cost=cost + self.costs_.evaluation,
         )
 
@@ -155,7 +182,11 @@ class CostedClassifier(TableClassifier):
 
     def _new_rows(self, X: Any) -> FloatArray:
         check_is_fitted(self, "used_")
-        return self.encoding_.rows(self._check_new_rows(X))
+        return self._filled(self.encoding_.rows(self._check_new_rows(X)))
+
+    def _filled(self, rows: FloatArray) -> FloatArray:
+        """Replace missing values by the means of the training rows."""
+        return rows if self._means is None else np.where(np.isnan(rows), self._means, rows)
 
     def _check_classes(self, data: TrainingData) -> None:
         """Refuse more classes than the rival supports, and classes of weight 0."""

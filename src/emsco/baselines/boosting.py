@@ -7,14 +7,13 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
-from emsco._base.checks import check_choice, check_number, check_whole
+from emsco._base.checks import check_choice, check_number
 from emsco._base.typing import BoolArray, FloatArray, LabelArray
 from emsco.baselines.base import CostedClassifier
+from emsco.baselines.light import chances, light_settings, train_light
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.errors import not_installed
 
 __all__ = ["CostAwareBoosting"]
 
@@ -43,6 +42,9 @@ class CostAwareBoosting(CostedClassifier):
     n_jobs : int or None
         Threads, as in joblib; on small data one is fastest.
     random_state : int, RandomState or None
+    gaps : {"refuse", "impute"}
+        What to do with missing values. "refuse" raises an error; "impute" fills in the mean of the
+        training rows and adds an indicator.
 
     Attributes
     ----------
@@ -67,6 +69,7 @@ class CostAwareBoosting(CostedClassifier):
         min_rows: int = 5,
         n_jobs: int | None = None,
         random_state: Any = None,
+        gaps: str = "refuse",
     ) -> None:
         self.costs = costs
         self.strength = strength
@@ -77,6 +80,7 @@ class CostAwareBoosting(CostedClassifier):
         self.min_rows = min_rows
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.gaps = gaps
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
@@ -86,6 +90,17 @@ class CostAwareBoosting(CostedClassifier):
             {"penalty": penalty, "strength": strength, "n_trees": 200}
             for penalty in _PENALTIES
             for strength in strengths
+        ]
+
+    @classmethod
+    def wide_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
+        """Both penalties at a dozen strengths, with trees of 8 leaves and of 31."""
+        strengths = [0.0, *np.logspace(-3.5, 0.5, 11).round(5).tolist()]
+        return [
+            {"penalty": penalty, "strength": strength, "max_leaves": leaves, "n_trees": 200}
+            for strength in strengths
+            for penalty in _PENALTIES
+            for leaves in (8, 31)
         ]
 
     def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
@@ -98,10 +113,8 @@ class CostAwareBoosting(CostedClassifier):
         yield {}, self
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
-        lightgbm = _lightgbm()
         settings = self._settings(len(rows))
-        data = lightgbm.Dataset(rows, labels, weight=weights, params=settings)
-        self.booster_ = lightgbm.train(settings, data, check_whole("n_trees", self.n_trees, 1))
+        self.booster_ = train_light(rows, labels, weights, settings, self.n_trees)
         trees = self.booster_.dump_model()["tree_info"]
         n_inputs = self.encoding_.n_inputs
         self._paths = [
@@ -111,15 +124,12 @@ class CostAwareBoosting(CostedClassifier):
         self.used_ = self._used()
 
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        chances = np.asarray(self.booster_.predict(rows, num_iteration=self.n_trees))
-        if len(self.classes_) == 2:
-            chances = np.column_stack([1 - chances, chances])
         leaves = self.booster_.predict(rows, num_iteration=self.n_trees, pred_leaf=True)
         leaves = np.asarray(leaves, dtype=np.int64).reshape(len(rows), -1)
         met = np.zeros((len(rows), self._paths[0].shape[1]), dtype=np.uint8)
         for tree, leaf in enumerate(leaves.T):
             met |= self._paths[tree][leaf]
-        return chances, self._unpacked(met) @ self.costs_.costs
+        return chances(self.booster_, rows, self.n_trees), self._unpacked(met) @ self.costs_.costs
 
     def _used(self) -> BoolArray:
         """Features in the first `n_trees` rounds."""
@@ -137,21 +147,12 @@ class CostAwareBoosting(CostedClassifier):
         penalty = check_choice("penalty", self.penalty, _PENALTIES)
         charges = self.costs_.costs / self.costs_.costs.mean()
         charges = charges[self.encoding_.input_feature] * (n_rows if penalty == "coupled" else 1)
-        n_classes = len(self.classes_)
-        several = {"objective": "multiclass", "num_class": n_classes}
+        sizes = self.learning_rate, self.max_leaves, self.min_rows, self.n_jobs
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return {
-            **({"objective": "binary"} if n_classes == 2 else several),
+            **light_settings(len(self.classes_), *sizes, seed),
             "cegb_tradeoff": check_number("strength", self.strength, 0, np.inf, "[)"),
             f"cegb_penalty_feature_{penalty}": charges.tolist(),
-            "learning_rate": check_number("learning_rate", self.learning_rate, 0, np.inf, "()"),
-            "num_leaves": check_whole("max_leaves", self.max_leaves, 2, 131_072),
-            "min_data_in_leaf": check_whole("min_rows", self.min_rows, 1),
-            "num_threads": effective_n_jobs(self.n_jobs),
-            "seed": int(check_random_state(self.random_state).randint(2**31 - 1)),
-            "deterministic": True,
-            "force_col_wise": True,  # else LightGBM picks the faster way, and sums in another order
-            "feature_pre_filter": False,
-            "verbosity": -1,
         }
 
 
@@ -168,11 +169,3 @@ def _paths(tree: dict[str, Any], n_inputs: int) -> BoolArray:
         here[node["split_feature"]] = True
         left += [(node["left_child"], here), (node["right_child"], here)]
     return np.stack([found[leaf] for leaf in range(len(found))])
-
-
-def _lightgbm() -> Any:
-    try:
-        import lightgbm
-    except ImportError:
-        raise not_installed("lightgbm") from None
-    return lightgbm

@@ -36,6 +36,9 @@ class CostOrdered(CostedClassifier):
     estimator, calibration, class_weight
         As for EMSCOClassifier.
     random_state : int, RandomState or None
+    gaps : {"refuse", "impute"}
+        What to do with missing values. "refuse" raises an error; "impute" fills in the mean of the
+        training rows and adds an indicator.
 
     Attributes
     ----------
@@ -61,6 +64,7 @@ class CostOrdered(CostedClassifier):
         calibration: str | None = None,
         class_weight: Any = None,
         random_state: Any = None,
+        gaps: str = "refuse",
     ) -> None:
         self.costs = costs
         self.min_confidence = min_confidence
@@ -68,6 +72,7 @@ class CostOrdered(CostedClassifier):
         self.calibration = calibration
         self.class_weight = class_weight
         self.random_state = random_state
+        self.gaps = gaps
 
     def decide(self, X: Any) -> Decisions:
         """Label or reject each row, with its confidence, exit stage and cost."""
@@ -90,6 +95,10 @@ class CostOrdered(CostedClassifier):
     def _fitted_cascade(self) -> Cascade:
         check_is_fitted(self, "cascade_")
         return self.cascade_
+
+    def _filled(self, rows: FloatArray) -> FloatArray:
+        """Leave missing values in place, since stage models fill them in their own way."""
+        return rows
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         data = TrainingData(rows, labels, weights, self.classes_, self.costs_, self.encoding_)

@@ -66,6 +66,9 @@ class CSTC(TreedClassifier):
     tol : float
         Training ends when a sweep over all nodes lowers the objective by no more than this share.
     max_sweeps : int
+    gaps : {"refuse", "impute"}
+        What to do with missing values. "refuse" raises an error; "impute" fills in the mean of the
+        training rows and adds an indicator.
 
     Attributes
     ----------
@@ -107,6 +110,7 @@ class CSTC(TreedClassifier):
         random_state: Any = None,
         tol: float = 1e-4,
         max_sweeps: int = 10,
+        gaps: str = "refuse",
     ) -> None:
         self.costs = costs
         self.penalty = penalty
@@ -118,6 +122,7 @@ class CSTC(TreedClassifier):
         self.random_state = random_state
         self.tol = tol
         self.max_sweeps = max_sweeps
+        self.gaps = gaps
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

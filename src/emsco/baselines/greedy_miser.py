@@ -53,6 +53,9 @@ class GreedyMiser(CostedClassifier):
         [-1, 1], and (p + 1) / 2 is the probability, normalised if there are more than two classes.
     random_state : int, RandomState or None
         Unused: nothing is random. Other rivals have it.
+    gaps : {"refuse", "impute"}
+        What to do with missing values. "refuse" raises an error; "impute" fills in the mean of the
+        training rows and adds an indicator.
 
     Attributes
     ----------
@@ -94,6 +97,7 @@ class GreedyMiser(CostedClassifier):
         depth: int = 3,
         loss: str = "logistic",
         random_state: Any = None,
+        gaps: str = "refuse",
     ) -> None:
         self.costs = costs
         self.penalty = penalty
@@ -102,6 +106,7 @@ class GreedyMiser(CostedClassifier):
         self.depth = depth
         self.loss = loss
         self.random_state = random_state
+        self.gaps = gaps
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:

@@ -38,6 +38,9 @@ class CaCTLasso(CostedClassifier):
         classes are separable and λ is close to 0.
     min_confidence : float, dict or None
         Rows with less confidence are rejected; None: no row.
+    gaps : {"refuse", "impute"}
+        What to do with missing values. "refuse" raises an error; "impute" fills in the mean of the
+        training rows and adds an indicator.
 
     Attributes
     ----------
@@ -61,10 +64,12 @@ class CaCTLasso(CostedClassifier):
         costs: CostsLike = None,
         penalty: float = 1.0,
         min_confidence: MinConfidence | None = 0.75,
+        gaps: str = "refuse",
     ) -> None:
         self.costs = costs
         self.penalty = penalty
         self.min_confidence = min_confidence
+        self.gaps = gaps
 
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003

@@ -109,7 +109,7 @@ def answer_with_rival(
 
 def _settings(rival: CostedClassifier, trial: Trial) -> list[dict[str, Any]]:
     """The grid of a rival, or thresholds if it has no other knob."""
-    grid = rival.grid(trial.costs, len(trial.fitted.y))
+    grid = rival.wide_grid(trial.costs, len(trial.fitted.y))
     if grid != [{}]:
         return grid
     least = 1 / len(np.unique(trial.fitted.y))
@@ -268,7 +268,9 @@ def answer_with_emsco(
 
 
 def _fitted(trial: Trial, **settings: Any) -> EMSCOClassifier:
-    made = EMSCOClassifier(trial.costs, random_state=trial.seed, n_jobs=1, **settings)
+    made = EMSCOClassifier(
+        trial.costs, gaps="impute", random_state=trial.seed, n_jobs=1, **settings
+    )
     rows = trial.fitted
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EMSCOWarning)

@@ -38,6 +38,9 @@ __all__ = [
 EMSCO = "emsco"
 RIVALS = {
     "cost_aware_boosting": ("CostAwareBoosting", "CEGB"),
+    "catboost": ("PenalisedCatBoost", "CatBoost"),
+    "fixed_subset": ("FixedSubset", "LightGBM"),
+    "threshold_cascade": ("ThresholdCascade", "threshold cascade"),
     "greedy_miser": ("GreedyMiser", "Greedy Miser"),
     "astc": ("ASTC", "ASTC"),
     "cstc": ("CSTC", "CSTC"),
@@ -60,7 +63,7 @@ class Effort:
         Generations of each of EMSCO's searches.
     """
 
-    most: int = 18
+    most: int = 48
     generations: int = 150
 
 
@@ -192,8 +195,9 @@ def do_job(job: ContestJob, data: CostedRows) -> dict[str, Any]:
 def _new_rival(method: str, trial: Trial) -> CostedClassifier:
     """Make a rival that answers every row, with a seed if it draws at random."""
     made: CostedClassifier = getattr(baselines, RIVALS[method][0])(costs=trial.costs)
-    if "random_state" in made.get_params(deep=False):
-        made.set_params(random_state=trial.seed)
+    known = {"random_state": trial.seed, "gaps": "impute"}
+    own = made.get_params(deep=False)
+    made.set_params(**{name: value for name, value in known.items() if name in own})
     return made
 
 
