@@ -91,6 +91,11 @@ def test_compare_takes_weights_from_a_column(compare, own):
     assert json.loads(compare(*words).stdout)["total_cost"] == 4.0
 
 
+def test_help_names_every_method(emsco):
+    shown = emsco("compare", "--help").output
+    assert [one for one in contests.METHODS if one not in shown] == []
+
+
 def test_ctrl_c_keeps_complete_results(compare, monkeypatch, tmp_path):
     def press(*_args, **_settings):
         raise KeyboardInterrupt

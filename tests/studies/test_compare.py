@@ -123,8 +123,10 @@ def test_weights_that_leave_nothing_to_learn_or_to_test_are_refused(data, zero, 
         compare_methods(given)
 
 
-def test_an_unknown_method_is_refused_before_any_work(data):
+def test_false_settings_are_refused_before_any_work(data):
     with pytest.raises(ParameterError, match=r"methods must be one of .*got 'svm'"):
         compare_methods(data, methods=("svm",))
     with pytest.raises(ParameterError, match=r"splits must be .*got 0"):
         compare_methods(data, splits=0)
+    with pytest.raises(ParameterError, match=r"error_cost must be .*got -1"):
+        compare_methods(data, error_cost=-1)
