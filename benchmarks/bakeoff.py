@@ -23,7 +23,7 @@ from league import League
 
 from emsco._base.documents import write_text
 from emsco._base.progress import JobProgress
-from emsco.errors import EMSCOError
+from emsco.errors import EMSCOError, FileError
 from emsco.pictures.plotting import save_figure
 from emsco.studies.compare_figure import draw_contest
 from emsco.studies.contest_records import Contest
@@ -63,15 +63,18 @@ class Plan:
         ]
 
     def known(self, store: ResultStore) -> dict[ContestJob, Answers]:
-        """Results in a folder, of any split."""
-        return {
-            job: Answers.from_dict(fields)
-            for job, fields in store.every(ContestJob)
-            if job.data in self.sets
-            and job.method in self.methods
-            and (job.seed, job.most, job.generations)
-            == (self.seed, self.effort.most, self.effort.generations)
-        }
+        """Results in a folder, of any split; those that cannot be read are named."""
+        found = {}
+        for job, fields in store.every(ContestJob):
+            effort = Effort(job.most, job.generations)
+            if (job.seed, effort) != (self.seed, self.effort):
+                continue
+            if job.data in self.sets and job.method in self.methods:
+                try:
+                    found[job] = Answers.from_dict(fields)
+                except FileError as error:
+                    print(f"passed over: {error}")
+        return found
 
 
 def reports_of(

@@ -2,13 +2,11 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 from support.contests import small_set
 from typer.testing import CliRunner
 
 from emsco import cli
-from emsco.errors import ParameterError
 from emsco.paper import comparison, tuning
 
 COMPARISON = ["reproduce", "comparison", "--quick", "--jobs", "1", "--set", "pima"]
@@ -51,77 +49,6 @@ def test_reproduce_tuning_names_the_papers_settings(emsco, tmp_path):
     assert result.exit_code == 0
     assert r"\|G\| 300, m̂ 0.075, r̂ 0.75, β 2, b 0.2" in result.stdout
     assert (tmp_path / "tuning.png").exists()
-
-
-@pytest.fixture
-def own(tmp_path):
-    data = small_set()
-    table = np.column_stack([data.X, data.y])
-    path = tmp_path / "own.csv"
-    np.savetxt(path, table, delimiter=",", header="a,b,c,d,e,ill", comments="")
-    return path
-
-
-def test_compare_shows_a_table_and_a_summary_and_draws_a_picture(emsco, own, tmp_path):
-    methods = ["--method", "emsco", "--method", "cost_ordered", "--quick", "--jobs", 1]
-    result = emsco("compare", own, "--target", "ill", *methods, "--out", tmp_path / "new")
-    assert result.exit_code == 0
-    assert "Most accurate is" in result.stdout
-    assert "CO-T" in result.stdout
-    assert sorted(path.suffix for path in (tmp_path / "new").iterdir()) == [
-        ".json",
-        ".md",
-        ".png",
-        ".svg",
-    ]
-
-
-def test_compare_prints_its_record_where_it_is_asked_to(emsco, own, tmp_path):
-    words = ["--method", "cost_ordered", "--jobs", 1, "--json", "--out", tmp_path / "new"]
-    result = emsco("compare", own, "--target", "ill", *words)
-    assert list(json.loads(result.stdout)["methods"]) == ["cost_ordered"]
-    with pytest.raises(
-        ParameterError, match=r"of the same comparison, got .* differs in split, seed; "
-    ):
-        emsco("compare", own, "--target", "ill", *words, "--seed", 1)
-
-
-def test_a_comparison_that_is_refused_leaves_no_folder(emsco, own, tmp_path):
-    with pytest.raises(ParameterError, match=r"^--method must be one of .* got 'emscoo'"):
-        emsco("compare", own, "--target", "ill", "--method", "emscoo", "--out", tmp_path / "new")
-    assert not (tmp_path / "new").exists()
-
-
-def test_compare_takes_weights_from_a_column(emsco, own, tmp_path):
-    words = ["--method", "cost_ordered", "--jobs", 1, "--json", "--quick", "--weights", "e"]
-    table = np.abs(np.loadtxt(own, delimiter=",", skiprows=1))  # no weight is below 0
-    np.savetxt(own, table, delimiter=",", header="a,b,c,d,e,ill", comments="")
-    result = emsco("compare", own, "--target", "ill", *words, "--out", tmp_path / "new")
-    assert result.exit_code == 0
-    assert json.loads(result.stdout)["total_cost"] == 4.0
-
-
-def test_ctrl_c_while_comparing_is_exit_code_130(emsco, own, tmp_path, monkeypatch):
-    def press(*_args, **_settings):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("emsco.studies.files.compare_methods", press)
-    result = emsco("compare", own, "--target", "ill", "--out", tmp_path / "new")
-    assert result.exit_code == 130
-    assert "interrupted; nothing is written" in result.stderr
-
-
-def test_ctrl_c_in_the_midst_of_comparing_does_not_hide_the_folder_it_made(
-    emsco, own, tmp_path, monkeypatch
-):
-    def press(*_args, begin, **_settings):
-        begin({})
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("emsco.studies.files.compare_methods", press)
-    result = emsco("compare", own, "--target", "ill", "--out", tmp_path / "new")
-    assert result.exit_code == 130
-    assert f"interrupted; no result is written to {tmp_path / 'new'}." in result.stderr
 
 
 def test_reproduce_global_writes_tables_and_figures(paper_set, monkeypatch, tmp_path):

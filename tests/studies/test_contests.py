@@ -50,6 +50,12 @@ def test_what_test_rows_saw_counts_labelled_rows_alone():
     assert seen.money(10.0) == pytest.approx(14 / 5 + 10 * 0.8 * 0.25)
 
 
+def test_shares_of_weights_never_exceed_one():
+    every, weights = np.ones(3, dtype=bool), np.array([0.1, 0.7, 0.2])
+    seen = Seen.from_rows(every, every, np.zeros(3), np.ones(3), weights)
+    assert (seen.coverage, seen.accuracy) <= (1.0, 1.0)
+
+
 def test_nothing_labelled_has_no_accuracy_and_no_loss():
     none, free = np.zeros(3, dtype=bool), np.zeros(3)
     assert asdict(Seen.from_rows(none, none, free, free, None)) == dict.fromkeys(

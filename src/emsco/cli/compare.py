@@ -30,8 +30,8 @@ class Methods:
         list[str] | None,
         typer.Option(
             metavar="METHOD",
-            help="emsco, cost_aware_boosting, greedy_miser, astc, cstc, cact_lasso or "
-            "cost_ordered; repeatable, by default all.",
+            help="emsco, cost_aware_boosting, catboost, fixed_subset, threshold_cascade, "
+            "greedy_miser, astc, cstc, cact_lasso or cost_ordered; repeatable, by default all.",
         ),
     ] = None
     splits: Annotated[

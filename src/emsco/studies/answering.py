@@ -194,14 +194,15 @@ def _rejecting(
 ) -> tuple[Objectives, float]:
     """Reject the least sure rows out of fold: figures, and the least confidence."""
     if coverage >= 1:
-        return Objectives(1.0, float(counts @ one.right), cost), -np.inf
+        return Objectives(1.0, min(1.0, float(counts @ one.right)), cost), -np.inf
     order = np.argsort(-one.confidence, kind="stable")
     reached = np.cumsum(counts[order])
     last = min(int(np.searchsorted(reached, coverage - _ROUNDING)), len(order) - 1)
     least = float(one.confidence[order[last]])
     accepted = counts * (one.confidence >= least)
     share = float(accepted.sum())
-    return Objectives(share, float(accepted @ one.right) / share, cost), least
+    right = min(1.0, float(accepted @ one.right) / share)  # rounding may exceed 1
+    return Objectives(min(1.0, share), right, cost), least
 
 
 def _best_within(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import check_choice, check_whole
+from emsco._base.checks import check_choice, check_number, check_whole
 from emsco._base.documents import PathLike
 from emsco._base.text import first_line
 from emsco.errors import DataError, Parameter
@@ -81,6 +81,8 @@ def compare_methods(
     for method in methods:
         check_choice("methods", method, METHODS)
     check_whole("splits", splits, 1, _MOST_SPLITS)
+    if error_cost is not None:
+        check_number("error_cost", error_cost, 0, np.inf, "[)")
     numbers = range(splits if data.test is None else 1)
     _check_splits(data, numbers, check_whole("seed", seed, 0))
     digests = _digests(data)

@@ -72,8 +72,8 @@ class Seen(Objectives):
         losses = -np.log(np.clip(chances, _LEAST_CHANCE, 1.0))
         share = max(n_labelled, np.finfo(np.float64).tiny)
         return cls(
-            n_labelled / float(counts.sum()),
-            float(labelled @ right) / share,
+            min(1.0, n_labelled / float(counts.sum())),  # rounding may exceed 1
+            min(1.0, float(labelled @ right) / share),
             float(counts @ cost / counts.sum()),
             float(labelled @ losses) / share,
         )

@@ -1,0 +1,102 @@
+"""Findings of a bake-off over sets, from answers made by hand."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+
+import bakeoff
+import pytest
+from bakeoff import Plan, reports_of
+from bakeoff_sets import known_sets
+from league import League
+from support.contests import FirstColumns, made_answers, made_contest, small_set
+
+from emsco import baselines, datasets
+from emsco.studies import contests
+from emsco.studies.contest_report import ContestReport
+from emsco.studies.contests import Answers, Effort
+
+NOISE = (0.0, 0.004, -0.004, 0.002, -0.002, 0.001)
+
+
+def report(n_test=100, **accuracies):
+    answers = {
+        method: {i: made_answers(accuracy + e * (-1) ** k) for i, e in enumerate(NOISE)}
+        for k, (method, accuracy) in enumerate(accuracies.items())
+    }
+    return ContestReport(made_contest(answers, n_test))
+
+
+@pytest.fixture
+def league():
+    return League(
+        {
+            "easy": report(emsco=0.9, cstc=0.7, astc=0.6),
+            "large": report(400, emsco=0.7, cstc=0.9),
+        }
+    )
+
+
+def test_ranks_are_averaged_over_the_cells_that_a_method_is_in(league):
+    assert league.ranks() == {"emsco": 1.5, "cstc": 1.5, "astc": 3.0}
+    assert league.ranks("volume") == league.ranks("everyone")
+
+
+def test_wins_and_losses_are_counted_by_rival_task_and_size(league):
+    plain = league.to_dict()["duels"]
+    assert plain["all"]["cstc"]["everyone"] == {"ahead": 5, "level": 0, "behind": 5}
+    assert plain["all"]["astc"]["volume"] == {"ahead": 1, "level": 0, "behind": 0}
+    assert plain["large"]["cstc"]["everyone"] == {"ahead": 0, "level": 0, "behind": 5}
+
+
+def test_the_tables_and_values_cover_every_set(league):
+    text = league.to_markdown()
+    assert "2 sets, 6 to 6 splits of each" in text
+    assert "| CSTC | 5 / 0 / 5 | 5 / 0 / 5 | 1 / 0 / 1 | 11 / 0 / 11 |" in text
+    assert "| easy | 2 / 0 / 0 |" in text
+    assert "## Methods on made up: 6 splits" in text
+    assert list(json.loads(json.dumps(league.to_dict(), allow_nan=False))["sets"]) == [
+        "easy",
+        "large",
+    ]
+
+
+def test_jobs_go_split_by_split():
+    plan = Plan(("heart", "pima"), ("emsco", "cstc"), 3, 2, 0, Effort(1, 1))
+    order = [(job.split, job.data, job.method) for job in plan.jobs()]
+    assert order == sorted(order, key=lambda one: one[0])
+    assert order[:3] == [(3, "heart", "emsco"), (3, "heart", "cstc"), (3, "pima", "emsco")]
+
+
+def test_sets_that_cannot_be_loaded_are_passed_over():
+    assert known_sets(("heart", "nowhere", "synthetic15:7")) == ("heart", "synthetic15:7")
+
+
+def test_a_set_without_answers_has_no_report(monkeypatch):
+    monkeypatch.setattr(datasets, "load", small_set)
+    (job,) = Plan(("pima",), ("cstc",), 0, 1, 0, Effort(1, 1)).jobs()
+    bakeoff.costed_rows.cache_clear()
+    assert reports_of({job: Answers((), "no.", 0.1)}, ("pima",), ("cstc",)) == {}
+    bakeoff.costed_rows.cache_clear()
+
+
+def test_a_bake_off_runs_reports_and_continues(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(datasets, "load", small_set)
+    monkeypatch.setattr(baselines, "First", FirstColumns, raising=False)
+    monkeypatch.setitem(contests.RIVALS, "cstc", ("First", "First"))
+    bakeoff.costed_rows.cache_clear()
+    words = ["bakeoff", "--out", str(tmp_path), "--sets", "pima", "--methods", "cstc,cost_ordered"]
+    monkeypatch.setattr(sys, "argv", [*words, "--quick", "--jobs", "1", "--splits", "1"])
+    bakeoff.main()
+    first = capsys.readouterr().out
+    assert "## Mean ranks" in first
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("bakeoff.md", "bakeoff.json", "pima.png", "pima.svg", "results")
+    }
+    monkeypatch.setattr(bakeoff, "run_contest", partial(pytest.fail, "it runs nothing"))
+    monkeypatch.setattr(sys, "argv", [*words, "--quick", "--known"])
+    bakeoff.main()
+    assert capsys.readouterr().out == first
+    bakeoff.costed_rows.cache_clear()
