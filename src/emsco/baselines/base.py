@@ -73,8 +73,8 @@ class CostedClassifier(TableClassifier):
         return [{}]
 
     @classmethod
-    def wide_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:
-        """Settings that a contest tries: those of `grid`, or more."""
+    def contest_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:
+        """Settings that a contest tries, which fits each of them six times."""
         return cls.grid(costs, n_rows)
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

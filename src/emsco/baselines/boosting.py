@@ -93,7 +93,7 @@ class CostAwareBoosting(CostedClassifier):
         ]
 
     @classmethod
-    def wide_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
+    def contest_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
         """Both penalties at a dozen strengths, with trees of 8 leaves and of 31."""
         strengths = [0.0, *np.logspace(-3.5, 0.5, 11).round(5).tolist()]
         return [

@@ -141,6 +141,11 @@ class CSTC(TreedClassifier):
         ]
         return plain + boosted
 
+    @classmethod
+    def contest_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:
+        """A dozen settings of all kinds: all of them would take longer than every other rival."""
+        return cls.grid(costs, n_rows)[:: len(_PENALTIES) + 1]
+
     def _grow(self, rows: TreedRows, features: BoolArray, seed: int) -> ClassifierTree:
         costs = self.costs_.costs
         penalty = 0.1 / float(costs.mean()) if self.penalty is None else self.penalty

@@ -109,7 +109,7 @@ def answer_with_rival(
 
 def _settings(rival: CostedClassifier, trial: Trial) -> list[dict[str, Any]]:
     """The grid of a rival, or thresholds if it has no other knob."""
-    grid = rival.wide_grid(trial.costs, len(trial.fitted.y))
+    grid = rival.contest_grid(trial.costs, len(trial.fitted.y))
     if grid != [{}]:
         return grid
     least = 1 / len(np.unique(trial.fitted.y))
