@@ -94,8 +94,8 @@ class CostAwareBoosting(CostedClassifier):
 
     @classmethod
     def contest_grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
-        """Both penalties at a dozen strengths, with trees of 8 leaves and of 31."""
-        strengths = [0.0, *np.logspace(-3.5, 0.5, 11).round(5).tolist()]
+        """Both penalties at nine strengths, with trees of 8 leaves and of 31."""
+        strengths = [0.0, *np.logspace(-3, 0.5, 8).round(5).tolist()]
         return [
             {"penalty": penalty, "strength": strength, "max_leaves": leaves, "n_trees": 200}
             for strength in strengths
