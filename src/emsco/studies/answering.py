@@ -255,7 +255,11 @@ def answer_with_emsco(
     One search looks for designs that answer everyone, another for designs that may reject rows.
     Of both fronts, each question takes the design that the rule "accurate" prefers.
     """
-    fits = [_fitted(trial, always_answer=every, **settings) for every in (True, False)]
+    everyone = _fitted(trial, always_answer=True, **settings)
+    choice = everyone.model_choice_
+    if choice is not None:
+        settings["estimator"] = choice.family  # the same rows would choose it again
+    fits = [everyone, _fitted(trial, **settings)]
     menu = [(fit.front_, place) for fit in fits for place in range(len(fit.front_))]
     points = [front[place] for front, place in menu]
     merits = [point.steadied_accuracy for point in points]
@@ -269,7 +273,6 @@ def answer_with_emsco(
         front, place = menu[best]
         seen = _seen(front.cascade(place), trial.test)
         offers.append(Offer(question, str(front[place].design), points[best].objectives, seen))
-    choice = fits[0].model_choice_
     return offers, "" if choice is None else str(choice)
 
 
