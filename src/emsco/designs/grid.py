@@ -120,6 +120,11 @@ class ThresholdGrid:
         return self.n_levels == 1
 
     @property
+    def is_searched(self) -> bool:
+        """Whether stages have several thresholds to choose from."""
+        return len(self.early) > 1
+
+    @property
     def answers_all(self) -> bool:
         """Whether the last stage of every design labels whoever is left."""
         return not self.thresholds[list(self.last)].any()

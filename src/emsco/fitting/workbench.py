@@ -97,11 +97,12 @@ class Workbench:
         journal: Journal | None = None,
     ) -> Evaluator:
         """Make an evaluator for one threshold, one threshold per class, or a grid of them."""
-        rules = self.constraints
+        rules, grid = self.constraints, self.grid(min_confidence)
+        self.bank.refuses_unsteady = grid.is_searched  # a given threshold is what was asked for
         return Evaluator(
             self.bank,
             self.blocks.costs(self.data.costs),
-            self.grid(min_confidence),
+            grid,
             max_stages,
             journal,
             Limits(rules.max_mean_cost, rules.max_worst_cost),

@@ -22,6 +22,7 @@ from emsco.designs.chromosomes import subset_words, subsets_of_words, words_of_s
 from emsco.models.engine import Answers, Engine, LogisticEngine, SplitRows
 from emsco.models.layout import WORD
 from emsco.models.margins import bits_of_margins
+from emsco.models.steadiness import unsteady
 
 __all__ = ["SubsetBank", "logistic_bank"]
 
@@ -54,6 +55,9 @@ class SubsetBank:
         Models fitted so far.
     on_fit : callable or None
         Called as ``on_fit(done, total)`` while models are fitted.
+    refuses_unsteady : bool
+        Whether subsets are worthless at thresholds about which the models of the splits disagree;
+        see `emsco.models.steadiness`.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class SubsetBank:
         self.n_features = n_features = len(members)
         self.n_fits = 0
         self.on_fit: Callable[[int, int], None] | None = None
+        self.refuses_unsteady = False
         self._members = members.astype(np.float32)
         self._workers = Workers(n_jobs)
         self._bytes_per_slot = sum(bits.bytes_per_slot for bits in engine.bits)
@@ -280,6 +285,23 @@ class SubsetBank:
         for bits in self.engine.bits:
             bits.reserve(_room(self._slots.n_used, self._slots.capacity))
         self.engine.judge(reads, kept, slots, thresholds)
+        if self.refuses_unsteady:
+            self._refuse_unsteady(slots[~reads.all(axis=1)])
+
+    def _refuse_unsteady(self, slots: IntArray) -> None:
+        """Make subsets worthless at a threshold about which the models of the splits disagree.
+
+        All their answers count as wrong. Whoever buys everything has no other subset to turn to,
+        and is spared.
+        """
+        parts = self.engine.bits
+        n_accepted = [
+            np.bitwise_count(one.get(slots)[0]).astype(np.int64) @ one.word_weights for one in parts
+        ]
+        sizes = np.array([one.n_rows for one in parts], dtype=np.float64)
+        worthless = slots[unsteady(np.array(n_accepted) / sizes[:, None], sizes)]
+        for one in parts:
+            one.put(worthless, one.valid, np.zeros_like(one.valid))
 
 
 def logistic_bank(

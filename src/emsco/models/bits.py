@@ -50,6 +50,9 @@ class Bits(Protocol):
     def get(self, slots: IntArray) -> WordArray:
         """Return the accepted rows and the correct rows of these slots."""
 
+    def put(self, slots: IntArray, accepted: WordArray, correct: WordArray) -> None:
+        """Store bits in slots."""
+
     def add_counts(
         self,
         designs: StageArray,

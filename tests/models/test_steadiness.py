@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from emsco import EMSCOClassifier
+from emsco.models.steadiness import unsteady
+
+
+def test_shares_that_differ_by_chance_are_steady():
+    rng = np.random.default_rng(0)
+    shares = rng.binomial(200, 0.5, size=(5, 1000)) / 200
+    assert unsteady(shares, np.full(5, 200.0)).mean() < 0.01
+
+
+def test_small_differences_are_steady_however_many_rows():
+    shares = np.array([[0.50], [0.53], [0.47], [0.52], [0.48]])
+    assert not unsteady(shares, np.full(5, 1e6)).any()
+
+
+def test_all_or_nothing_is_unsteady():
+    shares = np.array([[0.9], [0.0], [0.9], [0.9], [0.0]])
+    assert unsteady(shares, np.full(5, 100.0)).all()
+
+
+@pytest.mark.parametrize("n_splits", [1, 0])
+def test_one_split_cannot_disagree(n_splits):
+    assert not unsteady(np.full((n_splits, 3), 0.5), np.full(n_splits, 50.0)).any()
+
+
+def yes_or_no(n_rows, rng):
+    """A question, and a dear test that tells nearly all.
+
+    Of nine tenths of the rows, who answer the question alike, seven eighths are well: exactly a
+    threshold of the grid. Of the others, half are.
+    """
+    asked = np.arange(n_rows) % 10 == 0
+    y = np.zeros(n_rows, dtype=int)
+    y[asked] = np.arange(asked.sum()) % 2
+    y[~asked] = np.arange((~asked).sum()) % 8 == 0
+    order = rng.permutation(n_rows)
+    return np.column_stack([asked, y + rng.normal(scale=0.35, size=n_rows)])[order], y[order]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(3)
+    X, y = yes_or_no(1600, rng)
+    clf = EMSCOClassifier([1.0, 20.0], estimator="logistic", random_state=0, always_answer=True)
+    return clf.fit(X, y), yes_or_no(20_000, rng)
+
+
+def test_a_question_near_a_threshold_is_not_half_an_answer(fitted):
+    # Nearly all rows have one of two confidences. Folds differ in them by a little, so a threshold
+    # close to one looks like a rule that sends some of these rows on. On new rows it cannot.
+    clf, (X, y) = fitted
+    for i, point in enumerate(clf.front_):
+        seen = clf.front_.cascade(i).evaluate(X, y)
+        assert seen.cost == pytest.approx(point.cost, abs=1.5)
