@@ -555,7 +555,8 @@ def with_value(value):
         ({"prefer": {"max_cost": "low"}}, "max_cost must be a number in .* got 'low'"),
         (
             {"prefer": "cheapest"},
-            'prefer must be "economical", "balanced", "fittest", "knee" or limits.*got .cheapest',
+            'prefer must be "economical", "accurate", "balanced", "fittest", "knee" or '
+            "limits.*got .cheapest",
         ),
         ({"prefer": {"max_price": 3}}, "limits out of max_cost.*got 'max_price'"),
         ({"cv": 1}, 'cv must be "auto", a fraction between 0 and 1, a number of fol.*got 1'),

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.leveled import FOLDS, ONE_SPLIT, ROWS, bench_of, followed, grid_of, random_genes
+from support.leveled import (
+    FOLDS,
+    ONE_SPLIT,
+    ROWS,
+    bench_of,
+    followed,
+    grid_of,
+    random_genes,
+    tolerant_evaluator,
+)
 
 from emsco.scoring.scored_rows import ScoredRows
 
@@ -33,7 +42,7 @@ def test_each_row_has_the_label_and_the_stage_that_a_loop_finds(n_classes, gaps)
 def test_outcomes_add_up_to_the_scores(splits, weights, gaps):
     bench, grid = bench_of(3, weights, gaps, splits), grid_of(3)
     genes = random_genes(grid, n_designs=80)  # more than are looked at together
-    scores = bench.evaluator(MAX_STAGES, grid).score(genes)
+    scores = tolerant_evaluator(bench, grid, MAX_STAGES).score(genes)
     every = np.concatenate([scored for _, scored in splits])
     units = np.ones(len(every)) if bench.data.units is None else bench.data.units[every]
     rows = rows_of(bench, grid)

@@ -54,6 +54,13 @@ def bench_of(
     return Workbench(data, splits, recipe, metric=metric)
 
 
+def tolerant_evaluator(bench, grid, max_stages):
+    """Return an evaluator that also counts stages about which the models of folds disagree."""
+    evaluator = bench.evaluator(max_stages, grid)
+    bench.bank.refuses_unsteady = False
+    return evaluator
+
+
 def random_genes(grid, n_designs=40, max_stages=3, n_features=5, seed=0, allow_exclusion=True):
     """Random designs with random levels of those that their stages may have."""
     rng = np.random.default_rng(seed)

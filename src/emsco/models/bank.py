@@ -295,11 +295,9 @@ class SubsetBank:
         and is spared.
         """
         parts = self.engine.bits
-        n_accepted = [
-            np.bitwise_count(one.get(slots)[0]).astype(np.int64) @ one.word_weights for one in parts
-        ]
-        sizes = np.array([one.n_rows for one in parts], dtype=np.float64)
-        worthless = slots[unsteady(np.array(n_accepted) / sizes[:, None], sizes)]
+        shares = [_weight(one.get(slots)[0], one.word_weights) / one.n_rows for one in parts]
+        sizes = [one.n_rows**2 / _weight(one.valid, one.word_weights**2) for one in parts]  # Kish's
+        worthless = slots[unsteady(np.array(shares), np.array(sizes))]
         for one in parts:
             one.put(worthless, one.valid, np.zeros_like(one.valid))
 
@@ -314,6 +312,12 @@ def logistic_bank(
     """Open a bank of logistic regressions with one input per feature."""
     engine = LogisticEngine(splits, n_features, n_classes, n_jobs)
     return SubsetBank(engine, np.eye(n_features, dtype=np.bool_), memory_limit, n_jobs)
+
+
+def _weight(bits: WordArray, word_weights: IntArray) -> FloatArray:
+    """Weight of the rows whose bits are set."""
+    found: FloatArray = np.bitwise_count(bits) @ word_weights.astype(np.float64)
+    return found
 
 
 def _padded(values: AnyArray) -> AnyArray:

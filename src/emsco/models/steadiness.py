@@ -25,7 +25,7 @@ def unsteady(shares: FloatArray, sizes: FloatArray) -> BoolArray:
     ----------
     shares : ndarray of shape (n_splits, n_models)
     sizes : ndarray of shape (n_splits,)
-        Scored rows of each split.
+        Scored rows of each split, by Kish's effective number if they have weights.
 
     Examples
     --------
