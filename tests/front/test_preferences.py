@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from support.handmade import make_front
 
-from emsco.front.preferences import Limits, economical_of, preference_in_words
+from emsco.front.preferences import Limits, accurate_of, economical_of, preference_in_words
 from emsco.trust.by_class import ByClass
 from emsco.trust.differences import Comparison, Difference
 
@@ -24,6 +24,7 @@ def point():
     ("rule", "words"),
     [
         ("economical", "the cheapest that is not worse than buying everything (economical)"),
+        ("accurate", "the most accurate (accurate)"),
         ("balanced", "the best balanced (balanced)"),
         ("fittest", "the one that the paper would deploy (fittest)"),
         ({"max_cost": 3}, "the best balanced within your limits"),
@@ -53,6 +54,50 @@ def test_the_economical_rule_prefers_designs_that_beat_the_commonest_class(point
     good = replace(point, by_class=ByClass((0, 1), ((60, 0, 0), (2, 38, 0))), cost=9.0)
     assert economical_of([dull, good], 10.0) == 1
     assert economical_of([dull, dull], 10.0) == 0
+
+
+def scored(point, n_rows, n_correct, confidence, cost=1.0):
+    """A point of one exit that labels all of its rows."""
+    return replace(
+        point,
+        coverage=1.0,
+        accuracy=n_correct / n_rows,
+        cost=cost,
+        n_rows=n_rows,
+        exits=(n_rows,),
+        correct_exits=(n_correct,),
+        exit_confidence=confidence and (confidence,),
+    )
+
+
+def test_accuracy_is_steadied_by_confidence_that_counts_like_400_rows(point):
+    assert scored(point, 400, 360, 0.8).steadied_accuracy == pytest.approx(0.85)
+    assert scored(point, 40_000, 36_000, 0.8).steadied_accuracy == pytest.approx(0.899, abs=1e-3)
+    assert scored(point, 400, 360, None).steadied_accuracy == 0.9  # nobody looked at its rows
+
+
+def test_rows_that_several_splits_score_steady_no_more_than_once(point):
+    once = ByClass((0, 1), ((100, 0, 0), (0, 100, 0)))
+    often = replace(scored(point, 800, 720, 0.8), by_class=once)
+    assert often.steadied_accuracy == pytest.approx((200 * 0.9 + 400 * 0.8) / 600)
+
+
+def test_the_accurate_rule_looks_through_luck_on_few_rows_but_not_through_many(point):
+    for n_rows, best in ((100, 1), (100_000, 0)):
+        lucky = scored(point, n_rows, n_rows * 9 // 10, 0.8)
+        solid = scored(point, n_rows, n_rows * 88 // 100, 0.88)
+        assert accurate_of([lucky, solid]) == best
+
+
+def test_of_equally_accurate_designs_the_cheapest_is_taken(point):
+    assert accurate_of([scored(point, 100, 90, 0.9, cost) for cost in (3.0, 1.0, 2.0)]) == 1
+
+
+def test_the_front_has_the_accurate_rule_within_limits():
+    front = make_front()
+    assert front.accurate() == front.prefer("accurate")
+    cheapest = min(front, key=lambda one: one.cost)
+    assert front.select(max_cost=cheapest.cost, rule="accurate") == cheapest
 
 
 def test_a_label_that_is_named_twice_is_one_class(point):
