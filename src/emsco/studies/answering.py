@@ -252,14 +252,16 @@ def answer_with_emsco(
 ) -> tuple[list[Offer], str]:
     """Fit EMSCO, and test what its fronts offer; also words about its stage models.
 
-    One search looks for designs that answer everyone, another for designs that may reject rows.
+    One search looks for designs that answer everyone, and another, if a question allows it, for
+    designs that may reject rows.
     Of both fronts, each question takes the design that the rule "accurate" prefers.
     """
     everyone = _fitted(trial, always_answer=True, **settings)
-    choice = everyone.model_choice_
-    if choice is not None:
-        settings["estimator"] = choice.family  # the same rows would choose it again
-    fits = [everyone, _fitted(trial, **settings)]
+    fits, choice = [everyone], everyone.model_choice_
+    if any(question.coverage < 1 for question in questions):
+        if choice is not None:
+            settings["estimator"] = choice.family  # the same rows would choose it again
+        fits.append(_fitted(trial, **settings))
     menu = [(fit.front_, place) for fit in fits for place in range(len(fit.front_))]
     points = [front[place] for front, place in menu]
     merits = [point.steadied_accuracy for point in points]
