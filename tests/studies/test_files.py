@@ -8,6 +8,8 @@ from support.contests import small_set
 
 from emsco.data.sources import FitFiles
 from emsco.errors import DataError, ParameterError
+from emsco.studies.compare import compare_methods
+from emsco.studies.contests import QUICK
 from emsco.studies.files import read_costed_rows, read_parts
 
 
@@ -50,6 +52,18 @@ def test_a_comparison_fits_on_rows_to_train_and_to_score_alike(file):
     assert (len(trial.fitted.y), len(trial.test.y)) == (320, 160)
     assert apart.test.tolist() == list(range(320, 480))
     assert read_costed_rows(FitFiles("health", file)).test is None
+
+
+def test_a_comparison_allows_missing_values_and_a_sweep_does_not(file, tmp_path):
+    lines = file.read_text().splitlines()
+    lines[5] = "," + lines[5].split(",", 1)[1]
+    (tmp_path / "gap.csv").write_text("\n".join(lines) + "\n")
+    files = FitFiles("health", tmp_path / "gap.csv")
+    data = read_costed_rows(files)
+    found = compare_methods(data, methods=["cost_ordered", "cact_lasso"], splits=1, effort=QUICK)
+    assert found.methods == ("cost_ordered", "cact_lasso")
+    with pytest.raises(DataError, match="must have no missing value"):
+        read_parts(files)
 
 
 def test_train_and_val_without_test_are_refused(file):

@@ -134,7 +134,8 @@ def _digests(data: CostedRows) -> SplitData:
     rows, none = data.rows, np.zeros(0, dtype=np.intp)
     test = none if data.test is None else data.test
     rest = np.setdiff1d(np.arange(len(rows.y)), test)
-    return SplitData.from_parts(Parts(rows.X, rows.y, data.costs, rest, none, test, rows.weights))
+    parts = Parts(rows.X, rows.y, data.costs, rest, none, test, rows.weights)
+    return SplitData.from_parts(parts, gaps="impute")
 
 
 def _without(known: str, report: Report | None) -> Report | None:

@@ -53,7 +53,7 @@ class _Read:
     test: IntArray | None
 
 
-def _read(files: FitFiles) -> _Read:
+def _read(files: FitFiles, gaps: str = "refuse") -> _Read:
     if files.train is not None and files.test is None:
         raise refused(
             "test",
@@ -61,7 +61,7 @@ def _read(files: FitFiles) -> _Read:
             None,
             got="none",
         )
-    read = files.read(cv=0.5)
+    read = files.read(cv=0.5, gaps=gaps)
     table, y, weights = read.rows.table, read.rows.y, read.rows.weights
     if files.costs is None:
         warn_of_ids(table)
@@ -96,8 +96,11 @@ def read_parts(files: FitFiles, seed: int = 0) -> Parts:
 
 
 def read_costed_rows(files: FitFiles) -> CostedRows:
-    """Read files for a comparison; rows to train and to score on are fitted on alike."""
-    read = _read(files)
+    """Read files for a comparison; rows to train and to score on are fitted on alike.
+
+    Values may be missing: every method fills in the mean and learns from the gap.
+    """
+    read = _read(files, gaps="impute")
     return CostedRows(read.rows, read.costs, read.test)
 
 

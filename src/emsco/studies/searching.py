@@ -67,9 +67,9 @@ class SplitData:
     test: IntArray
 
     @classmethod
-    def from_parts(cls, parts: Parts) -> SplitData:
-        """Check the rows and encode them as numbers."""
-        data = TrainingData.from_table(parts.X, parts.y, parts.weights, parts.costs, "refuse")
+    def from_parts(cls, parts: Parts, gaps: str = "refuse") -> SplitData:
+        """Check the rows and encode them as numbers; `gaps` is that of `EMSCOClassifier`."""
+        data = TrainingData.from_table(parts.X, parts.y, parts.weights, parts.costs, gaps)
         return cls(data, parts.train, parts.val, parts.test)
 
     def digest(self) -> str:
