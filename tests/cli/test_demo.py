@@ -23,9 +23,8 @@ def test_demo_shows_the_front_the_cascade_and_the_savings(demo_text):
     assert "▶" in demo_text
 
 
-def test_demo_as_json_is_the_same_for_the_same_seed():
-    runs = [CliRunner().invoke(cli.app, ["demo", "--json", "--seed", "3"]) for _ in range(2)]
-    assert runs[0].stdout == runs[1].stdout
-    result = json.loads(runs[0].stdout)
+def test_demo_as_json_is_what_the_demo_shows(demo_text):
+    result = json.loads(CliRunner().invoke(cli.app, ["demo", "--json"]).stdout)
+    assert f"{result['test']['accuracy']:.1%}" in demo_text
     assert result["test"]["cost"] < result["test_buying_everything"]["cost"] == 135
     assert sum(leave["n_rows"] for leave in result["test"]["exits"]) == 143

@@ -151,18 +151,21 @@ class Assessor:
             return
         scores = self.evaluator.score(designs)
         for i, outcomes in enumerate(self.rows.outcomes(designs)):
-            if scores.feasible[i] and self._is_steady(outcomes, scores.accuracy[i]):
+            if scores.feasible[i] and self._is_steady(outcomes, scores.correct[i] / scores.n_rows):
                 own = self._design(designs[i])
                 point = ParetoPoint.from_scores(own, scores, i, per_row=self.evaluator.per_row)
                 figures = self._figures(designs[i], outcomes)
                 behind = figures.minus(start).shortfall
                 yield self._with(point, outcomes, figures), designs[i], behind
 
-    def _is_steady(self, outcomes: RowOutcomes, accuracy: float) -> bool:
-        """Whether the bank counts a design as its rows do, and has refused none of its stages."""
-        labelled = outcomes.given < len(self.labels)
-        right = self.rows.weights @ (outcomes.given == self.rows.truth)
-        return bool(np.isclose(right, accuracy * (self.rows.weights @ labelled), rtol=1e-6))
+    def _is_steady(self, outcomes: RowOutcomes, correct: float) -> bool:
+        """Whether the bank counts this share of correct rows as the rows do.
+
+        If not, it has refused the threshold of a stage.
+        """
+        weights = self.rows.weights
+        counted = weights @ (outcomes.given == self.rows.truth) / weights.sum()
+        return bool(np.isclose(counted, correct, rtol=1e-6))
 
     def _with(
         self,

@@ -294,10 +294,12 @@ class SubsetBank:
         All their answers count as wrong. Whoever buys everything has no other subset to turn to,
         and is spared.
         """
-        parts = self.engine.bits
-        shares = [_weight(one.get(slots)[0], one.word_weights) / one.n_rows for one in parts]
-        sizes = [one.n_rows**2 / _weight(one.valid, one.word_weights**2) for one in parts]  # Kish's
-        worthless = slots[unsteady(np.array(shares), np.array(sizes))]
+        parts, split_of = self.engine.bits, np.array(self.engine.split_of)
+        of_split = split_of == np.arange(split_of.max() + 1)[:, None]  # its rows may be in shards
+        accepted = of_split @ [_weight(one.get(slots)[0], one.word_weights) for one in parts]
+        every = of_split @ [_weight(one.valid, one.word_weights) for one in parts]
+        squared = of_split @ [_weight(one.valid, one.word_weights**2) for one in parts]
+        worthless = slots[unsteady(accepted / every[:, None], every**2 / squared)]  # Kish's size
         for one in parts:
             one.put(worthless, one.valid, np.zeros_like(one.valid))
 

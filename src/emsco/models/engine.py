@@ -56,6 +56,10 @@ class Engine(Protocol):
     n_classes: int
 
     @property
+    def split_of(self) -> Sequence[int]:
+        """Number of the split that each part of `bits` belongs to."""
+
+    @property
     def bits(self) -> Sequence[Bits]:
         """Bits of the scored rows, in one or more parts."""
 
@@ -168,6 +172,7 @@ class LogisticEngine:
         self.kept = len(splits) * self.n_outputs * (n_inputs + 1)
         self.n_train = sum(split.n_rows for split in splits)
         self.bits = [shard.bits for split in splits for shard in split.shards]
+        self.split_of = [i for i, split in enumerate(splits) for _ in split.shards]
         self._workers = Workers(n_jobs)
 
     def seconds_per_fit(self) -> float:
@@ -308,6 +313,7 @@ class OutcomeEngine:
         self.n_train = sum(one.n_train for one in fitters)
         self.kept = 2 * sum(one.n_scored for one in fitters)
         self._layouts, self._labels = layouts, labels
+        self.split_of = range(len(layouts))
         self.bits = [
             BitBank(layout, None if missing is None else missing[i].T)
             for i, layout in enumerate(layouts)
