@@ -106,8 +106,8 @@ def data(tmp_path):
         (["--max-worst-cost", "0.5"], "--max-worst-cost must be at least 1, "),
         (
             ["--prefer", "best"],
-            '--prefer must be "economical", "accurate", "balanced", "fittest", "knee" or be left out '
-            "for --max-cost, --min-accuracy, --min-coverage or --min-recall, got 'best'",
+            '--prefer must be "economical", "accurate", "balanced", "fittest", "knee" or be left '
+            "out for --max-cost, --min-accuracy, --min-coverage or --min-recall, got 'best'",
         ),
         (
             ["--cache", "kept"],
