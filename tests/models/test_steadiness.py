@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.model_selection import ShuffleSplit
 
 from emsco import EMSCOClassifier
 from emsco.models.steadiness import unsteady
@@ -57,3 +58,16 @@ def test_a_question_near_a_threshold_is_not_half_an_answer(fitted):
     for i, point in enumerate(clf.front_):
         seen = clf.front_.cascade(i).evaluate(X, y)
         assert seen.cost == pytest.approx(point.cost, abs=1.5)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_designs_are_simplified_however_often_rows_are_scored_and_weighted(weighted):
+    # Some rows are scored three times and others never. The weight of one row exceeds those of all
+    # others so much that these are rounded.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = X[:, 0] + 0.5 * X[:, 1] + 0.7 * rng.normal(size=200) > 0
+    weights = np.where(np.arange(200) == 5, 1e6, 1 + rng.random(200)) if weighted else None
+    cv = ShuffleSplit(3, test_size=0.3, random_state=0)
+    clf = EMSCOClassifier([1, 2, 5], estimator="logistic", cv=cv, generations=5, random_state=0)
+    assert any(point.is_simplified for point in clf.fit(X, y, weights).front_)

@@ -118,7 +118,10 @@ class Assessor:
                 return None  # within the cost limits, nothing may be lost on top
             design = self._all_at_once
         start = self._figures(design, next(self.rows.outcomes(design[None])))
-        best = next(self._points_of(design[None], start))[0]
+        first = next(self._points_of(design[None], start), None)
+        if first is None:
+            return None  # the bank refuses even this design
+        best = first[0]
         most = best.cost + SAME_COST * self.costs.total
         while True:
             simpler = _variants(stages_of(design), may_leave_out, may_fit, self.blocks.first)
@@ -151,21 +154,19 @@ class Assessor:
             return
         scores = self.evaluator.score(designs)
         for i, outcomes in enumerate(self.rows.outcomes(designs)):
-            if scores.feasible[i] and self._is_steady(outcomes, scores.correct[i] / scores.n_rows):
+            if scores.feasible[i] and self._is_steady(outcomes, int(scores.correct[i])):
                 own = self._design(designs[i])
                 point = ParetoPoint.from_scores(own, scores, i, per_row=self.evaluator.per_row)
                 figures = self._figures(designs[i], outcomes)
                 behind = figures.minus(start).shortfall
                 yield self._with(point, outcomes, figures), designs[i], behind
 
-    def _is_steady(self, outcomes: RowOutcomes, correct: float) -> bool:
-        """Whether the bank counts this share of correct rows as the rows do.
+    def _is_steady(self, outcomes: RowOutcomes, correct: int) -> bool:
+        """Whether the bank has counted the correct rows that there are.
 
         If not, it has refused the threshold of a stage.
         """
-        weights = self.rows.weights
-        counted = weights @ (outcomes.given == self.rows.truth) / weights.sum()
-        return bool(np.isclose(counted, correct, rtol=1e-6))
+        return int(self.rows.units @ (outcomes.given == self.rows.truth)) == correct
 
     def _with(
         self,

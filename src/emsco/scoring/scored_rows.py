@@ -71,6 +71,8 @@ class ScoredRows:
         Number of the row, counted over the distinct scored rows from 0.
     own_weights : ndarray of shape (n_scored,) or None
         The same weights; None if all are 1.
+    units : ndarray of int, shape (n_scored,)
+        Weight of each as the bank counts it: in whole units, and once for each split.
     n_classes : int
     """
 
@@ -92,6 +94,7 @@ class ScoredRows:
         self.weights: FloatArray = weights[every] / np.bincount(self.rows)[self.rows]
         is_plain = data.weights is None and len(every) == self.rows.max() + 1
         self.own_weights = None if is_plain else self.weights
+        self.units: IntArray = np.ones_like(every) if data.units is None else data.units[every]
         self._inputs = [data.rows[rows] for rows in scored]
         missing = data.missing()
         self._missing = None if missing is None else (missing[every] @ members.T)
