@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from emsco.baselines import AACO
+from emsco.baselines import AACO, aaco
 from emsco.baselines.aaco import _log_losses
 
 COSTS = [1.0, 5.0, 20.0]
@@ -49,6 +49,17 @@ def test_cost_falls_as_the_price_rises(problem):
     costs = [stage.decide(X).cost.mean() for _, stage in rival.staged()][:-1]
     assert costs[-1] == 0
     assert costs[0] > costs[5] > costs[-1]
+
+
+def test_losses_that_are_forgotten_change_no_decision(problem, monkeypatch):
+    X, y = problem
+    rival = quick(price=0.1).fit(X, y)
+    before = rival.decide(X)
+    monkeypatch.setattr(aaco, "_MOST_KEPT", 4 * len(X))
+    after = rival.decide(X)
+    assert np.array_equal(after.cost, before.cost)
+    assert np.array_equal(after.confidence, before.confidence)
+    assert len(rival._oracle.losses) < 20  # of one question
 
 
 def test_a_row_that_buys_everything_has_the_answer_of_the_whole_model(problem):

@@ -26,6 +26,7 @@ __all__ = ["AACO"]
 _PRICES = (0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 2.0, 5.0, 10.0)  # that tuning tries
 _MOST_ROWS = 1500  # that rows are compared with
 _BLOCK = 200  # rows at a time, which limits memory
+_MOST_KEPT = 2**25  # losses, which take 256 MB
 _MANY = 2000  # rows that bear larger trees
 _COPIES, _ROUNDS, _RATE, _LEAST, _L2 = 8, 80, 0.15, 40, 30.0  # of the boosted model
 
@@ -184,7 +185,7 @@ class _Oracle:
         Shares of the cost of everything.
     n_neighbours : int
     losses : dict
-        Losses of the rows, by set of features, as far as they were asked for.
+        Losses of the rows, by set of features, as far as they were asked for lately.
     """
 
     rows: FloatArray
@@ -242,6 +243,8 @@ class _Oracle:
 
     def _losses_of(self, plans: BoolArray) -> FloatArray:
         """Out-of-fold log loss of every row with each plan, (n_plans, n_rows)."""
+        if len(self.losses) * len(self.rows) > _MOST_KEPT:
+            self.losses.clear()  # rows of many features ask for more sets than memory holds
         lacking = {plan.tobytes(): plan for plan in plans if plan.tobytes() not in self.losses}
         if lacking:
             found = np.empty((len(lacking), len(self.rows)))
