@@ -126,6 +126,10 @@ def test_weights_that_leave_nothing_to_learn_or_to_test_are_refused(data, zero, 
 def test_false_settings_are_refused_before_any_work(data):
     with pytest.raises(ParameterError, match=r"methods must be one of .*got 'svm'"):
         compare_methods(data, methods=("svm",))
+    with pytest.raises(ParameterError, match=r"methods must name one method or more, got none"):
+        compare_methods(data, methods=())
+    with pytest.raises(ParameterError, match=r"seed must be .*4294966.*got 4294967"):
+        compare_methods(data, seed=4_294_967)
     with pytest.raises(ParameterError, match=r"splits must be .*got 0"):
         compare_methods(data, splits=0)
     with pytest.raises(ParameterError, match=r"error_cost must be .*got -1"):

@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import check_choice, check_number, check_whole
+from emsco._base.checks import check_choice, check_number, check_whole, refused
 from emsco._base.documents import PathLike
 from emsco._base.text import first_line
 from emsco.errors import DataError, Parameter
 from emsco.studies.contest_records import Contest
 from emsco.studies.contests import (
     FULL,
+    LARGEST_SEED,
     METHODS,
+    SPLITS_PER_SEED,
     Answers,
     ContestJob,
     CostedRows,
@@ -33,7 +35,6 @@ from emsco.studies.searching import Parts, SplitData
 __all__ = ["SPLITS", "compare_methods", "try_job"]
 
 SPLITS = 3
-_MOST_SPLITS = 1000
 
 
 def compare_methods(
@@ -78,13 +79,15 @@ def compare_methods(
     Ctrl-C stops early: complete results are kept, and `complete` is False.
     """
     methods = tuple(dict.fromkeys(methods))
+    if not methods:
+        raise refused("methods", "name one method or more", methods, got="none")
     for method in methods:
         check_choice("methods", method, METHODS)
-    check_whole("splits", splits, 1, _MOST_SPLITS)
+    check_whole("splits", splits, 1, SPLITS_PER_SEED)
     if error_cost is not None:
         check_number("error_cost", error_cost, 0, np.inf, "[)")
     numbers = range(splits if data.test is None else 1)
-    _check_splits(data, numbers, check_whole("seed", seed, 0))
+    _check_splits(data, numbers, check_whole("seed", seed, 0, LARGEST_SEED))
     digests = _digests(data)
     of = {**digests.facts(), "methods": methods, "seed": seed}
     of |= {"settings tried": effort.most, "generations": effort.generations}

@@ -23,9 +23,11 @@ from emsco.studies.questions import QUESTIONS, Offer
 __all__ = [
     "EMSCO",
     "FULL",
+    "LARGEST_SEED",
     "METHODS",
     "QUICK",
     "RIVALS",
+    "SPLITS_PER_SEED",
     "Answers",
     "ContestJob",
     "CostedRows",
@@ -50,6 +52,8 @@ RIVALS = {
 }
 METHODS = (EMSCO, *RIVALS)
 TEST_SHARE = 1 / 4
+SPLITS_PER_SEED = 1000  # no two splits of any seeds draw alike
+LARGEST_SEED = 2**32 // SPLITS_PER_SEED - 1  # random states have 32 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,7 @@ class CostedRows:
 
     def trial(self, split: int, seed: int) -> Trial:
         """Split the rows, every class in the same shares."""
-        n_rows, own = len(self.rows.y), _SPLITS_PER_SEED * seed + split
+        n_rows, own = len(self.rows.y), SPLITS_PER_SEED * seed + split
         if self.test is not None:
             rest = np.setdiff1d(np.arange(n_rows), self.test)
             return Trial(self.rows.take(rest), self.rows.take(self.test), self.costs, own)
@@ -102,9 +106,6 @@ class CostedRows:
                 f"DATA must have enough rows of every class to be split: {error}"
             ) from None
         return Trial(self.rows.take(fitted), self.rows.take(test), self.costs, own)
-
-
-_SPLITS_PER_SEED = 1000
 
 
 @dataclass(frozen=True, slots=True)
