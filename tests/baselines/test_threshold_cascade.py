@@ -1,4 +1,5 @@
 import sys
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from emsco import EMSCOError, FeatureCosts
 from emsco.baselines import ThresholdCascade
+from emsco.baselines.threshold_cascade import _cuts
 
 COSTS = [7.0, 1.0, 7.0, 3.0]
 
@@ -43,6 +45,22 @@ def test_groups_are_of_about_the_same_size_and_equal_costs_stay_together(costs, 
     got = rival.groups_.tolist()
     sizes = sorted(np.bincount(got).tolist())
     assert (got, sizes) == (groups, sorted(np.bincount(groups).tolist()))
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 3, 4])
+def test_cuts_are_the_first_of_the_best_of_all(n_groups):
+    def squares(places):
+        return (np.add.reduceat(sizes, [0, *places]) ** 2).sum()
+
+    rng = np.random.default_rng(0)
+    for n_levels in [4, 7, 12] * 10:
+        sizes = rng.integers(1, 5, size=n_levels)
+        best = min(combinations(range(1, n_levels), n_groups - 1), key=squares)
+        assert _cuts(sizes, n_groups) == list(best)
+
+
+def test_a_thousand_different_costs_are_cut_at_once():
+    assert _cuts(np.ones(1000, dtype=np.int64), 4) == [250, 500, 750]
 
 
 def test_rows_exit_at_the_first_classifier_that_is_sure(problem):
