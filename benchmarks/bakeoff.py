@@ -18,9 +18,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bakeoff_sets import QUICK_SETS, SEALED, SETS, costed_rows, known_sets, work
+from bakeoff_sets import QUICK_SETS, SEALED, SETS, costed_rows, work
 from league import League
 
+from emsco import datasets
 from emsco._base.documents import write_text
 from emsco._base.progress import JobProgress
 from emsco.errors import EMSCOError, FileError
@@ -120,9 +121,11 @@ def main() -> None:
     asked = parser.parse_args()
     if unknown := [one for one in asked.methods if one not in METHODS]:
         parser.error(f"--methods must be some of {', '.join(METHODS)}, got {unknown[0]!r}")
+    if unknown := [one for one in asked.sets or () if one.partition(":")[0] not in datasets.NAMES]:
+        parser.error(f"--sets must be some of {', '.join(datasets.NAMES)}, got {unknown[0]!r}")
     usual = SEALED if asked.sealed else QUICK_SETS if asked.quick else SETS
     plan = Plan(
-        known_sets(asked.sets or usual),
+        asked.sets or usual,
         tuple(one for one in METHODS if one in asked.methods),
         asked.first_split,
         asked.splits or (_QUICK_SPLITS if asked.quick else 20),

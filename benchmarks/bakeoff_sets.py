@@ -11,7 +11,7 @@ from emsco.studies.answering import LabelledRows
 from emsco.studies.compare import try_job
 from emsco.studies.contests import ContestJob, CostedRows
 
-__all__ = ["QUICK_SETS", "SEALED", "SETS", "costed_rows", "known_sets", "work"]
+__all__ = ["QUICK_SETS", "SEALED", "SETS", "costed_rows", "work"]
 
 SETS = (
     "heart",
@@ -28,11 +28,6 @@ SETS = (
 # Nothing is tuned or chosen on these. Generated sets with seeds drawn at the end join as name:seed.
 SEALED: tuple[str, ...] = ("digits",)
 QUICK_SETS = ("heart", "cleveland", "pima_turney", "credit")
-
-
-def known_sets(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the names that this version of emsco can load."""
-    return tuple(name for name in names if name.partition(":")[0] in datasets.NAMES)
 
 
 @lru_cache(maxsize=4)

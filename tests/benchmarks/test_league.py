@@ -9,7 +9,6 @@ from functools import partial
 import bakeoff
 import pytest
 from bakeoff import Plan, reports_of
-from bakeoff_sets import known_sets
 from league import League
 from support.contests import FirstColumns, made_answers, made_contest, small_set
 
@@ -70,8 +69,13 @@ def test_jobs_go_split_by_split():
     assert order[:3] == [(3, "heart", "emsco"), (3, "heart", "cstc"), (3, "pima", "emsco")]
 
 
-def test_sets_that_cannot_be_loaded_are_passed_over():
-    assert known_sets(("heart", "nowhere", "synthetic15:7")) == ("heart", "synthetic15:7")
+def test_a_set_that_cannot_be_loaded_is_refused(monkeypatch, tmp_path, capsys):
+    words = ["bakeoff", "--out", str(tmp_path), "--sets", "synthetic15:7,hart"]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit, match="2"):
+        bakeoff.main()
+    assert "--sets must be some of heart, " in (told := capsys.readouterr().err)
+    assert "got 'hart'" in told
 
 
 def test_a_set_without_answers_has_no_report(monkeypatch):
