@@ -62,6 +62,13 @@ def test_a_method_that_fails_is_left_out_with_the_reason(data, rivals):
     assert summary_of(found)[-1] == f"Broken was left out: {why}"
 
 
+def test_a_method_that_failed_is_asked_again(data, rivals, tmp_path, monkeypatch):
+    some = {"methods": ("astc", "cstc"), "splits": 1, "effort": TINY}
+    compare_methods(data, folder=tmp_path, n_jobs=1, **some)
+    monkeypatch.setitem(contests.RIVALS, "astc", contests.RIVALS["cstc"])
+    assert compare_methods(data, folder=tmp_path, n_jobs=1, **some).methods == ("astc", "cstc")
+
+
 def test_a_folder_keeps_results_for_more_splits_later(data, rivals, tmp_path, monkeypatch):
     some = {"methods": ("cstc",), "effort": TINY, "folder": tmp_path, "n_jobs": 1}
     told = []

@@ -67,7 +67,7 @@ def test_the_commonest_class_costs_nothing():
     rows = LabelledRows(np.zeros((4, 1)), np.array(["a", "b", "b", "b"]), np.array([4.0, 1, 1, 1]))
     label, share = rows.commonest()
     assert (label, share) == ("a", pytest.approx(4 / 7))
-    seen = Seen.of_constant("b", rows.y, 0.75, None)
+    seen = Seen.from_constant("b", rows.y, 0.75, None)
     assert (seen.coverage, seen.accuracy, seen.cost) == (1.0, 0.75, 0.0)
 
 

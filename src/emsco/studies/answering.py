@@ -243,7 +243,7 @@ def _chances(said: FloatArray, classes: AnyArray, y: AnyArray) -> FloatArray:
 def _constant(trial: Trial, question: Question) -> Offer:
     """Offer the commonest class for nothing."""
     label, share = trial.fitted.commonest()
-    seen = Seen.of_constant(label, trial.test.y, share, trial.test.weights)
+    seen = Seen.from_constant(label, trial.test.y, share, trial.test.weights)
     return Offer(question, "", Objectives(1.0, share, 0.0), seen)
 
 

@@ -146,7 +146,7 @@ class Contest:
     n_rows : tuple of int
         Fitted and test rows of a split.
     n_effective : float
-        Kish's effective number of test rows; without weights, all of them.
+        Kish's effective number of test rows, the mean over splits; without weights, all of them.
     commonest : dict of int to float
         Accuracy of the commonest class on the test rows, by split.
     error_cost : float
@@ -181,20 +181,21 @@ class Contest:
         answers: dict[str, dict[int, Answers]] = {}
         for job, one in sorted(found.items(), key=lambda item: item[0].split):
             answers.setdefault(job.method, {})[job.split] = one
-        trials = {job.split: data.trial(job.split, job.seed) for job in found}
-        commonest = {}
-        for split, trial in trials.items():
+        commonest, sizes, n_rows = {}, [], (0, 0)
+        for split, seed in dict.fromkeys((job.split, job.seed) for job in found):
+            trial = data.trial(split, seed)
             label, share = trial.fitted.commonest()
             rows = trial.test
-            commonest[split] = Seen.of_constant(label, rows.y, share, rows.weights).accuracy
-        first = next(iter(trials.values()))
-        counts, total = first.test.counts, data.costs.total
+            commonest[split] = Seen.from_constant(label, rows.y, share, rows.weights).accuracy
+            sizes.append(rows.counts.sum() ** 2 / (rows.counts**2).sum())
+            n_rows = len(trial.fitted.y), len(rows.y)
+        total = data.costs.total
         return cls(
             name,
             answers,
             total,
-            (len(first.fitted.y), len(first.test.y)),
-            float(counts.sum() ** 2 / (counts**2).sum()),
+            n_rows,
+            float(np.mean(sizes)),
             commonest,
             total if error_cost is None else error_cost,
             of or {},

@@ -210,6 +210,13 @@ def run_contest(
     n_jobs: int | None = 1,
     report: Report | None = None,
 ) -> tuple[dict[ContestJob, Answers], bool]:
-    """Do all jobs, or read their results if the store has them; also whether all are done."""
+    """Do all jobs, or read their results if the store has them; also whether all are done.
+
+    A method without an answer is asked again: a library may have been installed since.
+    """
+    for job in jobs:
+        known = store.find(job)
+        if known is not None and not known.items("offers"):
+            store.forget(job)
     found, complete = finish_jobs(jobs, work, store, n_jobs, report)
     return {job: Answers.from_dict(fields) for job, fields in found.items()}, complete

@@ -78,6 +78,10 @@ class ResultStore:
         write_document(self.path(job), _KIND, _FORMAT, {"job": _plain(job), "result": result})
         return read_document(self.path(job), _KIND, _FORMAT).fields("result")
 
+    def forget(self, job: Any) -> None:
+        """Remove the result of a job, if there is one."""
+        self.path(job).unlink(missing_ok=True)
+
 
 def run_jobs(
     jobs: Sequence[JobT],

@@ -79,7 +79,9 @@ class Seen(Objectives):
         )
 
     @classmethod
-    def of_constant(cls, label: Any, y: AnyArray, share: float, weights: FloatArray | None) -> Seen:
+    def from_constant(
+        cls, label: Any, y: AnyArray, share: float, weights: FloatArray | None
+    ) -> Seen:
         """Measure the answer `label` for everyone, for nothing, at a confidence of `share`."""
         right = np.asarray(y == label)
         others = np.where(right, share, 1.0 - share)
