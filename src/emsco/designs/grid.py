@@ -99,7 +99,7 @@ class ThresholdGrid:
         elif answers_all or np.ptp(share) <= _ALIKE:
             kinds = [(equal, halvings)]
         else:
-            informative = [j for j in _OF_EACH_KIND if 0.5**j * (1 - equal[0]) < 1 - share.max()]
+            informative = [j for j in halvings if 0.5**j * (1 - equal[0]) < 1 - share.max()]
             kinds = [(share, _OF_EACH_KIND), (equal, tuple(informative))]
         distinct = _distinct(kinds, classes)
         early = tuple(range(len(distinct)))
