@@ -114,7 +114,7 @@ def test_unequal_classes_have_thresholds_of_both_kinds_each_once():
     assert early[0] == [0.55, 0.95]  # a half of the doubt that the share leaves
     assert [0.938, 0.938] in early
     assert [0.75, 0.75] not in early  # the share of the commoner class satisfies it
-    assert len(early) == len({tuple(one) for one in early}) == 5 + 3
+    assert len(early) == len({tuple(one) for one in early}) == 5 + 4
 
 
 @pytest.mark.parametrize("last", [np.zeros(2), np.full(2, 0.6)])

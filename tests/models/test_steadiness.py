@@ -5,6 +5,7 @@ import pytest
 from sklearn.model_selection import ShuffleSplit
 
 from emsco import EMSCOClassifier
+from emsco.designs.grid import ThresholdGrid
 from emsco.models.steadiness import unsteady
 
 
@@ -71,3 +72,20 @@ def test_designs_are_simplified_however_often_rows_are_scored_and_weighted(weigh
     cv = ShuffleSplit(3, test_size=0.3, random_state=0)
     clf = EMSCOClassifier([1, 2, 5], estimator="logistic", cv=cv, generations=5, random_state=0)
     assert any(point.is_simplified for point in clf.fit(X, y, weights).front_)
+
+
+@pytest.mark.parametrize("least", [0.87, 0.875, 0.88])
+def test_no_design_of_the_front_counts_as_wrong_what_it_refused(least):
+    X, y = yes_or_no(1600, np.random.default_rng(3))
+    clf = EMSCOClassifier(
+        [1.0, 20.0], reject_below=least, estimator="logistic", random_state=0, allow_exclusion=False
+    ).fit(X, y)
+    assert min(point.accuracy for point in clf.front_) > 0.5
+    for i, point in enumerate(clf.front_):
+        assert sum(1 for _ in clf.front_.ties(i)) == point.n_tied
+
+
+def test_a_threshold_that_was_asked_for_is_not_watched():
+    searched = ThresholdGrid.searched(np.ones(2), np.arange(2), 100, last=np.array([0.8, 0.8]))
+    assert searched.searched_levels == searched.early
+    assert ThresholdGrid.single(np.array([0.8, 0.8]), last=np.zeros(2)).searched_levels == ()

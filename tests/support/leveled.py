@@ -57,7 +57,7 @@ def bench_of(
 def tolerant_evaluator(bench, grid, max_stages):
     """Return an evaluator that also counts stages about which the models of folds disagree."""
     evaluator = bench.evaluator(max_stages, grid)
-    bench.bank.refuses_unsteady = False
+    bench.bank.watched = ()
     return evaluator
 
 

@@ -25,7 +25,7 @@ __all__ = ["ThresholdGrid", "inherit_levels"]
 # threshold of a design that buys everything at once.
 _ON_FEW_ROWS = (1, 0.25, 0.5, 1.5, 2, 3, 4, 5, 6)
 _ON_MANY_ROWS = (1, 0.5, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6)
-_OF_EACH_KIND = (1, 2, 3, 4, 5)
+_BY_SHARE = (1, 2, 3, 4, 5)
 _IN_THE_END = (0.1, 0.2, 0.35, 0.5, 0.7)  # the last stage may also ask for so little
 _MANY = 2000  # rows
 _ALIKE = 0.05  # shares of classes within this of each other need no thresholds of their own
@@ -100,7 +100,7 @@ class ThresholdGrid:
             kinds = [(equal, halvings)]
         else:
             informative = [j for j in halvings if 0.5**j * (1 - equal[0]) < 1 - share.max()]
-            kinds = [(share, _OF_EACH_KIND), (equal, tuple(informative))]
+            kinds = [(share, _BY_SHARE), (equal, tuple(informative))]
         distinct = _distinct(kinds, classes)
         early = tuple(range(len(distinct)))
         if last is not None:
@@ -120,9 +120,10 @@ class ThresholdGrid:
         return self.n_levels == 1
 
     @property
-    def is_searched(self) -> bool:
-        """Whether stages have several thresholds to choose from."""
-        return len(self.early) > 1
+    def searched_levels(self) -> tuple[int, ...]:
+        """Levels that were not asked for, but are to be chosen from."""
+        chosen = [levels for levels in (self.early, self.last) if len(levels) > 1]
+        return tuple(sorted({level for levels in chosen for level in levels}))
 
     @property
     def answers_all(self) -> bool:

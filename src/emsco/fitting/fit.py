@@ -198,6 +198,7 @@ class _Steps:
 
     def front(self, bench: Workbench, result: SearchResult) -> ParetoFront:
         """Judge every design of the front row by row, and fit its stages."""
+        result = bench.without_refused(result, self.settings, self.grid)
         front = bench.front(result, self.min_confidence, self.grid)
         is_paper = self.given["search"] == "paper"
         with self._progress("designs judged") as report:

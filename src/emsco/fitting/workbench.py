@@ -98,7 +98,7 @@ class Workbench:
     ) -> Evaluator:
         """Make an evaluator for one threshold, one threshold per class, or a grid of them."""
         rules, grid = self.constraints, self.grid(min_confidence)
-        self.bank.refuses_unsteady = grid.is_searched  # a given threshold is what was asked for
+        self.bank.watched = grid.thresholds[list(grid.searched_levels)]  # none that was asked for
         return Evaluator(
             self.bank,
             self.blocks.costs(self.data.costs),
@@ -239,6 +239,14 @@ class Workbench:
             kept = f"The models of the search are kept: {finish}."
             warnings.warn(kept, EMSCOWarning, stacklevel=5)
         return (own if finish.n_subsets else self), found, finish
+
+    def without_refused(
+        self, result: SearchResult, settings: SearchSettings, grid: ThresholdGrid
+    ) -> SearchResult:
+        """Drop designs about whose thresholds the models of the splits disagree, unless all are."""
+        refused = self.evaluator(settings.max_stages, grid).refused(result.designs)
+        kept = np.flatnonzero(~refused)
+        return result.take(kept) if 0 < len(kept) < len(refused) else result
 
     def front(
         self,

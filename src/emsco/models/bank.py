@@ -55,8 +55,8 @@ class SubsetBank:
         Models fitted so far.
     on_fit : callable or None
         Called as ``on_fit(done, total)`` while models are fitted.
-    refuses_unsteady : bool
-        Whether subsets are worthless at thresholds about which the models of the splits disagree;
+    watched : list of ndarray of shape (n_classes,)
+        Thresholds at which subsets are worthless if the models of the splits disagree about them;
         see `emsco.models.steadiness`.
     """
 
@@ -67,7 +67,7 @@ class SubsetBank:
         self.n_features = n_features = len(members)
         self.n_fits = 0
         self.on_fit: Callable[[int, int], None] | None = None
-        self.refuses_unsteady = False
+        self.watched: Sequence[FloatArray] | FloatArray = ()
         self._members = members.astype(np.float32)
         self._workers = Workers(n_jobs)
         self._bytes_per_slot = sum(bits.bytes_per_slot for bits in engine.bits)
@@ -216,6 +216,26 @@ class SubsetBank:
         bits: WordArray = bits_of_margins(margins, truth, thresholds) & valid
         return bits
 
+    def refused(
+        self, designs: StageArray, n_stages: IntArray, thresholds: FloatArray, levels: IntArray
+    ) -> BoolArray:
+        """Tell which designs have a stage that is worthless at its threshold; see `watched`.
+
+        The parameters are those of `count`.
+        """
+        most = int(n_stages.max())
+        words = subset_words(designs, most)
+        slots = self._slots_of(
+            words.reshape(-1, words.shape[2]), thresholds, levels[:, :most].reshape(-1)
+        )
+        worthless = np.ones(len(slots), dtype=np.bool_)
+        for one in self.engine.bits:
+            accepted, correct = one.get(slots)
+            worthless &= np.all(accepted == one.valid, axis=1) & ~np.any(correct, axis=1)
+        is_stage = np.arange(most) < n_stages[:, None]
+        found: BoolArray = np.any(worthless.reshape(words.shape[:2]) & is_stage, axis=1)
+        return found
+
     def answers(self, subsets: BoolArray, rows: Sequence[FloatArray]) -> list[Answers]:
         """Answers of each subset's model for the scored rows of each split, which `rows` holds.
 
@@ -285,7 +305,7 @@ class SubsetBank:
         for bits in self.engine.bits:
             bits.reserve(_room(self._slots.n_used, self._slots.capacity))
         self.engine.judge(reads, kept, slots, thresholds)
-        if self.refuses_unsteady:
+        if any(np.array_equal(one, thresholds) for one in self.watched):
             self._refuse_unsteady(slots[~reads.all(axis=1)])
 
     def _refuse_unsteady(self, slots: IntArray) -> None:

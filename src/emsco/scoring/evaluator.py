@@ -9,7 +9,7 @@ import numpy as np
 
 from emsco._base.checks import check_choice, refused
 from emsco._base.objectives import METRICS
-from emsco._base.typing import FloatArray, IntArray, StageArray, WordArray
+from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import (
@@ -149,6 +149,15 @@ class Evaluator:
     def worst_costs(self, designs: StageArray) -> FloatArray:
         """Cost of a rejected row with each design."""
         return self._paid(designs)[:, -1] / self.units.per_one
+
+    def refused(self, designs: StageArray) -> BoolArray:
+        """Tell which designs have a stage about whose threshold the models of the splits disagree.
+
+        What they promise cannot be kept; their scores are those of wrong answers.
+        """
+        n_stages = stage_counts(designs)
+        levels = levels_of(designs, int(n_stages.max()))
+        return self.bank.refused(stages_of(designs), n_stages, self.grid.thresholds, levels)
 
     def _count(self, designs: StageArray, slots: IntArray) -> None:
         """Count new designs and keep their counts."""

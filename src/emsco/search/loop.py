@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Protocol, Self
 
@@ -105,6 +105,28 @@ class SearchResult:
         """Make a result of the front of an archive."""
         tied = TiedDesigns(archive.ties())
         return cls(*archive.front(), records, stop_reason, tied.counts, tied)
+
+    def take(self, kept: IntArray) -> Self:
+        """Return the designs at some positions alone."""
+        return replace(
+            self,
+            designs=self.designs[kept],
+            scores=self.scores[kept],
+            n_tied=None if self.n_tied is None else self.n_tied[kept],
+            ties=None if self.ties is None else _SomeTies(self.ties, kept),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SomeTies:
+    """Ties of the designs at some positions."""
+
+    ties: Callable[[int], Iterator[StageArray]]
+    kept: IntArray
+
+    def __call__(self, position: int) -> Iterator[StageArray]:
+        """Iterate over the designs that tie with the one at a position."""
+        return self.ties(int(self.kept[position]))
 
 
 def run_search(
