@@ -14,10 +14,21 @@ from emsco.studies.contests import TEST_SHARE, Answers, ContestJob, CostedRows
 from emsco.studies.questions import BUDGETS, Offer, Question, Seen
 from emsco.trust.over_splits import margin
 
-__all__ = ["EVERYONE", "MOST", "SHARED", "TASKS", "TESTED", "Contest", "Standing", "Task"]
+__all__ = [
+    "EVERYONE",
+    "LEAST_SPLITS",
+    "MOST",
+    "SHARED",
+    "TASKS",
+    "TESTED",
+    "Contest",
+    "Standing",
+    "Task",
+]
 
 SHARED = TEST_SHARE / (1 - TEST_SHARE)  # test rows per fitted row
 TESTED = tuple(budget for budget in BUDGETS if budget < 1)  # buying everything is only shown
+LEAST_SPLITS = 5  # margins of fewer splits are too wide to tell anything
 
 
 @dataclass(frozen=True, slots=True)
