@@ -217,6 +217,7 @@ def test_the_record_is_plain_and_complete():
     plain = json.loads(json.dumps(ContestReport(rivals(0.9, 0.8)).to_dict(), allow_nan=False))
     own = plain["methods"]["emsco"]
     assert len(own["answers"]) == 36
+    assert own["answers"][1]["asked"] == {"coverage": 1.0, "budget": 0.05}
     assert own["mean_rank"] == {"everyone": 1.0, "most": 1.0, "volume": 1.0}
     assert own["promise"]["gap"] == pytest.approx(0.0)
     assert [len(duels) for duels in plain["duels"].values()] == [5, 5, 1]
@@ -233,9 +234,36 @@ def test_the_tables_have_every_method_in_every_task(level):
     assert seconds_line(level).endswith(": EMSCO 1.5, CSTC 1.5.")
 
 
-def test_one_split_has_no_margins():
-    text = ContestReport(made_contest({"emsco": {0: made_answers(0.8)}})).to_markdown()
-    assert "| **EMSCO** | 80.0 (80.0) |" in text
+def test_tables_have_margins_from_five_splits_on(level):
+    assert "| **EMSCO** | 80.0 ± 0.4 (80.0) |" in ContestReport(level).to_markdown()
+    few = {"emsco": over_splits(0.8, NOISE[:4]), "cstc": over_splits(0.8, NOISE[:4])}
+    text = ContestReport(made_contest(few)).to_markdown()
+    assert "±" not in text
+    assert "| CSTC | 0.00 (1, level) |" in text
+
+
+def test_one_split_has_no_tests():
+    contest = made_contest({"emsco": {0: made_answers(0.8)}, "cstc": {0: made_answers(0.7)}})
+    report = ContestReport(contest)
+    assert report.to_markdown().count("+10.00 (–)") == 2 * 5
+    assert report.to_dict()["duels"]["most"][0] == {
+        "method": "emsco",
+        "rival": "cstc",
+        "budget": 0.02,
+        "gain": pytest.approx(0.1),
+        "p_value": None,
+        "verdict": None,
+    }
+
+
+def test_without_emsco_no_column_has_its_lead():
+    answers = {"cstc": over_splits(0.8), "astc": over_splits(0.7)}
+    assert "ead of EMSCO" not in ContestReport(made_contest(answers)).to_markdown()
+
+
+def test_money_says_that_rejections_are_free(level):
+    text = ContestReport(level).to_markdown()
+    assert "an error costs 10, everything 10, a rejection nothing." in text
 
 
 def test_the_picture_has_a_panel_for_each_task_and_emsco_on_top(level):
@@ -253,3 +281,10 @@ def test_bands_are_drawn_over_five_splits_or_more(level):
     assert len(draw_contest(level).axes[0].collections) == 2
     few = made_contest({"emsco": over_splits(0.8, NOISE[:4])})
     assert not draw_contest(few).axes[0].collections
+
+
+def test_an_offer_holds_until_the_next_more_expensive_one(level):
+    panel = draw_contest(level).axes[0]
+    assert {line.get_drawstyle() for line in panel.lines[:2]} == {"steps-post"}
+    corners = panel.collections[0].get_paths()[0].vertices
+    assert ((np.diff(corners, axis=0) == 0).any(axis=1)).all()
