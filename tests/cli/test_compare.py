@@ -43,11 +43,13 @@ def compare(emsco, own, tmp_path):
 def test_compare_shows_tables_and_sentences_and_draws_a_picture(compare, tmp_path):
     result = compare(*TWO)
     assert result.exit_code == 0
-    assert "Every row is answered: accuracy kept (promised), %" in result.stdout
-    assert "90 % of the rows are answered: accuracy kept" in result.stdout
+    assert "Every row must be answered: accuracy kept (promised), %" in result.stdout
+    assert "At least 90 % of the rows must be answered: accuracy" in result.stdout
     assert "Seconds of processor time for a split: EMSCO " in result.stdout
     assert "- If every row needs an answer, " in result.stdout
     assert "- Use EMSCO" in result.stdout
+    assert "one split cannot tell methods apart" in " ".join(result.stdout.split())
+    assert result.stdout.count("Quick: one split, fewer settings") == 2
     there = sorted(path.name for path in (tmp_path / "new").iterdir())
     assert there == [*(f"comparison.{end}" for end in ("json", "md", "png", "svg")), "results"]
 

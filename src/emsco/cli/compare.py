@@ -81,7 +81,7 @@ def compare(
 
     Every method offers its most accurate design at mean costs of at most 2, 5, 10, 20 and 40 % of
     everything: if every row needs an answer, and if a tenth of the rows may be rejected. It is
-    fitted and chosen on three quarters of the rows, and tested on the rest, three times over. Three
+    fitted and chosen on three quarters of the rows, and tested on the rest, three times over. A few
     sentences say who wins where, and which method to use.
 
     Results are saved as they come: if interrupted, the same command continues, and with more splits
@@ -119,11 +119,14 @@ def compare(
 def _show(report: ContestReport) -> None:
     from emsco.cli.terminal import contest_table, seconds_line
     from emsco.studies.contest_records import TASKS
+    from emsco.studies.contest_words import broken_limits
 
     shown, contest = console(), report.contest
     if contest.methods:
         for task in TASKS:
             shown.print(contest_table(contest, task))
+            for line in broken_limits(contest, task):
+                shown.print(line, highlight=False, markup=False)
         shown.print(seconds_line(contest), highlight=False)
     for line in report.summary():
         shown.print(f"- {line}", highlight=False, markup=False)

@@ -20,7 +20,7 @@ from emsco.studies.contest_duels import (
     volume_ranks,
 )
 from emsco.studies.contest_records import LEAST_SPLITS, SHARED, TASKS, Contest, Standing, Task
-from emsco.studies.contest_words import summary_of
+from emsco.studies.contest_words import broken_limits, quick_words, summary_of
 from emsco.studies.contests import EMSCO, label_of
 from emsco.studies.questions import BUDGETS
 from emsco.trust.over_splits import margin
@@ -59,7 +59,7 @@ class ContestReport:
         return {method: promise_of(self.contest, method) for method in self.contest.methods}
 
     def summary(self) -> list[str]:
-        """The findings in three sentences, and one for each method that was left out."""
+        """The findings in four sentences, and one for each method that was left out."""
         return summary_of(self.contest)
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,6 +69,7 @@ class ContestReport:
             "data": contest.name,
             "rows": dict(zip(("fitted", "test"), contest.n_rows, strict=True)),
             "splits": list(contest.splits),
+            "quick": contest.quick,
             "total_cost": contest.total_cost,
             "error_cost": contest.error_cost,
             "commonest": contest.commonest_accuracy,
@@ -124,6 +125,7 @@ class ContestReport:
         parts = [
             f"{'#' * level} Methods on {contest.name}: "
             f"{counted(len(contest.splits), 'split')}, {fitted:,} fitted and {test:,} test rows",
+            *filter(None, [quick_words(contest)]),
             "\n".join(f"- {sentence}" for sentence in self.summary()),
         ]
         if contest.methods:
@@ -139,6 +141,7 @@ class ContestReport:
         found = [f"Accuracy kept{spread} (promised), %. {everything}"]
         ranks = mean_ranks(self.ranks[task.key].values())
         found.append(self._table(task, _accuracy, {"rank": lambda one: f"{ranks[one]:.2f}"}))
+        found += broken_limits(self.contest, task)
         if duels := self.duels[task.key]:
             lead = "Lead of EMSCO over each rival in points (corrected p-value, verdict)."
             found += [lead, self._duel_table(duels)]
