@@ -52,12 +52,12 @@ class Methods:
     ] = None
 
     def settings(self) -> dict[str, Any]:
-        """Return the options as keyword arguments of `compare_files`."""
+        """Return the options as keyword arguments of `compare_files`; refuse unknown methods."""
         from emsco.studies.compare import SPLITS
-        from emsco.studies.contests import FULL, METHODS, QUICK
+        from emsco.studies.contests import FULL, METHODS, QUICK, check_methods
 
         return {
-            "methods": tuple(self.method or METHODS),
+            "methods": check_methods(self.method or METHODS),
             "splits": self.splits or (1 if self.quick else SPLITS),
             "effort": QUICK if self.quick else FULL,
             "error_cost": self.error_cost,
@@ -85,7 +85,8 @@ def compare(
     sentences say who wins where, and which method to use.
 
     Results are saved as they come: if interrupted, the same command continues, and with more splits
-    it adds to what is there. A folder with results of other data or settings is refused.
+    or methods it adds to what is there. A folder with results of other data or settings is
+    refused.
 
     For example:
 
@@ -96,11 +97,12 @@ def compare(
     from emsco.studies.contest_report import ContestReport
     from emsco.studies.files import compare_files
 
+    settings = methods.settings()
     check_folder(out)
     with interruptible("no result was complete"), JobProgress("jobs") as progress:
         contest = compare_files(
             files.files(),
-            **methods.settings(),
+            **settings,
             seed=seed,
             folder=out / "results",
             n_jobs=jobs,
