@@ -43,11 +43,13 @@ def compare(emsco, own, tmp_path):
 def test_compare_shows_tables_and_sentences_and_draws_a_picture(compare, tmp_path):
     result = compare(*TWO)
     assert result.exit_code == 0
-    assert "Every row is answered: accuracy kept (promised), %" in result.stdout
-    assert "90 % of the rows are answered: accuracy kept" in result.stdout
+    assert "Every row must be answered: accuracy kept (promised), %" in result.stdout
+    assert "At least 90 % of the rows must be answered: accuracy" in result.stdout
     assert "Seconds of processor time for a split: EMSCO " in result.stdout
     assert "- If every row needs an answer, " in result.stdout
     assert "- Use EMSCO" in result.stdout
+    assert "one split cannot tell methods apart" in " ".join(result.stdout.split())
+    assert result.stdout.count("Quick: one split, fewer settings") == 2
     there = sorted(path.name for path in (tmp_path / "new").iterdir())
     assert there == [*(f"comparison.{end}" for end in ("json", "md", "png", "svg")), "results"]
 
@@ -79,9 +81,27 @@ def test_test_rows_of_a_file_make_one_split(emsco, own, tmp_path):
 
 
 def test_a_comparison_that_is_refused_leaves_no_folder(compare, tmp_path):
-    with pytest.raises(ParameterError, match=r"^--method must be one of .* got 'emscoo'"):
-        compare("--method", "emscoo")
+    with pytest.raises(ParameterError, match=r"^--seed must be .* got 4294967"):
+        compare(*TWO, "--seed", 4_294_967)
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("CEGB", "cost_aware_boosting"), ("CO-T", "cost_ordered"), ("Emsco", "emsco")],
+)
+def test_an_unknown_method_is_refused_before_rows_are_read(compare, own, word, meant):
+    own.unlink()
+    says = rf"^--method must be one of .* got '{word}'; did you mean \"{meant}\"\?$"
+    with pytest.raises(ParameterError, match=says):
+        compare("--method", word)
+
+
+def test_a_folder_takes_more_methods(compare):
+    compare("--method", "cost_ordered", *TWO[4:])
+    more = compare("--method", "cost_ordered", "--method", "cact_lasso", *TWO[4:])
+    assert "1 of 2: split 0 CO-T (known)" in more.stderr
+    assert "CaCT LASSO" in more.stdout
 
 
 def test_compare_takes_weights_from_a_column(compare, own):

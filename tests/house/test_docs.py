@@ -15,6 +15,7 @@ import typer
 
 import emsco
 from emsco import baselines, cli, datasets, metrics
+from emsco.studies.contests import METHODS, label_of
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -217,3 +218,9 @@ def test_every_extra_that_a_page_names_exists(page):
     project = tomllib.loads(read("pyproject.toml"))["project"]
     named = {extra for group in EXTRAS.findall(read(page)) for extra in group.split(",")}
     assert named <= set(project["optional-dependencies"])
+
+
+def test_the_guide_names_every_method_of_a_comparison():
+    guide = (DOCS / "guides" / "comparing.md").read_text(encoding="utf-8")
+    for method in METHODS:
+        assert f"| {label_of(method)} | `{method}` | " in guide

@@ -130,6 +130,20 @@ def test_weights_that_leave_nothing_to_learn_or_to_test_are_refused(data, zero, 
         compare_methods(given)
 
 
+@pytest.mark.parametrize(
+    ("test", "says"),
+    [
+        (None, "^DATA must have 10 rows or more of every class, got 9 of 1.$"),
+        (np.arange(5), "^the rows to fit on must have 5 or more of every class, got 4 of 1.$"),
+    ],
+)
+def test_a_class_of_too_few_rows_is_refused(data, test, says):
+    y = np.arange(160) < 9
+    given = CostedRows(replace(data.rows, y=y.astype(int)), data.costs, test)
+    with pytest.raises(DataError, match=says):
+        compare_methods(given, begin=lambda _: pytest.fail("work began"))
+
+
 def test_false_settings_are_refused_before_any_work(data):
     with pytest.raises(ParameterError, match=r"methods must be one of .*got 'svm'"):
         compare_methods(data, methods=("svm",))

@@ -52,12 +52,12 @@ class Methods:
     ] = None
 
     def settings(self) -> dict[str, Any]:
-        """Return the options as keyword arguments of `compare_files`."""
+        """Return the options as keyword arguments of `compare_files`; refuse unknown methods."""
         from emsco.studies.compare import SPLITS
-        from emsco.studies.contests import FULL, METHODS, QUICK
+        from emsco.studies.contests import FULL, METHODS, QUICK, check_methods
 
         return {
-            "methods": tuple(self.method or METHODS),
+            "methods": check_methods(self.method or METHODS),
             "splits": self.splits or (1 if self.quick else SPLITS),
             "effort": QUICK if self.quick else FULL,
             "error_cost": self.error_cost,
@@ -81,11 +81,12 @@ def compare(
 
     Every method offers its most accurate design at mean costs of at most 2, 5, 10, 20 and 40 % of
     everything: if every row needs an answer, and if a tenth of the rows may be rejected. It is
-    fitted and chosen on three quarters of the rows, and tested on the rest, three times over. Three
+    fitted and chosen on three quarters of the rows, and tested on the rest, three times over. A few
     sentences say who wins where, and which method to use.
 
     Results are saved as they come: if interrupted, the same command continues, and with more splits
-    it adds to what is there. A folder with results of other data or settings is refused.
+    or methods it adds to what is there. A folder with results of other data or settings is
+    refused.
 
     For example:
 
@@ -96,11 +97,12 @@ def compare(
     from emsco.studies.contest_report import ContestReport
     from emsco.studies.files import compare_files
 
+    settings = methods.settings()
     check_folder(out)
     with interruptible("no result was complete"), JobProgress("jobs") as progress:
         contest = compare_files(
             files.files(),
-            **methods.settings(),
+            **settings,
             seed=seed,
             folder=out / "results",
             n_jobs=jobs,
@@ -119,11 +121,14 @@ def compare(
 def _show(report: ContestReport) -> None:
     from emsco.cli.terminal import contest_table, seconds_line
     from emsco.studies.contest_records import TASKS
+    from emsco.studies.contest_words import broken_limits
 
     shown, contest = console(), report.contest
     if contest.methods:
         for task in TASKS:
             shown.print(contest_table(contest, task))
+            for line in broken_limits(contest, task):
+                shown.print(line, highlight=False, markup=False)
         shown.print(seconds_line(contest), highlight=False)
     for line in report.summary():
         shown.print(f"- {line}", highlight=False, markup=False)

@@ -17,6 +17,7 @@ from emsco.pictures.classes import class_notes, class_tables
 from emsco.pictures.flow import Flow
 from emsco.runs.decide import DecisionCounts
 from emsco.studies.contest_records import TESTED, Contest, Task
+from emsco.studies.contest_words import quick_words
 from emsco.studies.contests import EMSCO, label_of
 from emsco.studies.sweep_records import ThresholdSweep
 from emsco.trust.by_class import ByClass
@@ -148,8 +149,9 @@ def comparison_table(cascade: Evaluation, everything: Evaluation) -> Table:
 def contest_table(contest: Contest, task: Task) -> Table:
     """Return a table of the accuracy that each method kept, and promised, at each budget."""
     n_splits, n_test = len(contest.splits), contest.n_rows[1]
+    title = f"{task.title}: accuracy kept (promised), %"
     table = plain_table(
-        title=f"{task.title}: accuracy kept (promised), %",
+        title="\n".join(filter(None, [title, quick_words(contest)])),
         caption=f"On {counted(n_splits, 'split')} with {counted(n_test, 'test row')}. Columns: "
         f"largest mean cost, as a share of everything ({contest.total_cost:g}).",
     )

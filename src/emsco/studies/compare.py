@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import check_choice, check_number, check_whole, refused
+from emsco._base.checks import check_number, check_whole
 from emsco._base.documents import PathLike
 from emsco._base.text import first_line
 from emsco.errors import DataError, Parameter
@@ -26,6 +26,7 @@ from emsco.studies.contests import (
     ContestJob,
     CostedRows,
     Effort,
+    check_methods,
     do_job,
     run_contest,
 )
@@ -35,6 +36,7 @@ from emsco.studies.searching import Parts, SplitData
 __all__ = ["SPLITS", "compare_methods", "try_job"]
 
 SPLITS = 3
+_LEAST_ROWS, _LEAST_FITTED = 10, 5  # rows of a class: in all, or to fit on if test rows are given
 
 
 def compare_methods(
@@ -78,19 +80,19 @@ def compare_methods(
 
     Ctrl-C stops early: complete results are kept, and `complete` is False.
     """
-    methods = tuple(dict.fromkeys(methods))
-    if not methods:
-        raise refused("methods", "name one method or more", methods, got="none")
-    for method in methods:
-        check_choice("methods", method, METHODS)
+    methods = check_methods(methods)
     check_whole("splits", splits, 1, SPLITS_PER_SEED)
     if error_cost is not None:
         check_number("error_cost", error_cost, 0, np.inf, "[)")
     numbers = range(splits if data.test is None else 1)
     _check_splits(data, numbers, check_whole("seed", seed, 0, LARGEST_SEED))
     digests = _digests(data)
-    of = {**digests.facts(), "methods": methods, "seed": seed}
-    of |= {"settings tried": effort.most, "generations": effort.generations}
+    of = {
+        **digests.facts(),
+        "seed": seed,
+        "settings tried": effort.most,
+        "generations": effort.generations,
+    }
     if begin:
         begin(of)
     known = f"{name} {digests.digest()[:10]}"
@@ -119,6 +121,7 @@ def try_job(job: ContestJob, data: CostedRows) -> Mapping[str, Any]:
 
 def _check_splits(data: CostedRows, splits: Sequence[int], seed: int) -> None:
     """Refuse data that cannot be split, and splits whose weights leave nothing to learn or test."""
+    _check_classes(data)
     for split in splits:
         trial = data.trial(split, seed)
         if not trial.test.counts.any():
@@ -130,6 +133,22 @@ def _check_splits(data: CostedRows, splits: Sequence[int], seed: int) -> None:
                 Parameter("weights"),
                 f" must be above 0 for some fitted row of every class, got none of {missing[0]!r}.",
             )
+
+
+def _check_classes(data: CostedRows) -> None:
+    """Refuse a class with too few rows for the splits and for the folds that methods choose on."""
+    y = data.rows.y
+    labels, counts = np.unique(y, return_counts=True)
+    least, rule = _LEAST_ROWS, f"DATA must have {_LEAST_ROWS} rows or more of every class"
+    if data.test is not None:
+        fitted = np.delete(y, data.test)
+        counts = np.array([np.count_nonzero(fitted == label) for label in labels])
+        least = _LEAST_FITTED
+        rule = f"the rows to fit on must have {least} or more of every class"
+    if (counts < least).any():
+        rarest = int(counts.argmin())
+        label = labels[rarest : rarest + 1].tolist()[0]
+        raise DataError(f"{rule}, got {counts[rarest]} of {label!r}.")
 
 
 def _digests(data: CostedRows) -> SplitData:

@@ -1,4 +1,4 @@
-"""The picture of a contest: accuracy against cost kept, one line per method."""
+"""The picture of a contest: accuracy against cost kept, steps for each method."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from emsco.pictures.plotting.figures import MARKERS, STYLES, name_marks, new_figure, soften
-from emsco.studies.contest_records import TASKS, Contest, Standing, Task
+from emsco.studies.contest_records import LEAST_SPLITS, TASKS, Contest, Standing, Task
 from emsco.studies.contests import EMSCO, label_of
 from emsco.studies.questions import BUDGETS
 
@@ -18,18 +18,19 @@ if TYPE_CHECKING:
 __all__ = ["draw_contest"]
 
 _TICKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
+_STEPS = "post"
 _OWN: dict[str, Any] = {"linewidth": 2.6, "markersize": 5.0, "zorder": 5}
 _OTHERS: dict[str, Any] = {"linewidth": 1.1, "markersize": 3.5, "zorder": 3}
 _BANDS = {True: 0.2, False: 0.07}
 _COLUMNS = 5
-_LEAST_SPLITS = 5  # bands of fewer splits would cover the picture
 
 
 def draw_contest(contest: Contest, tasks: Sequence[Task] = TASKS) -> Figure:
     """Draw accuracy on test rows against mean cost kept, a panel for each task.
 
-    Costs are drawn on a log scale, as shares of the cost of everything. Bands are 95 % margins over
-    five splits or more. A dashed line is the commonest class, which costs nothing.
+    Costs are drawn on a log scale, as shares of the cost of everything. An offer of a method holds
+    until its next, more expensive one, so lines are steps. Bands are 95 % margins over five splits
+    or more. A dashed line is the commonest class, which costs nothing.
     """
     n_lines = -(-(len(contest.methods) + 1) // _COLUMNS)
     figure = new_figure(3.4 * len(tasks) + 0.4, 3.3 + 0.18 * n_lines)
@@ -53,10 +54,12 @@ def _draw_task(panel: Any, contest: Contest, task: Task, least: float) -> None:
         own = method == EMSCO
         look = STYLES[number % len(STYLES)] | {"marker": MARKERS[number % len(MARKERS)]}
         costs, means, margins = _curve(standings, least)
-        panel.plot(costs, means, label=label_of(method), **look, **(_OWN if own else _OTHERS))
-        if len(contest.splits) >= _LEAST_SPLITS:
+        look |= {"drawstyle": f"steps-{_STEPS}"} | (_OWN if own else _OTHERS)
+        panel.plot(costs, means, label=label_of(method), **look)
+        if len(contest.splits) >= LEAST_SPLITS:
             band: dict[str, Any] = {"color": look["color"], "linewidth": 0, "alpha": _BANDS[own]}
-            panel.fill_between(costs, means - margins, means + margins, zorder=2, **band)
+            low, high = means - margins, means + margins
+            panel.fill_between(costs, low, high, step=_STEPS, zorder=2, **band)
     panel.axhline(
         contest.commonest_accuracy,
         color="0.35",

@@ -10,14 +10,25 @@ from typing import Any
 import numpy as np
 
 from emsco._base.typing import FloatArray
-from emsco.studies.contests import TEST_SHARE, Answers, ContestJob, CostedRows
+from emsco.studies.contests import FULL, TEST_SHARE, Answers, ContestJob, CostedRows
 from emsco.studies.questions import BUDGETS, Offer, Question, Seen
 from emsco.trust.over_splits import margin
 
-__all__ = ["EVERYONE", "MOST", "SHARED", "TASKS", "TESTED", "Contest", "Standing", "Task"]
+__all__ = [
+    "EVERYONE",
+    "LEAST_SPLITS",
+    "MOST",
+    "SHARED",
+    "TASKS",
+    "TESTED",
+    "Contest",
+    "Standing",
+    "Task",
+]
 
 SHARED = TEST_SHARE / (1 - TEST_SHARE)  # test rows per fitted row
 TESTED = tuple(budget for budget in BUDGETS if budget < 1)  # buying everything is only shown
+LEAST_SPLITS = 5  # margins of fewer splits are too wide to tell anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +54,8 @@ class Task:
         return tuple(Question(self.coverage, budget) for budget in TESTED)
 
 
-EVERYONE = Task("everyone", 1.0, "Every row is answered")
-MOST = Task("most", 0.9, "90 % of the rows are answered")
+EVERYONE = Task("everyone", 1.0, "Every row must be answered")
+MOST = Task("most", 0.9, "At least 90 % of the rows must be answered")
 TASKS = (EVERYONE, MOST)
 
 
@@ -155,6 +166,8 @@ class Contest:
         Digests and settings that identify the contest.
     complete : bool
         Whether all jobs were done.
+    quick : bool
+        Whether methods were tuned less thoroughly than usual.
     """
 
     name: str
@@ -166,6 +179,7 @@ class Contest:
     error_cost: float
     of: Mapping[str, Any] = field(default_factory=dict)
     complete: bool = True
+    quick: bool = False
 
     @classmethod
     def from_answers(
@@ -200,6 +214,7 @@ class Contest:
             total if error_cost is None else error_cost,
             of or {},
             complete,
+            any(job.most < FULL.most or job.generations < FULL.generations for job in found),
         )
 
     @cached_property

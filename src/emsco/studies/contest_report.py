@@ -19,8 +19,8 @@ from emsco.studies.contest_duels import (
     volume_duels,
     volume_ranks,
 )
-from emsco.studies.contest_records import SHARED, TASKS, Contest, Standing, Task
-from emsco.studies.contest_words import summary_of
+from emsco.studies.contest_records import LEAST_SPLITS, SHARED, TASKS, Contest, Standing, Task
+from emsco.studies.contest_words import broken_limits, quick_words, summary_of
 from emsco.studies.contests import EMSCO, label_of
 from emsco.studies.questions import BUDGETS
 from emsco.trust.over_splits import margin
@@ -59,7 +59,7 @@ class ContestReport:
         return {method: promise_of(self.contest, method) for method in self.contest.methods}
 
     def summary(self) -> list[str]:
-        """The findings in three sentences, and one for each method that was left out."""
+        """The findings in four sentences, and one for each method that was left out."""
         return summary_of(self.contest)
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,13 +69,14 @@ class ContestReport:
             "data": contest.name,
             "rows": dict(zip(("fitted", "test"), contest.n_rows, strict=True)),
             "splits": list(contest.splits),
+            "quick": contest.quick,
             "total_cost": contest.total_cost,
             "error_cost": contest.error_cost,
             "commonest": contest.commonest_accuracy,
             "methods": {method: self._plain(method) for method in contest.methods},
             "left_out": contest.left_out,
             "duels": {
-                task: [{**asdict(duel), "verdict": duel.verdict} for duel in duels]
+                task: [self._plain_duel(duel) for duel in duels]
                 for task, duels in self.duels.items()
             },
             "summary": self.summary(),
@@ -89,7 +90,7 @@ class ContestReport:
             "label": label_of(method),
             "seconds": round(contest.seconds(method), 3),
             "answers": [
-                {**asdict(question), **standing.to_dict()}
+                {"asked": asdict(question), **standing.to_dict()}
                 for (name, question), standing in contest.standings.items()
                 if name == method
             ],
@@ -104,6 +105,19 @@ class ContestReport:
             "promise": {**asdict(promise), "gap": promise.gap, "in_errors": promise.in_errors},
         }
 
+    def _plain_duel(self, duel: Duel) -> dict[str, Any]:
+        """A duel, without test and verdict if there is a single split."""
+        found = {**asdict(duel), "verdict": duel.verdict}
+        return found if self._tested else {**found, "p_value": None, "verdict": None}
+
+    @property
+    def _tested(self) -> bool:
+        return len(self.contest.splits) > 1
+
+    def _duel(self, duel: Duel) -> str:
+        tested = f"{duel.p_value:.2g}, {duel.verdict}" if self._tested else "–"
+        return f"{signed(duel.gain)} ({tested})"
+
     def to_markdown(self, level: int = 1) -> str:
         """Tables of all tasks below the sentences of `summary`; headings begin at a level."""
         contest = self.contest
@@ -111,6 +125,7 @@ class ContestReport:
         parts = [
             f"{'#' * level} Methods on {contest.name}: "
             f"{counted(len(contest.splits), 'split')}, {fitted:,} fitted and {test:,} test rows",
+            *filter(None, [quick_words(contest)]),
             "\n".join(f"- {sentence}" for sentence in self.summary()),
         ]
         if contest.methods:
@@ -122,9 +137,11 @@ class ContestReport:
     def _task(self, task: Task) -> list[str]:
         """Tables of one task: accuracy, duels, and what else was kept."""
         everything = f"The commonest class alone: {100 * self.contest.commonest_accuracy:.1f} %."
-        found = [f"Accuracy kept ± 95 % margin (promised), %. {everything}"]
+        spread = " ± 95 % margin" if len(self.contest.splits) >= LEAST_SPLITS else ""
+        found = [f"Accuracy kept{spread} (promised), %. {everything}"]
         ranks = mean_ranks(self.ranks[task.key].values())
         found.append(self._table(task, _accuracy, {"rank": lambda one: f"{ranks[one]:.2f}"}))
+        found += broken_limits(self.contest, task)
         if duels := self.duels[task.key]:
             lead = "Lead of EMSCO over each rival in points (corrected p-value, verdict)."
             found += [lead, self._duel_table(duels)]
@@ -133,7 +150,9 @@ class ContestReport:
             found += ["Coverage kept, % (- below asked).", self._table(task, _coverage)]
         found += ["Log loss of labelled rows.", self._table(task, _log_loss)]
         total = self.contest.total_cost
-        error = f"an error costs {self.contest.error_cost:g}, everything {total:g}"
+        error = (
+            f"an error costs {self.contest.error_cost:g}, everything {total:g}, a rejection nothing"
+        )
         words = f"Mean cost of a row and its errors, % of everything; {error}."
         return [*found, words, self._table(task, lambda one: _money(one, total))]
 
@@ -156,13 +175,13 @@ class ContestReport:
         lines = []
         for rival in dict.fromkeys(duel.rival for duel in duels):
             own = {duel.budget: duel for duel in duels if duel.rival == rival}
-            lines.append([label_of(rival), *(_duel(own[budget]) for budget in budgets)])
+            lines.append([label_of(rival), *(self._duel(own[budget]) for budget in budgets)])
         return markdown_table(["rival", *(_percent(one or 0.0) for one in budgets)], lines)
 
     def _others(self) -> str:
         """Hypervolumes, promises, overruns and seconds."""
         contest = self.contest
-        verdicts = {duel.rival: _duel(duel) for duel in self.duels["volume"]}
+        verdicts = {duel.rival: self._duel(duel) for duel in self.duels["volume"]}
         lines = []
         for method in contest.methods:
             volumes, promise = contest.volumes[method], self.promises[method]
@@ -171,7 +190,7 @@ class ContestReport:
                 [
                     _named(method),
                     _volume(volumes),
-                    verdicts.get(method, ""),
+                    *([verdicts.get(method, "")] if verdicts else []),
                     f"{self.ranks['volume'][''][method]:g}",
                     f"{100 * promise.promised:.2f}",
                     f"{100 * promise.kept:.2f}",
@@ -182,8 +201,15 @@ class ContestReport:
                     f"{contest.seconds(method):.1f}",
                 ]
             )
-        heads = ["method", "hypervolume, %", "lead of EMSCO", "rank", "promised, %", "kept, %"]
-        heads += ["promised less kept", "in standard errors", "overspent, %", "coverage short, %"]
+        heads = ["method", "hypervolume, %", *(["lead of EMSCO"] if verdicts else []), "rank"]
+        heads += [
+            "promised, %",
+            "kept, %",
+            "promised less kept",
+            "in standard errors",
+            "overspent, %",
+            "coverage short, %",
+        ]
         return markdown_table([*heads, "seconds per split"], lines)
 
 
@@ -220,12 +246,12 @@ def _percent(share: float) -> str:
 
 
 def _accuracy(one: Standing) -> str:
-    spread = f" ± {100 * one.margin:.1f}" if len(one.accuracy) > 1 else ""
+    spread = f" ± {100 * one.margin:.1f}" if len(one.accuracy) >= LEAST_SPLITS else ""
     return f"{100 * one.mean:.1f}{spread} ({100 * one.promised.mean():.1f})"
 
 
 def _volume(volumes: FloatArray) -> str:
-    spread = f" ± {100 * _margin(volumes):.2f}" if len(volumes) > 1 else ""
+    spread = f" ± {100 * _margin(volumes):.2f}" if len(volumes) >= LEAST_SPLITS else ""
     return f"{100 * volumes.mean():.2f}{spread}"
 
 
@@ -245,7 +271,3 @@ def _log_loss(one: Standing) -> str:
 
 def _money(one: Standing, total: float) -> str:
     return f"{100 * one.money.mean() / total:.1f}"
-
-
-def _duel(duel: Duel) -> str:
-    return f"{signed(duel.gain)} ({duel.p_value:.2g}, {duel.verdict})"

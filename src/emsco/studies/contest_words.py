@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-
-from emsco.studies.contest_duels import AHEAD, BEHIND, Duel, promise_of, task_duels
-from emsco.studies.contest_records import EVERYONE, MOST, TASKS, TESTED, Contest, Task
+from emsco.studies.contest_duels import (
+    AHEAD,
+    BEHIND,
+    Duel,
+    mean_ranks,
+    promise_of,
+    task_duels,
+    task_ranks,
+)
+from emsco.studies.contest_records import EVERYONE, MOST, TASKS, TESTED, Contest, Standing, Task
 from emsco.studies.contests import EMSCO, label_of
-from emsco.studies.questions import Question
 
-__all__ = ["and_words", "budget_words", "summary_of"]
+__all__ = ["and_words", "broken_limits", "budget_words", "quick_words", "summary_of"]
 
 _CASES = {
     EVERYONE: "If every row needs an answer",
@@ -19,13 +24,19 @@ _CASES = {
 }
 _WHERE = {EVERYONE: "if every row needs an answer", MOST: "if a tenth may be rejected"}
 _DIGITS = 3  # accuracies are shown to a tenth of a point; nearer ones are called level
-_NOTABLE = 0.02  # coverage below the one asked for that a reader should know of
+# Limits are broken clearly, not by the chance of a few rows, from here on.
+_SHORT = 0.03  # coverage below the one asked for
+_DEAR = 1.25  # cost, in budgets
+_ROUNDING = 1e-9
 
 Place = tuple[Task, float]
 
 
 def summary_of(contest: Contest) -> list[str]:
-    """Three sentences about a contest, and one for each method with missing answers."""
+    """Four sentences about a contest, and one for each method with missing answers.
+
+    They say who leads in each task, what to use, and what was promised and kept.
+    """
     missing = [f"{label_of(name)} was left out: {why}" for name, why in contest.left_out.items()]
     for name, (n_splits, why) in contest.missing.items():
         also = f"{label_of(name)} gave no answer on {n_splits} of its splits, which are left out"
@@ -34,7 +45,8 @@ def summary_of(contest: Contest) -> list[str]:
         return ["No method could run.", *missing]
     if len(contest.methods) == 1:
         return [*_alone(contest), *missing]
-    return [*(_winners(contest, task) for task in TASKS), _advice(contest), *missing]
+    leads = [_winners(contest, task) for task in TASKS]
+    return [*leads, _advice(contest), _kept(contest), *missing]
 
 
 def budget_words(budgets: Sequence[float]) -> str:
@@ -82,57 +94,81 @@ def _winners(contest: Contest, task: Task) -> str:
 
 
 def _advice(contest: Contest) -> str:
-    """Say what to use, and what was promised and kept."""
+    """Say what to use, and whether differences are beyond chance."""
     if EMSCO not in contest.methods:
-        return f"EMSCO did not take part; {_kept(contest, contest.methods)}."
+        return _advice_among_rivals(contest)
     duels = {task: task_duels(contest, task) for task in TASKS}
-    sure, perhaps = (_better_rivals(duels, beyond_chance=one) for one in (True, False))
-    parts = [_use(contest, sure, perhaps, duels)]
-    if perhaps:
-        more = "also more" if sure else "more"
-        names = [
-            f"{label_of(rival)} is {more} accurate {_places(places)}{_but(contest, rival, places)}"
-            for rival, places in perhaps.items()
-        ]
-        doubt = "one split cannot tell" if len(contest.splits) == 1 else "that may be chance"
-        parts.append(f"{and_words(names)}, but {doubt}")
-    named = [one for one in contest.methods if one == EMSCO or one in sure]
-    return f"{'; '.join([*parts, _kept(contest, named)])}."
+    if sure := _best_rivals(duels, lambda duel: duel.verdict == BEHIND):
+        return _use_rivals(contest, sure, duels)
+    verdicts = [duel.verdict for own in duels.values() for duel in own]
+    n_won, doubt = verdicts.count(AHEAD), _doubt(contest, "no difference is beyond chance")
+    won = f"it leads beyond chance in {n_won} of {len(verdicts)} comparisons"
+    better = _best_rivals(duels, lambda duel: round(duel.gain, _DIGITS) < 0)
+    if not better:
+        return f"Use EMSCO: no rival is more accurate, {f'and {won}' if n_won else f'but {doubt}'}."
+    (first, at), *others = _rivals_in_words(contest, better)
+    lead = and_words([f"{first} is more accurate {at}", *map(" ".join, others)])
+    if n_won:
+        return f"Use EMSCO: {won}; {lead}, but that may be chance."
+    return f"Use EMSCO or the leader at your budget: {lead}, but {doubt}."
 
 
-def _use(
-    contest: Contest,
-    sure: dict[str, list[Place]],
-    perhaps: dict[str, list[Place]],
-    duels: dict[Task, list[Duel]],
+def _doubt(contest: Contest, otherwise: str) -> str:
+    return "one split cannot tell methods apart" if len(contest.splits) == 1 else otherwise
+
+
+def _use_rivals(
+    contest: Contest, sure: Mapping[str, list[Place]], duels: Mapping[Task, list[Duel]]
 ) -> str:
-    """Recommend EMSCO, or rivals that are better beyond chance."""
-    if sure:
-        rivals = [
-            f"{label_of(rival)} {_places(places)}{_but(contest, rival, places)}"
-            for rival, places in sure.items()
-        ]
-        beats = "it beats" if len(rivals) == 1 else "they beat"
-        return f"Use {and_words(rivals)}, where {beats} EMSCO beyond chance, and EMSCO elsewhere"
-    if perhaps:
-        return "Use EMSCO"
-    every = [duel.verdict for own in duels.values() for duel in own]
-    won = f", and it leads beyond chance in {every.count(AHEAD)} of {len(every)} comparisons"
-    return f"Use EMSCO: no rival is more accurate{won if AHEAD in every else ''}"
+    """Recommend the rivals that are better than EMSCO beyond chance."""
+    rivals = [" ".join(words) for words in _rivals_in_words(contest, sure)]
+    beats = "it beats" if len(rivals) == 1 else "they beat"
+    lost = {
+        (task, duel.budget) for task, own in duels.items() for duel in own if duel.verdict == BEHIND
+    }
+    n_named = sum(map(len, sure.values()))
+    rest = ", and EMSCO elsewhere" if n_named < len(TASKS) * len(TESTED) else ""
+    rest += " unless the tables call it behind" if n_named < len(lost) else ""
+    return f"Use {and_words(rivals)}, where {beats} EMSCO beyond chance{rest}."
 
 
-def _better_rivals(duels: dict[Task, list[Duel]], *, beyond_chance: bool) -> dict[str, list[Place]]:
-    """Places where a rival is better than EMSCO, by the best rival there."""
+def _advice_among_rivals(contest: Contest) -> str:
+    """Name the methods of the best mean rank."""
+    leaders = {}
+    for task in TASKS:
+        ranks = mean_ranks(task_ranks(contest, task).values())
+        best = [label_of(one) for one, rank in ranks.items() if rank == min(ranks.values())]
+        leaders[task] = "any method" if len(best) == len(ranks) else " or ".join(best)
+    names = list(dict.fromkeys(leaders.values()))
+    parts = [f"{name} {_WHERE[task]}" for task, name in leaders.items()]
+    use = names[0] if len(names) == 1 else and_words(parts)
+    doubt = _doubt(contest, "leads are tested only against EMSCO")
+    return f"Use {use}, by mean ranks over all budgets, but {doubt}."
+
+
+def _best_rivals(
+    duels: Mapping[Task, list[Duel]], better: Callable[[Duel], bool]
+) -> dict[str, list[Place]]:
+    """Places of the rival that is better than EMSCO at the most budgets of a task."""
     found: dict[str, list[Place]] = {}
     for task, own in duels.items():
-        for budget in TESTED:
-            here = [duel for duel in own if duel.budget == budget]
-            sure = [duel for duel in here if duel.verdict == BEHIND]
-            likely = [] if sure else [duel for duel in here if round(duel.gain, _DIGITS) < 0]
-            if chosen := sure if beyond_chance else likely:
-                best = min(chosen, key=lambda duel: duel.gain).rival
-                found.setdefault(best, []).append((task, budget))
+        leads: dict[str, list[Duel]] = {}
+        for duel in filter(better, own):
+            leads.setdefault(duel.rival, []).append(duel)
+        if leads:
+            gains = {rival: sum(duel.gain for duel in some) for rival, some in leads.items()}
+            best = min(leads, key=lambda rival: (-len(leads[rival]), gains[rival]))
+            places = [(task, duel.budget) for duel in leads[best] if duel.budget is not None]
+            found.setdefault(best, []).extend(places)
     return found
+
+
+def _rivals_in_words(contest: Contest, rivals: Mapping[str, list[Place]]) -> list[tuple[str, str]]:
+    """Name of each rival, and where it is better."""
+    return [
+        (label_of(rival), f"{_places(places)}{_but(contest, rival, places)}")
+        for rival, places in rivals.items()
+    ]
 
 
 def _places(places: Sequence[Place]) -> str:
@@ -140,26 +176,73 @@ def _places(places: Sequence[Place]) -> str:
     by_task: dict[Task, list[float]] = {}
     for task, budget in places:
         by_task.setdefault(task, []).append(budget)
-    return and_words([f"at {budget_words(on)} {_WHERE[task]}" for task, on in by_task.items()])
+    return and_words(
+        [
+            f"at {'every budget' if len(on) == len(TESTED) else budget_words(on)} {_WHERE[task]}"
+            for task, on in by_task.items()
+        ]
+    )
 
 
 def _but(contest: Contest, rival: str, places: Sequence[Place]) -> str:
-    """Coverage of a rival that labels clearly fewer test rows than asked, in brackets."""
-    own = [contest.standings[rival, Question(task.coverage, budget)] for task, budget in places]
-    if float(np.mean([one.short for one in own])) < _NOTABLE:
+    """Coverage of a rival that answers clearly fewer test rows than asked, in brackets."""
+    own = [contest.standing(rival, task.coverage, budget) for task, budget in places]
+    short = [one.coverage.mean() for one in own if _is_short(one)]
+    return f" (answers only {100 * min(short):.0f} %)" if short else ""
+
+
+def _is_short(one: Standing) -> bool:
+    return bool(one.question.coverage - one.coverage.mean() > _SHORT + _ROUNDING)
+
+
+def broken_limits(contest: Contest, task: Task) -> list[str]:
+    """Sentences that name methods clearly beyond the limits of a task on test rows.
+
+    Coverage counts from 3 points below the one asked for, cost from a quarter above the budget.
+    Each method has its worst figure.
+    """
+    few, spends = [], []
+    for method in contest.methods:
+        own = [contest.standings[method, question] for question in task.questions]
+        if short := [float(one.coverage.mean()) for one in own if _is_short(one)]:
+            few.append(f"{label_of(method)} {100 * min(short):.1f} %")
+        worst = max(own, key=lambda one: one.cost.mean() / one.question.budget)
+        cost, budget = float(worst.cost.mean()), worst.question.budget
+        if cost > _DEAR * budget + _ROUNDING:
+            allowed = f"where {100 * budget:g} % is allowed"
+            spends.append(f"{label_of(method)} spends {100 * cost:.1f} % {allowed}")
+    lines = []
+    if few:
+        asked = f"{100 * task.coverage:g} % was asked"
+        lines.append(f"Answered at worst, of the test rows: {and_words(few)}, where {asked}.")
+    return [*lines, f"On test rows {and_words(spends)}."] if spends else lines
+
+
+def quick_words(contest: Contest) -> str:
+    """A warning not to judge methods by a quick comparison; "" for a thorough one."""
+    if not contest.quick:
         return ""
-    coverage = min(float(one.coverage.mean()) for one in own)
-    return f" (though it labels only {100 * coverage:.0f} % of the test rows)"
+    splits = "one split, " if len(contest.splits) == 1 else ""
+    return f"Quick: {splits}fewer settings, shorter searches; do not judge methods by it."
 
 
-def _kept(contest: Contest, methods: Sequence[str]) -> str:
-    """What methods promised on average, and what they kept."""
+def _kept(contest: Contest) -> str:
+    """What EMSCO promised on average and what it kept, and so for rivals that beat it."""
     parts = []
-    for method in methods:
+    for method in _of_interest(contest):
         one = promise_of(contest, method)
         promised, kept = f"{100 * one.promised:.1f} %", f"{100 * one.kept:.1f} %"
         parts.append(f"{label_of(method)} promised {promised} accuracy and kept {kept}")
-    return f"on average {and_words(parts)}"
+    return f"On average {and_words(parts)}."
+
+
+def _of_interest(contest: Contest) -> Sequence[str]:
+    """EMSCO and the rivals that are recommended in its place; all methods if it is not there."""
+    if EMSCO not in contest.methods:
+        return contest.methods
+    duels = {task: task_duels(contest, task) for task in TASKS}
+    sure = _best_rivals(duels, lambda duel: duel.verdict == BEHIND)
+    return [one for one in contest.methods if one == EMSCO or one in sure]
 
 
 def _alone(contest: Contest) -> list[str]:
@@ -172,4 +255,4 @@ def _alone(contest: Contest) -> list[str]:
             f"{_CASES[task]}, {label_of(method)} is {and_words(figures)} % correct "
             f"at mean costs of at most {budget_words(TESTED)} of everything."
         )
-    return [*lines, f"No other method took part; {_kept(contest, contest.methods)}."]
+    return [*lines, "No other method took part.", _kept(contest)]

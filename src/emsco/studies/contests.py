@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from time import process_time
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from emsco import baselines
+from emsco._base.checks import refused
 from emsco._base.documents import Fields
 from emsco._base.typing import IntArray
 from emsco.baselines.base import CostedClassifier
@@ -32,6 +34,7 @@ __all__ = [
     "ContestJob",
     "CostedRows",
     "Effort",
+    "check_methods",
     "do_job",
     "label_of",
     "run_contest",
@@ -41,7 +44,7 @@ EMSCO = "emsco"
 RIVALS = {
     "cost_aware_boosting": ("CostAwareBoosting", "CEGB"),
     "catboost": ("PenalisedCatBoost", "CatBoost"),
-    "fixed_subset": ("FixedSubset", "LightGBM"),
+    "fixed_subset": ("FixedSubset", "fixed subset"),
     "threshold_cascade": ("ThresholdCascade", "threshold cascade"),
     "aaco": ("AACO", "AACO"),
     "greedy_miser": ("GreedyMiser", "Greedy Miser"),
@@ -177,6 +180,28 @@ class Answers:
 def label_of(method: str) -> str:
     """Name of a method in tables and drawings."""
     return "EMSCO" if method == EMSCO else RIVALS[method][1]
+
+
+def check_methods(methods: Sequence[str]) -> tuple[str, ...]:
+    """Return each method once; a label or a near miss is refused with the name that was meant."""
+    if not methods:
+        raise refused("methods", "name one method or more", methods, got="none")
+    for method in methods:
+        if method not in METHODS:
+            listed = ", ".join(f'"{one}"' for one in METHODS)
+            raise refused("methods", f"be one of {listed}", method, hint=_meant(method))
+    return tuple(dict.fromkeys(methods))
+
+
+def _meant(word: object) -> str:
+    """A question that names the method whose name or label is nearest, if one is near."""
+    known = {_folded(text): method for method in METHODS for text in (label_of(method), method)}
+    near = get_close_matches(_folded(str(word)), known, n=1)
+    return f'did you mean "{known[near[0]]}"?' if near else ""
+
+
+def _folded(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
 
 
 def do_job(job: ContestJob, data: CostedRows) -> dict[str, Any]:
