@@ -129,6 +129,7 @@ def _show(report: ContestReport) -> None:
             shown.print(contest_table(contest, task))
             for line in broken_limits(contest, task):
                 shown.print(line, highlight=False, markup=False)
+            shown.print()
         shown.print(seconds_line(contest), highlight=False)
     for line in report.summary():
         shown.print(f"- {line}", highlight=False, markup=False)

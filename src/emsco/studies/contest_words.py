@@ -136,14 +136,20 @@ def _advice_among_rivals(contest: Contest) -> str:
     """Name the methods of the best mean rank."""
     leaders = {}
     for task in TASKS:
-        ranks = mean_ranks(task_ranks(contest, task).values())
-        best = [label_of(one) for one, rank in ranks.items() if rank == min(ranks.values())]
-        leaders[task] = "any method" if len(best) == len(ranks) else " or ".join(best)
+        best = _leaders(contest, task)
+        everyone = len(best) == len(contest.methods)
+        leaders[task] = "any method" if everyone else " or ".join(map(label_of, best))
     names = list(dict.fromkeys(leaders.values()))
     parts = [f"{name} {_WHERE[task]}" for task, name in leaders.items()]
     use = names[0] if len(names) == 1 else and_words(parts)
     doubt = _doubt(contest, "leads are tested only against EMSCO")
     return f"Use {use}, by mean ranks over all budgets, but {doubt}."
+
+
+def _leaders(contest: Contest, task: Task) -> list[str]:
+    """Methods of the best mean rank over all budgets."""
+    ranks = mean_ranks(task_ranks(contest, task).values())
+    return [method for method, rank in ranks.items() if rank == min(ranks.values())]
 
 
 def _best_rivals(
@@ -227,7 +233,7 @@ def quick_words(contest: Contest) -> str:
 
 
 def _kept(contest: Contest) -> str:
-    """What EMSCO promised on average and what it kept, and so for rivals that beat it."""
+    """What EMSCO and the recommended methods promised on average, and what they kept."""
     parts = []
     for method in _of_interest(contest):
         one = promise_of(contest, method)
@@ -237,9 +243,9 @@ def _kept(contest: Contest) -> str:
 
 
 def _of_interest(contest: Contest) -> Sequence[str]:
-    """EMSCO and the rivals that are recommended in its place; all methods if it is not there."""
+    """EMSCO and the rivals that are recommended in its place; without EMSCO, the leaders."""
     if EMSCO not in contest.methods:
-        return contest.methods
+        return list(dict.fromkeys(one for task in TASKS for one in _leaders(contest, task)))
     duels = {task: task_duels(contest, task) for task in TASKS}
     sure = _best_rivals(duels, lambda duel: duel.verdict == BEHIND)
     return [one for one in contest.methods if one == EMSCO or one in sure]
