@@ -80,12 +80,12 @@ class _Candidate:
     ----------
     setting, differs : dict
         Parameters to fit with, and those of the stage of the fit.
-    right, confidence, cost : ndarray of shape (n_rows,)
+    correct, confidence, cost : ndarray of shape (n_rows,)
     """
 
     setting: dict[str, Any]
     differs: dict[str, Any]
-    right: BoolArray
+    correct: BoolArray
     confidence: FloatArray
     cost: FloatArray
 
@@ -128,7 +128,7 @@ def _out_of_fold(
             empty = (np.zeros(n_rows, np.bool_), np.zeros(n_rows), np.zeros(n_rows))
             one = found.setdefault(repr(differs), _Candidate(setting, differs, *empty))
             decisions = stage.decide(rows.take(rest).X)
-            one.right[rest] = decisions.guesses == rows.y[rest]
+            one.correct[rest] = decisions.guesses == rows.y[rest]
             one.confidence[rest], one.cost[rest] = decisions.confidence, decisions.cost
     return list(found.values())
 
@@ -185,8 +185,8 @@ class _Refits:
                 repr(differs): _on_rows(stage, self._trial.test)
                 for differs, stage in whole.staged()
             }
-        right, confidence, cost, chances = self._known[key][repr(one.differs)]
-        return Seen.from_rows(right, confidence >= least, cost, chances, self._trial.test.weights)
+        correct, confidence, cost, chances = self._known[key][repr(one.differs)]
+        return Seen.from_rows(correct, confidence >= least, cost, chances, self._trial.test.weights)
 
 
 def _rejecting(
@@ -194,15 +194,15 @@ def _rejecting(
 ) -> tuple[Objectives, float]:
     """Reject the least sure rows out of fold: figures, and the least confidence."""
     if coverage >= 1:
-        return Objectives(1.0, min(1.0, float(counts @ one.right)), cost), -np.inf
+        return Objectives(1.0, min(1.0, float(counts @ one.correct)), cost), -np.inf
     order = np.argsort(-one.confidence, kind="stable")
     reached = np.cumsum(counts[order])
     last = min(int(np.searchsorted(reached, coverage - _ROUNDING)), len(order) - 1)
     least = float(one.confidence[order[last]])
     accepted = counts * (one.confidence >= least)
     share = float(accepted.sum())
-    right = min(1.0, float(accepted @ one.right) / share)  # rounding may exceed 1
-    return Objectives(min(1.0, share), right, cost), least
+    correct = min(1.0, float(accepted @ one.correct) / share)  # rounding may exceed 1
+    return Objectives(min(1.0, share), correct, cost), least
 
 
 def _best_within(
@@ -223,7 +223,7 @@ def _best_within(
 def _on_rows(
     fitted: Any, rows: LabelledRows
 ) -> tuple[BoolArray, FloatArray, FloatArray, FloatArray]:
-    """Whether each guess is right, its confidence and cost, and the chance of the true class."""
+    """Whether each guess is correct, its confidence and cost, and the chance of the true class."""
     decisions = fitted.decide(rows.X)
     return (
         np.asarray(decisions.guesses == rows.y),

@@ -59,21 +59,21 @@ class Seen(Objectives):
     @classmethod
     def from_rows(
         cls,
-        right: BoolArray,
+        correct: BoolArray,
         accepted: BoolArray,
         cost: FloatArray,
         chances: FloatArray,
         weights: FloatArray | None,
     ) -> Seen:
         """Measure from what happened to each row; `chances` are those of its true class."""
-        counts = np.ones(len(right)) if weights is None else weights
+        counts = np.ones(len(correct)) if weights is None else weights
         labelled = counts * accepted
         n_labelled = float(labelled.sum())
         losses = -np.log(np.clip(chances, _LEAST_CHANCE, 1.0))
         share = max(n_labelled, np.finfo(np.float64).tiny)
         return cls(
             min(1.0, n_labelled / float(counts.sum())),  # rounding may exceed 1
-            min(1.0, float(labelled @ right) / share),
+            min(1.0, float(labelled @ correct) / share),
             float(counts @ cost / counts.sum()),
             float(labelled @ losses) / share,
         )
@@ -83,10 +83,10 @@ class Seen(Objectives):
         cls, label: Any, y: AnyArray, share: float, weights: FloatArray | None
     ) -> Seen:
         """Measure the answer `label` for everyone, for nothing, at a confidence of `share`."""
-        right = np.asarray(y == label)
-        others = np.where(right, share, 1.0 - share)
+        correct = np.asarray(y == label)
+        others = np.where(correct, share, 1.0 - share)
         return cls.from_rows(
-            right, np.ones(len(y), dtype=np.bool_), np.zeros(len(y)), others, weights
+            correct, np.ones(len(y), dtype=np.bool_), np.zeros(len(y)), others, weights
         )
 
     @classmethod
