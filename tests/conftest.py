@@ -13,6 +13,7 @@ from hypothesis import settings
 from typer.testing import CliRunner
 
 from emsco import cli, datasets
+from emsco.fitting import fit_rows
 
 # The same examples every time, so that a change that has nothing to do with a test never fails it;
 # `pytest --hypothesis-profile=explore` draws new ones, and many.
@@ -50,6 +51,18 @@ def _no_downloads(monkeypatch, tmp_path_factory):
 
     monkeypatch.setattr("emsco.datasets.public.urlopen", refuse)
     monkeypatch.setenv("EMSCO_CACHE", str(tmp_path_factory.getbasetemp() / "no-cache"))
+
+
+@pytest.fixture(scope="module")
+def short_searches():
+    """Fits search for few generations; such tests ask what runs, not what is found."""
+    with pytest.MonkeyPatch.context() as patch:
+
+        def fit_soon(data, given, groups=None):
+            return fit_rows(data, {**given, "generations": min(given["generations"], 8)}, groups)
+
+        patch.setattr("emsco.estimator.fit_rows", fit_soon)
+        yield
 
 
 @pytest.fixture(scope="session")

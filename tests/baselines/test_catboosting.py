@@ -7,6 +7,8 @@ import pytest
 from emsco import DataError, EMSCOError
 from emsco.baselines import PenalisedCatBoost
 
+pytest.importorskip("catboost")
+
 COSTS = np.array([1.0, 5.0, 20.0, 100.0])
 KINDS = [("per_row", "depthwise"), ("first_use", "symmetric"), ("per_row", "symmetric")]
 

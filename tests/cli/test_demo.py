@@ -10,7 +10,7 @@ from emsco import cli
 
 
 @pytest.fixture(scope="module")
-def demo_text():
+def demo_text(short_searches):
     result = CliRunner().invoke(cli.app, ["demo"], env={"COLUMNS": "100"})
     assert result.exit_code == 0, result.output
     return result.output

@@ -67,6 +67,7 @@ def prose_of(page):
     return re.sub(r"`[^`\n]*`", "`code`", FENCE.sub("", read(page)))
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
 def test_the_python_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # examples write files
@@ -145,6 +146,7 @@ def files(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize(
     "page", ["docs/quick_start.md", "docs/guides/deploying.md", "docs/guides/problems.md"]
 )
