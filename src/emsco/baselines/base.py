@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -129,6 +130,16 @@ class CostedClassifier(TableClassifier):
 
         For example, a fit with many trees contains all fits with fewer. The last is this rival.
         """
+        yield {}, self
+
+    def _with_fewer_trees(self, numbers: Sequence[int]) -> Iterator[tuple[dict[str, Any], Self]]:
+        """Yield this fitted rival with fewer trees, then with all; for rivals with `_used`."""
+        rival: Any = self
+        for n_trees in (fewer for fewer in numbers if fewer < rival.n_trees):
+            stage = copy(rival)
+            stage.n_trees = n_trees
+            stage.used_ = stage._used()
+            yield {"n_trees": n_trees}, stage
         yield {}, self
 
     @property

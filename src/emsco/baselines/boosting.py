@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -105,12 +104,7 @@ class CostAwareBoosting(CostedClassifier):
 
     def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
         """Yield this rival with fewer trees, then with all."""
-        for n_trees in (fewer for fewer in _STAGES if fewer < self.n_trees):
-            stage = copy(self)
-            stage.n_trees = n_trees
-            stage.used_ = stage._used()
-            yield {"n_trees": n_trees}, stage
-        yield {}, self
+        return self._with_fewer_trees(_STAGES)
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         settings = self._settings(len(rows))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from copy import copy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
@@ -106,12 +105,7 @@ class PenalisedCatBoost(CostedClassifier):
 
     def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
         """Yield this rival with fewer trees, then with all."""
-        for n_trees in (fewer for fewer in _STAGES if fewer < self.n_trees):
-            stage = copy(self)
-            stage.n_trees = n_trees
-            stage.used_ = stage._used()
-            yield {"n_trees": n_trees}, stage
-        yield {}, self
+        return self._with_fewer_trees(_STAGES)
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         catboost = _catboost()

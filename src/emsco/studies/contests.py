@@ -9,7 +9,6 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
 from emsco import baselines
 from emsco._base.checks import refused
@@ -17,10 +16,12 @@ from emsco._base.documents import Fields
 from emsco._base.typing import IntArray
 from emsco.baselines.base import CostedClassifier
 from emsco.costs import FeatureCosts
-from emsco.errors import DataError, EMSCOError
+from emsco.errors import EMSCOError
 from emsco.studies.answering import LabelledRows, Trial, answer_with_emsco, answer_with_rival
 from emsco.studies.jobs import Report, ResultStore, finish_jobs
+from emsco.studies.methods import told
 from emsco.studies.questions import QUESTIONS, Offer
+from emsco.studies.searching import divided
 
 __all__ = [
     "EMSCO",
@@ -100,14 +101,7 @@ class CostedRows:
         if self.test is not None:
             rest = np.setdiff1d(np.arange(n_rows), self.test)
             return Trial(self.rows.take(rest), self.rows.take(self.test), self.costs, own)
-        try:
-            fitted, test = train_test_split(
-                np.arange(n_rows), test_size=TEST_SHARE, stratify=self.rows.y, random_state=own
-            )
-        except ValueError as error:
-            raise DataError(
-                f"DATA must have enough rows of every class to be split: {error}"
-            ) from None
+        fitted, test = divided(np.arange(n_rows), self.rows.y, TEST_SHARE, own)
         return Trial(self.rows.take(fitted), self.rows.take(test), self.costs, own)
 
 
@@ -222,10 +216,7 @@ def do_job(job: ContestJob, data: CostedRows) -> dict[str, Any]:
 def _new_rival(method: str, trial: Trial) -> CostedClassifier:
     """Make a rival that answers every row, with a seed if it draws at random."""
     made: CostedClassifier = getattr(baselines, RIVALS[method][0])(costs=trial.costs)
-    known = {"random_state": trial.seed, "gaps": "impute"}
-    own = made.get_params(deep=False)
-    made.set_params(**{name: value for name, value in known.items() if name in own})
-    return made
+    return told(made, random_state=trial.seed, gaps="impute")
 
 
 def run_contest(

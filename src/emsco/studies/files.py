@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
 from emsco._base.checks import refused
 from emsco._base.typing import AnyArray, FloatArray, IntArray
@@ -21,7 +20,7 @@ from emsco.studies.answering import LabelledRows
 from emsco.studies.compare import compare_methods
 from emsco.studies.contest_records import Contest
 from emsco.studies.contests import CostedRows
-from emsco.studies.searching import Parts
+from emsco.studies.searching import Parts, divided
 from emsco.studies.sweep import sweep_thresholds
 from emsco.studies.sweep_records import ThresholdSweep
 
@@ -122,11 +121,8 @@ def _check_weights(weights: FloatArray, parts: Parts) -> None:
 
 
 def _divided(rows: IntArray, y: AnyArray, share: float, seed: int) -> tuple[IntArray, IntArray]:
-    """Split rows in two, every class in the same shares."""
-    try:
-        first, second = train_test_split(rows, test_size=share, stratify=y[rows], random_state=seed)
-    except ValueError as error:
-        raise DataError(f"DATA must have enough rows of every class to be split: {error}") from None
+    """Split row numbers in two, each part in order."""
+    first, second = divided(rows, y, share, seed)
     return np.sort(first), np.sort(second)
 
 

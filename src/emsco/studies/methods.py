@@ -31,6 +31,7 @@ __all__ = [
     "new_rival",
     "repeat_search",
     "spread",
+    "told",
     "tune_rival",
 ]
 
@@ -230,11 +231,16 @@ def new_rival(
     """Make a rival with these costs, and with the threshold and seed if it has such parameters."""
     made: CostedClassifier = getattr(baselines, RIVALS[method])(costs=costs)
     known = {"min_confidence": min_confidence, "random_state": seed}
-    own = made.get_params(deep=False)
-    if own.get("min_confidence") is None:
+    if made.get_params(deep=False).get("min_confidence") is None:
         known.pop("min_confidence")  # this rival answers every row by default
-    made.set_params(**{name: value for name, value in known.items() if name in own})
-    return made
+    return told(made, **known)
+
+
+def told(rival: CostedClassifier, **known: Any) -> CostedClassifier:
+    """Set those of the parameters that a rival has, and return it."""
+    own = rival.get_params(deep=False)
+    rival.set_params(**{name: value for name, value in known.items() if name in own})
+    return rival
 
 
 def spread(items: Sequence[T], most: int) -> list[T]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import train_test_split
 
 from emsco._base.checks import check_choice
 from emsco._base.digests import fingerprint
@@ -18,14 +19,14 @@ from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, Report
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import subsets_of_words
-from emsco.errors import InterruptedWarning
+from emsco.errors import DataError, InterruptedWarning
 from emsco.fitting import Workbench
 from emsco.scoring.pareto import best_balanced_first, fittest_of, knee_of
 from emsco.search.loop import SearchResult
 from emsco.search.planning import SearchPlan
 from emsco.search.settings import SearchSettings
 
-__all__ = ["EVERY_RULE", "RULES", "Choice", "Parts", "SplitBanks", "SplitData"]
+__all__ = ["EVERY_RULE", "RULES", "Choice", "Parts", "SplitBanks", "SplitData", "divided"]
 
 RULES = ("fittest", "balanced")
 EVERY_RULE = (*RULES, "knee")
@@ -104,6 +105,15 @@ class Choice:
             Objectives.from_dict(fields.fields("seen")),
             tuple(fields.items("design")),
         )
+
+
+def divided(rows: IntArray, y: AnyArray, share: float, seed: int) -> tuple[IntArray, IntArray]:
+    """Split row numbers in two at random, every class in the same shares."""
+    try:
+        first, second = train_test_split(rows, test_size=share, stratify=y[rows], random_state=seed)
+    except ValueError as error:
+        raise DataError(f"DATA must have enough rows of every class to be split: {error}") from None
+    return first, second
 
 
 class SplitBanks:
