@@ -1,0 +1,97 @@
+"""Inference about means of bounded values by betting (Waudby-Smith and Ramdas, 2024).
+
+Whoever doubts that a mean is as claimed bets on the next value. If the claim is true, no betting
+strategy makes money on average, and the chance that a start capital of 1 ever grows to 1/δ is at
+most δ. So a capital that large is evidence against the claim, whenever it is looked at.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.special import logsumexp
+
+from emsco._base.typing import FloatArray
+from emsco.trust.binomial import LEVEL, Interval
+
+__all__ = ["log_capital_above", "log_capital_below", "mean_interval", "mean_p_value"]
+
+_STAKES = np.geomspace(1e-4, 0.99, 40)  # as shares of the largest possible
+_LARGEST = 0.9  # stake of a test whose number of rows is known beforehand, likewise
+
+
+def mean_p_value(values: ArrayLike, most: float, delta: float = 0.05) -> float:
+    """P-value of the claim that the mean of values from 0 to 1 is `most` or more.
+
+    The order of the values must not depend on them. Stakes are those that win most for so many
+    values with the spread seen so far, if `delta` is the level of the test; the p-value holds at
+    any level.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> mean_p_value(rng.uniform(0, 0.4, 100), 0.3) < 0.001
+    True
+    >>> mean_p_value(rng.uniform(0, 0.6, 100), 0.3) > 0.05
+    True
+    """
+    x = np.asarray(values, dtype=np.float64)
+    if not 0 < most < 1 or not x.size:
+        return 0.0 if most >= 1 and x.size else 1.0
+    seen = np.arange(1, len(x) + 1)
+    mean = (0.5 + np.cumsum(x)) / (seen + 1)
+    spread = (0.25 + np.cumsum((x - mean) ** 2)) / (seen + 1)
+    known = np.concatenate([[0.25], spread[:-1]])  # before each value
+    stake = np.minimum(np.sqrt(2 * np.log(1 / delta) / (len(x) * known)), _LARGEST / (1 - most))
+    capital = np.cumsum(np.log1p(stake * (most - x)))
+    return float(np.exp(min(0.0, -capital.max())))
+
+
+def log_capital_below(values: ArrayLike, counts: ArrayLike, mean: float) -> float:
+    """Logarithm of what bets against "the mean is at least `mean`" have made of a capital of 1.
+
+    `values` lie between 0 and 1, and `counts` tells how often each came. The capital is divided
+    between stakes of many sizes, so that it depends on counts alone, not on their order.
+
+    Examples
+    --------
+    >>> round(log_capital_below([0, 1], [30, 70], 0.9), 1)
+    12.6
+    """
+    if mean <= 0:
+        return 0.0  # no mean is below
+    stakes = _STAKES / (1 - mean) if mean < 1 else _STAKES * 1e9
+    return _mixture(stakes[:, None] * (mean - np.asarray(values, dtype=np.float64)), counts)
+
+
+def log_capital_above(values: ArrayLike, counts: ArrayLike, mean: float) -> float:
+    """The same for bets against "the mean is at most `mean`"."""
+    return log_capital_below(1 - np.asarray(values, dtype=np.float64), counts, 1 - mean)
+
+
+def mean_interval(values: ArrayLike, counts: ArrayLike, level: float = LEVEL) -> Interval:
+    """Interval of the mean of values from 0 to 1 that holds at all times, however often looked at.
+
+    Examples
+    --------
+    >>> low, high = mean_interval([0, 1], [20, 80])
+    >>> (round(low, 2), round(high, 2))
+    (0.64, 0.91)
+    """
+    x, n = np.asarray(values, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    if not n.sum():
+        return Interval(0.0, 1.0)
+    mean, enough = float(x @ n / n.sum()), float(np.log(2 / (1 - level)))
+    low, high = 0.0, 1.0
+    if log_capital_above(x, n, 0.0) > enough and mean > 0:
+        low = brentq(lambda m: log_capital_above(x, n, m) - enough, 0.0, mean)
+    if log_capital_below(x, n, 1.0) > enough and mean < 1:
+        high = brentq(lambda m: log_capital_below(x, n, m) - enough, mean, 1.0)
+    return Interval(float(low), float(high))
+
+
+def _mixture(gains: FloatArray, counts: ArrayLike) -> float:
+    """Logarithm of the mean capital over stakes, each of which gains by value."""
+    by_stake = np.log1p(gains) @ np.asarray(counts, dtype=np.float64)
+    return float(logsumexp(by_stake) - np.log(len(by_stake)))
