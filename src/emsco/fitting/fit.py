@@ -86,9 +86,9 @@ def fit_rows(data: TrainingData, given: Mapping[str, Any], groups: Any = None) -
         oddities = oddities_of(data)
         constraints = constraints.with_free_first(data.costs, suspects(oddities))
     check_parameters(given, data.classes.tolist())
-    own = {name: given[name] for name in _SEARCH_PARAMETERS}
+    searched = {name: given[name] for name in _SEARCH_PARAMETERS}
     blocks = Blocks.from_constraints(constraints, data.costs.names)
-    settings = SearchSettings.from_parameters(own, blocks)
+    settings = SearchSettings.from_parameters(searched, blocks)
     seed = seed_of_fit(given["random_state"], given["checkpoint"])
     split_seed, search_seed, stage_seed = seeds_of_fit(seed)
     recipe = _recipe(given, data.classes, int(stage_seed.generate_state(1)[0]))
@@ -97,7 +97,8 @@ def fit_rows(data: TrainingData, given: Mapping[str, Any], groups: Any = None) -
     n_scored = len(np.unique(np.concatenate([scored for _, scored in splits])))
     shares = recipe.class_shares(data)
     least, grid = check_thresholds(given, data.classes, shares, n_scored)
-    steps = _Steps(data, blocks, constraints, given, settings, least, grid, perf_counter())
+    own = least, grid, groups, perf_counter()
+    steps = _Steps(data, blocks, constraints, given, settings, *own)
     bench = steps.bench(recipe, splits)
     with bench.open_journal(
         given["checkpoint"], given["search"], settings, grid, seed, recipe, given["search_with"]
@@ -128,6 +129,7 @@ class _Steps:
     settings: SearchSettings
     min_confidence: MinConfidence
     grid: ThresholdGrid
+    groups: Any
     started: float
 
     @property
@@ -202,8 +204,10 @@ class _Steps:
         front = bench.front(result, self.min_confidence, self.grid)
         is_paper = self.given["search"] == "paper"
         with self._progress("designs judged") as report:
-            simplify = self.given["prefer"] == "economical" and not is_paper
-            front = bench.assess(front, result, self.settings, self.grid, simplify, report)
+            prefer = None if is_paper else self.given["prefer"]
+            front = bench.assess(
+                front, result, self.settings, self.grid, prefer, report, self.groups
+            )
         with self._progress("stages to deploy", slow=not bench.recipe.is_linear) as report:
             models = bench.stage_models(front, self.given["refit"], report)
         return replace(front, models=models, by_fitness=is_paper)

@@ -9,7 +9,7 @@ import os
 import warnings
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -17,7 +17,7 @@ from numpy.random import Generator
 from emsco._base.checks import check_choice
 from emsco._base.digests import fingerprint
 from emsco._base.objectives import METRICS
-from emsco._base.typing import Report
+from emsco._base.typing import IntArray, Report, StageArray
 from emsco.cascade import FrontModels
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
@@ -29,7 +29,8 @@ from emsco.errors import EMSCOWarning, InterruptedWarning, Parameter
 from emsco.fitting.parameters import check_refit
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.front.assessing import Assessor
-from emsco.front.preferences import economical_of
+from emsco.front.expecting import Expecter
+from emsco.front.preferences import Preference, economical_of
 from emsco.front.ties import NamedDesigns
 from emsco.models.bank import SubsetBank
 from emsco.models.recipe import StageRecipe
@@ -42,6 +43,7 @@ from emsco.search.loop import SearchResult
 from emsco.search.planning import SearchPlan, plan_search
 from emsco.search.problem import Problem
 from emsco.search.progress import SearchProgress
+from emsco.search.runners_up import runners_up
 from emsco.search.settings import SearchSettings
 
 __all__ = ["Workbench"]
@@ -200,7 +202,8 @@ class Workbench:
             closing(self.bank.engine),
         ):
             self.bank.on_fit = progress.fitting if shown else None
-            return plan.run(problem, rng, time_limit, progress)
+            result = plan.run(problem, rng, time_limit, progress)
+            return replace(result, scored=evaluator.designs)
 
     def has_models_of(self, recipe: StageRecipe) -> bool:
         """Whether the stage models are those of a recipe, not quicker ones to search with."""
@@ -224,10 +227,11 @@ class Workbench:
         own = Workbench(self.data, self.splits, recipe, self.constraints, self.metric)
         grid = self.grid(min_confidence)
         at_once = grid.complete(np.zeros((1, self.blocks.n_blocks), dtype=np.int16))
+        evaluator = own.evaluator(settings.max_stages, min_confidence)
         found, finish = finish_search(
             result,
             self.evaluator(settings.max_stages, min_confidence).score(at_once),
-            own.evaluator(settings.max_stages, min_confidence),
+            evaluator,
             settings.space(self.blocks.n_blocks, grid),
             searched_with=self.recipe.in_words,
             finished_with=recipe.in_words,
@@ -238,7 +242,9 @@ class Workbench:
         if finish.end is FinishEnd.NOTHING_FEASIBLE:
             kept = f"The models of the search are kept: {finish}."
             warnings.warn(kept, EMSCOWarning, stacklevel=5)
-        return (own if finish.n_subsets else self), found, finish
+        if not finish.n_subsets:
+            return self, found, finish
+        return own, replace(found, scored=evaluator.designs), finish
 
     def without_refused(
         self, result: SearchResult, settings: SearchSettings, grid: ThresholdGrid
@@ -282,17 +288,20 @@ class Workbench:
         result: SearchResult,
         settings: SearchSettings,
         grid: ThresholdGrid,
-        simplify: bool = False,
+        prefer: Preference | None = None,
         report: Report | None = None,
+        groups: Any = None,
     ) -> ParetoFront:
-        """Judge every point row by row: results by class, references, what differs beyond noise.
+        """Judge every point row by row: results by class, references, what new rows will show.
 
-        With `simplify`, the simplest design that is not worse than the economical one is marked,
-        and joins the front as its last point if it is not there yet. ``report(done, total)`` is
-        called after each point. Ctrl-C leaves the front as it is, with a warning.
+        If `prefer` is "economical", the simplest design that is not worse than the economical one
+        is marked, and joins the front as its last point if it is not there yet. Limits change what
+        to expect of the point that they choose. ``report(done, total)`` is called as the work
+        proceeds. `groups` has the group of each row, if rows of a group come together.
+        Ctrl-C leaves the front as it is, with a warning.
         """
         try:
-            return self._assess(front, result, settings, grid, simplify, report)
+            return self._assess(front, result, settings, grid, prefer, report, groups)
         except KeyboardInterrupt:
             message = (
                 "Fit interrupted; the front is kept as it was scored, without results by class."
@@ -306,24 +315,34 @@ class Workbench:
         result: SearchResult,
         settings: SearchSettings,
         grid: ThresholdGrid,
-        simplify: bool,
+        prefer: Preference | None,
         report: Report | None,
+        groups: Any,
     ) -> ParetoFront:
         data = self.data
         rows = ScoredRows(self.bank, data, self.splits, grid, self.blocks.members())
         evaluator = self.evaluator(settings.max_stages, grid)
         assessor = Assessor(rows, evaluator, self.blocks, data.costs, data.classes)
-        points = assessor.assessed(front.points, result.designs, report)
-        if simplify:
+        designs = result.designs
+        points = assessor.assessed(front.points, designs, report)
+        if prefer == "economical":
             may_fit = self.bank.engine.seconds_per_fit() is not None
             exclusion = settings.allow_exclusion
-            simple = assessor.simplified(points, result.designs, exclusion, may_fit)
-            points = points if simple is None else _joined(points, simple)
+            simple = assessor.simplified(points, designs, exclusion, may_fit)
+            if simple is not None:
+                points, designs = _joined(points, designs, *simple)
             deployed = economical_of(points, data.costs.total)
             points[deployed] = replace(points[deployed], shortlisted=True)
         commonest = int(np.bincount(data.labels, data.weights).argmax())
         references = assessor.references(commonest)
-        return replace(front, points=tuple(points), references=references)
+        front = replace(front, points=tuple(points), references=references)
+        space = settings.space(self.blocks.n_blocks, grid)
+        others = designs if result.scored is None else result.scored
+        others = runners_up(designs, others, evaluator, space, all_fitted=result.proven)
+        own = None if groups is None else _scored_groups(groups, self.splits)
+        expecter = Expecter(rows, evaluator, data.costs.total, own)
+        limits = prefer if isinstance(prefer, dict) else {}
+        return expecter.on(front, designs, others, limits, report)
 
     def stage_models(
         self, front: ParetoFront, refit: str | bool, report: Report | None = None
@@ -357,9 +376,18 @@ class Workbench:
         )
 
 
-def _joined(points: list[ParetoPoint], simple: ParetoPoint) -> list[ParetoPoint]:
-    """Mark a point as simplified, or add it as the last one."""
+def _joined(
+    points: list[ParetoPoint], designs: StageArray, simple: ParetoPoint, design: StageArray
+) -> tuple[list[ParetoPoint], StageArray]:
+    """Mark a point as simplified, or add it as the last one; return points and their designs."""
     for i, point in enumerate(points):
         if point.design == simple.design:
-            return [*points[:i], replace(point, is_simplified=True), *points[i + 1 :]]
-    return [*points, simple]
+            return [*points[:i], replace(point, is_simplified=True), *points[i + 1 :]], designs
+    return [*points, simple], np.concatenate([designs, design[None]])
+
+
+def _scored_groups(groups: Any, splits: list[Split]) -> IntArray:
+    """Number of the group of each distinct scored row, from 0."""
+    scored = np.unique(np.concatenate([rows for _, rows in splits]))
+    found: IntArray = np.unique(np.asarray(groups)[scored], return_inverse=True)[1]
+    return found

@@ -100,7 +100,7 @@ class Assessor:
 
     def simplified(
         self, points: Sequence[ParetoPoint], designs: StageArray, may_leave_out: bool, may_fit: bool
-    ) -> ParetoPoint | None:
+    ) -> tuple[ParetoPoint, StageArray] | None:
         """Simplify the economical design as long as nothing changes beyond chance.
 
         Stages are merged; with `may_leave_out`, the last stage may be dropped; with `may_fit`,
@@ -109,7 +109,8 @@ class Assessor:
         nothing more, and must still beat the commonest class if that design does. If no point is
         good enough, the start is to buy everything at once.
 
-        Returns the simplified design, or None if there is nothing to simplify.
+        Returns the simplified design as a point and over blocks, or None if there is nothing to
+        simplify.
         """
         place = economical_of(points, self.costs.total)
         design = begin = designs[place]
@@ -137,7 +138,9 @@ class Assessor:
             if not tried:
                 break
             best, design = min(tried, key=lambda pair: size_of(pair[0]))
-        return None if np.array_equal(design, begin) else replace(best, is_simplified=True)
+        if np.array_equal(design, begin):
+            return None
+        return replace(best, is_simplified=True), design
 
     @property
     def _can_buy_everything(self) -> bool:

@@ -16,6 +16,7 @@ from emsco.designs.thresholds import plain
 from emsco.scoring.scores import Scores
 from emsco.trust.by_class import ByClass, is_beyond
 from emsco.trust.differences import Comparison
+from emsco.trust.expected import Expected
 
 __all__ = ["ParetoPoint"]
 
@@ -59,6 +60,9 @@ class ParetoPoint(Objectives):
         Whether the point stands for those that the scored rows cannot tell from it.
     is_simplified : bool
         Whether the economical design was simplified to it: it is not worse beyond noise.
+    expected : Expected or None
+        Coverage, accuracy and cost to expect on new rows: the scored ones less what luck adds to a
+        choice, each with a 95 % interval.
     """
 
     design: Design
@@ -72,6 +76,7 @@ class ParetoPoint(Objectives):
     versus_everything: Comparison | None = None
     shortlisted: bool = True
     is_simplified: bool = False
+    expected: Expected | None = None
 
     @classmethod
     def from_scores(
@@ -199,6 +204,7 @@ class ParetoPoint(Objectives):
             "versus_everything": self.versus_everything and self.versus_everything.to_lists(),
             "shortlisted": self.shortlisted,
             "is_simplified": self.is_simplified,
+            "expected": self.expected and self.expected.to_lists(),
         }
 
     def figures(self) -> dict[str, Any]:
@@ -206,6 +212,7 @@ class ParetoPoint(Objectives):
         return {
             **self.scores_to_dict(),
             "by_class": self.by_class and self.by_class.to_dict(),
+            "expected": self.expected and self.expected.to_dict(),
             "is_informative": self.is_informative,
             "overconfident": list(self.overconfident),
         }
@@ -246,4 +253,11 @@ def _assessment(figures: Fields, n_stages: int, labels: Sequence[object]) -> dic
         "exit_confidence": tuple(confidence.tolist()),
         "by_class": ByClass.from_fields(figures, "by_class", labels),
         "versus_everything": versus,
+        "expected": _expected(figures),
     }
+
+
+def _expected(figures: Fields) -> Expected | None:
+    if "expected" not in figures.values or figures.get("expected") is None:
+        return None
+    return Expected.from_fields(figures.fields("expected"))

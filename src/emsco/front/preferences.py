@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeAlias
 
 from emsco._base.checks import check_choice, check_number, refused
 from emsco._base.objectives import metric_name
@@ -18,6 +18,7 @@ from emsco.trust.by_class import CHANCE, ByClass
 __all__ = [
     "SAME_COST",
     "Limits",
+    "Preference",
     "accurate_of",
     "check_preference",
     "economical_of",
@@ -25,6 +26,8 @@ __all__ = [
     "preference_in_words",
     "size_of",
 ]
+
+Preference: TypeAlias = str | dict[str, Any]
 
 SAME_COST = 0.01  # of the cost of everything: a smaller difference in cost is none
 _RULES = {

@@ -90,6 +90,11 @@ class Evaluator:
         return len(self._designs)
 
     @property
+    def designs(self) -> StageArray:
+        """Distinct designs scored so far."""
+        return designs_of_keys(self._designs.keys, self.bank.n_features)
+
+    @property
     def n_subsets(self) -> int:
         """Distinct subsets among the stages of all designs scored so far."""
         return len(self._subsets)
@@ -146,9 +151,14 @@ class Evaluator:
             journal.add_chains(generation, kept, self._counts[:, slots])
         return kept[1:]
 
+    def costs_after(self, designs: StageArray) -> FloatArray:
+        """Cost of a row after each stage of each design; after its last one, of a rejected row."""
+        return self._paid(designs) / self.units.per_one
+
     def worst_costs(self, designs: StageArray) -> FloatArray:
         """Cost of a rejected row with each design."""
-        return self._paid(designs)[:, -1] / self.units.per_one
+        worst: FloatArray = self.costs_after(designs)[:, -1]
+        return worst
 
     def refused(self, designs: StageArray) -> BoolArray:
         """Tell which designs have a stage about whose threshold the models of the splits disagree.

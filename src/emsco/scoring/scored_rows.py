@@ -9,6 +9,7 @@ import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, SingleArray, StageArray
 from emsco._base.workers import slices
+from emsco._kernels.following import add_shares, follow_rows
 from emsco.data.splits import Split
 from emsco.data.training import TrainingData
 from emsco.designs.chromosomes import (
@@ -118,22 +119,36 @@ class ScoredRows:
         answers = self._bank.answers(subsets, self._inputs)
         return np.concatenate([winner for winner, _ in answers], axis=1).astype(np.uint8)
 
+    def shares(self, designs: StageArray, paid: FloatArray) -> SingleArray:
+        """Share of each distinct row's decisions that are answers, or correct; and the mean cost.
+
+        `paid` has the cost of a row after each stage of each design. Returns an array of shape
+        (3, n_designs, n_distinct_rows).
+        """
+        often = np.bincount(self.rows)
+        found = np.zeros((3, len(designs), len(often)), dtype=np.float32)
+        share = (1 / often[self.rows]).astype(np.float32)
+        for i, outcomes in enumerate(self.outcomes(designs)):
+            decided = outcomes.given, outcomes.stage, self.truth, self.rows, share
+            add_shares(*decided, paid[i], self.n_classes, found[:, i])
+        return found
+
     def _follow(self, design: StageArray, chain: BoolArray, least: FloatArray) -> RowOutcomes:
-        given = np.full(len(self.truth), self.n_classes, dtype=np.uint8)
-        stage = np.full(len(self.truth), len(chain) - 1, dtype=np.int64)
-        confidence = np.zeros(len(self.truth), dtype=np.float32)
-        left = np.arange(len(given))
-        for j, key in enumerate(_keys(chain)):
-            winner, sure = self._known[key]
-            here, own = winner[left], sure[left]
-            confidence[left] = own
-            leaves = own >= least[j][here]
-            if self._missing is not None:
-                leaves &= ~self._missing[np.ix_(left, design == j)].any(axis=1)
-            gone = left[leaves]
-            given[gone], stage[gone] = here[leaves], j
-            left = left[~leaves]
-        return RowOutcomes(given, stage, confidence)
+        known = [self._known[key] for key in _keys(chain)]
+        missing = np.zeros((0, len(self.truth)), dtype=np.bool_)
+        if self._missing is not None:
+            missing = np.array(
+                [self._missing[:, design == j].any(axis=1) for j in range(len(known))]
+            )
+        outcomes = RowOutcomes(
+            given=np.full(len(self.truth), self.n_classes, dtype=np.uint8),
+            stage=np.zeros(len(self.truth), dtype=np.int64),
+            confidence=np.zeros(len(self.truth), dtype=np.float32),
+        )
+        winner, sure = (np.array(part) for part in zip(*known, strict=True))
+        into = outcomes.given, outcomes.stage, outcomes.confidence
+        follow_rows(winner, sure, least, missing, *into)
+        return outcomes
 
     def _learn(self, subsets: BoolArray) -> None:
         """Note the likeliest class of each row by the model of each subset, and the confidence."""

@@ -88,6 +88,8 @@ class SearchResult:
         Iterates over the designs that tie with the one at a position.
     proven : bool
         Whether no design of the whole space is better.
+    scored : ndarray of shape (n_scored, n_features) or None
+        All designs that were scored, in no order.
     """
 
     designs: StageArray
@@ -97,6 +99,7 @@ class SearchResult:
     n_tied: IntArray | None = None
     ties: Callable[[int], Iterator[StageArray]] | None = None
     proven: bool = False
+    scored: StageArray | None = None
 
     @classmethod
     def from_archive(
