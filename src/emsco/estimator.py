@@ -65,10 +65,11 @@ class EMSCOClassifier(TableClassifier):
         scoring population_size designs in each of `generations` generations. "paper" is the
         algorithm of Hamilton & Fulp (2022). "auto" is "exact" if that takes seconds, otherwise
         "evolution".
-    prefer : {"economical", "accurate", "balanced", "fittest", "knee"} or dict
+    prefer : {"economical", "one_standard_error", "accurate", "balanced", "fittest", "knee"} or dict
         The point of the front to deploy. The names are methods of `ParetoFront`. "economical" is
         the cheapest design that is not worse than buying everything at once, beyond noise;
-        "fittest" is the paper's choice. A dict holds limits for `ParetoFront.select`, such as
+        "one_standard_error" is the simplest of those nearly as good as the best; "fittest" is the
+        paper's choice. A dict holds limits for `ParetoFront.select`, such as
         ``{"max_cost": 300, "min_recall": {"ill": 0.9}}``.
     metric : {"accuracy", "balanced_accuracy"}
         The objective "accuracy". "accuracy" is the share of labels that are correct.

@@ -14,6 +14,7 @@ from emsco import EMSCOClassifier
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import compress, stage_counts
 from emsco.errors import CheckpointError, ParameterError
+from emsco.fitting.workbench import Workbench
 from emsco.models.bank import SubsetBank, logistic_bank
 from emsco.models.engine import OutcomeEngine, SplitRows
 from emsco.models.layout import Layout
@@ -349,7 +350,12 @@ def test_a_finished_checkpoint_has_all_counts(tmp_path, monkeypatch):
     def never(*_given):
         raise AssertionError("a design is counted again")
 
-    monkeypatch.setattr(SubsetBank, "count", never)
+    def searched(*args, search=Workbench.search, **settings):
+        with monkeypatch.context() as patch:
+            patch.setattr(SubsetBank, "count", never)
+            return search(*args, **settings)
+
+    monkeypatch.setattr(Workbench, "search", searched)
     assert fitted(**settings).front_.points == first.front_.points
 
 

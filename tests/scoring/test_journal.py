@@ -24,6 +24,7 @@ from emsco._base.digests import fingerprint
 from emsco.costs import FeatureCosts
 from emsco.designs.chromosomes import compress
 from emsco.errors import CheckpointError, ParameterError
+from emsco.fitting.workbench import Workbench
 from emsco.models.bank import SubsetBank, logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring import journal
@@ -494,14 +495,19 @@ def timeless(history):
 
 @pytest.fixture
 def counted(monkeypatch):
-    """Number of designs that the bank had to count."""
-    numbers, count = [], SubsetBank.count
+    """Number of designs that the bank had to count for searches."""
+    numbers, count, search = [], SubsetBank.count, Workbench.search
 
     def counting(self, designs, *given):
         numbers.append(len(designs))
         return count(self, designs, *given)
 
-    monkeypatch.setattr(SubsetBank, "count", counting)
+    def searching(*given, **settings):
+        with monkeypatch.context() as patch:
+            patch.setattr(SubsetBank, "count", counting)
+            return search(*given, **settings)
+
+    monkeypatch.setattr(Workbench, "search", searching)
     return numbers
 
 

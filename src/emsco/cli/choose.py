@@ -22,7 +22,10 @@ def choose(
     ] = None,
     prefer: Annotated[
         str | None,
-        typer.Option(help="Rule that chooses: economical, accurate, balanced, knee or fittest."),
+        typer.Option(
+            help="Rule that chooses: economical, one_standard_error, accurate, balanced, knee or "
+            "fittest."
+        ),
     ] = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,

@@ -204,8 +204,9 @@ class Deployment(Limits):
     prefer: Annotated[
         str | None,
         typer.Option(
-            help="economical (the cheapest that is not worse than buying everything), accurate, "
-            "balanced, knee or fittest (the paper's rule).",
+            help="economical (the cheapest that is not worse than buying everything), "
+            "one_standard_error (the simplest nearly as good as the best), accurate, balanced, "
+            "knee or fittest (the paper's rule).",
             show_default="economical",
         ),
     ] = None

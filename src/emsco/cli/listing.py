@@ -11,7 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from emsco._base.objectives import Objectives, metric_brief
+from emsco._base.objectives import Objectives, metric_brief, metric_name
 from emsco._base.text import counted, listed, objective_lines, shorten
 from emsco.cascade import Evaluation
 from emsco.designs.design import Design
@@ -24,6 +24,7 @@ __all__ = ["Listing", "front_table", "new_table", "plain_table", "reference_tabl
 _NAMES = 15  # characters of the column that names designs and references
 _NUMBERS = 32  # characters of the columns of scored figures
 _TIES = 6
+_EXPECTED = "expect"
 _SEEN = ("seen cov.", "seen acc.", "seen cost")
 _LEAST_COST = 6
 _LEAST_ROOM = 10
@@ -129,11 +130,13 @@ def front_table(
         caption="\n".join(_reading(front, listing, see_all, best is not None)),
     )
     headings = _SEEN if front.seen else ()
-    room = width - _NAMES - _NUMBERS - sum(len(heading) + 2 for heading in headings)
+    expected = (_EXPECTED,) if _has_expected(front) else ()
+    room = width - _NAMES - _NUMBERS - sum(len(one) + 2 for one in (*expected, *headings))
     ties = ("ties",) if room >= _TIES else ()
     room -= _TIES
     table.add_column("design", no_wrap=True, min_width=7)
-    _add_numbers(table, ("coverage", metric_brief(front.metric), "cost", *ties, *headings))
+    own_headings = "coverage", metric_brief(front.metric), *expected, "cost"
+    _add_numbers(table, (*own_headings, *ties, *headings))
     if has_room := room >= _LEAST_ROOM:
         table.add_column("buys first", no_wrap=True)
     cells = _figures(front, listing.shown)
@@ -154,7 +157,8 @@ def reference_table(front: ParetoFront, number: int) -> Table:
     """Return a table of a design's scored and seen figures, and of the references below."""
     table = plain_table("", "")
     table.add_column("", no_wrap=True, min_width=_NAMES)
-    _add_numbers(table, ("coverage", metric_brief(front.metric), "cost"))
+    expected = (_EXPECTED,) if _has_expected(front) else ()
+    _add_numbers(table, ("coverage", metric_brief(front.metric), *expected, "cost"))
     _add_numbers(table, _SEEN if front.seen else ())
     names = (Text(f"design {number}"), *map(_title, front.references))
     for name, (own, more) in zip(names, _figures(front, [number]), strict=True):
@@ -184,12 +188,24 @@ def _figures(
 ) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Cells of scored and of seen figures, for some designs and then for the references."""
     points: list[Objectives] = [front[i] for i in shown]
-    own = objective_lines([*points, *(one.scored_by(front.metric) for one in front.references)])
+    own: list[tuple[str, ...]] = [
+        *objective_lines([*points, *(one.scored_by(front.metric) for one in front.references)])
+    ]
+    if _has_expected(front):
+        found = [front[i].expected for i in shown]
+        accuracy = [f"{one.accuracy.value:.1%}" if one else "" for one in found]
+        accuracy += [""] * len(front.references)
+        pairs = zip(own, accuracy, strict=True)
+        own = [(*figures[:2], expected, *figures[2:]) for figures, expected in pairs]
     seen: list[tuple[str, ...]] = [()] * len(own)
     if front.seen:
         seen = [*objective_lines([*(front.seen[i] for i in shown), *front.seen_references])]
         seen += [("", "", "")] * (len(own) - len(seen))
     return list(zip(own, seen, strict=True))
+
+
+def _has_expected(front: ParetoFront) -> bool:
+    return all(point.expected is not None for point in front)
 
 
 def _named(number: int, marks: str, n_designs: int) -> Text:
@@ -206,6 +222,9 @@ def _reading(front: ParetoFront, listing: Listing, see_all: str, limited: bool) 
     """Explain the table of a front in short lines."""
     first = "the fittest" if front.by_fitness else "the best balanced"
     lines = [f"By cost. ▶ deployed; design 0 is {first}; ties share a line."]
+    if _has_expected(front):
+        accuracy = metric_name(front.metric)
+        lines.append(f"expect: the {accuracy} that new rows will show, after luck is taken off.")
     if limited:
         lines.append("✓ is the design that emsco choose takes within these limits.")
     if not all(front[i].is_informative for i in listing.shown):

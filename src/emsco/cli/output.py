@@ -61,6 +61,8 @@ def print_details(run: Run, number: int, *, doubts: bool = True) -> None:
     out, front = console(), run.front
     point = front[number]
     out.print()
+    if point.expected is not None:
+        out.print(f"Expected on new rows: {point.expected}.", highlight=False)
     seen = front.seen[number].by_class if front.seen else None
     for rows, by_class in {"Scored": point.by_class, "Seen": seen}.items():
         if by_class is not None:
@@ -120,14 +122,18 @@ def print_front(
 
 def print_deployed(run: Run) -> None:
     """Say in one sentence which design a fit deploys, and why."""
+    from emsco._base.objectives import metric_name
     from emsco.cli.terminal import than_everything
     from emsco.front.preferences import preference_in_words
 
     why = preference_in_words(run.about["settings"]["prefer"], run.point)
     total, cost = run.front.costs.total, run.point.cost
     spends = f"It costs {cost:.4g} a row, {than_everything(1 - cost / total if total else 0.0)}."
-    said = f"Deployed: design {run.chosen}, {why}. {spends} {_averages(run)}"
-    console().print(said.rstrip(), highlight=False)
+    expected = run.point.expected
+    accuracy = metric_name(run.front.metric)
+    expects = f"On new rows, expect {accuracy} {expected.accuracy.in_percent}." if expected else ""
+    said = f"Deployed: design {run.chosen}, {why}. {spends} {expects} {_averages(run)}"
+    console().print(" ".join(said.split()), highlight=False)
 
 
 def _averages(run: Run) -> str:

@@ -49,7 +49,8 @@ class ParetoFront(FrontPoints):
 
     To gain in one of the three, you give up some of another. Figures are *scored*: the rows that
     measured them also chose the designs, so they are too good, on few rows by several percentage
-    points. `with_seen` adds figures of test rows. `metric` says which accuracy they are scored by.
+    points. `ParetoPoint.expected` corrects them for the choice, and `with_seen` adds figures of
+    test rows. `metric` says which accuracy they are scored by.
 
     Attributes
     ----------
@@ -181,7 +182,8 @@ class ParetoFront(FrontPoints):
         mark : ParetoPoint or int, optional
             Point to ring, such as the deployed one.
         on : str
-            Figures to draw: "scored", "seen" (hollow; needs `with_seen`) or "both".
+            Figures to draw: "scored", "expected", "seen" (hollow; needs `with_seen`) or "both"
+            for scored and seen.
         width : float
             Width of a new figure in inches; 3.4 fits one column of a paper.
         ax : Axes, optional

@@ -13,7 +13,13 @@ from emsco._base.checks import check_whole, refused
 from emsco._base.typing import FloatArray
 from emsco.costs import FeatureCosts
 from emsco.front.point import ParetoPoint
-from emsco.front.preferences import Limits, accurate_of, check_preference, economical_of
+from emsco.front.preferences import (
+    Limits,
+    accurate_of,
+    check_preference,
+    economical_of,
+    one_standard_error_of,
+)
 from emsco.scoring.pareto import balanced_length, fittest_of, knee_of
 
 __all__ = ["FrontPoints"]
@@ -85,6 +91,14 @@ class FrontPoints(Sequence[ParetoPoint]):
         """Return the point with the best `steadied_accuracy`; if equal, the cheapest."""
         return self.points[accurate_of(self.points)]
 
+    def one_standard_error(self) -> ParetoPoint:
+        """Return the simplest point within one standard error of the best expected one.
+
+        Best is the balanced score of the expected figures. Simple means few stages, then few
+        features, then a low cost.
+        """
+        return self.points[one_standard_error_of(self.points, self.costs.total or 1.0)]
+
     def balanced(self) -> ParetoPoint:
         """Return the point with the best balanced score."""
         return self.points[int(np.argmax(self.balanced_scores()))]
@@ -126,7 +140,7 @@ class FrontPoints(Sequence[ParetoPoint]):
         min_recall : dict, optional
             Lowest share of a class that must get the correct label, such as ``{"ill": 0.9}``.
             Rejected rows count as not found.
-        rule : {"balanced", "economical", "accurate", "knee", "fittest"}
+        rule : {"balanced", "economical", "accurate", "one_standard_error", "knee", "fittest"}
             Chooses among the points within the limits.
 
         Raises
@@ -154,8 +168,8 @@ class FrontPoints(Sequence[ParetoPoint]):
     def prefer(self, rule: str | dict[str, Any]) -> ParetoPoint:
         """Return the point that a rule or limits choose.
 
-        Rules are the methods "economical", "accurate", "balanced", "fittest" and "knee". Limits are
-        a dict of the arguments of `select`.
+        Rules are the methods "economical", "one_standard_error", "accurate", "balanced", "fittest"
+        and "knee". Limits are a dict of the arguments of `select`.
         """
         check_preference(rule)
         if isinstance(rule, dict):

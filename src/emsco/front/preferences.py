@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 from emsco._base.checks import check_choice, check_number, refused
-from emsco._base.objectives import metric_name
+from emsco._base.objectives import balanced_length, metric_name
 from emsco._base.text import some
 from emsco.data.labels import of_labels
 from emsco.errors import Hint, NoSuchDesign, Remedy
@@ -23,6 +23,7 @@ __all__ = [
     "check_preference",
     "economical_of",
     "is_good_enough",
+    "one_standard_error_of",
     "preference_in_words",
     "size_of",
 ]
@@ -36,6 +37,7 @@ _RULES = {
     "balanced": "the best balanced",
     "fittest": "the one that the paper would deploy",
     "knee": "the nearest to the best of all three figures",
+    "one_standard_error": "the simplest within a standard error of the best expected",
 }
 
 _TOLERATED = 0.5  # standard errors by which a design may fall behind buying everything
@@ -71,6 +73,26 @@ def economical_of(points: Sequence[ParetoPoint], total_cost: float) -> int:
 def accurate_of(points: Sequence[ParetoPoint]) -> int:
     """Return the position of the point with the best steadied accuracy; if equal, the cheapest."""
     return max(range(len(points)), key=lambda i: (points[i].steadied_accuracy, -points[i].cost))
+
+
+def one_standard_error_of(points: Sequence[ParetoPoint], total_cost: float) -> int:
+    """Return the position of the simplest point within one standard error of the best.
+
+    The best has the largest balanced score of expected figures, or of scored ones if a point has
+    no others. Of points that are as simple, the cheapest is returned.
+    """
+    scores = [_balanced(point, total_cost) for point in points]
+    best, error = max(scores)
+    near = [i for i, (score, _) in enumerate(scores) if score >= best - error]
+    informative = [i for i in near if points[i].is_informative]
+    return min(informative or near, key=lambda i: size_of(points[i]))
+
+
+def _balanced(point: ParetoPoint, total_cost: float) -> tuple[float, float]:
+    """Balanced score of a point, and its standard error; 0 for one without expected figures."""
+    if point.expected is not None:
+        return point.expected.balanced(total_cost)
+    return float(balanced_length(point.coverage, point.accuracy, point.cost, total_cost)), 0.0
 
 
 def _loss(point: ParetoPoint) -> float:

@@ -33,7 +33,7 @@ __all__ = [
     "reference_marks",
 ]
 
-ON = ("scored", "seen", "both")
+ON = ("scored", "seen", "expected", "both")
 
 Points: TypeAlias = Sequence[ParetoPoint]
 Seen: TypeAlias = Sequence[Evaluation] | None
@@ -60,12 +60,14 @@ def front_picture(
     """
     check_choice("on", on, ON)
     series = []
-    if on != "seen":
+    if on == "expected":
+        series.append(_expected_series(points))
+    if on in ("scored", "both"):
         informative = [point.is_informative for point in points]
         marks = reference_marks(references, points[0].metric)
         n_rows = points[0].n_rows
         series.append(FrontSeries.from_points("scored", n_rows, points, informative, marks))
-    if on != "scored":
+    if on in ("seen", "both"):
         evaluations = _checked(seen, on)
         informative = [one.by_class.beats_commonest for one in evaluations]
         marks = reference_marks(seen_references)
@@ -73,6 +75,15 @@ def front_picture(
         series.append(FrontSeries.from_points("seen", n_rows, evaluations, informative, marks))
     n_stages = np.array([point.n_stages for point in points])
     return FrontPicture(tuple(series), n_stages, total_cost, marked, points[0].metric)
+
+
+def _expected_series(points: Points) -> FrontSeries:
+    found = [point.expected.figures for point in points if point.expected is not None]
+    if len(found) < len(points):
+        rule = "be 'scored' for a front without expected figures"
+        raise refused("on", rule, "expected")
+    informative = [point.is_informative for point in points]
+    return FrontSeries.from_points("expected", points[0].n_rows, found, informative)
 
 
 def cascade_picture(

@@ -37,16 +37,18 @@ def front_text(front: FrontShape) -> str:
     if len(shortlist) < len(points):
         lines[0] += f"; {len(shortlist):,} differ beyond noise"
     heading = metric_brief(front.metric)
-    lines.append(f"  #  coverage {heading:>9}       cost  design")
+    has_expected = all(points[i].expected for i in shortlist)
+    expect = "  expected" if has_expected else ""
+    lines.append(f"  #  coverage {heading:>9}{expect}       cost  design")
     shown = shortlist[:_TEXT_LINES]
     for i in shown:
         mark = " " if points[i].is_informative else NO_BETTER
-        design = shorten(points[i].design.arrows(), 60)
-        lines.append(f"{i:>3}{mark} {_figures(points[i])}  {design}")
+        design = shorten(points[i].design.arrows(), 60 - len(expect))
+        lines.append(f"{i:>3}{mark} {_figures(points[i], has_expected)}  {design}")
     if len(points) > len(shown):
         lines.append(f"     … and {len(points) - len(shown)} more; to_pandas() has all")
     lines += [
-        f"     {_figures(one.scored_by(front.metric))}  {shorten(one.title, 60)}"
+        f"     {_figures(one.scored_by(front.metric), has_expected)}  {shorten(one.title, 50)}"
         for one in front.references
     ]
     if not all(points[i].is_informative for i in shown):
@@ -64,6 +66,7 @@ def front_columns(front: FrontShape) -> Columns:
         _title(name, front): [getattr(point, name) for point in points]
         for name in (*_OBJECTIVES, "n_stages", "n_tied")
     }
+    columns |= _expected(points)
     if seen is not None:
         for name in _OBJECTIVES:
             columns[f"seen {name}"] = [getattr(one, name) for one in seen]
@@ -74,6 +77,20 @@ def front_columns(front: FrontShape) -> Columns:
         columns["thresholds"] = [*map(thresholds_in_words, least)]
     for i, name in enumerate(front.costs.names):
         columns[f"stage of {name}"] = [int(point.design.stages[i]) + 1 for point in points]
+    return columns
+
+
+def _expected(points: Sequence[ParetoPoint]) -> dict[str, Any]:
+    """Collect expected figures and the limits of their intervals, if all points have them."""
+    found = [point.expected for point in points if point.expected is not None]
+    if len(found) < len(points):
+        return {}
+    columns = {}
+    for name in _OBJECTIVES:
+        estimates = [getattr(one, name) for one in found]
+        columns[f"expected {name}"] = [one.value for one in estimates]
+        columns[f"expected {name} low"] = [one.low for one in estimates]
+        columns[f"expected {name} high"] = [one.high for one in estimates]
     return columns
 
 
@@ -98,8 +115,9 @@ def front_html(front: FrontShape) -> str:
     lines = _html_lines(front, shown)
     seen_headings = tuple(f"seen {name}" for name in _OBJECTIVES) if seen else ()
     own_headings = [_title(name, front) for name in _OBJECTIVES]
-    headings = ("#", *own_headings, *seen_headings, "buys first", "stages")
     metric = own_headings[1]
+    expected = (f"expected {metric}",) if all(points[i].expected for i in shown) else ()
+    headings = ("#", *own_headings, *expected, *seen_headings, "buys first", "stages")
     dots = [
         Dot(point.cost, point.accuracy, point.coverage, f"{i}: {in_short(point, metric)}")
         for i, point in enumerate(points)
@@ -118,7 +136,13 @@ def front_html(front: FrontShape) -> str:
 def _html_lines(front: FrontShape, shown: Sequence[int]) -> list[tuple[str, ...]]:
     """Cells of some points, and of the references below them."""
     points, references = [front.points[i] for i in shown], front.references
-    own = objective_lines([*points, *(one.scored_by(front.metric) for one in references)])
+    own: list[tuple[str, ...]] = [
+        *objective_lines([*points, *(one.scored_by(front.metric) for one in references)])
+    ]
+    if all(point.expected for point in points):
+        more = [str(point.expected.accuracy) for point in points if point.expected]
+        pairs = zip(own, [*more, *[""] * len(references)], strict=True)
+        own = [(*figures, expected) for figures, expected in pairs]
     seen: list[tuple[str, ...]] = [()] * len(own)
     if front.seen:
         on_tests = objective_lines([*(front.seen[i] for i in shown), *front.seen_references])
@@ -150,8 +174,11 @@ def _buys(point: ParetoPoint) -> str:
     return f"{buys} {point.design.threshold_in_words(0)}".rstrip()
 
 
-def _figures(found: Objectives) -> str:
-    return f"{found.coverage:8.3f}  {found.accuracy:8.3f}  {found.cost:9.6g}"
+def _figures(found: Objectives, has_expected: bool) -> str:
+    expected = found.expected if isinstance(found, ParetoPoint) else None
+    accuracy = f"{expected.accuracy.value:10.3f}" if expected else " " * 10
+    more = accuracy if has_expected else ""
+    return f"{found.coverage:8.3f}  {found.accuracy:8.3f}{more}  {found.cost:9.6g}"
 
 
 def _title(name: str, front: FrontShape) -> str:

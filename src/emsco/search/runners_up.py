@@ -29,8 +29,8 @@ __all__ = ["MOST_RUNNERS_UP", "runners_up"]
 MOST_RUNNERS_UP = 1000
 _NEAR = 2.0  # standard errors
 _AT_ONCE = 1024  # designs that are compared with a front together
-_MOST_STARTS = 200  # designs of a front whose neighbours are tried
-_MOST_TRIED = 10_000  # designs that a search has scored
+_MOST_STARTS = 60  # designs of a front whose neighbours are tried
+_MOST_TRIED = 5000  # designs that a search has scored
 
 
 def runners_up(
@@ -49,6 +49,7 @@ def runners_up(
     has to be fitted for them.
     """
     rng = np.random.default_rng(len(front))
+    scored = scored[np.lexsort(design_keys(scored).T)]  # in whichever order they were scored
     scored = scored[rng.permutation(len(scored))[:_MOST_TRIED]]
     starts = front[rng.permutation(len(front))[:_MOST_STARTS]]
     tried = [scored, _other_levels(starts, evaluator.grid)]

@@ -7,7 +7,7 @@ from math import sqrt
 from typing import NamedTuple, Self
 
 from emsco._base.documents import Fields, is_number
-from emsco._base.objectives import balanced_length
+from emsco._base.objectives import Objectives, balanced_length
 
 __all__ = ["NORMAL", "Estimate", "Expected", "share_estimate"]
 
@@ -25,6 +25,11 @@ class Estimate(NamedTuple):
     def error(self) -> float:
         """Standard error."""
         return (self.high - self.low) / (2 * NORMAL)
+
+    @property
+    def in_percent(self) -> str:
+        """The value of a share, then the interval."""
+        return f"{self.value:.1%} ({self.low:.1%} to {self.high:.1%})"
 
     def __str__(self) -> str:
         """Show the value, then the interval."""
@@ -47,6 +52,16 @@ class Expected:
     coverage: Estimate
     accuracy: Estimate
     cost: Estimate
+
+    @property
+    def figures(self) -> Objectives:
+        """The three values, without their intervals."""
+        return Objectives(self.coverage.value, self.accuracy.value, self.cost.value)
+
+    def __str__(self) -> str:
+        """Put all three into words."""
+        shares = (f"{name} {getattr(self, name).in_percent}" for name in _NAMES[:2])
+        return f"{', '.join(shares)}, cost {self.cost}"
 
     def balanced(self, total_cost: float) -> tuple[float, float]:
         """Return the balanced score and its standard error; `total_cost` is that of everything."""

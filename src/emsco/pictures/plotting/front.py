@@ -55,12 +55,12 @@ _LEGEND: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrontSeries:
-    """Scored or seen figures of every point of a front.
+    """Scored, expected or seen figures of every point of a front.
 
     Attributes
     ----------
     name : str
-        Kind of the figures: "scored" or "seen".
+        Kind of the figures: "scored", "expected" or "seen".
     n_rows : float
         Number of rows behind the figures, or their total weight.
     coverage, accuracy, cost : ndarray of shape (n_points,)
@@ -88,6 +88,8 @@ class FrontSeries:
     @property
     def title(self) -> str:
         """Kind of the figures and number of rows behind them."""
+        if self.name == "expected":
+            return f"expected on new rows, from {counted(self.n_rows, 'scored row')}"
         return f"{self.name} on {counted(self.n_rows, 'row')}"
 
     @classmethod
