@@ -33,8 +33,8 @@ def promise_table(monitor: Monitor) -> Table:
     )
     headings = ("promise", "rows", "seen", "interval", "evidence", "verdict")
     for heading in headings:
-        justify = "left" if heading in ("promise", "verdict") else "right"
-        table.add_column(heading, justify=justify, no_wrap=heading != "promise")
+        is_text = heading in ("promise", "verdict")
+        table.add_column(heading, justify="left" if is_text else "right", no_wrap=not is_text)
     for one in monitor.promises:
         low, high = (_figure(one, limit) for limit in one.interval)
         table.add_row(

@@ -195,24 +195,31 @@ def open_monitor(
     """
     if state.exists() and not (reset and targets):
         known = Monitor.load(state, run.cascade)
-        own = {"delta": known.delta if delta is None else delta}
-        asked = Monitor(run.cascade, **(targets or known.targets), **own)
+        chance = known.delta if delta is None else delta
+        asked = Monitor(run.cascade, **{**(targets or known.targets), "delta": chance})
         if reset:
             return asked
-        if _promised(asked) != _promised(known):
-            got = f"{_promised(asked)}; "
-            rule = f"promises must be those of {str(state)!r} ({_promised(known)}), got {got}"
-            raise ParameterError(rule, Hint(Remedy.NEW_MONITOR), ".", parameter="min_accuracy")
+        if not _are_same(asked, known):
+            rule = f"promises must be those of {str(state)!r} ({_in_words(known)}), got "
+            ways = (Hint(Remedy.NEW_MONITOR), ".")
+            raise ParameterError(
+                rule, f"{_in_words(asked)}; ", *ways, parameter="min_accuracy", value=dict(targets)
+            )
         return known
     certified = {} if targets else _certified(run.folder / CERTIFICATE)
-    chance = {} if delta is None else {"delta": delta}
-    return Monitor(run.cascade, **{**certified, **targets, **chance})
+    own = {} if delta is None else {"delta": delta}
+    return Monitor(run.cascade, **{**certified, **targets, **own})
 
 
-def _promised(monitor: Monitor) -> str:
-    """Say what a monitor watches, in an order of its own."""
-    promises = sorted(str(one.promise) for one in monitor.promises)
-    return f"{', '.join(promises)}, delta {monitor.delta:g}"
+def _are_same(one: Monitor, other: Monitor) -> bool:
+    """Tell whether two monitors watch the same promises; their order does not matter."""
+    first, second = ({each.promise for each in monitor.promises} for monitor in (one, other))
+    return first == second and one.delta == other.delta
+
+
+def _in_words(monitor: Monitor) -> str:
+    promises = ", ".join(str(one.promise) for one in monitor.promises)
+    return f"{promises}, delta {monitor.delta:g}"
 
 
 def _certified(path: Path) -> dict[str, Any]:
