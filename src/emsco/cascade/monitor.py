@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Monitor"]
 
-_MOST_DRAWN = 200  # looks in a picture
+_MOST_DRAWN = 100  # looks in a picture
 _SAME_COST = 1e-9
 
 
