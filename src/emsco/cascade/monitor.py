@@ -339,4 +339,5 @@ def _track(one: MonitoredPromise, looks: list[tuple[int, tuple[int, ...]]]) -> P
         low=np.array([low for low, _ in intervals]),
         high=np.array([high for _, high in intervals]),
         alarm=None if one.alarm is None else one.alarm.row,
+        stretch=None if one.alarm is None else (one.alarm.since, one.alarm.figure),
     )

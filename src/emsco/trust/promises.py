@@ -274,9 +274,10 @@ class MonitoredPromise:
 
     @property
     def evidence(self) -> float:
-        """Most that a stake of 1 against the promise has grown to: an e-value.
+        """Most that a stake of 1 against the promise has grown to at any look.
 
-        A kept promise brings it to 1 / `delta` with a chance of at most `delta`, ever.
+        It is the maximum of an e-process: if the promise is kept, it reaches 1 / `delta` with a
+        chance of at most `delta`, ever.
         """
         return math.exp(min(self.log_evidence, _LARGEST_LOG))
 

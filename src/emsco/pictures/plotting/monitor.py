@@ -47,6 +47,8 @@ class PromiseTrack:
         The figure on all rows so far, and its interval.
     alarm : int or None
         Rows seen when the alarm came.
+    stretch : tuple of (float, float) or None
+        The rows before the stretch that raised the alarm, and its figure.
     """
 
     title: str
@@ -56,6 +58,7 @@ class PromiseTrack:
     low: FloatArray
     high: FloatArray
     alarm: int | None = None
+    stretch: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         """Copy and lock the arrays."""
@@ -67,6 +70,8 @@ def draw_monitor(
     tracks: Sequence[PromiseTrack], width: float = COLUMN, ax: Axes | None = None
 ) -> Figure:
     """Draw each promise in its own panel: figure, interval, promised limit and alarm.
+
+    A short thick line is the figure of the rows that raised the alarm.
 
     Parameters
     ----------
@@ -110,6 +115,9 @@ def _draw_track(panel: Any, track: PromiseTrack) -> None:
     if track.alarm is not None:
         panel.axvline(track.alarm, color=_ALARM, linestyle="--", linewidth=1.0)
         title += f"; alarm at row {track.alarm:,}"
+        if track.stretch is not None:
+            since, figure = track.stretch
+            panel.plot([since, track.alarm], [figure, figure], color=_ALARM, linewidth=1.6)
     panel.set_title(title, fontsize=7.5, loc="left", pad=3, parse_math=False)
     panel.xaxis.set_major_formatter("{x:,.0f}")
     soften(panel)
