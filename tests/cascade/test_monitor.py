@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from support.documents import changed, paths_of, whole
 from support.handmade import make_cascade, make_rich_cascade, make_rich_rows, make_rows
 from support.looks import words_of
@@ -14,6 +15,7 @@ from support.looks import words_of
 from emsco import DataError, Decisions, FileError, Monitor, ParameterError
 from emsco._base.documents import document_text
 from emsco.cascade.monitor_files import FORMAT
+from emsco.pictures.plotting import draw_monitor
 from emsco.trust.monitoring import Source
 
 CASCADE = make_cascade(classes=("ill", "well"))
@@ -291,3 +293,12 @@ class TestPicture:
         assert len(track.rows) <= 100
         assert track.rows[-1] == 450
         assert (track.low <= track.figure).all()
+
+    def test_one_promise_may_be_drawn_into_axes(self):
+        tracks = Monitor(CASCADE, min_coverage=0.3, max_cost=30).update(DECISIONS).tracks()
+        ax = Figure().subplots()
+        assert draw_monitor(tracks[:1], ax=ax) is ax.figure
+        with pytest.raises(ParameterError, match="ax must be left out for several promises"):
+            draw_monitor(tracks, ax=ax)
+        with pytest.raises(ParameterError, match="tracks must be of at least one promise"):
+            draw_monitor([])
