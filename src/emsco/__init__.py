@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from emsco.cascade import Cascade, Case, CaseDecision, Decisions, Evaluation, ExitReport
+    from emsco.cascade.monitor import Monitor
     from emsco.costs import FeatureCosts
     from emsco.designs.constraints import Constraints
     from emsco.designs.design import Design
@@ -28,9 +29,11 @@ if TYPE_CHECKING:
     from emsco.search.stopping import Stop, StopReason
     from emsco.trust.by_class import ByClass
     from emsco.trust.differences import Comparison
+    from emsco.trust.promises import Alarm, MonitoredPromise, Verdict
     from emsco.trust.reliability import Reliability
 
 __all__ = [
+    "Alarm",
     "ByClass",
     "Cascade",
     "Case",
@@ -56,6 +59,8 @@ __all__ = [
     "Generation",
     "MemoryLimitError",
     "ModelChoice",
+    "Monitor",
+    "MonitoredPromise",
     "NoSuchDesign",
     "ParameterError",
     "ParetoFront",
@@ -64,9 +69,11 @@ __all__ = [
     "Reliability",
     "Stop",
     "StopReason",
+    "Verdict",
 ]
 
 _HOMES = {
+    "Alarm": "emsco.trust.promises",
     "ByClass": "emsco.trust.by_class",
     "Cascade": "emsco.cascade",
     "Case": "emsco.cascade",
@@ -92,6 +99,8 @@ _HOMES = {
     "Generation": "emsco.estimator",
     "MemoryLimitError": "emsco.errors",
     "ModelChoice": "emsco.models.choosing",
+    "Monitor": "emsco.cascade.monitor",
+    "MonitoredPromise": "emsco.trust.promises",
     "NoSuchDesign": "emsco.errors",
     "ParameterError": "emsco.errors",
     "ParetoFront": "emsco.front",
@@ -100,6 +109,7 @@ _HOMES = {
     "Reliability": "emsco.trust.reliability",
     "Stop": "emsco.search.stopping",
     "StopReason": "emsco.search.stopping",
+    "Verdict": "emsco.trust.promises",
 }
 
 

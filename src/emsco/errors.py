@@ -51,13 +51,16 @@ class Remedy(Enum):
     The value is Python's wording; ``{names}`` stands for the names that a `Hint` has.
     """
 
+    AGAIN = "again=True counts them once more"
     ALLOW_EXCLUSION = "allow_exclusion=True lets designs leave features out"
     CALIBRATE = "fit with calibration='sigmoid' to correct that"
     CHOOSE = "Run.choose deploys another design"
     DROP = "drop {names}"
     ECONOMICAL = "choose('economical') deploys one that is better"
     GAPS = "fit with gaps='impute' or gaps='skip' to allow missing values"
+    LATE = "late=True counts their labels alone"
     LIMITS = "or limits such as {{'max_cost': 300}}"
+    NEW_MONITOR = "start a new Monitor"
     ODDITIES = "oddities_ lists all of them"
     RARE_CLASS = "class_weight='balanced' finds more of a rare class, with more false alarms"
     RESUME = "resume=True goes on with it"

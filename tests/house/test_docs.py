@@ -148,11 +148,18 @@ def files(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize(
-    "page", ["docs/quick_start.md", "docs/guides/deploying.md", "docs/guides/problems.md"]
+    "page",
+    [
+        "docs/quick_start.md",
+        "docs/guides/deploying.md",
+        "docs/guides/monitoring.md",
+        "docs/guides/problems.md",
+    ],
 )
 def test_the_commands_of_a_page_run_in_order(page, files, emsco):
     lines = [words for words in commands(page) if words[0] == "emsco" and len(words) > 3]
-    steps = [words for words in lines if words[1] in ("fit", "front", "decide", "evaluate")]
+    known = ("fit", "front", "decide", "evaluate", "monitor")
+    steps = [words for words in lines if words[1] in known]
     assert len(steps) >= 3
     for words in lines:
         result = emsco(*words[1:])

@@ -19,6 +19,7 @@ from emsco.cli.evaluate import evaluate
 from emsco.cli.explore import explore
 from emsco.cli.fit import fit
 from emsco.cli.front import front
+from emsco.cli.monitor import monitor
 from emsco.cli.plot import plot
 from emsco.cli.reproduce import reproduce
 from emsco.cli.show import show
@@ -44,6 +45,7 @@ app.command()(show)
 app.command()(choose)
 app.command()(decide)
 app.command()(evaluate)
+app.command()(monitor)
 app.command()(plot)
 app.command()(explore)
 app.command()(compare)

@@ -1,4 +1,4 @@
-"""Exit codes and messages after Ctrl-C or a closed pipe."""
+"""Exit codes, and messages after Ctrl-C or a closed pipe."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["INTERRUPTED", "PIPE_CLOSED", "ending_quietly", "interruptible", "say"]
+__all__ = ["ALARM", "INTERRUPTED", "PIPE_CLOSED", "ending_quietly", "interruptible", "say"]
 
+ALARM = 4  # a monitored promise is broken
 INTERRUPTED = 130  # a shell's exit code for a program that Ctrl-C has ended
 PIPE_CLOSED = 141  # and for one whose reader has gone, as in `emsco front RUN | head`
 

@@ -41,15 +41,18 @@ def _repeated(option: str, names: tuple[str, ...]) -> str:
 
 
 _HINTS: dict[Remedy, Callable[[tuple[str, ...]], str]] = {
+    Remedy.AGAIN: lambda _: "--again counts them once more",
     Remedy.ALLOW_EXCLUSION: lambda _: "--allow-exclusion lets designs leave features out",
     Remedy.CALIBRATE: lambda _: "emsco fit --calibration sigmoid corrects that",
     Remedy.CHOOSE: lambda _: "emsco choose takes other limits",
     Remedy.DROP: _drop,
     Remedy.ECONOMICAL: lambda _: "emsco choose --prefer economical deploys one that is better",
     Remedy.GAPS: lambda _: "emsco fit --gaps impute or --gaps skip allows missing values",
+    Remedy.LATE: lambda _: "--late counts their labels alone",
     Remedy.LIMITS: lambda _: (
         "or be left out for --max-cost, --min-accuracy, --min-coverage or --min-recall"
     ),
+    Remedy.NEW_MONITOR: lambda _: "--reset starts a new one",
     Remedy.ODDITIES: lambda _: "run.json and --json list all of them",
     Remedy.RARE_CLASS: lambda _: (
         "emsco fit --class-weight balanced finds more of a rare class, with more false alarms"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +13,15 @@ from numpy.typing import ArrayLike
 from emsco._base.typing import AnyArray, IntArray
 from emsco.errors import DataError
 
-__all__ = ["as_classes", "check_truth", "labels_of", "of_labels", "positions_of"]
+__all__ = [
+    "as_classes",
+    "check_truth",
+    "known_truth",
+    "labels_of",
+    "of_labels",
+    "positions_of",
+    "unknown_labels",
+]
 
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d+)?")
 
@@ -92,13 +101,53 @@ def positions_of(labels: AnyArray, classes: AnyArray) -> IntArray:
 def check_truth(y: ArrayLike, classes: AnyArray, n_rows: int) -> AnyArray:
     """Return `y` as an array of one known label per row, or refuse it."""
     truth = np.asarray(y)
-    if truth.shape != (n_rows,):
-        raise DataError(
-            f"y must have one label for each of {n_rows} rows, got shape {truth.shape}."
-        )
-    if unknown := [label for label in _different(truth) if label not in classes]:
+    _check_shape(truth, n_rows)
+    if unknown := unknown_labels(truth, classes):
         raise DataError(f"y must hold the classes {classes.tolist()}, got {unknown[0]!r}.")
     return truth
+
+
+def known_truth(y: ArrayLike, classes: AnyArray, n_rows: int) -> IntArray:
+    """Return the position of each label in `classes`, -1 for a missing one (None, NaN, masked).
+
+    Examples
+    --------
+    >>> known_truth(["ill", None, "well"], np.array(["ill", "well"]), 3).tolist()
+    [0, -1, 1]
+    """
+    # A list of text and NaN would become text.
+    labels = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
+    _check_shape(labels, n_rows)
+    if labels.dtype == object:
+        missing = np.array([_is_missing(label) for label in labels.tolist()], dtype=np.bool_)
+    else:
+        missing = labels != labels  # NaN
+    if isinstance(y, np.ma.MaskedArray):
+        missing |= np.ma.getmaskarray(y)
+    known = labels[~missing]
+    if known.dtype == object and classes.dtype != object:
+        known = np.array(known.tolist(), dtype=None if known.size else classes.dtype)
+    places = np.full(n_rows, -1)
+    places[~missing] = positions_of(check_truth(known, classes, len(known)), classes)
+    return places
+
+
+def _is_missing(label: Any) -> bool:
+    """Tell whether a label is None, NaN or a missing value of pandas."""
+    is_nan = isinstance(label, float | np.floating) and math.isnan(label)
+    return label is None or is_nan or type(label).__name__ in ("NAType", "NaTType")
+
+
+def _check_shape(labels: AnyArray, n_rows: int) -> None:
+    if labels.shape != (n_rows,):
+        raise DataError(
+            f"y must have one label for each of {n_rows} rows, got shape {labels.shape}."
+        )
+
+
+def unknown_labels(labels: AnyArray, classes: AnyArray) -> list[Any]:
+    """Return the labels that are not in `classes`, each once."""
+    return [label for label in _different(labels) if label not in classes]
 
 
 def _different(labels: AnyArray) -> list[Any]:

@@ -1,7 +1,17 @@
 """The files of a run folder, by name."""
 
-__all__ = ["CASCADE", "CHECKPOINT", "FORMAT", "FRONT", "HISTORY", "RUN"]
+__all__ = [
+    "CASCADE",
+    "CERTIFICATE",
+    "CHECKPOINT",
+    "FORMAT",
+    "FRONT",
+    "HISTORY",
+    "MONITOR",
+    "RUN",
+]
 
 FORMAT = 3  # of run.json
 RUN, FRONT, CASCADE, HISTORY = "run.json", "front.json", "cascade.json", "history.csv"
+CERTIFICATE, MONITOR = "certificate.json", "monitor.json"
 CHECKPOINT = "checkpoint"

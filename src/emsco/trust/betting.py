@@ -10,12 +10,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import logsumexp
 
 from emsco._base.typing import FloatArray
 from emsco.trust.binomial import LEVEL, Interval
 
-__all__ = ["log_capital_above", "log_capital_below", "mean_interval", "mean_p_value"]
+__all__ = [
+    "log_capital_above",
+    "log_capital_below",
+    "log_capitals_above",
+    "log_capitals_below",
+    "log_sum_exp",
+    "mean_interval",
+    "mean_p_value",
+]
 
 _STAKES = np.geomspace(1e-4, 0.99, 40)  # as shares of the largest possible
 _LARGEST = 0.9  # stake of a test whose number of rows is known beforehand, likewise
@@ -59,15 +66,28 @@ def log_capital_below(values: ArrayLike, counts: ArrayLike, mean: float) -> floa
     >>> round(log_capital_below([0, 1], [30, 70], 0.9), 1)
     12.6
     """
-    if mean <= 0:
-        return 0.0  # no mean is below
-    stakes = _STAKES / (1 - mean) if mean < 1 else _STAKES * 1e9
-    return _mixture(stakes[:, None] * (mean - np.asarray(values, dtype=np.float64)), counts)
+    return float(log_capitals_below(values, np.atleast_2d(counts), mean)[0])
 
 
 def log_capital_above(values: ArrayLike, counts: ArrayLike, mean: float) -> float:
     """The same for bets against "the mean is at most `mean`"."""
     return log_capital_below(1 - np.asarray(values, dtype=np.float64), counts, 1 - mean)
+
+
+def log_capitals_below(values: ArrayLike, counts: ArrayLike, mean: float) -> FloatArray:
+    """The same for many lines of counts, shape (n_lines, n_values), against one mean."""
+    x, n = np.asarray(values, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    if mean <= 0:
+        return np.zeros(len(n))  # no mean is below
+    stakes = _STAKES / (1 - mean) if mean < 1 else _STAKES * 1e9
+    by_stake = n @ np.log1p(stakes * (mean - x)[:, None])
+    found: FloatArray = log_sum_exp(by_stake) - np.log(len(stakes))
+    return found
+
+
+def log_capitals_above(values: ArrayLike, counts: ArrayLike, mean: float) -> FloatArray:
+    """The same for bets against "the mean is at most `mean`"."""
+    return log_capitals_below(1 - np.asarray(values, dtype=np.float64), counts, 1 - mean)
 
 
 def mean_interval(values: ArrayLike, counts: ArrayLike, level: float = LEVEL) -> Interval:
@@ -91,7 +111,14 @@ def mean_interval(values: ArrayLike, counts: ArrayLike, level: float = LEVEL) ->
     return Interval(float(low), float(high))
 
 
-def _mixture(gains: FloatArray, counts: ArrayLike) -> float:
-    """Logarithm of the mean capital over stakes, each of which gains by value."""
-    by_stake = np.log1p(gains) @ np.asarray(counts, dtype=np.float64)
-    return float(logsumexp(by_stake) - np.log(len(by_stake)))
+def log_sum_exp(logs: FloatArray) -> FloatArray:
+    """Logarithm of the sum over the last axis of numbers given by their logarithms.
+
+    Examples
+    --------
+    >>> log_sum_exp(np.log([[1.0, 3.0]])).round(4).tolist()
+    [1.3863]
+    """
+    most = logs.max(axis=-1, keepdims=True)
+    total: FloatArray = most[..., 0] + np.log(np.exp(logs - most).sum(axis=-1))
+    return total

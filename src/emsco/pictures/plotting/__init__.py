@@ -11,11 +11,13 @@ from emsco.pictures.plotting.costs import CostClasses, draw_cost_classes
 from emsco.pictures.plotting.figures import (
     COLUMN,
     check_matplotlib,
+    check_picture,
     new_figure,
     save_figure,
     write_figure,
 )
 from emsco.pictures.plotting.front import FrontPicture, FrontSeries, draw_front
+from emsco.pictures.plotting.monitor import PromiseTrack, draw_monitor
 from emsco.pictures.plotting.reliability import draw_reliability, draw_risk_coverage
 
 __all__ = [
@@ -25,12 +27,15 @@ __all__ = [
     "CostClasses",
     "FrontPicture",
     "FrontSeries",
+    "PromiseTrack",
     "ReferenceMark",
     "check_matplotlib",
+    "check_picture",
     "draw_cascade",
     "draw_convergence",
     "draw_cost_classes",
     "draw_front",
+    "draw_monitor",
     "draw_reliability",
     "draw_risk_coverage",
     "new_figure",

@@ -28,6 +28,7 @@ __all__ = [
     "add_scale",
     "check_axes",
     "check_matplotlib",
+    "check_picture",
     "check_width",
     "coverage_ends",
     "figure_of",
@@ -118,10 +119,7 @@ def figure_of(ax: Any) -> Figure:
 
 def write_figure(figure: Figure, path: PathLike) -> Path:
     """Write a figure as PNG, SVG or PDF; the ending of the file name decides."""
-    place = Path(path)
-    if place.suffix.lower() not in _ENDINGS:
-        endings = ", ".join(_ENDINGS)
-        raise refused("path", f"be a file that ends in {endings}", path, got=repr(str(path)))
+    place = check_picture(path)
     try:
         # Where a surface has holes, matplotlib also projects what happens to lie in memory there.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -129,6 +127,15 @@ def write_figure(figure: Figure, path: PathLike) -> Path:
     except OSError as error:
         why = error.strerror or error
         raise FileError(Parameter("path"), f" must be a file, got {str(path)!r} ({why}).") from None
+    return place
+
+
+def check_picture(path: PathLike, name: str = "path") -> Path:
+    """Check that a file name ends as a picture does; errors call it `name`."""
+    place = Path(path)
+    if place.suffix.lower() not in _ENDINGS:
+        endings = ", ".join(_ENDINGS)
+        raise refused(name, f"be a file that ends in {endings}", path, got=repr(str(path)))
     return place
 
 

@@ -1,0 +1,244 @@
+"""The monitor of a run: open it, and let it count the rows of files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from emsco._base.digests import DIGEST
+from emsco._base.documents import PathLike
+from emsco._base.text import counted
+from emsco._base.typing import AnyArray, FloatArray, IntArray
+from emsco.cascade import Cascade
+from emsco.cascade.monitor import Monitor, Tally
+from emsco.data.csv_files import with_missing
+from emsco.data.labels import as_classes, labels_of, positions_of
+from emsco.data.tables import Chunk, column_names, file_kind, read_chunks
+from emsco.errors import DataError, Hint, ParameterError, Remedy
+from emsco.runs.layout import CERTIFICATE
+from emsco.runs.run import Run
+from emsco.trust.monitoring import Source
+
+__all__ = ["monitor_file", "open_monitor", "target_of"]
+
+
+def monitor_file(
+    monitor: Monitor,
+    path: PathLike,
+    target: str | None = None,
+    *,
+    late: bool = False,
+    again: bool = False,
+    report: Callable[[int], None] | None = None,
+) -> Monitor:
+    """Decide the rows of a file, count them in one look, and return the monitor that knows them.
+
+    The file is processed in chunks, so it may be larger than memory. It is one look, whatever its
+    size, so the order of its rows does not matter.
+
+    Parameters
+    ----------
+    monitor : Monitor
+    path : path
+        CSV or Parquet with the columns of the cascade, in any order.
+    target : str, optional
+        Column with the true labels, empty where one is not known. By default there are no labels.
+    late : bool
+        The rows were counted before without labels: now count their labels alone.
+    again : bool
+        Also count rows that were counted before.
+    report : callable, optional
+        ``report(n_rows)`` receives the number of rows decided so far.
+
+    Raises
+    ------
+    DataError
+        If the file has no rows, or begins with the rows of a file that was counted before.
+    """
+    cascade, tally = monitor.cascade, None
+    seen = _Seen(monitor, late)
+    for rows, truth in _labelled_rows(cascade, path, target):
+        decisions = cascade.decide_rows(rows)
+        given = np.full(len(rows), -1)
+        given[decisions.accepted] = positions_of(
+            decisions.guesses[decisions.accepted], cascade.classes
+        )
+        part = Tally.from_rows(cascade, monitor.state, decisions.cost, given, truth, late)
+        tally = part if tally is None else tally + part
+        seen.add(rows, truth)
+        if report:
+            report(seen.n_rows)
+    if tally is None:
+        raise DataError(f"{path} must have rows, got none.")
+    if late and not tally.n_labelled:
+        raise DataError(f"{path} must have labels that came late, got none.")
+    if not again:
+        seen.check(path)
+    after = monitor.counting(tally)
+    return replace(after, state=after.state.remember(seen.source(Path(path).name)))
+
+
+def _labelled_rows(
+    cascade: Cascade, path: PathLike, target: str | None
+) -> Iterator[tuple[FloatArray, IntArray]]:
+    """Yield the rows of a file as numbers, and the positions of their labels, -1 if unknown."""
+    encoding = cascade.encoding
+    keep = () if target is None else (target,)
+    for chunk in read_chunks(path, encoding.columns, keep, encoding.kinds):
+        if chunk.table.num_rows:
+            rows = encoding.rows(chunk.table, chunk.first + 1, str(path))
+            unknown = np.full(len(rows), -1)
+            yield rows, unknown if target is None else _truth(chunk, target, cascade, path)
+
+
+def _truth(chunk: Chunk, target: str, cascade: Cascade, path: PathLike) -> IntArray:
+    import pyarrow as pa
+    from pyarrow import compute
+
+    column: Any = chunk.kept[target]
+    if file_kind(path) == "csv":
+        column = with_missing(pa.table({target: column}), [target]).column(target)
+    missing: AnyArray = column.is_null(nan_is_null=True).to_numpy()
+    truth = np.full(len(missing), -1)
+    if missing.all():
+        return truth
+    # Rows keep their numbers for messages if a label stands in for those that are missing.
+    stand_in = column[int(np.argmin(missing))]
+    filled = compute.if_else(pa.array(missing), stand_in, column)
+    labels = labels_of(filled, path, chunk.first + 1, cascade.classes)
+    same = as_classes(labels, cascade.classes, path, chunk.first + 1)
+    truth[~missing] = positions_of(same, cascade.classes)[~missing]
+    return truth
+
+
+class _Seen:
+    """Digests of the rows of a file, to recognise files that were counted before."""
+
+    def __init__(self, monitor: Monitor, late: bool) -> None:
+        self._late = late
+        self._sources = monitor.state.sources
+        self._lengths = sorted({source.n_rows for source in self._sources})
+        self._rows, self._labels = hashlib.sha256(), hashlib.sha256()
+        self._found: Source | None = None
+        self._is_labelled = False
+        self.n_rows = 0
+
+    def add(self, rows: FloatArray, truth: IntArray) -> None:
+        """Add rows; also compare the beginning of the file with earlier, shorter files."""
+        end = self.n_rows + len(rows)
+        inside = [n - self.n_rows for n in self._lengths if self.n_rows < n < end]
+        for first, last in zip([0, *inside], [*inside, len(rows)], strict=True):
+            self._add(rows[first:last], truth[first:last])
+            self._found = self._found or self._same()
+
+    def _add(self, rows: FloatArray, truth: IntArray) -> None:
+        plain = np.where(np.isnan(rows), np.nan, rows).astype("<f8")  # a NaN has many bit patterns
+        self._rows.update(np.ascontiguousarray(plain).data)
+        self._labels.update(truth.astype("<i2").tobytes())
+        self._is_labelled |= bool((truth >= 0).any())
+        self.n_rows += len(rows)
+
+    def source(self, name: str = "") -> Source:
+        """Return what is remembered of the rows so far."""
+        labels = DIGEST + self._labels.hexdigest() if self._is_labelled else ""
+        return Source(name, self.n_rows, DIGEST + self._rows.hexdigest(), labels, self._late)
+
+    def _same(self) -> Source | None:
+        """Return an earlier file with these rows that was counted in the same way."""
+        now = self.source()
+        for source in self._sources:
+            if (source.n_rows, source.rows) == (now.n_rows, now.rows) and (
+                source.labels == now.labels != "" if self._late else not source.late
+            ):
+                return source
+        return None
+
+    def check(self, path: PathLike) -> None:
+        """Refuse a file that begins with rows, or with late labels, that were counted before."""
+        if (found := self._found) is None:
+            return
+        waiting = self._is_labelled and not found.labels and found.n_rows == self.n_rows
+        whole = "the" if found.n_rows == self.n_rows else "at its beginning the"
+        raise DataError(
+            f"{path} must have new rows, got {whole} {counted(found.n_rows, 'row')} of "
+            f"{found.name!r} again; ",
+            Hint(Remedy.LATE if waiting else Remedy.AGAIN),
+            ".",
+        )
+
+
+def open_monitor(
+    run: Run, state: Path, targets: Mapping[str, Any], delta: float | None, reset: bool = False
+) -> Monitor:
+    """Continue the monitor of a run, or start one with targets such as ``{"min_accuracy": 0.95}``.
+
+    A new monitor without targets has those of the run's certificate, if there is one. One that
+    starts anew without targets keeps those that it had.
+
+    Parameters
+    ----------
+    run : Run
+    state : Path
+        File of the monitor; it need not exist.
+    targets : mapping
+        Promises by name, as for `Monitor`. They cannot change while a monitor goes on.
+    delta : float or None
+        Chance of a false alarm; by default the one the monitor has, else 0.05.
+    reset : bool
+        Start anew, even if the file exists.
+    """
+    if state.exists() and not (reset and targets):
+        known = Monitor.load(state, run.cascade)
+        chance = known.delta if delta is None else delta
+        asked = Monitor(run.cascade, **{**(targets or known.targets), "delta": chance})
+        if reset:
+            return asked
+        if not _are_same(asked, known):
+            rule = f"promises must be those of {str(state)!r} ({_in_words(known)}), got "
+            ways = (Hint(Remedy.NEW_MONITOR), ".")
+            raise ParameterError(
+                rule, f"{_in_words(asked)}; ", *ways, parameter="min_accuracy", value=dict(targets)
+            )
+        return known
+    certified = {} if targets else _certified(run.folder / CERTIFICATE)
+    own = {} if delta is None else {"delta": delta}
+    return Monitor(run.cascade, **{**certified, **targets, **own})
+
+
+def _are_same(one: Monitor, other: Monitor) -> bool:
+    """Tell whether two monitors watch the same promises; their order does not matter."""
+    first, second = ({each.promise for each in monitor.promises} for monitor in (one, other))
+    return first == second and one.delta == other.delta
+
+
+def _in_words(monitor: Monitor) -> str:
+    promises = ", ".join(str(one.promise) for one in monitor.promises)
+    return f"{promises}, delta {monitor.delta:g}"
+
+
+def _certified(path: Path) -> dict[str, Any]:
+    """Return the targets of a certificate and its delta; nothing if there is none to read."""
+    found: dict[str, Any] = {}
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))["body"]
+        for one in body["targets"]:
+            name = f"{'max' if one['kind'] == 'cost' else 'min'}_{one['kind']}"
+            if name in ("min_accuracy", "min_recall"):
+                found.setdefault(name, {})[one["label"]] = float(one["limit"])
+            else:
+                found[name] = float(one["limit"])
+        return {**found, "delta": float(body["delta"])}
+    except (OSError, LookupError, TypeError, ValueError):
+        return {}
+
+
+def target_of(run: Run, path: PathLike, target: str | None) -> str | None:
+    """Return the column with the labels: as asked for, or the run's own if the file has it."""
+    usual: str = run.about["files"]["target"]
+    return usual if target is None and usual in column_names(path) else target

@@ -1,0 +1,73 @@
+"""Monitors in simulations: false alarms are rare, drops are noticed, and the twin is a twin."""
+
+import numpy as np
+import pytest
+from monitoring import DELTA, KINDS, Gamblers, Kind, delays, false_alarms
+from scipy import stats
+
+from emsco.trust import promises
+from emsco.trust.promises import MonitoredPromise, Promise
+
+
+def watched(kind):
+    name = "max_cost" if kind.is_ceiling else "min_accuracy"
+    return MonitoredPromise.begin(Promise(name, kind.target, None, kind.values), DELTA)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_many_monitors_side_by_side_are_the_one_that_users_have(kind, monkeypatch):
+    monkeypatch.setattr("monitoring.MOST_STARTS", 5)
+    monkeypatch.setattr(promises, "MOST_STARTS", 5)
+    rng, one = np.random.default_rng(1), watched(kind)
+    gamblers = Gamblers(kind, kind.target, 3)
+    for look in range(30):
+        counts = rng.multinomial(40, kind.chances, 3)
+        gamblers.add(counts)
+        one = one.add(counts[1], 40 * (look + 1))
+        assert np.exp(one.log_capital) == pytest.approx(gamblers.capital[1])
+    assert one.evidence == pytest.approx(gamblers.peak[1])
+    assert one.n_restarts == 10
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize(("rows", "n_looks"), [(1, 250), (25, 60)])
+def test_false_alarms_are_rare_with_the_truth_exactly_on_the_promise(kind, rows, n_looks):
+    n_paths = 500
+    share = false_alarms(kind, n_paths, n_looks, rows)
+    assert share <= DELTA + 3 * np.sqrt(DELTA * (1 - DELTA) / n_paths)
+
+
+def test_false_alarms_are_rare_for_all_promises_together():
+    rng, n_paths = np.random.default_rng(2), 500
+    both = [Gamblers(kind, kind.target, n_paths) for kind in KINDS]
+    for _ in range(60):
+        for kind, gamblers in zip(KINDS, both, strict=True):
+            gamblers.add(rng.multinomial(25, kind.chances, n_paths))
+    alarms = [gamblers.peak >= len(KINDS) / DELTA for gamblers in both]
+    assert np.any(alarms, axis=0).mean() <= DELTA + 3 * np.sqrt(DELTA * (1 - DELTA) / n_paths)
+
+
+def test_a_fair_game_with_restarts_makes_no_money_on_average(monkeypatch):
+    monkeypatch.setattr("monitoring.ROWS_BETWEEN_STARTS", 6)
+    hits = np.stack(np.meshgrid(*[np.arange(7)] * 4), axis=-1).reshape(-1, 4)  # all that can come
+    gamblers = Gamblers(Kind("", (0, 1), (0.2, 0.8)), 0.8, len(hits))
+    for look in hits.T:
+        gamblers.add(np.column_stack([6 - look, look]))
+    chances = stats.binom.pmf(hits, 6, 0.8).prod(axis=1)
+    assert chances @ gamblers.capital == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("drop", "before", "most"), [(0.1, 0, 250), (0.05, 0, 700), (0.1, 5000, 450)]
+)
+def test_nine_of_ten_alarms_come_soon_after_a_drop(drop, before, most):
+    found = delays(0.95, drop, before, n_paths=60, most=1000)
+    assert np.quantile(found, 0.9) <= most
+
+
+def test_restarts_notice_what_a_mean_over_all_rows_hides():
+    with_them, without = (
+        np.median(delays(0.95, 0.1, 10_000, 40, 4000, restarts=restarts))
+        for restarts in (True, False)
+    )
+    assert with_them < without / 5

@@ -1,0 +1,304 @@
+"""Monitors: what counts for which promise, files, bad input and the picture."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from support.documents import changed, paths_of, whole
+from support.handmade import make_cascade, make_rich_cascade, make_rich_rows, make_rows
+from support.looks import words_of
+
+from emsco import DataError, Decisions, FileError, Monitor, ParameterError
+from emsco._base.documents import document_text
+from emsco.cascade.monitor_files import FORMAT
+from emsco.pictures.plotting import draw_monitor
+from emsco.trust.monitoring import Source
+
+CASCADE = make_cascade(classes=("ill", "well"))
+ROWS = make_rows(200)
+DECISIONS = CASCADE.decide(ROWS)
+TRUTH = np.where(np.random.default_rng(0).random(200) < 0.9, DECISIONS.guesses, "ill")
+EVERY = {
+    "min_accuracy": {None: 0.8, "well": 0.9},
+    "min_coverage": 0.5,
+    "max_cost": 30,
+    "min_recall": {"ill": 0.4},
+}
+
+
+def given(accepted, labels, costs, cascade=CASCADE):
+    """Decisions by hand."""
+    n = len(labels)
+    stage = np.ones(n, dtype=int)
+    return Decisions(
+        np.array(labels), np.array(accepted), np.full(n, 0.9), stage, np.array(costs, dtype=float)
+    )
+
+
+def counts_of(monitor):
+    return {str(one.promise): one.counts for one in monitor.promises}
+
+
+class TestCounting:
+    decisions = given(
+        [True, True, True, False, False],
+        ["ill", "well", "well", "ill", "well"],
+        [3.5, 3.5, 13.5, 53.5, 0],
+    )
+
+    def test_every_promise_counts_its_own_rows(self):
+        y = ["ill", "ill", "well", "ill", None]
+        monitor = Monitor(CASCADE, **EVERY).update(self.decisions, y)
+        assert counts_of(monitor) == {
+            "accuracy at least 0.8": (1, 2),
+            "accuracy of 'well' at least 0.9": (1, 1),
+            "coverage at least 0.5": (2, 3),
+            "mean cost at most 30": (1, 2, 1, 1),  # before any stage, then after each
+            "recall of 'ill' at least 0.4": (2, 1),
+        }
+        assert (monitor.n_rows, monitor.state.n_answered, monitor.state.n_labelled) == (5, 3, 4)
+
+    def test_rows_without_labels_count_for_coverage_and_cost(self):
+        monitor = Monitor(CASCADE, **EVERY).update(self.decisions)
+        assert [one.n_rows for one in monitor.promises] == [0, 0, 5, 5, 0]
+        assert monitor.state.n_labelled == 0
+
+    def test_late_labels_count_only_as_labels(self):
+        y = ["ill", "ill", "well", "ill", "well"]
+        at_once = Monitor(CASCADE, **EVERY).update(self.decisions, y)
+        late = Monitor(CASCADE, **EVERY).update(self.decisions)
+        late = late.update(self.decisions, y, late=True)
+        assert counts_of(late) == counts_of(at_once)
+        assert (late.n_rows, late.state.n_labelled) == (5, 5)
+
+    @pytest.mark.parametrize(
+        "y",
+        [
+            ["ill", None, "well", float("nan"), None],
+            np.array(["ill", None, "well", np.nan, None], dtype=object),
+            pd.Series(["ill", None, "well", None, None]),
+            pd.Series(["ill", None, "well", None, None], dtype="string"),
+            pd.Series(["ill", None, "well", None, None], dtype="category"),
+            np.ma.MaskedArray(["ill", "x", "well", "x", "x"], mask=[0, 1, 0, 1, 1]),
+        ],
+    )
+    def test_labels_may_be_missing_in_any_way(self, y):
+        monitor = Monitor(CASCADE, min_accuracy=0.8).update(self.decisions, y)
+        assert monitor.promises[0].counts == (0, 2)
+
+    def test_numbers_may_be_missing_too(self):
+        cascade = make_cascade()
+        decisions = cascade.decide(ROWS)
+        y = np.where(np.arange(200) < 50, np.nan, decisions.guesses)
+        monitor = Monitor(cascade, min_accuracy=0.8).update(decisions, y)
+        assert monitor.promises[0].counts == (0, decisions.accepted[50:].sum())
+
+    def test_decisions_that_stopped_at_a_budget_count(self):
+        def acquire(names, ids):
+            return pd.DataFrame(ROWS, columns=CASCADE.costs.names).loc[list(ids), list(names)]
+
+        decisions = CASCADE.run(range(200), acquire, budget=20)
+        monitor = Monitor(CASCADE, max_cost=30).update(decisions)
+        assert monitor.promises[0].figure == pytest.approx(decisions.cost.mean())
+
+    def test_figures_are_those_of_an_evaluation(self):
+        cascade, table = make_rich_cascade(), make_rich_rows(300)
+        y = np.random.default_rng(1).choice(cascade.classes, 300)
+        seen = cascade.evaluate(table, y)
+        recall = dict(zip(cascade.classes.tolist(), [0.1, 0.1, 0.1], strict=True))
+        accuracy = {None: 0.1, **recall}
+        targets = {"min_coverage": 0.5, "max_cost": 9, "min_recall": recall}
+        monitor = Monitor(cascade, min_accuracy=accuracy, **targets)
+        figures = [one.figure for one in monitor.update(cascade.decide(table), y).promises]
+        shares = [seen.accuracy, *seen.by_class.precision, seen.coverage, seen.cost]
+        assert figures == pytest.approx([*shares, *seen.by_class.recall])
+
+
+def test_a_monitor_never_changes():
+    monitor = Monitor(CASCADE, min_accuracy=0.8)
+    later = monitor.update(DECISIONS, TRUTH)
+    assert (monitor.n_rows, later.n_rows) == (0, 200)
+    assert later.update(CASCADE.decide(ROWS[:0])) is later
+
+
+def test_the_order_of_rows_within_an_update_does_not_matter():
+    order = np.argsort(DECISIONS.guesses == TRUTH)  # all errors first
+    some = Monitor(CASCADE, **EVERY).update(DECISIONS, TRUTH)
+    other = Monitor(CASCADE, **EVERY).update(CASCADE.decide(ROWS[order]), TRUTH[order])
+    assert counts_of(some) == counts_of(other)
+    assert some.state == other.state
+
+
+def test_parts_of_any_size_give_the_same_counts_and_intervals():
+    whole, parts = Monitor(CASCADE, **EVERY).update(DECISIONS, TRUTH), Monitor(CASCADE, **EVERY)
+    for some in np.array_split(np.arange(200), 23):
+        parts = parts.update(CASCADE.decide(ROWS[some]), TRUTH[some])
+    assert counts_of(parts) == counts_of(whole)
+    assert [one.interval for one in parts.promises] == [one.interval for one in whole.promises]
+    assert len(parts.state.looks) == 23
+
+
+def test_an_alarm_comes_when_labels_turn_wrong():
+    monitor = Monitor(CASCADE, min_accuracy=0.8).update(DECISIONS, DECISIONS.guesses)
+    assert not monitor.alarm
+    wrong = np.where(DECISIONS.guesses == "ill", "well", "ill")
+    monitor = monitor.update(DECISIONS, wrong)
+    assert monitor.alarm
+    assert monitor.promises[0].alarm.row == 400
+    assert repr(monitor).startswith("Monitor on 400 rows, 400 with a true label: ALARM\n  accuracy")
+    assert "broken" in monitor._repr_html_()
+
+
+class TestFiles:
+    @pytest.fixture
+    def monitor(self):
+        found = Monitor(CASCADE, **EVERY, delta=0.1)
+        for some in np.array_split(np.arange(200), 7):
+            found = found.update(CASCADE.decide(ROWS[some]), TRUTH[some])
+        return found
+
+    def test_a_monitor_comes_back_and_goes_on_as_if_nothing_was(self, monitor, tmp_path):
+        monitor.save(tmp_path / "monitor.json")
+        loaded = Monitor.load(tmp_path / "monitor.json", CASCADE)
+        assert loaded.state == monitor.state
+        assert (loaded.targets, loaded.delta) == (monitor.targets, 0.1)
+        again = [one.update(DECISIONS, TRUTH).state for one in (loaded, monitor)]
+        assert again[0] == again[1]
+
+    def test_an_alarm_comes_back(self, tmp_path):
+        monitor = Monitor(CASCADE, min_coverage=0.999, max_cost=1).update(DECISIONS)
+        assert monitor.alarm
+        monitor.save(tmp_path / "monitor.json")
+        assert Monitor.load(tmp_path / "monitor.json", CASCADE).state == monitor.state
+
+    def test_a_kill_while_writing_leaves_the_earlier_state(self, monitor, tmp_path, monkeypatch):
+        def die(handle):
+            raise KeyboardInterrupt
+
+        path = tmp_path / "monitor.json"
+        monitor.save(path)
+        before = path.read_bytes()
+        monkeypatch.setattr(os, "fsync", die)
+        with pytest.raises(KeyboardInterrupt):
+            monitor.update(DECISIONS).save(path)
+        assert path.read_bytes() == before
+        assert list(tmp_path.iterdir()) == [path]
+
+    def test_another_cascade_is_refused(self, monitor, tmp_path):
+        monitor.save(tmp_path / "one.json")
+        words = "must be of the cascade that is monitored, got one of another; start a new Monitor."
+        with pytest.raises(FileError, match=words):
+            Monitor.load(tmp_path / "one.json", make_cascade(classes=("ill", "well"), seed=1))
+
+    def test_a_damaged_file_is_refused(self, monitor, tmp_path):
+        path = tmp_path / "one.json"
+        monitor.save(path)
+        path.write_bytes(path.read_bytes().replace(b'"n_rows": 200', b'"n_rows": 300'))
+        with pytest.raises(FileError, match="must be unchanged since it was written"):
+            Monitor.load(path, CASCADE)
+
+    @pytest.mark.usefixtures("without_fsync")
+    def test_false_values_are_refused_or_do_no_harm(self, tmp_path):
+        path, accuracy = tmp_path / "one.json", {None: 0.99, "well": 0.9}
+        monitor = Monitor(CASCADE, min_accuracy=accuracy, max_cost=30).update(DECISIONS, TRUTH)
+        monitor = replace(monitor, state=monitor.state.remember(Source("a.csv", 200, "x", "y")))
+        monitor.save(path)
+        assert monitor.alarm
+        body = json.loads(path.read_bytes())["body"]
+        n_refused = 0
+        for place in paths_of(body):
+            for value in (None, -1, "x", [1e300]):
+                path.write_text(document_text("monitor", FORMAT, changed(body, place, value)))
+                try:
+                    Monitor.load(path, CASCADE).update(DECISIONS, TRUTH)
+                except FileError:
+                    n_refused += 1
+        assert n_refused > 200
+
+
+@pytest.fixture
+def without_fsync(monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("settings", "words"),
+        [
+            ({}, "at least one of min_accuracy, min_coverage, max_cost and min_recall must be "),
+            ({"min_recall": {}}, "at least one of min_accuracy"),
+            ({"min_accuracy": 0.0}, "min_accuracy must be a number in (0, 1], got 0.0."),
+            ({"min_accuracy": 95}, "min_accuracy must be a number in (0, 1], got 95; did you "),
+            ({"min_coverage": -0.1}, "min_coverage must be a number in (0, 1], got -0.1."),
+            ({"max_cost": -1}, "max_cost must be a number in [0, inf), got -1."),
+            ({"max_cost": np.nan}, "max_cost must be a number in [0, inf), got nan."),
+            ({"min_recall": 0.9}, "min_recall must be a dict of labels and shares, as in "),
+            ({"min_recall": {"dead": 0.9}}, "min_recall must name the classes 'ill', 'well', got "),
+            ({"min_recall": {None: 0.9}}, "min_recall must name the classes 'ill', 'well', got "),
+            ({"min_accuracy": {"ill": 2}}, "min_accuracy of class 'ill' must be a number in (0, "),
+            ({"min_accuracy": 0.9, "delta": 0}, "delta must be a number in (0, 1), got 0."),
+            ({"min_accuracy": 0.9, "delta": 1}, "delta must be a number in (0, 1), got 1."),
+        ],
+    )
+    def test_of_promises_are_one_sentence(self, settings, words):
+        with pytest.raises(ParameterError, match=whole(words)[:-1]):
+            Monitor(CASCADE, **settings)
+
+    @pytest.mark.parametrize(
+        ("y", "words"),
+        [
+            (["ill"], "y must have one label for each of 200 rows, got shape (1,)."),
+            (["dead"] * 200, "y must hold the classes ['ill', 'well'], got 'dead'."),
+            ([1] * 200, "y must hold the classes ['ill', 'well'], got 1."),
+        ],
+    )
+    def test_of_labels_are_one_sentence(self, y, words):
+        with pytest.raises(DataError, match=whole(words)):
+            Monitor(CASCADE, min_accuracy=0.9).update(DECISIONS, y)
+
+    def test_of_decisions_are_one_sentence(self):
+        monitor = Monitor(CASCADE, min_accuracy=0.9)
+        with pytest.raises(ParameterError, match=r"^decisions must be Decisions of a cascade, got"):
+            monitor.update([1, 2])
+        words = "decisions must be of the cascade that is monitored, "
+        with pytest.raises(DataError, match=f"^{words}whose classes are .*, got the label 1"):
+            monitor.update(given([True], [1], [3.5]))
+        with pytest.raises(DataError, match=f"^{words}where rows cost 0, 3.5, .* got a cost of 7"):
+            monitor.update(given([True], ["ill"], [7]))
+
+
+class TestPicture:
+    def test_every_promise_has_a_panel_with_its_limit_and_alarm(self):
+        monitor = Monitor(CASCADE, min_coverage=0.999, max_cost=30)
+        for some in np.array_split(np.arange(200), 8):
+            monitor = monitor.update(CASCADE.decide(ROWS[some]))
+        figure = monitor.plot()
+        assert len(figure.axes) == 2
+        words = words_of(figure)
+        assert "coverageatleast0.999;alarmatrow" in words
+        assert "meancostatmost30" in words
+
+    def test_a_monitor_without_rows_shows_its_limits(self):
+        assert "accuracyatleast0.9" in words_of(Monitor(CASCADE, min_accuracy=0.9).plot())
+
+    def test_many_looks_are_thinned_out_and_the_last_is_shown(self):
+        monitor, row = Monitor(CASCADE, min_coverage=0.3), CASCADE.decide(ROWS[:1])
+        for _ in range(450):
+            monitor = monitor.update(row)
+        (track,) = monitor.tracks()
+        assert len(track.rows) <= 100
+        assert track.rows[-1] == 450
+        assert (track.low <= track.figure).all()
+
+    def test_one_promise_may_be_drawn_into_axes(self):
+        tracks = Monitor(CASCADE, min_coverage=0.3, max_cost=30).update(DECISIONS).tracks()
+        ax = Figure().subplots()
+        assert draw_monitor(tracks[:1], ax=ax) is ax.figure
+        with pytest.raises(ParameterError, match="ax must be left out for several promises"):
+            draw_monitor(tracks, ax=ax)
+        with pytest.raises(ParameterError, match="tracks must be of at least one promise"):
+            draw_monitor([])
