@@ -258,7 +258,8 @@ def test_whole_weights_count_as_repeated_rows(problem):
 def _without_noise(point: ParetoPoint) -> ParetoPoint:
     """A point without what depends on how many rows there are, whatever their weight."""
     assert point.versus_everything is not None
-    return replace(point, exit_confidence=None, versus_everything=None, shortlisted=True)
+    noisy = {"exit_confidence": None, "versus_everything": None, "expected": None}
+    return replace(point, **noisy, shortlisted=True)
 
 
 def _fit_rows(problem: Setting, rows: np.ndarray, split: list[Any]) -> EMSCOClassifier | None:
