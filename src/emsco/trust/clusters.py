@@ -18,6 +18,7 @@ def kish(weights: FloatArray) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> kish(np.array([1.0, 1.0, 1.0])), kish(np.array([1.0, 1.0, 0.0]))
     (3.0, 2.0)
     """
@@ -49,6 +50,7 @@ def effective_rows(
     --------
     Rows of a group that are all alike count as one:
 
+    >>> import numpy as np
     >>> whole = np.full(100, 5.0)
     >>> part = np.where(np.arange(100) < 80, 5.0, 0.0)
     >>> round(effective_rows(part, whole, variance=0.16, varied=20, n_rows=500), -1)
