@@ -4,7 +4,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from emsco.cascade import Cascade, Case, CaseDecision, Decisions, Evaluation, ExitReport
+    from emsco._base.intervals import Interval
+    from emsco.cascade import (
+        Cascade,
+        Case,
+        CaseDecision,
+        Decisions,
+        EffectiveRows,
+        Evaluation,
+        ExitReport,
+        Intervals,
+        Subgroups,
+    )
     from emsco.cascade.monitor import Monitor
     from emsco.costs import FeatureCosts
     from emsco.designs.constraints import Constraints
@@ -29,6 +40,7 @@ if TYPE_CHECKING:
     from emsco.search.stopping import Stop, StopReason
     from emsco.trust.by_class import ByClass
     from emsco.trust.differences import Comparison
+    from emsco.trust.keeping import Kept, PromisedFigure, PromiseReport
     from emsco.trust.promises import Alarm, MonitoredPromise, Verdict
     from emsco.trust.reliability import Reliability
 
@@ -49,6 +61,7 @@ __all__ = [
     "Design",
     "EMSCOClassifier",
     "EMSCOError",
+    "EffectiveRows",
     "Evaluation",
     "ExitReport",
     "FamilyLoss",
@@ -57,6 +70,9 @@ __all__ = [
     "Finish",
     "FinishEnd",
     "Generation",
+    "Interval",
+    "Intervals",
+    "Kept",
     "MemoryLimitError",
     "ModelChoice",
     "Monitor",
@@ -65,10 +81,13 @@ __all__ = [
     "ParameterError",
     "ParetoFront",
     "ParetoPoint",
+    "PromiseReport",
+    "PromisedFigure",
     "Reference",
     "Reliability",
     "Stop",
     "StopReason",
+    "Subgroups",
     "Verdict",
 ]
 
@@ -89,6 +108,7 @@ _HOMES = {
     "Design": "emsco.designs.design",
     "EMSCOClassifier": "emsco.estimator",
     "EMSCOError": "emsco.errors",
+    "EffectiveRows": "emsco.cascade",
     "Evaluation": "emsco.cascade",
     "ExitReport": "emsco.cascade",
     "FamilyLoss": "emsco.models.choosing",
@@ -97,6 +117,9 @@ _HOMES = {
     "Finish": "emsco.search.finishing",
     "FinishEnd": "emsco.search.finishing",
     "Generation": "emsco.estimator",
+    "Interval": "emsco._base.intervals",
+    "Intervals": "emsco.cascade",
+    "Kept": "emsco.trust.keeping",
     "MemoryLimitError": "emsco.errors",
     "ModelChoice": "emsco.models.choosing",
     "Monitor": "emsco.cascade.monitor",
@@ -105,10 +128,13 @@ _HOMES = {
     "ParameterError": "emsco.errors",
     "ParetoFront": "emsco.front",
     "ParetoPoint": "emsco.front",
+    "PromiseReport": "emsco.trust.keeping",
+    "PromisedFigure": "emsco.trust.keeping",
     "Reference": "emsco.front.references",
     "Reliability": "emsco.trust.reliability",
     "Stop": "emsco.search.stopping",
     "StopReason": "emsco.search.stopping",
+    "Subgroups": "emsco.cascade",
     "Verdict": "emsco.trust.promises",
 }
 

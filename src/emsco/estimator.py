@@ -17,6 +17,7 @@ from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.encoding import GAPS
+from emsco.data.keys import column_of
 from emsco.data.tabular import TableClassifier
 from emsco.data.training import TrainingData
 from emsco.designs.thresholds import MinConfidence
@@ -24,6 +25,7 @@ from emsco.fitting import PAPER, fit_rows
 from emsco.front import ParetoPoint
 from emsco.front.doubts import doubts_about
 from emsco.front.history import Generation
+from emsco.front.promises import promise_of
 from emsco.pictures.diagram import cascade_boxes
 from emsco.trust.reliability import Reliability
 from emsco.trust.risk import RiskCoverage
@@ -342,9 +344,36 @@ class EMSCOClassifier(TableClassifier):
         """Label or reject each row; also gives its confidence, exit stage and cost."""
         return self._fitted_cascade.decide(self._check_new_rows(X))
 
-    def evaluate(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Evaluation:
-        """Measure coverage, accuracy and cost on labelled rows, in total and per exit stage."""
-        return self._fitted_cascade.evaluate(self._check_new_rows(X), y, sample_weight)
+    def evaluate(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: Any = None,
+        by: Any = None,
+    ) -> Evaluation:
+        """Measure coverage, accuracy and cost on labelled rows, with 95 % intervals.
+
+        The evaluation also says whether the deployed point keeps its promise: see
+        `Evaluation.promise`. Parameters are those of `Cascade.evaluate`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> clf = EMSCOClassifier(estimator="logistic", generations=5, cv=1 / 3, random_state=0)
+        >>> found = clf.fit(X[:400], y[:400]).evaluate(X[400:], y[400:])
+        >>> print(found.promise.cost.verdict)
+        cannot tell
+        """
+        cascade, rows = self._fitted_cascade, self._check_new_rows(X)
+        column = {"groups": groups, "by": by}
+        for name, given in column.items():
+            if isinstance(given, str):
+                column[name] = column_of(X, given, name)
+        found = cascade.evaluate(rows, y, sample_weight, **column)
+        return replace(found, promise=promise_of(found, self.point_))
 
     def reliability(
         self,

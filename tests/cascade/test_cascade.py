@@ -265,25 +265,31 @@ class TestEvaluate:
     def test_the_text_has_a_line_per_exit(self):
         exits = (ExitReport(1, ("a",), 2.5, 6, 3), ExitReport(None, (), 7.0, 4, 0))
         text = repr(Evaluation(0.6, 0.5, 4.3, 10, exits, SPLIT))
-        assert text.splitlines()[:3] == [
-            "Evaluation on 10 rows: coverage 0.600, accuracy 0.500, cost 4.3",
-            "  stage 1         6 rows at cost 2.5, accuracy 0.500",
+        assert text.splitlines()[:6] == [
+            "Evaluation on 10 rows, with 95 % intervals:",
+            "  coverage  0.600 (0.26 to 0.88)",
+            "  accuracy  0.500 (0.12 to 0.88)",
+            "  cost      4.300 (3.047 to 5.819)",
+            "  stage 1         6 rows at cost 2.5, accuracy 0.500 (0.12 to 0.88)",
             "  rejected        4 rows at cost 7.0",
         ]
 
     def test_the_text_has_a_line_per_class_and_the_share_of_the_commonest(self):
         exits = (ExitReport(1, ("a",), 2.5, 6, 3), ExitReport(None, (), 7.0, 4, 0))
-        assert repr(Evaluation(0.6, 0.5, 4.3, 10, exits, SPLIT)).splitlines()[3:] == [
-            "  class  rows  labelled  found  right when said  as ill  as well  rejected",
-            "  ill       7     42.9%  14.3%            33.3%       1        2         4",
-            "  well      3    100.0%  33.3%            33.3%       2        1         0",
+        assert repr(Evaluation(0.6, 0.5, 4.3, 10, exits, SPLIT)).splitlines()[6:] == [
+            "  class  rows  labelled            found  right when said",
+            "  ill       7     42.9%  14.3% (0 to 58)  33.3% (1 to 91)",
+            "  well      3    100.0%  33.3% (1 to 91)  33.3% (1 to 91)",
+            "  labelled as  ill  well  rejected",
+            "  ill            1     2         4",
+            "  well           2     1         0",
             'Always answering "ill" would be right for 70.0% of the rows, at no cost.',
             "The labels given are no better than that.",
         ]
 
     def test_one_row_is_no_rows(self):
         text = repr(Evaluation(1.0, 1.0, 2.0, 1, (ExitReport(1, ("a",), 2.0, 1, 1),), SPLIT))
-        assert text.startswith("Evaluation on 1 row: ")
+        assert text.startswith("Evaluation on 1 row, ")
         assert "1 row  at cost 2, accuracy" in text
 
     def test_a_label_too_few_is_refused(self, cascade, rows, truth):

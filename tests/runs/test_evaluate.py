@@ -16,6 +16,7 @@ from support.settings import ONE_THRESHOLD, PLAIN
 from typer.testing import CliRunner
 
 from emsco import cli
+from emsco._base.text import percent_with
 from emsco.cascade import Evaluation
 from emsco.data import tables
 from emsco.data.sources import FitFiles
@@ -240,13 +241,18 @@ def test_the_command_shows_scored_seen_and_new_figures(clinic):
 
 def test_the_command_shows_the_new_rows_by_class_and_the_commonest(clinic):
     text = emsco("evaluate", clinic.run.folder, clinic.new).stdout
-    by_class = evaluate_run(clinic.run, clinic.new).new.by_class
+    new = evaluate_run(clinic.run, clinic.new).new
+    by_class, at = new.by_class, new.intervals
     assert max(map(len, text.splitlines())) <= 80
-    words = [line.split() for line in text.splitlines()]
+    lines = [" ".join(line.split()) for line in text.splitlines()]
     for i, label in enumerate(LABELS):
-        found = by_class.coverage[i], by_class.recall[i], by_class.precision[i]
-        shares = [f"{share:.1%}" for share in found]
-        assert [label, f"{by_class.rows[i]:.0f}", *shares, *map(str, by_class.counts[i])] in words
+        found, said = (
+            percent_with(shares[i], *limits[i])
+            for shares, limits in ((by_class.recall, at.recall), (by_class.precision, at.precision))
+        )
+        shown = f"{label} {by_class.rows[i]:.0f} {by_class.coverage[i]:.1%} {found} {said}"
+        assert shown in lines
+        assert " ".join([label, *map(str, by_class.counts[i])]) in lines
     share = f"{max((clinic.y == label).mean() for label in LABELS):.1%}"
     assert f'Always answering "{by_class.commonest}" would be right for {share} of the' in text
     assert "no better" not in text
@@ -261,7 +267,7 @@ def test_the_command_says_if_labels_are_no_better_than_the_commonest(clinic, tmp
 
 def test_the_command_shows_what_there_is_without_a_cascade_on_the_new_rows(clinic):
     lines = emsco("evaluate", clinic.run.folder, clinic.new).stdout.splitlines()
-    start = next(i for i, line in enumerate(lines) if line.strip().startswith("new rows")) + 2
+    start = next(i for i, line in enumerate(lines) if re.match(" *new rows +coverage", line)) + 2
     found = evaluate_run(clinic.run, clinic.new)
     for line, one in zip(lines[start : start + 4], (found.new, *found.references), strict=True):
         assert line.split()[-3:-1] == [f"{one.coverage:.1%}", f"{one.accuracy:.1%}"]

@@ -16,6 +16,8 @@ __all__ = [
     "in_short",
     "listed",
     "objective_lines",
+    "percent_with",
+    "share_with",
     "shorten",
     "some",
     "what_was_meant",
@@ -91,6 +93,28 @@ def what_was_meant(name: str, known: Sequence[object]) -> str:
     """
     like = get_close_matches(name, [one for one in known if isinstance(one, str)], n=1)
     return f"; did you mean {like[0]!r}?" if like else "."
+
+
+def share_with(share: float, low: float, high: float) -> str:
+    """Return a share with its interval.
+
+    Examples
+    --------
+    >>> share_with(0.8744, 0.8321, 0.9052)
+    '0.874 (0.83 to 0.91)'
+    """
+    return f"{share:.3f} ({low:.2f} to {high:.2f})"
+
+
+def percent_with(share: float, low: float, high: float) -> str:
+    """Return a share with its interval in per cent, for tables.
+
+    Examples
+    --------
+    >>> percent_with(0.8744, 0.8321, 0.9052)
+    '87.4% (83 to 91)'
+    """
+    return f"{share:.1%} ({100 * low:.0f} to {100 * high:.0f})"
 
 
 class _Scored(Protocol):

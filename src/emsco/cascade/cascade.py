@@ -21,9 +21,11 @@ from emsco.cascade.case import Case
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.evaluation import Evaluation
 from emsco.cascade.stages import Stages
+from emsco.cascade.tallying import Tally
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
 from emsco.data.frames import shell_of
+from emsco.data.keys import Keys
 from emsco.data.labels import check_truth
 from emsco.data.weights import check_weights
 from emsco.designs.design import Design
@@ -146,21 +148,54 @@ class Cascade:
         return replace(self.decide_rows(self.encoding.rows(X)), frame=shell_of(X))
 
     def evaluate(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: Any = None,
+        by: Any = None,
     ) -> Evaluation:
-        """Decide labelled rows and measure coverage, accuracy and cost, in total and per exit.
+        """Decide labelled rows and measure coverage, accuracy and cost, with 95 % intervals.
 
-        With `sample_weight`, each row counts with its weight.
+        Intervals are exact, unless rows have weights or belong to groups; see `Intervals`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_columns)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+            Weight of each row.
+        groups : array-like of shape (n_rows,) or str, optional
+            Group of each row, such as the patient, or the name of a column of X. Rows of a group
+            may be alike, so intervals are wider.
+        by : array-like of shape (n_rows,) or str, optional
+            Subgroup of each row, such as the ward, or the name of a column of X, which need not be
+            a feature. `Evaluation.by` then has the same figures for each subgroup.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from emsco import EMSCOClassifier
+        >>> X = np.random.default_rng(0).normal(size=(300, 3))
+        >>> y, ward = X[:, 0] + X[:, 1] > 0, np.repeat(["A", "B"], 150)
+        >>> clf = EMSCOClassifier(cv=1 / 3, random_state=0).fit(X, y)
+        >>> found = clf.cascade_.evaluate(X, y, by=ward)
+        >>> list(found.by), bool(found.intervals.accuracy.low > 0.9)
+        (['A', 'B'], True)
         """
         decisions = self.decide(X)
-        return Evaluation.from_decisions(
-            decisions,
-            check_truth(y, self.classes, len(decisions)),
-            check_weights(sample_weight, len(decisions)),
-            self.classes,
-            self.design.buys,
-            self.stages.costs,
+        n_rows = len(decisions)
+        group_of, subgroup_of = (
+            Keys.from_parameter(name, given, X, n_rows)
+            for name, given in (("groups", groups), ("by", by))
         )
+        if group_of is not None:
+            group_of.check_complete("groups")
+        tally = Tally(self.classes, self.design.buys, self.stages.costs)
+        truth = check_truth(y, self.classes, n_rows)
+        tally.add(decisions, truth, check_weights(sample_weight, n_rows), group_of, subgroup_of)
+        return tally.evaluation()
 
     def reliability(
         self,

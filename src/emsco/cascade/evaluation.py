@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
+from emsco._base.checks import refused
 from emsco._base.documents import Fields
+from emsco._base.intervals import Interval
 from emsco._base.objectives import Objectives
-from emsco._base.text import aligned, counted, in_short, listed
-from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco._base.text import aligned, counted, in_short, listed, percent_with, share_with
+from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.cascade.decisions import Decisions
+from emsco.cascade.effective import EffectiveRows, Outcomes
+from emsco.cascade.intervals import Intervals
+from emsco.cascade.subgroups import Subgroups
 from emsco.data.labels import positions_of
+from emsco.errors import DataError
 from emsco.pictures.classes import class_html, class_notes, class_text
 from emsco.pictures.flow import Flow
 from emsco.pictures.notebook import fragment, table
 from emsco.trust.by_class import ByClass
+from emsco.trust.keeping import PromiseReport
 
-__all__ = ["Evaluation", "ExitReport", "amount"]
+__all__ = ["Evaluation", "ExitReport", "amount", "outcomes_of"]
 
 _MOST_NAMES = 30  # of a stage, in a notebook
 _TEXT_WIDTH = 78  # of a table, which is indented by 2
@@ -99,11 +106,33 @@ class Evaluation(Objectives):
     by_class : ByClass
         Rows of each class by the label they got, and the accuracy of always answering with the
         commonest class.
+    effective : EffectiveRows or None
+        Effective number of rows behind each figure, if rows have weights or belong to groups.
+    cost_deviation : float or None
+        Standard deviation of the cost of a row, if the stage does not fix its cost.
+    by : Subgroups or None
+        Evaluation of each subgroup, if asked for.
+    promise : PromiseReport or None
+        The figures promised for the design, and whether they are kept; see `against`.
+
+    Examples
+    --------
+    >>> exits = (ExitReport(1, ("age",), 2.0, 80, 76), ExitReport(None, (), 2.0, 20, 0))
+    >>> by_class = ByClass(("ill", "well"), ((36, 2, 10), (2, 40, 10)))
+    >>> found = Evaluation(0.8, 0.95, 2.0, 100, exits, by_class)
+    >>> found.intervals.accuracy
+    Interval(low=0.8769012636, high=0.986210606)
+    >>> print(found.against(Objectives(0.8, 0.97, 2.0)).accuracy.verdict)
+    cannot tell
     """
 
     n_rows: float
     exits: tuple[ExitReport, ...]
     by_class: ByClass
+    effective: EffectiveRows | None = None
+    cost_deviation: float | None = None
+    by: Subgroups[Evaluation] | None = None
+    promise: PromiseReport | None = field(default=None, compare=False)
 
     @classmethod
     def from_decisions(
@@ -131,40 +160,118 @@ class Evaluation(Objectives):
             Cost of a row after each stage, if all rows pay the same. By default the cost of an
             exit is the mean over its rows.
         """
-        true, given = positions_of(truth, classes), np.full(len(decisions), len(classes))
-        given[decisions.accepted] = positions_of(decisions.guesses[decisions.accepted], classes)
-        correct = given == true
+        out = outcomes_of(decisions, truth, classes, len(buys))
         counts = np.ones(len(decisions), dtype=np.int64) if weights is None else weights
-        total, accepted = counts.sum().item(), counts[decisions.accepted].sum().item()
+        total, accepted = counts.sum().item(), counts[out.accepted].sum().item()
+        cost = (decisions.cost @ counts).item() / (total or 1)
+        spread = ((decisions.cost - cost) ** 2 @ counts).item() / (total or 1)
         return cls(
             n_rows=total,
             coverage=min(1.0, accepted / (total or 1)),  # rounded sums of weights may exceed it
-            accuracy=min(1.0, counts[correct].sum().item() / (accepted or 1)),
-            cost=(decisions.cost @ counts).item() / (total or 1),
-            exits=_exits(decisions, correct, counts, buys, costs),
-            by_class=ByClass.from_labels(classes.tolist(), true, given, weights),
+            accuracy=min(1.0, counts[out.correct].sum().item() / (accepted or 1)),
+            cost=cost,
+            exits=_exits(decisions, out, counts, buys, costs),
+            by_class=ByClass.from_labels(classes.tolist(), out.true, out.given, weights),
+            effective=None if weights is None else EffectiveRows.from_weights(out, weights),
+            cost_deviation=math.sqrt(spread) if costs is None else None,
         )
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Add up evaluations of the same cascade, such as those of several chunks of a file."""
+        """Add up evaluations of the same cascade, such as those of several chunks of a file.
+
+        Evaluations with groups or subgroups cannot be added up: evaluate all rows at once.
+        """
         if len(parts) == 1:
             return parts[0]
+        if any(part.rows.kind == "groups" or part.by is not None for part in parts):
+            raise DataError("evaluations with groups or by must be of all rows, got parts of them.")
         exits = tuple(map(ExitReport.joined, zip(*(part.exits for part in parts), strict=True)))
         total = sum(part.n_rows for part in parts)
         accepted = sum(report.n_rows for report in exits if report.stage is not None)
+        cost = sum(part.cost * part.n_rows for part in parts) / (total or 1)
         return cls(
             n_rows=total,
             coverage=min(1.0, accepted / (total or 1)),
             accuracy=min(1.0, sum(report.n_correct for report in exits) / (accepted or 1)),
-            cost=sum(part.cost * part.n_rows for part in parts) / (total or 1),
+            cost=cost,
             exits=exits,
             by_class=ByClass.joined([part.by_class for part in parts]),
+            effective=_joined_rows(parts),
+            cost_deviation=_joined_deviation(parts, cost),
+        )
+
+    @property
+    def counted(self) -> EffectiveRows:
+        """Rows behind each figure; with sample weights, their total weight."""
+        stages = [report for report in self.exits if report.stage is not None]
+        return EffectiveRows(
+            kind="exact",
+            coverage=self.n_rows,
+            accuracy=sum(report.n_rows for report in stages),
+            cost=self.n_rows,
+            exits=tuple(report.n_rows for report in stages),
+            recall=tuple(self.by_class.rows.tolist()),
+            precision=tuple(self.by_class.given.tolist()),
+        )
+
+    @property
+    def rows(self) -> EffectiveRows:
+        """Effective rows behind each figure; without weights and groups, the rows themselves."""
+        return self.counted if self.effective is None else self.effective
+
+    @property
+    def intervals(self) -> Intervals:
+        """95 % intervals of all figures: exact, unless rows have weights or belong to groups."""
+        stages = [report for report in self.exits if report.stage is not None]
+        total = sum(report.n_rows for report in self.exits) or 1
+        return Intervals.from_counts(
+            self,
+            self.rows,
+            [report.accuracy for report in stages],
+            self.by_class,
+            [(report.cost, report.n_rows / total) for report in self.exits],
+            self.cost_deviation,
+        )
+
+    def against(self, promised: Objectives, kind: str = "promised") -> PromiseReport:
+        """Compare with promised figures, such as those of a point of a front.
+
+        A promise is kept if the seen figure is at least as good, and not kept if its whole 95 %
+        interval is worse. Otherwise these rows cannot tell. `kind` says where the figures come
+        from: "expected", "scored" or "promised".
+        """
+        if getattr(promised, "metric", "accuracy") != "accuracy":
+            rule = "have the share of labels that are correct as its accuracy"
+            raise refused("promised", rule, promised, got="a point scored by balanced accuracy")
+        at = self.intervals
+        return PromiseReport.from_objectives(
+            promised, self, at.coverage, at.accuracy, at.cost, kind
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, nested as the attributes are."""
-        return {**asdict(self), "by_class": self.by_class.to_dict()}
+        """Return plain values, nested as the attributes are, with all intervals and verdicts."""
+        return {
+            **self.counts_to_dict(),
+            "by_class": self.by_class.to_dict(),
+            "intervals": self.intervals.to_dict(),
+            "promise": self.promise and self.promise.to_dict(),
+            "by": None if self.by is None else self.by.to_dict(),
+        }
+
+    def counts_to_dict(self) -> dict[str, Any]:
+        """Return the figures and the counts that intervals follow from, for a file."""
+        more = {
+            "effective": self.effective and self.effective.to_dict(),
+            "cost_deviation": self.cost_deviation,
+        }
+        return {
+            **asdict(self.objectives),
+            "n_rows": self.n_rows,
+            "exits": [asdict(report) for report in self.exits],
+            "by_class": {"counts": self.by_class.to_lists()},
+            **{name: value for name, value in more.items() if value is not None},
+        }
 
     @classmethod
     def from_fields(
@@ -172,12 +279,13 @@ class Evaluation(Objectives):
     ) -> Self:
         """Read an evaluation from a file and check that its stages buy these features.
 
-        Shares by class are not read, but follow from the counts.
+        Shares by class and intervals are not read, but follow from the counts.
         """
         places = [*enumerate(buys, start=1), (None, ())]
         exits = fields.many_fields("exits")
         if len(exits) != len(places):
             fields.refuse("exits", f"{len(places)} exits", f"{len(exits):,}")
+        varies = "cost_deviation" in fields.values
         return cls(
             n_rows=amount(fields, "n_rows"),
             **asdict(Objectives.from_dict(fields)),
@@ -186,13 +294,45 @@ class Evaluation(Objectives):
                 for report, place in zip(exits, places, strict=True)
             ),
             by_class=ByClass.from_fields(fields.fields("by_class"), "counts", classes.tolist()),
+            effective=_rows_from(fields, len(buys), len(classes)),
+            cost_deviation=fields.number("cost_deviation", 0) if varies else None,
         )
 
+    @property
+    def title(self) -> str:
+        """The rows, and what their intervals are."""
+        return f"Evaluation on {counted(self.n_rows, 'row')}, with {self.kind_of_intervals}"
+
+    @property
+    def kind_of_intervals(self) -> str:
+        """Say in words what the intervals are."""
+        rows, approximate = self.rows, "approximate 95 % intervals"
+        if rows.kind == "groups":
+            return f"{approximate} (from {counted(rows.n_groups or 0, 'group')})"
+        if rows.kind == "weights":
+            return f"{approximate} (weights: as of {rows.coverage:,.0f} rows)"
+        return "95 % intervals"
+
+    def figure_lines(self, *, percent: bool = True) -> list[tuple[str, str, str, str]]:
+        """Return name, value with interval, promised value and verdict of the three figures."""
+        at, promised = self.intervals, self.promise.figures if self.promise else ()
+        cost, low, high, *told = aligned([self.cost, *at.cost, *(p.promised for p in promised[2:])])
+        told = [*(f"{p.promised:{'.1%' if percent else '.3f'}}" for p in promised[:2]), *told]
+        share = percent_with if percent else share_with
+        verdicts = [str(one.verdict) for one in promised] or [""] * 3
+        values = {
+            "coverage": share(self.coverage, *at.coverage),
+            "accuracy": share(self.accuracy, *at.accuracy),
+            "cost": f"{cost} ({low} to {high})",
+        }
+        return list(zip(values, values.values(), told or [""] * 3, verdicts, strict=True))
+
     def _repr_html_(self) -> str:
-        """Show a line per exit, then a line per class, for notebooks."""
-        flow = Flow.from_evaluation(self)
+        """Show the figures, a line per exit, per class and per subgroup, for notebooks."""
+        flow, at = Flow.from_evaluation(self), self.intervals
         reached = [*(stage.reached for stage in flow.stages), flow.rejected]
         costs = aligned([report.cost for report in self.exits], digits=6)
+        within = (*at.exits, Interval(0.0, 1.0))
         lines = [
             (
                 _place(report),
@@ -201,30 +341,56 @@ class Evaluation(Objectives):
                 f"{n_reached:,.10g}",
                 f"{report.n_rows:,.10g}",
                 f"{flow.share(report.n_rows):.1%}",
-                f"{report.accuracy:.1%}" if _gives_labels(report) else "",
+                percent_with(report.accuracy, *limits) if _gives_labels(report) else "",
                 f"{report.confidence:.1%}" if _gives_labels(report) else "",
             )
-            for report, n_reached, cost in zip(self.exits, reached, costs, strict=True)
+            for report, n_reached, cost, limits in zip(
+                self.exits, reached, costs, within, strict=False
+            )
         ]
         headings = ("", "buys", "cost so far", "reached", "left", "share", "correct", "confidence")
         title = f"Evaluation on {counted(self.n_rows, 'row')}: {in_short(self)}"
-        exits = table(headings, lines, ("", "buys"))
-        return fragment(title, exits, class_html(self.by_class))
+        return fragment(
+            title,
+            self._figures_html(),
+            table(headings, lines, ("", "buys")),
+            class_html(self.by_class, at),
+            "" if self.by is None else self.by.html(),
+        )
+
+    def _figures_html(self) -> str:
+        n_shown = 4 if self.promise else 2
+        kind = self.promise.kind if self.promise else ""
+        headings = ("", self.kind_of_intervals, kind, "verdict")[:n_shown]
+        return table(headings, [line[:n_shown] for line in self.figure_lines()], ("",))
 
     def __repr__(self) -> str:
-        """Show the objectives, a line per exit, and a line per class."""
-        lines = [
-            f"Evaluation on {counted(self.n_rows, 'row')}: coverage {self.coverage:.3f}, "
-            f"accuracy {self.accuracy:.3f}, cost {self.cost:.6g}"
-        ]
+        """Show the figures, then a line per exit, per class and per subgroup."""
+        lines, at = [f"{self.title}:"], self.intervals
+        for name, value, promised, verdict in self.figure_lines(percent=False):
+            told = f"; {self.promise.kind} {promised}: {verdict}" if self.promise else ""
+            lines.append(f"  {name:<9} {value}{told}")
         costs = aligned([report.cost for report in self.exits], digits=6)
-        for report, cost in zip(self.exits, costs, strict=True):
-            accuracy = f", accuracy {report.accuracy:.3f}" if _gives_labels(report) else ""
+        within = (*at.exits, Interval(0.0, 1.0))
+        for report, cost, limits in zip(self.exits, costs, within, strict=False):
+            accuracy = f", accuracy {share_with(report.accuracy, *limits)}"
             rows = f"{report.n_rows:>7,.10g} {'row ' if report.n_rows == 1 else 'rows'}"
-            lines.append(f"  {_place(report):<9} {rows} at cost {cost}{accuracy}")
-        lines += [f"  {line}" for line in class_text(self.by_class, _TEXT_WIDTH)]
+            said = accuracy if _gives_labels(report) else ""
+            lines.append(f"  {_place(report):<9} {rows} at cost {cost}{said}")
+        lines += [f"  {line}" for line in class_text(self.by_class, _TEXT_WIDTH, at)]
         lines += class_notes(self.by_class)
+        lines += [] if self.by is None else self.by.text(_TEXT_WIDTH)
         return "\n".join(lines)
+
+
+def outcomes_of(
+    decisions: Decisions, truth: AnyArray, classes: AnyArray, n_stages: int
+) -> Outcomes:
+    """Return the exit, the true class and the label of each row as numbers."""
+    given = np.full(len(decisions), len(classes))
+    given[decisions.accepted] = positions_of(decisions.guesses[decisions.accepted], classes)
+    left: IntArray = np.where(decisions.accepted, decisions.stage - 1, n_stages)
+    return Outcomes(left, positions_of(truth, classes), given, n_stages, len(classes))
 
 
 def _place(report: ExitReport) -> str:
@@ -237,7 +403,7 @@ def _gives_labels(report: ExitReport) -> bool:
 
 def _exits(
     decisions: Decisions,
-    correct: BoolArray,
+    outcomes: Outcomes,
     weights: FloatArray | IntArray,
     buys: Sequence[tuple[str, ...]],
     costs: Sequence[float] | None,
@@ -246,16 +412,41 @@ def _exits(
     places = [*enumerate(buys, start=1), (None, ())]
     fixed = [None] * len(places) if costs is None else [*costs, costs[-1]]
     reports = []
-    for (stage, bought), fixed_cost in zip(places, fixed, strict=True):
-        here = ~decisions.accepted if stage is None else decisions.accepted
-        here = here if stage is None else here & (decisions.stage == stage)
+    for i, ((stage, bought), fixed_cost) in enumerate(zip(places, fixed, strict=True)):
+        here = outcomes.exit == i
         n_rows = weights[here].sum().item()
-        n_correct = min(n_rows, weights[here & correct].sum().item())
+        n_correct = min(n_rows, weights[here & outcomes.correct].sum().item())
         confidence = (decisions.confidence[here] @ weights[here]).item() / (n_rows or 1)
         mean_cost = (decisions.cost[here] @ weights[here]).item() / (n_rows or 1)
         cost = mean_cost if fixed_cost is None else fixed_cost
         reports.append(ExitReport(stage, bought, cost, n_rows, n_correct, min(1.0, confidence)))
     return tuple(reports)
+
+
+def _rows_from(fields: Fields, n_stages: int, n_classes: int) -> EffectiveRows | None:
+    """Read effective numbers of rows; None for rows without weights and groups."""
+    if "effective" in fields.values:
+        return EffectiveRows.from_fields(fields.fields("effective"), n_stages, n_classes)
+    is_counted = type(fields.get("n_rows")) is int
+    return None if is_counted else EffectiveRows.unknown(n_stages, n_classes)
+
+
+def _joined_rows(parts: Sequence[Evaluation]) -> EffectiveRows | None:
+    """Effective rows of several parts with weights; None if they have none."""
+    if all(part.effective is None for part in parts):
+        return None
+    return EffectiveRows.joined([part.rows for part in parts], [part.counted for part in parts])
+
+
+def _joined_deviation(parts: Sequence[Evaluation], cost: float) -> float | None:
+    """Standard deviation of the cost over the rows of several parts, around their mean."""
+    if any(part.cost_deviation is None for part in parts):
+        return None
+    squares = (
+        part.n_rows * ((part.cost_deviation or 0.0) ** 2 + (part.cost - cost) ** 2)
+        for part in parts
+    )
+    return math.sqrt(sum(squares) / (sum(part.n_rows for part in parts) or 1))
 
 
 def amount(fields: Fields, name: str, most: float = math.inf) -> float:

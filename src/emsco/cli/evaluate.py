@@ -29,6 +29,20 @@ def evaluate(
         ),
     ] = None,
     point: Point = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column whose values make subgroups; shows the figures of each.",
+        ),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column with the group of each row, such as the patient; widens intervals.",
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="JSON file for the figures.")] = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,
@@ -36,13 +50,16 @@ def evaluate(
     """Test a design on new labelled rows and show the figures beside its earlier ones.
 
     Draws the cascade like `emsco show`, with extra lines for the new rows. Each line says how many
-    rows leave at a stage and the share of correct labels. Tables below have the figures that you
-    get without a cascade, and those of each class, on the new rows. The file may be larger than
-    memory.
+    rows leave at a stage and the share of correct labels. The tables below have 95 % intervals,
+    whether promises are kept, the figures that you get without a cascade, and those of each class,
+    on the new rows. The file may be larger than memory.
+
+    A promise is kept if the new figure is at least as good, and not kept if its whole interval is
+    worse. Otherwise these rows cannot tell.
 
     For example:
 
-        emsco evaluate heart-run march.csv
+        emsco evaluate heart-run march.csv --by ward --groups patient
     """
     from emsco._base.documents import write_text
     from emsco._base.progress import RowProgress
@@ -54,7 +71,7 @@ def evaluate(
         raise refused("out", rule, out, got=f"{str(out)!r} for both")
     found = Run.open(run, trusted or ())
     with interruptible("nothing is written"), RowProgress() as progress:
-        result = evaluate_run(found, data, target, point, progress.rows)
+        result = evaluate_run(found, data, target, point, progress.rows, by=by, groups=groups)
     text = json.dumps({"run": str(run), "data": str(data), **result.to_dict()}, indent=2)
     if out is not None:
         write_text(out, text + "\n")

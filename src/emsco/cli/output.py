@@ -89,15 +89,19 @@ def _doubts(run: Run, number: int) -> tuple[Warning, ...]:
 
 
 def print_evaluation(result: RunEvaluation) -> None:
-    """Draw a design with its figures on new rows too; then new rows by class and references."""
+    """Draw a design with its figures on new rows too; then promises, references and classes."""
+    from emsco.cli.evaluation import promise_drawing, subgroup_drawing
     from emsco.cli.listing import new_table
     from emsco.cli.terminal import cascade_drawing, class_drawing
 
-    out = console()
-    out.print(cascade_drawing(result.run.front, result.number, new=result.new))
+    out, new = console(), result.new
+    out.print(cascade_drawing(result.run.front, result.number, new=new))
+    out.print(promise_drawing(new))
     if result.references:
-        out.print(new_table(result.number, result.new, result.references))
-    out.print(class_drawing(result.new.by_class, out.width))
+        out.print(new_table(result.number, new, result.references))
+    out.print(class_drawing(new.by_class, out.width, intervals=new.intervals))
+    if new.by is not None:
+        out.print(subgroup_drawing(new.by, out.width))
 
 
 def print_front(

@@ -9,11 +9,11 @@ from rich.tree import Tree
 
 from emsco._base.objectives import metric_name
 from emsco._base.text import aligned, counted, in_short, objective_lines
-from emsco.cascade import Cascade, Evaluation
+from emsco.cascade import Cascade, Evaluation, Intervals
 from emsco.cli.listing import plain_table
 from emsco.designs.stage_thresholds import leaving_in_words
 from emsco.front import ParetoFront
-from emsco.pictures.classes import class_notes, class_tables
+from emsco.pictures.classes import ClassTable, class_notes, class_tables
 from emsco.pictures.flow import Flow
 from emsco.runs.decide import DecisionCounts
 from emsco.studies.contest_records import TESTED, Contest, Task
@@ -23,6 +23,7 @@ from emsco.studies.sweep_records import ThresholdSweep
 from emsco.trust.by_class import ByClass
 
 __all__ = [
+    "EDGES",
     "cascade_drawing",
     "class_drawing",
     "comparison_table",
@@ -30,11 +31,12 @@ __all__ = [
     "counts_table",
     "seconds_line",
     "sweep_table",
+    "text_table",
     "than_everything",
 ]
 
 _BAR = 12
-_EDGES = 3  # characters on both sides of a table
+EDGES = 3  # characters on both sides of a table
 
 
 def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
@@ -104,7 +106,13 @@ def cascade_drawing(
 
 
 def class_drawing(
-    found: ByClass, width: int = 80, all_in: str = "--json", title: str = "", *, brief: bool = False
+    found: ByClass,
+    width: int = 80,
+    all_in: str = "--json",
+    title: str = "",
+    *,
+    brief: bool = False,
+    intervals: Intervals | None = None,
 ) -> Group:
     """Draw the results of each class as tables that fit `width`, with notes below.
 
@@ -112,14 +120,19 @@ def class_drawing(
     drawing leaves out the notes on the commonest class.
     """
     parts: list[RenderableType] = []
-    for one in class_tables(found, width - _EDGES):
-        table = plain_table("" if parts else title, "")
-        for i, heading in enumerate(one.headings):
-            table.add_column(Text(heading), justify="right" if i else "left", no_wrap=True)
-        for line in one.lines:
-            table.add_row(*map(Text, line))
-        parts.append(table)
+    for one in class_tables(found, width - EDGES, intervals):
+        parts.append(text_table(one, "" if parts else title))
     return Group(*parts, *map(Text, class_notes(found, all_in, brief=brief)))
+
+
+def text_table(found: ClassTable, title: str = "") -> Table:
+    """Return a table of text whose first column has names."""
+    table = plain_table(title, "")
+    for i, heading in enumerate(found.headings):
+        table.add_column(Text(heading), justify="right" if i else "left", no_wrap=True)
+    for line in found.lines:
+        table.add_row(*map(Text, line))
+    return table
 
 
 def _leaving(flow: Flow, j: int) -> str:

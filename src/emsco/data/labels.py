@@ -19,6 +19,7 @@ __all__ = [
     "known_truth",
     "labels_of",
     "of_labels",
+    "plain_texts",
     "positions_of",
     "unknown_labels",
 ]
@@ -48,10 +49,10 @@ def labels_of(
         values: AnyArray = column.to_numpy()
         return values
     texts = np.asarray(column.cast(pa.string()).to_pylist(), dtype=np.str_)
-    return texts if stays_text else _text_labels(texts)
+    return texts if stays_text else plain_texts(texts)
 
 
-def _text_labels(labels: AnyArray) -> AnyArray:
+def plain_texts(labels: AnyArray) -> AnyArray:
     """Return numbers or truth values if all texts are plainly such, else the texts.
 
     The text "01" stays, because as a number it would be the same as "1".

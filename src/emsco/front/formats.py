@@ -51,17 +51,12 @@ def _points_to_dicts(
         {
             "stages": shared.stages_to_dicts(point.design, fitted),
             "scored": point.scores_to_dict(),
-            "seen": seen and _seen_to_dict(seen),
+            "seen": seen and seen.counts_to_dict(),
         }
         for point, fitted, seen in zip(
             points, models.of_points, evaluations or (None,) * len(points), strict=True
         )
     ]
-
-
-def _seen_to_dict(seen: Evaluation) -> dict[str, Any]:
-    """Convert seen figures to plain values, without the shares that follow from counts."""
-    return {**seen.to_dict(), "by_class": {"counts": seen.by_class.to_lists()}}
 
 
 def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from emsco._base.text import shorten
+from emsco._base.intervals import Interval
+from emsco._base.text import percent_with, shorten
 from emsco.pictures.notebook import note, table
 from emsco.trust.by_class import ByClass
 
@@ -24,6 +26,15 @@ MOST_LINES = 20
 _SHARES = ("class", "rows", "labelled", "found", "right when said")
 _LONGEST, _LONGEST_HEADING = 10, 7
 _GAP = 2
+
+
+class _Intervals(Protocol):
+    """Intervals of the shares of each class."""
+
+    @property
+    def recall(self) -> Sequence[Interval]: ...
+    @property
+    def precision(self) -> Sequence[Interval]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +70,16 @@ class ClassTable:
         ]
 
 
-def class_tables(found: ByClass, width: int) -> list[ClassTable]:
+def class_tables(
+    found: ByClass, width: int, intervals: _Intervals | None = None
+) -> list[ClassTable]:
     """Return tables of results by class that fit into `width` characters.
 
     With up to 6 classes, they include the rows that got each label: as further columns if there
-    is room, otherwise as a second table.
+    is room, otherwise as a second table. `intervals` stand beside the shares.
     """
     names = [_name(label) for label in found.labels[:MOST_LINES]]
-    shares = ClassTable(_SHARES, _share_lines(found, names))
+    shares = ClassTable(_SHARES, _share_lines(found, names, intervals))
     if len(names) > MOST_LABELS:
         return [shares]
     counts = [tuple(map(_amount, line)) for line in found.counts]
@@ -80,14 +93,14 @@ def class_tables(found: ByClass, width: int) -> list[ClassTable]:
     return [shares, ClassTable(("labelled as", *short, "rejected"), lines)]
 
 
-def class_text(found: ByClass, width: int) -> list[str]:
+def class_text(found: ByClass, width: int, intervals: _Intervals | None = None) -> list[str]:
     """Return lines of text with the results by class, without the notes below them."""
-    return [line for one in class_tables(found, width) for line in one.text()]
+    return [line for one in class_tables(found, width, intervals) for line in one.text()]
 
 
-def class_html(found: ByClass) -> str:
+def class_html(found: ByClass, intervals: _Intervals | None = None) -> str:
     """Make a table of the results by class, with its notes."""
-    (one,) = class_tables(found, width=10_000)  # a notebook scrolls
+    (one,) = class_tables(found, 10_000, intervals)  # a notebook scrolls
     notes = "".join(map(note, class_notes(found)))
     return f"<div>{table(one.headings, one.lines, ('class',))}{notes}</div>"
 
@@ -113,20 +126,31 @@ def class_notes(
     return lines
 
 
-def _share_lines(found: ByClass, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+def _share_lines(
+    found: ByClass, names: Sequence[str], intervals: _Intervals | None
+) -> tuple[tuple[str, ...], ...]:
     """Return the cells of each class: rows, coverage, recall and precision."""
-    columns = (found.rows, found.coverage, found.recall, found.precision, found.given)
+    recall = _cells(found.recall.tolist(), None if intervals is None else intervals.recall)
+    precision = _cells(found.precision.tolist(), None if intervals is None else intervals.precision)
+    columns = (found.rows, found.coverage, found.given)
     values = zip(*(column.tolist()[: len(names)] for column in columns), strict=True)
     return tuple(
         (
             name,
             _amount(rows),
             f"{labelled:.1%}" if rows else "",
-            f"{recall:.1%}" if rows else "",
-            f"{precision:.1%}" if given else "",
+            recall[i] if rows else "",
+            precision[i] if given else "",
         )
-        for name, (rows, labelled, recall, precision, given) in zip(names, values, strict=True)
+        for i, (name, (rows, labelled, given)) in enumerate(zip(names, values, strict=True))
     )
+
+
+def _cells(shares: Sequence[float], intervals: Sequence[Interval] | None) -> list[str]:
+    """Return shares as text, with their intervals if there are any."""
+    if intervals is None:
+        return [f"{share:.1%}" for share in shares]
+    return [percent_with(share, *at) for share, at in zip(shares, intervals, strict=True)]
 
 
 def _name(label: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from emsco._base.checks import refused
@@ -11,11 +11,15 @@ from emsco._base.documents import PathLike
 from emsco._base.text import some, what_was_meant
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Evaluation
+from emsco.cascade.tallying import Tally
+from emsco.data.csv_files import with_missing
+from emsco.data.keys import Keys
 from emsco.data.labels import as_classes
 from emsco.data.rows import column_rows
-from emsco.data.tables import Chunk, column_names, read_chunks
+from emsco.data.tables import Chunk, column_names, file_kind, read_chunks
 from emsco.errors import DataError, Parameter, Part
 from emsco.front import ParetoFront
+from emsco.front.promises import promise_of
 from emsco.front.references import Reference, references_from_decisions
 from emsco.runs.run import Run
 
@@ -32,6 +36,7 @@ class RunEvaluation:
     number : int
         Position of the design in the front.
     new : Evaluation
+        With the verdict on what the design promised.
     references : tuple of Reference
         What there is without a cascade, on the new rows; empty if the front has none.
     """
@@ -57,11 +62,14 @@ def evaluate_run(
     target: str | None = None,
     point: int | None = None,
     report: Callable[[int], None] | None = None,
+    *,
+    by: str | None = None,
+    groups: str | None = None,
 ) -> RunEvaluation:
     """Evaluate coverage, accuracy and cost of a design on the labelled rows of a file.
 
     The file is processed in chunks, so it may be larger than memory. If the run has a column of
-    weights, rows count by their weights.
+    weights, rows count by their weights. Rows of a group, and of a subgroup, may be anywhere.
 
     Parameters
     ----------
@@ -74,6 +82,8 @@ def evaluate_run(
         Position of a point of the front; by default the deployed one.
     report : callable, optional
         ``report(n_rows)`` receives the number of rows decided so far.
+    by, groups : str, optional
+        Columns with the subgroup and the group of each row; see `Cascade.evaluate`.
     """
     number = run.chosen if point is None else run.front.position(point)
     cascade = run.cascade if point is None else run.front.cascade(number)
@@ -83,24 +93,32 @@ def evaluate_run(
     encoding = cascade.encoding
     columns = [*encoding.columns, *([] if weights is None else [weights])]
     everything = run.front.everything() if run.front.references else None
-    parts, references, n_rows = [], [], 0
+    tally = Tally(cascade.classes, cascade.design.buys, cascade.stages.costs, _is_csv(path))
+    references, n_rows = [], 0
     chunks = read_chunks(
-        path, columns, kinds=encoding.kinds, target=target, classes=cascade.classes
+        path,
+        columns,
+        [name for name in (by, groups) if name is not None],
+        kinds=encoding.kinds,
+        target=target,
+        classes=cascade.classes,
     )
     for chunk in chunks:
         if chunk.table.num_rows:
-            rows = _read(cascade, chunk, path, weights)
-            parts.append(_evaluate(cascade, rows))
+            rows = _read(cascade, chunk, path, weights, by, groups)
+            decisions = cascade.decide_rows(rows.inputs)
+            tally.add(decisions, rows.truth, rows.weights, rows.groups, rows.by)
             if everything is not None:
                 references.append(_refer(everything, run.front, rows))
             n_rows += chunk.table.num_rows
         if report:
             report(n_rows)
-    if not parts:
+    if not n_rows:
         raise DataError(f"{path} must have rows, got none.")
-    new = Evaluation.joined(parts)
+    new = tally.evaluation()
     if not new.n_rows:
         raise DataError(f"{path} must weigh more than 0 in column {weights!r}, got 0 in all rows.")
+    new = replace(new, promise=promise_of(new, run.front[number]))
     whole = tuple(map(Reference.joined, zip(*references, strict=True)))
     return RunEvaluation(run, number, new, whole)
 
@@ -125,27 +143,49 @@ class _Rows(NamedTuple):
     inputs: FloatArray
     truth: AnyArray
     weights: FloatArray | None
+    by: Keys | None
+    groups: Keys | None
 
 
-def _read(cascade: Cascade, chunk: Chunk, path: PathLike, weights: str | None) -> _Rows:
+def _read(
+    cascade: Cascade,
+    chunk: Chunk,
+    path: PathLike,
+    weights: str | None,
+    by: str | None,
+    groups: str | None,
+) -> _Rows:
     first, table = chunk.first + 1, chunk.table.select(cascade.encoding.columns)
     labels: Any = chunk.labels  # present, since the chunk was read with a target
+    of_group = _keys(chunk, path, groups)
+    if of_group is not None and (row := of_group.missing) is not None:
+        raise DataError(
+            f"{path} must have a group in every row of column {groups!r}, "
+            f"got none in row {first + row}."
+        )
     return _Rows(
         cascade.encoding.rows(table, first, str(path)),
         as_classes(labels, cascade.classes, path, first),
         None if weights is None else _weights(chunk, path, weights),
+        _keys(chunk, path, by),
+        of_group,
     )
 
 
-def _evaluate(cascade: Cascade, rows: _Rows) -> Evaluation:
-    return Evaluation.from_decisions(
-        cascade.decide_rows(rows.inputs),
-        rows.truth,
-        rows.weights,
-        cascade.classes,
-        cascade.design.buys,
-        cascade.stages.costs,
-    )
+def _keys(chunk: Chunk, path: PathLike, name: str | None) -> Keys | None:
+    """Read a column of groups or subgroups; an empty cell of CSV is a missing value."""
+    if name is None:
+        return None
+    import pyarrow as pa
+
+    column = chunk.kept[name]
+    if _is_csv(path) and pa.types.is_string(column.type):
+        column = with_missing(pa.table({name: column}), [name]).column(name)
+    return Keys.from_column(column, name)
+
+
+def _is_csv(path: PathLike) -> bool:
+    return file_kind(path) == "csv"
 
 
 def _refer(everything: Cascade, front: ParetoFront, rows: _Rows) -> tuple[Reference, ...]:

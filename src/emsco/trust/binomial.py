@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy import stats
 
+from emsco._base.intervals import LEVEL, Interval
 from emsco._base.typing import FloatArray, IntArray
 
-__all__ = ["Interval", "p_value", "power", "rows_for_power", "share_interval"]
+__all__ = ["LEVEL", "Interval", "p_value", "power", "rows_for_power", "share_interval"]
 
-LEVEL = 0.95
 _MOST_ROWS = 2**22
-
-
-class Interval(NamedTuple):
-    """Limits between which a figure lies, with a stated confidence."""
-
-    low: float
-    high: float
 
 
 def p_value(n_hits: int, n_rows: int, least: float) -> float:

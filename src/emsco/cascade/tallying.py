@@ -1,0 +1,143 @@
+"""Add up decisions, part by part, into an evaluation with groups and subgroups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from emsco._base.typing import AnyArray, FloatArray, IntArray
+from emsco.cascade.decisions import Decisions
+from emsco.cascade.effective import GroupCells
+from emsco.cascade.evaluation import Evaluation, outcomes_of
+from emsco.cascade.subgroups import Subgroups
+from emsco.data.keys import Keys, check_by, without_text
+
+__all__ = ["Tally"]
+
+_MOST_PARTS = 32
+_UNNAMED = "subgroup"
+
+
+@dataclass(slots=True)
+class _Part:
+    """Evaluations of parts of the rows, and the outcomes of their groups if they have any."""
+
+    evaluations: list[Evaluation] = field(default_factory=list)
+    cells: list[GroupCells] = field(default_factory=list)
+
+    def add(self, evaluation: Evaluation, cells: GroupCells | None) -> None:
+        """Keep a part; many parts become one, so that memory does not grow with their number."""
+        self.evaluations.append(evaluation)
+        if cells is not None:
+            self.cells.append(cells)
+        if len(self.evaluations) >= _MOST_PARTS:
+            self.evaluations = [Evaluation.joined(self.evaluations)]
+            self.cells = [GroupCells.joined(self.cells)] if self.cells else []
+
+    def joined(self) -> Evaluation:
+        found = Evaluation.joined(self.evaluations)
+        if not self.cells:
+            return found
+        costs = np.array([report.cost for report in found.exits])
+        return replace(found, effective=GroupCells.joined(self.cells).effective(found.rows, costs))
+
+
+@dataclass(slots=True, eq=False)
+class Tally:
+    """Decisions that are compared with true labels part by part.
+
+    A group may have rows in several parts. Memory grows with the number of groups and subgroups,
+    not with that of rows.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    buys : sequence of tuple of str
+        Features that each stage buys.
+    costs : sequence of float
+        Cost of a row after each stage.
+    by_text : bool
+        Whether values of subgroups are read from text: numbers then become numbers.
+    """
+
+    classes: AnyArray
+    buys: Sequence[tuple[str, ...]]
+    costs: Sequence[float]
+    by_text: bool = False
+    _whole: _Part = field(default_factory=_Part)
+    _by: dict[Any, _Part] = field(default_factory=dict)
+    _column: str | None = None
+    _groups: dict[Any, int] = field(default_factory=dict)
+
+    def add(
+        self,
+        decisions: Decisions,
+        truth: AnyArray,
+        weights: FloatArray | None,
+        groups: Keys | None = None,
+        by: Keys | None = None,
+    ) -> None:
+        """Add a part of the rows."""
+        numbers = None if groups is None else self._numbers(groups)
+        self._add(self._whole, decisions, truth, weights, numbers)
+        if by is None:
+            return
+        self._column = by.name or _UNNAMED
+        self._check(list(dict.fromkeys([*self._by, *by.values])))
+        order = np.argsort(by.codes, kind="stable")
+        ends = np.cumsum(np.bincount(by.codes, minlength=len(by.values)))
+        for value, which in zip(by.values, np.split(order, ends[:-1]), strict=True):
+            if not len(which):
+                continue
+            part = self._by.setdefault(value, _Part())
+            own = None if weights is None else weights[which]
+            of_group = None if numbers is None else numbers[which]
+            self._add(part, _rows_of(decisions, which), truth[which], own, of_group)
+
+    def evaluation(self) -> Evaluation:
+        """Return the evaluation of all rows so far."""
+        found = self._whole.joined()
+        if self._column is None:
+            return found
+        values = self._values(list(self._by))
+        parts = dict(zip(values, self._by.values(), strict=True))
+        ordered = sorted(value for value in values if value is not None)
+        ordered += [None] if None in parts else []
+        evaluations = tuple(parts[value].joined() for value in ordered)
+        return replace(found, by=Subgroups(self._column, tuple(ordered), evaluations))
+
+    def _values(self, read: list[Any]) -> list[Any]:
+        return without_text(read) if self.by_text else read
+
+    def _check(self, read: list[Any]) -> None:
+        what = "by" if self._column == _UNNAMED else f"column {self._column!r}"
+        check_by(self._values(read), what)
+
+    def _numbers(self, groups: Keys) -> IntArray:
+        """Return the number of each row's group, the same in all parts."""
+        known = self._groups
+        numbers = [known.setdefault(value, len(known)) for value in groups.values]
+        return np.array(numbers, dtype=np.int64)[groups.codes]
+
+    def _add(
+        self,
+        part: _Part,
+        decisions: Decisions,
+        truth: AnyArray,
+        weights: FloatArray | None,
+        groups: IntArray | None,
+    ) -> None:
+        about = (self.classes, self.buys, self.costs)
+        cells = None
+        if groups is not None:
+            outcomes = outcomes_of(decisions, truth, self.classes, len(self.buys))
+            cells = GroupCells.from_rows(groups, outcomes, weights)
+        part.add(Evaluation.from_decisions(decisions, truth, weights, *about), cells)
+
+
+def _rows_of(decisions: Decisions, which: IntArray) -> Decisions:
+    names = ("guesses", "accepted", "confidence", "stage", "cost")
+    return Decisions(**{name: getattr(decisions, name)[which] for name in names})

@@ -1,0 +1,40 @@
+"""Whether new rows bear out what a point of a front promises."""
+
+from __future__ import annotations
+
+from emsco._base.objectives import Objectives
+from emsco.cascade import Evaluation
+from emsco.front.point import ParetoPoint
+from emsco.trust.keeping import PromiseReport
+
+__all__ = ["promise_of", "promised_by"]
+
+
+def promise_of(seen: Evaluation, point: ParetoPoint) -> PromiseReport:
+    """Compare an evaluation with the figures that its point promises."""
+    kind, figures = promised_by(point)
+    return seen.against(figures, kind)
+
+
+def promised_by(point: ParetoPoint) -> tuple[str, Objectives]:
+    """Return the coverage, accuracy and cost that a point promises, and their kind.
+
+    They are the expected figures, which are corrected for the choice. A point without them, or of
+    a front scored by balanced accuracy, promises its scored figures. The accuracy is always the
+    share of labels that are correct.
+
+    Examples
+    --------
+    >>> from emsco import Design
+    >>> counts = {"n_tied": 1, "n_rows": 50, "exits": (40,), "correct_exits": (38,)}
+    >>> point = ParetoPoint(0.8, 0.9, 2.0, Design([0], ["age"]), **counts)
+    >>> promised_by(point)
+    ('scored', Objectives(coverage=0.8, accuracy=0.95, cost=2.0))
+    """
+    if point.expected is not None and point.metric == "accuracy":
+        found = point.expected
+        values = (found.coverage.value, found.accuracy.value, found.cost.value)
+        return "expected", Objectives(*values)
+    labelled = sum(point.exits)
+    accuracy = sum(point.correct_exits) / labelled if labelled else 0.0
+    return "scored", Objectives(point.coverage, accuracy, point.cost)

@@ -1,0 +1,233 @@
+"""Intervals of evaluations: exact by counts, by weights and groups, joined, and in files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from support.documents import ROWS, TRUTH, saved
+from support.handmade import make_balanced_front, make_cascade, make_front, make_rows
+
+from emsco import DataError, Decisions, Evaluation, ParameterError
+from emsco._base.documents import Fields
+from emsco._base.objectives import Objectives
+from emsco.cascade.effective import EffectiveRows
+from emsco.cascade.tallying import Tally
+from emsco.data.keys import Keys
+
+RNG = np.random.default_rng(7)
+N = 400
+MANY = make_rows(N, seed=3)
+PATIENTS = np.repeat(np.arange(N // 4), 4)
+
+
+@pytest.fixture(scope="module")
+def cascade():
+    return make_cascade()
+
+
+@pytest.fixture(scope="module")
+def truth(cascade):
+    """Labels that the cascade mostly gets right."""
+    guesses = cascade.decide(MANY).guesses
+    return np.where(RNG.random(N) < 0.85, guesses, 1 - guesses)
+
+
+def exact(hits, rows):
+    found = stats.binomtest(int(hits), int(rows)).proportion_ci(method="exact")
+    return pytest.approx((found.low, found.high), abs=1e-8)
+
+
+def sampled(cascade, truth, groups, weights=None, parts=1):
+    """Evaluate part by part."""
+    tally = Tally(cascade.classes, cascade.design.buys, cascade.stages.costs)
+    for which in np.array_split(np.arange(N), parts):
+        own = None if weights is None else weights[which]
+        keys = Keys.from_column(groups[which])
+        tally.add(cascade.decide(MANY[which]), truth[which], own, keys)
+    return tally.evaluation()
+
+
+def test_shares_have_exact_intervals(cascade, truth):
+    found = cascade.evaluate(MANY, truth)
+    at, by_class, labelled = found.intervals, found.by_class, found.by_class.answered.sum()
+    assert at.kind == "exact"
+    assert at.coverage == exact(labelled, N)
+    assert at.accuracy == exact(by_class.correct.sum(), labelled)
+    for report, limits in zip(found.exits[:-1], at.exits, strict=True):
+        assert limits == exact(report.n_correct, report.n_rows)
+    for i in range(2):
+        assert at.recall[i] == exact(by_class.correct[i], by_class.rows[i])
+        assert at.precision[i] == exact(by_class.correct[i], by_class.given[i])
+
+
+def test_the_cost_of_a_single_stage_is_certain():
+    found = make_cascade(stages=(0, 0, 0, 0)).evaluate(ROWS, TRUTH)
+    assert found.intervals.cost == (53.5, 53.5)
+
+
+def test_intervals_of_nothing_have_the_whole_range(cascade):
+    at = cascade.evaluate(np.zeros((0, 4)), []).intervals
+    assert at.coverage == at.accuracy == (0, 1)
+    assert at.cost == (3.5, 53.5)
+
+
+def test_equal_weights_change_no_interval(cascade, truth):
+    plain = cascade.evaluate(MANY, truth).intervals
+    found = cascade.evaluate(MANY, truth, np.full(N, 2.5))
+    assert found.intervals.kind == "weights"
+    assert found.intervals.accuracy == pytest.approx(plain.accuracy, abs=1e-6)
+    assert found.intervals.cost == pytest.approx(plain.cost, abs=1e-4)
+    assert np.allclose(found.intervals.recall, plain.recall)
+
+
+def test_unequal_weights_widen_intervals_and_the_text_says_how_far(cascade, truth):
+    weights = RNG.exponential(size=N)
+    found = cascade.evaluate(MANY, truth, weights)
+    rows = weights.sum() ** 2 / (weights**2).sum()
+    assert found.rows.coverage == pytest.approx(rows)
+    assert f"approximate 95 % intervals (weights: as of {rows:.0f} rows)" in repr(found)
+
+
+def test_rows_repeated_in_groups_tell_no_more_than_once(cascade, truth):
+    few, labels = MANY[::4], truth[::4]
+    once = cascade.evaluate(few, labels)
+    again = np.repeat(np.arange(N // 4), 4)
+    found = cascade.evaluate(few[again], labels[again], groups=again)
+    assert (found.rows.kind, found.rows.n_groups) == ("groups", N // 4)
+    for name in ("coverage", "accuracy", "cost"):
+        one, other = getattr(once.intervals, name), getattr(found.intervals, name)
+        assert other.high - other.low == pytest.approx(one.high - one.low, rel=0.1)
+    assert "approximate 95 % intervals (from 100 groups)" in repr(found)
+
+
+def test_the_interval_of_the_cost_holds_for_groups(cascade):
+    rng, held, wide = np.random.default_rng(0), [], []
+    costs = np.array(cascade.stages.costs)
+    for _ in range(100):
+        favourite = rng.dirichlet([2, 1, 1], 250).cumsum(axis=1)  # how the rows of a group leave
+        left = (rng.random((250, 4, 1)) > favourite[:, None, :2]).sum(axis=2).ravel()
+        cells = Tally(cascade.classes, cascade.design.buys, costs)
+        cells.add(leaving(left, costs), np.zeros(1000, int), None, groups(4))
+        low, high = cells.evaluation().intervals.cost
+        held.append(low <= costs @ [0.5, 0.25, 0.25] <= high)
+        wide.append(high - low)
+    assert np.mean(held) >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 100)
+    shares = np.array([0.5, 0.25, 0.25])
+    variance = costs**2 @ shares - (costs @ shares) ** 2
+    known = 2 * 1.96 * np.sqrt(variance * (1 + 3 / 5) / 1000)  # Dirichlet's rows are 1/5 alike
+    assert np.mean(wide) < 1.25 * known
+
+
+def leaving(left, costs):
+    """Decisions about rows that leave at these stages, all with label 0."""
+    n = len(left)
+    return Decisions(np.zeros(n, int), np.ones(n, bool), np.ones(n), left + 1, costs[left])
+
+
+def groups(size):
+    return Keys.from_column(np.repeat(np.arange(1000 // size), size))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("parts", [3, 40])
+def test_groups_that_span_parts_are_put_together(cascade, truth, weighted, parts):
+    shuffled = RNG.permutation(PATIENTS)
+    weights = RNG.random(N) if weighted else None
+    whole = cascade.evaluate(MANY, truth, weights, groups=shuffled)
+    found = sampled(cascade, truth, shuffled, weights, parts)
+    assert found.rows.n_groups == 100
+    for name in ("coverage", "accuracy", "cost"):
+        one, other = getattr(found.intervals, name), getattr(whole.intervals, name)
+        assert one == pytest.approx(other, abs=1e-4)
+    assert np.allclose(found.rows.recall, whole.rows.recall)
+
+
+def test_parts_with_weights_add_up_to_the_same_intervals(cascade, truth):
+    weights = RNG.random(N)
+    parts = [cascade.evaluate(MANY[i::3], truth[i::3], weights[i::3]) for i in range(3)]
+    joined, whole = Evaluation.joined(parts), cascade.evaluate(MANY, truth, weights)
+    assert joined.intervals.accuracy == pytest.approx(whole.intervals.accuracy)
+    assert np.allclose(joined.rows.precision, whole.rows.precision)
+
+
+def test_parts_with_groups_are_refused(cascade, truth):
+    one = cascade.evaluate(MANY, truth, groups=PATIENTS)
+    with pytest.raises(DataError, match="with groups or by must be of all rows, got parts of them"):
+        Evaluation.joined([one, one])
+
+
+def test_groups_without_a_value_are_refused(cascade, truth):
+    patients = PATIENTS.astype(float)
+    patients[7] = np.nan
+    with pytest.raises(DataError, match=r"groups must have a value in every row, got none in row"):
+        cascade.evaluate(MANY, truth, groups=patients)
+    with pytest.raises(DataError, match=r"groups must have one value for each of 400 rows, got 39"):
+        cascade.evaluate(MANY, truth, groups=PATIENTS[1:])
+
+
+@pytest.mark.parametrize("how", [{}, {"sample_weight": RNG.random(N)}, {"groups": PATIENTS}])
+def test_intervals_come_back_from_plain_values(cascade, truth, how):
+    found = cascade.evaluate(MANY, truth, **how)
+    values = json.loads(json.dumps(found.to_dict()))
+    again = Evaluation.from_fields(Fields(values, "a.json"), cascade.design.buys, cascade.classes)
+    assert again == found
+    assert again.intervals == found.intervals
+    assert values["intervals"]["accuracy"] == list(found.intervals.accuracy)
+    assert values["intervals"]["level"] == 0.95
+
+
+def test_intervals_of_weighted_test_rows_come_back_with_a_front(tmp_path):
+    front = make_front().with_seen(ROWS, TRUTH, RNG.random(60))
+    again = saved(front, tmp_path)
+    assert again.seen[0].intervals == front.seen[0].intervals
+
+
+def test_weights_that_a_file_does_not_have_leave_all_possible(cascade, truth):
+    values = json.loads(json.dumps(cascade.evaluate(MANY, truth, RNG.random(N)).to_dict()))
+    del values["effective"]
+    again = Evaluation.from_fields(Fields(values, "a.json"), cascade.design.buys, cascade.classes)
+    assert again.intervals.accuracy == (0, 1)
+    assert again.intervals.cost == (3.5, 53.5)
+
+
+def test_effective_rows_of_another_kind_are_refused(cascade, truth):
+    values = cascade.evaluate(MANY, truth, groups=PATIENTS).effective.to_dict()
+    fields = Fields({**values, "kind": "luck"}, "a.json")
+    with pytest.raises(ValueError, match="'kind' must be one of weights, groups, got 'luck'"):
+        EffectiveRows.from_fields(fields, 3, 2)
+
+
+def test_costs_that_differ_within_a_stage_have_students_interval():
+    decisions, costs = leaving(np.zeros(50, int), np.array([1.0])), RNG.gamma(2, size=(2, 50))
+    buys, classes = [("a",)], np.array([0, 1])
+    parts = [
+        Evaluation.from_decisions(
+            replace(decisions, cost=cost), np.zeros(50, int), None, classes, buys
+        )
+        for cost in costs
+    ]
+    expected = stats.t.interval(0.95, 99, costs.mean(), stats.sem(costs.ravel()))
+    assert Evaluation.joined(parts).intervals.cost == pytest.approx(expected)
+
+
+class TestPromises:
+    def test_figures_are_compared_with_intervals(self, cascade, truth):
+        found = cascade.evaluate(MANY, truth)
+        better = Objectives(found.coverage, found.accuracy + 0.001, found.cost / 2)
+        verdicts = [str(one.verdict) for one in found.against(better).figures]
+        assert verdicts == ["kept", "cannot tell", "not kept"]
+
+    def test_the_cascade_alone_knows_no_promise(self, cascade, truth):
+        found = cascade.evaluate(MANY, truth)
+        assert found.promise is None
+        assert "promised" not in repr(found) + found._repr_html_()
+        assert found.to_dict()["promise"] is None
+
+    def test_a_point_scored_by_balanced_accuracy_promises_another_accuracy(self, cascade, truth):
+        found = cascade.evaluate(MANY, truth)
+        with pytest.raises(ParameterError, match="have the share of labels that are correct as"):
+            found.against(make_balanced_front()[0])
