@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         ParameterError,
     )
     from emsco.estimator import EMSCOClassifier, Generation
-    from emsco.front import ParetoFront, ParetoPoint
+    from emsco.front import Certificate, CertificatePlan, ParetoFront, ParetoPoint
     from emsco.front.references import Reference
     from emsco.models.choosing import FamilyLoss, ModelChoice
     from emsco.search.finishing import Finish, FinishEnd
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from emsco.trust.differences import Comparison
     from emsco.trust.promises import Alarm, MonitoredPromise, Verdict
     from emsco.trust.reliability import Reliability
+    from emsco.trust.targets import Target
 
 __all__ = [
     "Alarm",
@@ -38,6 +39,8 @@ __all__ = [
     "Cascade",
     "Case",
     "CaseDecision",
+    "Certificate",
+    "CertificatePlan",
     "CheckpointError",
     "Comparison",
     "Constraints",
@@ -69,6 +72,7 @@ __all__ = [
     "Reliability",
     "Stop",
     "StopReason",
+    "Target",
     "Verdict",
 ]
 
@@ -78,6 +82,8 @@ _HOMES = {
     "Cascade": "emsco.cascade",
     "Case": "emsco.cascade",
     "CaseDecision": "emsco.cascade",
+    "Certificate": "emsco.front",
+    "CertificatePlan": "emsco.front",
     "CheckpointError": "emsco.errors",
     "Comparison": "emsco.trust.differences",
     "Constraints": "emsco.designs.constraints",
@@ -109,6 +115,7 @@ _HOMES = {
     "Reliability": "emsco.trust.reliability",
     "Stop": "emsco.search.stopping",
     "StopReason": "emsco.search.stopping",
+    "Target": "emsco.trust.targets",
     "Verdict": "emsco.trust.promises",
 }
 

@@ -12,7 +12,7 @@ from emsco.trust.betting import mean_p_values
 from emsco.trust.binomial import power
 from emsco.trust.targets import Target
 
-__all__ = ["Prospect", "chances", "rows_for_chance"]
+__all__ = ["Prospect", "chances", "rows_for_chances"]
 
 _MOST_ROWS = 2**20
 _MOST_SIZES = 2**14  # that are tried one by one; larger plans go in steps
@@ -106,10 +106,10 @@ def _drawn(prospect: Prospect, delta: float) -> tuple[list[int], FloatArray]:
     return sizes, np.maximum.accumulate([found[size] for size in sizes])
 
 
-def rows_for_chance(
-    prospects: Sequence[Prospect], delta: float = 0.05, aim: float = 0.8
-) -> int | None:
-    """Return the number of rows from which all targets pass with a chance of `aim` or more.
+def rows_for_chances(
+    prospects: Sequence[Prospect], delta: float = 0.05, aims: Sequence[float] = (0.8,)
+) -> tuple[int | None, ...]:
+    """Return the number of rows from which all targets pass with a chance of each aim or more.
 
     The chances to fail are added up, so the whole chance may be larger. None if a figure is not
     better than its limit, or a million rows are too few.
@@ -117,20 +117,25 @@ def rows_for_chance(
     Examples
     --------
     >>> accuracy = Prospect(Target("accuracy", 0.9), figure=0.95, share=0.8)
-    >>> rows_for_chance([accuracy])
-    254
-    >>> rows_for_chance([accuracy, Prospect(Target("coverage", 0.75), figure=0.8)])
-    489
+    >>> rows_for_chances([accuracy], aims=(0.8, 0.9))
+    (254, 329)
+    >>> rows_for_chances([accuracy, Prospect(Target("coverage", 0.75), figure=0.8)])
+    (489,)
     """
     if any(one.is_hopeless for one in prospects):
-        return None
-    most, curves = 64, [chances(one, delta) for one in prospects]
+        return (None,) * len(aims)
+    curves = [chances(one, delta) for one in prospects]
+    return tuple(_rows(curves, aim) for aim in aims)
+
+
+def _rows(curves: Sequence[Callable[[IntArray], FloatArray]], aim: float) -> int | None:
+    """Return the number of rows from which the chance of all curves stays at the aim or above."""
+    most = 64
     while _together(curves, np.array([most]))[0] < (1 + aim) / 2:
         most *= 2
         if most > _MOST_ROWS:
             return None
-    step = max(1, 2 * most // _MOST_SIZES)
-    sizes = np.arange(1, 2 * most + 1, step)
+    sizes = np.arange(1, 2 * most + 1, max(1, 2 * most // _MOST_SIZES))
     below = np.flatnonzero(_together(curves, sizes) < aim)
     return int(sizes[min(below[-1] + 1, len(sizes) - 1)]) if below.size else 1
 
