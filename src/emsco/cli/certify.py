@@ -112,7 +112,8 @@ def certify(
 
     DATA must hold rows that the fit has not seen, and that came as new rows will come. Designs are
     tested in an order that the scored rows fix, until the first that fails. The exit code is 3 if
-    no design is certified; then nothing is written, and these rows are spent.
+    no design is certified; then no certificate is written. Either way these rows are spent: a
+    second test of them with other targets is refused.
 
     For example:
 

@@ -92,10 +92,10 @@ def parse_targets(name: str, texts: list[str] | None) -> dict[str | None, float]
     found: dict[str | None, float] = {}
     for text in texts or ():
         one = parse_by_class(name, text)
-        named = dict(one) if isinstance(one, dict) else {None: one}
-        if twice := [label for label in named if label in found]:
-            raise refused(name, "name a label once", texts, got=f"{twice[0] or text!r} twice")
-        found.update(named)
+        for label, share in one.items() if isinstance(one, dict) else [(None, one)]:
+            if label in found:
+                raise refused(name, "be given once for a label", texts, got=f"{text!r} again")
+            found[label] = share
     return found or None
 
 

@@ -56,6 +56,7 @@ class _Rows(NamedTuple):
     truth: IntArray
     weights: FloatArray | None
     about: TestedRows
+    all_inputs: FloatArray  # also of rows that were not drawn, as they came
 
 
 def check_delta(delta: object) -> float:
@@ -81,14 +82,20 @@ def certify(
     order: Any,
     prefer: str,
     random_state: int,
+    what: str = "X",
+    first_row: int = 0,
 ) -> Certificate:
-    """Test designs in a fixed order; see `ParetoFront.certify` for the parameters."""
+    """Test designs in a fixed order; see `ParetoFront.certify` for the parameters.
+
+    Messages call the table `what` and count its rows from `first_row`.
+    """
     first = front.cascade(0)  # refuses a front without models
     level, rule = check_delta(delta), check_choice("prefer", prefer, RULES)
-    rows = _read(front, first, X, y, groups, sample_weight, max_weight, random_state)
+    rows = _read(first, X, y, groups, sample_weight, max_weight, random_state)
+    _refuse_seen(front.searched, rows.all_inputs, what, first_row)
     numbers = _given_order(front, order)
     numbers = numbers or order_of(front, targets, is_gapless=is_gapless(front))
-    _refuse_too_few(front, targets, rows, level, numbers)
+    _refuse_too_few(front, targets, rows, level, numbers, what)
     tests: list[DesignTest] = []
     for test in _tests(front, numbers, targets, rows, level):
         tests.append(test)
@@ -115,7 +122,6 @@ def certify(
 
 
 def _read(
-    front: Certifiable,
     cascade: Cascade,
     X: ArrayLike,
     y: ArrayLike,
@@ -130,14 +136,13 @@ def _read(
     if not len(inputs):
         raise DataError("X must have rows, got none.")
     weights, most = _check_weights(sample_weight, max_weight, len(inputs))
-    _refuse_seen(front.searched, inputs)
     seed = check_whole("random_state", random_state, 0)
     rng = np.random.default_rng(seed)
     drawn = _draw(groups, len(inputs), rng)
     digest = digest_of_rows(inputs, truth, *([] if weights is None else [weights]))
     about = TestedRows(len(inputs), len(drawn), digest, seed, groups is not None, most)
     own = None if weights is None else weights[drawn]
-    return _Rows(inputs[drawn], truth[drawn], own, about)
+    return _Rows(inputs[drawn], truth[drawn], own, about, inputs)
 
 
 def _check_weights(
@@ -167,22 +172,18 @@ def _check_weights(
     return weights, most
 
 
-def _refuse_seen(searched: RowPrints | None, inputs: FloatArray) -> None:
+def _refuse_seen(searched: RowPrints | None, inputs: FloatArray, what: str, first_row: int) -> None:
     """Refuse rows that the search has seen."""
-    if searched is None:
-        return
-    seen = searched.seen_again(inputs)
+    seen = np.empty(0, dtype=np.int64) if searched is None else searched.seen_again(inputs)
     if not seen.size:
         return
+    n_rows = counted(len(inputs), "row")
+    which = some((first_row + seen).tolist(), _FEW)
+    got = f"{n_rows}, of which it has seen {counted(len(seen), 'row')} ({which})"
     if len(seen) == len(inputs):
-        raise DataError(
-            f"X must hold rows that the search has not seen, got {counted(len(inputs), 'row')} "
-            "that it has all seen; collect fresh rows."
-        )
-    which = some(seen.tolist(), _FEW)
+        got = f"{n_rows} that it has all seen"
     raise DataError(
-        f"X must hold rows that the search has not seen, got {counted(len(inputs), 'row')}, of "
-        f"which it has seen {counted(len(seen), 'row')}: {which}; collect fresh rows."
+        f"{what} must hold rows that the search has not seen, got {got}; collect fresh rows."
     )
 
 
@@ -221,6 +222,7 @@ def _refuse_too_few(
     rows: _Rows,
     delta: float,
     numbers: Sequence[int],
+    what: str,
 ) -> None:
     """Refuse rows of which even a design without an error needs more; they are not spent."""
     for target in targets:
@@ -234,9 +236,9 @@ def _refuse_too_few(
         if there < least:
             unit = "group" if rows.about.grouped else "row"
             raise DataError(
-                f"X must have at least {counted(least, unit)}{of} for {target.in_short()} at ",
+                f"{what} must have at least {counted(least, unit)}{of} for {target.in_short()} at ",
                 Parameter("delta"),
-                f" {delta:g}, even if no row is off, got {there:,}.",
+                f" {delta:g}, even if every row is as promised, got {there:,}.",
             )
 
 

@@ -329,7 +329,7 @@ class ParetoFront(FrontPoints):
             self,
             X,
             y,
-            self._targets(min_accuracy, min_coverage, max_cost, min_recall),
+            self.targets(min_accuracy, min_coverage, max_cost, min_recall),
             delta=delta,
             groups=groups,
             sample_weight=sample_weight,
@@ -354,11 +354,12 @@ class ParetoFront(FrontPoints):
         The other parameters are those of `certify`. The plan assumes that new rows keep the scored
         figures, which are a little too good.
         """
-        targets = self._targets(min_accuracy, min_coverage, max_cost, min_recall)
+        targets = self.targets(min_accuracy, min_coverage, max_cost, min_recall)
         gapless = is_gapless(self)
         return plan_of(self, targets, check_delta(delta), chances, is_gapless=gapless)
 
-    def _targets(self, *limits: Any) -> tuple[Target, ...]:
+    def targets(self, *limits: Any) -> tuple[Target, ...]:
+        """Check the targets of `certify`, in its order, and return one `Target` for each."""
         by_class = self.points[0].by_class
         labels = () if by_class is None else by_class.labels
         return targets_of(labels if self.models is None else self.models.classes.tolist(), *limits)
