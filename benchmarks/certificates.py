@@ -5,7 +5,8 @@ python benchmarks/certificates.py [--sets 10000] [--rows 150] [--delta 0.05] [--
 Every data set has fresh rows and three designs. In the first three columns all designs sit exactly
 on the target: the share of data sets in which any is certified, its limit (delta plus three
 standard errors), and whether it holds. The last two columns are about a design far inside its
-targets: how often it is certified, and how often a bad design after it is.
+targets: how often it is certified, and how often a bad design after it is. "Others kept" has three
+more targets that are kept by far, and "all together" misses all by a hair.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from emsco.trust.certificates import check_targets, n_passing
 from emsco.trust.targets import Target
 
 ALL = [target for targets in KINDS.values() for target in targets]
-QUESTIONS = {**KINDS, "all together": ALL, "weighted accuracy": KINDS["accuracy"]}
+KEPT = [Target("coverage", 0.5), Target("recall", 0.4, "ill"), Target("cost", 8.0)]
+QUESTIONS = {**KINDS, "accuracy, others kept": [*KINDS["accuracy"], *KEPT], "all together": ALL}
+QUESTIONS |= {"weighted accuracy": KINDS["accuracy"]}
 QUESTIONS |= {"weighted coverage": KINDS["coverage"], "weighted recall": KINDS["recall"]}
 
 

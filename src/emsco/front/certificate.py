@@ -24,8 +24,8 @@ FORMAT = 1
 _DIGITS = 23  # of a digest that a text shows
 _MOST_NUMBERS = 12  # of designs that a text lists
 _VOID = (
-    "Void after a refit, and for other thresholds or costs. Void if these rows were tested before "
-    "with other targets, and for rows that come from elsewhere than these."
+    "Void after a refit, and for other thresholds or costs. Void if these rows were tested before",
+    "with other targets, and for rows that come from elsewhere than these.",
 )
 
 
@@ -269,7 +269,7 @@ def _certified_lines(certificate: Certificate) -> list[str]:
     if len(certificate.best_first) > 1:
         others = listed([str(number) for number in certificate.best_first[1:]], _MOST_NUMBERS)
         lines.append(f"Also certified: {others}.")
-    return [*lines, _order_line(certificate), _VOID, _digest_line(best, certificate)]
+    return [*lines, _order_line(certificate), *_VOID, _digest_line(best, certificate)]
 
 
 def _failed_lines(certificate: Certificate) -> list[str]:

@@ -118,6 +118,8 @@ def _prospect(
         shares = tuple(one / (worst or 1.0) for one in found.costs)
         return Prospect(target, point.cost, 1.0, shares, found.n_paying, worst, is_certain)
     figure = found.n_kept / found.n_rows if found.n_rows else 0.0
+    if found.n_rows and figure >= 1:  # nobody is always right: half a row is off
+        figure = 1 - 0.5 / (found.n_rows + 1)
     return Prospect(target, figure, found.n_rows / n_rows, is_certain=is_certain)
 
 
