@@ -14,6 +14,7 @@ from emsco._base.documents import document_text
 from emsco.data.row_prints import RowPrints
 from emsco.front.certificate import FORMAT
 from emsco.trust.binomial import rows_for_power
+from emsco.trust.expected import Estimate, Expected
 
 ROWS = make_rows(400, seed=3)
 
@@ -318,3 +319,16 @@ def test_a_plan_counts_rows_without_a_label_on_top():
     point = front[first.number]
     labelled = rows_for_power(point.accuracy, 0.8)
     assert (first.rows[0] - 1) * point.coverage < labelled <= first.rows[0] * point.coverage
+
+
+def test_a_plan_rests_on_expected_figures_where_there_are_some():
+    front = make_front()
+    assert "Some figures are scored ones" in str(front.plan_certificate(min_accuracy=0.8))
+    wide = (Estimate(0.7, 0.6, 0.8), Estimate(0.85, 0.8, 0.9), Estimate(8.0, 7.0, 9.0))
+    points = tuple(replace(point, expected=Expected(*wide)) for point in front)
+    expected = replace(front, points=points).plan_certificate(min_accuracy=0.8, max_cost=12)
+    labelled = rows_for_power(0.85, 0.8)
+    assert expected.rows >= labelled / 0.7 > front.plan_certificate(min_accuracy=0.8).rows
+    assert not expected.is_scored
+    refused = replace(front, points=points).plan_certificate(min_accuracy=0.9).designs[0].why_not
+    assert refused == "cannot be certified: the expected accuracy 0.85 is below the target 0.9"

@@ -351,8 +351,8 @@ class ParetoFront(FrontPoints):
     ) -> CertificatePlan:
         """Plan how many fresh rows `certify` needs, for each chance of success.
 
-        The other parameters are those of `certify`. The plan assumes that new rows keep the scored
-        figures, which are a little too good.
+        The other parameters are those of `certify`. The plan assumes that new rows keep the
+        expected figures, and by class the scored ones.
         """
         targets = self.targets(min_accuracy, min_coverage, max_cost, min_recall)
         gapless = is_gapless(self)

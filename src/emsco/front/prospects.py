@@ -17,6 +17,7 @@ from emsco.front.point import ParetoPoint
 from emsco.front.shape import FrontShape
 from emsco.trust.by_class import ByClass
 from emsco.trust.certificates import Counted, TargetCheck, scored_p_value
+from emsco.trust.expected import Estimate
 from emsco.trust.planning import Prospect, rows_for_chances
 from emsco.trust.targets import Target
 
@@ -103,24 +104,37 @@ def _by_class(point: ParetoPoint, target: Target) -> ByClass:
     return point.by_class
 
 
+def _estimate(point: ParetoPoint, target: Target) -> Estimate | None:
+    """Return the expected figure of a target; None if only the scored rows tell about it."""
+    if point.expected is None or target.label is not None:
+        return None
+    if target.kind == "accuracy" and point.metric != "accuracy":
+        return None
+    found: Estimate = getattr(point.expected, target.kind)
+    return found
+
+
 def _prospect(
     front: FrontShape, point: ParetoPoint, target: Target, *, is_gapless: bool
 ) -> Prospect:
-    """Return what to expect of a target: today the scored figure, which is a little too good.
-
-    Once points have expected figures, they belong here, and nowhere else.
-    """
-    found = counted_of(front, point, target)
-    n_rows = float(point.n_rows if point.by_class is None else point.by_class.rows.sum())
-    worst = float(_stage_costs(front, point)[-1])
+    """Return what to plan with: the expected figure, or the scored one if there is no other."""
+    found, expected = counted_of(front, point, target), _estimate(point, target)
     is_certain = _is_certain(front, point, target, is_gapless)
     if target.kind == "cost":
-        shares = tuple(one / (worst or 1.0) for one in found.costs)
-        return Prospect(target, point.cost, 1.0, shares, found.n_paying, worst, is_certain)
+        worst = float(_stage_costs(front, point)[-1]) or 1.0
+        mean = point.cost if expected is None else expected.value
+        drawn = float(np.dot(found.costs, found.n_paying)) / (sum(found.n_paying) or 1.0)
+        shares = tuple(min(1.0, one * mean / (drawn or 1.0) / worst) for one in found.costs)
+        return Prospect(target, mean, 1.0, shares, found.n_paying, worst, is_certain)
     figure = found.n_kept / found.n_rows if found.n_rows else 0.0
+    figure = figure if expected is None else expected.value
     if found.n_rows and figure >= 1:  # nobody is always right: half a row is off
         figure = 1 - 0.5 / (found.n_rows + 1)
-    return Prospect(target, figure, found.n_rows / n_rows, is_certain=is_certain)
+    n_rows = float(point.n_rows if point.by_class is None else point.by_class.rows.sum())
+    share = found.n_rows / n_rows
+    if target.kind == "accuracy" and target.label is None and point.expected is not None:
+        share = point.expected.coverage.value
+    return Prospect(target, figure, share, is_certain=is_certain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +192,12 @@ class CertificatePlan:
     n_designs: int
 
     @property
+    def is_scored(self) -> bool:
+        """Whether the plan rests on scored figures, for lack of expected ones."""
+        pairs = ((one.point, target) for one in self.designs for target in self.targets)
+        return any(_estimate(*pair) is None for pair in pairs)
+
+    @property
     def rows(self) -> int | None:
         """Rows that the first design takes for the first of the chances."""
         return self.designs[0].rows[0]
@@ -209,14 +229,12 @@ class CertificatePlan:
             cells = "  ".join(f"{_rows(n):>8}" for n in one.rows)
             design = shorten(f"{one.point.design!r}", _WIDTH)
             lines.append(f"  {one.number:>6}  {one.why_not or f'{cells}  {design}'}")
-        return "\n".join(
-            [
-                *lines,
-                "Rows are counted as if new rows kept the scored figures, which are a little too "
-                "good. A design",
-                "is tested only if all before it pass.",
-            ]
-        )
+        lines.append("A design is tested only if all before it pass.")
+        if self.is_scored:
+            lines.append(
+                "Some figures are scored ones, which are a little too good: take more rows."
+            )
+        return "\n".join(lines)
 
 
 def _rows(n: int | None) -> str:
@@ -238,21 +256,22 @@ def plan_of(
     for number in order[:_LEADING]:
         point = front.points[number]
         prospects = [_prospect(front, point, one, is_gapless=is_gapless) for one in targets]
-        why_not = next((_why_not(one) for one in prospects if one.is_hopeless), "")
+        why_not = next((_why_not(point, one) for one in prospects if one.is_hopeless), "")
         rows = rows_for_chances(prospects, delta, aims)
         planned.append(PlannedDesign(number, point, rows, why_not))
     return CertificatePlan(tuple(targets), delta, aims, tuple(planned), len(order))
 
 
-def _why_not(prospect: Prospect) -> str:
+def _why_not(point: ParetoPoint, prospect: Prospect) -> str:
     target, is_cost = prospect.target, prospect.target.kind == "cost"
     if prospect.share <= 0:
         return f"cannot be certified: no scored row tells about the {target.name}"
     sides = ("above", "below") if is_cost else ("below", "above")
     met = target.is_met_by(prospect.figure)
     side = f"not {sides[1]}" if met else sides[0]
-    figure = f"{prospect.figure:.4g}"
-    return f"cannot be certified: the scored {target.name} {figure} is {side} the target " + (
+    kind = "scored" if _estimate(point, target) is None else "expected"
+    return (
+        f"cannot be certified: the {kind} {target.name} {prospect.figure:.4g} is {side} the target "
         f"{target.limit:g}"
     )
 
