@@ -63,6 +63,14 @@ def test_decide_refuses_a_cascade_that_is_not_certified(typed, run, fresh, tmp_p
     refuses(result, f"{rule} '{run}/cascade.json'.")
 
 
+def test_the_monitor_watches_what_the_certificate_promises(typed, run, fresh, tmp_path):
+    typed("certify", run, fresh, *EASY, "--min-recall", "1=0.4", "--deploy")
+    later = write(tmp_path / "later.csv", 50, seed=10)
+    promises = json.loads(typed("monitor", run, later, "--json").out)["promises"]
+    limits = [one["target"] for one in promises]
+    assert sorted(limits) == [0.3, 0.4, 0.6]
+
+
 def test_if_nothing_is_certified_the_exit_code_is_3_and_no_certificate_is_written(
     typed, run, fresh
 ):
