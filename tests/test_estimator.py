@@ -22,10 +22,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PowerTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from support.handmade import assert_same_bits
-from support.settings import ONE_THRESHOLD, PAPER_SPACE
+from support.settings import ONE_THRESHOLD, PAPER_SPACE, PLAIN
 
 from emsco import Design, EMSCOClassifier, FeatureCosts, NoSuchDesign, ParetoFront
-from emsco.errors import ParameterError
+from emsco.errors import DataError, ParameterError
 from emsco.front.preferences import is_good_enough, size_of
 from emsco.metrics import make_selective_scorer
 from emsco.models.bank import logistic_bank
@@ -814,3 +814,13 @@ def test_one_feature_is_one_design(table, search):
     clf = quick(search=search).fit(X[["age"]], y)
     assert chromosomes(point.design for point in clf.front_) == [[0]]
     assert clf.front_.proven is (search == "exact")
+
+
+def test_a_classifier_certifies_what_it_has_fitted_and_knows_its_rows(small_problem):
+    X, y = small_problem
+    clf = EMSCOClassifier(generations=4, population_size=12, random_state=0, **PLAIN)
+    certificate = clf.fit(X[:80], y[:80]).certify(X[80:], y[80:], min_coverage=0.2)
+    assert certificate.deployed in clf.front_.points
+    assert certificate.covers(clf.choose(certificate.deployed).cascade_)
+    with pytest.raises(DataError, match="got 80 rows that it has all seen"):
+        clf.certify(X[:80], y[:80], min_coverage=0.2)

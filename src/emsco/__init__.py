@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         ParameterError,
     )
     from emsco.estimator import EMSCOClassifier, Generation
-    from emsco.front import ParetoFront, ParetoPoint
+    from emsco.front import Certificate, CertificatePlan, ParetoFront, ParetoPoint
     from emsco.front.references import Reference
     from emsco.models.choosing import FamilyLoss, ModelChoice
     from emsco.search.finishing import Finish, FinishEnd
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from emsco.trust.keeping import Kept, PromisedFigure, PromiseReport
     from emsco.trust.promises import Alarm, MonitoredPromise, Verdict
     from emsco.trust.reliability import Reliability
+    from emsco.trust.targets import Target
 
 __all__ = [
     "Alarm",
@@ -50,6 +51,8 @@ __all__ = [
     "Cascade",
     "Case",
     "CaseDecision",
+    "Certificate",
+    "CertificatePlan",
     "CheckpointError",
     "Comparison",
     "Constraints",
@@ -88,6 +91,7 @@ __all__ = [
     "Stop",
     "StopReason",
     "Subgroups",
+    "Target",
     "Verdict",
 ]
 
@@ -97,6 +101,8 @@ _HOMES = {
     "Cascade": "emsco.cascade",
     "Case": "emsco.cascade",
     "CaseDecision": "emsco.cascade",
+    "Certificate": "emsco.front",
+    "CertificatePlan": "emsco.front",
     "CheckpointError": "emsco.errors",
     "Comparison": "emsco.trust.differences",
     "Constraints": "emsco.designs.constraints",
@@ -135,6 +141,7 @@ _HOMES = {
     "Stop": "emsco.search.stopping",
     "StopReason": "emsco.search.stopping",
     "Subgroups": "emsco.cascade",
+    "Target": "emsco.trust.targets",
     "Verdict": "emsco.trust.promises",
 }
 

@@ -18,11 +18,13 @@ from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.encoding import GAPS
 from emsco.data.keys import column_of
+from emsco.data.row_prints import RowPrints
 from emsco.data.tabular import TableClassifier
 from emsco.data.training import TrainingData
 from emsco.designs.thresholds import MinConfidence
 from emsco.fitting import PAPER, fit_rows
 from emsco.front import ParetoPoint
+from emsco.front.certificate import Certificate
 from emsco.front.doubts import doubts_about
 from emsco.front.history import Generation
 from emsco.front.promises import promise_of
@@ -318,7 +320,7 @@ class EMSCOClassifier(TableClassifier):
         data = self._check_data(X, y, sample_weight)
         fitted = fit_rows(data, self.get_params(deep=False), groups)
         self._undeploy()
-        self.front_ = fitted.front
+        self.front_ = replace(fitted.front, searched=RowPrints.from_rows(data.rows))
         self.history_, self.stop_reason_ = fitted.history, fitted.stop_reason
         self.oddities_, self.n_splits_ = fitted.oddities, fitted.n_splits
         self.model_choice_, self.finish_ = fitted.model_choice, fitted.finish
@@ -391,6 +393,23 @@ class EMSCOClassifier(TableClassifier):
     ) -> tuple[RiskCoverage, ...]:
         """Error rate by coverage as the threshold moves: the cascade, then each stage alone."""
         return self._fitted_cascade.risk_coverage(self._check_new_rows(X), y, sample_weight)
+
+    def certify(self, X: Any, y: ArrayLike, **targets: Any) -> Certificate:
+        """Test on fresh rows which designs of `front_` keep targets, such as `min_accuracy`.
+
+        Nothing is deployed: ``clf.choose(certificate.deployed)`` does that. Of the certified
+        designs, the one that `prefer` chooses is the best.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Labelled rows that had no part in `fit`.
+        **targets
+            Targets and settings of `ParetoFront.certify`.
+        """
+        check_is_fitted(self, "front_")
+        own = self.prefer.get("rule", "balanced") if isinstance(self.prefer, dict) else self.prefer
+        return self.front_.certify(self._check_new_rows(X), y, **{"prefer": own, **targets})
 
     def predict(self, X: ArrayLike) -> AnyArray:
         """Predict a class for every row, even a rejected one: the best guess of its last stage."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from emsco.cli.certify import certify
 from emsco.cli.choose import choose
 from emsco.cli.commands import Commands
 from emsco.cli.compare import compare
@@ -43,6 +44,7 @@ app.command()(fit)
 app.command()(front)
 app.command()(show)
 app.command()(choose)
+app.command()(certify)
 app.command()(decide)
 app.command()(evaluate)
 app.command()(monitor)

@@ -30,6 +30,19 @@ def decide(
             help="Column of NEW to put before the decisions, such as an id; repeatable.",
         ),
     ] = None,
+    require_certificate: Annotated[
+        bool,
+        typer.Option(
+            "--require-certificate",
+            help="Refuse a cascade that the certificate.json of RUN does not cover.",
+        ),
+    ] = False,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            help="Refuse a cascade that this certificate does not cover.", show_default=False
+        ),
+    ] = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
@@ -43,6 +56,10 @@ def decide(
     from emsco.runs.decide import decide_file
 
     cascade = Cascade.load(_cascade_file(run), trusted or ())
+    if require_certificate or certificate is not None:
+        from emsco.runs.certify import require_certificate as check
+
+        check(cascade, run, certificate)
     with interruptible(f"{out} is as it was"), RowProgress() as progress:
         counts = decide_file(cascade, new, out, tuple(keep or ()), progress.rows)
     if as_json:

@@ -7,8 +7,17 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["ALARM", "INTERRUPTED", "PIPE_CLOSED", "ending_quietly", "interruptible", "say"]
+__all__ = [
+    "ALARM",
+    "INTERRUPTED",
+    "NOT_CERTIFIED",
+    "PIPE_CLOSED",
+    "ending_quietly",
+    "interruptible",
+    "say",
+]
 
+NOT_CERTIFIED = 3  # a test that was run, and that no design has passed
 ALARM = 4  # a monitored promise is broken
 INTERRUPTED = 130  # a shell's exit code for a program that Ctrl-C has ended
 PIPE_CLOSED = 141  # and for one whose reader has gone, as in `emsco front RUN | head`

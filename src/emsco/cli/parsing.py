@@ -15,6 +15,7 @@ __all__ = [
     "parse_cv",
     "parse_estimator",
     "parse_range",
+    "parse_targets",
 ]
 
 _MOST_STEPS = 1000
@@ -78,6 +79,24 @@ def parse_shares(text: str) -> dict[str, float]:
     if isinstance(found := _by_class("min_recall", text, rule), float):
         raise refused("min_recall", rule, text)
     return found
+
+
+def parse_targets(name: str, texts: list[str] | None) -> dict[str | None, float] | None:
+    """Parse shares of labels; a share without a label is for all of them, under the key None.
+
+    Examples
+    --------
+    >>> parse_targets("min_accuracy", ["0.95", "ill=0.9"])
+    {None: 0.95, 'ill': 0.9}
+    """
+    found: dict[str | None, float] = {}
+    for text in texts or ():
+        one = parse_by_class(name, text)
+        for label, share in one.items() if isinstance(one, dict) else [(None, one)]:
+            if label in found:
+                raise refused(name, "be given once for a label", texts, got=f"{text!r} again")
+            found[label] = share
+    return found or None
 
 
 def parse_class_weight(text: str | None) -> str | dict[str, float] | None:

@@ -9,6 +9,7 @@ from emsco._base.documents import Fields
 from emsco._base.objectives import METRICS
 from emsco.cascade import Evaluation, FrontModels
 from emsco.cascade.formats import Shared, stages_from_dicts
+from emsco.data.row_prints import RowPrints
 from emsco.designs.design import Design
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference, references_from_dicts
@@ -35,6 +36,7 @@ def front_to_dict(front: FrontShape, models: FrontModels) -> dict[str, Any]:
         "by_fitness": front.by_fitness,
         "references": [one.to_dict() for one in front.references],
         "seen_references": [one.to_dict() for one in front.seen_references],
+        "searched": front.searched and front.searched.to_dict(),
         "everything": [stage for stages in whole for stage in stages],
         "points": _points_to_dicts(front.points, front.seen, models, shared),
     }
@@ -86,8 +88,16 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
             shared.classes, shared.encoding, tuple(models), _everything(fields, shared)
         ),
         "seen": tuple(evaluations) or None,
+        "searched": _searched(fields),
         **_references(fields, labels),
     }
+
+
+def _searched(fields: Fields) -> RowPrints | None:
+    """Read the fingerprints of the rows of the search; older files have none."""
+    if fields.values.get("searched") is None:
+        return None
+    return RowPrints.from_fields(fields.fields("searched"))
 
 
 def _check_points(fields: Fields, points: Sequence[ParetoPoint]) -> None:

@@ -14,13 +14,17 @@ from emsco.cascade import Cascade, Evaluation, FrontModels
 from emsco.cascade.formats import FORMAT
 from emsco.costs import FeatureCosts
 from emsco.data.frames import to_pandas, to_polars, to_pyarrow
+from emsco.data.row_prints import RowPrints
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence
 from emsco.errors import FileError, ParameterError
 from emsco.front import records
+from emsco.front.certificate import Certificate
+from emsco.front.certifying import certify, check_delta, is_gapless
 from emsco.front.formats import front_from_dict, front_to_dict
 from emsco.front.point import ParetoPoint
 from emsco.front.points import FrontPoints
+from emsco.front.prospects import CertificatePlan, plan_of
 from emsco.front.references import Reference, measure_references
 from emsco.front.tables import front_columns, front_html, front_text
 from emsco.front.ties import NamedDesigns, NamedTies, tied_designs
@@ -32,6 +36,7 @@ from emsco.pictures.plotting.figures import COLUMN
 from emsco.pictures.plotting.front import draw_front
 from emsco.scoring.pareto import TiedDesigns, TieSource
 from emsco.scoring.scores import Scores
+from emsco.trust.targets import Target, targets_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,6 +79,8 @@ class ParetoFront(FrontPoints):
         everything bought at once, with and without rejection. Empty for a front built by hand.
     seen_references : tuple of Reference
         The same on the test rows.
+    searched : RowPrints or None
+        Fingerprints of the rows of the search, by which `certify` refuses them.
 
     Examples
     --------
@@ -93,6 +100,7 @@ class ParetoFront(FrontPoints):
     seen: tuple[Evaluation, ...] | None = field(default=None, repr=False)
     references: tuple[Reference, ...] = field(default=(), repr=False)
     seen_references: tuple[Reference, ...] = field(default=(), repr=False)
+    searched: RowPrints | None = field(default=None, repr=False)
 
     @classmethod
     def from_scores(
@@ -261,6 +269,100 @@ class ParetoFront(FrontPoints):
         if not self.references:
             return ()
         return measure_references(self.everything(), self.references[0].label, X, y, sample_weight)
+
+    def certify(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        min_accuracy: Any = None,
+        min_coverage: float | None = None,
+        max_cost: float | None = None,
+        min_recall: Any = None,
+        delta: float = 0.05,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        max_weight: float | None = None,
+        order: Any = None,
+        prefer: str = "balanced",
+        random_state: int = 0,
+    ) -> Certificate:
+        """Test on fresh rows which designs keep all targets, with a chance of error of `delta`.
+
+        Designs are tested in an order that the scored rows fix, until the first that fails. Then
+        these rows are spent: a second test with other targets needs fresh ones.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Labelled rows that had no part in the search, drawn as new rows will come.
+        min_accuracy : float or dict, optional
+            Lowest share of given labels that are correct. A dict has a share for labels, as in
+            ``{"well": 0.99}``: of the rows called well, 99 % are. The key None is for all labels.
+        min_coverage : float, optional
+            Lowest share of rows that get a label.
+        max_cost : float, optional
+            Highest mean cost of a row.
+        min_recall : dict, optional
+            Lowest share of a class that must get its label, as in ``{"ill": 0.9}``.
+        delta : float
+            Highest chance that any design is certified although it misses a target.
+        groups : array-like of shape (n_rows,), optional
+            Group of each row, such as the patient. One row is drawn from each.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weight of each row; needs `max_weight`.
+        max_weight : float, optional
+            Largest weight that a row can have. Declare it before you look at these rows.
+        order : ParetoPoint, int or sequence of them, optional
+            Designs to test, in this order. Do not choose them by these rows.
+        prefer : str
+            Rule by which the best of the certified designs is `deployed`, as in `prefer`.
+        random_state : int
+            Seed that draws rows from groups, and the order of bets on costs.
+
+        Returns
+        -------
+        Certificate
+            Print it to read it.
+        """
+        return certify(
+            self,
+            X,
+            y,
+            self.targets(min_accuracy, min_coverage, max_cost, min_recall),
+            delta=delta,
+            groups=groups,
+            sample_weight=sample_weight,
+            max_weight=max_weight,
+            order=order,
+            prefer=prefer,
+            random_state=random_state,
+        )
+
+    def plan_certificate(
+        self,
+        *,
+        min_accuracy: Any = None,
+        min_coverage: float | None = None,
+        max_cost: float | None = None,
+        min_recall: Any = None,
+        delta: float = 0.05,
+        chances: Sequence[float] = (0.8, 0.9),
+    ) -> CertificatePlan:
+        """Plan how many fresh rows `certify` needs, for each chance of success.
+
+        The other parameters are those of `certify`. The plan assumes that new rows keep the
+        expected figures, and by class the scored ones.
+        """
+        targets = self.targets(min_accuracy, min_coverage, max_cost, min_recall)
+        gapless = is_gapless(self)
+        return plan_of(self, targets, check_delta(delta), chances, is_gapless=gapless)
+
+    def targets(self, *limits: Any) -> tuple[Target, ...]:
+        """Check the targets of `certify`, in its order, and return one `Target` for each."""
+        by_class = self.points[0].by_class
+        labels = () if by_class is None else by_class.labels
+        return targets_of(labels if self.models is None else self.models.classes.tolist(), *limits)
 
     def save(self, path: PathLike) -> None:
         """Write the front and its models to a JSON file; a failure leaves no partial file."""

@@ -16,6 +16,7 @@ from emsco.front.point import ParetoPoint
 from emsco.trust.by_class import CHANCE, ByClass
 
 __all__ = [
+    "RULES",
     "SAME_COST",
     "Limits",
     "Preference",
@@ -39,7 +40,7 @@ _RULES = {
     "knee": "the nearest to the best of all three figures",
     "one_standard_error": "the simplest within a standard error of the best expected",
 }
-
+RULES = tuple(_RULES)  # their names
 _TOLERATED = 0.5  # standard errors by which a design may fall behind buying everything
 
 
@@ -218,7 +219,7 @@ def check_preference(rule: object, classes: Sequence[object] | None = None) -> N
                 "prefer", f"name limits out of {', '.join(known)}", rule, got=repr(unknown[0])
             )
         limits = Limits(**{name: limit for name, limit in rule.items() if name != "rule"})
-        check_choice("prefer", rule.get("rule", "balanced"), tuple(_RULES))
+        check_choice("prefer", rule.get("rule", "balanced"), RULES)
         if classes is not None:
             limits.places(classes)
     elif not isinstance(rule, str) or rule not in _RULES:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from emsco.cascade import Evaluation
 from emsco.costs import FeatureCosts
+from emsco.data.row_prints import RowPrints
 from emsco.designs.thresholds import MinConfidence
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference
@@ -51,6 +52,10 @@ class FrontShape(Protocol):
     @property
     def seen_references(self) -> tuple[Reference, ...]:
         """The same on test rows."""
+
+    @property
+    def searched(self) -> RowPrints | None:
+        """Fingerprints of the rows of the search."""
 
     def shortlist(self) -> list[int]:
         """Positions of points that differ beyond noise."""

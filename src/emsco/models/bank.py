@@ -224,17 +224,23 @@ class SubsetBank:
         The parameters are those of `count`.
         """
         most = int(n_stages.max())
-        words = subset_words(designs, most)
-        slots = self._slots_of(
-            words.reshape(-1, words.shape[2]), thresholds, levels[:, :most].reshape(-1)
-        )
+        found = np.zeros(len(designs), dtype=np.bool_)
+        for part in slices(len(designs), max(1, self.capacity // most)):
+            words = subset_words(designs[part], most)
+            own = levels[part, :most].reshape(-1)
+            slots = self._slots_of(words.reshape(-1, words.shape[2]), thresholds, own)
+            worthless = self._worthless(slots).reshape(words.shape[:2])
+            is_stage = np.arange(most) < n_stages[part, None]
+            found[part] = np.any(worthless & is_stage, axis=1)
+        return found
+
+    def _worthless(self, slots: IntArray) -> BoolArray:
+        """Tell which slots accept every row, and none of them correctly."""
         worthless = np.ones(len(slots), dtype=np.bool_)
         for one in self.engine.bits:
             accepted, correct = one.get(slots)
             worthless &= np.all(accepted == one.valid, axis=1) & ~np.any(correct, axis=1)
-        is_stage = np.arange(most) < n_stages[:, None]
-        found: BoolArray = np.any(worthless.reshape(words.shape[:2]) & is_stage, axis=1)
-        return found
+        return worthless
 
     def answers(self, subsets: BoolArray, rows: Sequence[FloatArray]) -> list[Answers]:
         """Answers of each subset's model for the scored rows of each split, which `rows` holds.

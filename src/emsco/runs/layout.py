@@ -9,9 +9,10 @@ __all__ = [
     "HISTORY",
     "MONITOR",
     "RUN",
+    "SPENT",
 ]
 
 FORMAT = 3  # of run.json
 RUN, FRONT, CASCADE, HISTORY = "run.json", "front.json", "cascade.json", "history.csv"
-CERTIFICATE, MONITOR = "certificate.json", "monitor.json"
+CERTIFICATE, MONITOR, SPENT = "certificate.json", "monitor.json", "spent.json"
 CHECKPOINT = "checkpoint"

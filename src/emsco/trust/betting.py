@@ -22,6 +22,7 @@ __all__ = [
     "log_sum_exp",
     "mean_interval",
     "mean_p_value",
+    "mean_p_values",
 ]
 
 _STAKES = np.geomspace(1e-4, 0.99, 40)  # as shares of the largest possible
@@ -43,16 +44,22 @@ def mean_p_value(values: ArrayLike, most: float, delta: float = 0.05) -> float:
     >>> mean_p_value(rng.uniform(0, 0.6, 100), 0.3) > 0.05
     True
     """
-    x = np.asarray(values, dtype=np.float64)
-    if not 0 < most < 1 or not x.size:
-        return 0.0 if most >= 1 and x.size else 1.0
-    seen = np.arange(1, len(x) + 1)
-    mean = (0.5 + np.cumsum(x)) / (seen + 1)
-    spread = (0.25 + np.cumsum((x - mean) ** 2)) / (seen + 1)
-    known = np.concatenate([[0.25], spread[:-1]])  # before each value
-    stake = np.minimum(np.sqrt(2 * np.log(1 / delta) / (len(x) * known)), _LARGEST / (1 - most))
-    capital = np.cumsum(np.log1p(stake * (most - x)))
-    return float(np.exp(min(0.0, -capital.max())))
+    return float(mean_p_values(np.asarray(values, dtype=np.float64)[None], most, delta)[0])
+
+
+def mean_p_values(values: FloatArray, most: float, delta: float = 0.05) -> FloatArray:
+    """`mean_p_value` of each line of a table."""
+    n_tests, n = values.shape
+    if not 0 < most < 1 or not n:
+        return np.full(n_tests, 0.0 if most >= 1 and n else 1.0)
+    seen = np.arange(1, n + 1)
+    mean = (0.5 + np.cumsum(values, axis=1)) / (seen + 1)
+    spread = (0.25 + np.cumsum((values - mean) ** 2, axis=1)) / (seen + 1)
+    known = np.column_stack([np.full(n_tests, 0.25), spread[:, :-1]])  # before each value
+    stake = np.minimum(np.sqrt(2 * np.log(1 / delta) / (n * known)), _LARGEST / (1 - most))
+    capital = np.cumsum(np.log1p(stake * (most - values)), axis=1)
+    found: FloatArray = np.exp(np.minimum(0.0, -capital.max(axis=1)))
+    return found
 
 
 def log_capital_below(values: ArrayLike, counts: ArrayLike, mean: float) -> float:

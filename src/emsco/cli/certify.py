@@ -1,0 +1,185 @@
+"""`emsco certify`: which designs of a run keep targets on fresh rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
+
+from emsco._base.checks import refused
+from emsco.cli.endings import NOT_CERTIFIED, interruptible
+from emsco.cli.options import AsJSON, RunFolder, Seed, Trusted
+from emsco.cli.output import print_json
+from emsco.errors import Parameter, ParameterError
+
+if TYPE_CHECKING:
+    from emsco.front import Certificate
+    from emsco.runs.run import Run
+
+__all__ = ["certify"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """Options for what is to be certified."""
+
+    PANEL: ClassVar[str] = "Targets"
+
+    min_accuracy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Lowest share of given labels that are correct, as in 0.95; with a label, of the "
+            "rows given that label, as in well=0.99; repeatable.",
+        ),
+    ] = None
+    min_coverage: Annotated[
+        float | None, typer.Option(help="Lowest share of rows that get a label, as in 0.8.")
+    ] = None
+    min_recall: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL=SHARE",
+            help="Lowest share of a class that must get its label, as in ill=0.9; repeatable.",
+        ),
+    ] = None
+    max_cost: Annotated[float | None, typer.Option(help="Highest mean cost of a row.")] = None
+    delta: Annotated[float, typer.Option(help="Highest chance of a false certificate.")] = 0.05
+
+    def given(self) -> dict[str, Any]:
+        """Return the targets by name, as `ParetoFront.certify` takes them."""
+        from emsco.cli.parsing import parse_targets
+
+        return {
+            "min_accuracy": parse_targets("min_accuracy", self.min_accuracy),
+            "min_coverage": self.min_coverage,
+            "min_recall": parse_targets("min_recall", self.min_recall),
+            "max_cost": self.max_cost,
+            "delta": self.delta,
+        }
+
+
+def certify(
+    run: RunFolder,
+    targets: Targets,
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DATA",
+            help="CSV or Parquet file with labelled rows that the fit has not seen.",
+            show_default=False,
+        ),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of DATA with the group of a row, such as the patient: one row of each is "
+            "drawn.",
+        ),
+    ] = None,
+    max_weight: Annotated[
+        float | None,
+        typer.Option(help="Largest weight that a row can have, if the run has weights."),
+    ] = None,
+    point: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="Number of a design to test, instead of all in the order of their scored figures; "
+            "repeatable, and tested in this order."
+        ),
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only say how many rows it takes. Needs no DATA.")
+    ] = False,
+    deploy: Annotated[
+        bool, typer.Option("--deploy", help="Deploy the best of the certified designs.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="JSON file for the certificate; by default certificate.json in RUN.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Seed = 0,
+    trusted: Trusted = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Certify which designs keep targets on new rows, with a stated chance of error.
+
+    DATA must hold rows that the fit has not seen, and that came as new rows will come. Designs are
+    tested in an order that the scored rows fix, until the first that fails. The exit code is 3 if
+    no design is certified; then no certificate is written. Either way these rows are spent: a
+    second test of them with other targets is refused.
+
+    For example:
+
+        emsco certify heart-run --min-accuracy 0.95 --min-coverage 0.8 --plan
+
+        emsco certify heart-run fresh.csv --min-accuracy 0.95 --min-coverage 0.8 --deploy
+    """
+    from emsco.runs.certify import certify_run
+    from emsco.runs.run import Run
+
+    found = Run.open(run, trusted or ())
+    wanted = targets.given()
+    if plan:
+        _print_plan(found, wanted, as_json)
+        return
+    if data is None:
+        raise ParameterError(Parameter("data"), " must be given, got none; --plan needs none.")
+    if out is not None and out.resolve() == data.resolve():
+        rule = ("be another file than ", Parameter("data"))
+        raise refused("out", rule, out, got=f"{str(out)!r} for both")
+    with interruptible("nothing is written"):
+        certificate = certify_run(
+            found,
+            data,
+            groups,
+            max_weight=max_weight,
+            order=point or None,
+            random_state=seed,
+            **wanted,
+        )
+    _end(found, certificate, out, deploy, as_json)
+
+
+def _print_plan(run: Run, wanted: dict[str, Any], as_json: bool) -> None:
+    found = run.front.plan_certificate(**wanted)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        typer.echo(repr(found))
+
+
+def _end(run: Run, certificate: Certificate, out: Path | None, deploy: bool, as_json: bool) -> None:
+    """Write the certificate, deploy its best design if asked to, and say so."""
+    from emsco.runs.layout import CERTIFICATE
+
+    path = run.folder / CERTIFICATE if out is None else out
+    best = certificate.best_first[0] if certificate.best_first else None
+    if best is not None:
+        certificate.save(path)
+        run = run.choose(best) if deploy else run
+    if as_json:
+        print_json({"run": str(run.folder), **certificate.to_dict()})
+    else:
+        typer.echo(repr(certificate))
+    if best is None:
+        raise SystemExit(NOT_CERTIFIED)
+    if not as_json:
+        typer.echo(f"Written to {path}.")
+        typer.echo(_deployed(run, certificate, best))
+
+
+def _deployed(run: Run, certificate: Certificate, best: int) -> str:
+    """Say which design the run deploys, and whether it is certified."""
+    if certificate.covers(run.cascade):
+        return f"{run.folder} deploys design {run.chosen}, which is certified."
+    return (
+        f"{run.folder} still deploys design {run.chosen}, which is not certified; "
+        f"emsco choose {run.folder} {best} deploys the certified one."
+    )

@@ -1,0 +1,171 @@
+"""Fingerprints of single rows, which tell later whether a row has been seen before.
+
+A fingerprint is a hash of a row's inputs in single precision, so neither the order of columns nor
+the format of a file matters. Values cannot be read back from it, but whoever has a row can tell
+whether it is among the fingerprints.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy import stats
+
+from emsco._base.arrays import locked_copy
+from emsco._base.digests import DIGEST, fingerprint
+from emsco._base.documents import Fields
+from emsco._base.typing import BoolArray, FloatArray, IntArray, WordArray
+
+__all__ = ["RowPrints", "digest_of_rows", "prints_of"]
+
+_MOST = 2**14  # fingerprints that are kept, in 175 kB of a file
+_CHANCE = 0.001  # that as many new rows, or more, look like seen ones
+_LONG = 3  # values of many digits that tell a row from all others
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowPrints:
+    """Fingerprints of the rows of a search.
+
+    Of many rows, the smallest fingerprints are kept: a new row whose fingerprint is as small can
+    be looked up, so that overlap is found in a sample of the rows. Fingerprints that several rows
+    share tell nothing, and are not kept.
+
+    Attributes
+    ----------
+    known : ndarray of shape (n_known,)
+        Fingerprints that one row has, sorted.
+    n_rows : int
+        Rows of the search.
+    n_twins : int
+        Pairs of rows, among those within the sample, whose fingerprint no third row has. They
+        tell how often rows look alike by chance.
+    largest : int
+        Fingerprints up to this one are within the sample.
+    digest : str
+        Digest of all rows in any order.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).normal(size=(200, 3))
+    >>> prints = RowPrints.from_rows(rows)
+    >>> prints.seen_again(rows[50:60]).tolist() == list(range(10))
+    True
+    >>> prints.seen_again(rows[50:60] + 1).tolist()
+    []
+    """
+
+    known: WordArray
+    n_rows: int
+    n_twins: int
+    largest: int
+    digest: str
+
+    def __post_init__(self) -> None:
+        """Copy and lock the fingerprints."""
+        object.__setattr__(self, "known", locked_copy(self.known, np.uint64))
+
+    @classmethod
+    def from_rows(cls, rows: FloatArray, most: int = _MOST) -> Self:
+        """Take the fingerprints of rows, shape (n_rows, n_inputs), NaN for missing values."""
+        distinct, counts = np.unique(prints_of(rows), return_counts=True)
+        kept, counts = distinct[:most], counts[:most]
+        largest = 2**64 - 1 if len(kept) == len(distinct) else int(kept[-1])
+        n_twins = int((counts == 2).sum())
+        return cls(kept[counts == 1], len(rows), n_twins, largest, digest_of_rows(rows))
+
+    def seen_again(self, rows: FloatArray) -> IntArray:
+        """Return positions of rows that were seen before, if it cannot be chance.
+
+        Rows of few categories look alike though nobody has seen them: so many pairs of twins among
+        the seen rows let us expect so many new rows that look like a seen one. Beyond that, rows
+        were seen before. So they were if one of them has several values with many digits, or if
+        the table is the same.
+        """
+        if len(rows) == self.n_rows and digest_of_rows(rows) == self.digest:
+            return np.arange(len(rows))
+        prints = prints_of(rows)
+        found: IntArray = np.flatnonzero(np.isin(prints, self.known))
+        if not found.size or _are_long(rows[found]).any():
+            return found
+        n_within = int((prints <= np.uint64(self.largest)).sum())
+        n_known = max(1.0, self.n_rows * (self.largest + 1) / 2**64)
+        ratio = 2 * n_within / n_known  # of new rows like a seen one, to pairs of twins
+        n_alike = len(found) + self.n_twins
+        by_chance = float(stats.binom.sf(len(found) - 1, n_alike, ratio / (1 + ratio)))
+        return found if by_chance < _CHANCE else found[:0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for a file."""
+        packed = base64.b64encode(self.known.astype("<u8").tobytes()).decode()
+        return {
+            "known": packed,
+            "n_rows": self.n_rows,
+            "n_twins": self.n_twins,
+            "largest": str(self.largest),
+            "digest": self.digest,
+        }
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Read the values of `to_dict` from a file and check them."""
+        text, largest = fields.text("known"), fields.text("largest")
+        try:
+            known = np.frombuffer(base64.b64decode(text, validate=True), dtype="<u8")
+        except ValueError:
+            fields.refuse("known", "packed fingerprints", text)
+        if len(known) > _MOST or (known[1:] <= known[:-1]).any():
+            fields.refuse("known", f"at most {_MOST} fingerprints that go up", text)
+        if not largest.isdecimal() or not int(largest) < 2**64:
+            fields.refuse("largest", "a whole number below 2^64", largest)
+        if not (digest := fields.text("digest")).startswith(DIGEST):
+            fields.refuse("digest", f"a digest that begins with {DIGEST}", digest)
+        n_rows = fields.whole("n_rows", 1)
+        return cls(known, n_rows, fields.whole("n_twins", 0, n_rows), int(largest), digest)
+
+
+def prints_of(rows: FloatArray) -> WordArray:
+    """Return a 64-bit hash of each row, the same on every machine."""
+    with np.errstate(over="ignore"):
+        single = rows.astype(np.float32) + np.float32(0)  # -0 becomes 0, huge values infinite
+    single[np.isnan(single)] = np.nan  # of which there are many
+    words = single.view(np.uint32).astype(np.uint64)
+    found = np.full(len(rows), 0x9E3779B97F4A7C15, dtype=np.uint64)
+    for column in words.T:
+        found = _mixed(found ^ column)
+    return found
+
+
+def _are_long(rows: FloatArray) -> BoolArray:
+    """Tell which rows have several values of more than three decimals: no two are alike."""
+    thousands = 1000 * rows
+    long = np.abs(thousands - np.rint(thousands)) > 1e-6 * np.maximum(1.0, np.abs(thousands))
+    found: BoolArray = long.sum(axis=1) >= min(_LONG, rows.shape[1])
+    return found
+
+
+def _mixed(words: WordArray) -> WordArray:
+    """Mix the bits of each word (splitmix64)."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def digest_of_rows(rows: FloatArray, *more: FloatArray | IntArray) -> str:
+    """Return a digest of rows and further columns that does not depend on the order of rows.
+
+    Examples
+    --------
+    >>> rows = np.arange(6.0).reshape(3, 2)
+    >>> digest_of_rows(rows) == digest_of_rows(rows[::-1])
+    True
+    """
+    order = np.lexsort([*more, prints_of(rows)])
+    with np.errstate(over="ignore"):
+        single = rows[order].astype(np.float32) + np.float32(0)
+    single[np.isnan(single)] = np.nan
+    return fingerprint(single, *(column[order] for column in more))

@@ -1,0 +1,443 @@
+"""Certificates: what a design is promised to keep on new rows, as a file that can be signed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from emsco._base.digests import DIGEST
+from emsco._base.documents import Fields, PathLike, read_document, write_document
+from emsco._base.objectives import METRICS
+from emsco._base.text import counted, listed, shorten
+from emsco.cascade import Cascade
+from emsco.designs.design import Design
+from emsco.errors import EMSCOError, FileError
+from emsco.front.point import ParetoPoint
+from emsco.trust.certificates import TargetCheck, n_passing
+from emsco.trust.targets import Target, targets_from_fields
+
+__all__ = ["Certificate", "DesignTest", "TestedRows"]
+
+FORMAT = 1
+_DIGITS = 23  # of a digest that a text shows
+_MOST_NUMBERS = 12  # of designs that a text lists
+_VOID = (
+    "Void after a refit, and for other thresholds or costs. Void if these rows were tested before",
+    "with other targets, and for rows that come from elsewhere than these.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TestedRows:
+    """The rows of a certificate.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows that were given.
+    n_tested : int
+        Rows that were tested: one from each group, if there were groups.
+    digest : str
+        Digest of rows, labels and weights in any order.
+    seed : int
+        Seed that drew one row from each group, and the order of bets.
+    grouped : bool
+        Whether rows came in groups, such as several visits of a patient.
+    max_weight : float or None
+        Largest weight, as declared; None without weights.
+    """
+
+    n_rows: int
+    n_tested: int
+    digest: str
+    seed: int
+    grouped: bool = False
+    max_weight: float | None = None
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> TestedRows:
+        """Read the values from a file and check them."""
+        n_rows = fields.whole("n_rows", 1)
+        most = fields.get("max_weight")
+        return cls(
+            n_rows,
+            fields.whole("n_tested", 1, n_rows),
+            _digest(fields, "digest"),
+            fields.whole("seed", 0),
+            fields.flag("grouped"),
+            None if most is None else fields.number("max_weight", 0),
+        )
+
+    def __str__(self) -> str:
+        rows = counted(self.n_tested, "row")
+        if self.grouped:
+            rows = f"{rows}, one drawn from each group of {counted(self.n_rows, 'row')},"
+        return rows if self.max_weight is None else f"{rows} with weights up to {self.max_weight:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class DesignTest:
+    """A design on the rows of a certificate.
+
+    Attributes
+    ----------
+    number : int
+        Position of the design in the front.
+    cascade : str
+        Digest of everything that its decisions depend on.
+    point : ParetoPoint
+    checks : tuple of TargetCheck
+        One for each target.
+    """
+
+    number: int
+    cascade: str
+    point: ParetoPoint
+    checks: tuple[TargetCheck, ...]
+
+    @property
+    def p_value(self) -> float:
+        """The largest p-value of its targets."""
+        return max(check.p_value for check in self.checks)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certificate:
+    """What designs of a front are certified to keep on new rows; `ParetoFront.certify` makes it.
+
+    The chance that any design is certified although it misses a target is at most `delta`. Print
+    a certificate to read it.
+
+    Attributes
+    ----------
+    targets : tuple of Target
+        What is promised; a certified design keeps all of them.
+    delta : float
+        Highest chance of a false certificate.
+    labels : tuple
+        The classes.
+    order : tuple of int
+        Positions of the designs in the front, in the order of the tests. The order was fixed
+        before the rows were looked at.
+    tests : tuple of DesignTest
+        The designs that were tested, in order: all that passed, and the first that failed.
+    best_first : tuple of int
+        Positions of the certified designs in the front, best first.
+    rows : TestedRows
+    date : str
+        Day of the test, as in "2026-11-20".
+    nearest_test : DesignTest or None
+        If no design is certified, the one that came nearest.
+    rows_needed : int or None
+        If no design is certified, how many fresh rows would certify the nearest with a chance of
+        80 %, as far as these rows can tell. None if no number would do.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from emsco import EMSCOClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = EMSCOClassifier(generations=5, cv=1 / 3, random_state=0).fit(X[:300], y[:300])
+    >>> certificate = clf.certify(X[300:], y[300:], min_accuracy=0.9, min_coverage=0.5)
+    >>> certificate.deployed is certificate.certified[0]
+    True
+    >>> certificate.covers(clf.choose(certificate.deployed).cascade_)
+    True
+    """
+
+    targets: tuple[Target, ...]
+    delta: float
+    labels: tuple[object, ...]
+    order: tuple[int, ...]
+    tests: tuple[DesignTest, ...]
+    best_first: tuple[int, ...]
+    rows: TestedRows
+    date: str
+    nearest_test: DesignTest | None = None
+    rows_needed: int | None = None
+
+    @property
+    def certified(self) -> tuple[ParetoPoint, ...]:
+        """The designs that passed, best first."""
+        return tuple(self._test(number).point for number in self.best_first)
+
+    @property
+    def deployed(self) -> ParetoPoint | None:
+        """The best of the certified designs; None if there is none."""
+        return self.certified[0] if self.best_first else None
+
+    @property
+    def nearest(self) -> ParetoPoint | None:
+        """The design that came nearest, if none is certified."""
+        return None if self.nearest_test is None else self.nearest_test.point
+
+    @property
+    def p_values(self) -> dict[int, float]:
+        """The largest p-value of each tested design, by its position in the front."""
+        return {test.number: test.p_value for test in self.tests}
+
+    @property
+    def counts(self) -> dict[int, dict[str, tuple[int, int]]]:
+        """Rows as promised, and rows that a target is about, by design and by target.
+
+        Costs have no counts.
+        """
+        return {
+            test.number: {
+                check.target.key: (check.n_kept, check.n_rows)
+                for check in test.checks
+                if check.n_kept is not None
+            }
+            for test in self.tests
+        }
+
+    def covers(self, cascade: Cascade) -> bool:
+        """Tell whether a cascade is one of the certified designs, with the same models."""
+        certified = {self._test(number).cascade for number in self.best_first}
+        return cascade.stages.identity in certified
+
+    def require(self, cascade: Cascade) -> None:
+        """Raise an error unless a cascade is one of the certified designs.
+
+        Raises
+        ------
+        EMSCOError
+            If the cascade is another design, was fitted again, or has other thresholds or costs.
+        """
+        if self.covers(cascade):
+            return
+        known = [self._test(number).cascade for number in self.best_first]
+        got = f"one for {listed([_brief(one) for one in known], 3)}" if known else "one for none"
+        raise EMSCOError(
+            f"the certificate must be for this cascade ({_brief(cascade.stages.identity)}), "
+            f"got {got}; certify this cascade on fresh rows, or deploy a certified one."
+        )
+
+    def _test(self, number: int) -> DesignTest:
+        return next(test for test in self.tests if test.number == number)
+
+    def save(self, path: PathLike) -> None:
+        """Write the certificate to a JSON file with a checksum."""
+        write_document(path, "certificate", FORMAT, self.to_dict())
+
+    @classmethod
+    def load(cls, path: PathLike) -> Certificate:
+        """Read a certificate that `save` wrote.
+
+        Raises
+        ------
+        FileError
+            If the file is missing, damaged, edited or contradicts itself.
+        """
+        return _from_fields(read_document(path, "certificate", FORMAT, FORMAT))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        points = [test.point for test in (*self.tests, *filter(None, [self.nearest_test]))]
+        return {
+            "date": self.date,
+            "targets": [target.to_dict() for target in self.targets],
+            "delta": self.delta,
+            "labels": list(self.labels),
+            "features": list(points[0].design.names),
+            "metric": points[0].metric,
+            "order": list(self.order),
+            "certified": list(self.best_first),
+            "tests": [_test_to_dict(test, self.labels) for test in self.tests],
+            "nearest": self.nearest_test and _test_to_dict(self.nearest_test, self.labels),
+            "rows_needed": self.rows_needed,
+            "rows": asdict(self.rows),
+        }
+
+    def __repr__(self) -> str:
+        """Say what is promised, on which rows, at which level, and what voids it."""
+        return "\n".join(_certified_lines(self) if self.best_first else _failed_lines(self))
+
+
+def _certified_lines(certificate: Certificate) -> list[str]:
+    best = certificate._test(certificate.best_first[0])
+    lines = [
+        f"Certificate of {certificate.date} for design {best.number}",
+        f"  {best.point.design!r}",
+        "Promised, for new rows that come as these did:",
+        *_check_lines(best),
+        f"The chance that a design is certified by mistake is at most {_percent(certificate)}.",
+        f"Tested on {certificate.rows} which had no part in the search.",
+    ]
+    if len(certificate.best_first) > 1:
+        others = listed([str(number) for number in certificate.best_first[1:]], _MOST_NUMBERS)
+        lines.append(f"Also certified: {others}.")
+    return [*lines, _order_line(certificate), *_VOID, _digest_line(best, certificate)]
+
+
+def _failed_lines(certificate: Certificate) -> list[str]:
+    first, nearest = certificate.tests[0], certificate.nearest_test or certificate.tests[0]
+    lines = [
+        f"No design is certified ({certificate.date}). Design {first.number} was tested first:",
+        f"  {first.point.design!r}",
+        *_check_lines(first),
+        f"It fails: its largest p-value is {_p(first.p_value)}, and must be at most "
+        f"{certificate.delta:g}. That ends the tests.",
+    ]
+    if nearest.number != first.number:
+        lines += [
+            f"Of all designs, {nearest.number} looks best on these rows, which is no test of it:",
+            f"  {nearest.point.design!r}",
+            *_check_lines(nearest),
+        ]
+    return [
+        *lines,
+        f"Tested on {certificate.rows} which are spent now.",
+        _order_line(certificate),
+        _fresh_line(certificate, nearest),
+    ]
+
+
+def _fresh_line(certificate: Certificate, nearest: DesignTest) -> str:
+    """Say how many fresh rows it takes."""
+    if certificate.rows.max_weight is not None:
+        return "How many fresh rows it takes is not known for weighted rows."
+    if certificate.rows_needed is None:
+        return "As far as these rows can tell, no number of fresh rows would do."
+    unit = "group" if certificate.rows.grouped else "row"
+    fresh = counted(certificate.rows_needed, f"fresh {unit}")
+    return f"Design {nearest.number} alone would take about {fresh} for a chance of 80 %."
+
+
+def _check_lines(test: DesignTest) -> list[str]:
+    """One line for each target: the promise, what was seen, and the p-value."""
+    cells = [(str(check.target), _seen(check), _evidence(check)) for check in test.checks]
+    widths = [max(len(line[i]) for line in cells) for i in range(2)]
+    return [f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in cells]
+
+
+def _seen(check: TargetCheck) -> str:
+    if check.n_kept is None:
+        return f"seen {check.seen:.4g}"
+    return f"seen {check.seen:.1%} ({check.n_kept:,} of {check.n_rows:,})"
+
+
+def _evidence(check: TargetCheck) -> str:
+    return "always so" if check.is_certain else f"p = {_p(check.p_value)}".replace("= <", "<")
+
+
+def _p(value: float) -> str:
+    return f"{value:.2g}" if value >= 0.0001 else "< 0.0001"
+
+
+def _percent(certificate: Certificate) -> str:
+    return f"{100 * certificate.delta:.4g} %"
+
+
+def _order_line(certificate: Certificate) -> str:
+    numbers = listed([str(number) for number in certificate.order], _MOST_NUMBERS)
+    n = len(certificate.tests)
+    return (
+        f"{counted(n, 'design')} tested, in an order fixed before these rows were looked at: "
+        f"{numbers}."
+    )
+
+
+def _digest_line(test: DesignTest, certificate: Certificate) -> str:
+    return f"Cascade {_brief(test.cascade)}, rows {_brief(certificate.rows.digest)}"
+
+
+def _brief(digest: str) -> str:
+    return shorten(digest, _DIGITS)
+
+
+def _test_to_dict(test: DesignTest, labels: Sequence[object]) -> dict[str, Any]:
+    design = test.point.design
+    own = [
+        [one[label] for label in labels] if isinstance(one, Mapping) else one
+        for one in design.thresholds or ()
+    ]
+    return {
+        "number": test.number,
+        "cascade": test.cascade,
+        "stages": design.stages.tolist(),
+        "thresholds": own or None,
+        "scored": test.point.scores_to_dict(),
+        "checks": [check.to_dict() for check in test.checks],
+    }
+
+
+def _from_fields(fields: Fields) -> Certificate:
+    labels = tuple(fields.items("labels"))
+    targets = targets_from_fields(fields, labels)
+    delta = fields.number("delta", 0, 1)
+    rows = TestedRows.from_fields(fields.fields("rows"))
+    names = tuple(fields.texts("features"))
+    if (metric := fields.text("metric")) not in METRICS:
+        fields.refuse("metric", f"one of {', '.join(METRICS)}", metric)
+
+    def read(one: Fields) -> DesignTest:
+        return _read_test(one, targets, labels, names, metric, rows.max_weight is None)
+
+    tests = tuple(map(read, fields.many_fields("tests")))
+    order = tuple(fields.wholes("order", len(fields.items("order"))))
+    if order[: len(tests)] != tuple(test.number for test in tests):
+        fields.refuse("tests", f"of the designs {order} in this order", [t.number for t in tests])
+    passed = n_passing([test.p_value for test in tests], delta)
+    certified = fields.wholes("certified", passed)
+    if {*certified} != {test.number for test in tests[:passed]}:
+        fields.refuse("certified", "the designs that passed", certified)
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", date := fields.text("date")):
+        fields.refuse("date", "a day such as '2026-11-20'", date)
+    needed = fields.get("rows_needed")
+    return Certificate(
+        targets,
+        delta,
+        labels,
+        order,
+        tests,
+        tuple(certified),
+        rows,
+        date,
+        None if fields.get("nearest") is None else read(fields.fields("nearest")),
+        None if needed is None else fields.whole("rows_needed", 1),
+    )
+
+
+def _read_test(
+    fields: Fields,
+    targets: Sequence[Target],
+    labels: Sequence[object],
+    names: tuple[str, ...],
+    metric: str,
+    is_counted: bool,
+) -> DesignTest:
+    """Read a tested design; with `is_counted`, its p-values must be those of its counts."""
+    checks = fields.many_fields("checks")
+    if len(checks) != len(targets):
+        fields.refuse("checks", f"one for each of {len(targets)} targets", f"{len(checks)}")
+    design = _read_design(fields, labels, names)
+    return DesignTest(
+        fields.whole("number", 0),
+        _digest(fields, "cascade"),
+        ParetoPoint.from_fields(fields.fields("scored"), design, labels, metric),
+        tuple(
+            TargetCheck.from_fields(one, target, is_counted=is_counted)
+            for one, target in zip(checks, targets, strict=True)
+        ),
+    )
+
+
+def _read_design(fields: Fields, labels: Sequence[object], names: tuple[str, ...]) -> Design:
+    stages = fields.wholes("stages", len(names), -1, len(names) - 1)
+    own = fields.get("thresholds")
+    try:
+        thresholds = own and tuple(
+            dict(zip(labels, one, strict=True)) if isinstance(one, list) else one for one in own
+        )
+        return Design(stages, names, thresholds or None)  # type: ignore[arg-type]
+    except (EMSCOError, TypeError, ValueError) as error:
+        raise FileError(f"{fields.where} must be a design that can be used: {error}") from None
+
+
+def _digest(fields: Fields, name: str) -> str:
+    if not re.fullmatch(rf"{DIGEST}[0-9a-f]{{64}}", found := fields.text(name)):
+        fields.refuse(name, f"a digest that begins with {DIGEST}", found)
+    return found

@@ -1,0 +1,129 @@
+"""Certify designs of a run on the labelled rows of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from emsco._base.documents import PathLike, read_document, write_document
+from emsco._base.typing import AnyArray
+from emsco.cascade import Cascade
+from emsco.data.tables import read_chunks
+from emsco.errors import DataError, FileError, Parameter
+from emsco.front import Certificate
+from emsco.front.certifying import certify
+from emsco.runs.layout import CERTIFICATE, SPENT
+from emsco.runs.run import Run
+from emsco.trust.targets import Target
+
+__all__ = ["certify_run", "require_certificate"]
+
+_SPENT_FORMAT = 1
+
+
+def certify_run(
+    run: Run,
+    path: PathLike,
+    groups: str | None = None,
+    *,
+    delta: float = 0.05,
+    max_weight: float | None = None,
+    order: Any = None,
+    random_state: int = 0,
+    **targets: Any,
+) -> Certificate:
+    """Test designs of a run on fresh rows of a file.
+
+    The run keeps a list of the rows that were spent, and on what: a second test of the same rows
+    with other targets is refused, and its result is not told.
+
+    Parameters
+    ----------
+    run : Run
+    path : path
+        CSV or Parquet with the columns of the run, in any order, and the labels.
+    groups : str, optional
+        Column with the group of each row, such as the patient.
+    delta, max_weight, order, random_state
+        As for `ParetoFront.certify`.
+    **targets
+        Targets of `ParetoFront.certify`. Labels in them may also be text.
+    """
+    names = ("min_accuracy", "min_coverage", "max_cost", "min_recall")
+    wanted = run.front.targets(*map(targets.get, names))
+    table, y, weights = run.labelled(path)
+    rule: Any = run.about["settings"]["prefer"]
+    certificate = certify(
+        run.front,
+        table,
+        y,
+        wanted,
+        delta=delta,
+        groups=None if groups is None else _column(path, groups),
+        sample_weight=weights,
+        max_weight=max_weight,
+        order=order,
+        prefer=rule.get("rule", "balanced") if isinstance(rule, dict) else rule,
+        random_state=random_state,
+        what=str(path),
+        first_row=1,
+    )
+    _spend(run, path, certificate, groups)
+    return certificate
+
+
+def _spend(run: Run, path: PathLike, certificate: Certificate, groups: str | None) -> None:
+    """Note that rows are spent; refuse those that were spent on something else."""
+    file, rows = run.folder / SPENT, certificate.rows
+    tests: list[dict[str, Any]] = []
+    if file.exists():
+        tests = read_document(file, "list of spent rows", _SPENT_FORMAT).items("tests")
+    asked = {
+        "rows": rows.digest,
+        "targets": [target.to_dict() for target in certificate.targets],
+        "delta": certificate.delta,
+        "order": list(certificate.order),
+        "groups": groups,
+        "seed": rows.seed,
+    }
+    for test in tests:
+        if test.get("rows") == rows.digest:
+            if {**test, "date": None} == {**asked, "date": None}:
+                return
+            words = " and ".join(_in_short(target) for target in test["targets"])
+            raise DataError(
+                f"{path} must hold rows that no test has seen, got those of {test['date']}, which "
+                f"were spent on {words}; collect fresh rows."
+            )
+    body = {"tests": [*tests, {**asked, "date": certificate.date}]}
+    write_document(file, "list of spent rows", _SPENT_FORMAT, body)
+
+
+def _in_short(target: dict[str, Any]) -> str:
+    return Target(**target).in_short()
+
+
+def _column(path: PathLike, name: str) -> AnyArray:
+    """Read a column of ids as text; missing ones are None."""
+    values: list[object] = []
+    for chunk in read_chunks(path, (), keep=(name,)):
+        values += [None if one in (None, "") else str(one) for one in chunk.kept[name].to_pylist()]
+    return np.array(values, dtype=object)
+
+
+def require_certificate(cascade: Cascade, place: Path, file: PathLike | None = None) -> None:
+    """Raise an error unless a certificate covers a cascade.
+
+    The certificate is `file`, or else the one in the run folder `place`.
+    """
+    if file is None and not place.is_dir():
+        raise FileError(
+            Parameter("certificate"),
+            f" must name the certificate of a cascade file, got none for {str(place)!r}.",
+        )
+    path = Path(file) if file is not None else place / CERTIFICATE
+    if file is None and not path.exists():
+        raise FileError(f"{str(place)!r} must have a {CERTIFICATE}, got none; certify it first.")
+    Certificate.load(path).require(cascade)

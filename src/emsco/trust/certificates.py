@@ -1,0 +1,283 @@
+"""Tests of targets on rows that nothing has seen, one design after the other.
+
+A target is about some rows, its *members*. Each of them has a *loss* from 0 to 1: 1 for a wrong
+label, a rejection or a missed row of a class, and for costs the share of the design's worst cost.
+The target holds if the mean loss of the members is at most its limit. Single rows without weights
+are tested by exact binomial counts; costs and weighted rows by betting.
+
+Designs come in an order that does not depend on these rows. Each is tested at the whole level, and
+the first that fails ends the tests (fixed-sequence testing), so that a false certificate has at
+most the chance of that level, however many designs there are. A design passes if its largest
+p-value does (intersection-union), so several targets divide nothing either.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import betainc
+
+from emsco._base.documents import Fields
+from emsco._base.typing import BoolArray, FloatArray, IntArray
+from emsco.trust.betting import log_capital_below, mean_p_value
+from emsco.trust.binomial import p_value
+from emsco.trust.targets import Target
+
+__all__ = [
+    "Counted",
+    "RowResults",
+    "TargetCheck",
+    "check_targets",
+    "fewest_rows",
+    "n_passing",
+    "scored_p_value",
+]
+
+_LARGEST_STAKE = 0.9  # of betting, see `mean_p_value`
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowResults:
+    """What a design did with labelled rows, in an order that does not depend on them.
+
+    Attributes
+    ----------
+    labels : tuple
+        The classes.
+    truth : ndarray of shape (n_rows,)
+        Position of the true class.
+    given : ndarray of shape (n_rows,)
+        Position of the label given; the number of classes for a rejected row.
+    cost : ndarray of shape (n_rows,)
+    worst_cost : float
+        Most that a row can cost.
+    answers_all : bool
+        Whether the last stage labels everyone, so that coverage is 1 without a test.
+    """
+
+    labels: tuple[object, ...]
+    truth: IntArray
+    given: IntArray
+    cost: FloatArray
+    worst_cost: float
+    answers_all: bool = False
+
+    def holds_anyway(self, target: Target) -> bool:
+        """Whether the design cannot miss a target, whatever the rows are."""
+        if target.kind == "cost":
+            return self.worst_cost <= target.limit
+        return target.kind == "coverage" and self.answers_all
+
+
+class _Losses(NamedTuple):
+    """Rows that a target is about, the loss of each row, and the highest mean of the members."""
+
+    members: BoolArray
+    loss: FloatArray
+    most: float
+
+
+def _losses(target: Target, results: RowResults) -> _Losses:
+    everyone, rejected = np.ones(len(results.truth), dtype=np.bool_), len(results.labels)
+    place = -1 if target.label is None else results.labels.index(target.label)
+    if target.kind == "cost":
+        worst = results.worst_cost or 1.0
+        return _Losses(everyone, np.minimum(results.cost / worst, 1.0), target.limit / worst)
+    if target.kind == "coverage":
+        members, missed = everyone, results.given == rejected
+    elif target.kind == "recall":
+        members, missed = results.truth == place, results.given != place
+    else:
+        members = results.given < rejected if target.label is None else results.given == place
+        missed = results.given != results.truth
+    return _Losses(members, missed.astype(np.float64), 1 - target.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCheck:
+    """A target of one design on the rows of a certificate.
+
+    Attributes
+    ----------
+    target : Target
+    n_rows : int
+        Rows that the target is about, such as the rows with a label for an accuracy.
+    n_kept : int or None
+        How many of them are as promised; None for a cost.
+    seen : float
+        The figure on these rows; with weights, the weighted one.
+    p_value : float
+        Chance of so good a figure or a better one if the target is missed.
+    is_certain : bool
+        Whether the design cannot miss the target, so that nothing was tested.
+    """
+
+    target: Target
+    n_rows: int
+    n_kept: int | None
+    seen: float
+    p_value: float
+    is_certain: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values without the target."""
+        return {
+            "rows": self.n_rows,
+            "kept": self.n_kept,
+            "seen": self.seen,
+            "p_value": self.p_value,
+            "certain": self.is_certain,
+        }
+
+    @classmethod
+    def from_fields(cls, fields: Fields, target: Target, *, is_counted: bool) -> TargetCheck:
+        """Read the values of `to_dict`; with `is_counted`, the p-value must be that of its counts.
+
+        Costs and weighted rows have p-values that only the rows themselves could repeat.
+        """
+        n_rows, is_certain = fields.whole("rows", 0), fields.flag("certain")
+        n_kept = None if target.kind == "cost" else fields.whole("kept", 0, n_rows)
+        found = fields.number("p_value", 0, 1)
+        if is_counted and n_kept is not None and not is_certain:
+            exact = p_value(n_kept, n_rows, target.limit)
+            if not math.isclose(found, exact, rel_tol=1e-6, abs_tol=1e-12):
+                fields.refuse("p_value", f"{exact:g}, as the counts say", found)
+        seen = fields.number("seen", 0, math.inf if target.kind == "cost" else 1)
+        return cls(target, n_rows, n_kept, seen, found, is_certain)
+
+
+def check_targets(
+    targets: Sequence[Target],
+    results: RowResults,
+    delta: float,
+    weights: FloatArray | None = None,
+    max_weight: float = 1.0,
+) -> tuple[TargetCheck, ...]:
+    """Test each target on the results of one design.
+
+    Parameters
+    ----------
+    targets : sequence of Target
+    results : RowResults
+    delta : float
+        Level of the test; betting chooses its stakes by it.
+    weights : ndarray of shape (n_rows,), optional
+        Weight of each row, at most `max_weight`, which nobody may have read off these rows.
+    max_weight : float
+
+    Examples
+    --------
+    >>> truth, given = np.zeros(100, dtype=int), np.repeat([0, 1, 2], [87, 3, 10])
+    >>> results = RowResults(("well", "ill"), truth, given, np.ones(100), 1.0)
+    >>> (check,) = check_targets([Target("accuracy", 0.9)], results, 0.05)
+    >>> check.n_kept, check.n_rows, round(check.p_value, 3)
+    (87, 90, 0.017)
+    """
+    shares = None if weights is None else weights / max_weight
+    return tuple(_check(target, results, delta, shares) for target in targets)
+
+
+def _check(
+    target: Target, results: RowResults, delta: float, weights: FloatArray | None
+) -> TargetCheck:
+    members, loss, most = _losses(target, results)
+    n_rows, n_missed = int(members.sum()), float(loss[members].sum())
+    total = n_rows if weights is None else float(weights[members].sum())
+    missed = n_missed if weights is None else float(weights[members] @ loss[members])
+    mean = min(1.0, missed / total) if total else 1.0
+    if target.kind == "cost":
+        n_kept, seen = None, mean * (results.worst_cost or 1.0)
+    else:
+        n_kept, seen = n_rows - int(n_missed), 1 - mean
+    if results.holds_anyway(target):
+        return TargetCheck(target, n_rows, n_kept, seen, 0.0, is_certain=True)
+    if weights is None and n_kept is not None:
+        found = p_value(n_kept, n_rows, target.limit)
+    else:
+        found = mean_p_value(_values(members, loss, most, weights), most, delta)
+    return TargetCheck(target, n_rows, n_kept, seen, found)
+
+
+def _values(
+    members: BoolArray, loss: FloatArray, most: float, weights: FloatArray | None
+) -> FloatArray:
+    """Values from 0 to 1 whose mean is at least `most` if the target is missed.
+
+    A row that the target is not about, or that weighs nothing, has the value `most` itself; a row
+    of the largest weight has its loss.
+    """
+    share = members.astype(np.float64) if weights is None else members * weights
+    values: FloatArray = most - share * (most - loss)
+    return np.clip(values, 0.0, 1.0)
+
+
+def n_passing(p_values: Iterable[float], delta: float) -> int:
+    """Count the designs that pass, in order, up to the first that fails.
+
+    Later p-values are not asked for.
+
+    Examples
+    --------
+    >>> n_passing([0.01, 0.04, 0.2, 0.001], 0.05)
+    2
+    """
+    n = 0
+    for one in p_values:
+        if one > delta:
+            break
+        n += 1
+    return n
+
+
+def fewest_rows(target: Target, delta: float, *, by_betting: bool = False) -> int:
+    """Rows without which no design can pass, even if every one of them is as promised.
+
+    Examples
+    --------
+    >>> fewest_rows(Target("accuracy", 0.95), 0.05)
+    59
+    """
+    if target.kind == "cost" or target.limit >= 1:
+        return 1
+    growth = -math.log(target.limit)
+    if by_betting:  # what the largest stake wins on a row without a loss
+        growth = math.log1p(_LARGEST_STAKE * (1 - target.limit) / target.limit)
+    return math.ceil(-math.log(delta) / growth - 1e-9)
+
+
+class Counted(NamedTuple):
+    """Rows that a target is about and how many keep it, or costs and how many rows pay each.
+
+    Rows that several splits score count once in all, so counts need not be whole.
+    """
+
+    n_rows: float
+    n_kept: float
+    costs: tuple[float, ...] = ()
+    n_paying: tuple[float, ...] = ()
+
+
+def scored_p_value(target: Target, counted: Counted, worst_cost: float) -> float:
+    """P-value of a target on scored rows, which puts designs in order.
+
+    It is too good, since these rows chose the designs, and is no evidence by itself.
+
+    Examples
+    --------
+    >>> round(scored_p_value(Target("accuracy", 0.9), Counted(90, 87), 1.0), 3)
+    0.017
+    """
+    if target.kind == "cost":
+        if worst_cost <= target.limit:
+            return 0.0
+        shares = np.array(counted.costs) / worst_cost
+        against = log_capital_below(shares, counted.n_paying, target.limit / worst_cost)
+        return math.exp(min(0.0, -against))
+    if counted.n_kept <= 0:
+        return 1.0
+    missed = max(0.0, counted.n_rows - counted.n_kept)
+    return float(betainc(counted.n_kept, missed + 1, target.limit))

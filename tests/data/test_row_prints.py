@@ -1,0 +1,86 @@
+"""Fingerprints of single rows."""
+
+import json
+
+import numpy as np
+import pytest
+
+from emsco import FileError
+from emsco._base.documents import Fields
+from emsco.data.row_prints import RowPrints, digest_of_rows, prints_of
+
+
+def rows_of(n, seed=0, width=4):
+    return np.random.default_rng(seed).normal(size=(n, width))
+
+
+def test_a_single_row_that_was_seen_is_found():
+    seen, fresh = rows_of(300), rows_of(100, seed=1)
+    fresh[17] = seen[250]
+    assert RowPrints.from_rows(seen).seen_again(fresh).tolist() == [17]
+
+
+def test_fresh_rows_are_not_found():
+    assert RowPrints.from_rows(rows_of(500)).seen_again(rows_of(500, seed=1)).size == 0
+
+
+def test_single_precision_and_signs_of_nought_do_not_matter():
+    rows = np.array([[0.1, 0.0, np.nan], [1e300, 2.5, 3.0]])
+    same = np.array([[np.float32(0.1), -0.0, -np.nan], [1e300, 2.5, 3.0]], dtype=np.float64)
+    assert prints_of(rows).tolist() == prints_of(same).tolist()
+    assert digest_of_rows(rows) == digest_of_rows(same[::-1])
+
+
+@pytest.mark.parametrize(("n_values", "width"), [(2, 8), (4, 6), (10, 4)])
+def test_rows_of_few_categories_are_not_taken_for_seen_ones(n_values, width):
+    rng, refused = np.random.default_rng(2), 0
+    for _ in range(60):
+        seen, fresh = (rng.integers(0, n_values, (n, width)) * 1.0 for n in (500, 300))
+        refused += RowPrints.from_rows(seen).seen_again(fresh).size > 0
+    assert refused <= 1
+
+
+def test_many_rows_of_few_decimals_are_found_beyond_chance():
+    rng = np.random.default_rng(3)
+    seen, fresh = (rng.integers(0, 10, (n, 4)) * 1.0 for n in (500, 300))
+    fresh[:60] = seen[:60]
+    assert RowPrints.from_rows(seen).seen_again(fresh).size >= 55
+
+
+def test_the_same_table_is_found_in_any_order_even_if_all_rows_look_alike():
+    rows = np.random.default_rng(4).integers(0, 2, (200, 3)) * 1.0
+    assert RowPrints.from_rows(rows).seen_again(rows[::-1]).size == 200
+    assert RowPrints.from_rows(rows).seen_again(rows[:150]).size == 0
+
+
+def test_of_many_rows_a_sample_is_kept_that_still_finds_some():
+    seen = rows_of(1000)
+    prints = RowPrints.from_rows(seen, most=100)
+    assert len(prints.known) == 100
+    assert 10 < prints.seen_again(seen[:300]).size < 60
+    assert prints.seen_again(rows_of(300, seed=1)).size == 0
+
+
+def test_a_file_brings_them_back():
+    prints = RowPrints.from_rows(rows_of(50))
+    read = RowPrints.from_fields(Fields(json.loads(json.dumps(prints.to_dict())), "front"))
+    assert read.known.tolist() == prints.known.tolist()
+    assert read.to_dict() == prints.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("known", "no base 64", "must be packed fingerprints"),
+        ("known", "AAAA", "must be packed fingerprints"),
+        ("known", "AAAAAAAAAAAAAAAAAAAAAA==", "must be at most 16384 fingerprints that go up"),
+        ("largest", "-1", "must be a whole number below 2\\^64"),
+        ("largest", str(2**64), "must be a whole number below 2\\^64"),
+        ("digest", "md5:0", "must be a digest that begins with sha256:"),
+        ("n_rows", 0, "must be a whole number from 1 up"),
+    ],
+)
+def test_false_values_are_refused(name, value, words):
+    body = {**RowPrints.from_rows(rows_of(50)).to_dict(), name: value}
+    with pytest.raises(FileError, match=words):
+        RowPrints.from_fields(Fields(body, "front"))

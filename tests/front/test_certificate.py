@@ -1,0 +1,334 @@
+"""Certificates of a front: what is certified, what is refused, and the file."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.documents import at, changed, paths_of
+from support.handmade import make_assessed_front, make_front, make_front_of_thresholds, make_rows
+
+from emsco import Certificate, DataError, EMSCOError, FileError, ParameterError
+from emsco._base.documents import document_text
+from emsco.data.row_prints import RowPrints
+from emsco.front.certificate import FORMAT
+from emsco.trust.binomial import rows_for_power
+from emsco.trust.expected import Estimate, Expected
+
+ROWS = make_rows(400, seed=3)
+
+
+def truth_of(front, number, rows=ROWS, n_wrong=0):
+    """Labels that a design gives, but for the first few of the rows that it labels."""
+    decisions = front.cascade(number).decide(rows)
+    y = decisions.guesses.copy()
+    wrong = np.flatnonzero(decisions.accepted)[:n_wrong]
+    y[wrong] = 1 - y[wrong]
+    return y
+
+
+@pytest.fixture(scope="module")
+def front():
+    return make_assessed_front()
+
+
+@pytest.fixture(scope="module")
+def certificate(front):
+    """Both designs are tested; the second is right about all that it labels."""
+    return front.certify(ROWS, truth_of(front, 1), min_accuracy=0.9, order=[1, 0])
+
+
+def test_tests_go_in_the_order_given_until_the_first_that_fails(front, certificate):
+    assert certificate.order == (1, 0)
+    assert [test.number for test in certificate.tests] == [1, 0]
+    assert certificate.certified == (front[1],)
+    assert certificate.deployed == front[1]
+    assert certificate.p_values[1] <= 0.05 < certificate.p_values[0]
+
+
+def test_counts_are_whole_numbers_of_rows_with_a_label(front, certificate):
+    accepted = int(front.cascade(1).decide(ROWS).accepted.sum())
+    assert certificate.counts[1] == {"accuracy": (accepted, accepted)}
+
+
+def test_the_order_comes_from_scored_rows_whatever_the_new_rows_are(front):
+    targets = {"min_accuracy": 0.8, "max_cost": 12}
+    found = [
+        front.certify(ROWS, truth_of(front, number), **targets).order
+        for number in range(len(front))
+    ]
+    assert found[0] == found[1] == (1, 0)  # design 0 costs 15 on scored rows
+
+
+def test_a_design_that_is_on_the_front_twice_is_tested_once(front):
+    twice = replace(
+        front,
+        points=(*front.points, front[0]),
+        models=replace(
+            front.models, of_points=(*front.models.of_points, front.models.of_points[0])
+        ),
+    )
+    assert sorted(twice.certify(ROWS, truth_of(front, 0), min_coverage=0.1).order) == [0, 1]
+
+
+def test_of_several_certified_designs_the_best_comes_first(front):
+    y = truth_of(front, 0)
+    found = front.certify(ROWS, y, min_coverage=0.1)
+    assert len(found.certified) == 2
+    scores = front.balanced_scores()
+    assert found.best_first == tuple(sorted((0, 1), key=lambda i: -scores[i]))
+    assert front.certify(ROWS, y, min_coverage=0.1, prefer="economical").deployed == front[1]
+
+
+def test_if_none_is_certified_it_names_the_nearest_and_the_rows_it_takes(front):
+    found = front.certify(ROWS, truth_of(front, 1, n_wrong=40), min_accuracy=0.9, order=[0, 1])
+    assert (found.certified, found.deployed) == ((), None)
+    assert [test.number for test in found.tests] == [0]
+    assert found.nearest == front[1]
+    said = str(found)
+    assert said.startswith("No design is certified (")
+    assert "Design 0 was tested first:" in said
+    assert "Of all designs, 1 looks best on these rows, which is no test of it:" in said
+
+
+def test_a_near_miss_says_how_many_fresh_rows_it_takes(front):
+    good = make_front()  # right about 93 % of the scored rows with a label
+    y = truth_of(good, 1, n_wrong=12)
+    found = good.certify(ROWS[:120], y[:120], min_accuracy=0.85, min_coverage=0.1, order=1)
+    assert found.nearest == good[1]
+    assert 120 < found.rows_needed < 1000
+    assert f"would take about {found.rows_needed} fresh rows for a chance of 80 %" in str(found)
+
+
+def test_one_row_is_drawn_from_each_group_before_its_outcome_is_looked_at(front):
+    groups, y = np.arange(400) // 4, truth_of(front, 1)
+    found = front.certify(ROWS, y, min_coverage=0.1, groups=groups)
+    assert (found.rows.n_rows, found.rows.n_tested) == (400, 100)
+    assert "100 rows, one drawn from each group of 400 rows," in str(found)
+    other = front.certify(ROWS, 1 - y, min_coverage=0.1, groups=groups)
+    assert found.counts == other.counts
+    seeded = front.certify(ROWS, y, min_coverage=0.1, groups=groups, random_state=5)
+    assert seeded.counts != found.counts
+
+
+def test_weights_are_bet_on_within_the_declared_bound(front):
+    weights, y = np.linspace(0.5, 1.5, 400), truth_of(front, 1)
+    found = front.certify(ROWS, y, min_accuracy=0.9, order=1, sample_weight=weights, max_weight=2)
+    assert found.deployed == front[1]
+    assert "400 rows with weights up to 2" in str(found)
+    plain = front.certify(ROWS, y, min_accuracy=0.9, order=1)
+    assert found.p_values[1] > plain.p_values[1]
+
+
+def test_a_design_that_answers_everyone_keeps_any_coverage_without_a_test():
+    front = make_front_of_thresholds()
+    found = front.certify(ROWS[:9], truth_of(front, 0, ROWS[:9]), min_coverage=1.0)
+    assert found.deployed == front[0]
+    assert "always so" in str(found)
+
+
+def test_rows_the_search_has_seen_are_refused(front):
+    searched = replace(front, searched=RowPrints.from_rows(ROWS[:100]))
+    y = truth_of(front, 1)
+    with pytest.raises(DataError, match=r"^X must .* got 100 rows that it has all seen; collect"):
+        searched.certify(ROWS[:100], y[:100], min_accuracy=0.9)
+    few = r"got 301 rows, of which it has seen 1 row \(0\); collect fresh rows\.$"
+    with pytest.raises(DataError, match=few):
+        searched.certify(ROWS[99:], y[99:], min_accuracy=0.9)
+    assert searched.certify(ROWS[100:], y[100:], min_accuracy=0.9, order=1).certified
+
+
+def test_a_saved_front_still_knows_the_rows_of_its_search(front, tmp_path):
+    replace(front, searched=RowPrints.from_rows(ROWS[:100])).save(tmp_path / "front.json")
+    loaded = type(front).load(tmp_path / "front.json")
+    with pytest.raises(DataError, match="that it has all seen"):
+        loaded.certify(ROWS[:100], truth_of(front, 1)[:100], min_accuracy=0.9)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"min_accuracy": 0.9, "delta": 0}, r"delta must be a number in \(0, 1\), got 0"),
+        ({"min_accuracy": 0.9, "order": 7}, "point must be a whole number from 0 to 1, got 7"),
+        ({"min_accuracy": 0.9, "order": []}, "order must name at least one design"),
+        ({"min_accuracy": 0.9, "prefer": "best"}, "prefer must be one of"),
+        ({"min_accuracy": 0.9, "random_state": None}, "random_state must be a whole number"),
+        ({"min_accuracy": 0.9, "max_weight": 2}, "max_weight must be left out without sample_wei"),
+        (
+            {"min_accuracy": 0.9, "sample_weight": np.ones(400)},
+            "max_weight must be the largest weight that a row can have if there is sample_weight",
+        ),
+    ],
+)
+def test_bad_settings_are_refused_in_one_sentence(front, settings, words):
+    with pytest.raises(ParameterError, match=words):
+        front.certify(ROWS, truth_of(front, 1), **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"groups": [1, 2]}, r"groups must have one group for each of 400 rows, got shape \(2,\)"),
+        ({"groups": [np.nan] * 400}, "groups must have a group for every row, got none in row 0"),
+        (
+            {"sample_weight": np.full(400, 3.0), "max_weight": 2},
+            "sample_weight must be at most the declared 2, got 3 in row 0",
+        ),
+        ({"y": np.full(400, np.nan)}, r"y must hold the classes \[0, 1\], got nan"),
+        ({"y": np.zeros(3)}, "y must have one label for each of 400 rows"),
+        ({"min_accuracy": 0.999}, "X must have at least 2,995 rows for accuracy at least 0.999 at"),
+        ({"min_recall": {1: 0.995}}, "X must have at least 598 rows of class 1 for recall of 1 at"),
+    ],
+)
+def test_bad_rows_are_refused_in_one_sentence(front, settings, words):
+    given = {"y": truth_of(front, 1), "min_accuracy": 0.9} | settings
+    with pytest.raises(DataError, match=words):
+        front.certify(ROWS, **given)
+
+
+def test_a_front_without_results_by_class_knows_no_targets_by_class():
+    front = make_front()
+    with pytest.raises(ParameterError, match="min_recall must be left out by class for"):
+        front.certify(ROWS, truth_of(front, 1), min_recall={1: 0.5})
+
+
+def test_a_certificate_says_what_is_promised_on_which_rows_and_what_voids_it(certificate):
+    lines = str(certificate).splitlines()
+    assert re.fullmatch(r"Certificate of \d{4}-\d\d-\d\d for design 1", lines[0])
+    assert lines[1] == "  Design(pulse, scan, biopsy → age)"
+    assert re.match(r"  at least 90 % of the labels given are correct  seen 100.0% ", lines[3])
+    assert lines[4:6] == [
+        "The chance that a design is certified by mistake is at most 5 %.",
+        "Tested on 400 rows which had no part in the search.",
+    ]
+    assert lines[-3].startswith("Void after a refit, and for other thresholds or costs.")
+    assert lines[-1].startswith("Cascade sha256:")
+
+
+def test_a_certificate_covers_its_cascade_and_no_other(front, certificate):
+    cascade = front.cascade(1)
+    assert certificate.covers(cascade)
+    certificate.require(cascade)
+    for other in (front.cascade(0), replace(cascade, min_confidence=0.81)):
+        assert not certificate.covers(other)
+        with pytest.raises(EMSCOError, match=r"^the certificate must be for this cascade \(sha256"):
+            certificate.require(other)
+
+
+def test_a_file_brings_a_certificate_back(front, certificate, tmp_path):
+    certificate.save(tmp_path / "one.json")
+    loaded = Certificate.load(tmp_path / "one.json")
+    assert loaded.to_dict() == certificate.to_dict()
+    assert str(loaded) == str(certificate)
+    assert loaded.certified == (front[1],)
+    assert loaded.covers(front.cascade(loaded.deployed))
+
+
+def test_a_file_of_thresholds_weights_and_failure_comes_back(tmp_path):
+    front = make_front_of_thresholds(({0: 0.9, 1: 0.8}, 0.75, 0))
+    found = front.certify(
+        ROWS,
+        truth_of(front, 1),
+        min_accuracy=0.97,
+        order=0,
+        sample_weight=np.ones(400),
+        max_weight=1,
+    )
+    found.save(tmp_path / "one.json")
+    loaded = Certificate.load(tmp_path / "one.json")
+    assert (loaded.nearest, loaded.certified) == (front[0], ())
+    assert str(loaded) == str(found)
+
+
+def load(folder, body):
+    path = folder / "body.json"
+    path.write_text(document_text("certificate", FORMAT, body))
+    return Certificate.load(path)
+
+
+def test_an_edited_file_is_refused(certificate, tmp_path):
+    path = tmp_path / "one.json"
+    certificate.save(path)
+    path.write_text(path.read_text().replace('"delta": 0.05', '"delta": 0.01'))
+    with pytest.raises(FileError, match="must be unchanged since it was written"):
+        Certificate.load(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("delta",), 0.9, "'certified' must be 2 whole numbers from 0 up"),
+        (("certified",), [0], "'certified' must be the designs that passed, got \\[0\\]"),
+        (("certified",), [], "'certified' must be 1 whole numbers"),
+        (("order",), [0, 1], "'tests' must be of the designs"),
+        (("tests", 0, "checks", 0, "kept"), 0, "'p_value' must be 1, as the counts say"),
+        (("tests", 1, "checks", 0, "p_value"), 0.01, "'p_value' must be .*, as the counts say"),
+        (("targets", 0, "limit"), 0.5, "'p_value' must be .*, as the counts say"),
+        (("targets", 0, "kind"), "luck", "'kind' must be one of accuracy, coverage"),
+        (("targets", 0, "label"), 7, "'label' must be one of None, 0, 1, got 7"),
+        (("tests", 0, "cascade"), "sha256:0", "'cascade' must be a digest that begins with"),
+        (("tests", 0, "stages"), [-1] * 4, "must be a design that can be used: stages must buy"),
+        (("tests", 0, "thresholds"), [2], "must be a design that can be used: thresholds"),
+        (("tests", 0, "checks"), [], "'checks' must be a list of objects"),
+        (("rows", "n_tested"), 401, "'n_tested' must be a whole number from 1 to 400"),
+        (("date",), "yesterday", "'date' must be a day such as"),
+        (("metric",), "luck", "'metric' must be one of accuracy, balanced_accuracy"),
+    ],
+)
+def test_a_file_that_contradicts_itself_is_refused(certificate, tmp_path, path, value, words):
+    with pytest.raises(FileError, match=words):
+        load(tmp_path, changed(certificate.to_dict(), path, value))
+
+
+def test_a_file_with_any_value_replaced_is_refused_or_read(certificate, tmp_path):
+    """Whatever stands in a file, it is an error of ours or a certificate; never a failure."""
+    body = json.loads(json.dumps(certificate.to_dict()))
+    for path in paths_of(body):
+        for value in (None, "text"):
+            if at(body, path) != value:
+                try:
+                    found = load(tmp_path, changed(body, path, value))
+                except FileError:
+                    continue
+                assert isinstance(str(found), str)
+
+
+def test_a_plan_lists_leading_designs_in_order_with_the_rows_they_take(front):
+    plan = front.plan_certificate(min_accuracy=0.7, max_cost=20)
+    assert [one.number for one in plan.designs] == [
+        *front.certify(ROWS, truth_of(front, 1), min_accuracy=0.7, max_cost=20).order
+    ]
+    assert plan.chances == (0.8, 0.9)
+    for one in plan.designs:
+        assert one.why_not or one.rows[0] < one.rows[1]
+    assert plan.to_dict()["designs"][0]["rows"] == list(plan.designs[0].rows)
+
+
+def test_a_plan_says_which_design_cannot_be_certified_and_why():
+    plan = make_front().plan_certificate(min_accuracy=0.95, min_coverage=0.5)
+    assert plan.rows is None
+    said = "cannot be certified: the scored accuracy 0.9333 is below the target 0.95"
+    assert plan.designs[0].why_not == said
+    assert said in str(plan)
+
+
+def test_a_plan_counts_rows_without_a_label_on_top():
+    front = make_front()
+    first = front.plan_certificate(min_accuracy=0.8, min_coverage=0.1).designs[0]
+    point = front[first.number]
+    labelled = rows_for_power(point.accuracy, 0.8)
+    assert (first.rows[0] - 1) * point.coverage < labelled <= first.rows[0] * point.coverage
+
+
+def test_a_plan_rests_on_expected_figures_where_there_are_some():
+    front = make_front()
+    assert "Some figures are scored ones" in str(front.plan_certificate(min_accuracy=0.8))
+    wide = (Estimate(0.7, 0.6, 0.8), Estimate(0.85, 0.8, 0.9), Estimate(8.0, 7.0, 9.0))
+    points = tuple(replace(point, expected=Expected(*wide)) for point in front)
+    expected = replace(front, points=points).plan_certificate(min_accuracy=0.8, max_cost=12)
+    labelled = rows_for_power(0.85, 0.8)
+    assert expected.rows >= labelled / 0.7 > front.plan_certificate(min_accuracy=0.8).rows
+    assert not expected.is_scored
+    refused = replace(front, points=points).plan_certificate(min_accuracy=0.9).designs[0].why_not
+    assert refused == "cannot be certified: the expected accuracy 0.85 is below the target 0.9"
