@@ -301,12 +301,21 @@ class Workbench:
         Ctrl-C leaves the front as it is, with a warning.
         """
         try:
-            return self._assess(front, result, settings, grid, prefer, report, groups)
+            rows = ScoredRows(self.bank, self.data, self.splits, grid, self.blocks.members())
+            evaluator = self.evaluator(settings.max_stages, grid)
+            front, designs = self._assess(front, result, settings, evaluator, rows, prefer, report)
         except KeyboardInterrupt:
-            message = (
-                "Fit interrupted; the front is kept as it was scored, without results by class."
-            )
-            warnings.warn(message, InterruptedWarning, stacklevel=5)
+            _warn("Fit interrupted; the front is kept as it was scored, without results by class.")
+            return front
+        space = settings.space(self.blocks.n_blocks, grid)
+        own = None if groups is None else _scored_groups(groups, self.splits)
+        try:
+            others = designs if result.scored is None else result.scored
+            others = runners_up(designs, others, evaluator, space, all_fitted=result.proven)
+            expecter = Expecter(rows, evaluator, self.data.costs.total, own)
+            return expecter.on(front, designs, others, prefer, report)
+        except KeyboardInterrupt:
+            _warn("Fit interrupted; the front is kept without expected figures.")
             return front
 
     def _assess(
@@ -314,16 +323,14 @@ class Workbench:
         front: ParetoFront,
         result: SearchResult,
         settings: SearchSettings,
-        grid: ThresholdGrid,
+        evaluator: Evaluator,
+        rows: ScoredRows,
         prefer: Preference | None,
         report: Report | None,
-        groups: Any,
-    ) -> ParetoFront:
-        data = self.data
-        rows = ScoredRows(self.bank, data, self.splits, grid, self.blocks.members())
-        evaluator = self.evaluator(settings.max_stages, grid)
+    ) -> tuple[ParetoFront, StageArray]:
+        """Judge every point; return the front and the designs of its points."""
+        data, designs = self.data, result.designs
         assessor = Assessor(rows, evaluator, self.blocks, data.costs, data.classes)
-        designs = result.designs
         points = assessor.assessed(front.points, designs, report)
         if prefer == "economical":
             may_fit = self.bank.engine.seconds_per_fit() is not None
@@ -335,14 +342,7 @@ class Workbench:
             points[deployed] = replace(points[deployed], shortlisted=True)
         commonest = int(np.bincount(data.labels, data.weights).argmax())
         references = assessor.references(commonest)
-        front = replace(front, points=tuple(points), references=references)
-        space = settings.space(self.blocks.n_blocks, grid)
-        others = designs if result.scored is None else result.scored
-        others = runners_up(designs, others, evaluator, space, all_fitted=result.proven)
-        own = None if groups is None else _scored_groups(groups, self.splits)
-        expecter = Expecter(rows, evaluator, data.costs.total, own)
-        limits = prefer if isinstance(prefer, dict) else {}
-        return expecter.on(front, designs, others, limits, report)
+        return replace(front, points=tuple(points), references=references), designs
 
     def stage_models(
         self, front: ParetoFront, refit: str | bool, report: Report | None = None
@@ -374,6 +374,10 @@ class Workbench:
             memory_limit=self.recipe.memory_limit if memory_limit is None else memory_limit,
             n_jobs=self.recipe.n_jobs,
         )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, InterruptedWarning, stacklevel=6)
 
 
 def _joined(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from emsco._base.objectives import balanced_length
-from emsco._base.typing import FloatArray, IntArray, StageArray
+from emsco._base.typing import FloatArray, IntArray, Report, StageArray
 from emsco._base.workers import slices
+from emsco.front.choice_rules import ChoiceRules, sizes_of
 from emsco.front.front import ParetoFront
 from emsco.front.point import ParetoPoint
+from emsco.front.preferences import Preference
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scored_rows import ScoredRows
 from emsco.trust.expected import NORMAL, Estimate, Expected, share_estimate
@@ -57,64 +56,57 @@ class Expecter:
         front: ParetoFront,
         designs: StageArray,
         others: StageArray,
-        limits: Mapping[str, Any],
-        report: Callable[[int, int], None] | None = None,
+        prefer: Preference | None,
+        report: Report | None = None,
     ) -> ParetoFront:
         """Return a front with the expected figures of its points.
 
-        Rules of the best balanced point, of all and within the limits that deploy, are followed.
-        """
-        rules: dict[int, Mapping[str, Any]] = {front.position(front.balanced()): {}}
-        if limits and limits.get("rule", "balanced") == "balanced" and front.within(**limits):
-            rules[front.position(front.select(**limits))] = limits
-        found = self.expected(front.points, designs, others, rules, report)
-        pairs = zip(front.points, found, strict=True)
-        points = (replace(point, expected=expected) for point, expected in pairs)
-        return replace(front, points=tuple(points))
-
-    def expected(
-        self,
-        points: Sequence[ParetoPoint],
-        designs: StageArray,
-        others: StageArray,
-        rules: Mapping[int, Mapping[str, Any]],
-        report: Callable[[int, int], None] | None = None,
-    ) -> list[Expected]:
-        """Return the expected figures of points.
-
         A point stands for "the most accurate of those no dearer and with no less coverage", a rule
-        that is followed in each bag. Points that the best balanced score within limits has chosen
-        are followed by that rule instead.
+        that is followed in each bag. Points that are best balanced, knees or within one standard
+        error of the best are followed by their own rule, and so is the one that limits deploy.
 
         Parameters
         ----------
-        points : sequence of ParetoPoint
+        front : ParetoFront
         designs : ndarray of shape (n_points, n_features)
-            Their designs over blocks.
+            Designs of its points, over blocks.
         others : ndarray of shape (n_others, n_features)
             Designs that might have been chosen as well.
-        rules : mapping of int to mapping
-            Limits within which points have the best balanced score, by position.
+        prefer : str, dict or None
+            The rule or the limits that deploy a point.
         report : callable, optional
             Called as ``report(done, total)``.
         """
-        figures, errors = BagFigures(self._bags, self.evaluator.metric != "accuracy"), []
         tried = np.concatenate([designs, others[: self._n_others]])
+        figures, errors = self._bagged(tried, len(front), report)
+        n_rows = len(self._truth)
+
+        def corrected(i: int, chosen: IntArray) -> ParetoPoint:
+            luck = figures.luck(chosen)
+            return replace(front[i], expected=_corrected(front[i], luck, errors[i], n_rows))
+
+        points = [corrected(i, figures.best_beside(i)) for i in range(len(front))]
+        front = replace(front, points=tuple(points))
+        rules = ChoiceRules(figures, sizes_of(tried), self.total_cost)
+        for i, choice in rules.followed(front, prefer).items():
+            points[i] = corrected(i, choice)
+        return replace(front, points=tuple(points))
+
+    def _bagged(
+        self, tried: StageArray, n_points: int, report: Report | None
+    ) -> tuple[BagFigures, list[FloatArray]]:
+        """Figures of designs in all bags, and standard errors of the first `n_points`."""
+        figures, errors = BagFigures(self._bags, self.evaluator.metric != "accuracy"), []
         for part in slices(len(tried), _AT_ONCE):
             paid = self.evaluator.costs_after(tried[part])
             shares = RowShares(*self.rows.shares(tried[part], paid))
             figures.add(shares)
-            n_points = max(0, len(points) - part.start)
-            errors += [self._errors(shares, i) for i in range(min(n_points, len(tried[part])))]
+            n_own = min(n_points - part.start, len(shares.spent))
+            errors += [self._errors(shares, i) for i in range(n_own)]
             if report:
-                report(part.stop, len(tried))
+                report(min(part.stop, len(tried)), len(tried))
         figures.close()
-        found = []
-        for i, point in enumerate(points):
-            within = rules.get(i)
-            chosen = figures.best_beside(i) if within is None else self._balanced(figures, within)
-            found.append(_corrected(point, figures.luck(chosen), errors[i], len(self._truth)))
-        return found
+        return figures, errors
 
     @cached_property
     def _truth(self) -> IntArray:
@@ -164,25 +156,12 @@ class Expecter:
             influence = np.bincount(self.groups, influence)
         return float(np.linalg.norm(influence))
 
-    def _balanced(self, figures: BagFigures, within: Mapping[str, Any]) -> IntArray:
-        """Choose the best balanced design within limits in each bag; the nearest if none is."""
-        coverage, accuracy, cost = (
-            one[0].astype(np.float64) for one in (figures.coverage, figures.accuracy, figures.cost)
-        )
-        beyond = (
-            np.maximum(0, within.get("min_coverage", 0.0) - coverage)
-            + np.maximum(0, within.get("min_accuracy", 0.0) - accuracy)
-            + np.maximum(0, cost - within.get("max_cost", np.inf)) / (self.total_cost or 1.0)
-        )
-        score = balanced_length(coverage, accuracy, cost, self.total_cost or 1.0)
-        found: IntArray = np.where(beyond > 0, -beyond, score).argmax(axis=1)
-        return found
-
 
 def _corrected(point: ParetoPoint, luck: FloatArray, errors: FloatArray, n_rows: int) -> Expected:
     """Take the luck off scored figures, and put an interval around each."""
     figures = np.array([point.coverage, point.accuracy, point.cost])
-    coverage, accuracy, cost = (figures - luck).tolist()
+    most = np.array([errors[0], np.inf, errors[2]])  # a cost that never varies is no luck
+    coverage, accuracy, cost = (figures - np.clip(luck, -most, most)).tolist()
     counted = _counted(point.coverage, float(errors[0]), n_rows)
     labelled = _counted(point.accuracy, float(errors[1]), point.coverage * n_rows)
     cost, half = max(0.0, cost), NORMAL * float(errors[2])
