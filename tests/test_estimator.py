@@ -556,7 +556,8 @@ def with_value(value):
         ({"prefer": {"max_cost": "low"}}, "max_cost must be a number in .* got 'low'"),
         (
             {"prefer": "cheapest"},
-            'prefer must be "economical", "accurate", "balanced", "fittest", "knee" or '
+            'prefer must be "economical", "accurate", "balanced", "fittest", "knee", '
+            '"one_standard_error" or '
             "limits.*got .cheapest",
         ),
         ({"prefer": {"max_price": 3}}, "limits out of max_cost.*got 'max_price'"),

@@ -38,7 +38,7 @@ def test_choose_refuses_what_is_no_choice_and_leaves_the_cascade(typed, run):
     refuses(
         typed("choose", run, "--prefer", "cheapest", "--max-cost", 9),
         '--prefer must be one of "economical", "accurate", "balanced", "fittest", "knee", '
-        "got 'cheapest'.",
+        "\"one_standard_error\", got 'cheapest'.",
     )
     refuses(typed("choose", run, 99), f"N must be a whole number from 0 to {n_points - 1}, got 99.")
     assert typed("choose", run, "first").code == 2

@@ -26,6 +26,10 @@ def point():
         ("economical", "the cheapest that is not worse than buying everything (economical)"),
         ("accurate", "the most accurate (accurate)"),
         ("balanced", "the best balanced (balanced)"),
+        (
+            "one_standard_error",
+            "the simplest within a standard error of the best expected (one_standard_error)",
+        ),
         ("fittest", "the one that the paper would deploy (fittest)"),
         ({"max_cost": 3}, "the best balanced within your limits"),
     ],

@@ -72,8 +72,8 @@ def test_html_leaves_seen_references_blank_that_nobody_measured(front):
     tested = front.with_seen(np.zeros((2, 4)), ["ill", "well"])
     known = tested._repr_html_().split("<tr>")[-1]
     unknown = replace(tested, seen_references=())._repr_html_().split("<tr>")[-1]
-    assert known.count("<td></td>") == 2
-    assert unknown.count("<td></td>") == 5
+    assert known.count("<td></td>") == 3
+    assert unknown.count("<td></td>") == 6
 
 
 def test_records_name_the_classes_of_results_by_class(front):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -124,41 +124,60 @@ def front_table(
     and `see_all` names the command that shows all.
     """
     listing = Listing.pick(front, (chosen, best), most, within, spare, every)
+    columns = _Columns.fitting(front, width)
     seen = f", seen on {front.seen[0].n_rows:,.10g}" if front.seen else ""
     table = plain_table(
         title=f"Front: scored on {counted(chosen.n_rows, 'row')}{seen}",
-        caption="\n".join(_reading(front, listing, see_all, best is not None)),
+        caption="\n".join(_reading(front, listing, see_all, best is not None, columns)),
     )
-    headings = _SEEN if front.seen else ()
-    expected = (_EXPECTED,) if _has_expected(front) else ()
-    room = width - _NAMES - _NUMBERS - sum(len(one) + 2 for one in (*expected, *headings))
-    ties = ("ties",) if room >= _TIES else ()
-    room -= _TIES
     table.add_column("design", no_wrap=True, min_width=7)
-    own_headings = "coverage", metric_brief(front.metric), *expected, "cost"
-    _add_numbers(table, (*own_headings, *ties, *headings))
-    if has_room := room >= _LEAST_ROOM:
+    _add_numbers(table, ("coverage", metric_brief(front.metric), "cost", *columns.expected))
+    _add_numbers(table, (*columns.ties, *columns.seen))
+    if columns.has_names:
         table.add_column("buys first", no_wrap=True)
-    cells = _figures(front, listing.shown)
+    cells = _figures(front, listing.shown, columns.expected)
     for i, (own, more) in zip(listing.shown, cells, strict=False):
         point = front[i]
-        buys = [Text(_first_stage(point.design, room))] if has_room else []
+        buys = [Text(_first_stage(point.design, columns.room))] if columns.has_names else []
         marks = ("▶" if point is chosen else "") + ("✓" if point is best else "")
         name = _named(i, marks + ("" if point.is_informative else NO_BETTER), len(front))
-        bold = "bold" if point is chosen else ""
-        table.add_row(name, *own, *[str(point.n_tied) for _ in ties], *more, *buys, style=bold)
+        ties = [str(point.n_tied) for _ in columns.ties]
+        table.add_row(name, *own, *ties, *more, *buys, style="bold" if point is chosen else "")
     table.add_section()
     for one, (own, more) in zip(front.references, cells[len(listing.shown) :], strict=True):
-        table.add_row(_title(one), *own, *["" for _ in ties], *more)
+        table.add_row(_title(one), *own, *["" for _ in columns.ties], *more)
     return table
+
+
+class _Columns(NamedTuple):
+    """Columns that there is room for, and characters left for names of features."""
+
+    expected: tuple[str, ...]
+    ties: tuple[str, ...]
+    seen: tuple[str, ...]
+    room: int
+
+    @property
+    def has_names(self) -> bool:
+        return self.room >= _LEAST_ROOM
+
+    @classmethod
+    def fitting(cls, front: ParetoFront, width: int) -> Self:
+        """Fill a width: seen figures come first, then the expected accuracy, then ties."""
+        seen = _SEEN if front.seen else ()
+        room = width - _NAMES - _NUMBERS - sum(len(heading) + 2 for heading in seen)
+        has_expected = all(point.expected is not None for point in front)
+        expected = (_EXPECTED,) if has_expected and room >= _LEAST_ROOM else ()
+        room -= sum(len(heading) + 2 for heading in expected)
+        ties = ("ties",) if room >= _TIES else ()
+        return cls(expected, ties, seen, room - _TIES)
 
 
 def reference_table(front: ParetoFront, number: int) -> Table:
     """Return a table of a design's scored and seen figures, and of the references below."""
     table = plain_table("", "")
     table.add_column("", no_wrap=True, min_width=_NAMES)
-    expected = (_EXPECTED,) if _has_expected(front) else ()
-    _add_numbers(table, ("coverage", metric_brief(front.metric), *expected, "cost"))
+    _add_numbers(table, ("coverage", metric_brief(front.metric), "cost"))
     _add_numbers(table, _SEEN if front.seen else ())
     names = (Text(f"design {number}"), *map(_title, front.references))
     for name, (own, more) in zip(names, _figures(front, [number]), strict=True):
@@ -184,28 +203,23 @@ def _add_numbers(table: Table, headings: Sequence[str]) -> None:
 
 
 def _figures(
-    front: ParetoFront, shown: Sequence[int]
+    front: ParetoFront, shown: Sequence[int], expected: Sequence[str] = ()
 ) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Cells of scored and of seen figures, for some designs and then for the references."""
     points: list[Objectives] = [front[i] for i in shown]
     own: list[tuple[str, ...]] = [
         *objective_lines([*points, *(one.scored_by(front.metric) for one in front.references)])
     ]
-    if _has_expected(front):
+    if expected:
         found = [front[i].expected for i in shown]
         accuracy = [f"{one.accuracy.value:.1%}" if one else "" for one in found]
-        accuracy += [""] * len(front.references)
-        pairs = zip(own, accuracy, strict=True)
-        own = [(*figures[:2], expected, *figures[2:]) for figures, expected in pairs]
+        pairs = zip(own, [*accuracy, *[""] * len(front.references)], strict=True)
+        own = [(*figures, more) for figures, more in pairs]
     seen: list[tuple[str, ...]] = [()] * len(own)
     if front.seen:
         seen = [*objective_lines([*(front.seen[i] for i in shown), *front.seen_references])]
         seen += [("", "", "")] * (len(own) - len(seen))
     return list(zip(own, seen, strict=True))
-
-
-def _has_expected(front: ParetoFront) -> bool:
-    return all(point.expected is not None for point in front)
 
 
 def _named(number: int, marks: str, n_designs: int) -> Text:
@@ -218,11 +232,13 @@ def _title(reference: Reference) -> Text:
     return Text(shorten(reference.title.replace("everything, all", "  all"), _NAMES))
 
 
-def _reading(front: ParetoFront, listing: Listing, see_all: str, limited: bool) -> list[str]:
+def _reading(
+    front: ParetoFront, listing: Listing, see_all: str, limited: bool, columns: _Columns
+) -> list[str]:
     """Explain the table of a front in short lines."""
     first = "the fittest" if front.by_fitness else "the best balanced"
     lines = [f"By cost. ▶ deployed; design 0 is {first}; ties share a line."]
-    if _has_expected(front):
+    if columns.expected:
         accuracy = metric_name(front.metric)
         lines.append(f"expect: the {accuracy} that new rows will show, after luck is taken off.")
     if limited:
