@@ -122,6 +122,7 @@ def explored_designs(points: Points, seen: Seen, costs: FeatureCosts) -> list[Ex
             is_informative=point.is_informative,
             shortlisted=point.shortlisted,
             is_simplified=point.is_simplified,
+            expected=point.expected,
         )
         for point, one in zip(points, seen or (None,) * len(points), strict=True)
     ]

@@ -27,7 +27,9 @@ from emsco.pictures.plotting.figures import (
     new_figure,
     soften,
 )
+from emsco.pictures.plotting.expected import EXPECTED_KEY, draw_expected
 from emsco.pictures.plotting.references import REFERENCE_KEY, draw_references
+from emsco.trust.expected import Expected
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,6 +124,8 @@ class FrontPicture:
         Position of the point to mark.
     metric : str
         The metric that the accuracy of scored figures is; that of seen figures is plain.
+    expected : Expected or None
+        Expected figures of the marked point, to draw beside the scored ones of the first series.
     """
 
     series: tuple[FrontSeries, ...]
@@ -129,6 +133,7 @@ class FrontPicture:
     total_cost: float
     marked: int | None = None
     metric: str = "accuracy"
+    expected: Expected | None = None
 
     def __post_init__(self) -> None:
         """Copy and lock the numbers of stages."""
@@ -163,7 +168,8 @@ def draw_front(
     """Draw a front: colour shows coverage, and markers show the number of stages.
 
     Markers of seen figures are hollow. Points that are not informative are hollow and grey.
-    Crosses show what there is without a cascade.
+    Crosses show what there is without a cascade. A line joins the marked point to its expected
+    figures.
 
     Parameters
     ----------
