@@ -80,8 +80,11 @@ def make_front(n_designs: int, n_features: int, n_classes: int) -> ParetoFront:
         return ByClass.from_labels(labels, truth, given)
 
     def expected(point: ParetoPoint) -> Expected:
-        shares = (share_estimate(0.97 * one, N_ROWS) for one in (point.coverage, point.accuracy))
-        return Expected(*shares, Estimate(point.cost, 0.98 * point.cost, 1.02 * point.cost))
+        return Expected(
+            share_estimate(point.coverage, N_ROWS),
+            share_estimate(0.97 * point.accuracy, N_ROWS),
+            Estimate(point.cost, 0.98 * point.cost, 1.02 * point.cost),
+        )
 
     points = tuple(
         replace(point, by_class=by_class(), shortlisted=i % 100 == 0, expected=expected(point))
