@@ -17,11 +17,12 @@ from pathlib import Path
 import numpy as np
 from timing import CORES, SEED
 
-from emsco import FeatureCosts, ParetoFront
+from emsco import FeatureCosts, ParetoFront, ParetoPoint
 from emsco.designs.chromosomes import compress
 from emsco.front.references import references_of
 from emsco.scoring.scores import Scores
 from emsco.trust.by_class import ByClass
+from emsco.trust.expected import Estimate, Expected, share_estimate
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 from browser import open_browser
@@ -78,8 +79,15 @@ def make_front(n_designs: int, n_features: int, n_classes: int) -> ParetoFront:
         given = np.where(rng.random(N_ROWS) < 0.8, truth, rng.integers(0, n_classes + 1, N_ROWS))
         return ByClass.from_labels(labels, truth, given)
 
+    def expected(point: ParetoPoint) -> Expected:
+        return Expected(
+            share_estimate(point.coverage, N_ROWS),
+            share_estimate(0.97 * point.accuracy, N_ROWS),
+            Estimate(point.cost, 0.98 * point.cost, 1.02 * point.cost),
+        )
+
     points = tuple(
-        replace(point, by_class=by_class(), shortlisted=i % 100 == 0)
+        replace(point, by_class=by_class(), shortlisted=i % 100 == 0, expected=expected(point))
         for i, point in enumerate(front)
     )
     sure = rng.random(N_ROWS) < 0.9

@@ -9,7 +9,13 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from support.handmade import make_balanced_front, make_front, make_front_of_thresholds, make_rows
+from support.handmade import (
+    make_balanced_front,
+    make_front,
+    make_front_of_thresholds,
+    make_rows,
+    with_expected,
+)
 from support.settings import ONE_THRESHOLD
 from typer.testing import CliRunner
 
@@ -72,6 +78,22 @@ def test_the_page_has_the_figures_of_every_design(front, data):
     for which, found in (("scored", front), ("seen", front.seen)):
         for name in ("coverage", "accuracy", "cost"):
             assert data[which][name] == pytest.approx([getattr(one, name) for one in found])
+
+
+def test_the_page_has_the_expected_figures_of_every_design_with_their_intervals(front):
+    points = with_expected(front).points
+    found = data_of(with_expected(front).to_html())["expected"]
+    for name in ("coverage", "accuracy", "cost"):
+        value, low, high = zip(*(getattr(one.expected, name) for one in points), strict=True)
+        assert found[name] == pytest.approx(value, rel=1e-5)
+        assert found["low"][name] == pytest.approx(low, rel=1e-5)
+        assert found["high"][name] == pytest.approx(high, rel=1e-5)
+
+
+def test_the_page_has_expected_figures_only_if_every_design_does(front, data):
+    some = (with_expected(front)[0], front[1])
+    assert data_of(replace(front, points=some).to_html())["expected"] is None
+    assert data["expected"] is None
 
 
 def test_the_page_has_the_flow_of_every_design(front, data):

@@ -11,7 +11,13 @@ import browser
 import numpy as np
 import pandas as pd
 import pytest
-from support.handmade import make_front, make_front_of_thresholds
+from support.handmade import (
+    make_balanced_front,
+    make_front,
+    make_front_of_thresholds,
+    make_rows,
+    with_expected,
+)
 from support.settings import PAPER_SPACE
 
 from emsco import EMSCOClassifier, FeatureCosts, ParetoFront
@@ -84,6 +90,15 @@ while (walk.nextNode()) {
   if (!parentElement.closest("[aria-hidden=true]") && data.trim()) words.push(data.trim());
 }
 return words.join(" ");
+"""
+# Pixels of the scatter plot in the colour of marks of expected figures alone.
+EXPECTED_PIXELS = """
+const canvas = document.querySelector("#scatter canvas");
+const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+let found = 0;
+for (let i = 0; i < data.length; i += 4)
+  if (data[i] === 9 && data[i + 1] === 79 && data[i + 2] === 131 && data[i + 3] === 255) found += 1;
+return found;
 """
 GROUND = "return getComputedStyle(document.body).backgroundColor"
 NOTE_FOCUS = """
@@ -330,6 +345,69 @@ def test_scored_and_seen_figures_are_shown_apart(see, front):
     titles = [head.get_attribute("data-key") for head in heads if head.text.startswith("s")]
     kinds = [f"{kind} {name}" for kind in KINDS for name in ("coverage", "accuracy", "cost")]
     assert titles == [*kinds, "stages"]
+
+
+def test_a_design_says_what_it_promises_and_what_to_expect(see):
+    driver = see(page=with_expected(make_front()).to_html(deployed=0))
+    expect = "83.9 % (79.9 to 87.9 %)"
+    assert text_of(driver, "expects") == (
+        f"Scored accuracy promises 88.9 %; on new rows, expect {expect}."
+    )
+    assert text_of(driver, "limits-words") == "Limits apply to scored figures."
+    assert "expected on new rows" in text_of(driver, "scatter-key")
+    assert "less what luck adds" in text_of(driver, "figures-words")
+    wait(driver, lambda: f"expect accuracy {expect}" in text_of(driver, "live"))
+
+
+def test_scored_expected_and_seen_figures_each_have_columns_of_their_own(see):
+    rows = make_rows(40)
+    seen = make_balanced_front().with_seen(rows, (rows[:, 0] > 0).astype(int))
+    driver = see(page=with_expected(seen).to_html(deployed=0))
+    lines = driver.find_elements(By.CSS_SELECTOR, "#figures tr")
+    cells = [
+        [cell.text for cell in line.find_elements(By.CSS_SELECTOR, "th, td")] for line in lines
+    ]
+    assert cells[0][1:] == ["Scored", "Expected", "Seen"]
+    assert cells[1][1:3] == ["90.0 %", "90.0 %\n86.0 to 94.0 %"]
+    assert cells[2][0] == "Balanced accuracy"
+    assert cells[2][3] == "–"  # test rows have the plain accuracy
+    assert [line[2] for line in cells if line[0] in ("Accuracy", "Rows")] == ["–", "–"]
+    heads = driver.find_elements(By.CSS_SELECTOR, "#table thead [data-key]")
+    kinds = [head.get_attribute("data-key").split()[0] for head in heads]
+    assert kinds[1:8] == ["scored"] * 3 + ["expected"] + ["seen"] * 3
+
+
+def test_the_table_sorts_by_expected_accuracy(see):
+    front = with_expected(make_front())
+    driver = see(page=front.to_html())
+    head = driver.find_element(By.CSS_SELECTOR, '[data-key="expected accuracy"]')
+    assert head.text == "expected accuracy"
+    head.click()
+    worst = min(range(2), key=lambda i: front[i].expected.accuracy.value)
+    assert driver.find_element(By.CSS_SELECTOR, "#table tbody button").text == str(worst)
+
+
+def test_expected_figures_are_marks_of_the_design_shown_and_of_the_one_under_the_pointer(see):
+    driver = see(page=with_expected(make_front()).to_html())
+    shown = driver.execute_script(EXPECTED_PIXELS)
+    driver.execute_script(FIND_ANOTHER)
+    assert "expect accuracy" in text_of(driver, "hint")
+    assert driver.execute_script(EXPECTED_PIXELS) > shown > 0
+    picture = driver.find_element(By.ID, "scatter")
+    driver.execute_script("arguments[0].dispatchEvent(new Event('pointerleave'))", picture)
+    assert driver.execute_script(EXPECTED_PIXELS) == shown
+    for axis, value in (("x", "coverage"), ("y", "cost")):
+        Select(driver.find_element(By.ID, f"axis-{axis}")).select_by_value(value)
+    wait(driver, lambda: driver.execute_script(EXPECTED_PIXELS))
+
+
+def test_a_page_without_expected_figures_never_speaks_of_them(see):
+    driver = see(page=make_front().to_html())
+    assert driver.execute_script(EXPECTED_PIXELS) == 0
+    for place in ("expects", "limits-words"):
+        assert not driver.find_element(By.ID, place).is_displayed()
+    for place in ("figures", "figures-words", "table", "scatter-key", "best"):
+        assert "xpect" not in text_of(driver, place)
 
 
 def test_the_shortlist_is_listed_until_all_designs_are_asked_for(see, front):

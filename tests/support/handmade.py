@@ -21,6 +21,7 @@ from emsco.models.stage_models import LinearModels
 from emsco.scoring.scores import Scores
 from emsco.trust.by_class import ByClass
 from emsco.trust.differences import RowFigures
+from emsco.trust.expected import Estimate, Expected
 
 NAMES = ("age", "pulse", "scan", "biopsy")
 STAGES = (0, 0, 1, 2)  # age, pulse → scan → biopsy
@@ -121,6 +122,24 @@ def make_assessed_front():
         models=replace(front.models, everything=fitted),
         references=measure_references(whole, 1, make_rows(40), np.arange(40) % 2),
     )
+
+
+def with_expected(front, luck=0.05, reach=0.04):
+    """The same points, each with expected figures: accuracy less some luck, in its interval."""
+
+    def around(value, most=1.0):
+        return Estimate(value, max(0.0, value - reach), min(most, value + reach))
+
+    points = tuple(
+        replace(
+            point,
+            expected=Expected(
+                around(point.coverage), around(point.accuracy - luck), around(point.cost, np.inf)
+            ),
+        )
+        for point in front
+    )
+    return replace(front, points=points)
 
 
 def make_balanced_front():

@@ -188,7 +188,8 @@ class ParetoFront(FrontPoints):
             "2d" draws cost against accuracy, "3d" adds coverage as an axis, and "pairs" draws a
             panel for each pair of objectives.
         mark : ParetoPoint or int, optional
-            Point to ring, such as the deployed one.
+            Point to ring, such as the deployed one. Beside scored figures, a line joins it to the
+            figures to expect on new rows, if it has any.
         on : str
             Figures to draw: "scored", "expected", "seen" (hollow; needs `with_seen`) or "both"
             for scored and seen.

@@ -55,8 +55,9 @@ def front_picture(
 ) -> FrontPicture:
     """Record every point with its scored figures, its seen figures or both.
 
-    `marked` is the position of a point to ring. Points that are not informative are recorded as
-    such: scored figures by the scored rows, seen figures by the test rows.
+    `marked` is the position of a point to ring; beside its scored figures alone, its expected ones
+    are recorded too. Points that are not informative are recorded as such: scored figures by the
+    scored rows, seen figures by the test rows.
     """
     check_choice("on", on, ON)
     series = []
@@ -74,7 +75,8 @@ def front_picture(
         n_rows = evaluations[0].n_rows
         series.append(FrontSeries.from_points("seen", n_rows, evaluations, informative, marks))
     n_stages = np.array([point.n_stages for point in points])
-    return FrontPicture(tuple(series), n_stages, total_cost, marked, points[0].metric)
+    expected = None if marked is None or on != "scored" else points[marked].expected
+    return FrontPicture(tuple(series), n_stages, total_cost, marked, points[0].metric, expected)
 
 
 def _expected_series(points: Points) -> FrontSeries:
@@ -122,6 +124,7 @@ def explored_designs(points: Points, seen: Seen, costs: FeatureCosts) -> list[Ex
             is_informative=point.is_informative,
             shortlisted=point.shortlisted,
             is_simplified=point.is_simplified,
+            expected=point.expected,
         )
         for point, one in zip(points, seen or (None,) * len(points), strict=True)
     ]

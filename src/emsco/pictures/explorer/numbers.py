@@ -9,7 +9,7 @@ __all__ = ["rounded"]
 _DIGITS = 10  # finer than any limit of a reader, and half as long as full precision
 
 
-def rounded(numbers: Iterable[float]) -> list[float]:
+def rounded(numbers: Iterable[float], digits: int = _DIGITS) -> list[float]:
     """Write whole numbers as integers and round the others.
 
     Examples
@@ -17,5 +17,5 @@ def rounded(numbers: Iterable[float]) -> list[float]:
     >>> rounded([2.0, 1 / 3])
     [2, 0.3333333333]
     """
-    found = (float(f"{number:.{_DIGITS}g}") for number in numbers)
+    found = (float(f"{number:.{digits}g}") for number in numbers)
     return [int(number) if number.is_integer() else number for number in found]

@@ -195,6 +195,9 @@ function drawBest() {
   byId("best").replaceChildren(
     element("p", {}, "Best balanced: ", element("strong", {}, `design ${state.best}`)),
     element("dl", {}, ...rows),
+    ...(EXPECTED
+      ? [element("p", { className: "note" }, `On new rows, ${expectsInShort(state.best)}.`)]
+      : []),
     element("p", { className: "note" }, `Stage 1 buys ${listed(first)} for every row.`),
   );
 }
@@ -208,6 +211,7 @@ function say() {
     const outside = isWithin(state.chosen, state.limits) ? "" : `, ${OUTSIDE}`;
     byId("live").textContent =
       `Design ${state.chosen} is shown${outside}: ${state.which} ${inShort(state.chosen, state.which)}. ` +
+      (EXPECTED ? `On new rows, ${expectsInShort(state.chosen)}. ` : "") +
       `Within the limits: ${number(state.within.length)} of ${designsOf(N)}.`;
   }, 300);
 }
@@ -233,6 +237,7 @@ function drawDesign() {
       ]),
   );
   byId("in-words").textContent = inWords(chosen, which);
+  byId("expects").textContent = expectsInWords(chosen);
   const flow = flowOf(chosen, which);
   drawCascade(byId("cascade"), flow);
   drawSpending(flow, DATA[which].cost[chosen]);
@@ -261,23 +266,22 @@ function drawSpending(flow, mean) {
 
 function drawFigures(design) {
   const text = (which, name) => {
+    if (which === "expected") return OBJECTIVES.includes(name) ? expectedCell(name, design) : "–";
     if (name === "rows") return number(DATA[which].rows[design]);
     if (name === "correct") return percent(shareCorrect(design, which));
     if (nameOf(name, which) !== nameOf(name)) return "–";
     return figure(name, DATA[which][name][design]);
   };
   const titles = { ...TITLES, correct: "Accuracy", rows: "Rows" };
-  const kinds = DATA.seen ? ["scored", "seen"] : ["scored"];
-  const heads = kinds.map((which) =>
-    element("th", { scope: "col" }, which === "seen" ? "Seen" : "Scored"),
-  );
+  const kinds = ["scored", "expected", "seen"].filter((which) => DATA[which]);
+  const heads = kinds.map((which) => element("th", { scope: "col" }, capital(which)));
   const plain = IS_PLAIN ? [] : ["correct"];
   const lines = ["coverage", "accuracy", ...plain, "cost", "rows"].map((name) =>
     element(
       "tr",
       {},
       element("th", { scope: "row" }, titles[name]),
-      ...kinds.map((which) => element("td", {}, text(which, name))),
+      ...kinds.map((which) => element("td", {}, ...[text(which, name)].flat())),
     ),
   );
   byId("figures").replaceChildren(
@@ -286,6 +290,7 @@ function drawFigures(design) {
   );
   byId("figures-words").textContent =
     "Scored figures come from the rows that chose these designs, so they are too good, on few rows by several percentage points. " +
+    (EXPECTED ? `${ABOUT_EXPECTED} ` : "") +
     (DATA.seen
       ? "Seen figures come from test rows, which neither chose a design nor fitted a model."
       : "There are no test rows, so no seen figures either.");
@@ -357,9 +362,14 @@ function listenToScatter() {
     const found = event.pointerType === "touch" ? null : scatter.at(event);
     hint.hidden = found === null;
     picture.classList.toggle("over", found !== null);
+    scatter.point(found);
     if (found === null) return;
-    const words = UNINFORMATIVE.has(found) ? `${inShort(found)}; ${NO_BETTER}` : inShort(found);
-    hint.replaceChildren(element("strong", {}, `Design ${found}`), element("br"), words);
+    const words = [inShort(found), UNINFORMATIVE.has(found) && NO_BETTER, expectsInShort(found)];
+    hint.replaceChildren(
+      element("strong", {}, `Design ${found}`),
+      element("br"),
+      words.filter(Boolean).join("; "),
+    );
     const box = hint.parentElement.getBoundingClientRect();
     const left = Math.min(event.clientX - box.left + 14, box.width - hint.offsetWidth - 8);
     hint.style.left = `${Math.max(8, left)}px`;
@@ -367,6 +377,7 @@ function listenToScatter() {
   });
   picture.addEventListener("pointerleave", () => {
     hint.hidden = true;
+    scatter.point(null);
   });
   picture.addEventListener("keydown", (event) => {
     if (!KEYS[event.key] || event.ctrlKey || event.altKey || event.metaKey) return;
@@ -385,7 +396,8 @@ function listenToAxes() {
       `${number(N)} designs: ${x} across, ${y} up, ${c} as colour, the number of stages as shape.` +
         (REFERENCES.length
           ? ` Crosses: ${listed(REFERENCES.map((one) => one.title))}, without a cascade.`
-          : ""),
+          : "") +
+        (EXPECTED ? " Diamond: what to expect of the design shown, on new rows." : ""),
     );
   };
   for (const place of places) {
@@ -499,6 +511,7 @@ byId("limits").append(...LIMITS.map(makeLimit));
 makeFiguresSwitch();
 makeListSwitch("scatter-switch");
 makeListSwitch("table-switch");
+byId("limits-words").hidden = !EXPECTED;
 drawKey();
 drawReferences();
 listenToScatter();

@@ -22,6 +22,7 @@ __all__ = ["check_vega", "page_of"]
 _SCRIPTS = (
     "words.js",
     "references.js",
+    "expected.js",
     "scatter.js",
     "cascade.js",
     "classes.js",

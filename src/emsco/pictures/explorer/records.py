@@ -15,10 +15,13 @@ from emsco.pictures.explorer.numbers import rounded
 from emsco.pictures.flow import Flow
 from emsco.pictures.marks import ReferenceMark
 from emsco.trust.by_class import ByClass
+from emsco.trust.expected import Expected
 
 __all__ = ["Explored", "ExploredDesign"]
 
 _NUMBER = "{number}"
+_EXPECTED_DIGITS = 6  # expected figures are no more certain than their first two
+_OBJECTIVES = ("coverage", "accuracy", "cost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ class ExploredDesign(Objectives):
         Whether it differs beyond noise from the other shortlisted designs.
     is_simplified : bool
         Whether it is a simpler design than those of the front, and not worse beyond noise.
+    expected : Expected or None
+        What new rows will show, if estimated.
     """
 
     n_tied: int
@@ -53,6 +58,7 @@ class ExploredDesign(Objectives):
     is_informative: bool = True
     shortlisted: bool = True
     is_simplified: bool = False
+    expected: Expected | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,6 +133,7 @@ class Explored:
             "paid": [rounded(s.cost_so_far for s in d.flow.stages) for d in self.designs],
             "scored": _figures(self.designs) | _counts(d.flow for d in self.designs),
             "seen": _figures(seen) | _counts(seen) if len(seen) == len(self.designs) else None,
+            "expected": _expected(self.designs),
             **self._assessed(),
         }
 
@@ -165,8 +172,25 @@ class Explored:
 
 def _figures(found: Sequence[ExploredDesign] | Sequence[Flow]) -> dict[str, list[float]]:
     """Return a list for each objective."""
-    names = ("coverage", "accuracy", "cost")
-    return {name: rounded(getattr(one, name) for one in found) for name in names}
+    return {name: rounded(getattr(one, name) for one in found) for name in _OBJECTIVES}
+
+
+def _expected(designs: Sequence[ExploredDesign]) -> dict[str, Any] | None:
+    """Return a list for each expected objective, then for the ends of its interval.
+
+    None unless every design has expected figures.
+    """
+    found = [design.expected for design in designs if design.expected is not None]
+    if len(found) < len(designs):
+        return None
+
+    def columns(end: str) -> dict[str, list[float]]:
+        return {
+            name: rounded((getattr(getattr(one, name), end) for one in found), _EXPECTED_DIGITS)
+            for name in _OBJECTIVES
+        }
+
+    return {**columns("value"), "low": columns("low"), "high": columns("high")}
 
 
 def _counts(flows: Iterable[Flow]) -> dict[str, Any]:

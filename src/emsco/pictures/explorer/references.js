@@ -97,6 +97,11 @@ function drawKey() {
     lines.push([sample({ class: "sample hollow", d: SHAPES[0] }), `hollow: ${NO_BETTER}`]);
   if (REFERENCES.length)
     lines.push([sample({ class: "sample cross", d: CROSS }), "without a cascade"]);
+  if (EXPECTED)
+    lines.push([
+      sample({ class: "sample expected", d: DIAMOND }),
+      "expected on new rows, with its 95 % interval: of the design shown, and of the one under the pointer",
+    ]);
   byId("scatter-key").replaceChildren(...lines.map((parts) => element("span", {}, ...parts)));
   byId("scatter-key").hidden = !lines.length;
 }

@@ -168,6 +168,9 @@ function look() {
         strokeJoin: "round",
       },
       name: { ...names, fill: colour("limit") },
+      expected: { stroke: colour("accent"), fill: colour("card"), strokeWidth: 2 },
+      expectedLine: { stroke: colour("accent"), strokeWidth: 1.2 },
+      expectedInterval: { stroke: colour("accent"), strokeWidth: 6, strokeOpacity: 0.3 },
       reference: { stroke: colour("ink-soft"), strokeWidth: 2.4 },
       referenceHalo: { stroke: colour("card"), strokeWidth: 6 },
       referenceName: { ...names, fontWeight: 500, fill: colour("ink-soft") },
@@ -242,6 +245,7 @@ class Scatter extends Picture {
     super(container, (width) => Math.round(Math.min(460, Math.max(340, 0.62 * width))));
     this.fields = { x: "cost", y: "accuracy", c: "coverage" };
     this.state = null;
+    this.pointed = null; // the design under the pointer
   }
 
   /** Draw from scratch, for instance after a change of colours. */
@@ -253,7 +257,7 @@ class Scatter extends Picture {
       stageShapes: kinds.map((kind) => SHAPES[kind - 1]),
       markSize: sizeAmong(SHORTLIST.size),
       domains: Object.fromEntries(OBJECTIVES.map((name) => [name, extremes(name)])),
-      ranges: Object.fromEntries(OBJECTIVES.map((name) => [name, rangeWithReferences(name)])),
+      ranges: Object.fromEntries(OBJECTIVES.map((name) => [name, rangeWithExpected(name)])),
       titles: {
         cost: narrow ? "Mean cost" : "Mean cost of a row",
         accuracy: TITLES.accuracy,
@@ -305,9 +309,23 @@ class Scatter extends Picture {
       .signal("limits", state.limits)
       .data("marks", [{ image: this.marks.canvas }])
       .data("references", placeReferences(this.view, this.fields, state.best))
+      .data("expected", this.expected())
       .data("best", one(state.best))
       .data("chosen", one(state.chosen))
       .run();
+  }
+
+  /** The expected figures of the chosen design and of the one under the pointer. */
+  expected() {
+    const shown = new Set([this.state.chosen, this.pointed ?? this.state.chosen]);
+    return placeExpected(this.view, this.fields, [...shown]);
+  }
+
+  /** Note the design under the pointer. */
+  point(design) {
+    if (design === this.pointed) return;
+    this.pointed = design;
+    if (EXPECTED) this.view.data("expected", this.expected()).run();
   }
 
   resize() {

@@ -18,6 +18,7 @@ class DesignTable {
     this.columns = [
       { key: "number", title: "Design", value: (i) => i },
       ...figures("scored"),
+      ...(EXPECTED ? [expectedColumn()] : []),
       ...(DATA.seen ? figures("seen") : []),
       {
         key: "stages",
@@ -117,7 +118,7 @@ class DesignTable {
       `${i}`,
     );
     button.addEventListener("click", () => this.onPick(i));
-    const cells = this.columns.slice(1).map(({ text }) => element("td", {}, text(i)));
+    const cells = this.columns.slice(1).map(({ text }) => element("td", {}, ...[text(i)].flat()));
     const line = element(
       "tr",
       {},

@@ -183,7 +183,7 @@ function inWords(design, which) {
 
 /** The name of an objective in a sentence; test rows have the plain accuracy only. */
 const nameOf = (objective, which = "scored") =>
-  objective === "accuracy" && which === "scored" ? DATA.metric : objective;
+  objective === "accuracy" && which !== "seen" ? DATA.metric : objective;
 
 /** The three objectives of a design on one line. */
 const inShort = (design, which = "scored") =>

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from emsco._base.arrays import locked_copy
-from emsco._base.checks import check_choice
+from emsco._base.checks import check_choice, refused
 from emsco._base.objectives import metric_brief, metric_name
 from emsco._base.text import counted
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.errors import Parameter, ParameterError
 from emsco.pictures.marks import ReferenceMark
+from emsco.pictures.plotting.expected import EXPECTED_KEY, draw_expected, reach_of
 from emsco.pictures.plotting.figures import (
     COLOURS,
     COLUMN,
@@ -28,6 +29,7 @@ from emsco.pictures.plotting.figures import (
     soften,
 )
 from emsco.pictures.plotting.references import REFERENCE_KEY, draw_references
+from emsco.trust.expected import Expected
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,6 +124,8 @@ class FrontPicture:
         Position of the point to mark.
     metric : str
         The metric that the accuracy of scored figures is; that of seen figures is plain.
+    expected : Expected or None
+        Expected figures of the marked point, to draw beside the scored ones of the first series.
     """
 
     series: tuple[FrontSeries, ...]
@@ -129,10 +133,13 @@ class FrontPicture:
     total_cost: float
     marked: int | None = None
     metric: str = "accuracy"
+    expected: Expected | None = None
 
     def __post_init__(self) -> None:
-        """Copy and lock the numbers of stages."""
+        """Copy and lock the numbers of stages; expected figures need a marked point."""
         object.__setattr__(self, "n_stages", locked_copy(self.n_stages, np.int64))
+        if self.expected is not None and self.marked is None:
+            raise refused("expected", "be None if no point is marked", self.expected)
 
     @property
     def is_plain(self) -> bool:
@@ -163,7 +170,8 @@ def draw_front(
     """Draw a front: colour shows coverage, and markers show the number of stages.
 
     Markers of seen figures are hollow. Points that are not informative are hollow and grey.
-    Crosses show what there is without a cascade.
+    Crosses show what there is without a cascade. A line joins the marked point to its expected
+    figures.
 
     Parameters
     ----------
@@ -239,6 +247,7 @@ def _fill_space(panel: Any, picture: FrontPicture) -> None:
     """Draw the points in three dimensions, each on a stem."""
     _name_objectives(panel, "accuracy" if picture.is_plain else metric_brief(picture.metric))
     marks = [mark.accuracy for one in picture.series for mark in one.references]
+    marks += reach_of(picture.expected, ["accuracy"])[0]
     floor = min([*marks, *(one.accuracy.min() for one in picture.series)])
     for one in picture.series if len(picture.n_stages) <= _MANY else ():
         # One line draws all stems: NaN after each stem interrupts it.
@@ -292,7 +301,10 @@ def _scatter(panel: Any, picture: FrontPicture, *objectives: str) -> None:
             at = [[column[picture.marked]] for column in places]
             ring = {"s": 110, "facecolors": "none", "edgecolors": "black", "linewidths": 1.1}
             panel.scatter(*at, marker="o", zorder=4, **ring)
-    draw_references(panel, picture.series, objectives)
+    if picture.expected is not None:
+        scored = [getattr(picture.series[0], name)[picture.marked] for name in objectives]
+        draw_expected(panel, scored, picture.expected, objectives)
+    draw_references(panel, picture.series, objectives, reach_of(picture.expected, objectives))
     if len(objectives) == 2:
         panel.set_xlabel(_axis(picture, objectives[0]), fontsize=8)
         panel.set_ylabel(_axis(picture, objectives[1]), fontsize=8)
@@ -371,6 +383,8 @@ def _keys(picture: FrontPicture) -> list[Any]:
     if picture.marked is not None:
         ring = {"markerfacecolor": "none", "markeredgecolor": "black", "markeredgewidth": 1.1}
         keys.append(key("o", "chosen", markersize=9, **ring))
+    if picture.expected is not None:
+        keys.append(key(**EXPECTED_KEY))
     return keys
 
 

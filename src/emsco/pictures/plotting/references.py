@@ -50,14 +50,20 @@ class _Series(Protocol):
     def references(self) -> tuple[ReferenceMark, ...]: ...
 
 
-def draw_references(panel: Any, series: Sequence[_Series], objectives: Sequence[str]) -> None:
+def draw_references(
+    panel: Any,
+    series: Sequence[_Series],
+    objectives: Sequence[str],
+    reached: Sequence[Sequence[float]] = ((), ()),
+) -> None:
     """Draw all references in a panel over two or three objectives, with names for the first series.
 
     In two dimensions, a reference far from all points stands at the edge, with an arrow and its
-    figure, so that the points keep at least a third of each axis.
+    figure, so that the points keep at least a third of each axis. `reached` has further values
+    that each axis shows, as it shows the points.
     """
     if len(objectives) == 2:
-        _keep_range(panel, series, objectives)
+        _keep_range(panel, series, objectives, reached)
     for i, one in enumerate(series):
         look = _LOOK | ({"color": _PALE, "zorder": 3.4} if i else {"color": _INK})
         for mark in one.references:
@@ -73,11 +79,16 @@ def draw_references(panel: Any, series: Sequence[_Series], objectives: Sequence[
         write(panel, named.references, objectives)
 
 
-def _keep_range(panel: Any, series: Sequence[_Series], objectives: Sequence[str]) -> None:
+def _keep_range(
+    panel: Any,
+    series: Sequence[_Series],
+    objectives: Sequence[str],
+    reached: Sequence[Sequence[float]],
+) -> None:
     """Set the limits of both axes: all points, and the references that are near enough."""
     panel.margins(0.06)
-    for axis, objective in zip("xy", objectives, strict=True):
-        points = np.concatenate([getattr(one, objective) for one in series])
+    for axis, objective, more in zip("xy", objectives, reached, strict=True):
+        points = np.concatenate([*(getattr(one, objective) for one in series), more])
         marks = np.array([getattr(mark, objective) for one in series for mark in one.references])
         if not len(marks):
             continue
