@@ -60,8 +60,8 @@ def lines_of(seed: int, estimator: str, generations: int) -> Iterator[tuple[str,
     new, front = (X[n_rows:], y[n_rows:]), clf.front_
     for rule in RULES:
         yield rule, _off(front, front.prefer(rule), new, n_rows)
-    some = np.random.default_rng(seed).permutation(len(front))
-    some = [i for i in some if front[i].coverage >= 0.05][:20]
+    order = np.random.default_rng(seed).permutation(len(front)).tolist()
+    some = [i for i in order if front[i].coverage >= 0.05][:20]
     yield "points", np.mean([_off(front, front[i], new, n_rows) for i in some], axis=0)
 
 
@@ -100,9 +100,10 @@ def main() -> None:
         means, spread = np.mean(lines, axis=0), np.std(lines, axis=0)
         for j, name in enumerate(NAMES):
             error = spread[1, j] / n_problems**0.5
+            width = f"{means[3, j]:8.2f}" if name == "accuracy" else ""
             print(
                 f"{rule:20}{name:11}{100 * means[0, j]:12.2f}{100 * means[1, j]:12.2f} ± "
-                f"{100 * error:5.2f}{means[2, j]:8.1%}{means[3, j]:8.2f}"
+                f"{100 * error:5.2f}{means[2, j]:8.1%}{width}"
             )
 
 
