@@ -20,11 +20,11 @@ from emsco.trust.optimism import BagFigures, Bags, RowShares
 
 __all__ = ["Expecter"]
 
-_MOST_BAGS, _FEWEST_BAGS = 100, 40
+_MOST_BAGS, _FEWEST_BAGS = 100, 20
 _BAGGED_ROWS = 400_000  # rows of all bags together, above the fewest bags
 _WORK = 1e9  # rows of all bags, times designs
 _FEWEST_DESIGNS = 100  # beside the points
-_AT_ONCE = 64  # designs
+_AT_ONCE, _CELLS = 64, 2e7  # designs at a time, and rows times designs
 # Models of different folds share rows, so accuracy varies more than rows do by themselves.
 _FOLDS = 1.2
 
@@ -97,7 +97,8 @@ class Expecter:
     ) -> tuple[BagFigures, list[FloatArray]]:
         """Figures of designs in all bags, and standard errors of the first `n_points`."""
         figures, errors = BagFigures(self._bags, self.evaluator.metric != "accuracy"), []
-        for part in slices(len(tried), _AT_ONCE):
+        at_once = int(np.clip(_CELLS / len(self.rows.truth), 1, _AT_ONCE))
+        for part in slices(len(tried), at_once):
             paid = self.evaluator.costs_after(tried[part])
             shares = RowShares(*self.rows.shares(tried[part], paid))
             figures.add(shares)
