@@ -16,11 +16,6 @@ from emsco._base.typing import FloatArray, IntArray, SingleArray
 
 __all__ = ["BagFigures", "Bags", "RowShares"]
 
-# Between two estimates. In a bag the luck of the whole table comes on top, so what a choice gains
-# there over the whole table is too little, by up to 0.7. What it gains over the rows outside is
-# half as much again, since rows in the bag are missing there.
-_SHARE_OF_LUCK = 0.8
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowShares:
@@ -138,7 +133,7 @@ class BagFigures:
             accuracy,
             self.cost[(slice(None), *at)].mean(axis=1),
         ]
-        return np.array([_SHARE_OF_LUCK * float(inside - outside) for inside, outside in found])
+        return np.array([float(inside - outside) for inside, outside in found])
 
     def best_beside(self, design: int) -> IntArray:
         """Choose the most accurate in each bag of those no dearer and with no less coverage."""
