@@ -38,7 +38,7 @@ def test_the_luck_of_choosing_among_equals_is_found():
         scored.append(correct.mean(axis=1).max())
         luck.append(figures.luck(figures.accuracy[0].argmax(axis=1))[1])
     optimism = np.mean(scored) - 0.7
-    assert optimism <= np.mean(luck) <= 1.3 * optimism  # rather too much than too little
+    assert optimism <= np.mean(luck) <= 1.4 * optimism  # rather too much than too little
 
 
 def test_a_design_without_rivals_has_no_luck():
