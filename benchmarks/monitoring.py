@@ -19,7 +19,7 @@ from timing import CORES, SEED
 
 from emsco._base.typing import FloatArray, IntArray
 from emsco.trust.betting import _STAKES
-from emsco.trust.promises import MOST_STARTS, ROWS_BETWEEN_STARTS
+from emsco.trust.watching import MOST_STARTS, ROWS_BETWEEN_STARTS
 
 DELTA = 0.05
 _TOGETHER = 50  # monitors whose money fits into a processor's cache
@@ -35,7 +35,7 @@ class Kind:
     is_ceiling: bool = False
 
     @property
-    def target(self) -> float:
+    def limit(self) -> float:
         """The mean of the values."""
         return float(np.dot(self.values, self.chances))
 
@@ -55,9 +55,9 @@ class Gamblers:
     Money is kept for each monitor, start and stake.
     """
 
-    def __init__(self, kind: Kind, target: float, n_paths: int, restarts: bool = True) -> None:
+    def __init__(self, kind: Kind, limit: float, n_paths: int, restarts: bool = True) -> None:
         values = np.array(kind.values, dtype=np.float64)
-        mean = 1 - target if kind.is_ceiling else target
+        mean = 1 - limit if kind.is_ceiling else limit
         values = 1 - values if kind.is_ceiling else values
         self._log_factors = np.log1p(_STAKES / (1 - mean) * (mean - values)[:, None])
         self._restarts = restarts
@@ -101,7 +101,7 @@ def false_alarms(kind: Kind, n_paths: int, n_looks: int, rows: int = 1, seed: in
     rng, n_alarms = np.random.default_rng(seed), 0
     for first in range(0, n_paths, _TOGETHER):
         n_here = min(_TOGETHER, n_paths - first)
-        gamblers = Gamblers(kind, kind.target, n_here)
+        gamblers = Gamblers(kind, kind.limit, n_here)
         for _ in range(n_looks):
             gamblers.add(rng.multinomial(rows, kind.chances, n_here))
         n_alarms += int((gamblers.peak >= 1 / DELTA).sum())
@@ -109,7 +109,7 @@ def false_alarms(kind: Kind, n_paths: int, n_looks: int, rows: int = 1, seed: in
 
 
 def delays(
-    target: float,
+    limit: float,
     drop: float,
     before: int,
     n_paths: int,
@@ -123,15 +123,15 @@ def delays(
     On the rows before, errors are half as frequent as the promise allows. Monitors with an alarm
     by then do not count.
     """
-    rng, kind = np.random.default_rng(seed), Kind("", (0, 1), (1 - target, target))
-    gamblers = Gamblers(kind, target, n_paths, restarts)
-    fewer = (1 - target) / 2
+    rng, kind = np.random.default_rng(seed), Kind("", (0, 1), (1 - limit, limit))
+    gamblers = Gamblers(kind, limit, n_paths, restarts)
+    fewer = (1 - limit) / 2
     for _ in range(before // 100):
         gamblers.add(rng.multinomial(100, (fewer, 1 - fewer), n_paths))
     is_early = gamblers.peak >= 1 / DELTA
     found = np.full(n_paths, most)
     for n_rows in range(rows, most, rows):
-        gamblers.add(rng.multinomial(rows, (1 - target + drop, target - drop), n_paths))
+        gamblers.add(rng.multinomial(rows, (1 - limit + drop, limit - drop), n_paths))
         found[(gamblers.peak >= 1 / DELTA) & (found == most)] = n_rows
         if (found < most).all():
             break
@@ -160,13 +160,13 @@ def main() -> None:
         f"| promise | drop | at the beginning | after 5,000 rows | after {later:,} rows | ", end=""
     )
     print(f"after {later:,} rows, without restarts |\n|---|---|---|---|---|---|")
-    for target in (0.9, 0.95, 0.99):
+    for limit in (0.9, 0.95, 0.99):
         for drop in (0.02, 0.05, 0.1):
             cells = []
             for before, restarts in ((0, True), (5_000, True), (later, True), (later, False)):
-                found = delays(target, drop, before, few, most, restarts=restarts)
+                found = delays(limit, drop, before, few, most, restarts=restarts)
                 cells.append(_cell(found, most))
-            print(f"| {target:g} | {100 * drop:g} points | {' | '.join(cells)} |", flush=True)
+            print(f"| {limit:g} | {100 * drop:g} points | {' | '.join(cells)} |", flush=True)
     print(f"\n({time.perf_counter() - began:.0f} s in all)")
 
 

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from emsco.search.stopping import Stop, StopReason
     from emsco.trust.by_class import ByClass
     from emsco.trust.differences import Comparison
-    from emsco.trust.keeping import Kept, PromisedFigure, PromiseReport
-    from emsco.trust.promises import Alarm, MonitoredPromise, Verdict
+    from emsco.trust.keeping import PromiseReport, SeenPromise
+    from emsco.trust.promises import Promise, Verdict
     from emsco.trust.reliability import Reliability
-    from emsco.trust.targets import Target
+    from emsco.trust.watching import Alarm, MonitoredPromise
 
 __all__ = [
     "Alarm",
@@ -75,7 +75,6 @@ __all__ = [
     "Generation",
     "Interval",
     "Intervals",
-    "Kept",
     "MemoryLimitError",
     "ModelChoice",
     "Monitor",
@@ -84,19 +83,19 @@ __all__ = [
     "ParameterError",
     "ParetoFront",
     "ParetoPoint",
+    "Promise",
     "PromiseReport",
-    "PromisedFigure",
     "Reference",
     "Reliability",
+    "SeenPromise",
     "Stop",
     "StopReason",
     "Subgroups",
-    "Target",
     "Verdict",
 ]
 
 _HOMES = {
-    "Alarm": "emsco.trust.promises",
+    "Alarm": "emsco.trust.watching",
     "ByClass": "emsco.trust.by_class",
     "Cascade": "emsco.cascade",
     "Case": "emsco.cascade",
@@ -125,23 +124,22 @@ _HOMES = {
     "Generation": "emsco.estimator",
     "Interval": "emsco._base.intervals",
     "Intervals": "emsco.cascade",
-    "Kept": "emsco.trust.keeping",
     "MemoryLimitError": "emsco.errors",
     "ModelChoice": "emsco.models.choosing",
     "Monitor": "emsco.cascade.monitor",
-    "MonitoredPromise": "emsco.trust.promises",
+    "MonitoredPromise": "emsco.trust.watching",
     "NoSuchDesign": "emsco.errors",
     "ParameterError": "emsco.errors",
     "ParetoFront": "emsco.front",
     "ParetoPoint": "emsco.front",
+    "Promise": "emsco.trust.promises",
     "PromiseReport": "emsco.trust.keeping",
-    "PromisedFigure": "emsco.trust.keeping",
     "Reference": "emsco.front.references",
     "Reliability": "emsco.trust.reliability",
+    "SeenPromise": "emsco.trust.keeping",
     "Stop": "emsco.search.stopping",
     "StopReason": "emsco.search.stopping",
     "Subgroups": "emsco.cascade",
-    "Target": "emsco.trust.targets",
     "Verdict": "emsco.trust.promises",
 }
 

@@ -394,8 +394,8 @@ class EMSCOClassifier(TableClassifier):
         """Error rate by coverage as the threshold moves: the cascade, then each stage alone."""
         return self._fitted_cascade.risk_coverage(self._check_new_rows(X), y, sample_weight)
 
-    def certify(self, X: Any, y: ArrayLike, **targets: Any) -> Certificate:
-        """Test on fresh rows which designs of `front_` keep targets, such as `min_accuracy`.
+    def certify(self, X: Any, y: ArrayLike, **settings: Any) -> Certificate:
+        """Test on fresh rows which designs of `front_` keep promises, such as `min_accuracy`.
 
         Nothing is deployed: ``clf.choose(certificate.deployed)`` does that. Of the certified
         designs, the one that `prefer` chooses is the best.
@@ -404,12 +404,12 @@ class EMSCOClassifier(TableClassifier):
         ----------
         X, y : array-like
             Labelled rows that had no part in `fit`.
-        **targets
-            Targets and settings of `ParetoFront.certify`.
+        **settings
+            Promises and settings of `ParetoFront.certify`.
         """
         check_is_fitted(self, "front_")
         own = self.prefer.get("rule", "balanced") if isinstance(self.prefer, dict) else self.prefer
-        return self.front_.certify(self._check_new_rows(X), y, **{"prefer": own, **targets})
+        return self.front_.certify(self._check_new_rows(X), y, **{"prefer": own, **settings})
 
     def predict(self, X: ArrayLike) -> AnyArray:
         """Predict a class for every row, even a rejected one: the best guess of its last stage."""

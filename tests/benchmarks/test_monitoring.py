@@ -5,21 +5,22 @@ import pytest
 from monitoring import DELTA, KINDS, Gamblers, Kind, delays, false_alarms
 from scipy import stats
 
-from emsco.trust import promises
-from emsco.trust.promises import MonitoredPromise, Promise
+from emsco.trust import watching
+from emsco.trust.promises import Promise
+from emsco.trust.watching import MonitoredPromise
 
 
 def watched(kind):
-    name = "max_cost" if kind.is_ceiling else "min_accuracy"
-    return MonitoredPromise.begin(Promise(name, kind.target, None, kind.values), DELTA)
+    promise = Promise("cost" if kind.is_ceiling else "accuracy", kind.limit)
+    return MonitoredPromise.begin(promise, DELTA, kind.values)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_many_monitors_side_by_side_are_the_one_that_users_have(kind, monkeypatch):
     monkeypatch.setattr("monitoring.MOST_STARTS", 5)
-    monkeypatch.setattr(promises, "MOST_STARTS", 5)
+    monkeypatch.setattr(watching, "MOST_STARTS", 5)
     rng, one = np.random.default_rng(1), watched(kind)
-    gamblers = Gamblers(kind, kind.target, 3)
+    gamblers = Gamblers(kind, kind.limit, 3)
     for look in range(30):
         counts = rng.multinomial(40, kind.chances, 3)
         gamblers.add(counts)
@@ -39,7 +40,7 @@ def test_false_alarms_are_rare_with_the_truth_exactly_on_the_promise(kind, rows,
 
 def test_false_alarms_are_rare_for_all_promises_together():
     rng, n_paths = np.random.default_rng(2), 500
-    both = [Gamblers(kind, kind.target, n_paths) for kind in KINDS]
+    both = [Gamblers(kind, kind.limit, n_paths) for kind in KINDS]
     for _ in range(60):
         for kind, gamblers in zip(KINDS, both, strict=True):
             gamblers.add(rng.multinomial(25, kind.chances, n_paths))

@@ -67,7 +67,7 @@ def test_the_monitor_watches_what_the_certificate_promises(typed, run, fresh, tm
     typed("certify", run, fresh, *EASY, "--min-recall", "1=0.4", "--deploy")
     later = write(tmp_path / "later.csv", 50, seed=10)
     promises = json.loads(typed("monitor", run, later, "--json").out)["promises"]
-    limits = [one["target"] for one in promises]
+    limits = [one["limit"] for one in promises]
     assert sorted(limits) == [0.3, 0.4, 0.6]
 
 
@@ -124,7 +124,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(typed, run, fresh, dat
             (fresh, "--min-accuracy", "ill=0.9"),
             "--min-accuracy must name the classes 0, 1, got 'ill'.",
         ),
-        ((fresh, "--min-recall", "0.9"), "--min-recall must name the classes 0, 1, got None."),
+        ((fresh, "--min-recall", "0.9"), "--min-recall must be label=share pairs with commas"),
         (
             (fresh,),
             "one of --min-accuracy, --min-coverage, --min-recall, --max-cost must be given, got "

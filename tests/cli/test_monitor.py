@@ -81,7 +81,7 @@ def test_an_alarm_is_exit_code_4_and_stays_until_reset(typed, begun, parts, tmp_
     typed("monitor", begun, flipped(parts[2], tmp_path / "wrong.csv"))
     result = typed("monitor", begun, flipped(parts[3], tmp_path / "too.csv"), "--plot", picture)
     assert result.code == ALARM == 4
-    assert "Broken at row 240: accuracy at least 0.6, seen " in result.out
+    assert "Alarm at row 240: accuracy at least 0.6, seen " in result.out
     assert picture.stat().st_size > 1000
     assert typed("monitor", begun, parts[0], "--again").code == ALARM
     assert typed("monitor", begun, "--json").code == ALARM
@@ -134,8 +134,7 @@ def test_ctrl_c_is_exit_code_130_and_leaves_the_state_as_it_was(typed, begun, pa
 
 def test_a_first_call_needs_a_promise(typed, run, parts):
     words = (
-        "at least one of --min-accuracy, --min-coverage, --max-cost and --min-recall must be "
-        "given, got none."
+        "one of --min-accuracy, --min-coverage, --min-recall, --max-cost must be given, got none."
     )
     refuses(typed("monitor", run, parts[0]), words)
     assert not (run / "monitor.json").exists()

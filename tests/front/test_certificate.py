@@ -9,12 +9,12 @@ import pytest
 from support.documents import at, changed, paths_of
 from support.handmade import make_assessed_front, make_front, make_front_of_thresholds, make_rows
 
-from emsco import Certificate, DataError, EMSCOError, FileError, ParameterError
+from emsco import Certificate, DataError, EMSCOError, FileError, Monitor, ParameterError, Promise
 from emsco._base.documents import document_text
 from emsco.data.row_prints import RowPrints
 from emsco.front.certificate import FORMAT
-from emsco.trust.binomial import rows_for_power
 from emsco.trust.expected import Estimate, Expected
+from emsco.trust.planning import Prospect, rows_for_chances
 
 ROWS = make_rows(400, seed=3)
 
@@ -53,9 +53,9 @@ def test_counts_are_whole_numbers_of_rows_with_a_label(front, certificate):
 
 
 def test_the_order_comes_from_scored_rows_whatever_the_new_rows_are(front):
-    targets = {"min_accuracy": 0.8, "max_cost": 12}
+    promises = {"min_accuracy": 0.8, "max_cost": 12}
     found = [
-        front.certify(ROWS, truth_of(front, number), **targets).order
+        front.certify(ROWS, truth_of(front, number), **promises).order
         for number in range(len(front))
     ]
     assert found[0] == found[1] == (1, 0)  # design 0 costs 15 on scored rows
@@ -216,6 +216,14 @@ def test_a_certificate_covers_its_cascade_and_no_other(front, certificate):
             certificate.require(other)
 
 
+def test_a_monitor_watches_what_a_certificate_promises_about_its_cascade(front, certificate):
+    monitor = Monitor.from_certificate(certificate, front.cascade(1))
+    assert tuple(one.promise for one in monitor.promises) == certificate.promises
+    assert monitor.delta == certificate.delta
+    with pytest.raises(EMSCOError, match=r"^the certificate must be for this cascade \(sha256"):
+        Monitor.from_certificate(certificate, front.cascade(0))
+
+
 def test_a_file_brings_a_certificate_back(front, certificate, tmp_path):
     certificate.save(tmp_path / "one.json")
     loaded = Certificate.load(tmp_path / "one.json")
@@ -264,9 +272,9 @@ def test_an_edited_file_is_refused(certificate, tmp_path):
         (("order",), [0, 1], "'tests' must be of the designs"),
         (("tests", 0, "checks", 0, "kept"), 0, "'p_value' must be 1, as the counts say"),
         (("tests", 1, "checks", 0, "p_value"), 0.01, "'p_value' must be .*, as the counts say"),
-        (("targets", 0, "limit"), 0.5, "'p_value' must be .*, as the counts say"),
-        (("targets", 0, "kind"), "luck", "'kind' must be one of accuracy, coverage"),
-        (("targets", 0, "label"), 7, "'label' must be one of None, 0, 1, got 7"),
+        (("promises", 0, "limit"), 0.5, "'p_value' must be .*, as the counts say"),
+        (("promises", 0, "kind"), "luck", "'kind' must be one of accuracy, coverage"),
+        (("promises", 0, "label"), 7, "'label' must be one of None, 0, 1, each once, got 7"),
         (("tests", 0, "cascade"), "sha256:0", "'cascade' must be a digest that begins with"),
         (("tests", 0, "stages"), [-1] * 4, "must be a design that can be used: stages must buy"),
         (("tests", 0, "thresholds"), [2], "must be a design that can be used: thresholds"),
@@ -308,7 +316,7 @@ def test_a_plan_lists_leading_designs_in_order_with_the_rows_they_take(front):
 def test_a_plan_says_which_design_cannot_be_certified_and_why():
     plan = make_front().plan_certificate(min_accuracy=0.95, min_coverage=0.5)
     assert plan.rows is None
-    said = "cannot be certified: the scored accuracy 0.9333 is below the target 0.95"
+    said = "cannot be certified: the scored accuracy 0.9333 is below 0.95"
     assert plan.designs[0].why_not == said
     assert said in str(plan)
 
@@ -317,7 +325,7 @@ def test_a_plan_counts_rows_without_a_label_on_top():
     front = make_front()
     first = front.plan_certificate(min_accuracy=0.8, min_coverage=0.1).designs[0]
     point = front[first.number]
-    labelled = rows_for_power(point.accuracy, 0.8)
+    (labelled,) = rows_for_chances([Prospect(Promise("coverage", 0.8), point.accuracy)])
     assert (first.rows[0] - 1) * point.coverage < labelled <= first.rows[0] * point.coverage
 
 
@@ -327,8 +335,8 @@ def test_a_plan_rests_on_expected_figures_where_there_are_some():
     wide = (Estimate(0.7, 0.6, 0.8), Estimate(0.85, 0.8, 0.9), Estimate(8.0, 7.0, 9.0))
     points = tuple(replace(point, expected=Expected(*wide)) for point in front)
     expected = replace(front, points=points).plan_certificate(min_accuracy=0.8, max_cost=12)
-    labelled = rows_for_power(0.85, 0.8)
+    (labelled,) = rows_for_chances([Prospect(Promise("coverage", 0.8), 0.85)])
     assert expected.rows >= labelled / 0.7 > front.plan_certificate(min_accuracy=0.8).rows
     assert not expected.is_scored
     refused = replace(front, points=points).plan_certificate(min_accuracy=0.9).designs[0].why_not
-    assert refused == "cannot be certified: the expected accuracy 0.85 is below the target 0.9"
+    assert refused == "cannot be certified: the expected accuracy 0.85 is below 0.9"

@@ -85,8 +85,8 @@ def test_the_promise_is_that_of_the_design_evaluated(clinic):
         found = evaluate_run(clinic.run, clinic.folder / "new.csv", point=number).new
         point = clinic.run.front[number]
         assert found.promise == promise_of(found, point)
-        assert found.promise.kind == "expected"
-        assert found.promise.cost.promised == point.expected.cost.value
+        assert found.promise.basis == "expected"
+        assert found.promise.cost.promise.limit == point.expected.cost.value
 
 
 def test_a_point_without_expected_figures_promises_its_scored_ones(clinic):
@@ -139,9 +139,9 @@ def test_the_classifier_knows_what_its_point_promised(clinic):
     found = clf.evaluate(clinic.new, clinic.new["state"], by="ward", groups="patient")
     assert found.promise == promise_of(found, clf.point_)
     text, html = repr(found), found._repr_html_()
-    for figure in found.promise.figures:
-        assert f": {figure.verdict}" in text
-        assert f"<td>{figure.verdict}</td>" in html
+    for one in found.promise.promises:
+        assert f": {one.verdict}" in text
+        assert f"<td>{one.verdict}</td>" in html
     assert list(found.by) == ["A", "B", None]
     assert found == clf.cascade_.evaluate(
         clinic.new, clinic.new["state"], by="ward", groups="patient"

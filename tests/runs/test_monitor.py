@@ -1,18 +1,17 @@
 """Monitors of runs: files are decided in chunks, recognised, and counted as one look."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from support.clinic import patients, write_rows
 
-from emsco import DataError, FileError, Monitor, ParameterError
+from emsco import DataError, EMSCOError, FileError, Monitor, ParameterError
 from emsco.data import tables
 from emsco.runs.layout import CERTIFICATE
 from emsco.runs.monitor import monitor_file, open_monitor, target_of
 
-TARGETS = {"min_accuracy": 0.5, "min_coverage": 0.3, "max_cost": 50, "min_recall": {1: 0.3}}
+LIMITS = {"min_accuracy": 0.5, "min_coverage": 0.3, "max_cost": 50, "min_recall": {1: 0.3}}
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +22,7 @@ def april(tmp_path_factory):
 
 @pytest.fixture
 def monitor(fitted):
-    return Monitor(fitted.cascade, **TARGETS)
+    return Monitor(fitted.cascade, **LIMITS)
 
 
 def counts_of(monitor):
@@ -67,7 +66,7 @@ def test_a_file_without_labels_counts_for_coverage_and_cost(fitted, monitor, apr
     assert target_of(fitted, path, None) is None
     assert target_of(fitted, april, None) == "sick"
     found = monitor_file(monitor, path)
-    assert [one.n_rows for one in found.promises] == [0, 60, 60, 0]
+    assert [one.n_rows for one in found.promises] == [0, 60, 0, 60]
 
 
 def test_all_labels_of_a_file_may_be_missing(monitor, tmp_path):
@@ -142,12 +141,12 @@ class TestOpening:
     @pytest.fixture
     def state(self, fitted, tmp_path):
         path = tmp_path / "monitor.json"
-        Monitor(fitted.cascade, **TARGETS, delta=0.1).save(path)
+        Monitor(fitted.cascade, **LIMITS, delta=0.1).save(path)
         return path
 
     def test_goes_on_with_the_promises_of_the_first_call(self, fitted, state):
-        assert open_monitor(fitted, state, {}, None).targets == TARGETS
-        assert open_monitor(fitted, state, TARGETS, 0.1).delta == 0.1
+        assert open_monitor(fitted, state, {}, None).limits == LIMITS
+        assert open_monitor(fitted, state, LIMITS, 0.1).delta == 0.1
 
     def test_refuses_other_promises(self, fitted, state):
         words = r"promises must be those of '.*' \(accuracy at least 0.5, .*, delta 0.1\), got "
@@ -158,8 +157,8 @@ class TestOpening:
 
     def test_starts_anew_with_new_promises_or_the_same(self, fitted, state):
         found = open_monitor(fitted, state, {"min_accuracy": 0.9}, None, reset=True)
-        assert (found.targets, found.delta) == ({"min_accuracy": 0.9}, 0.05)
-        assert open_monitor(fitted, state, {}, None, reset=True).targets == TARGETS
+        assert (found.limits, found.delta) == ({"min_accuracy": 0.9}, 0.05)
+        assert open_monitor(fitted, state, {}, None, reset=True).limits == LIMITS
 
     def test_refuses_the_state_of_another_cascade(self, fitted, state):
         number = 1 if fitted.chosen == 0 else 0
@@ -171,23 +170,27 @@ class TestOpening:
         with pytest.raises(ParameterError, match="must be given, got none"):
             open_monitor(fitted, tmp_path / "none.json", {}, None)
 
-    def test_takes_the_promises_of_a_certificate(self, fitted, tmp_path):
-        run = replace(fitted, folder=tmp_path)
-        targets = [
-            {"kind": "accuracy", "limit": 0.8, "label": None},
-            {"kind": "recall", "limit": 0.6, "label": 1},
-            {"kind": "cost", "limit": 40, "label": None},
-        ]
-        body = {"body": {"targets": targets, "delta": 0.02}}
-        (tmp_path / CERTIFICATE).write_text(json.dumps(body))
-        found = open_monitor(run, tmp_path / "none.json", {}, None)
-        expected = {"min_accuracy": {None: 0.8}, "min_recall": {1: 0.6}, "max_cost": 40}
-        assert (found.targets, found.delta) == (expected, 0.02)
-        own = open_monitor(run, tmp_path / "none.json", {"min_coverage": 0.5}, None)
-        assert own.targets == {"min_coverage": 0.5}
+    @pytest.fixture
+    def certified(self, fitted, tmp_path):
+        """A run with a certificate for the design that it deploys."""
+        X, y = patients(300, 12)
+        limits = {"min_accuracy": 0.6, "min_recall": {1: 0.3}, "max_cost": 50}
+        found = fitted.front.certify(X, y, **limits, delta=0.1, order=fitted.chosen)
+        found.save(tmp_path / CERTIFICATE)
+        return replace(fitted, folder=tmp_path)
 
-    @pytest.mark.parametrize("text", ["", "[]", '{"body": {"targets": 1}}', '{"body": {}}'])
-    def test_ignores_a_certificate_that_it_cannot_read(self, fitted, tmp_path, text):
-        (tmp_path / CERTIFICATE).write_text(text)
-        with pytest.raises(ParameterError, match="must be given, got none"):
-            open_monitor(replace(fitted, folder=tmp_path), tmp_path / "none.json", {}, None)
+    def test_takes_the_promises_of_a_certificate(self, certified, tmp_path):
+        found = open_monitor(certified, tmp_path / "none.json", {}, None)
+        expected = {"min_accuracy": 0.6, "min_recall": {1: 0.3}, "max_cost": 50}
+        assert (found.limits, found.delta) == (expected, 0.1)
+        assert open_monitor(certified, tmp_path / "none.json", {}, 0.2).delta == 0.2
+        own = open_monitor(certified, tmp_path / "none.json", {"min_coverage": 0.5}, None)
+        assert (own.limits, own.delta) == ({"min_coverage": 0.5}, 0.05)
+
+    def test_refuses_a_certificate_of_another_cascade_or_a_damaged_one(self, certified, tmp_path):
+        other = certified.front.cascade(1 if certified.chosen == 0 else 0)
+        with pytest.raises(EMSCOError, match="the certificate must be for this cascade"):
+            open_monitor(replace(certified, cascade=other), tmp_path / "none.json", {}, None)
+        (tmp_path / CERTIFICATE).write_text("[]")
+        with pytest.raises(FileError, match=CERTIFICATE):
+            open_monitor(certified, tmp_path / "none.json", {}, None)

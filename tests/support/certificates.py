@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from emsco.trust.certificates import RowResults, check_targets
-from emsco.trust.targets import Target
+from emsco.trust.certificates import RowResults, check_promises
+from emsco.trust.promises import Promise
 
 LABELS = ("well", "ill")
 COSTS = np.array([1.0, 4.0, 10.0])
 PAYING = np.array([0.5, 0.3, 0.2])
 ILL, COVERAGE, ACCURACY = 0.4, 0.8, 0.9
 
-# Targets on which the figures of `draw` sit exactly.
+# Promises on which the figures of `draw` sit exactly.
 KINDS = {
-    "accuracy": [Target("accuracy", ACCURACY)],
+    "accuracy": [Promise("accuracy", ACCURACY)],
     "accuracy of a label": [
-        Target("accuracy", ILL * ACCURACY / (ILL * ACCURACY + (1 - ILL) * (1 - ACCURACY)), "ill")
+        Promise("accuracy", ILL * ACCURACY / (ILL * ACCURACY + (1 - ILL) * (1 - ACCURACY)), "ill")
     ],
-    "coverage": [Target("coverage", COVERAGE)],
-    "recall": [Target("recall", COVERAGE * ACCURACY, "ill")],
-    "cost": [Target("cost", float(COSTS @ PAYING))],
+    "coverage": [Promise("coverage", COVERAGE)],
+    "recall": [Promise("recall", COVERAGE * ACCURACY, "ill")],
+    "cost": [Promise("cost", float(COSTS @ PAYING))],
 }
 
 
@@ -33,7 +33,7 @@ def draw(rng: np.random.Generator, n_rows: int) -> RowResults:
     return RowResults(LABELS, truth, given, cost, float(COSTS[-1]))
 
 
-def false_rate(targets, delta, n_sets, seed, n_rows=150, weighted=False) -> float:
+def false_rate(promises, delta, n_sets, seed, n_rows=150, weighted=False) -> float:
     """Share of data sets in which a design on its limits is certified.
 
     Designs after it would be tested only if it passes, so they add nothing to this share.
@@ -41,6 +41,6 @@ def false_rate(targets, delta, n_sets, seed, n_rows=150, weighted=False) -> floa
     rng, wrong = np.random.default_rng(seed), 0
     for _ in range(n_sets):
         weights = rng.uniform(0.2, 2.0, n_rows) if weighted else None
-        checks = check_targets(targets, draw(rng, n_rows), delta, weights, 2.0)
+        checks = check_promises(promises, draw(rng, n_rows), delta, weights, 2.0)
         wrong += max(one.p_value for one in checks) <= delta
     return wrong / n_sets

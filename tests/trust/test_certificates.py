@@ -1,4 +1,4 @@
-"""Tests of targets in a fixed order: how often they certify what is not true."""
+"""Tests of promises in a fixed order: how often they certify what is not true."""
 
 import math
 
@@ -11,12 +11,12 @@ from emsco.trust.binomial import p_value
 from emsco.trust.certificates import (
     Counted,
     RowResults,
-    check_targets,
+    check_promises,
     fewest_rows,
     n_passing,
     scored_p_value,
 )
-from emsco.trust.targets import Target
+from emsco.trust.promises import Promise
 
 DELTA, N_SETS = 0.05, 2000
 MOST = DELTA + 3 * math.sqrt(DELTA * (1 - DELTA) / N_SETS)
@@ -31,12 +31,16 @@ def test_a_target_that_is_just_missed_is_rarely_certified(kind):
 
 @pytest.mark.parametrize("kind", ["accuracy", "cost"])
 def test_a_missed_target_among_others_that_are_kept_is_rarely_certified(kind):
-    others = [Target("coverage", 0.5), Target("recall", 0.4, "ill"), Target("accuracy", 0.6, "ill")]
+    others = [
+        Promise("coverage", 0.5),
+        Promise("recall", 0.4, "ill"),
+        Promise("accuracy", 0.6, "ill"),
+    ]
     assert 0.005 < false_rate([*KINDS[kind], *others], DELTA, N_SETS // 2, seed=2) <= MOST
 
 
 def test_all_targets_together_are_certified_no_more_often_than_one():
-    every = [target for targets in KINDS.values() for target in targets]
+    every = [promise for promises in KINDS.values() for promise in promises]
     assert false_rate(every, DELTA, N_SETS // 2, seed=2) <= MOST
 
 
@@ -47,19 +51,19 @@ def test_with_weights_a_target_that_is_just_missed_is_rarely_certified():
 
 def test_a_design_after_a_good_one_is_no_more_often_certified_by_mistake():
     """The first design passes nearly always; the second is just missed."""
-    target = Target("accuracy", 0.9)
+    promise = Promise("accuracy", 0.9)
     rng, wrong = np.random.default_rng(4), 0
     for _ in range(N_SETS):
         kept = rng.binomial(200, 0.98), rng.binomial(200, 0.9), rng.binomial(200, 0.9)
-        wrong += n_passing((p_value(n, 200, target.limit) for n in kept), DELTA) > 1
+        wrong += n_passing((p_value(n, 200, promise.limit) for n in kept), DELTA) > 1
     assert wrong / N_SETS <= MOST
 
 
 def test_a_design_far_inside_its_targets_is_mostly_certified():
-    targets = [Target("accuracy", 0.8), Target("coverage", 0.6), Target("cost", 7.0)]
+    promises = [Promise("accuracy", 0.8), Promise("coverage", 0.6), Promise("cost", 7.0)]
     rng = np.random.default_rng(5)
     found = [
-        max(one.p_value for one in check_targets(targets, draw(rng, 150), DELTA)) <= DELTA
+        max(one.p_value for one in check_promises(promises, draw(rng, 150), DELTA)) <= DELTA
         for _ in range(200)
     ]
     assert np.mean(found) > 0.9
@@ -81,14 +85,14 @@ def test_each_target_counts_the_rows_that_it_is_about():
     truth = np.array([0, 0, 0, 1, 1, 1])
     given = np.array([0, 0, 1, 1, 2, 0])  # 2 is rejected
     results = RowResults(("well", "ill"), truth, given, np.full(6, 2.0), 4.0)
-    targets = [
-        Target("accuracy", 0.5),
-        Target("accuracy", 0.5, "well"),
-        Target("coverage", 0.5),
-        Target("recall", 0.5, "ill"),
-        Target("cost", 3.0),
+    promises = [
+        Promise("accuracy", 0.5),
+        Promise("accuracy", 0.5, "well"),
+        Promise("coverage", 0.5),
+        Promise("recall", 0.5, "ill"),
+        Promise("cost", 3.0),
     ]
-    checks = check_targets(targets, results, DELTA)
+    checks = check_promises(promises, results, DELTA)
     counts = [(one.n_kept, one.n_rows) for one in checks]
     assert counts == [(3, 5), (2, 3), (5, 6), (1, 3), (None, 6)]
     exact = [p_value(kept, n, 0.5) for kept, n in counts[:-1]]
@@ -98,64 +102,66 @@ def test_each_target_counts_the_rows_that_it_is_about():
 
 
 @pytest.mark.parametrize(
-    ("target", "answers_all", "is_certain"),
+    ("promise", "answers_all", "is_certain"),
     [
-        (Target("cost", 4.0), False, True),
-        (Target("cost", 3.9), False, False),
-        (Target("coverage", 1.0), True, True),
-        (Target("coverage", 1.0), False, False),
+        (Promise("cost", 4.0), False, True),
+        (Promise("cost", 3.9), False, False),
+        (Promise("coverage", 1.0), True, True),
+        (Promise("coverage", 1.0), False, False),
     ],
 )
-def test_what_a_design_cannot_miss_needs_no_test(target, answers_all, is_certain):
+def test_what_a_design_cannot_miss_needs_no_test(promise, answers_all, is_certain):
     ones = np.ones(3, dtype=int)
     results = RowResults(("well", "ill"), ones, ones, np.full(3, 4.0), 4.0, answers_all)
-    (check,) = check_targets([target], results, DELTA)
+    (check,) = check_promises([promise], results, DELTA)
     assert (check.is_certain, check.p_value == 0) == (is_certain, is_certain)
 
 
 def test_a_target_about_no_row_has_no_evidence():
     truth = np.zeros(9, dtype=int)
     results = RowResults(("well", "ill"), truth, truth + 2, np.ones(9), 1.0)
-    checks = check_targets([Target("accuracy", 0.5), Target("recall", 0.5, "ill")], results, DELTA)
+    checks = check_promises(
+        [Promise("accuracy", 0.5), Promise("recall", 0.5, "ill")], results, DELTA
+    )
     assert [(one.n_rows, one.p_value) for one in checks] == [(0, 1.0), (0, 1.0)]
 
 
 def test_full_weights_give_the_bets_of_rows_without_weights():
     results = draw(np.random.default_rng(6), 120)
-    (plain,) = check_targets([Target("cost", 7.0)], results, DELTA)
-    (weighted,) = check_targets([Target("cost", 7.0)], results, DELTA, np.full(120, 3.0), 3.0)
+    (plain,) = check_promises([Promise("cost", 7.0)], results, DELTA)
+    (weighted,) = check_promises([Promise("cost", 7.0)], results, DELTA, np.full(120, 3.0), 3.0)
     assert weighted.p_value == pytest.approx(plain.p_value)
 
 
 def test_a_larger_bound_on_weights_weakens_the_evidence():
     results, weights = draw(np.random.default_rng(7), 200), np.ones(200)
-    target = Target("coverage", 0.7)
-    found = [check_targets([target], results, DELTA, weights, most)[0].p_value for most in (1, 9)]
+    promise = Promise("coverage", 0.7)
+    found = [check_promises([promise], results, DELTA, weights, most)[0].p_value for most in (1, 9)]
     assert found[0] < found[1]
 
 
 @pytest.mark.parametrize("limit", [0.8, 0.95, 0.99])
 def test_with_one_row_less_than_the_fewest_no_design_can_pass(limit):
-    target = Target("accuracy", limit)
-    least = fewest_rows(target, DELTA)
+    promise = Promise("accuracy", limit)
+    least = fewest_rows(promise, DELTA)
     assert p_value(least, least, limit) <= DELTA < p_value(least - 1, least - 1, limit)
-    by_betting = fewest_rows(target, DELTA, by_betting=True)
+    by_betting = fewest_rows(promise, DELTA, by_betting=True)
     assert mean_p_value(np.zeros(by_betting - 1), 1 - limit, DELTA) > DELTA
 
 
 def test_whole_counts_on_scored_rows_have_the_exact_p_value():
-    target = Target("recall", 0.8, "ill")
-    assert scored_p_value(target, Counted(50, 46), 1.0) == pytest.approx(p_value(46, 50, 0.8))
-    between = scored_p_value(target, Counted(50, 45.5), 1.0)
+    promise = Promise("recall", 0.8, "ill")
+    assert scored_p_value(promise, Counted(50, 46), 1.0) == pytest.approx(p_value(46, 50, 0.8))
+    between = scored_p_value(promise, Counted(50, 45.5), 1.0)
     assert p_value(46, 50, 0.8) < between < p_value(45, 50, 0.8)
-    assert scored_p_value(target, Counted(50, 0), 1.0) == 1.0
+    assert scored_p_value(promise, Counted(50, 0), 1.0) == 1.0
 
 
 def test_scored_costs_far_below_the_limit_are_strong_evidence():
-    near = scored_p_value(Target("cost", 5.5), Counted(100, 100, (1, 10), (50, 50)), 10.0)
-    far = scored_p_value(Target("cost", 8.0), Counted(100, 100, (1, 10), (50, 50)), 10.0)
+    near = scored_p_value(Promise("cost", 5.5), Counted(100, 100, (1, 10), (50, 50)), 10.0)
+    far = scored_p_value(Promise("cost", 8.0), Counted(100, 100, (1, 10), (50, 50)), 10.0)
     assert far < 0.001 < near
-    assert scored_p_value(Target("cost", 10.0), Counted(9, 9, (1, 10), (5, 4)), 10.0) == 0.0
+    assert scored_p_value(Promise("cost", 10.0), Counted(9, 9, (1, 10), (5, 4)), 10.0) == 0.0
 
 
 def test_many_means_are_tested_as_one_is():
@@ -184,7 +190,7 @@ def test_an_accuracy_of_one_label_and_a_recall_agree_with_mapie():
         for step in steps:
             given = np.where(sure >= step, 1, 0)
             results = RowResults((0, 1), truth, given, np.ones(300), 1.0)
-            (check,) = check_targets([Target(kind, limit, 1)], results, DELTA)
+            (check,) = check_promises([Promise(kind, limit, 1)], results, DELTA)
             own.append(check.p_value)
             counts.append((check.n_kept, check.n_rows))
         theirs = controller.p_values[:, 0]

@@ -6,48 +6,48 @@ import json
 
 import pytest
 
-from emsco import Interval, Kept, PromisedFigure, PromiseReport
+from emsco import Interval, Promise, PromiseReport, SeenPromise, Verdict
 from emsco._base.objectives import Objectives
 
 
 @pytest.mark.parametrize(
     ("promised", "seen", "low", "high", "verdict"),
     [
-        (0.87, 0.88, 0.83, 0.92, Kept.YES),
-        (0.87, 0.87, 0.82, 0.91, Kept.YES),
-        (0.87, 0.84, 0.79, 0.88, Kept.UNKNOWN),
-        (0.87, 0.84, 0.79, 0.87, Kept.UNKNOWN),
-        (0.87, 0.80, 0.75, 0.84, Kept.NO),
-        (0.9, 0.0, 0.0, 1.0, Kept.UNKNOWN),
+        (0.87, 0.88, 0.83, 0.92, Verdict.KEPT),
+        (0.87, 0.87, 0.82, 0.91, Verdict.KEPT),
+        (0.87, 0.84, 0.79, 0.88, Verdict.UNKNOWN),
+        (0.87, 0.84, 0.79, 0.87, Verdict.UNKNOWN),
+        (0.87, 0.80, 0.75, 0.84, Verdict.NOT_KEPT),
+        (0.9, 0.0, 0.0, 1.0, Verdict.UNKNOWN),
     ],
 )
-@pytest.mark.parametrize("name", ["coverage", "accuracy"])
-def test_more_coverage_and_accuracy_are_better(name, promised, seen, low, high, verdict):
-    assert PromisedFigure(name, promised, seen, Interval(low, high)).verdict is verdict
+@pytest.mark.parametrize("kind", ["coverage", "accuracy"])
+def test_more_coverage_and_accuracy_are_better(kind, promised, seen, low, high, verdict):
+    assert SeenPromise(Promise(kind, promised), seen, Interval(low, high)).verdict is verdict
 
 
 @pytest.mark.parametrize(
     ("seen", "low", "high", "verdict"),
     [
-        (4.9, 4.5, 5.3, Kept.YES),
-        (5.2, 4.8, 5.6, Kept.UNKNOWN),
-        (5.6, 5.1, 6.1, Kept.NO),
+        (4.9, 4.5, 5.3, Verdict.KEPT),
+        (5.2, 4.8, 5.6, Verdict.UNKNOWN),
+        (5.6, 5.1, 6.1, Verdict.NOT_KEPT),
     ],
 )
 def test_less_cost_is_better(seen, low, high, verdict):
-    assert PromisedFigure("cost", 5.0, seen, Interval(low, high)).verdict is verdict
+    assert SeenPromise(Promise("cost", 5.0), seen, Interval(low, high)).verdict is verdict
 
 
 def test_rounding_breaks_no_promise():
-    found = PromisedFigure("accuracy", 0.1 + 0.2, 0.3, Interval(0.3, 0.3))
-    assert found.verdict is Kept.YES
+    found = SeenPromise(Promise("accuracy", 0.1 + 0.2), 0.3, Interval(0.3, 0.3))
+    assert found.verdict is Verdict.KEPT
 
 
 def test_the_worst_verdict_counts_and_plain_values_have_all():
     within = Interval(0.8, 0.95), Interval(0.7, 0.86), Interval(3.0, 4.0)
     promised, seen = Objectives(0.9, 0.87, 3.2), Objectives(0.9, 0.8, 3.5)
     found = PromiseReport.from_objectives(promised, seen, *within)
-    assert found.verdict is Kept.NO
+    assert found.verdict is Verdict.NOT_KEPT
     values = json.loads(json.dumps(found.to_dict()))
     assert values["verdict"] == "not kept"
     assert values["cost"]["verdict"] == "cannot tell"

@@ -1,133 +1,98 @@
-"""One promise: its figure, interval, evidence and verdict as rows come in."""
+"""Promises as users write them, as words, and on the way to files and back."""
 
-import numpy as np
 import pytest
 
-from emsco.trust.monitoring import MOST_LOOKS, MOST_SOURCES, MonitorState, Source
-from emsco.trust.promises import MOST_STARTS, MonitoredPromise, Promise, Verdict
+from emsco import FileError, Interval, ParameterError, Promise
+from emsco._base.documents import Fields
+from emsco.trust.promises import limits_of, promises_from_fields, promises_of
 
-ACCURACY = Promise("min_accuracy", 0.9)
-COST = Promise("max_cost", 5.0, None, (0.0, 0.1, 1.0), 20.0)
-
-
-def watch(promise=ACCURACY, *looks, delta=0.05):
-    one, row = MonitoredPromise.begin(promise, delta), 0
-    for counts in looks:
-        row += sum(counts)
-        one = one.add(np.array(counts), row)
-    return one
+CLASSES = ["ill", "well"]
+EVERY = {
+    "min_accuracy": {"well": 0.99, None: 0.95},
+    "min_coverage": 0.8,
+    "max_cost": 50,
+    "min_recall": {"ill": 0.9},
+}
 
 
-def test_a_promise_without_rows_is_open():
-    one = watch()
-    assert (one.figure, one.n_rows, one.evidence) == (None, 0, 1.0)
-    assert one.verdict is Verdict.OPEN
-    assert str(one) == "accuracy at least 0.9: no rows yet"
+def test_each_promise_is_a_sentence_or_a_few_words():
+    promises = promises_of(CLASSES, EVERY)
+    assert [one.sentence for one in promises] == [
+        "at least 95 % of the labels given are correct",
+        "at least 99 % of the rows called 'well' are 'well'",
+        "at least 80 % of the rows get a label",
+        "at least 90 % of the rows that are 'ill' are called 'ill'",
+        "a row costs at most 50 on average",
+    ]
+    assert [str(one) for one in promises] == [
+        "accuracy at least 0.95",
+        "accuracy of 'well' at least 0.99",
+        "coverage at least 0.8",
+        "recall of 'ill' at least 0.9",
+        "mean cost at most 50",
+    ]
+
+
+def test_promises_turn_into_limits_and_back():
+    promises = promises_of(CLASSES, EVERY)
+    assert limits_of(promises) == EVERY
+    assert promises_of(CLASSES, limits_of(promises)) == promises
+
+
+def test_promises_come_back_from_a_file():
+    promises = promises_of(CLASSES, EVERY)
+    read = Fields({"promises": [one.to_dict() for one in promises]}, "it")
+    assert promises_from_fields(read, CLASSES) == promises
 
 
 @pytest.mark.parametrize(
-    ("counts", "verdict"),
-    [((10, 90), Verdict.OPEN), ((2, 400), Verdict.HOLDS), ((60, 140), Verdict.BROKEN)],
+    ("promise", "words"),
+    [
+        ({"kind": "luck"}, "'kind' must be one of accuracy, coverage, recall, cost"),
+        ({"label": "sick"}, "'label' must be one of None, 'ill', 'well', each once, got 'sick'"),
+        ({"limit": 0}, "'limit' must be above 0"),
+        ({"limit": 2}, "'limit' must be a number from 0 to 1"),
+        ({"label": None}, "'label' must be .* each once"),
+    ],
 )
-def test_a_verdict_says_what_the_interval_says(counts, verdict):
-    one = watch(ACCURACY, counts)
-    low, high = one.interval
-    assert one.verdict is verdict
-    assert (low >= 0.9, high < 0.9) == (verdict is Verdict.HOLDS, verdict is Verdict.BROKEN)
+def test_a_false_promise_in_a_file_is_refused(promise, words):
+    accuracy, other = (Promise("accuracy", 0.9, label).to_dict() for label in (None, "ill"))
+    with pytest.raises(FileError, match=words):
+        promises_from_fields(Fields({"promises": [accuracy, {**other, **promise}]}, "it"), CLASSES)
 
 
-def test_a_ceiling_is_broken_from_below():
-    cheap, dear = watch(COST, (50, 150, 0)), watch(COST, (0, 50, 150))
-    assert (cheap.figure, cheap.verdict) == (1.5, Verdict.HOLDS)
-    assert (dear.figure, dear.verdict) == (15.5, Verdict.BROKEN)
-    assert str(COST) == "mean cost at most 5"
+def test_a_share_has_a_lowest_figure_and_a_cost_a_highest():
+    share, cost, ends = Promise("coverage", 0.3), Promise("cost", 5.0), Interval(0.2, 6.0)
+    assert [share.is_met_by(figure) for figure in (0.29, 0.1 + 0.2, 0.4)] == [False, True, True]
+    assert [cost.is_met_by(figure) for figure in (4.9, 5.0, 5.1)] == [True, True, False]
+    assert (
+        (share.worst(ends), cost.worst(ends)) == (0.2, 6.0) == (cost.best(ends), share.best(ends))
+    )
 
 
-def test_a_ceiling_that_no_row_can_exceed_holds_from_the_beginning():
-    one = watch(Promise("max_cost", 20.0, None, COST.values, 20.0), (0, 0, 100))
-    assert (one.verdict, one.evidence) == (Verdict.HOLDS, 1.0)
+def test_labels_may_be_typed_as_text():
+    (promise,) = promises_of([0, 1], {"min_recall": {"1": 0.9}})
+    assert promise == Promise("recall", 0.9, 1)
 
 
-def test_one_error_breaks_a_promise_of_no_errors():
-    perfect = Promise("min_accuracy", 1.0)
-    assert watch(perfect, (0, 1000)).verdict is Verdict.OPEN
-    assert watch(perfect, (1, 1000)).verdict is Verdict.BROKEN
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "^one of min_accuracy, min_coverage, min_recall, max_cost must be given, got none"),
+        ({"min_accuracy": 1.0}, r"in \(0, 1\), since no number of rows can show that a share is 1"),
+        ({"min_accuracy": 95}, r"got 95; did you mean 0.95\?$"),
+        ({"min_accuracy": {"sick": 0.9}}, "min_accuracy must name the classes 'ill', 'well', got"),
+        ({"min_accuracy": {"ill": 0}}, r"min_accuracy of class 'ill' must be a number in \(0, 1\)"),
+        ({"min_recall": {None: 0.9}}, "min_recall must name the classes 'ill', 'well', got None"),
+        ({"min_recall": 0.9}, "min_recall must be a dict of labels and shares"),
+        ({"min_coverage": 0}, r"min_coverage must be a number in \(0, 1\]"),
+        ({"max_cost": -1}, r"max_cost must be a number in \[0, inf\)"),
+    ],
+)
+def test_a_bad_promise_is_refused_in_one_sentence(given, words):
+    with pytest.raises(ParameterError, match=words):
+        promises_of(CLASSES, given, to_prove=True)
 
 
-def test_an_alarm_stays_when_better_rows_follow():
-    one = watch(ACCURACY, (40, 60))
-    later = watch(ACCURACY, (40, 60), *[(0, 500)] * 10)
-    assert one.alarm == later.alarm
-    assert later.verdict is Verdict.BROKEN
-    assert later.log_capital < later.log_evidence == one.log_evidence
-
-
-def test_the_evidence_of_up_to_100_rows_does_not_depend_on_the_looks():
-    rows = np.random.default_rng(0).random(100) < 0.8
-    one_by_one = watch(ACCURACY, *[(int(not hit), int(hit)) for hit in rows])
-    at_once = watch(ACCURACY, (int((~rows).sum()), int(rows.sum())))
-    assert one_by_one.counts == at_once.counts
-    assert one_by_one.interval == at_once.interval
-    assert one_by_one.log_capital == pytest.approx(at_once.log_capital)
-    assert one_by_one.log_evidence >= at_once.log_evidence  # it was looked at more often
-
-
-def test_an_alarm_names_the_stretch_that_raised_it():
-    one = watch(ACCURACY, *[(5, 95)] * 30, *[(30, 70)] * 3)
-    assert 3000 < one.alarm.row <= 3300
-    assert one.alarm.since == 3000
-    assert one.alarm.figure == pytest.approx(0.7)
-    assert one.interval.low > 0.9  # over all rows, the promise would hold
-
-
-def test_starts_are_bounded_and_the_beginning_is_kept():
-    rng = np.random.default_rng(1)
-    looks = [(100 - k, k) for k in rng.binomial(100, 0.93, MOST_STARTS + 30).tolist()]
-    one = watch(ACCURACY, *looks)
-    numbers = [start.number for start in one.starts]
-    assert len(numbers) == MOST_STARTS
-    assert numbers[0] == 0
-    assert numbers[-1] == one.n_restarts == MOST_STARTS + 30
-    assert numbers == sorted(numbers)
-
-
-def test_shares_of_the_money_never_exceed_all_of_it():
-    one = watch(ACCURACY, *[(10, 90)] * 20)
-    shares = sum(np.exp(start.log_share) for start in one.starts)
-    assert shares + 0.5 / (one.n_restarts + 1) == pytest.approx(1)
-
-
-def test_rows_that_do_not_count_change_nothing():
-    one = watch(ACCURACY, (1, 9))
-    assert one.add(np.array([0, 0]), 50) is one
-
-
-def test_delta_is_divided_between_promises():
-    state = MonitorState.begin([ACCURACY, COST], 0.05)
-    assert [one.delta for one in state.promises] == [0.025, 0.025]
-
-
-def test_looks_are_thinned_out_and_the_last_is_kept():
-    state = MonitorState.begin([ACCURACY], 0.05)
-    for _ in range(3 * MOST_LOOKS):
-        state = state.add([np.array([0, 1])], 1, 1, 1)
-    rows = [look.n_rows for look in state.looks]
-    assert MOST_LOOKS / 2 <= len(rows) <= MOST_LOOKS
-    assert rows[-1] == state.n_rows == 3 * MOST_LOOKS
-    assert rows == sorted(set(rows))
-    assert state.looks[-1].counts == ((0, 1500),)
-
-
-def test_only_the_last_files_are_remembered():
-    state = MonitorState.begin([ACCURACY], 0.05)
-    for i in range(MOST_SOURCES + 5):
-        state = state.remember(Source(f"{i}.csv", 1, "a", "b"))
-    assert len(state.sources) == MOST_SOURCES
-    assert state.sources[-1].name == "1004.csv"
-
-
-def test_plain_values_have_everything():
-    found = watch(ACCURACY, (60, 140)).to_dict()
-    assert (found["promise"], found["verdict"], found["figure"]) == ("min_accuracy", "broken", 0.7)
-    assert found["alarm"] == {"row": 200, "since": 0, "n_rows": 200, "figure": 0.7}
-    assert watch().to_dict()["alarm"] is None
+def test_a_share_of_1_may_be_promised_though_it_cannot_be_proved():
+    assert promises_of(CLASSES, {"min_accuracy": 1})[0].limit == 1

@@ -11,6 +11,7 @@ import numpy as np
 from emsco._base.text import counted
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.data.frames import Columns, like, to_pandas, to_polars, to_pyarrow
+from emsco.data.labels import positions_of
 from emsco.pictures.notebook import fragment, note, table
 
 if TYPE_CHECKING:
@@ -94,6 +95,12 @@ class Decisions:
     def labels(self) -> np.ma.MaskedArray[Any, Any]:
         """Labels of the rows, masked for rejected rows."""
         return np.ma.MaskedArray(self.guesses, mask=~self.accepted)
+
+    def given(self, classes: AnyArray) -> IntArray:
+        """Position of each label in `classes`; the number of classes for a rejected row."""
+        found = np.full(len(self), len(classes))
+        found[self.accepted] = positions_of(self.guesses[self.accepted], classes)
+        return found
 
     def __len__(self) -> int:
         """Number of rows."""

@@ -234,11 +234,11 @@ class Evaluation(Objectives):
             self.cost_deviation,
         )
 
-    def against(self, promised: Objectives, kind: str = "promised") -> PromiseReport:
+    def against(self, promised: Objectives, basis: str = "promised") -> PromiseReport:
         """Compare with promised figures, such as those of a point of a front.
 
         A promise is kept if the seen figure is at least as good, and not kept if its whole 95 %
-        interval is worse. Otherwise these rows cannot tell. `kind` says where the figures come
+        interval is worse. Otherwise these rows cannot tell. `basis` says where the figures come
         from: "expected", "scored" or "promised".
         """
         if getattr(promised, "metric", "accuracy") != "accuracy":
@@ -246,7 +246,7 @@ class Evaluation(Objectives):
             raise refused("promised", rule, promised, got="a point scored by balanced accuracy")
         at = self.intervals
         return PromiseReport.from_objectives(
-            promised, self, at.coverage, at.accuracy, at.cost, kind
+            promised, self, at.coverage, at.accuracy, at.cost, basis
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -315,11 +315,12 @@ class Evaluation(Objectives):
 
     def figure_lines(self, *, percent: bool = True) -> list[tuple[str, str, str, str]]:
         """Return name, value with interval, promised value and verdict of the three figures."""
-        at, promised = self.intervals, self.promise.figures if self.promise else ()
-        cost, low, high, *told = aligned([self.cost, *at.cost, *(p.promised for p in promised[2:])])
-        told = [*(f"{p.promised:{'.1%' if percent else '.3f'}}" for p in promised[:2]), *told]
+        at, promises = self.intervals, self.promise.promises if self.promise else ()
+        limits = [one.promise.limit for one in promises]
+        cost, low, high, *told = aligned([self.cost, *at.cost, *limits[2:]])
+        told = [*(f"{limit:{'.1%' if percent else '.3f'}}" for limit in limits[:2]), *told]
         share = percent_with if percent else share_with
-        verdicts = [str(one.verdict) for one in promised] or [""] * 3
+        verdicts = [str(one.verdict) for one in promises] or [""] * 3
         values = {
             "coverage": share(self.coverage, *at.coverage),
             "accuracy": share(self.accuracy, *at.accuracy),
@@ -360,15 +361,15 @@ class Evaluation(Objectives):
 
     def _figures_html(self) -> str:
         n_shown = 4 if self.promise else 2
-        kind = self.promise.kind if self.promise else ""
-        headings = ("", self.kind_of_intervals, kind, "verdict")[:n_shown]
+        basis = self.promise.basis if self.promise else ""
+        headings = ("", self.kind_of_intervals, basis, "verdict")[:n_shown]
         return table(headings, [line[:n_shown] for line in self.figure_lines()], ("",))
 
     def __repr__(self) -> str:
         """Show the figures, then a line per exit, per class and per subgroup."""
         lines, at = [f"{self.title}:"], self.intervals
         for name, value, promised, verdict in self.figure_lines(percent=False):
-            told = f"; {self.promise.kind} {promised}: {verdict}" if self.promise else ""
+            told = f"; {self.promise.basis} {promised}: {verdict}" if self.promise else ""
             lines.append(f"  {name:<9} {value}{told}")
         costs = aligned([report.cost for report in self.exits], digits=6)
         within = (*at.exits, Interval(0.0, 1.0))
@@ -387,10 +388,10 @@ def outcomes_of(
     decisions: Decisions, truth: AnyArray, classes: AnyArray, n_stages: int
 ) -> Outcomes:
     """Return the exit, the true class and the label of each row as numbers."""
-    given = np.full(len(decisions), len(classes))
-    given[decisions.accepted] = positions_of(decisions.guesses[decisions.accepted], classes)
     left: IntArray = np.where(decisions.accepted, decisions.stage - 1, n_stages)
-    return Outcomes(left, positions_of(truth, classes), given, n_stages, len(classes))
+    return Outcomes(
+        left, positions_of(truth, classes), decisions.given(classes), n_stages, len(classes)
+    )
 
 
 def _place(report: ExitReport) -> str:

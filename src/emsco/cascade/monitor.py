@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._base.checks import refused
+from emsco._base.checks import check_number, refused
 from emsco._base.documents import PathLike, read_document, write_document
 from emsco._base.text import counted
 from emsco._base.typing import FloatArray, IntArray
 from emsco.cascade import monitor_files
 from emsco.cascade.cascade import Cascade
 from emsco.cascade.decisions import Decisions
-from emsco.cascade.targets import check_promises, exit_costs
-from emsco.data.labels import known_truth, positions_of, unknown_labels
+from emsco.data.labels import known_truth, unknown_labels
 from emsco.errors import DataError, FileError, Hint, Remedy
 from emsco.pictures.notebook import fragment, table
 from emsco.pictures.plotting.figures import COLUMN
 from emsco.pictures.plotting.monitor import PromiseTrack, draw_monitor
 from emsco.trust.monitoring import MonitorState
-from emsco.trust.promises import MonitoredPromise, Promise
+from emsco.trust.promises import LIMITS, Promise, limits_of, promises_of
+from emsco.trust.watching import MonitoredPromise
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,6 +32,21 @@ __all__ = ["Monitor"]
 
 _MOST_DRAWN = 100  # looks in a picture
 _SAME_COST = 1e-9
+
+
+class Signed(Protocol):
+    """A certificate: what is promised, at which level, and for which cascades."""
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        """What is promised."""
+
+    @property
+    def delta(self) -> float:
+        """Highest chance of a false certificate."""
+
+    def require(self, cascade: Cascade) -> None:
+        """Raise an error unless a cascade is certified."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +88,7 @@ class Monitor:
     >>> monitor = Monitor(cascade, min_accuracy=0.8, delta=0.05)
     >>> monitor = monitor.update(cascade.decide(X[300:]), y[300:])
     >>> monitor.alarm, monitor.promises[0].verdict.value
-    (False, 'holds')
+    (False, 'kept')
     >>> monitor.update(cascade.decide(X[300:]), 1 - y[300:]).alarm  # all labels are now wrong
     True
     """
@@ -89,16 +104,41 @@ class Monitor:
 
     def __post_init__(self) -> None:
         """Check the promises, and start with no rows unless a state is given."""
-        promises = check_promises(self.cascade, self.targets, self.delta)
+        promises = promises_of(self.cascade.classes.tolist(), self.limits)
+        delta = check_number("delta", self.delta, 0, 1, "()")
         if self.state is None:
-            object.__setattr__(self, "state", MonitorState.begin(promises, float(self.delta)))
+            state = MonitorState.begin(promises, delta, exit_costs(self.cascade).tolist())
+            object.__setattr__(self, "state", state)
+
+    @classmethod
+    def from_certificate(cls, certificate: Signed, cascade: Cascade) -> Self:
+        """Watch what a certificate promises about a cascade, at the same `delta`.
+
+        Raises
+        ------
+        EMSCOError
+            If the certificate is not for this cascade.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from emsco import EMSCOClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> clf = EMSCOClassifier(max_stages=2, generations=5, cv=1 / 3, random_state=0)
+        >>> certificate = clf.fit(X[:300], y[:300]).certify(X[300:], y[300:], min_accuracy=0.8)
+        >>> cascade = clf.choose(certificate.deployed).cascade_
+        >>> Monitor.from_certificate(certificate, cascade)
+        Monitor on 0 rows, 0 with a true label: no alarm
+          accuracy at least 0.8: no rows yet
+        """
+        certificate.require(cascade)
+        return cls(cascade, **limits_of(certificate.promises), delta=certificate.delta)
 
     @property
-    def targets(self) -> dict[str, Any]:
-        """The promises by name, as they were given."""
-        names = ("min_accuracy", "min_coverage", "max_cost", "min_recall")
-        every = {name: getattr(self, name) for name in names}
-        return {name: target for name, target in every.items() if target is not None}
+    def limits(self) -> dict[str, Any]:
+        """The promises by parameter, as they were given."""
+        every = {name: getattr(self, name) for name in LIMITS}
+        return {name: limit for name, limit in every.items() if limit is not None}
 
     @property
     def promises(self) -> tuple[MonitoredPromise, ...]:
@@ -149,20 +189,28 @@ class Monitor:
         if not isinstance(decisions, Decisions):
             raise refused("decisions", "be Decisions of a cascade", decisions)
         _check_decisions(decisions, self.cascade)
-        classes = self.cascade.classes
-        unknown = np.full(len(decisions), -1)
-        truth = unknown if y is None else known_truth(y, classes, len(decisions))
-        given = unknown.copy()
-        given[decisions.accepted] = positions_of(decisions.guesses[decisions.accepted], classes)
-        tally = Tally.from_rows(self.cascade, self.state, decisions.cost, given, truth, late)
-        return self.counting(tally)
+        n_rows, classes = len(decisions), self.cascade.classes
+        truth = np.full(n_rows, -1) if y is None else known_truth(y, classes, n_rows)
+        return self.look(self.count(decisions, truth, late=late))
 
-    def counting(self, tally: Tally) -> Self:
-        """Return the monitor that has counted some rows, as one look."""
-        if not tally.n_rows and not tally.n_labelled:
+    def count(self, decisions: Decisions, truth: IntArray, *, late: bool = False) -> LookCounts:
+        """Count rows for each promise; `truth` is the position of a class, -1 if not known."""
+        given = decisions.given(self.cascade.classes)
+        counts = tuple(
+            np.zeros(len(one.values), dtype=np.int64)
+            if late and not one.promise.needs_labels
+            else _count(one, self.cascade, decisions.cost, given, truth)
+            for one in self.promises
+        )
+        n_rows, n_answered = (0, 0) if late else (len(given), int(decisions.accepted.sum()))
+        return LookCounts(n_rows, n_answered, int((truth >= 0).sum()), counts)
+
+    def look(self, counts: LookCounts) -> Self:
+        """Return the monitor that knows some counted rows, after one look at the evidence."""
+        if not counts.n_rows and not counts.n_labelled:
             return self
-        more = (tally.n_rows, tally.n_answered, tally.n_labelled)
-        return replace(self, state=self.state.add(tally.counts, *more))
+        more = (counts.n_rows, counts.n_answered, counts.n_labelled)
+        return replace(self, state=self.state.add(counts.counts, *more))
 
     def save(self, path: PathLike) -> None:
         """Write the monitor to a JSON file; a failure leaves the file as it was."""
@@ -185,10 +233,10 @@ class Monitor:
                 Hint(Remedy.NEW_MONITOR),
                 ".",
             )
-        targets, delta = monitor_files.targets_from_fields(fields, cascade)
-        promises = check_promises(cascade, targets, delta)
-        state = monitor_files.state_from_fields(fields, MonitorState.begin(promises, delta))
-        return cls(cascade, **targets, delta=delta, state=state)
+        promises, delta = monitor_files.promises_and_delta(fields, cascade)
+        blank = MonitorState.begin(promises, delta, exit_costs(cascade).tolist())
+        state = monitor_files.state_from_fields(fields, blank)
+        return cls(cascade, **limits_of(promises), delta=delta, state=state)
 
     def tracks(self) -> tuple[PromiseTrack, ...]:
         """Return what a picture shows: for each promise its figure and interval at every look."""
@@ -240,7 +288,7 @@ class Monitor:
                 "" if one.figure is None else f"{one.figure:.4g}",
                 "{:.4g} to {:.4g}".format(*one.interval),
                 f"{one.evidence:.3g}",
-                one.verdict.value,
+                str(one.verdict),
             )
             for one in self.promises
         ]
@@ -249,8 +297,8 @@ class Monitor:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
-    """Rows to count for each promise of a monitor.
+class LookCounts:
+    """Rows that a monitor counts at one look.
 
     Attributes
     ----------
@@ -264,33 +312,10 @@ class Tally:
     n_labelled: int
     counts: tuple[IntArray, ...]
 
-    @classmethod
-    def from_rows(
-        cls,
-        cascade: Cascade,
-        state: MonitorState,
-        cost: FloatArray,
-        given: IntArray,
-        truth: IntArray,
-        late: bool,
-    ) -> Self:
-        """Count rows by cost, the class they were given and their true class.
-
-        Classes are positions; -1 is a rejected row or an unknown label.
-        """
-        counts = tuple(
-            np.zeros(len(one.promise.values), dtype=np.int64)
-            if late and not one.promise.needs_labels
-            else _count(one.promise, cascade, cost, given, truth)
-            for one in state.promises
-        )
-        n_rows = 0 if late else len(given)
-        return cls(n_rows, int((given >= 0).sum()) * (not late), int((truth >= 0).sum()), counts)
-
-    def __add__(self, other: Tally) -> Tally:
+    def __add__(self, other: LookCounts) -> LookCounts:
         """Add the rows of another part of a file."""
         counts = tuple(one + two for one, two in zip(self.counts, other.counts, strict=True))
-        return Tally(
+        return LookCounts(
             self.n_rows + other.n_rows,
             self.n_answered + other.n_answered,
             self.n_labelled + other.n_labelled,
@@ -298,20 +323,21 @@ class Tally:
         )
 
 
+def exit_costs(cascade: Cascade) -> FloatArray:
+    """Return what a row of a cascade can cost, in ascending order; 0 before the first stage."""
+    found: FloatArray = np.unique([0.0, *cascade.stage_costs.tolist()])
+    return found
+
+
 def _count(
-    promise: Promise, cascade: Cascade, cost: FloatArray, given: IntArray, truth: IntArray
+    one: MonitoredPromise, cascade: Cascade, cost: FloatArray, given: IntArray, truth: IntArray
 ) -> IntArray:
     """Count the rows that have each value of a promise."""
-    if promise.name == "max_cost":
+    if one.promise.is_ceiling:
         places = np.abs(cost[:, None] - exit_costs(cascade)).argmin(axis=1)
-        return np.bincount(places, minlength=len(promise.values))
-    if promise.name == "min_coverage":
-        return np.bincount(given >= 0, minlength=2)
-    label = None if promise.label is None else cascade.classes.tolist().index(promise.label)
-    if promise.name == "min_recall":
-        return np.bincount(given[truth == label] == label, minlength=2)
-    which = (given >= 0 if label is None else given == label) & (truth >= 0)
-    return np.bincount(given[which] == truth[which], minlength=2)
+        return np.bincount(places, minlength=len(one.values))
+    members, kept = one.promise.rows(cascade.classes.tolist(), truth, given)
+    return np.bincount(kept[members], minlength=2)
 
 
 def _check_decisions(decisions: Decisions, cascade: Cascade) -> None:
@@ -330,12 +356,12 @@ def _check_decisions(decisions: Decisions, cascade: Cascade) -> None:
 def _track(one: MonitoredPromise, looks: list[tuple[int, tuple[int, ...]]]) -> PromiseTrack:
     """Return the figure and interval of a promise at each look that had rows for it."""
     found = [(n_rows, np.array(counts)) for n_rows, counts in looks if sum(counts)]
-    intervals = [one.promise.interval(counts, 1 - one.delta) for _, counts in found]
+    intervals = [one.interval_of(counts) for _, counts in found]
     return PromiseTrack(
         title=str(one.promise),
-        target=one.target,
+        limit=one.promise.limit,
         rows=np.array([n_rows for n_rows, _ in found]),
-        figure=np.array([one.promise.mean(counts) for _, counts in found], dtype=np.float64),
+        figure=np.array([one.mean(counts) for _, counts in found], dtype=np.float64),
         low=np.array([low for low, _ in intervals]),
         high=np.array([high for _, high in intervals]),
         alarm=None if one.alarm is None else one.alarm.row,

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, replace
 from typing import Any
 
 from emsco._base.documents import Fields, is_number
 from emsco.cascade.cascade import Cascade
 from emsco.trust.monitoring import MOST_LOOKS, MOST_SOURCES, Look, MonitorState, Source
-from emsco.trust.promises import MOST_STARTS, Alarm, MonitoredPromise, Start
+from emsco.trust.promises import Promise, promises_from_fields
+from emsco.trust.watching import MOST_STARTS, Alarm, MonitoredPromise, Start
 
-__all__ = ["FORMAT", "state_from_fields", "targets_from_fields", "to_dict"]
+__all__ = ["FORMAT", "promises_and_delta", "state_from_fields", "to_dict"]
 
 FORMAT = 1
-# Whether a promise may, or must, be about a class.
-_BY_LABEL = {
-    "min_accuracy": (False, True),
-    "min_coverage": (False,),
-    "max_cost": (False,),
-    "min_recall": (True,),
-}
 
 
 def to_dict(cascade: Cascade, delta: float, state: MonitorState) -> dict[str, Any]:
-    """Return plain values; classes are positions, since a file may not hold every label."""
-    labels = cascade.classes.tolist()
+    """Return plain values."""
     return {
         "cascade": cascade.stages.identity,
         "delta": float(delta),
         "n_rows": state.n_rows,
         "n_answered": state.n_answered,
         "n_labelled": state.n_labelled,
-        "promises": [_promise_to_dict(promise, labels) for promise in state.promises],
+        "promises": [_promise_to_dict(promise) for promise in state.promises],
         "looks": [
             [look.n_rows, [list(counts) for counts in look.counts], list(look.log_capital)]
             for look in state.looks
@@ -41,11 +33,9 @@ def to_dict(cascade: Cascade, delta: float, state: MonitorState) -> dict[str, An
     }
 
 
-def _promise_to_dict(one: MonitoredPromise, labels: list[Any]) -> dict[str, Any]:
+def _promise_to_dict(one: MonitoredPromise) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "class": None if one.label is None else labels.index(one.label),
-        "target": one.target,
+        **one.promise.to_dict(),
         "counts": list(one.counts),
         "starts": [[start.number, start.row, *start.counts] for start in one.starts],
         "n_restarts": one.n_restarts,
@@ -55,30 +45,12 @@ def _promise_to_dict(one: MonitoredPromise, labels: list[Any]) -> dict[str, Any]
     }
 
 
-def targets_from_fields(fields: Fields, cascade: Cascade) -> tuple[dict[str, Any], float]:
-    """Read what is promised, as for `Monitor`, and the chance of a false alarm."""
-    labels = cascade.classes.tolist()
-    found: dict[str, dict[Any, float]] = {}
-    for one in fields.many_fields("promises"):
-        name, label = one.text("name"), None
-        if name not in _BY_LABEL:
-            one.refuse("name", f"one of {', '.join(_BY_LABEL)}", name)
-        if (place := one.get("class")) is not None:
-            label = labels[one.whole("class", 0, len(labels) - 1)]
-        if label in found.setdefault(name, {}) or (place is not None) not in _BY_LABEL[name]:
-            one.refuse("class", "a class if the promise has one, and each once", place)
-        found[name][label] = one.number("target", 0, math.inf if name == "max_cost" else 1)
-        if not found[name][label] and name != "max_cost":
-            one.refuse("target", "above 0", 0)
+def promises_and_delta(fields: Fields, cascade: Cascade) -> tuple[tuple[Promise, ...], float]:
+    """Read what is promised, and the chance of a false alarm."""
     delta = fields.number("delta", 0, 1)
     if delta in (0, 1):
         fields.refuse("delta", "a number between 0 and 1", delta)
-    return {name: _plain(by_label) for name, by_label in found.items()}, delta
-
-
-def _plain(by_label: dict[Any, float]) -> Any:
-    """Return the number alone if a promise is about all rows."""
-    return by_label[None] if list(by_label) == [None] else by_label
+    return promises_from_fields(fields, cascade.classes.tolist()), delta
 
 
 def state_from_fields(fields: Fields, blank: MonitorState) -> MonitorState:

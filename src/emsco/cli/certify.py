@@ -1,16 +1,15 @@
-"""`emsco certify`: which designs of a run keep targets on fresh rows."""
+"""`emsco certify`: which designs of a run keep promises on fresh rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from emsco._base.checks import refused
 from emsco.cli.endings import NOT_CERTIFIED, interruptible
-from emsco.cli.options import AsJSON, RunFolder, Seed, Trusted
+from emsco.cli.options import AsJSON, Promises, RunFolder, Seed, Trusted
 from emsco.cli.output import print_json
 from emsco.errors import Parameter, ParameterError
 
@@ -21,49 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["certify"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Targets:
-    """Options for what is to be certified."""
-
-    PANEL: ClassVar[str] = "Targets"
-
-    min_accuracy: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Lowest share of given labels that are correct, as in 0.95; with a label, of the "
-            "rows given that label, as in well=0.99; repeatable.",
-        ),
-    ] = None
-    min_coverage: Annotated[
-        float | None, typer.Option(help="Lowest share of rows that get a label, as in 0.8.")
-    ] = None
-    min_recall: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LABEL=SHARE",
-            help="Lowest share of a class that must get its label, as in ill=0.9; repeatable.",
-        ),
-    ] = None
-    max_cost: Annotated[float | None, typer.Option(help="Highest mean cost of a row.")] = None
-    delta: Annotated[float, typer.Option(help="Highest chance of a false certificate.")] = 0.05
-
-    def given(self) -> dict[str, Any]:
-        """Return the targets by name, as `ParetoFront.certify` takes them."""
-        from emsco.cli.parsing import parse_targets
-
-        return {
-            "min_accuracy": parse_targets("min_accuracy", self.min_accuracy),
-            "min_coverage": self.min_coverage,
-            "min_recall": parse_targets("min_recall", self.min_recall),
-            "max_cost": self.max_cost,
-            "delta": self.delta,
-        }
-
-
 def certify(
     run: RunFolder,
-    targets: Targets,
+    promises: Promises,
     data: Annotated[
         Path | None,
         typer.Argument(
@@ -72,6 +31,7 @@ def certify(
             show_default=False,
         ),
     ] = None,
+    delta: Annotated[float, typer.Option(help="Highest chance of a false certificate.")] = 0.05,
     groups: Annotated[
         str | None,
         typer.Option(
@@ -108,12 +68,12 @@ def certify(
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Certify which designs keep targets on new rows, with a stated chance of error.
+    """Certify which designs keep promises about new rows, with a stated chance of error.
 
     DATA must hold rows that the fit has not seen, and that came as new rows will come. Designs are
     tested in an order that the scored rows fix, until the first that fails. The exit code is 3 if
     no design is certified; then no certificate is written. Either way these rows are spent: a
-    second test of them with other targets is refused.
+    second test of them with other promises is refused.
 
     For example:
 
@@ -125,9 +85,9 @@ def certify(
     from emsco.runs.run import Run
 
     found = Run.open(run, trusted or ())
-    wanted = targets.given()
+    limits = promises.limits()
     if plan:
-        _print_plan(found, wanted, as_json)
+        _print_plan(found, {**limits, "delta": delta}, as_json)
         return
     if data is None:
         raise ParameterError(Parameter("data"), " must be given, got none; --plan needs none.")
@@ -139,16 +99,17 @@ def certify(
             found,
             data,
             groups,
+            delta=delta,
             max_weight=max_weight,
             order=point or None,
             random_state=seed,
-            **wanted,
+            **limits,
         )
     _end(found, certificate, out, deploy, as_json)
 
 
-def _print_plan(run: Run, wanted: dict[str, Any], as_json: bool) -> None:
-    found = run.front.plan_certificate(**wanted)
+def _print_plan(run: Run, settings: dict[str, Any], as_json: bool) -> None:
+    found = run.front.plan_certificate(**settings)
     if as_json:
         print_json(found.to_dict())
     else:

@@ -26,8 +26,8 @@ def promise_drawing(new: Evaluation) -> Group:
     ]
     coverage, accuracy, cost = new.figure_lines()
     lines = (coverage, accuracy, *(more if len(stages) > 1 else ()), cost)
-    kind = new.promise.kind if new.promise else ""
-    headings = ("new rows", "seen", kind, "verdict")
+    basis = new.promise.basis if new.promise else ""
+    headings = ("new rows", "seen", basis, "verdict")
     title = f"{counted(new.n_rows, 'new row')}, with {new.kind_of_intervals}"
     return Group(Text(title, "italic"), text_table(ClassTable(headings, lines)))
 

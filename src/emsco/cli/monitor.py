@@ -2,64 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated
 
 import typer
 
 from emsco.cli.endings import ALARM, interruptible
-from emsco.cli.options import AsJSON, RunFolder, Trusted
+from emsco.cli.options import AsJSON, Promises, RunFolder, Trusted
 from emsco.cli.output import console, print_json
 
-__all__ = ["Promises", "monitor"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Promises:
-    """Options for what is promised about new rows."""
-
-    PANEL: ClassVar[str] = "Promises"
-
-    min_accuracy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Promised share of correct labels, as in 0.95; or among rows called by some "
-            "label, as in well=0.99.",
-        ),
-    ] = None
-    min_coverage: Annotated[
-        float | None, typer.Option(help="Promised share of rows that get a label, as in 0.8.")
-    ] = None
-    max_cost: Annotated[float | None, typer.Option(help="Promised mean cost of a row.")] = None
-    min_recall: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHARES",
-            help="Promised share of a class that gets the correct label, as in ill=0.9.",
-        ),
-    ] = None
-    delta: Annotated[
-        float | None,
-        typer.Option(
-            help="Chance of a false alarm, ever, for all promises together; by default 0.05.",
-            show_default=False,
-        ),
-    ] = None
-
-    def targets(self) -> dict[str, Any]:
-        """Return the promises that were given, by name."""
-        from emsco.cli.parsing import parse_by_class, parse_shares
-
-        accuracy, recall = self.min_accuracy, self.min_recall
-        every = {
-            "min_accuracy": None if accuracy is None else parse_by_class("min_accuracy", accuracy),
-            "min_coverage": self.min_coverage,
-            "max_cost": self.max_cost,
-            "min_recall": None if recall is None else parse_shares(recall),
-        }
-        return {name: target for name, target in every.items() if target is not None}
+__all__ = ["monitor"]
 
 
 def monitor(
@@ -70,6 +22,14 @@ def monitor(
         typer.Argument(
             metavar="DATA",
             help="CSV or Parquet file with new rows; without it, show how things stand.",
+            show_default=False,
+        ),
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="Chance of a false alarm, ever, for all promises together; by default that of the "
+            "certificate, or 0.05.",
             show_default=False,
         ),
     ] = None,
@@ -103,11 +63,12 @@ def monitor(
 ) -> None:
     """Watch whether the deployed design still keeps what was promised.
 
-    The first call says what is promised; by default that is what RUN/certificate.json promises.
+    The first call says what is promised; by default that is what RUN/certificate.json promises,
+    which must be for the deployed design.
     Each further call counts the rows of a file. You may look as often as you like: the chance of
     a false alarm stays below --delta. Coverage and cost need no labels.
 
-    The exit code is 4 if a promise is broken, and stays 4 until --reset.
+    The exit code is 4 after an alarm, and stays 4 until --reset.
 
     For example:
 
@@ -120,12 +81,12 @@ def monitor(
     from emsco.runs.monitor import monitor_file, open_monitor, target_of
     from emsco.runs.run import Run
 
-    targets = promises.targets()
+    limits = promises.limits()
     if plot is not None:
         check_matplotlib()
         check_picture(plot, "plot")
     found, place = Run.open(run, trusted or ()), state or run / MONITOR
-    watching = open_monitor(found, place, targets, promises.delta, reset)
+    watching = open_monitor(found, place, limits, delta, reset)
     if data is not None:
         with interruptible(f"{place} is as it was"), RowProgress() as progress:
             column = target_of(found, data, target)

@@ -18,6 +18,7 @@ __all__ = [
     "Limits",
     "Point",
     "Processes",
+    "Promises",
     "RunFolder",
     "Seed",
     "StudyFiles",
@@ -44,6 +45,17 @@ Trusted = Annotated[
 ]
 Seed = Annotated[
     int, typer.Option(min=0, help="Random seed; the same seed gives the same results.")
+]
+MaxCost = Annotated[float | None, typer.Option(help="Highest mean cost of a row.")]
+MinCoverage = Annotated[
+    float | None, typer.Option(help="Lowest share of rows that get a label, as in 0.8.")
+]
+MinRecall = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="LABEL=SHARE",
+        help="Lowest share of a class that must get its label, as in ill=0.9; repeatable.",
+    ),
 ]
 Processes = Annotated[int, typer.Option(help="Number of processes; -1 is one for each core.")]
 Threads = Annotated[int, typer.Option(help="Number of threads; -1 is one for each core.")]
@@ -119,35 +131,57 @@ class Limits:
 
     PANEL: ClassVar[str] = "Limits"
 
-    max_cost: Annotated[float | None, typer.Option(help="Highest mean cost of a row.")] = None
+    max_cost: MaxCost = None
     min_accuracy: Annotated[
         float | None,
         typer.Option(
             help="Lowest accuracy among rows that get a label, as in 0.9; balanced if the run is."
         ),
     ] = None
-    min_coverage: Annotated[
-        float | None, typer.Option(help="Lowest share of rows that get a label, as in 0.8.")
-    ] = None
-    min_recall: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHARES",
-            help="Lowest share of a class that must get the correct label, as in ill=0.9.",
-        ),
-    ] = None
+    min_coverage: MinCoverage = None
+    min_recall: MinRecall = None
 
     def limits(self) -> dict[str, Any]:
-        """Return the limits that were given, by name."""
+        """Return the limits that were given, by parameter."""
+        return _given(self, min_accuracy=self.min_accuracy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promises:
+    """Options for what is promised about new rows."""
+
+    PANEL: ClassVar[str] = "Promises"
+
+    min_accuracy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Lowest share of given labels that are correct, as in 0.95; with a label, of the "
+            "rows given that label, as in well=0.99; repeatable.",
+        ),
+    ] = None
+    min_coverage: MinCoverage = None
+    min_recall: MinRecall = None
+    max_cost: MaxCost = None
+
+    def limits(self) -> dict[str, Any]:
+        """Return the promises that were given, by parameter."""
         from emsco.cli.parsing import parse_shares
 
-        every = {
-            "max_cost": self.max_cost,
-            "min_accuracy": self.min_accuracy,
-            "min_coverage": self.min_coverage,
-            "min_recall": None if self.min_recall is None else parse_shares(self.min_recall),
-        }
-        return {name: limit for name, limit in every.items() if limit is not None}
+        shares = parse_shares("min_accuracy", self.min_accuracy, of_all=True)
+        return _given(self, min_accuracy=shares)
+
+
+def _given(options: Limits | Promises, *, min_accuracy: Any) -> dict[str, Any]:
+    from emsco.cli.parsing import parse_shares
+
+    every = {
+        "min_accuracy": min_accuracy,
+        "min_coverage": options.min_coverage,
+        "min_recall": parse_shares("min_recall", options.min_recall),
+        "max_cost": options.max_cost,
+    }
+    return {name: limit for name, limit in every.items() if limit is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ __all__ = [
     "parse_cv",
     "parse_estimator",
     "parse_range",
-    "parse_targets",
+    "parse_shares",
 ]
 
 _MOST_STEPS = 1000
@@ -73,25 +74,24 @@ def parse_cv(text: str) -> str | float | int:
         return text
 
 
-def parse_shares(text: str) -> dict[str, float]:
-    """Parse a share for each of some labels, as in ``ill=0.9``."""
-    rule = "be label=share pairs with commas between, as in ill=0.9"
-    if isinstance(found := _by_class("min_recall", text, rule), float):
-        raise refused("min_recall", rule, text)
-    return found
+def parse_shares(
+    name: str, texts: Sequence[str] | None, *, of_all: bool = False
+) -> dict[str | None, float] | None:
+    """Parse shares of labels, as in ``ill=0.9``, from an option that may be given several times.
 
-
-def parse_targets(name: str, texts: list[str] | None) -> dict[str | None, float] | None:
-    """Parse shares of labels; a share without a label is for all of them, under the key None.
+    With `of_all`, a share without a label is for all of them, under the key None.
 
     Examples
     --------
-    >>> parse_targets("min_accuracy", ["0.95", "ill=0.9"])
+    >>> parse_shares("min_accuracy", ["0.95", "ill=0.9"], of_all=True)
     {None: 0.95, 'ill': 0.9}
     """
     found: dict[str | None, float] = {}
+    rule = "be label=share pairs with commas between, as in ill=0.9"
     for text in texts or ():
-        one = parse_by_class(name, text)
+        one = _by_class(name, text, f"be a share or {rule[3:]}" if of_all else rule)
+        if not isinstance(one, dict) and not of_all:
+            raise refused(name, rule, text)
         for label, share in one.items() if isinstance(one, dict) else [(None, one)]:
             if label in found:
                 raise refused(name, "be given once for a label", texts, got=f"{text!r} again")

@@ -9,7 +9,7 @@ from rich.text import Text
 from emsco._base.text import counted
 from emsco.cascade.monitor import Monitor
 from emsco.cli.listing import plain_table
-from emsco.trust.promises import MonitoredPromise
+from emsco.trust.watching import MonitoredPromise
 
 __all__ = ["print_monitor", "promise_table"]
 
@@ -43,7 +43,7 @@ def promise_table(monitor: Monitor) -> Table:
             _figure(one, one.figure),
             f"{low} to {high}",
             f"{one.evidence:.3g}",
-            one.verdict.value,
+            str(one.verdict),
         )
     return table
 
@@ -61,4 +61,4 @@ def _alarm_in_words(one: MonitoredPromise) -> str:
         return ""
     since = f" since row {alarm.since + 1:,}" if alarm.since else ""
     seen = f"{_figure(one, alarm.figure)} of {counted(alarm.n_rows, 'row')}{since}"
-    return f"Broken at row {alarm.row:,}: {one.promise}, seen {seen}."
+    return f"Alarm at row {alarm.row:,}: {one.promise}, seen {seen}."

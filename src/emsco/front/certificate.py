@@ -15,8 +15,8 @@ from emsco.cascade import Cascade
 from emsco.designs.design import Design
 from emsco.errors import EMSCOError, FileError
 from emsco.front.point import ParetoPoint
-from emsco.trust.certificates import TargetCheck, n_passing
-from emsco.trust.targets import Target, targets_from_fields
+from emsco.trust.certificates import CheckedPromise, n_passing
+from emsco.trust.promises import Promise, promises_from_fields
 
 __all__ = ["Certificate", "DesignTest", "TestedRows"]
 
@@ -25,7 +25,7 @@ _DIGITS = 23  # of a digest that a text shows
 _MOST_NUMBERS = 12  # of designs that a text lists
 _VOID = (
     "Void after a refit, and for other thresholds or costs. Void if these rows were tested before",
-    "with other targets, and for rows that come from elsewhere than these.",
+    "with other promises, and for rows that come from elsewhere than these.",
 )
 
 
@@ -88,18 +88,18 @@ class DesignTest:
     cascade : str
         Digest of everything that its decisions depend on.
     point : ParetoPoint
-    checks : tuple of TargetCheck
-        One for each target.
+    checks : tuple of CheckedPromise
+        One for each promise.
     """
 
     number: int
     cascade: str
     point: ParetoPoint
-    checks: tuple[TargetCheck, ...]
+    checks: tuple[CheckedPromise, ...]
 
     @property
     def p_value(self) -> float:
-        """The largest p-value of its targets."""
+        """The largest p-value of its promises."""
         return max(check.p_value for check in self.checks)
 
 
@@ -107,12 +107,12 @@ class DesignTest:
 class Certificate:
     """What designs of a front are certified to keep on new rows; `ParetoFront.certify` makes it.
 
-    The chance that any design is certified although it misses a target is at most `delta`. Print
+    The chance that any design is certified although it breaks a promise is at most `delta`. Print
     a certificate to read it.
 
     Attributes
     ----------
-    targets : tuple of Target
+    promises : tuple of Promise
         What is promised; a certified design keeps all of them.
     delta : float
         Highest chance of a false certificate.
@@ -147,7 +147,7 @@ class Certificate:
     True
     """
 
-    targets: tuple[Target, ...]
+    promises: tuple[Promise, ...]
     delta: float
     labels: tuple[object, ...]
     order: tuple[int, ...]
@@ -180,13 +180,13 @@ class Certificate:
 
     @property
     def counts(self) -> dict[int, dict[str, tuple[int, int]]]:
-        """Rows as promised, and rows that a target is about, by design and by target.
+        """Rows as promised, and rows that a promise is about, by design and by promise.
 
         Costs have no counts.
         """
         return {
             test.number: {
-                check.target.key: (check.n_kept, check.n_rows)
+                check.promise.key: (check.n_kept, check.n_rows)
                 for check in test.checks
                 if check.n_kept is not None
             }
@@ -238,7 +238,7 @@ class Certificate:
         points = [test.point for test in (*self.tests, *filter(None, [self.nearest_test]))]
         return {
             "date": self.date,
-            "targets": [target.to_dict() for target in self.targets],
+            "promises": [promise.to_dict() for promise in self.promises],
             "delta": self.delta,
             "labels": list(self.labels),
             "features": list(points[0].design.names),
@@ -307,19 +307,19 @@ def _fresh_line(certificate: Certificate, nearest: DesignTest) -> str:
 
 
 def _check_lines(test: DesignTest) -> list[str]:
-    """One line for each target: the promise, what was seen, and the p-value."""
-    cells = [(str(check.target), _seen(check), _evidence(check)) for check in test.checks]
+    """One line for each promise: the promise, what was seen, and the p-value."""
+    cells = [(check.promise.sentence, _seen(check), _evidence(check)) for check in test.checks]
     widths = [max(len(line[i]) for line in cells) for i in range(2)]
     return [f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in cells]
 
 
-def _seen(check: TargetCheck) -> str:
+def _seen(check: CheckedPromise) -> str:
     if check.n_kept is None:
         return f"seen {check.seen:.4g}"
     return f"seen {check.seen:.1%} ({check.n_kept:,} of {check.n_rows:,})"
 
 
-def _evidence(check: TargetCheck) -> str:
+def _evidence(check: CheckedPromise) -> str:
     return "always so" if check.is_certain else f"p = {_p(check.p_value)}".replace("= <", "<")
 
 
@@ -366,7 +366,7 @@ def _test_to_dict(test: DesignTest, labels: Sequence[object]) -> dict[str, Any]:
 
 def _from_fields(fields: Fields) -> Certificate:
     labels = tuple(fields.items("labels"))
-    targets = targets_from_fields(fields, labels)
+    promises = promises_from_fields(fields, labels)
     delta = fields.number("delta", 0, 1)
     rows = TestedRows.from_fields(fields.fields("rows"))
     names = tuple(fields.texts("features"))
@@ -374,7 +374,7 @@ def _from_fields(fields: Fields) -> Certificate:
         fields.refuse("metric", f"one of {', '.join(METRICS)}", metric)
 
     def read(one: Fields) -> DesignTest:
-        return _read_test(one, targets, labels, names, metric, rows.max_weight is None)
+        return _read_test(one, promises, labels, names, metric, rows.max_weight is None)
 
     tests = tuple(map(read, fields.many_fields("tests")))
     order = tuple(fields.wholes("order", len(fields.items("order"))))
@@ -388,7 +388,7 @@ def _from_fields(fields: Fields) -> Certificate:
         fields.refuse("date", "a day such as '2026-11-20'", date)
     needed = fields.get("rows_needed")
     return Certificate(
-        targets,
+        promises,
         delta,
         labels,
         order,
@@ -403,7 +403,7 @@ def _from_fields(fields: Fields) -> Certificate:
 
 def _read_test(
     fields: Fields,
-    targets: Sequence[Target],
+    promises: Sequence[Promise],
     labels: Sequence[object],
     names: tuple[str, ...],
     metric: str,
@@ -411,16 +411,16 @@ def _read_test(
 ) -> DesignTest:
     """Read a tested design; with `is_counted`, its p-values must be those of its counts."""
     checks = fields.many_fields("checks")
-    if len(checks) != len(targets):
-        fields.refuse("checks", f"one for each of {len(targets)} targets", f"{len(checks)}")
+    if len(checks) != len(promises):
+        fields.refuse("checks", f"one for each of {len(promises)} promises", f"{len(checks)}")
     design = _read_design(fields, labels, names)
     return DesignTest(
         fields.whole("number", 0),
         _digest(fields, "cascade"),
         ParetoPoint.from_fields(fields.fields("scored"), design, labels, metric),
         tuple(
-            TargetCheck.from_fields(one, target, is_counted=is_counted)
-            for one, target in zip(checks, targets, strict=True)
+            CheckedPromise.from_fields(one, promise, is_counted=is_counted)
+            for one, promise in zip(checks, promises, strict=True)
         ),
     )
 

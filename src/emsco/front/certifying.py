@@ -24,8 +24,8 @@ from emsco.front.points import FrontPoints
 from emsco.front.preferences import RULES
 from emsco.front.prospects import order_of, rows_for_nearest
 from emsco.front.shape import FrontShape
-from emsco.trust.certificates import RowResults, check_targets, fewest_rows
-from emsco.trust.targets import Target
+from emsco.trust.certificates import RowResults, check_promises, fewest_rows
+from emsco.trust.promises import Promise
 
 __all__ = ["Certifiable", "certify", "check_delta", "is_gapless"]
 
@@ -73,7 +73,7 @@ def certify(
     front: Certifiable,
     X: ArrayLike,
     y: ArrayLike,
-    targets: Sequence[Target],
+    promises: Sequence[Promise],
     *,
     delta: float,
     groups: ArrayLike | None,
@@ -94,21 +94,21 @@ def certify(
     rows = _read(first, X, y, groups, sample_weight, max_weight, random_state)
     _refuse_seen(front.searched, rows.all_inputs, what, first_row)
     numbers = _given_order(front, order)
-    numbers = numbers or order_of(front, targets, is_gapless=is_gapless(front))
-    _refuse_too_few(front, targets, rows, level, numbers, what)
+    numbers = numbers or order_of(front, promises, is_gapless=is_gapless(front))
+    _refuse_too_few(front, promises, rows, level, numbers, what)
     tests: list[DesignTest] = []
-    for test in _tests(front, numbers, targets, rows, level):
+    for test in _tests(front, numbers, promises, rows, level):
         tests.append(test)
         if test.p_value > level:
             break
     passed = [test.number for test in tests if test.p_value <= level]
     nearest, needed = None, None
     if not passed:
-        every = _tests(front, numbers, targets, rows, level)
+        every = _tests(front, numbers, promises, rows, level)
         nearest = min(every, key=lambda test: test.p_value)
         needed = _rows_needed(front, nearest, rows, level)
     return Certificate(
-        tuple(targets),
+        tuple(promises),
         level,
         tuple(first.classes.tolist()),
         numbers,
@@ -218,25 +218,25 @@ def _given_order(front: Certifiable, order: Any) -> tuple[int, ...]:
 
 def _refuse_too_few(
     front: Certifiable,
-    targets: Sequence[Target],
+    promises: Sequence[Promise],
     rows: _Rows,
     delta: float,
     numbers: Sequence[int],
     what: str,
 ) -> None:
     """Refuse rows of which even a design without an error needs more; they are not spent."""
-    for target in targets:
-        if target.kind == "coverage" and any(_answers_all(front, i) for i in numbers):
+    for promise in promises:
+        if promise.kind == "coverage" and any(_answers_all(front, i) for i in numbers):
             continue
-        least = fewest_rows(target, delta, by_betting=rows.weights is not None)
+        least = fewest_rows(promise, delta, by_betting=rows.weights is not None)
         there, of = len(rows.truth), ""
-        if target.kind == "recall":
-            place = front.cascade(0).classes.tolist().index(target.label)
-            there, of = int((rows.truth == place).sum()), f" of class {target.label!r}"
+        if promise.kind == "recall":
+            place = front.cascade(0).classes.tolist().index(promise.label)
+            there, of = int((rows.truth == place).sum()), f" of class {promise.label!r}"
         if there < least:
             unit = "group" if rows.about.grouped else "row"
             raise DataError(
-                f"{what} must have at least {counted(least, unit)}{of} for {target.in_short()} at ",
+                f"{what} must have at least {counted(least, unit)}{of} for {promise} at ",
                 Parameter("delta"),
                 f" {delta:g}, even if every row is as promised, got {there:,}.",
             )
@@ -250,7 +250,7 @@ def _answers_all(front: Certifiable, number: int) -> bool:
 def _tests(
     front: Certifiable,
     numbers: Sequence[int],
-    targets: Sequence[Target],
+    promises: Sequence[Promise],
     rows: _Rows,
     delta: float,
 ) -> Iterator[DesignTest]:
@@ -258,18 +258,17 @@ def _tests(
     for number in numbers:
         cascade = front.cascade(number)
         decisions = cascade.decide_rows(rows.inputs)
-        given = np.full(len(decisions), len(cascade.classes))
-        accepted = decisions.accepted
-        given[accepted] = positions_of(decisions.guesses[accepted], cascade.classes)
         results = RowResults(
             tuple(cascade.classes.tolist()),
             rows.truth,
-            given,
+            decisions.given(cascade.classes),
             decisions.cost,
             float(cascade.stage_costs[-1]),
             _answers_all(front, number),
         )
-        checks = check_targets(targets, results, delta, rows.weights, rows.about.max_weight or 1.0)
+        checks = check_promises(
+            promises, results, delta, rows.weights, rows.about.max_weight or 1.0
+        )
         yield DesignTest(number, cascade.stages.identity, front.points[number], checks)
 
 

@@ -36,7 +36,7 @@ from emsco.pictures.plotting.figures import COLUMN
 from emsco.pictures.plotting.front import draw_front
 from emsco.scoring.pareto import TiedDesigns, TieSource
 from emsco.scoring.scores import Scores
-from emsco.trust.targets import Target, targets_of
+from emsco.trust.promises import Promise, promises_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -288,10 +288,10 @@ class ParetoFront(FrontPoints):
         prefer: str = "balanced",
         random_state: int = 0,
     ) -> Certificate:
-        """Test on fresh rows which designs keep all targets, with a chance of error of `delta`.
+        """Test on fresh rows which designs keep all promises, with a chance of error of `delta`.
 
         Designs are tested in an order that the scored rows fix, until the first that fails. Then
-        these rows are spent: a second test with other targets needs fresh ones.
+        these rows are spent: a second test with other promises needs fresh ones.
 
         Parameters
         ----------
@@ -307,7 +307,7 @@ class ParetoFront(FrontPoints):
         min_recall : dict, optional
             Lowest share of a class that must get its label, as in ``{"ill": 0.9}``.
         delta : float
-            Highest chance that any design is certified although it misses a target.
+            Highest chance that any design is certified although it breaks a promise.
         groups : array-like of shape (n_rows,), optional
             Group of each row, such as the patient. One row is drawn from each.
         sample_weight : array-like of shape (n_rows,), optional
@@ -330,7 +330,12 @@ class ParetoFront(FrontPoints):
             self,
             X,
             y,
-            self.targets(min_accuracy, min_coverage, max_cost, min_recall),
+            self.promises(
+                min_accuracy=min_accuracy,
+                min_coverage=min_coverage,
+                max_cost=max_cost,
+                min_recall=min_recall,
+            ),
             delta=delta,
             groups=groups,
             sample_weight=sample_weight,
@@ -355,15 +360,21 @@ class ParetoFront(FrontPoints):
         The other parameters are those of `certify`. The plan assumes that new rows keep the
         expected figures, and by class the scored ones.
         """
-        targets = self.targets(min_accuracy, min_coverage, max_cost, min_recall)
+        promises = self.promises(
+            min_accuracy=min_accuracy,
+            min_coverage=min_coverage,
+            max_cost=max_cost,
+            min_recall=min_recall,
+        )
         gapless = is_gapless(self)
-        return plan_of(self, targets, check_delta(delta), chances, is_gapless=gapless)
+        return plan_of(self, promises, check_delta(delta), chances, is_gapless=gapless)
 
-    def targets(self, *limits: Any) -> tuple[Target, ...]:
-        """Check the targets of `certify`, in its order, and return one `Target` for each."""
+    def promises(self, **limits: Any) -> tuple[Promise, ...]:
+        """Check what is to be certified, such as `min_accuracy`, and return each `Promise`."""
         by_class = self.points[0].by_class
         labels = () if by_class is None else by_class.labels
-        return targets_of(labels if self.models is None else self.models.classes.tolist(), *limits)
+        labels = labels if self.models is None else tuple(self.models.classes.tolist())
+        return promises_of(labels, limits, to_prove=True)
 
     def save(self, path: PathLike) -> None:
         """Write the front and its models to a JSON file; a failure leaves no partial file."""

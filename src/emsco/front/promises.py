@@ -12,12 +12,12 @@ __all__ = ["promise_of", "promised_by"]
 
 def promise_of(seen: Evaluation, point: ParetoPoint) -> PromiseReport:
     """Compare an evaluation with the figures that its point promises."""
-    kind, figures = promised_by(point)
-    return seen.against(figures, kind)
+    basis, figures = promised_by(point)
+    return seen.against(figures, basis)
 
 
 def promised_by(point: ParetoPoint) -> tuple[str, Objectives]:
-    """Return the coverage, accuracy and cost that a point promises, and their kind.
+    """Return the coverage, accuracy and cost that a point promises, and their basis.
 
     They are the expected figures, which are corrected for the choice. A point without them, or of
     a front scored by balanced accuracy, promises its scored figures. The accuracy is always the

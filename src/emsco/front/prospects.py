@@ -16,10 +16,10 @@ from emsco.designs.stage_thresholds import answers_all
 from emsco.front.point import ParetoPoint
 from emsco.front.shape import FrontShape
 from emsco.trust.by_class import ByClass
-from emsco.trust.certificates import Counted, TargetCheck, scored_p_value
+from emsco.trust.certificates import CheckedPromise, Counted, scored_p_value
 from emsco.trust.expected import Estimate
 from emsco.trust.planning import Prospect, rows_for_chances
-from emsco.trust.targets import Target
+from emsco.trust.promises import Promise
 
 __all__ = ["CertificatePlan", "PlannedDesign", "order_of", "plan_of", "rows_for_nearest"]
 
@@ -29,11 +29,11 @@ _WIDTH = 60  # of a design in a plan
 
 
 def order_of(
-    front: FrontShape, targets: Sequence[Target], *, is_gapless: bool = True
+    front: FrontShape, promises: Sequence[Promise], *, is_gapless: bool = True
 ) -> tuple[int, ...]:
-    """Positions of the designs, those first that are likeliest to keep all targets.
+    """Positions of the designs, those first that are likeliest to keep all promises.
 
-    They go by the largest p-value of their targets on the scored rows, then by cost and size. A
+    They go by the largest p-value of their promises on the scored rows, then by cost and size. A
     design that is on the front twice comes once. With `is_gapless`, a last stage without a
     threshold labels everyone.
     """
@@ -41,7 +41,7 @@ def order_of(
     for i, point in enumerate(front.points):
         largest = max(
             0.0 if _is_certain(front, point, one, is_gapless) else _scored_p(front, point, one)
-            for one in targets
+            for one in promises
         )
         size = point.n_stages, int((point.design.stages >= 0).sum())
         design = point.design.stages.tobytes(), repr(point.design.thresholds)
@@ -49,46 +49,46 @@ def order_of(
     return tuple(key[-1] for key in sorted(keys.values()))
 
 
-def _is_certain(front: FrontShape, point: ParetoPoint, target: Target, is_gapless: bool) -> bool:
-    """Whether a design cannot miss a target, whatever the rows are."""
-    if target.kind == "cost":
-        return float(_stage_costs(front, point)[-1]) <= target.limit
+def _is_certain(front: FrontShape, point: ParetoPoint, promise: Promise, is_gapless: bool) -> bool:
+    """Whether a design cannot break a promise, whatever the rows are."""
+    if promise.is_ceiling:
+        return float(_stage_costs(front, point)[-1]) <= promise.limit
     last = point.design.thresholds_or(front.min_confidence)[-1]
-    return target.kind == "coverage" and is_gapless and answers_all(last)
+    return promise.kind == "coverage" and is_gapless and answers_all(last)
 
 
-def _scored_p(front: FrontShape, point: ParetoPoint, target: Target) -> float:
+def _scored_p(front: FrontShape, point: ParetoPoint, promise: Promise) -> float:
     worst = float(_stage_costs(front, point)[-1])
-    return scored_p_value(target, counted_of(front, point, target), worst)
+    return scored_p_value(promise, counted_of(front, point, promise), worst)
 
 
 def _stage_costs(front: FrontShape, point: ParetoPoint) -> FloatArray:
     return front.costs.after_stages(point.design.subsets())
 
 
-def counted_of(front: FrontShape, point: ParetoPoint, target: Target) -> Counted:
-    """Count the scored rows that a target is about, each row once however often it was scored."""
-    if target.kind == "cost":
+def counted_of(front: FrontShape, point: ParetoPoint, promise: Promise) -> Counted:
+    """Count the scored rows that a promise is about, each row once however often it was scored."""
+    if promise.is_ceiling:
         n_rows = point.n_rows if point.by_class is None else float(point.by_class.rows.sum())
         left = [one * n_rows / point.n_rows for one in (*point.exits, _n_rejected(point))]
         costs = _stage_costs(front, point)
         return Counted(n_rows, n_rows, (*costs.tolist(), float(costs[-1])), tuple(left))
-    if point.by_class is None and target.label is None:
+    if point.by_class is None and promise.label is None:
         answered = sum(point.exits)
-        if target.kind == "coverage":
+        if promise.kind == "coverage":
             return Counted(point.n_rows, answered)
         return Counted(answered, sum(point.correct_exits))
-    return _counted_by_class(_by_class(point, target), target)
+    return _counted_by_class(_by_class(point, promise), promise)
 
 
-def _counted_by_class(by_class: ByClass, target: Target) -> Counted:
+def _counted_by_class(by_class: ByClass, promise: Promise) -> Counted:
     answered, correct = by_class.answered, by_class.correct
-    if target.label is None:
-        if target.kind == "coverage":
+    if promise.label is None:
+        if promise.kind == "coverage":
             return Counted(float(by_class.rows.sum()), float(answered.sum()))
         return Counted(float(answered.sum()), float(correct.sum()))
-    place = by_class.labels.index(target.label)
-    members = by_class.rows if target.kind == "recall" else by_class.given
+    place = by_class.labels.index(promise.label)
+    members = by_class.rows if promise.kind == "recall" else by_class.given
     return Counted(float(members[place]), float(correct[place]))
 
 
@@ -96,45 +96,45 @@ def _n_rejected(point: ParetoPoint) -> float:
     return max(0.0, point.n_rows - sum(point.exits))
 
 
-def _by_class(point: ParetoPoint, target: Target) -> ByClass:
+def _by_class(point: ParetoPoint, promise: Promise) -> ByClass:
     if point.by_class is None:
-        name = f"min_{target.kind}"
+        name = promise.parameter
         rule = "be left out by class for a front without results by class"
-        raise refused(name, rule, {target.label: target.limit})
+        raise refused(name, rule, {promise.label: promise.limit})
     return point.by_class
 
 
-def _estimate(point: ParetoPoint, target: Target) -> Estimate | None:
-    """Return the expected figure of a target; None if only the scored rows tell about it."""
-    if point.expected is None or target.label is not None:
+def _estimate(point: ParetoPoint, promise: Promise) -> Estimate | None:
+    """Return the expected figure of a promise; None if only the scored rows tell about it."""
+    if point.expected is None or promise.label is not None:
         return None
-    if target.kind == "accuracy" and point.metric != "accuracy":
+    if promise.kind == "accuracy" and point.metric != "accuracy":
         return None
-    found: Estimate = getattr(point.expected, target.kind)
+    found: Estimate = getattr(point.expected, promise.kind)
     return found
 
 
 def _prospect(
-    front: FrontShape, point: ParetoPoint, target: Target, *, is_gapless: bool
+    front: FrontShape, point: ParetoPoint, promise: Promise, *, is_gapless: bool
 ) -> Prospect:
     """Return what to plan with: the expected figure, or the scored one if there is no other."""
-    found, expected = counted_of(front, point, target), _estimate(point, target)
-    is_certain = _is_certain(front, point, target, is_gapless)
-    if target.kind == "cost":
+    found, expected = counted_of(front, point, promise), _estimate(point, promise)
+    is_certain = _is_certain(front, point, promise, is_gapless)
+    if promise.is_ceiling:
         worst = float(_stage_costs(front, point)[-1]) or 1.0
         mean = point.cost if expected is None else expected.value
         drawn = float(np.dot(found.costs, found.n_paying)) / (sum(found.n_paying) or 1.0)
         shares = tuple(min(1.0, one * mean / (drawn or 1.0) / worst) for one in found.costs)
-        return Prospect(target, mean, 1.0, shares, found.n_paying, worst, is_certain)
+        return Prospect(promise, mean, 1.0, shares, found.n_paying, worst, is_certain)
     figure = found.n_kept / found.n_rows if found.n_rows else 0.0
     figure = figure if expected is None else expected.value
     if found.n_rows and figure >= 1:  # nobody is always right: half a row is off
         figure = 1 - 0.5 / (found.n_rows + 1)
     n_rows = float(point.n_rows if point.by_class is None else point.by_class.rows.sum())
     share = found.n_rows / n_rows
-    if target.kind == "accuracy" and target.label is None and point.expected is not None:
+    if promise.kind == "accuracy" and promise.label is None and point.expected is not None:
         share = point.expected.coverage.value
-    return Prospect(target, figure, share, is_certain=is_certain)
+    return Prospect(promise, figure, share, is_certain=is_certain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class CertificatePlan:
 
     Attributes
     ----------
-    targets : tuple of Target
+    promises : tuple of Promise
     delta : float
         Highest chance of a false certificate.
     chances : tuple of float
@@ -185,7 +185,7 @@ class CertificatePlan:
     True
     """
 
-    targets: tuple[Target, ...]
+    promises: tuple[Promise, ...]
     delta: float
     chances: tuple[float, ...]
     designs: tuple[PlannedDesign, ...]
@@ -194,7 +194,7 @@ class CertificatePlan:
     @property
     def is_scored(self) -> bool:
         """Whether the plan rests on scored figures, for lack of expected ones."""
-        pairs = ((one.point, target) for one in self.designs for target in self.targets)
+        pairs = ((one.point, promise) for one in self.designs for promise in self.promises)
         return any(_estimate(*pair) is None for pair in pairs)
 
     @property
@@ -205,7 +205,7 @@ class CertificatePlan:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         return {
-            "targets": [target.to_dict() for target in self.targets],
+            "promises": [promise.to_dict() for promise in self.promises],
             "delta": self.delta,
             "chances": list(self.chances),
             "designs": [
@@ -220,7 +220,7 @@ class CertificatePlan:
         heading = "  ".join(f"{f'{chance:.0%}':>8}" for chance in self.chances)
         lines = [
             f"Plan for a certificate at delta = {self.delta:g}:",
-            *(f"  {target}" for target in self.targets),
+            *(f"  {promise.sentence}" for promise in self.promises),
             f"{counted(self.n_designs, 'design')}, tested in this order. Fresh rows for a chance "
             "of success of",
             f"  design  {heading}",
@@ -243,7 +243,7 @@ def _rows(n: int | None) -> str:
 
 def plan_of(
     front: FrontShape,
-    targets: Sequence[Target],
+    promises: Sequence[Promise],
     delta: float,
     chances: Sequence[float] = _CHANCES,
     *,
@@ -251,35 +251,35 @@ def plan_of(
 ) -> CertificatePlan:
     """Plan a certificate: the rows that the leading designs take."""
     aims = tuple(check_number("chances", one, 0, 1, "()") for one in chances)
-    order = order_of(front, targets, is_gapless=is_gapless)
+    order = order_of(front, promises, is_gapless=is_gapless)
     planned = []
     for number in order[:_LEADING]:
         point = front.points[number]
-        prospects = [_prospect(front, point, one, is_gapless=is_gapless) for one in targets]
+        prospects = [_prospect(front, point, one, is_gapless=is_gapless) for one in promises]
         why_not = next((_why_not(point, one) for one in prospects if one.is_hopeless), "")
         rows = rows_for_chances(prospects, delta, aims)
         planned.append(PlannedDesign(number, point, rows, why_not))
-    return CertificatePlan(tuple(targets), delta, aims, tuple(planned), len(order))
+    return CertificatePlan(tuple(promises), delta, aims, tuple(planned), len(order))
 
 
 def _why_not(point: ParetoPoint, prospect: Prospect) -> str:
-    target, is_cost = prospect.target, prospect.target.kind == "cost"
+    promise = prospect.promise
     if prospect.share <= 0:
-        return f"cannot be certified: no scored row tells about the {target.name}"
-    sides = ("above", "below") if is_cost else ("below", "above")
-    met = target.is_met_by(prospect.figure)
+        return f"cannot be certified: no scored row tells about the {promise.name}"
+    sides = ("above", "below") if promise.is_ceiling else ("below", "above")
+    met = promise.is_met_by(prospect.figure)
     side = f"not {sides[1]}" if met else sides[0]
-    kind = "scored" if _estimate(point, target) is None else "expected"
+    kind = "scored" if _estimate(point, promise) is None else "expected"
     return (
-        f"cannot be certified: the {kind} {target.name} {prospect.figure:.4g} is {side} the target "
-        f"{target.limit:g}"
+        f"cannot be certified: the {kind} {promise.name} {prospect.figure:.4g} is {side} "
+        f"{promise.limit:g}"
     )
 
 
 def rows_for_nearest(
     front: FrontShape,
     point: ParetoPoint,
-    checks: Sequence[TargetCheck],
+    checks: Sequence[CheckedPromise],
     n_rows: int,
     delta: float,
 ) -> int | None:
@@ -290,23 +290,25 @@ def rows_for_nearest(
     """
     prospects = []
     for check in checks:
-        expected = _prospect(front, point, check.target, is_gapless=True)
-        scored = counted_of(front, point, check.target)
-        if check.target.kind == "cost":
+        expected = _prospect(front, point, check.promise, is_gapless=True)
+        scored = counted_of(front, point, check.promise)
+        if check.promise.is_ceiling:
             figure = _drawn_back_cost(expected, scored.n_rows, check, n_rows)
             costs = expected.costs, expected.paying, expected.worst_cost, check.is_certain
-            prospects.append(Prospect(check.target, figure, 1.0, *costs))
+            prospects.append(Prospect(check.promise, figure, 1.0, *costs))
         elif check.n_kept is not None:
             n_members = check.n_rows + scored.n_rows
             kept = (check.n_kept + scored.n_kept + 0.5) / (n_members + 1)
             figure = kept - 0.5 * math.sqrt(kept * (1 - kept) / (n_members + 1))
             n_scored = scored.n_rows / expected.share if expected.share else 0.0
             share = n_members / (n_rows + n_scored)
-            prospects.append(Prospect(check.target, figure, share, is_certain=check.is_certain))
+            prospects.append(Prospect(check.promise, figure, share, is_certain=check.is_certain))
     return rows_for_chances(prospects, delta, (_CHANCES[0],))[0]
 
 
-def _drawn_back_cost(expected: Prospect, n_scored: float, check: TargetCheck, n_rows: int) -> float:
+def _drawn_back_cost(
+    expected: Prospect, n_scored: float, check: CheckedPromise, n_rows: int
+) -> float:
     """Return the mean cost of scored and tested rows, plus half a standard error."""
     values, paying = np.array(expected.costs) * expected.worst_cost, np.array(expected.paying)
     mean = float(values @ paying / paying.sum())

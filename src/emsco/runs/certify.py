@@ -16,7 +16,7 @@ from emsco.front import Certificate
 from emsco.front.certifying import certify
 from emsco.runs.layout import CERTIFICATE, SPENT
 from emsco.runs.run import Run
-from emsco.trust.targets import Target
+from emsco.trust.promises import Promise
 
 __all__ = ["certify_run", "require_certificate"]
 
@@ -32,12 +32,12 @@ def certify_run(
     max_weight: float | None = None,
     order: Any = None,
     random_state: int = 0,
-    **targets: Any,
+    **limits: Any,
 ) -> Certificate:
     """Test designs of a run on fresh rows of a file.
 
     The run keeps a list of the rows that were spent, and on what: a second test of the same rows
-    with other targets is refused, and its result is not told.
+    with other promises is refused, and its result is not told.
 
     Parameters
     ----------
@@ -48,11 +48,10 @@ def certify_run(
         Column with the group of each row, such as the patient.
     delta, max_weight, order, random_state
         As for `ParetoFront.certify`.
-    **targets
-        Targets of `ParetoFront.certify`. Labels in them may also be text.
+    **limits
+        Promises, as for `ParetoFront.certify`. Labels in them may also be text.
     """
-    names = ("min_accuracy", "min_coverage", "max_cost", "min_recall")
-    wanted = run.front.targets(*map(targets.get, names))
+    wanted = run.front.promises(**limits)
     table, y, weights = run.labelled(path)
     rule: Any = run.about["settings"]["prefer"]
     certificate = certify(
@@ -82,7 +81,7 @@ def _spend(run: Run, path: PathLike, certificate: Certificate, groups: str | Non
         tests = read_document(file, "list of spent rows", _SPENT_FORMAT).items("tests")
     asked = {
         "rows": rows.digest,
-        "targets": [target.to_dict() for target in certificate.targets],
+        "promises": [promise.to_dict() for promise in certificate.promises],
         "delta": certificate.delta,
         "order": list(certificate.order),
         "groups": groups,
@@ -92,17 +91,13 @@ def _spend(run: Run, path: PathLike, certificate: Certificate, groups: str | Non
         if test.get("rows") == rows.digest:
             if {**test, "date": None} == {**asked, "date": None}:
                 return
-            words = " and ".join(_in_short(target) for target in test["targets"])
+            words = " and ".join(str(Promise(**promise)) for promise in test["promises"])
             raise DataError(
                 f"{path} must hold rows that no test has seen, got those of {test['date']}, which "
                 f"were spent on {words}; collect fresh rows."
             )
     body = {"tests": [*tests, {**asked, "date": certificate.date}]}
     write_document(file, "list of spent rows", _SPENT_FORMAT, body)
-
-
-def _in_short(target: dict[str, Any]) -> str:
-    return Target(**target).in_short()
 
 
 def _column(path: PathLike, name: str) -> AnyArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +15,12 @@ from emsco._base.documents import PathLike
 from emsco._base.text import counted
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.cascade import Cascade
-from emsco.cascade.monitor import Monitor, Tally
+from emsco.cascade.monitor import Monitor
 from emsco.data.csv_files import with_missing
 from emsco.data.labels import as_classes, labels_of, positions_of
 from emsco.data.tables import Chunk, column_names, file_kind, read_chunks
 from emsco.errors import DataError, Hint, ParameterError, Remedy
+from emsco.front import Certificate
 from emsco.runs.layout import CERTIFICATE
 from emsco.runs.run import Run
 from emsco.trust.monitoring import Source
@@ -61,26 +61,21 @@ def monitor_file(
     DataError
         If the file has no rows, or begins with the rows of a file that was counted before.
     """
-    cascade, tally = monitor.cascade, None
+    cascade, counts = monitor.cascade, None
     seen = _Seen(monitor, late)
     for rows, truth in _labelled_rows(cascade, path, target):
-        decisions = cascade.decide_rows(rows)
-        given = np.full(len(rows), -1)
-        given[decisions.accepted] = positions_of(
-            decisions.guesses[decisions.accepted], cascade.classes
-        )
-        part = Tally.from_rows(cascade, monitor.state, decisions.cost, given, truth, late)
-        tally = part if tally is None else tally + part
+        part = monitor.count(cascade.decide_rows(rows), truth, late=late)
+        counts = part if counts is None else counts + part
         seen.add(rows, truth)
         if report:
             report(seen.n_rows)
-    if tally is None:
+    if counts is None:
         raise DataError(f"{path} must have rows, got none.")
-    if late and not tally.n_labelled:
+    if late and not counts.n_labelled:
         raise DataError(f"{path} must have labels that came late, got none.")
     if not again:
         seen.check(path)
-    after = monitor.counting(tally)
+    after = monitor.look(counts)
     return replace(after, state=after.state.remember(seen.source(Path(path).name)))
 
 
@@ -174,41 +169,43 @@ class _Seen:
 
 
 def open_monitor(
-    run: Run, state: Path, targets: Mapping[str, Any], delta: float | None, reset: bool = False
+    run: Run, state: Path, limits: Mapping[str, Any], delta: float | None, reset: bool = False
 ) -> Monitor:
-    """Continue the monitor of a run, or start one with targets such as ``{"min_accuracy": 0.95}``.
+    """Continue the monitor of a run, or start one with promises such as ``{"min_accuracy": 0.95}``.
 
-    A new monitor without targets has those of the run's certificate, if there is one. One that
-    starts anew without targets keeps those that it had.
+    A new monitor without promises has those of the run's certificate, which must be for the
+    deployed cascade. One that starts anew without promises keeps those that it had.
 
     Parameters
     ----------
     run : Run
     state : Path
         File of the monitor; it need not exist.
-    targets : mapping
-        Promises by name, as for `Monitor`. They cannot change while a monitor goes on.
+    limits : mapping
+        Promises by parameter, as for `Monitor`. They cannot change while a monitor goes on.
     delta : float or None
-        Chance of a false alarm; by default the one the monitor has, else 0.05.
+        Chance of a false alarm; by default that of the monitor or the certificate, else 0.05.
     reset : bool
         Start anew, even if the file exists.
     """
-    if state.exists() and not (reset and targets):
+    if state.exists() and not (reset and limits):
         known = Monitor.load(state, run.cascade)
         chance = known.delta if delta is None else delta
-        asked = Monitor(run.cascade, **{**(targets or known.targets), "delta": chance})
+        asked = Monitor(run.cascade, **{**(limits or known.limits), "delta": chance})
         if reset:
             return asked
         if not _are_same(asked, known):
             rule = f"promises must be those of {str(state)!r} ({_in_words(known)}), got "
             ways = (Hint(Remedy.NEW_MONITOR), ".")
             raise ParameterError(
-                rule, f"{_in_words(asked)}; ", *ways, parameter="min_accuracy", value=dict(targets)
+                rule, f"{_in_words(asked)}; ", *ways, parameter="min_accuracy", value=dict(limits)
             )
         return known
-    certified = {} if targets else _certified(run.folder / CERTIFICATE)
-    own = {} if delta is None else {"delta": delta}
-    return Monitor(run.cascade, **{**certified, **targets, **own})
+    signed = run.folder / CERTIFICATE
+    if limits or not signed.exists():
+        return Monitor(run.cascade, **limits, delta=0.05 if delta is None else delta)
+    found = Monitor.from_certificate(Certificate.load(signed), run.cascade)
+    return found if delta is None else Monitor(run.cascade, **found.limits, delta=delta)
 
 
 def _are_same(one: Monitor, other: Monitor) -> bool:
@@ -220,22 +217,6 @@ def _are_same(one: Monitor, other: Monitor) -> bool:
 def _in_words(monitor: Monitor) -> str:
     promises = ", ".join(str(one.promise) for one in monitor.promises)
     return f"{promises}, delta {monitor.delta:g}"
-
-
-def _certified(path: Path) -> dict[str, Any]:
-    """Return the targets of a certificate and its delta; nothing if there is none to read."""
-    found: dict[str, Any] = {}
-    try:
-        body = json.loads(path.read_text(encoding="utf-8"))["body"]
-        for one in body["targets"]:
-            name = f"{'max' if one['kind'] == 'cost' else 'min'}_{one['kind']}"
-            if name in ("min_accuracy", "min_recall"):
-                found.setdefault(name, {})[one["label"]] = float(one["limit"])
-            else:
-                found[name] = float(one["limit"])
-        return {**found, "delta": float(body["delta"])}
-    except (OSError, LookupError, TypeError, ValueError):
-        return {}
 
 
 def target_of(run: Run, path: PathLike, target: str | None) -> str | None:

@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
+from emsco._base.intervals import LEVEL, Interval
 from emsco._base.typing import FloatArray
-from emsco.trust.binomial import LEVEL, Interval
 
 __all__ = [
     "log_capital_above",
     "log_capital_below",
-    "log_capitals_above",
-    "log_capitals_below",
     "log_sum_exp",
     "mean_interval",
     "mean_p_value",
@@ -62,39 +60,36 @@ def mean_p_values(values: FloatArray, most: float, delta: float = 0.05) -> Float
     return found
 
 
-def log_capital_below(values: ArrayLike, counts: ArrayLike, mean: float) -> float:
+def log_capital_below(values: ArrayLike, counts: ArrayLike, mean: float) -> FloatArray:
     """Logarithm of what bets against "the mean is at least `mean`" have made of a capital of 1.
 
-    `values` lie between 0 and 1, and `counts` tells how often each came. The capital is divided
-    between stakes of many sizes, so that it depends on counts alone, not on their order.
+    `values` lie between 0 and 1, and `counts`, shape (..., n_values), tells how often each came.
+    The capital is divided between stakes of many sizes, so that it depends on counts alone, not on
+    their order.
 
     Examples
     --------
-    >>> round(log_capital_below([0, 1], [30, 70], 0.9), 1)
-    12.6
+    >>> log_capital_below([0, 1], [[30, 70], [0, 0]], 0.9).round(1).tolist()
+    [12.6, 0.0]
     """
-    return float(log_capitals_below(values, np.atleast_2d(counts), mean)[0])
-
-
-def log_capital_above(values: ArrayLike, counts: ArrayLike, mean: float) -> float:
-    """The same for bets against "the mean is at most `mean`"."""
-    return log_capital_below(1 - np.asarray(values, dtype=np.float64), counts, 1 - mean)
-
-
-def log_capitals_below(values: ArrayLike, counts: ArrayLike, mean: float) -> FloatArray:
-    """The same for many lines of counts, shape (n_lines, n_values), against one mean."""
     x, n = np.asarray(values, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     if mean <= 0:
-        return np.zeros(len(n))  # no mean is below
+        return np.zeros(n.shape[:-1])  # no mean is below
     stakes = _STAKES / (1 - mean) if mean < 1 else _STAKES * 1e9
     by_stake = n @ np.log1p(stakes * (mean - x)[:, None])
     found: FloatArray = log_sum_exp(by_stake) - np.log(len(stakes))
     return found
 
 
-def log_capitals_above(values: ArrayLike, counts: ArrayLike, mean: float) -> FloatArray:
-    """The same for bets against "the mean is at most `mean`"."""
-    return log_capitals_below(1 - np.asarray(values, dtype=np.float64), counts, 1 - mean)
+def log_capital_above(values: ArrayLike, counts: ArrayLike, mean: float) -> FloatArray:
+    """Logarithm of what bets against "the mean is at most `mean`" have made of a capital of 1.
+
+    Examples
+    --------
+    >>> round(float(log_capital_above([0, 1], [70, 30], 0.1)), 1)
+    12.6
+    """
+    return log_capital_below(1 - np.asarray(values, dtype=np.float64), counts, 1 - mean)
 
 
 def mean_interval(values: ArrayLike, counts: ArrayLike, level: float = LEVEL) -> Interval:

@@ -1,14 +1,14 @@
-"""Tests of targets on rows that nothing has seen, one design after the other.
+"""Tests of promises on rows that nothing has seen, one design after the other.
 
-A target is about some rows, its *members*. Each of them has a *loss* from 0 to 1: 1 for a wrong
+A promise is about some rows, its *members*. Each of them has a *loss* from 0 to 1: 1 for a wrong
 label, a rejection or a missed row of a class, and for costs the share of the design's worst cost.
-The target holds if the mean loss of the members is at most its limit. Single rows without weights
-are tested by exact binomial counts; costs and weighted rows by betting.
+The promise is kept if the mean loss of the members is at most its limit. Single rows without
+weights are tested by exact binomial counts; costs and weighted rows by betting.
 
 Designs come in an order that does not depend on these rows. Each is tested at the whole level, and
 the first that fails ends the tests (fixed-sequence testing), so that a false certificate has at
 most the chance of that level, however many designs there are. A design passes if its largest
-p-value does (intersection-union), so several targets divide nothing either.
+p-value does (intersection-union), so several promises divide nothing either.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from emsco._base.documents import Fields
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.trust.betting import log_capital_below, mean_p_value
 from emsco.trust.binomial import p_value
-from emsco.trust.targets import Target
+from emsco.trust.promises import Promise
 
 __all__ = [
+    "CheckedPromise",
     "Counted",
     "RowResults",
-    "TargetCheck",
-    "check_targets",
+    "check_promises",
     "fewest_rows",
     "n_passing",
     "scored_p_value",
@@ -66,57 +66,49 @@ class RowResults:
     worst_cost: float
     answers_all: bool = False
 
-    def holds_anyway(self, target: Target) -> bool:
-        """Whether the design cannot miss a target, whatever the rows are."""
-        if target.kind == "cost":
-            return self.worst_cost <= target.limit
-        return target.kind == "coverage" and self.answers_all
+    def is_certain(self, promise: Promise) -> bool:
+        """Whether the design cannot break a promise, whatever the rows are."""
+        if promise.is_ceiling:
+            return self.worst_cost <= promise.limit
+        return promise.kind == "coverage" and self.answers_all
 
 
 class _Losses(NamedTuple):
-    """Rows that a target is about, the loss of each row, and the highest mean of the members."""
+    """Rows that a promise is about, the loss of each row, and the highest mean of the members."""
 
     members: BoolArray
     loss: FloatArray
     most: float
 
 
-def _losses(target: Target, results: RowResults) -> _Losses:
-    everyone, rejected = np.ones(len(results.truth), dtype=np.bool_), len(results.labels)
-    place = -1 if target.label is None else results.labels.index(target.label)
-    if target.kind == "cost":
+def _losses(promise: Promise, results: RowResults) -> _Losses:
+    members, kept = promise.rows(results.labels, results.truth, results.given)
+    if promise.is_ceiling:
         worst = results.worst_cost or 1.0
-        return _Losses(everyone, np.minimum(results.cost / worst, 1.0), target.limit / worst)
-    if target.kind == "coverage":
-        members, missed = everyone, results.given == rejected
-    elif target.kind == "recall":
-        members, missed = results.truth == place, results.given != place
-    else:
-        members = results.given < rejected if target.label is None else results.given == place
-        missed = results.given != results.truth
-    return _Losses(members, missed.astype(np.float64), 1 - target.limit)
+        return _Losses(members, np.minimum(results.cost / worst, 1.0), promise.limit / worst)
+    return _Losses(members, (~kept).astype(np.float64), 1 - promise.limit)
 
 
 @dataclass(frozen=True, slots=True)
-class TargetCheck:
-    """A target of one design on the rows of a certificate.
+class CheckedPromise:
+    """A promise of one design on the rows of a certificate.
 
     Attributes
     ----------
-    target : Target
+    promise : Promise
     n_rows : int
-        Rows that the target is about, such as the rows with a label for an accuracy.
+        Rows that the promise is about, such as the rows with a label for an accuracy.
     n_kept : int or None
         How many of them are as promised; None for a cost.
     seen : float
         The figure on these rows; with weights, the weighted one.
     p_value : float
-        Chance of so good a figure or a better one if the target is missed.
+        Chance of so good a figure or a better one if the promise is broken.
     is_certain : bool
-        Whether the design cannot miss the target, so that nothing was tested.
+        Whether the design cannot break the promise, so that nothing was tested.
     """
 
-    target: Target
+    promise: Promise
     n_rows: int
     n_kept: int | None
     seen: float
@@ -124,7 +116,7 @@ class TargetCheck:
     is_certain: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values without the target."""
+        """Return plain values without the promise."""
         return {
             "rows": self.n_rows,
             "kept": self.n_kept,
@@ -134,34 +126,34 @@ class TargetCheck:
         }
 
     @classmethod
-    def from_fields(cls, fields: Fields, target: Target, *, is_counted: bool) -> TargetCheck:
+    def from_fields(cls, fields: Fields, promise: Promise, *, is_counted: bool) -> CheckedPromise:
         """Read the values of `to_dict`; with `is_counted`, the p-value must be that of its counts.
 
         Costs and weighted rows have p-values that only the rows themselves could repeat.
         """
         n_rows, is_certain = fields.whole("rows", 0), fields.flag("certain")
-        n_kept = None if target.kind == "cost" else fields.whole("kept", 0, n_rows)
+        n_kept = None if promise.is_ceiling else fields.whole("kept", 0, n_rows)
         found = fields.number("p_value", 0, 1)
         if is_counted and n_kept is not None and not is_certain:
-            exact = p_value(n_kept, n_rows, target.limit)
+            exact = p_value(n_kept, n_rows, promise.limit)
             if not math.isclose(found, exact, rel_tol=1e-6, abs_tol=1e-12):
                 fields.refuse("p_value", f"{exact:g}, as the counts say", found)
-        seen = fields.number("seen", 0, math.inf if target.kind == "cost" else 1)
-        return cls(target, n_rows, n_kept, seen, found, is_certain)
+        seen = fields.number("seen", 0, math.inf if promise.is_ceiling else 1)
+        return cls(promise, n_rows, n_kept, seen, found, is_certain)
 
 
-def check_targets(
-    targets: Sequence[Target],
+def check_promises(
+    promises: Sequence[Promise],
     results: RowResults,
     delta: float,
     weights: FloatArray | None = None,
     max_weight: float = 1.0,
-) -> tuple[TargetCheck, ...]:
-    """Test each target on the results of one design.
+) -> tuple[CheckedPromise, ...]:
+    """Test each promise on the results of one design.
 
     Parameters
     ----------
-    targets : sequence of Target
+    promises : sequence of Promise
     results : RowResults
     delta : float
         Level of the test; betting chooses its stakes by it.
@@ -173,41 +165,41 @@ def check_targets(
     --------
     >>> truth, given = np.zeros(100, dtype=int), np.repeat([0, 1, 2], [87, 3, 10])
     >>> results = RowResults(("well", "ill"), truth, given, np.ones(100), 1.0)
-    >>> (check,) = check_targets([Target("accuracy", 0.9)], results, 0.05)
+    >>> (check,) = check_promises([Promise("accuracy", 0.9)], results, 0.05)
     >>> check.n_kept, check.n_rows, round(check.p_value, 3)
     (87, 90, 0.017)
     """
     shares = None if weights is None else weights / max_weight
-    return tuple(_check(target, results, delta, shares) for target in targets)
+    return tuple(_check(promise, results, delta, shares) for promise in promises)
 
 
 def _check(
-    target: Target, results: RowResults, delta: float, weights: FloatArray | None
-) -> TargetCheck:
-    members, loss, most = _losses(target, results)
+    promise: Promise, results: RowResults, delta: float, weights: FloatArray | None
+) -> CheckedPromise:
+    members, loss, most = _losses(promise, results)
     n_rows, n_missed = int(members.sum()), float(loss[members].sum())
     total = n_rows if weights is None else float(weights[members].sum())
     missed = n_missed if weights is None else float(weights[members] @ loss[members])
     mean = min(1.0, missed / total) if total else 1.0
-    if target.kind == "cost":
+    if promise.is_ceiling:
         n_kept, seen = None, mean * (results.worst_cost or 1.0)
     else:
         n_kept, seen = n_rows - int(n_missed), 1 - mean
-    if results.holds_anyway(target):
-        return TargetCheck(target, n_rows, n_kept, seen, 0.0, is_certain=True)
+    if results.is_certain(promise):
+        return CheckedPromise(promise, n_rows, n_kept, seen, 0.0, is_certain=True)
     if weights is None and n_kept is not None:
-        found = p_value(n_kept, n_rows, target.limit)
+        found = p_value(n_kept, n_rows, promise.limit)
     else:
         found = mean_p_value(_values(members, loss, most, weights), most, delta)
-    return TargetCheck(target, n_rows, n_kept, seen, found)
+    return CheckedPromise(promise, n_rows, n_kept, seen, found)
 
 
 def _values(
     members: BoolArray, loss: FloatArray, most: float, weights: FloatArray | None
 ) -> FloatArray:
-    """Values from 0 to 1 whose mean is at least `most` if the target is missed.
+    """Values from 0 to 1 whose mean is at least `most` if the promise is broken.
 
-    A row that the target is not about, or that weighs nothing, has the value `most` itself; a row
+    A row that the promise is not about, or that weighs nothing, has the value `most` itself; a row
     of the largest weight has its loss.
     """
     share = members.astype(np.float64) if weights is None else members * weights
@@ -233,24 +225,24 @@ def n_passing(p_values: Iterable[float], delta: float) -> int:
     return n
 
 
-def fewest_rows(target: Target, delta: float, *, by_betting: bool = False) -> int:
+def fewest_rows(promise: Promise, delta: float, *, by_betting: bool = False) -> int:
     """Rows without which no design can pass, even if every one of them is as promised.
 
     Examples
     --------
-    >>> fewest_rows(Target("accuracy", 0.95), 0.05)
+    >>> fewest_rows(Promise("accuracy", 0.95), 0.05)
     59
     """
-    if target.kind == "cost" or target.limit >= 1:
+    if promise.is_ceiling or promise.limit >= 1:
         return 1
-    growth = -math.log(target.limit)
+    growth = -math.log(promise.limit)
     if by_betting:  # what the largest stake wins on a row without a loss
-        growth = math.log1p(_LARGEST_STAKE * (1 - target.limit) / target.limit)
+        growth = math.log1p(_LARGEST_STAKE * (1 - promise.limit) / promise.limit)
     return math.ceil(-math.log(delta) / growth - 1e-9)
 
 
 class Counted(NamedTuple):
-    """Rows that a target is about and how many keep it, or costs and how many rows pay each.
+    """Rows that a promise is about and how many keep it, or costs and how many rows pay each.
 
     Rows that several splits score count once in all, so counts need not be whole.
     """
@@ -261,23 +253,23 @@ class Counted(NamedTuple):
     n_paying: tuple[float, ...] = ()
 
 
-def scored_p_value(target: Target, counted: Counted, worst_cost: float) -> float:
-    """P-value of a target on scored rows, which puts designs in order.
+def scored_p_value(promise: Promise, counted: Counted, worst_cost: float) -> float:
+    """P-value of a promise on scored rows, which puts designs in order.
 
     It is too good, since these rows chose the designs, and is no evidence by itself.
 
     Examples
     --------
-    >>> round(scored_p_value(Target("accuracy", 0.9), Counted(90, 87), 1.0), 3)
+    >>> round(scored_p_value(Promise("accuracy", 0.9), Counted(90, 87), 1.0), 3)
     0.017
     """
-    if target.kind == "cost":
-        if worst_cost <= target.limit:
+    if promise.is_ceiling:
+        if worst_cost <= promise.limit:
             return 0.0
         shares = np.array(counted.costs) / worst_cost
-        against = log_capital_below(shares, counted.n_paying, target.limit / worst_cost)
-        return math.exp(min(0.0, -against))
+        against = log_capital_below(shares, counted.n_paying, promise.limit / worst_cost)
+        return math.exp(min(0.0, -float(against)))
     if counted.n_kept <= 0:
         return 1.0
     missed = max(0.0, counted.n_rows - counted.n_kept)
-    return float(betainc(counted.n_kept, missed + 1, target.limit))
+    return float(betainc(counted.n_kept, missed + 1, promise.limit))

@@ -1,69 +1,54 @@
-"""Promises: whether new rows bear out the figures that were promised for a design."""
+"""Whether new rows bear out the figures that were promised for a design."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import Any
 
 from emsco._base.intervals import Interval
 from emsco._base.objectives import Objectives
+from emsco.trust.promises import Promise, Verdict
 
-__all__ = ["Kept", "PromiseReport", "PromisedFigure"]
-
-_ROUNDING = 1e-9
-_FIGURES = ("coverage", "accuracy", "cost")
-
-
-class Kept(StrEnum):
-    """Whether a promise was kept."""
-
-    YES = "kept"
-    NO = "not kept"
-    UNKNOWN = "cannot tell"
+__all__ = ["PromiseReport", "SeenPromise"]
 
 
 @dataclass(frozen=True, slots=True)
-class PromisedFigure:
-    """A figure that was promised, and what new rows say about it.
+class SeenPromise:
+    """A promise, and the figure that new rows show.
 
     A promise is kept if the seen figure is at least as good. It is not kept if the whole interval
     is worse. Otherwise, the seen figure is worse by no more than chance explains.
 
     Attributes
     ----------
-    name : str
-        "coverage", "accuracy" or "cost".
-    promised, seen : float
+    promise : Promise
+    seen : float
     interval : Interval
         95 % interval of the true figure.
 
     Examples
     --------
-    >>> found = PromisedFigure("accuracy", 0.87, 0.84, Interval(0.79, 0.88))
+    >>> found = SeenPromise(Promise("accuracy", 0.87), 0.84, Interval(0.79, 0.88))
     >>> print(found.verdict)
     cannot tell
     """
 
-    name: str
-    promised: float
+    promise: Promise
     seen: float
     interval: Interval
 
     @property
-    def verdict(self) -> Kept:
+    def verdict(self) -> Verdict:
         """Whether the promise was kept."""
-        sign = -1 if self.name == "cost" else 1
-        best = self.interval.low if self.name == "cost" else self.interval.high
-        slack = _ROUNDING * max(1.0, abs(self.promised))
-        if sign * (self.seen - self.promised) >= -slack:
-            return Kept.YES
-        worse = sign * (best - self.promised) < -slack
-        return Kept.NO if worse else Kept.UNKNOWN
+        if self.promise.is_met_by(self.seen):
+            return Verdict.KEPT
+        may_be = self.promise.is_met_by(self.promise.best(self.interval))
+        return Verdict.UNKNOWN if may_be else Verdict.NOT_KEPT
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with the verdict."""
-        return {**asdict(self), "interval": list(self.interval), "verdict": str(self.verdict)}
+        more = {"seen": self.seen, "interval": list(self.interval), "verdict": str(self.verdict)}
+        return {**self.promise.to_dict(), **more}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +57,8 @@ class PromiseReport:
 
     Attributes
     ----------
-    coverage, accuracy, cost : PromisedFigure
-    kind : {"expected", "scored", "promised"}
+    coverage, accuracy, cost : SeenPromise
+    basis : {"expected", "scored", "promised"}
         Where the promised figures come from: a point's expected figures, its scored figures, or
         elsewhere.
 
@@ -82,16 +67,16 @@ class PromiseReport:
     >>> promised, seen = Objectives(0.9, 0.87, 5.0), Objectives(0.92, 0.84, 5.6)
     >>> intervals = Interval(0.88, 0.95), Interval(0.79, 0.88), Interval(5.2, 6.0)
     >>> found = PromiseReport.from_objectives(promised, seen, *intervals)
-    >>> [str(one.verdict) for one in found.figures]
+    >>> [str(one.verdict) for one in found.promises]
     ['kept', 'cannot tell', 'not kept']
     >>> print(found.verdict)
     not kept
     """
 
-    coverage: PromisedFigure
-    accuracy: PromisedFigure
-    cost: PromisedFigure
-    kind: str = "promised"
+    coverage: SeenPromise
+    accuracy: SeenPromise
+    cost: SeenPromise
+    basis: str = "promised"
 
     @classmethod
     def from_objectives(
@@ -101,29 +86,29 @@ class PromiseReport:
         coverage: Interval,
         accuracy: Interval,
         cost: Interval,
-        kind: str = "promised",
+        basis: str = "promised",
     ) -> PromiseReport:
         """Compare promised with seen figures, whose intervals are given."""
-        intervals = dict(zip(_FIGURES, (coverage, accuracy, cost), strict=True))
-        figures = {
-            name: PromisedFigure(name, getattr(promised, name), getattr(seen, name), interval)
-            for name, interval in intervals.items()
+        intervals = {"coverage": coverage, "accuracy": accuracy, "cost": cost}
+        found = {
+            kind: SeenPromise(Promise(kind, getattr(promised, kind)), getattr(seen, kind), interval)
+            for kind, interval in intervals.items()
         }
-        return cls(**figures, kind=kind)
+        return cls(**found, basis=basis)
 
     @property
-    def figures(self) -> tuple[PromisedFigure, PromisedFigure, PromisedFigure]:
-        """The three figures."""
+    def promises(self) -> tuple[SeenPromise, SeenPromise, SeenPromise]:
+        """All three."""
         return self.coverage, self.accuracy, self.cost
 
     @property
-    def verdict(self) -> Kept:
+    def verdict(self) -> Verdict:
         """The worst verdict of the three."""
-        found = {figure.verdict for figure in self.figures}
-        worst_first = (Kept.NO, Kept.UNKNOWN, Kept.YES)
+        found = {one.verdict for one in self.promises}
+        worst_first = (Verdict.NOT_KEPT, Verdict.UNKNOWN, Verdict.KEPT)
         return next(verdict for verdict in worst_first if verdict in found)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values: the kind, the verdict, then each figure."""
-        by_name = {figure.name: figure.to_dict() for figure in self.figures}
-        return {"kind": self.kind, "verdict": str(self.verdict), **by_name}
+        """Return plain values: the basis, the verdict, then each promise."""
+        by_kind = {one.promise.kind: one.to_dict() for one in self.promises}
+        return {"basis": self.basis, "verdict": str(self.verdict), **by_kind}

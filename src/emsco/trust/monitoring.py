@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from emsco._base.typing import IntArray
-from emsco.trust.promises import MonitoredPromise, Promise
+from emsco.trust.promises import Promise
+from emsco.trust.watching import MonitoredPromise
 
 __all__ = ["MOST_LOOKS", "MOST_SOURCES", "Look", "MonitorState", "Source"]
 
@@ -78,14 +79,16 @@ class MonitorState:
     sources: tuple[Source, ...] = ()
 
     @classmethod
-    def begin(cls, promises: Sequence[Promise], delta: float) -> Self:
+    def begin(cls, promises: Sequence[Promise], delta: float, costs: Sequence[float]) -> Self:
         """Watch promises from now on; each gets the same part of `delta`.
+
+        `costs` is what a row can cost, in ascending order.
 
         If `delta` is divided, an alarm names the promise that is broken. An average of the
         evidence against all promises would be enough a little sooner, but names none.
         """
         share = delta / len(promises)
-        return cls(tuple(MonitoredPromise.begin(promise, share) for promise in promises))
+        return cls(tuple(MonitoredPromise.begin(promise, share, costs) for promise in promises))
 
     def add(self, counts: Sequence[IntArray], rows: int, answered: int, labelled: int) -> Self:
         """Count more rows for every promise, and look."""

@@ -10,7 +10,7 @@ import numpy as np
 from emsco._base.typing import FloatArray, IntArray
 from emsco.trust.betting import mean_p_values
 from emsco.trust.binomial import power
-from emsco.trust.targets import Target
+from emsco.trust.promises import Promise
 
 __all__ = ["Prospect", "chances", "rows_for_chances"]
 
@@ -25,23 +25,23 @@ _FINE = 9
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """A target and the figures expected for it.
+    """A promise and the figures expected for it.
 
     Attributes
     ----------
-    target : Target
+    promise : Promise
     figure : float
         The true share or mean cost, if all is as expected.
     share : float
-        Share of all rows that the target is about, such as the coverage for an accuracy.
+        Share of all rows that the promise is about, such as the coverage for an accuracy.
     costs, paying : tuple of float
         For a cost: what rows pay as shares of the worst cost, and the share of rows that pay each.
     worst_cost : float
     is_certain : bool
-        Whether the design cannot miss the target.
+        Whether the design cannot break the promise.
     """
 
-    target: Target
+    promise: Promise
     figure: float
     share: float = 1.0
     costs: tuple[float, ...] = ()
@@ -54,8 +54,8 @@ class Prospect:
         """Whether no number of rows would do, since the figure is not better than the limit."""
         if self.is_certain:
             return False
-        limit = self.target.limit
-        better = self.figure < limit if self.target.kind == "cost" else self.figure > limit
+        limit = self.promise.limit
+        better = self.figure < limit if self.promise.is_ceiling else self.figure > limit
         return not better or self.share <= 0
 
 
@@ -66,13 +66,13 @@ def chances(prospect: Prospect, delta: float) -> Callable[[IntArray], FloatArray
     """
     if prospect.is_certain or prospect.is_hopeless:
         return lambda n_rows: np.full(len(n_rows), float(prospect.is_certain))
-    if prospect.target.kind == "cost":
+    if prospect.promise.is_ceiling:
         sizes, found = _drawn(prospect, delta)
         return lambda n_rows: np.interp(np.log(n_rows), np.log(sizes), found, left=0.0)
 
     def counted(n_rows: IntArray) -> FloatArray:
         members = np.floor(n_rows * prospect.share + 1e-9).astype(np.int64)
-        found = power(np.maximum(members, 1), prospect.figure, prospect.target.limit, delta)
+        found = power(np.maximum(members, 1), prospect.figure, prospect.promise.limit, delta)
         return np.where(members > 0, found, 0.0)
 
     return counted
@@ -85,7 +85,7 @@ def _drawn(prospect: Prospect, delta: float) -> tuple[list[int], FloatArray]:
     """
     rng = np.random.default_rng(0)
     found: dict[int, float] = {}
-    values, most = np.array(prospect.costs), prospect.target.limit / prospect.worst_cost
+    values, most = np.array(prospect.costs), prospect.promise.limit / prospect.worst_cost
     steps = np.cumsum(prospect.paying)
 
     def chance(n: int) -> float:
@@ -109,17 +109,17 @@ def _drawn(prospect: Prospect, delta: float) -> tuple[list[int], FloatArray]:
 def rows_for_chances(
     prospects: Sequence[Prospect], delta: float = 0.05, aims: Sequence[float] = (0.8,)
 ) -> tuple[int | None, ...]:
-    """Return the number of rows from which all targets pass with a chance of each aim or more.
+    """Return the number of rows from which all promises pass with a chance of each aim or more.
 
     The chances to fail are added up, so the whole chance may be larger. None if a figure is not
     better than its limit, or a million rows are too few.
 
     Examples
     --------
-    >>> accuracy = Prospect(Target("accuracy", 0.9), figure=0.95, share=0.8)
+    >>> accuracy = Prospect(Promise("accuracy", 0.9), figure=0.95, share=0.8)
     >>> rows_for_chances([accuracy], aims=(0.8, 0.9))
     (254, 329)
-    >>> rows_for_chances([accuracy, Prospect(Target("coverage", 0.75), figure=0.8)])
+    >>> rows_for_chances([accuracy, Prospect(Promise("coverage", 0.75), figure=0.8)])
     (489,)
     """
     if any(one.is_hopeless for one in prospects):
@@ -141,7 +141,7 @@ def _rows(curves: Sequence[Callable[[IntArray], FloatArray]], aim: float) -> int
 
 
 def _together(curves: Sequence[Callable[[IntArray], FloatArray]], n_rows: IntArray) -> FloatArray:
-    """Lower bound of the chance that all targets pass."""
+    """Lower bound of the chance that all promises pass."""
     fails = sum((1 - chance(n_rows) for chance in curves), np.zeros(len(n_rows)))
     found: FloatArray = 1 - fails
     return found

@@ -1,318 +1,229 @@
-"""Promises about new rows, and the evidence against them as rows come in.
-
-Whoever doubts a promise bets against it, see `betting`. Half of the money bets on all rows since
-the beginning. The other half is for a promise that was kept for long and is broken now: it starts
-over every hundred rows, each time with a smaller share of what is left, so that all shares
-together are 1 and the chance of a false alarm, ever, stays below δ.
-"""
+"""Promises about new rows, such as "accuracy at least 0.95"."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from emsco._base.text import counted
-from emsco._base.typing import FloatArray, IntArray
-from emsco.trust.betting import (
-    log_capitals_above,
-    log_capitals_below,
-    log_sum_exp,
-    mean_interval,
-)
-from emsco.trust.binomial import Interval
+from emsco._base.checks import check_number, refused
+from emsco._base.documents import Fields
+from emsco._base.intervals import Interval
+from emsco._base.text import some
+from emsco._base.typing import BoolArray, IntArray
+from emsco.data.labels import of_labels
+from emsco.errors import Parameter, ParameterError
 
-__all__ = ["Alarm", "MonitoredPromise", "Promise", "Start", "Verdict"]
+__all__ = ["LIMITS", "Promise", "Verdict", "limits_of", "promises_from_fields", "promises_of"]
 
-ROWS_BETWEEN_STARTS = 100
-MOST_STARTS = 64
-_LARGEST_LOG = 700.0  # whose exponential is a finite number
-_FIGURES = {
-    "min_accuracy": "accuracy",
-    "min_coverage": "coverage",
-    "max_cost": "mean cost",
-    "min_recall": "recall",
-}
+_KINDS = ("accuracy", "coverage", "recall", "cost")
+LIMITS = ("min_accuracy", "min_coverage", "min_recall", "max_cost")
+_NO_PROOF = ", since no number of rows can show that a share is 1"
+_ROUNDING = 1e-9
 
 
 class Verdict(StrEnum):
-    """What the rows so far say about a promise.
+    """What rows say about a promise.
 
     Examples
     --------
-    >>> str(Verdict.OPEN)
-    'cannot tell yet'
+    >>> print(Verdict.UNKNOWN)
+    cannot tell
     """
 
-    HOLDS = "holds"
-    BROKEN = "broken"
-    OPEN = "cannot tell yet"
+    KEPT = "kept"
+    NOT_KEPT = "not kept"
+    UNKNOWN = "cannot tell"
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A limit on the mean of a value that every row has, such as "accuracy at least 0.95".
+    """One promise about new rows: a lowest share, or a highest mean cost.
 
     Attributes
     ----------
-    name : str
-        "min_accuracy", "min_coverage", "max_cost" or "min_recall".
-    target : float
+    kind : {"accuracy", "coverage", "recall", "cost"}
+        "accuracy" is the share of given labels that are correct, "recall" the share of a class
+        that gets its label, and "coverage" the share of rows that get any label.
+    limit : float
+        Lowest share, or highest mean cost of a row.
     label : object
-        The class that the promise is about; None is about all rows.
-    values : tuple of float
-        Values that a row can have, as shares of `scale`, in ascending order.
-    scale : float
-        The largest value.
+        The class that an accuracy or a recall is about; None for all labels.
 
     Examples
     --------
-    >>> str(Promise("min_recall", 0.9, "ill"))
-    "recall of 'ill' at least 0.9"
+    >>> print(Promise("recall", 0.9, "ill"))
+    recall of 'ill' at least 0.9
+    >>> Promise("accuracy", 0.95).sentence
+    'at least 95 % of the labels given are correct'
     """
 
-    name: str
-    target: float
+    kind: str
+    limit: float
     label: object = None
-    values: tuple[float, ...] = (0.0, 1.0)
-    scale: float = 1.0
-
-    @property
-    def figure(self) -> str:
-        """Name of the figure, such as "accuracy of 'ill'"."""
-        return _FIGURES[self.name] + ("" if self.label is None else f" of {self.label!r}")
-
-    @property
-    def is_ceiling(self) -> bool:
-        """Whether larger means break the promise."""
-        return self.name.startswith("max")
-
-    @property
-    def needs_labels(self) -> bool:
-        """Whether only labelled rows count."""
-        return self.name in ("min_accuracy", "min_recall")
-
-    def mean(self, counts: IntArray) -> float | None:
-        """Mean over rows, given how many have each value; None without rows."""
-        n_rows = int(counts.sum())
-        return float(counts @ np.array(self.values)) / n_rows * self.scale if n_rows else None
-
-    def interval(self, counts: IntArray, level: float) -> Interval:
-        """Interval of the mean that holds at all times."""
-        low, high = mean_interval(self.values, counts, level)
-        return Interval(low * self.scale, high * self.scale)
-
-    def log_capitals(self, counts: IntArray) -> FloatArray:
-        """Logarithm of what bets against the promise have won, one for each line of counts."""
-        bet = log_capitals_above if self.is_ceiling else log_capitals_below
-        return bet(self.values, counts, self.target / self.scale)
-
-    def __str__(self) -> str:
-        return f"{self.figure} at {'most' if self.is_ceiling else 'least'} {self.target:g}"
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """A moment from which one share of the money bets.
-
-    Attributes
-    ----------
-    number : int
-        0 is the beginning; later ones are counted from 1.
-    row : int
-        Number of rows that the monitor had seen by then.
-    counts : tuple of int
-        Rows of each value that the promise had by then.
-    """
-
-    number: int
-    row: int
-    counts: tuple[int, ...]
-
-    @property
-    def log_share(self) -> float:
-        """Logarithm of the share of the money."""
-        return -math.log(2 * self.number * (self.number + 1) if self.number else 2)
-
-
-@dataclass(frozen=True, slots=True)
-class Alarm:
-    """The moment at which the evidence against a promise was enough.
-
-    Attributes
-    ----------
-    row : int
-        Number of rows that the monitor had seen.
-    since : int
-        Number of rows before the stretch that has most of the evidence; 0 is the beginning.
-    n_rows : int
-        Rows of that stretch that count for the promise.
-    figure : float
-        Their figure.
-    """
-
-    row: int
-    since: int
-    n_rows: int
-    figure: float
-
-
-@dataclass(frozen=True, slots=True)
-class MonitoredPromise:
-    """A promise, what the rows so far say about it, and the evidence that it is broken.
-
-    Attributes
-    ----------
-    promise : Promise
-    delta : float
-        Its share of the chance of a false alarm.
-    counts : tuple of int
-        Rows of each value.
-    starts : tuple of Start
-        Moments from which money bets, the beginning first.
-    n_restarts : int
-        Number of later starts so far, also of those that are forgotten.
-    log_capital, log_evidence : float
-        Logarithm of the money now, and of the most there has been at any look.
-    alarm : Alarm or None
-
-    Examples
-    --------
-    >>> watched = MonitoredPromise.begin(Promise("min_accuracy", 0.95), delta=0.05)
-    >>> later = watched.add(np.array([30, 170]), row=300)
-    >>> later.figure, later.verdict.value, later.alarm.row
-    (0.85, 'broken', 300)
-    >>> print(later)
-    accuracy at least 0.95: 0.85 (0.747 to 0.923) of 200 rows, broken
-    """
-
-    promise: Promise
-    delta: float
-    counts: tuple[int, ...]
-    starts: tuple[Start, ...]
-    n_restarts: int = 0
-    log_capital: float = 0.0
-    log_evidence: float = 0.0
-    alarm: Alarm | None = None
-
-    @classmethod
-    def begin(cls, promise: Promise, delta: float) -> Self:
-        """Watch a promise from now on."""
-        nothing = (0,) * len(promise.values)
-        return cls(promise, delta, nothing, (Start(0, 0, nothing),))
-
-    def add(self, more: IntArray, row: int) -> Self:
-        """Count more rows, given how many have each value, and look at the evidence.
-
-        `row` is the number of rows that the monitor has seen, these included.
-        """
-        if not more.any():
-            return self
-        counts = np.array(self.counts) + more
-        since = counts - np.array([start.counts for start in self.starts])
-        logs = self.promise.log_capitals(since)
-        shares = logs + np.array([start.log_share for start in self.starts])
-        kept_back = -math.log(2 * (self.n_restarts + 1))  # money of starts that are to come
-        capital = float(log_sum_exp(np.append(shares, kept_back)))
-        alarm = self.alarm
-        if alarm is None and capital >= -math.log(self.delta):
-            best = int(shares.argmax())
-            figure = self.promise.mean(since[best]) or 0.0
-            alarm = Alarm(row, self.starts[best].row, int(since[best].sum()), figure)
-        looked = replace(
-            self,
-            counts=tuple(counts.tolist()),
-            log_capital=capital,
-            log_evidence=max(self.log_evidence, capital),
-            alarm=alarm,
-        )
-        due = since[-1].sum() >= ROWS_BETWEEN_STARTS
-        return looked._restart(row, logs) if due else looked
-
-    def _restart(self, row: int, logs: FloatArray) -> Self:
-        """Start over with the next share; of too many starts, forget the one that lost most.
-
-        Forgetting gives its money away, which makes an alarm no likelier.
-        """
-        starts = [*self.starts, Start(self.n_restarts + 1, row, self.counts)]
-        if len(starts) > MOST_STARTS:
-            del starts[1 + int(logs[1:].argmin())]
-        return replace(self, starts=tuple(starts), n_restarts=self.n_restarts + 1)
 
     @property
     def name(self) -> str:
-        """The promise by its parameter: "min_accuracy" and so on."""
-        return self.promise.name
+        """Name of the figure, such as "accuracy of 'ill'"."""
+        what = "mean cost" if self.is_ceiling else self.kind
+        return what if self.label is None else f"{what} of {self.label!r}"
 
     @property
-    def label(self) -> object:
-        """The class that the promise is about; None is about all rows."""
-        return self.promise.label
+    def key(self) -> str:
+        """Name of the figure in a file, such as "recall ill"."""
+        return self.kind if self.label is None else f"{self.kind} {self.label}"
 
     @property
-    def target(self) -> float:
-        """The limit that was promised."""
-        return self.promise.target
+    def parameter(self) -> str:
+        """The parameter that asks for it, such as "min_accuracy"."""
+        return LIMITS[_KINDS.index(self.kind)]
 
     @property
-    def n_rows(self) -> int:
-        """Rows that count for the promise."""
-        return sum(self.counts)
+    def is_ceiling(self) -> bool:
+        """Whether larger figures break the promise."""
+        return self.kind == "cost"
 
     @property
-    def figure(self) -> float | None:
-        """The figure seen on all rows so far; None without rows."""
-        return self.promise.mean(np.array(self.counts))
+    def needs_labels(self) -> bool:
+        """Whether only rows with a known label count."""
+        return self.kind in ("accuracy", "recall")
 
     @property
-    def interval(self) -> Interval:
-        """Interval of the true figure; it holds at all looks together."""
-        return self.promise.interval(np.array(self.counts), 1 - self.delta)
+    def sentence(self) -> str:
+        """The promise in full, such as "at least 80 % of the rows get a label"."""
+        if self.is_ceiling:
+            return f"a row costs at most {self.limit:g} on average"
+        rows = {
+            "accuracy": "labels given are correct",
+            "coverage": "rows get a label",
+            "recall": f"rows that are {self.label!r} are called {self.label!r}",
+        }[self.kind]
+        if self.kind == "accuracy" and self.label is not None:
+            rows = f"rows called {self.label!r} are {self.label!r}"
+        return f"at least {100 * self.limit:.6g} % of the {rows}"
 
-    @property
-    def evidence(self) -> float:
-        """Most that a stake of 1 against the promise has grown to at any look.
+    def is_met_by(self, figure: float) -> bool:
+        """Whether a figure is on the right side of the limit; rounding breaks no promise."""
+        sign = -1 if self.is_ceiling else 1
+        return sign * (figure - self.limit) >= -_ROUNDING * max(1.0, abs(self.limit))
 
-        It is the maximum of an e-process: if the promise is kept, it reaches 1 / `delta` with a
-        chance of at most `delta`, ever.
+    def worst(self, interval: Interval) -> float:
+        """The worse end of an interval of the figure."""
+        return interval.high if self.is_ceiling else interval.low
+
+    def best(self, interval: Interval) -> float:
+        """The better end of an interval of the figure."""
+        return interval.low if self.is_ceiling else interval.high
+
+    def rows(
+        self, labels: Sequence[object], truth: IntArray, given: IntArray
+    ) -> tuple[BoolArray, BoolArray]:
+        """Tell which rows a share is about, and which rows are as promised.
+
+        Classes are positions in `labels`. `truth` is -1 if it is not known; `given` is the number
+        of classes for a rejected row. A mean cost is about all rows.
         """
-        return math.exp(min(self.log_evidence, _LARGEST_LOG))
-
-    @property
-    def verdict(self) -> Verdict:
-        """Broken after an alarm, for good; holds if the interval is within the promise."""
-        if self.alarm is not None:
-            return Verdict.BROKEN
-        low, high = self.interval
-        holds = high <= self.target if self.promise.is_ceiling else low >= self.target
-        return Verdict.HOLDS if holds else Verdict.OPEN
+        everyone, answered = np.ones(len(given), dtype=np.bool_), given < len(labels)
+        if not self.needs_labels:
+            return everyone, answered
+        place = -1 if self.label is None else labels.index(self.label)
+        if self.kind == "recall":
+            return truth == place, given == place
+        called = answered if self.label is None else given == place
+        return called & (truth >= 0), given == truth
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        low, high = self.interval
-        alarm = self.alarm
-        return {
-            "promise": self.name,
-            "label": self.label,
-            "target": self.target,
-            "n_rows": self.n_rows,
-            "figure": self.figure,
-            "low": low,
-            "high": high,
-            "delta": self.delta,
-            "log_evidence": self.log_evidence,
-            "evidence": self.evidence,
-            "verdict": self.verdict.value,
-            "alarm": alarm and {name: getattr(alarm, name) for name in alarm.__slots__},
-        }
+        return {"kind": self.kind, "limit": self.limit, "label": self.label}
 
     def __str__(self) -> str:
-        """Show the promise, the figure with its interval, and the verdict."""
-        if self.figure is None:
-            return f"{self.promise}: no rows yet"
-        low, high = self.interval
-        seen = f"{self.figure:.3g} ({low:.3g} to {high:.3g}) of {counted(self.n_rows, 'row')}"
-        return f"{self.promise}: {seen}, {self.verdict}"
+        return f"{self.name} at {'most' if self.is_ceiling else 'least'} {self.limit:g}"
+
+
+def promises_of(
+    labels: Sequence[object], limits: Mapping[str, Any], *, to_prove: bool = False
+) -> tuple[Promise, ...]:
+    """Check promises as users write them, such as ``{"min_accuracy": 0.95}``.
+
+    `labels` are the classes. "min_accuracy" is a number, or a dict of labels and numbers, in which
+    the key None stands for all labels; "min_recall" is a dict of labels and numbers. With
+    `to_prove`, a share of 1 is refused.
+
+    Examples
+    --------
+    >>> limits = {"min_accuracy": {"well": 0.99}, "max_cost": 50}
+    >>> [str(one) for one in promises_of(["ill", "well"], limits)]
+    ["accuracy of 'well' at least 0.99", 'mean cost at most 50']
+    """
+    accuracy, coverage, recall, cost = (limits.get(name) for name in LIMITS)
+    found: list[Promise] = []
+    if accuracy is not None:
+        by_label = accuracy if isinstance(accuracy, Mapping) else {None: accuracy}
+        found += _by_label("accuracy", by_label, labels, to_prove)
+    if coverage is not None:
+        found.append(Promise("coverage", check_number("min_coverage", coverage, 0, 1, "(]")))
+    if recall is not None:
+        if not isinstance(recall, Mapping):
+            rule = "be a dict of labels and shares, as in {'ill': 0.9}"
+            raise refused("min_recall", rule, recall)
+        found += _by_label("recall", recall, labels, to_prove)
+    if cost is not None:
+        found.append(Promise("cost", check_number("max_cost", cost, 0, math.inf, "[)")))
+    if not found:
+        listed = [part for name in LIMITS for part in (", ", Parameter(name))]
+        raise ParameterError("one of ", *listed[1:], " must be given, got none.")
+    return tuple(found)
+
+
+def _by_label(
+    kind: str, limits: Mapping[Any, Any], labels: Sequence[object], to_prove: bool
+) -> list[Promise]:
+    """Return a promise for each label; unknown labels are refused."""
+    name, found = f"min_{kind}", []
+    ends, note = ("()", _NO_PROOF) if to_prove else ("(]", "")
+    for label, limit in of_labels(limits, labels).items():
+        is_whole = label is None and kind == "accuracy"
+        if label not in labels and not is_whole:
+            raise refused(name, f"name the classes {some(labels)}", limits, got=repr(label))
+        of = "" if is_whole else f"class {label!r}"
+        least = check_number(name, limit, 0, 1, ends, of=of, note=note)
+        found.append(Promise(kind, least, None if is_whole else labels[labels.index(label)]))
+    return sorted(found, key=lambda one: -1 if one.label is None else labels.index(one.label))
+
+
+def limits_of(promises: Sequence[Promise]) -> dict[str, Any]:
+    """Return promises as users write them; `promises_of` turns them back.
+
+    Examples
+    --------
+    >>> limits_of([Promise("accuracy", 0.95), Promise("recall", 0.9, "ill")])
+    {'min_accuracy': 0.95, 'min_recall': {'ill': 0.9}}
+    """
+    found: dict[str, dict[Any, float]] = {}
+    for one in promises:
+        found.setdefault(one.parameter, {})[one.label] = one.limit
+    return {
+        name: by_label[None] if list(by_label) == [None] else by_label
+        for name, by_label in found.items()
+    }
+
+
+def promises_from_fields(fields: Fields, labels: Sequence[object]) -> tuple[Promise, ...]:
+    """Read promises from a file and check them."""
+    found: list[Promise] = []
+    for one in fields.many_fields("promises"):
+        kind, label = one.text("kind"), one.get("label")
+        if kind not in _KINDS:
+            one.refuse("kind", f"one of {', '.join(_KINDS)}", kind)
+        may_be = {"accuracy": [None, *labels], "recall": [*labels]}.get(kind, [None])
+        if label not in may_be or (kind, label) in ((each.kind, each.label) for each in found):
+            one.refuse("label", f"one of {some(may_be)}, each once", label)
+        limit = one.number("limit", 0, math.inf if kind == "cost" else 1)
+        if not limit and kind != "cost":
+            one.refuse("limit", "above 0", limit)
+        found.append(Promise(kind, limit, may_be[may_be.index(label)]))
+    return tuple(found)

@@ -40,7 +40,7 @@ class PromiseTrack:
     ----------
     title : str
         The promise in words.
-    target : float
+    limit : float
     rows : ndarray
         Rows seen by then.
     figure, low, high : ndarray
@@ -52,7 +52,7 @@ class PromiseTrack:
     """
 
     title: str
-    target: float
+    limit: float
     rows: FloatArray
     figure: FloatArray
     low: FloatArray
@@ -110,7 +110,7 @@ def _draw_track(panel: Any, track: PromiseTrack) -> None:
     few: dict[str, Any] = {"marker": "o", "markersize": 2.5} if len(track.rows) <= _FEW else {}
     panel.fill_between(track.rows, track.low, track.high, color="0.85", linewidth=0)
     panel.plot(track.rows, track.figure, linewidth=1.2, **STYLES[0], **few)
-    panel.axhline(track.target, color=DARK, linestyle=":", linewidth=1.0)
+    panel.axhline(track.limit, color=DARK, linestyle=":", linewidth=1.0)
     title = track.title
     if track.alarm is not None:
         panel.axvline(track.alarm, color=_ALARM, linestyle="--", linewidth=1.0)
