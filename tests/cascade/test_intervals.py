@@ -107,7 +107,7 @@ def test_rows_repeated_in_groups_tell_no_more_than_once(cascade, truth):
 def test_the_interval_of_the_cost_holds_for_groups(cascade):
     rng, held, wide = np.random.default_rng(0), [], []
     costs = np.array(cascade.stages.costs)
-    for _ in range(100):
+    for _ in range(40):
         favourite = rng.dirichlet([2, 1, 1], 250).cumsum(axis=1)  # how the rows of a group leave
         left = (rng.random((250, 4, 1)) > favourite[:, None, :2]).sum(axis=2).ravel()
         cells = Tally(cascade.classes, cascade.design.buys, costs)
@@ -115,7 +115,7 @@ def test_the_interval_of_the_cost_holds_for_groups(cascade):
         low, high = cells.evaluation().intervals.cost
         held.append(low <= costs @ [0.5, 0.25, 0.25] <= high)
         wide.append(high - low)
-    assert np.mean(held) >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 100)
+    assert np.mean(held) >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 40)
     shares = np.array([0.5, 0.25, 0.25])
     variance = costs**2 @ shares - (costs @ shares) ** 2
     known = 2 * 1.96 * np.sqrt(variance * (1 + 3 / 5) / 1000)  # Dirichlet's rows are 1/5 alike

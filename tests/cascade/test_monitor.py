@@ -210,14 +210,14 @@ class TestFiles:
         assert monitor.alarm
         body = json.loads(path.read_bytes())["body"]
         n_refused = 0
-        for place in paths_of(body):
-            for value in (None, -1, "x", [1e300]):
+        for i, place in enumerate(paths_of(body)):
+            for value in ((None, -1), ("x", [1e300]))[i % 2]:
                 path.write_text(document_text("monitor", FORMAT, changed(body, place, value)))
                 try:
                     Monitor.load(path, CASCADE).update(DECISIONS, TRUTH)
                 except FileError:
                     n_refused += 1
-        assert n_refused > 200
+        assert n_refused > 100
 
 
 @pytest.fixture

@@ -187,7 +187,7 @@ def test_bad_rows_are_refused_in_one_sentence(front, settings, words):
         front.certify(ROWS, **given)
 
 
-def test_a_front_without_results_by_class_knows_no_targets_by_class():
+def test_a_front_without_results_by_class_knows_no_promises_by_class():
     front = make_front()
     with pytest.raises(ParameterError, match="min_recall must be left out by class for"):
         front.certify(ROWS, truth_of(front, 1), min_recall={1: 0.5})
@@ -292,14 +292,14 @@ def test_a_file_that_contradicts_itself_is_refused(certificate, tmp_path, path, 
 def test_a_file_with_any_value_replaced_is_refused_or_read(certificate, tmp_path):
     """Whatever stands in a file, it is an error of ours or a certificate; never a failure."""
     body = json.loads(json.dumps(certificate.to_dict()))
-    for path in paths_of(body):
-        for value in (None, "text"):
-            if at(body, path) != value:
-                try:
-                    found = load(tmp_path, changed(body, path, value))
-                except FileError:
-                    continue
-                assert isinstance(str(found), str)
+    for i, path in enumerate(paths_of(body)):
+        value = (None, "text")[i % 2]
+        if at(body, path) != value:
+            try:
+                found = load(tmp_path, changed(body, path, value))
+            except FileError:
+                continue
+            assert isinstance(str(found), str)
 
 
 def test_a_plan_lists_leading_designs_in_order_with_the_rows_they_take(front):

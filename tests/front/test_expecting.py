@@ -14,8 +14,11 @@ from emsco.trust.expected import Estimate, Expected
 SETTINGS = {
     "estimator": "logistic",
     "search": "evolution",
-    "generations": 8,
-    "population_size": 40,
+    "min_confidence": 0.75,
+    "max_stages": 2,
+    "generations": 3,
+    "population_size": 30,
+    "cv": 3,
     "random_state": 0,
 }
 
@@ -45,7 +48,7 @@ def test_luck_makes_scored_accuracy_too_good_on_average(clf):
 
 
 def test_more_rows_leave_less_to_luck(clf):
-    many = EMSCOClassifier(**SETTINGS).fit(*_rows(1500))
+    many = EMSCOClassifier(**SETTINGS).fit(*_rows(1000))
 
     def width(found):
         widths = [p.expected.accuracy.high - p.expected.accuracy.low for p in found.front_]
@@ -64,8 +67,9 @@ def test_rows_of_a_patient_count_as_one():
     X, y = _rows(80)
     four, truth = pd.concat([X] * 4, ignore_index=True), np.tile(y, 4)
     patients = np.tile(np.arange(80), 4)
-    grouped = EMSCOClassifier(**SETTINGS).fit(four, truth, groups=patients)
-    single = EMSCOClassifier(**SETTINGS).fit(four, truth)
+    settings = {**SETTINGS, "cv": "auto"}
+    grouped = EMSCOClassifier(**settings).fit(four, truth, groups=patients)
+    single = EMSCOClassifier(**settings).fit(four, truth)
     wide, narrow = (
         np.median([point.expected.coverage.error for point in found.front_])
         for found in (grouped, single)
@@ -106,8 +110,8 @@ def test_a_front_without_expected_figures_cannot_draw_them(clf):
 
 
 def test_limits_are_followed_in_every_sample(clf):
-    within = EMSCOClassifier(**SETTINGS, prefer={"min_coverage": 0.9}).fit(*_rows())
-    assert within.point_.coverage >= 0.9
+    within = EMSCOClassifier(**SETTINGS, prefer={"min_coverage": 0.6}).fit(*_rows())
+    assert within.point_.coverage >= 0.6
     assert within.point_.expected.accuracy.value < within.point_.accuracy
 
 

@@ -26,13 +26,13 @@ def test_the_chance_stays_above_its_aim_from_the_planned_number_of_rows_on(true,
     assert found[0] < aim <= found[1:].min()
 
 
-def test_rows_that_a_target_is_not_about_come_on_top():
+def test_rows_that_a_promise_is_not_about_come_on_top():
     (some,) = rows_for_chances([Prospect(Promise("accuracy", 0.9), 0.95)])
     (all_in_all,) = rows_for_chances([Prospect(Promise("accuracy", 0.9), 0.95, share=0.5)])
     assert all_in_all == 2 * some
 
 
-def test_two_targets_take_more_rows_than_either_but_a_plain_one_takes_none():
+def test_two_promises_take_more_rows_than_either_but_a_plain_one_takes_none():
     hard, easy = Prospect(Promise("accuracy", 0.9), 0.95), Prospect(Promise("coverage", 0.5), 0.9)
     alike = Prospect(Promise("coverage", 0.9), 0.95)
     (alone,), (both,) = rows_for_chances([hard]), rows_for_chances([hard, easy])
@@ -64,9 +64,9 @@ def test_a_plan_is_kept_by_tests_on_rows_as_expected():
     rng = np.random.default_rng(0)
     passed = [
         max(one.p_value for one in check_promises(promises, draw(rng, n_rows), 0.05)) <= 0.05
-        for _ in range(400)
+        for _ in range(200)
     ]
-    assert 0.76 < np.mean(passed) < 0.95
+    assert 0.72 < np.mean(passed) < 0.95
 
 
 def test_the_chance_of_a_bet_rises_with_the_rows():

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from emsco.trust.monitoring import MOST_LOOKS, MOST_SOURCES, MonitorState, Source
+from emsco.trust import monitoring
+from emsco.trust.monitoring import MOST_SOURCES, MonitorState, Source
 from emsco.trust.promises import Promise, Verdict
 from emsco.trust.watching import MOST_STARTS, MonitoredPromise
 
@@ -108,15 +109,16 @@ def test_delta_is_divided_between_promises():
     assert [one.delta for one in state.promises] == [0.025, 0.025]
 
 
-def test_looks_are_thinned_out_and_the_last_is_kept():
+def test_looks_are_thinned_out_and_the_last_is_kept(monkeypatch):
+    monkeypatch.setattr(monitoring, "MOST_LOOKS", 50)
     state = MonitorState.begin([ACCURACY], 0.05, COSTS)
-    for _ in range(3 * MOST_LOOKS):
+    for _ in range(150):
         state = state.add([np.array([0, 1])], 1, 1, 1)
     rows = [look.n_rows for look in state.looks]
-    assert MOST_LOOKS / 2 <= len(rows) <= MOST_LOOKS
-    assert rows[-1] == state.n_rows == 3 * MOST_LOOKS
+    assert 25 <= len(rows) <= 50
+    assert rows[-1] == state.n_rows == 150
     assert rows == sorted(set(rows))
-    assert state.looks[-1].counts == ((0, 1500),)
+    assert state.looks[-1].counts == ((0, 150),)
 
 
 def test_only_the_last_files_are_remembered():

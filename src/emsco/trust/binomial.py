@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import stats
+from scipy.special import bdtr
 
 from emsco._base.typing import FloatArray, IntArray
 
@@ -20,7 +21,7 @@ def p_value(n_hits: int, n_rows: int, least: float) -> float:
     >>> round(p_value(97, 100, 0.9), 4)
     0.0078
     """
-    return float(stats.binom.cdf(n_rows - n_hits, n_rows, 1 - least))
+    return float(bdtr(n_rows - n_hits, n_rows, 1 - least))
 
 
 def power(n_rows: IntArray, true: float, least: float, delta: float) -> FloatArray:
