@@ -31,17 +31,17 @@ def test_many_monitors_side_by_side_are_the_one_that_users_have(kind, monkeypatc
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-@pytest.mark.parametrize(("rows", "n_looks"), [(1, 250), (25, 60)])
+@pytest.mark.parametrize(("rows", "n_looks"), [(1, 120), (25, 30)])
 def test_false_alarms_are_rare_with_the_truth_exactly_on_the_promise(kind, rows, n_looks):
-    n_paths = 500
+    n_paths = 200
     share = false_alarms(kind, n_paths, n_looks, rows)
     assert share <= DELTA + 3 * np.sqrt(DELTA * (1 - DELTA) / n_paths)
 
 
 def test_false_alarms_are_rare_for_all_promises_together():
-    rng, n_paths = np.random.default_rng(2), 500
+    rng, n_paths = np.random.default_rng(2), 200
     both = [Gamblers(kind, kind.limit, n_paths) for kind in KINDS]
-    for _ in range(60):
+    for _ in range(30):
         for kind, gamblers in zip(KINDS, both, strict=True):
             gamblers.add(rng.multinomial(25, kind.chances, n_paths))
     alarms = [gamblers.peak >= len(KINDS) / DELTA for gamblers in both]

@@ -1,5 +1,7 @@
 """Commands as they are typed, and a small run to try them on."""
 
+import contextlib
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -50,30 +52,36 @@ def data(rows, tmp_path_factory):
     return folder
 
 
+SETTINGS = (
+    *("--target", "sick", "--min-confidence", "0.8", "--max-stages", "3"),
+    *("--cv", "0.33", "--estimator", "logistic"),
+)
+
+
 @pytest.fixture
 def fit(typed, data, tmp_path):
     """Fits on the data, to a folder run."""
 
     def call(*words, costs="costs.csv"):
         paths = (data / "data.csv", "--costs", data / costs, "--out", tmp_path / "run")
-        settings = (
-            "--target",
-            "sick",
-            "--min-confidence",
-            "0.8",
-            "--max-stages",
-            "3",
-            "--cv",
-            "0.33",
-            "--estimator",
-            "logistic",
-        )
-        return typed("fit", *paths, *settings, *words)
+        return typed("fit", *paths, *SETTINGS, *words)
 
     return call
 
 
+@pytest.fixture(scope="session")
+def fitted(data, tmp_path_factory):
+    """The folder that `fit` makes, once for all tests."""
+    folder = tmp_path_factory.mktemp("fitted") / "run"
+    paths = (data / "data.csv", "--costs", data / "costs.csv", "--out", folder)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("sys.argv", ["emsco", "fit", *map(str, paths), *SETTINGS])
+        with contextlib.suppress(SystemExit):
+            cli.main()
+    return folder
+
+
 @pytest.fixture
-def run(fit, tmp_path):
-    assert fit().code == 0
-    return tmp_path / "run"
+def run(fitted, tmp_path):
+    """A run of its own for every test; to copy is quicker than to fit."""
+    return shutil.copytree(fitted, tmp_path / "run")

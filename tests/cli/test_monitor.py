@@ -1,31 +1,14 @@
 """`emsco monitor`."""
 
 import json
-import shutil
 
 import pytest
 from support.commands import refuses
-from support.settings import ONE_THRESHOLD
 
 from emsco._base.progress import RowProgress
 from emsco.cli.endings import ALARM
-from emsco.data.sources import FitFiles
-from emsco.runs.fit import fit_files
 
 PROMISES = ("--min-accuracy", "0.6", "--max-cost", "50")
-
-
-@pytest.fixture(scope="module")
-def fitted(data, tmp_path_factory):
-    files = FitFiles("sick", data / "data.csv", costs=data / "costs.csv")
-    folder = tmp_path_factory.mktemp("monitored") / "run"
-    return fit_files(files, folder, max_stages=3, **ONE_THRESHOLD).folder
-
-
-@pytest.fixture
-def run(fitted, tmp_path):
-    """A run of its own for every test; to copy is quicker than to fit."""
-    return shutil.copytree(fitted, tmp_path / "run")
 
 
 @pytest.fixture

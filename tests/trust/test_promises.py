@@ -51,7 +51,7 @@ def test_promises_come_back_from_a_file():
         ({"kind": "luck"}, "'kind' must be one of accuracy, coverage, recall, cost"),
         ({"label": "sick"}, "'label' must be one of None, 'ill', 'well', each once, got 'sick'"),
         ({"limit": 0}, "'limit' must be above 0"),
-        ({"limit": 2}, "'limit' must be a number from 0 to 1"),
+        ({"limit": 2}, "'limit' must be a finite number from 0 to 1"),
         ({"label": None}, "'label' must be .* each once"),
     ],
 )

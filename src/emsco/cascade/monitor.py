@@ -117,19 +117,7 @@ class Monitor:
         Raises
         ------
         EMSCOError
-            If the certificate is not for this cascade.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> from emsco import EMSCOClassifier
-        >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> clf = EMSCOClassifier(max_stages=2, generations=5, cv=1 / 3, random_state=0)
-        >>> certificate = clf.fit(X[:300], y[:300]).certify(X[300:], y[300:], min_accuracy=0.8)
-        >>> cascade = clf.choose(certificate.deployed).cascade_
-        >>> Monitor.from_certificate(certificate, cascade)
-        Monitor on 0 rows, 0 with a true label: no alarm
-          accuracy at least 0.8: no rows yet
+            If the certificate is for another cascade.
         """
         certificate.require(cascade)
         return cls(cascade, **limits_of(certificate.promises), delta=certificate.delta)

@@ -30,13 +30,13 @@ def share_intervals(
     >>> share_intervals([0, 87], [20, 100])[0]
     Interval(low=0.0, high=0.168433471)
     """
-    from scipy import stats  # only here, since deciding does without SciPy
+    from scipy.special import betaincinv  # only here, since deciding does without SciPy
 
     hits, rows = np.broadcast_arrays(*(np.asarray(one, float) for one in (n_hits, n_rows)))
     misses, tail = np.maximum(rows - hits, 0.0), (1 - level) / 2
     none, every = hits <= 0, misses <= 0
-    low = stats.beta.ppf(tail, np.where(none, 1.0, hits), misses + 1)
-    high = stats.beta.ppf(1 - tail, hits + 1, np.where(every, 1.0, misses))
+    low = betaincinv(np.where(none, 1.0, hits), misses + 1, tail)
+    high = betaincinv(hits + 1, np.where(every, 1.0, misses), 1 - tail)
     ends = np.round(np.where(none, 0.0, low), 10), np.round(np.where(every, 1.0, high), 10)
     return tuple(map(Interval, *(np.atleast_1d(end).tolist() for end in ends)))
 
