@@ -55,11 +55,16 @@ def _no_downloads(monkeypatch, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def short_searches():
-    """Fits search for few generations; such tests ask what runs, not what is found."""
+    """Fits search for few generations, and prove nothing unless they must.
+
+    Such tests ask what runs, not what is found.
+    """
     with pytest.MonkeyPatch.context() as patch:
 
         def fit_soon(data, given, groups=None):
-            return fit_rows(data, {**given, "generations": min(given["generations"], 8)}, groups)
+            search = "evolution" if given["search"] == "auto" else given["search"]
+            soon = {"search": search, "generations": min(given["generations"], 8)}
+            return fit_rows(data, {**given, **soon}, groups)
 
         patch.setattr("emsco.estimator.fit_rows", fit_soon)
         yield

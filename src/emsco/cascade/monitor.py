@@ -83,7 +83,7 @@ class Monitor:
     >>> from sklearn.datasets import load_breast_cancer
     >>> from emsco import EMSCOClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> clf = EMSCOClassifier(max_stages=2, generations=5, cv=1 / 3, random_state=0)
+    >>> clf = EMSCOClassifier(estimator="logistic", generations=5, cv=1 / 3, random_state=0)
     >>> cascade = clf.fit(X[:300], y[:300]).cascade_
     >>> monitor = Monitor(cascade, min_accuracy=0.8, delta=0.05)
     >>> monitor = monitor.update(cascade.decide(X[300:]), y[300:])
@@ -167,7 +167,8 @@ class Monitor:
         >>> from sklearn.datasets import load_iris
         >>> from emsco import EMSCOClassifier
         >>> X, y = load_iris(return_X_y=True)
-        >>> cascade = EMSCOClassifier(cv=1 / 3, random_state=0).fit(X, y).cascade_
+        >>> clf = EMSCOClassifier(estimator="logistic", cv=1 / 3, random_state=0)
+        >>> cascade = clf.fit(X, y).cascade_
         >>> monitor, decisions = Monitor(cascade, min_recall={2: 0.5}), cascade.decide(X)
         >>> monitor = monitor.update(decisions)  # labels come later
         >>> monitor = monitor.update(decisions, y, late=True)

@@ -179,7 +179,8 @@ class CertificatePlan:
     >>> from sklearn.datasets import load_breast_cancer
     >>> from emsco import EMSCOClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> clf = EMSCOClassifier(generations=5, cv=1 / 3, random_state=0).fit(X[:300], y[:300])
+    >>> clf = EMSCOClassifier(estimator="logistic", generations=5, cv=1 / 3, random_state=0)
+    >>> clf = clf.fit(X[:300], y[:300])
     >>> plan = clf.front_.plan_certificate(min_accuracy=0.9)
     >>> 20 < plan.rows < 1000
     True
