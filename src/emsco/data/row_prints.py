@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy import stats
 
 from emsco._base.arrays import locked_copy
 from emsco._base.digests import DIGEST, fingerprint
@@ -91,6 +90,8 @@ class RowPrints:
         found: IntArray = np.flatnonzero(np.isin(prints, self.known))
         if not found.size or _are_long(rows[found]).any():
             return found
+        from scipy import stats  # only here, since deciding does without SciPy
+
         n_within = int((prints <= np.uint64(self.largest)).sum())
         n_known = max(1.0, self.n_rows * (self.largest + 1) / 2**64)
         ratio = 2 * n_within / n_known  # of new rows like a seen one, to pairs of twins

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from emsco._base.intervals import LEVEL, Interval
 from emsco._base.typing import FloatArray
@@ -104,6 +103,8 @@ def mean_interval(values: ArrayLike, counts: ArrayLike, level: float = LEVEL) ->
     x, n = np.asarray(values, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     if not n.sum():
         return Interval(0.0, 1.0)
+    from scipy.optimize import brentq  # only here, since deciding does without SciPy
+
     mean, enough = float(x @ n / n.sum()), float(np.log(2 / (1 - level)))
     low, high = 0.0, 1.0
     if log_capital_above(x, n, 0.0) > enough and mean > 0:

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import betainc
 
 from emsco._base.documents import Fields
 from emsco._base.typing import BoolArray, FloatArray, IntArray
@@ -271,5 +270,7 @@ def scored_p_value(promise: Promise, counted: Counted, worst_cost: float) -> flo
         return math.exp(min(0.0, -float(against)))
     if counted.n_kept <= 0:
         return 1.0
+    from scipy.special import betainc  # only here, since deciding does without SciPy
+
     missed = max(0.0, counted.n_rows - counted.n_kept)
     return float(betainc(counted.n_kept, missed + 1, promise.limit))
