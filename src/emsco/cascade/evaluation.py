@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
@@ -234,19 +234,23 @@ class Evaluation(Objectives):
             self.cost_deviation,
         )
 
-    def against(self, promised: Objectives, basis: str = "promised") -> PromiseReport:
+    def against(
+        self,
+        promised: Objectives,
+        basis: str = "promised",
+        ranges: Mapping[str, Interval] | None = None,
+    ) -> PromiseReport:
         """Compare with promised figures, such as those of a point of a front.
 
-        A promise is kept if the seen figure is at least as good, and not kept if its whole 95 %
-        interval is worse. Otherwise these rows cannot tell. `basis` says where the figures come
-        from: "expected", "scored" or "promised".
+        See `SeenPromise` for the verdict. `basis` says where the figures come from: "expected",
+        "scored" or "promised"; `ranges` has their 95 % intervals by name, if they are estimates.
         """
         if getattr(promised, "metric", "accuracy") != "accuracy":
             rule = "have the share of labels that are correct as its accuracy"
             raise refused("promised", rule, promised, got="a point scored by balanced accuracy")
         at = self.intervals
         return PromiseReport.from_objectives(
-            promised, self, at.coverage, at.accuracy, at.cost, basis
+            promised, self, at.coverage, at.accuracy, at.cost, basis, ranges
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -199,6 +199,10 @@ class Monitor:
         if not counts.n_rows and not counts.n_labelled:
             return self
         more = (counts.n_rows, counts.n_answered, counts.n_labelled)
+        n_rows, n_labelled = self.n_rows + more[0], self.state.n_labelled + more[2]
+        if n_labelled > n_rows:
+            got = f"{n_labelled:,} labels of {counted(n_rows, 'row')}"
+            raise DataError(f"late labels must be of rows that were counted before, got {got}.")
         return replace(self, state=self.state.add(counts.counts, *more))
 
     def save(self, path: PathLike) -> None:

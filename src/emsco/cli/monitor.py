@@ -54,6 +54,14 @@ def monitor(
     again: Annotated[
         bool, typer.Option("--again", help="Count DATA even if its rows were counted before.")
     ] = False,
+    in_order: Annotated[
+        bool,
+        typer.Option(
+            "--in-order",
+            help="Rows of DATA are listed as they came: look after every 100, which finds a change "
+            "sooner. By default DATA is one look.",
+        ),
+    ] = False,
     reset: Annotated[bool, typer.Option("--reset", help="Forget all rows and start anew.")] = False,
     plot: Annotated[
         Path | None, typer.Option(help="PNG, SVG or PDF file for a picture over time.")
@@ -91,7 +99,13 @@ def monitor(
         with interruptible(f"{place} is as it was"), RowProgress() as progress:
             column = target_of(found, data, target)
             watching = monitor_file(
-                watching, data, column, late=late, again=again, report=progress.rows
+                watching,
+                data,
+                column,
+                late=late,
+                again=again,
+                in_order=in_order,
+                report=progress.rows,
             )
     if plot is not None:
         write_figure(watching.plot(), plot)

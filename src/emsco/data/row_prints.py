@@ -22,6 +22,7 @@ __all__ = ["RowPrints", "digest_of_rows", "prints_of"]
 
 _MOST = 2**14  # fingerprints that are kept, in 175 kB of a file
 _CHANCE = 0.001  # that as many new rows, or more, look like seen ones
+_UNIQUE = 0.9  # of the rows of a search, if twins are rare
 _LONG = 3  # values of many digits that tell a row from all others
 
 
@@ -98,6 +99,24 @@ class RowPrints:
         n_alike = len(found) + self.n_twins
         by_chance = float(stats.binom.sf(len(found) - 1, n_alike, ratio / (1 + ratio)))
         return found if by_chance < _CHANCE else found[:0]
+
+    def repeated(self, rows: FloatArray) -> IntArray:
+        """Return positions of rows that repeat an earlier one of them, if it cannot be chance.
+
+        It cannot if such a row has several values with many digits, or if the rows of the search
+        hardly repeat each other and these do.
+        """
+        first = np.unique(prints_of(rows), return_index=True)[1]
+        found: IntArray = np.delete(np.arange(len(rows)), first)
+        if not found.size or _are_long(rows[found]).any():
+            return found
+        share = min(1.0, (self.largest + 1) / 2**64)
+        if len(self.known) < _UNIQUE * self.n_rows * share:
+            return found[:0]
+        from scipy import stats
+
+        by_chance = max(1.0, self.n_twins / share * (len(rows) / self.n_rows) ** 2)
+        return found if stats.poisson.sf(len(found) - 1, by_chance) < _CHANCE else found[:0]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a file."""

@@ -265,7 +265,7 @@ def _certified_lines(certificate: Certificate) -> list[str]:
         "Promised, for new rows that come as these did:",
         *_check_lines(best),
         f"The chance that a design is certified by mistake is at most {_percent(certificate)}.",
-        f"Tested on {certificate.rows} which had no part in the search.",
+        f"Tested on {certificate.rows} none of which is known from the search.",
     ]
     if len(certificate.best_first) > 1:
         others = listed([str(number) for number in certificate.best_first[1:]], _MOST_NUMBERS)

@@ -93,6 +93,8 @@ def certify(
     level, rule = check_delta(delta), check_choice("prefer", prefer, RULES)
     rows = _read(first, X, y, groups, sample_weight, max_weight, random_state)
     _refuse_seen(front.searched, rows.all_inputs, what, first_row)
+    if groups is None:
+        _refuse_repeated(front.searched, rows.all_inputs, what, first_row)
     numbers = _given_order(front, order)
     numbers = numbers or order_of(front, promises, is_gapless=is_gapless(front))
     _refuse_too_few(front, promises, rows, level, numbers, what)
@@ -185,6 +187,19 @@ def _refuse_seen(searched: RowPrints | None, inputs: FloatArray, what: str, firs
     raise DataError(
         f"{what} must hold rows that the search has not seen, got {got}; collect fresh rows."
     )
+
+
+def _refuse_repeated(
+    searched: RowPrints | None, inputs: FloatArray, what: str, first_row: int
+) -> None:
+    """Refuse rows that come twice: they would count as twice the evidence."""
+    again = np.empty(0, dtype=np.int64) if searched is None else searched.repeated(inputs)
+    if again.size:
+        which = some((first_row + again).tolist(), _FEW)
+        got = f"{counted(len(again), 'row')} again ({which})"
+        raise DataError(
+            f"{what} must hold every row once, got {got}; drop them, or name groups of rows."
+        )
 
 
 def _draw(groups: ArrayLike | None, n_rows: int, rng: np.random.Generator) -> IntArray:

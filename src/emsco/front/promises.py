@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from emsco._base.intervals import Interval
 from emsco._base.objectives import Objectives
 from emsco.cascade import Evaluation
 from emsco.front.point import ParetoPoint
@@ -13,7 +14,12 @@ __all__ = ["promise_of", "promised_by"]
 def promise_of(seen: Evaluation, point: ParetoPoint) -> PromiseReport:
     """Compare an evaluation with the figures that its point promises."""
     basis, figures = promised_by(point)
-    return seen.against(figures, basis)
+    ranges = {}
+    if basis == "expected" and point.expected is not None:
+        for name in ("coverage", "accuracy", "cost"):
+            estimate = getattr(point.expected, name)
+            ranges[name] = Interval(estimate.low, estimate.high)
+    return seen.against(figures, basis, ranges)
 
 
 def promised_by(point: ParetoPoint) -> tuple[str, Objectives]:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.documents import PathLike, read_document, write_document
-from emsco._base.typing import AnyArray
+from emsco._base.documents import Fields, PathLike, read_document, write_document
+from emsco._base.text import counted
+from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade
+from emsco.data.row_prints import RowPrints
 from emsco.data.tables import read_chunks
 from emsco.errors import DataError, FileError, Parameter
 from emsco.front import Certificate
@@ -69,16 +71,18 @@ def certify_run(
         what=str(path),
         first_row=1,
     )
-    _spend(run, path, certificate, groups)
+    _spend(run, path, certificate, groups, run.cascade.encoding.rows(table))
     return certificate
 
 
-def _spend(run: Run, path: PathLike, certificate: Certificate, groups: str | None) -> None:
-    """Note that rows are spent; refuse those that were spent on something else."""
+def _spend(
+    run: Run, path: PathLike, certificate: Certificate, groups: str | None, inputs: FloatArray
+) -> None:
+    """Note that rows are spent; refuse those that were spent on something else, or some of them."""
     file, rows = run.folder / SPENT, certificate.rows
-    tests: list[dict[str, Any]] = []
+    tests: list[Fields] = []
     if file.exists():
-        tests = read_document(file, "list of spent rows", _SPENT_FORMAT).items("tests")
+        tests = read_document(file, "list of spent rows", _SPENT_FORMAT).many_fields("tests")
     asked = {
         "rows": rows.digest,
         "promises": [promise.to_dict() for promise in certificate.promises],
@@ -88,15 +92,17 @@ def _spend(run: Run, path: PathLike, certificate: Certificate, groups: str | Non
         "seed": rows.seed,
     }
     for test in tests:
-        if test.get("rows") == rows.digest:
-            if {**test, "date": None} == {**asked, "date": None}:
-                return
-            words = " and ".join(str(Promise(**promise)) for promise in test["promises"])
+        if all(test.get(name) == value for name, value in asked.items()):
+            return  # the same question about the same rows
+        prints = RowPrints.from_fields(test.fields("prints"))
+        if n_spent := len(prints.seen_again(inputs)):
+            words = " and ".join(str(Promise(**promise)) for promise in test.items("promises"))
             raise DataError(
-                f"{path} must hold rows that no test has seen, got those of {test['date']}, which "
-                f"were spent on {words}; collect fresh rows."
+                f"{path} must hold rows that no test has seen, got {counted(n_spent, 'row')} of "
+                f"{test.text('date')}, spent on {words}; collect fresh rows."
             )
-    body = {"tests": [*tests, {**asked, "date": certificate.date}]}
+    now = {**asked, "prints": RowPrints.from_rows(inputs).to_dict(), "date": certificate.date}
+    body = {"tests": [*(test.values for test in tests), now]}
     write_document(file, "list of spent rows", _SPENT_FORMAT, body)
 
 

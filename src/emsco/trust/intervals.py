@@ -104,13 +104,15 @@ def _quantile(share: float, costs: FloatArray, rows: FloatArray, more: float) ->
     reach = deviation * math.sqrt(max(share, 1 - share) / min(share, 1 - share))
     first, last = max(values.min(), mean - reach), min(values.max(), mean + reach)
     edge = 1e-9 * (last - first)
-    found = brentq(
-        lambda cost: _share_below(cost, values, sizes) - share,
-        first + edge,
-        last - edge,
-        xtol=1e-7 * (last - first),
-    )
-    return float(found)
+
+    def missing(cost: float) -> float:
+        return _share_below(cost, values, sizes) - share
+
+    if missing(first + edge) >= 0:  # of hardly more than one row
+        return float(first)
+    if missing(last - edge) <= 0:
+        return float(last)
+    return float(brentq(missing, first + edge, last - edge, xtol=1e-7 * (last - first)))
 
 
 def _share_below(cost: float, values: FloatArray, sizes: FloatArray) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import hypot
 from typing import Any
 
 from emsco._base.intervals import Interval
@@ -16,8 +18,10 @@ __all__ = ["PromiseReport", "SeenPromise"]
 class SeenPromise:
     """A promise, and the figure that new rows show.
 
-    A promise is kept if the seen figure is at least as good. It is not kept if the whole interval
-    is worse. Otherwise, the seen figure is worse by no more than chance explains.
+    A promise is kept if the seen figure is at least as good. It is not kept if the seen figure is
+    worse by more than chance explains: the chance in what was seen, and that in the promise, if it
+    has an interval too. Otherwise these rows cannot tell. Nor can they if they say much less than
+    the rows behind the promise: the interval is more than twice as wide.
 
     Attributes
     ----------
@@ -25,6 +29,8 @@ class SeenPromise:
     seen : float
     interval : Interval
         95 % interval of the true figure.
+    promised : Interval or None
+        95 % interval of the promised figure, if that is an estimate.
 
     Examples
     --------
@@ -36,19 +42,31 @@ class SeenPromise:
     promise: Promise
     seen: float
     interval: Interval
+    promised: Interval | None = None
 
     @property
     def verdict(self) -> Verdict:
         """Whether the promise was kept."""
+        limit = self.promise.limit
+        promised = Interval(limit, limit) if self.promised is None else self.promised
         if self.promise.is_met_by(self.seen):
-            return Verdict.KEPT
-        may_be = self.promise.is_met_by(self.promise.best(self.interval))
-        return Verdict.UNKNOWN if may_be else Verdict.NOT_KEPT
+            may_say = self.promised is None or _width(self.interval) <= 2 * _width(promised)
+            return Verdict.KEPT if may_say else Verdict.UNKNOWN
+        chance = hypot(
+            self.promise.best(self.interval) - self.seen, limit - self.promise.worst(promised)
+        )
+        nearest = self.seen - chance if self.promise.is_ceiling else self.seen + chance
+        return Verdict.UNKNOWN if self.promise.is_met_by(nearest) else Verdict.NOT_KEPT
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with the verdict."""
         more = {"seen": self.seen, "interval": list(self.interval), "verdict": str(self.verdict)}
+        more["promised"] = self.promised and list(self.promised)
         return {**self.promise.to_dict(), **more}
+
+
+def _width(interval: Interval) -> float:
+    return interval.high - interval.low
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +105,21 @@ class PromiseReport:
         accuracy: Interval,
         cost: Interval,
         basis: str = "promised",
+        ranges: Mapping[str, Interval] | None = None,
     ) -> PromiseReport:
-        """Compare promised with seen figures, whose intervals are given."""
+        """Compare promised with seen figures, whose intervals are given.
+
+        `ranges` has the intervals of promised figures by name, if these are estimates.
+        """
+        known = ranges or {}
         intervals = {"coverage": coverage, "accuracy": accuracy, "cost": cost}
         found = {
-            kind: SeenPromise(Promise(kind, getattr(promised, kind)), getattr(seen, kind), interval)
+            kind: SeenPromise(
+                Promise(kind, getattr(promised, kind)),
+                getattr(seen, kind),
+                interval,
+                known.get(kind),
+            )
             for kind, interval in intervals.items()
         }
         return cls(**found, basis=basis)
