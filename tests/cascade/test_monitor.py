@@ -67,6 +67,11 @@ class TestCounting:
         assert [one.n_rows for one in monitor.promises] == [0, 0, 5, 0, 5]
         assert monitor.state.n_labelled == 0
 
+    def test_labels_of_rows_that_were_never_counted_are_refused(self):
+        y = CASCADE.classes[np.zeros(len(self.decisions), dtype=int)]
+        with pytest.raises(DataError, match="rows that were counted before, got 5 labels of 0 row"):
+            Monitor(CASCADE, **EVERY).update(self.decisions, y, late=True)
+
     def test_late_labels_count_only_as_labels(self):
         y = ["ill", "ill", "well", "ill", "well"]
         at_once = Monitor(CASCADE, **EVERY).update(self.decisions, y)

@@ -86,8 +86,26 @@ def test_the_same_rows_answer_the_same_question_again_and_no_other(typed, run, f
     assert typed("certify", run, fresh, *EASY, "--json").out == first.out
     result = typed("certify", run, fresh, "--min-accuracy", "0.7")
     assert result.code == 1
-    assert "must hold rows that no test has seen, got those of" in result.err
+    assert "must hold rows that no test has seen, got 300 rows of" in result.err
     assert "spent on accuracy at least 0.6 and coverage at least 0.3; collect" in result.err
+
+
+def test_rows_are_spent_though_one_of_them_is_left_out(typed, run, fresh):
+    typed("certify", run, fresh, *EASY)
+    lines = fresh.read_text().splitlines(keepends=True)
+    fresh.write_text("".join(lines[:-1]))
+    result = typed("certify", run, fresh, "--min-accuracy", "0.7")
+    assert result.code == 1
+    assert "must hold rows that no test has seen, got 299 rows of" in result.err
+
+
+def test_rows_that_come_twice_are_refused(typed, run, fresh):
+    lines = fresh.read_text().splitlines(keepends=True)
+    fresh.write_text("".join([*lines, *lines[1:]]))
+    result = typed("certify", run, fresh, *EASY)
+    assert result.code == 1
+    assert "must hold every row once, got 300 rows again (301, 302, 303" in result.err
+    assert not (run / "spent.json").exists()
 
 
 def test_a_plan_needs_no_rows_and_spends_none(typed, run):

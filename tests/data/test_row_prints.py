@@ -61,6 +61,27 @@ def test_of_many_rows_a_sample_is_kept_that_still_finds_some():
     assert prints.seen_again(rows_of(300, seed=1)).size == 0
 
 
+def test_rows_that_repeat_others_are_found():
+    rows = rows_of(60)
+    prints = RowPrints.from_rows(rows_of(200, seed=1))
+    assert prints.repeated(rows).size == 0
+    assert prints.repeated(np.vstack([rows, rows[:5]])).tolist() == [60, 61, 62, 63, 64]
+
+
+def test_coarse_rows_that_repeat_others_are_found_where_twins_are_rare():
+    rng = np.random.default_rng(0)
+    prints = RowPrints.from_rows(rng.integers(0, 100, (500, 4)).astype(float))
+    rows = rng.integers(0, 100, (300, 4)).astype(float)
+    assert prints.repeated(rows).size == 0
+    assert prints.repeated(np.vstack([rows, rows])).size == 300
+
+
+def test_rows_of_few_categories_may_repeat_others():
+    rng = np.random.default_rng(0)
+    seen, rows = rng.integers(0, 3, (2, 300, 4)).astype(float)
+    assert RowPrints.from_rows(seen).repeated(rows).size == 0
+
+
 def test_a_file_brings_them_back():
     prints = RowPrints.from_rows(rows_of(50))
     read = RowPrints.from_fields(Fields(json.loads(json.dumps(prints.to_dict())), "front"))

@@ -200,7 +200,7 @@ def test_a_certificate_says_what_is_promised_on_which_rows_and_what_voids_it(cer
     assert re.match(r"  at least 90 % of the labels given are correct  seen 100.0% ", lines[3])
     assert lines[4:6] == [
         "The chance that a design is certified by mistake is at most 5 %.",
-        "Tested on 400 rows which had no part in the search.",
+        "Tested on 400 rows none of which is known from the search.",
     ]
     assert lines[-3].startswith("Void after a refit, and for other thresholds or costs.")
     assert lines[-1].startswith("Cascade sha256:")

@@ -51,6 +51,17 @@ def test_chunks_of_a_file_are_one_look(monitor, tmp_path, monkeypatch):
     assert told[-1] == 120
 
 
+def test_a_change_in_the_middle_of_a_file_is_found_if_its_rows_are_in_order(fitted, tmp_path):
+    X, y = patients(400, 9)
+    y[200:] = 1 - y[200:]
+    path = write_rows(tmp_path / "year.parquet", X, y)
+    monitor = Monitor(fitted.cascade, min_accuracy=0.4)
+    assert not monitor_file(monitor, path, "sick").alarm
+    in_order = monitor_file(monitor, path, "sick", in_order=True)
+    assert in_order.alarm
+    assert len(in_order.state.looks) == 4
+
+
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_labels_may_be_missing(monitor, tmp_path, ending):
     X, y = patients(60, 9)

@@ -69,3 +69,9 @@ def test_an_interval_for_costs_of_any_size_is_students():
     error = stats.sem(values)
     assert found == pytest.approx(stats.t.interval(0.95, 39, values.mean(), error))
     assert normal_interval(3.0, 0.0, 1) == (0.0, np.inf)
+
+
+def test_hardly_more_than_one_row_leaves_a_cost_open():
+    low, high = cost_interval([0.0, 10.0], [0.6, 0.5])
+    assert 0.0 <= low <= high <= 10.0
+    assert high - low > 9

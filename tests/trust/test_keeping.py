@@ -29,6 +29,21 @@ def test_more_coverage_and_accuracy_are_better(kind, promised, seen, low, high, 
 @pytest.mark.parametrize(
     ("seen", "low", "high", "verdict"),
     [
+        (0.88, 0.83, 0.92, Verdict.KEPT),
+        (0.95, 0.02, 1.00, Verdict.UNKNOWN),  # says much less than the rows behind the promise
+        (0.83, 0.80, 0.86, Verdict.UNKNOWN),  # off by 0.04, and chance explains 0.06
+        (0.78, 0.75, 0.81, Verdict.NOT_KEPT),
+    ],
+)
+def test_the_doubt_in_a_promise_counts_too(seen, low, high, verdict):
+    promised = Interval(0.82, 0.92)
+    found = SeenPromise(Promise("accuracy", 0.87), seen, Interval(low, high), promised)
+    assert found.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("seen", "low", "high", "verdict"),
+    [
         (4.9, 4.5, 5.3, Verdict.KEPT),
         (5.2, 4.8, 5.6, Verdict.UNKNOWN),
         (5.6, 5.1, 6.1, Verdict.NOT_KEPT),
