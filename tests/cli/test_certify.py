@@ -106,6 +106,8 @@ def test_rows_that_come_twice_are_refused(typed, run, fresh):
     assert result.code == 1
     assert "must hold every row once, got 300 rows again (301, 302, 303" in result.err
     assert not (run / "spent.json").exists()
+    alone = json.loads(typed("certify", run, *EASY, "--point", 0, "--plan", "--json").out)
+    assert [one["number"] for one in alone["designs"]] == [0]
 
 
 def test_a_plan_needs_no_rows_and_spends_none(typed, run):

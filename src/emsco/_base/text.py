@@ -106,7 +106,7 @@ def share_with(share: float, low: float, high: float) -> str:
     return f"{share:.3f} ({low:.2f} to {high:.2f})"
 
 
-def percent_with(share: float, low: float, high: float) -> str:
+def percent_with(share: float, low: float, high: float, digits: int = 0) -> str:
     """Return a share with its interval in per cent, for tables.
 
     Examples
@@ -114,7 +114,7 @@ def percent_with(share: float, low: float, high: float) -> str:
     >>> percent_with(0.8744, 0.8321, 0.9052)
     '87.4% (83 to 91)'
     """
-    return f"{share:.1%} ({100 * low:.0f} to {100 * high:.0f})"
+    return f"{share:.1%} ({100 * low:.{digits}f} to {100 * high:.{digits}f})"
 
 
 class _Scored(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -323,7 +324,7 @@ class Evaluation(Objectives):
         limits = [one.promise.limit for one in promises]
         cost, low, high, *told = aligned([self.cost, *at.cost, *limits[2:]])
         told = [*(f"{limit:{'.1%' if percent else '.3f'}}" for limit in limits[:2]), *told]
-        share = percent_with if percent else share_with
+        share = partial(percent_with, digits=1) if percent else share_with
         verdicts = [str(one.verdict) for one in promises] or [""] * 3
         values = {
             "coverage": share(self.coverage, *at.coverage),

@@ -87,7 +87,7 @@ def certify(
     found = Run.open(run, trusted or ())
     limits = promises.limits()
     if plan:
-        _print_plan(found, {**limits, "delta": delta}, as_json)
+        _print_plan(found, {**limits, "delta": delta, "order": point or None}, as_json)
         return
     if data is None:
         raise ParameterError(Parameter("data"), " must be given, got none; --plan needs none.")

@@ -21,7 +21,12 @@ def promise_drawing(new: Evaluation) -> Group:
     stages = [report for report in new.exits if report.stage is not None and report.n_rows]
     within = dict(enumerate(new.intervals.exits, start=1))
     more = [
-        (f"at stage {one.stage}", percent_with(one.accuracy, *within[one.stage or 0]), "", "")
+        (
+            f"at stage {one.stage}",
+            percent_with(one.accuracy, *within[one.stage or 0], digits=1),
+            "",
+            "",
+        )
         for one in stages
     ]
     coverage, accuracy, cost = new.figure_lines()

@@ -29,7 +29,7 @@ def plot(
     ] = None,
     point: Point = None,
     on: Annotated[
-        str, typer.Option(help="Figures to draw: scored, seen or, for fronts, both.")
+        str, typer.Option(help="Figures to draw: scored, seen or, for fronts, expected or both.")
     ] = "scored",
     data: Annotated[
         Path | None,

@@ -27,7 +27,7 @@ from emsco.front.shape import FrontShape
 from emsco.trust.certificates import RowResults, check_promises, fewest_rows
 from emsco.trust.promises import Promise
 
-__all__ = ["Certifiable", "certify", "check_delta", "is_gapless"]
+__all__ = ["Certifiable", "certify", "check_delta", "is_gapless", "wanted_order"]
 
 _FEW = 3  # rows that a message names
 
@@ -95,7 +95,7 @@ def certify(
     _refuse_seen(front.searched, rows.all_inputs, what, first_row)
     if groups is None:
         _refuse_repeated(front.searched, rows.all_inputs, what, first_row)
-    numbers = _given_order(front, order)
+    numbers = wanted_order(front, order)
     numbers = numbers or order_of(front, promises, is_gapless=is_gapless(front))
     _refuse_too_few(front, promises, rows, level, numbers, what)
     tests: list[DesignTest] = []
@@ -221,7 +221,7 @@ def _draw(groups: ArrayLike | None, n_rows: int, rng: np.random.Generator) -> In
     return drawn[np.sort(first)]
 
 
-def _given_order(front: Certifiable, order: Any) -> tuple[int, ...]:
+def wanted_order(front: Certifiable, order: Any) -> tuple[int, ...]:
     """Return positions of the designs that the user wants tested, each once; empty if none."""
     if order is None:
         return ()

@@ -20,7 +20,7 @@ from emsco.designs.thresholds import MinConfidence
 from emsco.errors import FileError, ParameterError
 from emsco.front import records
 from emsco.front.certificate import Certificate
-from emsco.front.certifying import certify, check_delta, is_gapless
+from emsco.front.certifying import certify, check_delta, is_gapless, wanted_order
 from emsco.front.formats import front_from_dict, front_to_dict
 from emsco.front.point import ParetoPoint
 from emsco.front.points import FrontPoints
@@ -354,6 +354,7 @@ class ParetoFront(FrontPoints):
         min_recall: Any = None,
         delta: float = 0.05,
         chances: Sequence[float] = (0.8, 0.9),
+        order: Any = None,
     ) -> CertificatePlan:
         """Plan how many fresh rows `certify` needs, for each chance of success.
 
@@ -367,7 +368,8 @@ class ParetoFront(FrontPoints):
             min_recall=min_recall,
         )
         gapless = is_gapless(self)
-        return plan_of(self, promises, check_delta(delta), chances, is_gapless=gapless)
+        wanted = wanted_order(self, order)
+        return plan_of(self, promises, check_delta(delta), chances, wanted, is_gapless=gapless)
 
     def promises(self, **limits: Any) -> tuple[Promise, ...]:
         """Check what is to be certified, such as `min_accuracy`, and return each `Promise`."""

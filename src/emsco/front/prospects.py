@@ -247,12 +247,13 @@ def plan_of(
     promises: Sequence[Promise],
     delta: float,
     chances: Sequence[float] = _CHANCES,
+    wanted: Sequence[int] = (),
     *,
     is_gapless: bool = True,
 ) -> CertificatePlan:
-    """Plan a certificate: the rows that the leading designs take."""
+    """Plan a certificate: the rows that the leading designs take, or those that are wanted."""
     aims = tuple(check_number("chances", one, 0, 1, "()") for one in chances)
-    order = order_of(front, promises, is_gapless=is_gapless)
+    order = tuple(wanted) or order_of(front, promises, is_gapless=is_gapless)
     planned = []
     for number in order[:_LEADING]:
         point = front.points[number]
