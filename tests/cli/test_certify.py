@@ -163,3 +163,15 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(typed, run, fresh, dat
         assert (result.code, result.out) == (1, "")
         assert result.err.startswith(f"emsco: {said[:99]}"), result.err
     assert sorted(run.iterdir()) == before
+
+
+def test_a_deployed_design_that_is_certified_stays(typed, run, fresh):
+    numbers = Certificate.load(_certified(typed, run, fresh)).best_first
+    typed("choose", run, numbers[-1])
+    result = typed("certify", run, fresh, *EASY, "--deploy")
+    assert result.out.endswith(f"{run} deploys design {numbers[-1]}, which is certified.\n")
+
+
+def _certified(typed, run, fresh):
+    assert typed("certify", run, fresh, *EASY).code == 0
+    return run / "certificate.json"

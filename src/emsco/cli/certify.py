@@ -55,7 +55,10 @@ def certify(
         bool, typer.Option("--plan", help="Only say how many rows it takes. Needs no DATA.")
     ] = False,
     deploy: Annotated[
-        bool, typer.Option("--deploy", help="Deploy the best of the certified designs.")
+        bool,
+        typer.Option(
+            "--deploy", help="Deploy the best certified design, unless the deployed one is."
+        ),
     ] = False,
     out: Annotated[
         Path | None,
@@ -117,14 +120,15 @@ def _print_plan(run: Run, settings: dict[str, Any], as_json: bool) -> None:
 
 
 def _end(run: Run, certificate: Certificate, out: Path | None, deploy: bool, as_json: bool) -> None:
-    """Write the certificate, deploy its best design if asked to, and say so."""
+    """Write the certificate, see that a certified design is deployed if asked to, and say so."""
     from emsco.runs.layout import CERTIFICATE
 
     path = run.folder / CERTIFICATE if out is None else out
     best = certificate.best_first[0] if certificate.best_first else None
     if best is not None:
         certificate.save(path)
-        run = run.choose(best) if deploy else run
+        if deploy and not certificate.covers(run.cascade):
+            run = run.choose(best)
     if as_json:
         print_json({"run": str(run.folder), **certificate.to_dict()})
     else:
