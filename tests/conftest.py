@@ -14,6 +14,10 @@ from typer.testing import CliRunner
 
 from emsco import cli, datasets
 from emsco.fitting import fit_rows
+from emsco.front import expecting
+from emsco.search import runners_up
+
+BAGS, TRIED, STARTS = expecting._MOST_BAGS, runners_up._MOST_TRIED, runners_up._MOST_STARTS
 
 # The same examples every time, so that a change that has nothing to do with a test never fails it;
 # `pytest --hypothesis-profile=explore` draws new ones, and many.
@@ -51,6 +55,26 @@ def _no_downloads(monkeypatch, tmp_path_factory):
 
     monkeypatch.setattr("emsco.datasets.public.urlopen", refuse)
     monkeypatch.setenv("EMSCO_CACHE", str(tmp_path_factory.getbasetemp() / "no-cache"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_bags():
+    """Fits expect from few samples of the rows; tests of expected figures ask for `all_bags`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(expecting, "_MOST_BAGS", 8)
+        patch.setattr(runners_up, "_MOST_TRIED", 200)
+        patch.setattr(runners_up, "_MOST_STARTS", 4)
+        yield
+
+
+@pytest.fixture(scope="module")
+def all_bags(few_bags):
+    """Fits expect from as many samples of the rows as users' fits do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(expecting, "_MOST_BAGS", BAGS)
+        patch.setattr(runners_up, "_MOST_TRIED", TRIED)
+        patch.setattr(runners_up, "_MOST_STARTS", STARTS)
+        yield
 
 
 @pytest.fixture(scope="module")

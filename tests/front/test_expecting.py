@@ -11,6 +11,8 @@ from emsco.errors import ParameterError
 from emsco.front.preferences import one_standard_error_of
 from emsco.trust.expected import Estimate, Expected
 
+pytestmark = pytest.mark.usefixtures("all_bags")
+
 SETTINGS = {
     "estimator": "logistic",
     "search": "evolution",
@@ -31,7 +33,7 @@ def _rows(n=160, seed=0):
 
 
 @pytest.fixture(scope="module")
-def clf():
+def clf(all_bags):
     return EMSCOClassifier(**SETTINGS).fit(*_rows())
 
 

@@ -12,6 +12,8 @@ from emsco.designs.space import DesignSpace
 from emsco.scoring.pareto import front_mask
 from emsco.search.runners_up import runners_up
 
+pytestmark = pytest.mark.usefixtures("all_bags")
+
 SPACE = DesignSpace(5, 3, allow_exclusion=True)
 
 
