@@ -439,7 +439,7 @@ class TestAnyFile:
     """Any file loads into something usable or is refused by a FileError."""
 
     fuzz = settings(
-        max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+        max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
     )
 
     @given(body=mutated(CASCADE_BODY))

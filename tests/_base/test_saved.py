@@ -74,7 +74,7 @@ class TestCascades:
 
     @given(cascades_and_rows())
     @settings(
-        max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+        max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
     )
     def test_decide_as_before_to_the_last_bit(self, tmp_path, drawn):
         cascade, rows = drawn

@@ -46,7 +46,7 @@ def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10_000))
 def test_a_node_takes_what_a_regression_for_every_candidate_would(seed):
     rng = np.random.default_rng(seed)

@@ -190,7 +190,7 @@ class TestTree:
         reads = np.array([[True, False, False], [False, True, True]])
         assert tree.bought(reads).tolist() == [[True, False], [True, True], [True, False]]
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=12, deadline=None)
     @given(st.integers(0, 10_000), st.integers(1, 4))
     def test_pruning_never_raises_the_error_of_its_rows(self, seed, depth):
         given, tree = problem(seed), hard_tree(depth, seed)
@@ -205,7 +205,7 @@ class TestTree:
         given = problem()
         assert tree.prune(given.values, given.targets, given.row_weights).kept.sum() == 1
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=12, deadline=None)
     @given(st.integers(0, 10_000))
     def test_new_answers_move_no_row_cost_nothing_and_fit_no_worse(self, seed):
         given, tree = problem(seed), hard_tree(3, seed)

@@ -129,7 +129,7 @@ def fitted(problem: Setting, **more: Any) -> EMSCOClassifier | None:
 any_combination = settings(
     deadline=None,
     derandomize=True,
-    max_examples=15,
+    max_examples=8,
     suppress_health_check=[
         HealthCheck.too_slow,
         HealthCheck.data_too_large,

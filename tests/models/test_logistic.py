@@ -218,7 +218,7 @@ class TestModels:
 
 
 class TestWeights:
-    @settings(deadline=None, max_examples=60, derandomize=True)
+    @settings(deadline=None, max_examples=30, derandomize=True)
     @given(
         counts=st.lists(st.integers(0, 4), min_size=12, max_size=90),
         n_classes=st.sampled_from([2, 3, 4]),
@@ -489,7 +489,7 @@ def test_nasty_data_are_fitted_to_the_optimum(kinds, n_rows, share, seed):
     assert largest_gradient(fit(X, y), X, y) < 5e-9
 
 
-@settings(deadline=None, max_examples=60, derandomize=True)
+@settings(deadline=None, max_examples=30, derandomize=True)
 @given(
     kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=4),
     n_rows=st.sampled_from([6, 8, 30, 257, 600]),

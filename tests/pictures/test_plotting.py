@@ -269,7 +269,7 @@ def test_a_stage_that_no_row_leaves_has_no_accuracy():
 # text
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1), max_size=6),
     st.floats(0.3, 4),

@@ -211,7 +211,7 @@ def test_children_are_mutated_with_the_bias_of_the_settings(stage_bias):
 # Property 1: nothing non-dominated is ever lost
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=20)
 @given(
     seeds,
     st.integers(2, 5),
