@@ -106,8 +106,8 @@ def certify(
     passed = [test.number for test in tests if test.p_value <= level]
     nearest, needed = None, None
     if not passed:
-        every = _tests(front, numbers, promises, rows, level)
-        nearest = min(every, key=lambda test: test.p_value)
+        others = _tests(front, numbers[len(tests) :], promises, rows, level)
+        nearest = min([*tests, *others], key=lambda test: test.p_value)
         needed = _rows_needed(front, nearest, rows, level)
     return Certificate(
         tuple(promises),

@@ -14,6 +14,7 @@ from emsco._base.intervals import LEVEL, Interval
 from emsco._base.typing import FloatArray
 
 __all__ = [
+    "LARGEST_STAKE",
     "log_capital_above",
     "log_capital_below",
     "log_sum_exp",
@@ -23,7 +24,7 @@ __all__ = [
 ]
 
 _STAKES = np.geomspace(1e-4, 0.99, 40)  # as shares of the largest possible
-_LARGEST = 0.9  # stake of a test whose number of rows is known beforehand, likewise
+LARGEST_STAKE = 0.9  # stake of a test whose number of rows is known beforehand, likewise
 
 
 def mean_p_value(values: ArrayLike, most: float, delta: float = 0.05) -> float:
@@ -53,7 +54,7 @@ def mean_p_values(values: FloatArray, most: float, delta: float = 0.05) -> Float
     mean = (0.5 + np.cumsum(values, axis=1)) / (seen + 1)
     spread = (0.25 + np.cumsum((values - mean) ** 2, axis=1)) / (seen + 1)
     known = np.column_stack([np.full(n_tests, 0.25), spread[:, :-1]])  # before each value
-    stake = np.minimum(np.sqrt(2 * np.log(1 / delta) / (n * known)), _LARGEST / (1 - most))
+    stake = np.minimum(np.sqrt(2 * np.log(1 / delta) / (n * known)), LARGEST_STAKE / (1 - most))
     capital = np.cumsum(np.log1p(stake * (most - values)), axis=1)
     found: FloatArray = np.exp(np.minimum(0.0, -capital.max(axis=1)))
     return found

@@ -22,7 +22,7 @@ import numpy as np
 
 from emsco._base.documents import Fields
 from emsco._base.typing import BoolArray, FloatArray, IntArray
-from emsco.trust.betting import log_capital_below, mean_p_value
+from emsco.trust.betting import LARGEST_STAKE, log_capital_below, mean_p_value
 from emsco.trust.binomial import p_value
 from emsco.trust.promises import Promise
 
@@ -35,8 +35,6 @@ __all__ = [
     "n_passing",
     "scored_p_value",
 ]
-
-_LARGEST_STAKE = 0.9  # of betting, see `mean_p_value`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,7 +234,7 @@ def fewest_rows(promise: Promise, delta: float, *, by_betting: bool = False) -> 
         return 1
     growth = -math.log(promise.limit)
     if by_betting:  # what the largest stake wins on a row without a loss
-        growth = math.log1p(_LARGEST_STAKE * (1 - promise.limit) / promise.limit)
+        growth = math.log1p(LARGEST_STAKE * (1 - promise.limit) / promise.limit)
     return math.ceil(-math.log(delta) / growth - 1e-9)
 
 

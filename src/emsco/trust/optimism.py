@@ -96,28 +96,28 @@ class BagFigures:
 
     bags: Bags
     is_balanced: bool = False
-    _answered: list[SingleArray] = field(default_factory=list)
-    _correct: list[SingleArray] = field(default_factory=list)
-    _cost: list[SingleArray] = field(default_factory=list)
+    _parts: list[tuple[SingleArray, SingleArray, SingleArray]] = field(default_factory=list)
+    _answered: SingleArray = field(init=False)
+    _correct: SingleArray = field(init=False)
     coverage: SingleArray = field(init=False)
     accuracy: SingleArray = field(init=False)
     cost: SingleArray = field(init=False)
 
     def add(self, rows: RowShares) -> None:
         """Add some designs."""
-        self._answered.append(self._by_class(rows.answered))
-        self._correct.append(self._by_class(rows.correct))
-        total = np.maximum(self.bags.weights.sum(axis=2), 1e-12)[:, :, None]
-        self._cost.append(self.bags.weights @ rows.spent[:, self.bags.order].T / total)
+        spent = self.bags.weights @ rows.spent[:, self.bags.order].T
+        self._parts.append((self._by_class(rows.answered), self._by_class(rows.correct), spent))
 
     def close(self) -> None:
         """Compute the figures of all designs added."""
-        self._answered = [np.concatenate(self._answered, axis=-1)]
-        self._correct = [np.concatenate(self._correct, axis=-1)]
+        self._answered, self._correct, spent = (
+            np.concatenate(parts, axis=-1) for parts in zip(*self._parts, strict=True)
+        )
+        self._parts = []
         total = np.maximum(self.bags.weights.sum(axis=2), 1e-12)[:, :, None]
-        self.cost = np.concatenate(self._cost, axis=-1)
-        self.coverage = self._answered[0].sum(axis=0) / total
-        self.accuracy = self._accuracy(self._correct[0], self._answered[0])
+        self.cost = spent / total
+        self.coverage = self._answered.sum(axis=0) / total
+        self.accuracy = self._accuracy(self._correct, self._answered)
 
     def luck(self, chosen: IntArray) -> FloatArray:
         """Return what luck adds to coverage, accuracy and cost of the design chosen in each bag.
@@ -126,7 +126,7 @@ class BagFigures:
         rejected.
         """
         at = np.arange(self.bags.n_bags), chosen
-        counts = [part[0][(..., *at)].sum(axis=-1) for part in (self._correct, self._answered)]
+        counts = [part[(..., *at)].sum(axis=-1) for part in (self._correct, self._answered)]
         accuracy = self._accuracy(*counts)
         found = [
             self.coverage[(slice(None), *at)].mean(axis=1),
