@@ -187,7 +187,8 @@ def test_costs_are_copied_and_locked():
     ],
 )
 def test_decimal_costs_become_whole_numbers_of_the_largest_unit(costs, units, unit):
-    found, _, per_one = FeatureCosts.from_array(costs).in_units()
+    units_of = FeatureCosts.from_array(costs).in_units()
+    found, per_one = units_of.features, units_of.per_one
     assert found.dtype == np.int64
     assert found.tolist() == units
     assert per_one == round(1 / unit)
@@ -199,7 +200,8 @@ def test_decimal_costs_become_whole_numbers_of_the_largest_unit(costs, units, un
     ids=["pi", "third", "fine", "rounded", "huge", "huge-sum", "wide", "beyond"],
 )
 def test_other_costs_stay_as_they_are(costs):
-    found, _, per_one = FeatureCosts.from_array(costs).in_units()
+    units_of = FeatureCosts.from_array(costs).in_units()
+    found, per_one = units_of.features, units_of.per_one
     assert found.dtype == np.float64
     assert found.tolist() == costs
     assert per_one == 1
@@ -215,7 +217,8 @@ def test_the_more_rows_the_smaller_the_costs_that_stay_whole_in_their_sum():
 @given(st.integers(0, 6), st.lists(st.integers(1, 10**7), min_size=1, max_size=8))
 def test_every_decimal_of_up_to_6_places_is_counted_exactly(decimals, multiples):
     costs = [float(f"{multiple}e-{decimals}") for multiple in multiples]
-    units, _, per_one = FeatureCosts.from_array(costs).in_units()
+    found = FeatureCosts.from_array(costs).in_units()
+    units, per_one = found.features, found.per_one
     steps = Fraction(1, per_one)
     exact = [Fraction(multiple, 10**decimals) for multiple in multiples]
     assert units.dtype == np.int64

@@ -66,7 +66,11 @@ def test_names_with_commas_are_quoted(costs_file):
         ("c.csv", "feature,cost\na,cheap\n", "it has 'cheap' as a cost in the line 'a,cheap'"),
         ("c.csv", "feature,cost\na,1,2\n", "it has the line 'a,1,2', which is not 'feature,cost'"),
         ("c.csv", 'feature,cost\n"a,1\nb,2\n', "it has the line 'a,1b,2', which is not"),
-        ("c.csv", "feature,cost,unit\na,1,g\n", "it has a column 'unit', which is not 'group'"),
+        (
+            "c.csv",
+            "feature,cost,unit\na,1,g\n",
+            "it has a column 'unit', which is not one of 'group', 'fee', 'fee_cost', 'delay'",
+        ),
         (
             "c.csv",
             "feature,cost,group\na,1\n",

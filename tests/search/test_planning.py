@@ -40,7 +40,7 @@ def problem_of(
 ) -> Problem:
     """Make a problem to plan for, not to run."""
     bank = SimpleNamespace(n_rows=100, n_words=2)
-    costs = SimpleNamespace(total=float(n_features))
+    costs = SimpleNamespace(evaluation=0.0, total=float(n_features))
     evaluator = SimpleNamespace(
         bank=bank, limits=Limits(), costs=costs, metric="accuracy", grid=grid
     )

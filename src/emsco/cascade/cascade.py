@@ -434,9 +434,11 @@ class Cascade:
     def _repr_html_(self) -> str:
         """Show the stages from left to right, with their features and costs, for notebooks."""
         steps, before, are_own = [], 0.0, differ(self.thresholds)
+        known: tuple[str, ...] = ()
         for j, (bought, paid) in enumerate(zip(self.design.buys, self.stages.costs, strict=True)):
             cost = f"cost {paid - before:g}, so far {paid:g}"
-            buys = f"buys {listed(self.costs.in_words(bought), _MOST_NAMES)}"
+            buys = f"buys {listed(self.costs.in_words(bought, known), _MOST_NAMES)}"
+            known = (*known, *bought)
             rule = [rule_in_words(self.thresholds[j])] if are_own else []
             steps.append((f"stage {j + 1}", [buys, cost, *rule]))
             before = paid

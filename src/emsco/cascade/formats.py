@@ -13,7 +13,7 @@ import numpy as np
 from emsco._base.documents import Fields
 from emsco._base.typing import AnyArray
 from emsco.cascade.model_files import ModelPart, part_from_dict, part_of_models
-from emsco.costs import FeatureCosts
+from emsco.costs import FeatureCosts, Fee
 from emsco.data.encoding import Encoding
 from emsco.designs.design import Design
 from emsco.designs.stage_thresholds import StageThresholds
@@ -24,7 +24,7 @@ from emsco.models.stage_models import StageModels
 
 __all__ = ["FORMAT", "Shared", "stages_from_dicts"]
 
-FORMAT = 6
+FORMAT = 7
 _LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
 
 
@@ -75,6 +75,8 @@ class Shared:
             "features": list(self.costs.names),
             "costs": self.costs.costs.tolist(),
             "evaluation_cost": float(self.costs.evaluation),
+            "fees": [fee.to_dict() for fee in self.costs.fees],
+            "delays": self.costs.delays.tolist(),
             "encoding": self.encoding.to_dict(),
             "classes": labels,
             "class_type": _label_type(self.classes),
@@ -93,7 +95,12 @@ class Shared:
         numbers = fields.numbers("costs", len(names))
         try:
             columns = tuple(map(encoding.needs, names))
-            costs = FeatureCosts(names, numbers, evaluation, columns, encoding.columns)
+            fees = tuple(
+                Fee(fee.text("name"), fee.number("cost", 0), tuple(fee.texts("features")))
+                for fee in (fields.many_fields("fees") if fields.items("fees") else ())
+            )
+            own = columns, encoding.columns, fees, fields.numbers("delays", len(names))
+            costs = FeatureCosts(names, numbers, evaluation, *own)
         except (CostsError, ParameterError) as error:
             fields.refuse("costs", "costs that can be used", str(error))
         classes = _read_classes(fields)

@@ -87,7 +87,8 @@ def cascade_drawing(
         branch = drawing.add(
             Text(f"stage {stage.number}, cost so far {stage.cost_so_far:g}{rule}", "bold")
         )
-        buys = ", ".join(front.costs.in_words(stage.features))
+        known = [name for earlier in flow.stages[:j] for name in earlier.features]
+        buys = ", ".join(front.costs.in_words(stage.features, known))
         branch.add(Text(f"buys {buys}: cost {stage.cost:g}"))
         for rows, one in flows.items():
             branch.add(Text(f"{rows:<8} {_leaving(one, j)}"))

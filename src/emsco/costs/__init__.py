@@ -1,5 +1,7 @@
-"""Costs of acquiring features, alone or in groups, given in Python or in a file."""
+"""Costs of acquiring features, alone or in groups, with fees, given in Python or in a file."""
 
-from emsco.costs.features import CostsLike, CostUnits, FeatureCosts
+from emsco.costs.features import CostsLike, FeatureCosts
+from emsco.costs.fees import Fee, Fees, fees_paid
+from emsco.costs.units import CostUnits
 
-__all__ = ["CostUnits", "CostsLike", "FeatureCosts"]
+__all__ = ["CostUnits", "CostsLike", "FeatureCosts", "Fee", "Fees", "fees_paid"]

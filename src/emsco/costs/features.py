@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,8 @@ from emsco._base.arrays import whole_units
 from emsco._base.checks import check_number
 from emsco._base.text import some
 from emsco._base.typing import BoolArray, FloatArray, IntArray
+from emsco.costs.checks import LARGEST_COST, check_amount, check_known
+from emsco.costs.fees import Fee, Fees, fees_paid
 from emsco.costs.files import parse_costs
 from emsco.costs.groups import (
     check_fit,
@@ -24,23 +26,10 @@ from emsco.costs.groups import (
     split_groups,
     without_columns,
 )
+from emsco.costs.units import CostUnits
 from emsco.errors import CostsError, Hint, Parameter, Remedy
 
-__all__ = ["CostUnits", "CostsLike", "FeatureCosts"]
-
-_LARGEST_COST = 1e100  # so that no sum over rows and features can overflow
-
-
-class CostUnits(NamedTuple):
-    """Costs as whole numbers of a unit if one fits, else unchanged with `per_one` 1.
-
-    `features` holds the cost of each feature, `evaluation` is the cost of running a stage, and
-    `per_one` units make a cost of 1.
-    """
-
-    features: IntArray | FloatArray
-    evaluation: int | float
-    per_one: int
+__all__ = ["CostsLike", "FeatureCosts", "delays_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,20 +37,25 @@ class FeatureCosts:
     """Cost of acquiring each feature, all in one unit.
 
     A feature is a column of the table, or a group of columns that you buy together for one cost,
-    such as a blood panel.
+    such as a blood panel. Features may share fees: a row pays a fee once, with the first feature
+    of it that is bought.
 
     Parameters
     ----------
     names : tuple of str
         The features, each named after its column or group.
     costs : ndarray of shape (n_features,)
-        Their costs; copied and locked.
+        Their costs beyond fees; copied and locked.
     evaluation : float
         Cost of running a stage, on top of the costs of its features.
     columns : tuple of tuple of str
         The table's columns of each feature; by default the column of the same name.
     table : tuple of str
         All columns, in the order of the table; by default feature by feature.
+    fees : tuple of Fee
+        Fees that features share.
+    delays : ndarray of shape (n_features,)
+        Time until the value of each feature is there; by default 0.
 
     Examples
     --------
@@ -77,6 +71,10 @@ class FeatureCosts:
     ('age', 'blood panel')
     >>> costs.column_features(columns).tolist()
     [0, 1, 1]
+    >>> draw = {"blood draw": (2, ["chol", "iron"])}
+    >>> costs = FeatureCosts.from_mapping({"age": 1, "chol": 5, "iron": 3}, fees=draw)
+    >>> costs.cost_of(["iron"]), costs.cost_of(["chol", "iron"])
+    (5.0, 10.0)
     """
 
     names: tuple[str, ...]
@@ -84,15 +82,18 @@ class FeatureCosts:
     evaluation: float = 0.0
     columns: tuple[tuple[str, ...], ...] = ()
     table: tuple[str, ...] = ()
+    fees: tuple[Fee, ...] = ()
+    delays: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
-        """Copy, check and lock `costs`."""
+        """Copy, check and lock `costs` and `delays`."""
         try:
             owned = np.array(self.costs, dtype=np.float64)
         except (OverflowError, TypeError, ValueError):
             raise CostsError(Parameter("costs"), f" must be numbers, got {self.costs!r}.") from None
-        _check_costs(owned, self.names)
-        check_number("evaluation", self.evaluation, 0, _LARGEST_COST)
+        fees = tuple(self.fees)
+        _check_costs(owned, self.names, any(fee.cost > 0 for fee in fees))
+        check_number("evaluation", self.evaluation, 0, LARGEST_COST)
         owned.setflags(write=False)
         columns = self.columns or tuple((name,) for name in self.names)
         together = tuple(column for members in columns for column in members)
@@ -104,6 +105,9 @@ class FeatureCosts:
         object.__setattr__(self, "costs", owned)
         object.__setattr__(self, "columns", tuple(map(tuple, columns)))
         object.__setattr__(self, "table", tuple(self.table or together))
+        object.__setattr__(self, "fees", fees)
+        object.__setattr__(self, "delays", _checked_delays(self.delays, self.names))
+        _check_fees(fees, self.names, self.groups)
 
     @classmethod
     def from_array(cls, costs: ArrayLike, names: Sequence[str] | None = None) -> Self:
@@ -119,6 +123,8 @@ class FeatureCosts:
         costs: Mapping[str, Any],
         names: Sequence[str] | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
+        fees: Mapping[str, Any] | Sequence[Fee] | None = None,
+        delays: Mapping[str, float] | None = None,
     ) -> Self:
         """Create costs from names of columns and groups.
 
@@ -131,11 +137,29 @@ class FeatureCosts:
             by default the order of the mapping.
         groups : mapping, optional
             Name of a group → its columns. A column belongs to at most one group.
+        fees : mapping or sequence of Fee, optional
+            Name of a fee → (cost, features that share it), such as
+            ``{"blood draw": (2.10, ["chol", "iron"])}``. A row pays a fee once, with the first of
+            its features; the costs are what features cost beyond their fees. A feature may share
+            several fees, such as one for a visit and one for the draw.
+        delays : mapping, optional
+            Name of a column or group → time until its value is there; 0 for all others.
         """
         given, members = split_groups(costs, groups or {})
+        shared = Fee.from_mapping(fees) if isinstance(fees, Mapping) else tuple(fees or ())
         if names is None:
-            return cls._from_groups(given, members)
-        names = tuple(map(str, names))
+            found = cls._from_groups(given, members)
+        else:
+            found = cls._for_table(given, members, tuple(map(str, names)))
+        if not shared and not delays:
+            return found
+        return replace(found, fees=shared, delays=delays_of(delays or {}, found.names))
+
+    @classmethod
+    def _for_table(
+        cls, given: dict[str, Any], members: dict[str, tuple[str, ...]], names: tuple[str, ...]
+    ) -> Self:
+        """Create costs for a table with the columns `names`."""
         group_of = group_of_columns(members)
         check_fit(given, names, group_of)
         features = dict.fromkeys(group_of.get(column, column) for column in names)
@@ -204,18 +228,24 @@ class FeatureCosts:
     ) -> Self:
         """Read costs from a file, in the order of `names` or by default of the file.
 
-        The file has one of three forms: CSV with the columns ``feature,cost`` or
-        ``feature,cost,group``; JSON with an object as for `from_mapping` or a list; or one line of
-        numbers in column order. Without `names`, such numbers belong to x0, x1, ….
+        The file has one of three forms: CSV with the columns ``feature,cost``, and if wanted
+        ``group``, ``fee,fee_cost`` and ``delay``; JSON with an object as for `from_mapping` or a
+        list; or one line of numbers in column order. Without `names`, such numbers belong to x0,
+        x1, ….
 
         In CSV, a feature is a column of the table. A column with an empty cell for its group is a
         feature on its own. Give the cost of a group in one of its lines, or the same in several.
+        A feature under several fees names them, and their costs, with ``;`` between. A column
+        ``cost_with_fees`` instead of ``cost`` has prices that include the fees.
+
+        In JSON with fees or delays, costs are one of several entries: ``{"costs": {"chol": 5},
+        "fees": {"blood draw": {"cost": 2, "features": ["chol"]}}, "delays": {"chol": 1}}``.
 
         Costs by name of columns that were `dropped` from the table are ignored.
         """
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
-            found, groups = parse_costs(text, is_json=Path(path).suffix.lower() == ".json")
+            found = parse_costs(text, is_json=Path(path).suffix.lower() == ".json")
         except OSError as error:
             why = error.strerror or error
             raise CostsError(
@@ -227,10 +257,14 @@ class FeatureCosts:
                 " must be CSV with the columns feature and cost, JSON, or one line of "
                 f"numbers, got {path}: {error}.",
             ) from None
-        if isinstance(found, dict):
-            given, members = without_columns(set(dropped), *split_groups(found, groups))
-            return cls.from_mapping(given, names, members)
-        return cls.from_array(found, names)
+        if isinstance(found.costs, list):
+            return cls.from_array(found.costs, names)
+        given, members = split_groups(found.costs, found.groups)
+        left, members = without_columns(set(dropped), given, members)
+        gone = [name for name in given if name not in left]
+        fees = [fee.without(gone) for fee in Fee.from_mapping(found.fees)]
+        delays = {name: delay for name, delay in found.delays.items() if name not in gone}
+        return cls.from_mapping(left, names, members, [fee for fee in fees if fee], delays)
 
     @classmethod
     def resolve(cls, costs: CostsLike, names: Sequence[str]) -> Self:
@@ -242,7 +276,8 @@ class FeatureCosts:
             return cls.from_array(np.ones(len(names)), names)
         if isinstance(costs, FeatureCosts):
             by_name = dict(zip(costs.names, costs.costs.tolist(), strict=True))
-            here = cls.from_mapping(by_name, names, costs.groups)
+            delays = dict(zip(costs.names, costs.delays.tolist(), strict=True))
+            here = cls.from_mapping(by_name, names, costs.groups, costs.fees, delays)
             return replace(here, evaluation=costs.evaluation)
         if isinstance(costs, Mapping):
             return cls.from_mapping(costs, names)
@@ -276,30 +311,47 @@ class FeatureCosts:
     @property
     def total(self) -> float:
         """Cost of buying all features for one row in one stage."""
-        return float(self.costs.sum()) + self.evaluation
+        return float(self.costs.sum() + sum(fee.cost for fee in self.fees)) + self.evaluation
+
+    @property
+    def alone(self) -> FloatArray:
+        """Cost of buying each feature as the first of its fees."""
+        return self._of_subsets(np.eye(len(self.names), dtype=np.bool_))
 
     @property
     def smallest(self) -> float:
-        """The smallest feature cost above 0."""
-        return float(self.costs[self.costs > 0].min())
+        """The smallest cost above 0 of a feature bought alone."""
+        return float(self.alone[self.alone > 0].min())
 
     def cost_of(self, features: Iterable[str]) -> float:
-        """Return the cost of buying the named features for one row."""
-        by_name = dict(zip(self.names, self.costs.tolist(), strict=True))
+        """Return the cost of buying the named features for one row, each of their fees once."""
         wanted = list(features)
-        if unknown := [name for name in wanted if name not in by_name]:
+        if unknown := [name for name in wanted if name not in self.names]:
             raise CostsError(f"features must be among {some(self.names)}, got {some(unknown)}.")
-        return float(sum(by_name[name] for name in wanted))
+        return float(self._of_subsets(np.array([name in wanted for name in self.names])))
 
-    def in_words(self, features: Iterable[str]) -> list[str]:
+    def in_words(self, features: Iterable[str], known: Collection[str] = ()) -> list[str]:
         """Return the named features with their costs, as tables and pictures show them.
+
+        Fees follow that are paid with them, if those `known` were bought before.
 
         Examples
         --------
-        >>> FeatureCosts.from_mapping({"age": 1, "scan": 9.5}).in_words(["scan"])
-        ['scan (9.5)']
+        >>> costs = {"age": 1, "chol": 5, "iron": 3}
+        >>> costs = FeatureCosts.from_mapping(costs, fees={"draw": (2.5, ["chol", "iron"])})
+        >>> costs.in_words(["chol"], known=["age"]), costs.in_words(["iron"], known=["chol"])
+        (['chol (5)', 'fee for draw (2.5)'], ['iron (3)'])
         """
-        return [f"{name} ({self.cost_of([name]):g})" for name in features]
+        own = dict(zip(self.names, self.costs.tolist(), strict=True))
+        bought = list(features)
+        fees = (fee.in_words for fee in fees_paid(self.fees, bought, known))
+        return [*(f"{name} ({own[name]:g})" for name in bought), *fees]
+
+    def _of_subsets(self, subsets: BoolArray) -> FloatArray:
+        """Cost of buying each subset, shape (…, n_features)."""
+        units = self.in_units()
+        paid: FloatArray = units.of_subsets(subsets) / units.per_one
+        return paid
 
     def after_stages(self, subsets: BoolArray) -> FloatArray:
         """Return the cost of a row up to each stage, evaluations included.
@@ -310,7 +362,7 @@ class FeatureCosts:
             The features known after each stage.
         """
         units = self.in_units()
-        paid = subsets @ units.features + np.arange(1, len(subsets) + 1) * units.evaluation
+        paid = units.of_subsets(subsets) + np.arange(1, len(subsets) + 1) * units.evaluation
         return paid / units.per_one
 
     def in_units(self, n_rows: int = 1) -> CostUnits:
@@ -326,17 +378,53 @@ class FeatureCosts:
             most = units[:-1].sum() + len(self.names) * units[-1]
             return bool(max(1, n_rows) * most < 2.0**53)
 
-        found = whole_units(np.append(self.costs, self.evaluation), exact)
+        n, fees = len(self.names), Fees.from_fees(self.fees, self.names)
+        found = whole_units(np.concatenate([self.costs, fees.amounts, [self.evaluation]]), exact)
         if found is None:
-            return CostUnits(self.costs, float(self.evaluation), 1)
+            return CostUnits(self.costs, float(self.evaluation), 1, fees)
         units, per_one = found
-        return CostUnits(units[:-1], int(units[-1]), per_one)
+        whole = Fees(units[n:-1], fees.members)
+        return CostUnits(units[:n], int(units[-1]), per_one, whole)
 
 
 CostsLike: TypeAlias = FeatureCosts | Mapping[str, Any] | ArrayLike | None
 
 
-def _check_costs(costs: FloatArray, names: tuple[str, ...]) -> None:
+def delays_of(delays: Mapping[str, Any], names: Sequence[str]) -> FloatArray:
+    """Return the delay of each feature, given some by name; 0 for the others."""
+    check_known("delays", delays, names)
+    found = (check_amount(f"the delay of {name!r}", delays.get(name, 0)) for name in names)
+    return np.array(list(found), dtype=np.float64)
+
+
+def _checked_delays(delays: ArrayLike, names: tuple[str, ...]) -> FloatArray:
+    """Copy, check and lock delays; none mean 0 for all features."""
+    given = np.array(delays, dtype=np.float64)
+    if not given.size:
+        given = np.zeros(len(names))
+    if given.shape != (len(names),):
+        raise CostsError(
+            f"delays must have one entry for each of the {len(names)} features, got shape "
+            f"{given.shape}."
+        )
+    for name, delay in zip(names, given.tolist(), strict=True):
+        check_amount(f"the delay of {name!r}", delay)
+    given.setflags(write=False)
+    return given
+
+
+def _check_fees(
+    fees: tuple[Fee, ...], names: tuple[str, ...], groups: Mapping[str, Sequence[str]]
+) -> None:
+    """Refuse fees with equal names or of unknown features."""
+    called = [fee.name for fee in fees]
+    if twice := [name for name in called if called.count(name) > 1]:
+        raise CostsError(f"fees must have different names, got {twice[0]!r} twice.")
+    for fee in fees:
+        check_known(f"the fee {fee.name!r}", fee.features, names, groups)
+
+
+def _check_costs(costs: FloatArray, names: tuple[str, ...], has_fees: bool) -> None:
     if costs.ndim != 1:
         raise CostsError(
             Parameter("costs"),
@@ -354,9 +442,9 @@ def _check_costs(costs: FloatArray, names: tuple[str, ...]) -> None:
             Parameter("costs"),
             f" must be finite and at least 0, got {costs[bad[0]]:g} for feature {names[bad[0]]!r}.",
         )
-    if costs.max(initial=0) > _LARGEST_COST:
+    if costs.max(initial=0) > LARGEST_COST:
         raise CostsError(
-            Parameter("costs"), f" must be at most {_LARGEST_COST:g}, got {costs.max():g}."
+            Parameter("costs"), f" must be at most {LARGEST_COST:g}, got {costs.max():g}."
         )
-    if not (costs > 0).any():
+    if not has_fees and not (costs > 0).any():
         raise CostsError(f"at least one cost must be above 0, got 0 for all {len(costs)} features.")

@@ -4,76 +4,184 @@ from __future__ import annotations
 
 import csv
 import json
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
 
 from emsco._base.text import brief
 
 __all__ = ["Parsed", "parse_costs"]
 
-Parsed: TypeAlias = tuple[dict[str, Any] | list[float], dict[str, list[str]]]
+_INCLUSIVE = "cost_with_fees"
+_OPTIONAL = ("group", "fee", "fee_cost", "delay")
+_ENTRIES = {"costs", "groups", "fees", "delays"}  # of a JSON object that has more than costs
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a file of costs says.
+
+    Attributes
+    ----------
+    costs : dict or list
+        Costs by name or in column order.
+    groups : dict
+        Columns of each group.
+    fees : dict
+        (cost, features) of each fee.
+    delays : dict
+        Delays by name.
+    """
+
+    costs: dict[str, Any] | list[Any]
+    groups: dict[str, Any] = field(default_factory=dict)
+    fees: dict[str, Any] = field(default_factory=dict)
+    delays: dict[str, Any] = field(default_factory=dict)
 
 
 def parse_costs(text: str, is_json: bool) -> Parsed:
-    """Return costs by name or in column order, and the columns of each group."""
+    """Return what a file of costs says."""
     if is_json:
-        found = json.loads(text, object_pairs_hook=_distinct)
-        if isinstance(found, (dict, list)) and found:
-            return found, {}
-        raise ValueError("it is neither an object of names and costs nor a list of costs")
+        return _parse_json(text)
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         raise ValueError("it is empty")
     heading = [name.strip().lower() for name in next(csv.reader(lines[:1]))]
-    if heading[:2] == ["feature", "cost"]:
-        return _parse_table(lines[1:], heading)
+    if heading[:2] in (["feature", "cost"], ["feature", _INCLUSIVE]):
+        return _Table(heading).parse(lines[1:])
     if len(lines) > 1:
         raise ValueError(f"it begins with {brief(lines[0])}")
-    return [_number(part, lines[0]) for part in lines[0].replace(",", " ").split()], {}
+    return Parsed([_number(part, lines[0]) for part in lines[0].replace(",", " ").split()])
 
 
-def _parse_table(lines: list[str], heading: list[str]) -> Parsed:
-    if heading[2:] not in ([], ["group"]):
-        raise ValueError(f"it has a column {heading[-1]!r}, which is not 'group'")
-    costs: dict[str, float] = {}
-    groups: dict[str, list[str]] = {}
-    seen: dict[str, None] = {}
-    for record in csv.reader(lines):
-        line = ",".join(record)
-        if len(record) != len(heading):
-            raise ValueError(f"it has the line {brief(line)}, which is not '{','.join(heading)}'")
-        column, cost, group = (cell.strip() for cell in (*record, "")[:3])
-        if column in seen:
+def _parse_json(text: str) -> Parsed:
+    found = json.loads(text, object_pairs_hook=_distinct)
+    if not isinstance(found, (dict, list)) or not found:
+        raise ValueError("it is neither an object of names and costs nor a list of costs")
+    if isinstance(found, list) or not _has_entries(found):
+        return Parsed(found)
+    for name, entry in found.items():
+        if not isinstance(entry, dict):
+            raise ValueError(f"its {name} are {brief(entry)}, which is not an object of names")
+    return Parsed(**found)
+
+
+def _has_entries(found: dict[str, Any]) -> bool:
+    """Whether costs are one entry of several; a group of columns has an entry "cost"."""
+    costs = found.get("costs")
+    return isinstance(costs, dict) and "cost" not in costs and set(found) <= _ENTRIES
+
+
+class _Table:
+    """The lines of a CSV of costs, read one by one."""
+
+    def __init__(self, heading: list[str]) -> None:
+        if strange := [name for name in heading[2:] if name not in _OPTIONAL]:
+            listed = ", ".join(map(repr, _OPTIONAL))
+            raise ValueError(f"it has a column {strange[0]!r}, which is not one of {listed}")
+        if twice := [name for name in heading if heading.count(name) > 1]:
+            raise ValueError(f"it has a column {twice[0]!r} twice")
+        if ("fee" in heading) != ("fee_cost" in heading):
+            raise ValueError("it must have both of the columns 'fee' and 'fee_cost', or neither")
+        self._heading = heading
+        self._costs: dict[str, float] = {}
+        self._groups: dict[str, list[str]] = {}
+        self._fees: dict[str, tuple[float | None, dict[str, None]]] = {}
+        self._delays: dict[str, float] = {}
+        self._seen: dict[str, None] = {}
+
+    def parse(self, lines: list[str]) -> Parsed:
+        """Read all lines after the heading."""
+        for record in csv.reader(lines):
+            line = ",".join(record)
+            if len(record) != len(self._heading):
+                form = ",".join(self._heading)
+                raise ValueError(f"it has the line {brief(line)}, which is not '{form}'")
+            self._add(
+                dict(zip(self._heading, (cell.strip() for cell in record), strict=True)), line
+            )
+        if not self._seen:
+            raise ValueError("it has no feature")
+        groups = self._groups
+        if missing := [group for group in groups if group not in self._costs]:
+            raise ValueError(f"it has no cost for group {missing[0]!r}")
+        if alone := [one for one in groups if one in self._seen and one not in groups[one]]:
+            raise ValueError(f"it has {alone[0]!r} as a feature and as a group of others")
+        if free := [name for name, (cost, _) in self._fees.items() if cost is None]:
+            raise ValueError(f"it has no cost for fee {free[0]!r}")
+        group_of = {column: name for name, columns in groups.items() for column in columns}
+        order = dict.fromkeys(group_of.get(column, column) for column in self._seen)
+        fees = {name: (cost, list(members)) for name, (cost, members) in self._fees.items()}
+        return Parsed({name: self._price(name) for name in order}, groups, fees, self._delays)
+
+    def _add(self, cells: dict[str, str], line: str) -> None:
+        """Note what a line says."""
+        column, cost = cells["feature"], cells[self._heading[1]]
+        if column in self._seen:
             raise ValueError(f"it has feature {column!r} twice")
-        seen[column] = None
-        if not group:
-            _add_cost(costs, column, _number(cost, line), "feature")
-            continue
-        groups.setdefault(group, []).append(column)
-        if cost:
-            _add_cost(costs, group, _number(cost, line), "group")
-    if not seen:
-        raise ValueError("it has no feature")
-    if missing := [group for group in groups if group not in costs]:
-        raise ValueError(f"it has no cost for group {missing[0]!r}")
-    if alone := [group for group in groups if group in seen and group not in groups[group]]:
-        raise ValueError(f"it has {alone[0]!r} as a feature and as a group of others")
-    group_of = {column: name for name, columns in groups.items() for column in columns}
-    order = dict.fromkeys(group_of.get(column, column) for column in seen)
-    return {name: costs[name] for name in order}, groups
+        self._seen[column] = None
+        group = cells.get("group", "")
+        name = group or column
+        if group:
+            self._groups.setdefault(group, []).append(column)
+        if cost or not group:
+            _add_once(self._costs, name, _number(cost, line), "group" if group else "feature")
+        if cells.get("fee") or cells.get("fee_cost"):
+            self._add_fees(name, cells["fee"], cells["fee_cost"], line)
+        if cells.get("delay"):
+            delay = _number(cells["delay"], line, "delay")
+            _add_once(self._delays, name, delay, "delay of", "delays")
+
+    def _add_fees(self, name: str, called: str, costs: str, line: str) -> None:
+        """Note the fees that a feature shares; their costs may stand in another line."""
+        names = [part.strip() for part in called.split(";")]
+        amounts = [part.strip() for part in costs.split(";")] if costs else [""] * len(names)
+        if len(names) != len(amounts) or not all(names):
+            raise ValueError(
+                f"it has {brief(called)} as fees and {brief(costs)} as their costs in the line "
+                f"{brief(line)}"
+            )
+        for fee, amount in zip(names, amounts, strict=True):
+            known, members = self._fees.get(fee, (None, {}))
+            members[name] = None
+            if amount:
+                cost = _number(amount, line, "fee_cost")
+                if known is not None and known != cost:
+                    raise ValueError(f"it has the costs {known:g} and {cost:g} for fee {fee!r}")
+                known = cost
+            self._fees[fee] = known, members
+
+    def _price(self, name: str) -> float:
+        """Return what a feature costs beyond its fees."""
+        cost = self._costs[name]
+        if self._heading[1] != _INCLUSIVE:
+            return cost
+        fees = [(fee, amount) for fee, (amount, own) in self._fees.items() if name in own]
+        # As decimals, because 22.78 - 2.1 is no 20.68 in floating point.
+        left = Decimal(repr(cost)) - sum(Decimal(repr(amount)) for _, amount in fees)
+        if left < 0:
+            listed = " and ".join(f"{fee!r} ({amount:g})" for fee, amount in fees)
+            raise ValueError(
+                f"it has {cost:g} as the cost with fees of {name!r}, which is below {listed}"
+            )
+        return float(left)
 
 
-def _add_cost(costs: dict[str, float], name: str, cost: float, what: str) -> None:
-    if name in costs and costs[name] != cost:
-        raise ValueError(f"it has the costs {costs[name]:g} and {cost:g} for {what} {name!r}")
-    costs[name] = cost
+def _add_once(
+    known: dict[str, float], name: str, value: float, whose: str, what: str = "costs"
+) -> None:
+    """Note a value; a group may repeat it in several lines."""
+    if name in known and known[name] != value:
+        raise ValueError(f"it has the {what} {known[name]:g} and {value:g} for {whose} {name!r}")
+    known[name] = value
 
 
-def _number(text: str, line: str) -> float:
+def _number(text: str, line: str, what: str = "cost") -> float:
     try:
         return float(text)
     except ValueError:
         got = brief(text.strip())
-        raise ValueError(f"it has {got} as a cost in the line {brief(line)}") from None
+        raise ValueError(f"it has {got} as a {what} in the line {brief(line)}") from None
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

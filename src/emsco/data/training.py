@@ -89,6 +89,7 @@ class TrainingData:
             "columns": self.costs.columns,
             "costs": self.costs.costs.tolist(),
             "evaluation_cost": float(self.costs.evaluation),
+            **({"fees": [fee.to_dict() for fee in self.costs.fees]} if self.costs.fees else {}),
             "gaps": self.encoding.gaps,
         }
 

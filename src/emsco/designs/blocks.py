@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
-from emsco.costs import FeatureCosts
+from emsco.costs import FeatureCosts, Fee
 from emsco.designs.constraints import Constraints
 
 __all__ = ["Blocks"]
@@ -67,7 +67,13 @@ class Blocks:
         units = costs.in_units()
         sums: FloatArray = (self.members() @ units.features) / units.per_one
         names = [costs.names[int(np.argmax(row))] for row in self.members()]
-        return FeatureCosts(tuple(names), sums, costs.evaluation)
+        block = {name: names[i] for name, i in zip(costs.names, self.of_feature, strict=True)}
+        fees = tuple(
+            Fee(fee.name, fee.cost, tuple(dict.fromkeys(block[name] for name in fee.features)))
+            for fee in costs.fees
+        )
+        delays = np.array([costs.delays[row].max() for row in self.members()])
+        return FeatureCosts(tuple(names), sums, costs.evaluation, fees=fees, delays=delays)
 
     def ties(self, source: Callable[[int], Iterator[StageArray]]) -> _Ties:
         """Return a source of tied designs over features, given one over blocks."""

@@ -77,7 +77,7 @@ class Constraints:
         columns = costs.columns or tuple((name,) for name in costs.names)
         free = [
             name
-            for name, cost, own in zip(costs.names, costs.costs.tolist(), columns, strict=True)
+            for name, cost, own in zip(costs.names, costs.alone.tolist(), columns, strict=True)
             if cost == 0 and name not in (*tied, *self.first) and not set(own) & set(suspects)
         ]
         return replace(self, first=(*self.first, *free))

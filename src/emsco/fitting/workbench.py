@@ -368,7 +368,7 @@ class Workbench:
         may_prove = search in ("auto", "exact")
         return Problem(
             evaluator,
-            evaluator.costs.costs,
+            evaluator.costs.alone,
             seconds_per_fit=self.bank.engine.seconds_per_fit() if may_prove else 0.0,
             capacity=self.bank.capacity,
             memory_limit=self.recipe.memory_limit if memory_limit is None else memory_limit,

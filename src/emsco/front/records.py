@@ -106,7 +106,7 @@ def cascade_picture(
     of_feature = dict(zip(costs.names, costs.costs.tolist(), strict=True))
     sure = rule_in_words(design.thresholds_or(min_confidence)[0])
     rows = "test" if on == "seen" else "scored"
-    return CascadePicture(flow, of_feature, sure, rows, costs.total)
+    return CascadePicture(flow, of_feature, sure, rows, costs.total, costs.fees)
 
 
 def explored_designs(points: Points, seen: Seen, costs: FeatureCosts) -> list[ExploredDesign]:

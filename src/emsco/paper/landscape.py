@@ -129,7 +129,8 @@ def _tally_part(landscape: Landscape, firsts: IntArray) -> tuple[IntArray, IntAr
     counts = np.zeros((most + 1, 4), dtype=np.int64)
     counts[0, 0] = landscape.n_rows
     sums = _empty_sums(landscape.n_rows)
-    errs, costs = landscape.accepts & ~landscape.correct, landscape.totals(landscape.costs)
+    errs = landscape.accepts & ~landscape.correct
+    costs = landscape.subset_costs().astype(np.int64)
     tally_designs(landscape.accepts, errs, costs, firsts, most, rows, counts, *sums)
     return sums
 
@@ -141,7 +142,7 @@ def _tally_one(landscape: Landscape) -> tuple[IntArray, IntArray, IntArray]:
         int(landscape.count(landscape.accepts[-1])),
         int(landscape.count(landscape.correct[-1])),
     )
-    spent = landscape.n_rows * int(landscape.costs.sum())
+    spent = landscape.n_rows * int(landscape.subset_costs()[-1])
     for into, value in zip(sums, (1, spent, spent), strict=True):
         into[pair] = value
     return sums

@@ -199,9 +199,11 @@ class Evaluator:
         """
         designs = stages_of(designs)
         bought = totals_by_stage(designs, self._max_stages, self.units.features)
+        if len(self.units.fees):
+            bought += self.units.fees.by_stage(designs, self._max_stages)
         n_passed = np.minimum(np.arange(1, self._max_stages + 1), stage_counts(designs)[:, None])
         paid: FloatArray = bought + n_passed * self.units.evaluation
-        return paid if self.units.features.dtype.kind == "f" else paid.astype(np.int64)
+        return paid.astype(np.int64) if self.units.are_whole else paid
 
     def _excess(self, spent: IntArray | FloatArray, paid: IntArray | FloatArray) -> FloatArray:
         """Amount above the two limits, added up, as a share of the cost of all features."""

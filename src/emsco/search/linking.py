@@ -228,11 +228,10 @@ def _subsets(evaluator: Evaluator, words: WordArray) -> Subsets:
     words = words[np.argsort(np.bitwise_count(words).sum(axis=1), kind="stable")]
     by_level = [bank.bits_of(words, least) for least in evaluator.grid.thresholds]
     accepts, correct = np.stack(by_level, axis=2)
-    units = evaluator.units.features.astype(np.float64)
     missing = bank.missing
     return Subsets(
         members=words,
-        cost=subsets_of_words(words, bank.n_features) @ units,
+        cost=evaluator.units.of_subsets(subsets_of_words(words, bank.n_features)).astype(float),
         accepts=accepts,
         errs=accepts & ~correct,
         reach=np.zeros((len(words) + 1, accepts.shape[2]), dtype=np.uint64),

@@ -161,7 +161,7 @@ def _check_limits(problem: Problem, designs: DesignSpace) -> None:
             hint=Hint(Remedy.ALLOW_EXCLUSION),
         )
     cheapest = costs.min() if designs.first is None else costs[designs.first]
-    least = float(cheapest) + total - float(costs.sum())
+    least = float(cheapest) + problem.evaluator.costs.evaluation
     for name, limit, most in (
         ("max_mean_cost", limits.mean, limits.most_spent(1)),
         ("max_worst_cost", limits.worst, limits.most_paid()),

@@ -39,15 +39,39 @@ function featureItem(feature) {
   return item;
 }
 
+/** A fee that a stage pays, because it buys the first of the features that share it. */
+function feeItem({ name, cost }) {
+  return element(
+    "li",
+    {},
+    element("span", { className: "name" }, `fee for ${name}`),
+    element(
+      "span",
+      { className: "cost" },
+      element("span", { className: "hidden" }, " costs "),
+      number(cost),
+    ),
+  );
+}
+
+/** The fees that a stage is the first to pay. */
+function feesOf(stage, earlier) {
+  const has = (one, fee) => one.features.some((i) => fee.features.includes(DATA.features[i]));
+  return DATA.fees.filter((fee) => has(stage, fee) && !earlier.some((one) => has(one, fee)));
+}
+
 /** The card with the features that a stage buys. */
-function buysCard(stage, index) {
+function buysCard(stage, index, earlier) {
   const extra = DATA.evaluation ? `, including ${number(DATA.evaluation)} to run the stage` : "";
   return element(
     "div",
     { className: "buys" },
     element("h3", {}, `Stage ${index + 1}`),
     element("p", { className: "note" }, `buys features for ${number(stage.cost)}${extra}`),
-    ...featureLists(stage.features.map(featureItem)),
+    ...featureLists([
+      ...stage.features.map(featureItem),
+      ...feesOf(stage, earlier).map(feeItem),
+    ]),
   );
 }
 
@@ -143,7 +167,7 @@ function drawCascade(container, flow) {
       element(
         "li",
         { className: "stage" },
-        buysCard(stage, index),
+        buysCard(stage, index, flow.stages.slice(0, index)),
         element("div", { className: "way", "aria-hidden": "true" }),
         leavesCard(stage, flow.rows),
       ),

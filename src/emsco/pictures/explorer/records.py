@@ -126,6 +126,7 @@ class Explored:
             "columns": [list(members) for members in self.costs.columns],
             "costs": rounded(self.costs.costs.tolist()),
             "evaluation": self.costs.evaluation,
+            "fees": [fee.to_dict() for fee in self.costs.fees],
             "total": self.costs.total,
             "best_first": list(self.best_first),
             "tied": [design.n_tied for design in self.designs],

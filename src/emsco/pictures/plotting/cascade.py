@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from emsco._base.text import counted
+from emsco.costs import Fee, fees_paid
 from emsco.designs.stage_thresholds import answers_all
 from emsco.pictures.flow import Flow, FlowStage
 from emsco.pictures.plotting.canvas import Canvas, draw_canvas
@@ -50,6 +51,8 @@ class CascadePicture:
         Kind of rows, such as "scored" or "test".
     total_cost : float or None
         Cost of all features.
+    fees : tuple of Fee
+        Fees that features share; each stands at the stage that pays it.
     """
 
     flow: Flow
@@ -57,13 +60,19 @@ class CascadePicture:
     sure: str = "sure"
     rows: str = ""
     total_cost: float | None = None
+    fees: tuple[Fee, ...] = ()
 
     def features(self, stage: FlowStage) -> list[str]:
-        """Features that a stage buys, with their costs."""
-        return [
+        """Features that a stage buys, with their costs and the fees paid with them."""
+        named = [
             f"{name} ({self.costs[name]:g})" if name in self.costs else name
             for name in stage.features
         ]
+        before = {
+            one for earlier in self.flow.stages[: stage.number - 1] for one in earlier.features
+        }
+        fees = fees_paid(self.fees, stage.features, before)
+        return [*named, *(fee.in_words for fee in fees)]
 
     def start(self) -> str:
         """Number of rows at the start."""

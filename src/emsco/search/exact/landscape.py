@@ -11,10 +11,18 @@ import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.chain_types import Space
+from emsco.costs import Fees
 from emsco.designs.space import DesignSpace, count_designs
 from emsco.scoring.evaluator import Evaluator
 from emsco.search.allowances import slack_of
-from emsco.search.exact.tables import merged_up, missing_rows, next_costs, of_larger, totals
+from emsco.search.exact.tables import (
+    merged_up,
+    missing_rows,
+    next_costs,
+    of_larger,
+    subset_costs,
+    totals,
+)
 
 __all__ = ["Landscape"]
 
@@ -48,6 +56,8 @@ class Landscape:
     fitted : ndarray of bool, shape (2 ** n_features,), optional
         Subsets that designs may be made of; all by default. Where every feature must be bought,
         the full set is one of them. Others have no bits.
+    fees : Fees, optional
+        Fees that features share, in the unit of `costs`.
     """
 
     accepts: WordArray
@@ -61,6 +71,7 @@ class Landscape:
     most_spent: float = np.inf
     most_paid: float = np.inf
     fitted: BoolArray | None = None
+    fees: Fees | None = None
 
     @classmethod
     def from_evaluator(
@@ -111,6 +122,7 @@ class Landscape:
             accepts,
             correct,
             costs=evaluator.units.features,
+            fees=evaluator.units.fees,
             n_rows=evaluator.bank.n_rows,
             design_space=design_space,
             evaluation=evaluator.units.evaluation,
@@ -202,7 +214,7 @@ class Landscape:
         correct = of_larger(merged_up(self.correct.copy(), np.bitwise_or), np.bitwise_or, 0)
         # Rows that the full set accepts, and that no larger subset labels correctly.
         doomed = self.accepts[-1] & ~missing[missing_mask] & ~correct if self.tail else 0 * correct
-        cost = self.totals(np.asarray(self.costs, dtype=np.float64))
+        cost = self.subset_costs()
         expensive, rises = self._levels(cost)
         return Space(
             accepts=self.accepts,
@@ -215,10 +227,14 @@ class Landscape:
             expensive=expensive,
             rises=rises,
             cost=cost,
-            next_cost=next_costs(self.costs, self.evaluation),
+            next_cost=next_costs(cost, self.evaluation),
             place=self.totals(self.digits),
             ways=self._ways(),
         )
+
+    def subset_costs(self) -> FloatArray:
+        """Cost of buying each subset, fees included."""
+        return subset_costs(self.costs, self.fees)
 
     def totals(self, values: Any) -> Any:
         """Sum of `values`, one per feature, over each subset."""

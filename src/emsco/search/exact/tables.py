@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, WordArray
+from emsco.costs import Fees
 
-__all__ = ["merged_up", "missing_rows", "next_costs", "of_larger", "totals"]
+__all__ = ["merged_up", "missing_rows", "next_costs", "of_larger", "subset_costs", "totals"]
 
 
 def totals(values: Any) -> Any:
@@ -25,14 +26,24 @@ def totals(values: Any) -> Any:
     return total
 
 
-def next_costs(costs: FloatArray | IntArray, evaluation: float) -> FloatArray:
-    """Least cost of one more stage after each subset; 0 for the full set."""
-    least = np.full((2 ** len(costs), 1), np.inf)
-    for i, cost in enumerate(costs):
-        without = least.reshape(-1, 2, 2**i, 1)[:, 0]  # subsets that lack feature i
-        np.minimum(without, float(cost) + evaluation, out=without)
+def next_costs(cost: FloatArray, evaluation: float) -> FloatArray:
+    """Least cost of one more stage after each subset, given what each costs; 0 for the full set.
+
+    A larger subset never costs less, so a stage that buys one feature is the cheapest.
+    """
+    least = np.full(len(cost), np.inf)
+    for i in range(len(cost).bit_length() - 1):
+        own, larger = cost.reshape(-1, 2, 2**i).swapaxes(0, 1)  # without feature i, and with it
+        without = least.reshape(-1, 2, 2**i)[:, 0]
+        np.minimum(without, larger - own + evaluation, out=without)
     least[-1] = 0
-    return least[:, 0]
+    return least
+
+
+def subset_costs(costs: FloatArray | IntArray, fees: Fees | None) -> FloatArray:
+    """Cost of buying each subset."""
+    bought: FloatArray = totals(np.asarray(costs, dtype=np.float64))
+    return bought if fees is None or not len(fees) else bought + fees.of_all_subsets()
 
 
 def missing_rows(missing: WordArray | None, n_words: int) -> tuple[WordArray, int]:

@@ -12,11 +12,19 @@ import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.walking import Ground, WalkRules
+from emsco.costs import Fees
 from emsco.designs.chromosomes import stage_counts, with_levels
 from emsco.designs.space import DesignSpace
 from emsco.scoring.evaluator import Evaluator
 from emsco.search.allowances import shift_of, slack_of
-from emsco.search.exact.tables import merged_up, missing_rows, next_costs, of_larger, totals
+from emsco.search.exact.tables import (
+    merged_up,
+    missing_rows,
+    next_costs,
+    of_larger,
+    subset_costs,
+    totals,
+)
 
 __all__ = ["Terrain"]
 
@@ -44,6 +52,8 @@ class Terrain:
         Rows in which a feature is missing. A stage that buys it cannot accept them.
     most_spent, most_paid : float
         Most that all rows together, and a single row, may cost.
+    fees : Fees, optional
+        Fees that features share, in the unit of `costs`.
     """
 
     accepts: WordArray
@@ -58,6 +68,7 @@ class Terrain:
     missing: WordArray | None = None
     most_spent: float = np.inf
     most_paid: float = np.inf
+    fees: Fees | None = None
 
     @classmethod
     def from_evaluator(
@@ -76,6 +87,7 @@ class Terrain:
             accepts,
             correct,
             costs=evaluator.units.features,
+            fees=evaluator.units.fees,
             n_rows=bank.n_rows,
             design_space=design_space,
             early=grid.early,
@@ -175,6 +187,7 @@ class Terrain:
         weights = np.ones(self.n_words) if self.word_weights is None else self.word_weights
         doomed = self._sure() & ~self._later(self.correct)
         bits = np.concatenate([self.accepts, self.accepts & ~self.correct], axis=1)
+        cost = subset_costs(self.costs, self.fees)
         is_early, is_last = (
             np.isin(np.arange(self.n_levels), own) for own in (self.early, self.last)
         )
@@ -186,8 +199,8 @@ class Terrain:
             missing=missing,
             missing_mask=missing_mask,
             weights=weights.astype(np.uint64),
-            cost=totals(np.asarray(self.costs, dtype=np.float64)),
-            next_cost=next_costs(self.costs, self.evaluation),
+            cost=cost,
+            next_cost=next_costs(cost, self.evaluation),
             place=np.stack([totals(self._digits), totals(self._level_digits)]),
             ways=self._ways(),
         )

@@ -1,0 +1,161 @@
+"""Fees that features share: a row pays each once, with the first of its features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from emsco._base.text import brief, some
+from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
+from emsco.costs.checks import check_amount
+from emsco.errors import CostsError
+
+__all__ = ["Fee", "Fees", "fees_paid"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fee:
+    """A fee that features share: a row pays it once, with the first of them that it buys.
+
+    Attributes
+    ----------
+    name : str
+    cost : float
+        What a row pays once, beyond the costs of the features.
+    features : tuple of str
+        The features that share it. A feature may share several fees, such as one for a visit and
+        one for a blood draw.
+    """
+
+    name: str
+    cost: float
+    features: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Check the cost and that features are named once."""
+        what = f"the fee {self.name!r}"
+        object.__setattr__(self, "cost", check_amount(what, self.cost))
+        object.__setattr__(self, "features", tuple(map(str, self.features)))
+        if not self.features:
+            raise CostsError(f"{what} must be shared by a feature, got none.")
+        if len(set(self.features)) < len(self.features):
+            raise CostsError(f"{what} must name a feature once, got {some(self.features)}.")
+
+    @classmethod
+    def from_mapping(cls, fees: Mapping[str, Any]) -> tuple[Self, ...]:
+        """Create fees from names → (cost, features), or → ``{"cost": …, "features": […]}``.
+
+        Examples
+        --------
+        >>> Fee.from_mapping({"blood draw": (2.1, ["chol", "fbs"])})[0].features
+        ('chol', 'fbs')
+        """
+        if not isinstance(fees, Mapping):
+            raise CostsError(
+                f"fees must be like {{'blood draw': (2.1, ['iron'])}}, got {brief(fees)}."
+            )
+        return tuple(cls(str(name), *_parts(str(name), fee)) for name, fee in fees.items())
+
+    def without(self, features: Iterable[str]) -> Self | None:
+        """Return the fee of the features that are left, or None if none is."""
+        gone = set(features)
+        left = tuple(name for name in self.features if name not in gone)
+        return type(self)(self.name, self.cost, left) if left else None
+
+    @property
+    def in_words(self) -> str:
+        """The fee as tables and pictures show it."""
+        return f"fee for {self.name} ({self.cost:g})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"name": self.name, "cost": self.cost, "features": list(self.features)}
+
+
+def fees_paid(
+    fees: Iterable[Fee], features: Iterable[str], known: Iterable[str] = ()
+) -> tuple[Fee, ...]:
+    """Return the fees that a row pays with these features, if it knows others already.
+
+    Examples
+    --------
+    >>> draw = Fee("draw", 2.5, ("chol", "iron"))
+    >>> fees_paid([draw], ["iron"], known=["age"]) == (draw,), fees_paid([draw], ["iron"], ["chol"])
+    (True, ())
+    """
+    bought, before = set(features), set(known)
+    return tuple(
+        fee for fee in fees if bought & set(fee.features) and not before & set(fee.features)
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fees:
+    """Fees as numbers, for sums over many subsets and designs.
+
+    Attributes
+    ----------
+    amounts : ndarray of shape (n_fees,)
+    members : ndarray of bool, shape (n_fees, n_features)
+        The features that share each fee.
+    """
+
+    amounts: FloatArray | IntArray
+    members: BoolArray
+
+    @classmethod
+    def none(cls, n_features: int) -> Self:
+        """Return no fees for so many features."""
+        return cls(np.zeros(0, dtype=np.int64), np.zeros((0, n_features), dtype=np.bool_))
+
+    @classmethod
+    def from_fees(cls, fees: Sequence[Fee], names: Sequence[str]) -> Self:
+        """Return fees of the features `names`."""
+        members = [[name in fee.features for name in names] for fee in fees]
+        found = np.array(members, dtype=np.bool_).reshape(len(fees), len(names))
+        return cls(np.array([fee.cost for fee in fees], dtype=np.float64), found)
+
+    def __len__(self) -> int:
+        """Number of fees."""
+        return len(self.amounts)
+
+    def of_subsets(self, subsets: BoolArray) -> FloatArray | IntArray:
+        """Fees that each subset pays; subsets have the shape (…, n_features)."""
+        paid: FloatArray | IntArray = (subsets @ self.members.T) @ self.amounts
+        return paid
+
+    def of_all_subsets(self) -> FloatArray | IntArray:
+        """Fees that each of the 2ⁿ subsets pays; feature i is bit i of a subset's number."""
+        n_features = self.members.shape[1]
+        numbers, paid = np.arange(2**n_features), np.zeros(2**n_features, self.amounts.dtype)
+        for amount, members in zip(self.amounts, self.members, strict=True):
+            paid[numbers & int(members @ (1 << np.arange(n_features))) != 0] += amount
+        return paid
+
+    def by_stage(self, stages: StageArray, n_stages: int) -> FloatArray | IntArray:
+        """Fees paid up to each stage of designs, shape (n_designs, n_stages).
+
+        `stages` has the stage of each feature, from 0, and -1 for one that is never bought.
+        """
+        paid: Any = np.zeros((len(stages), n_stages), dtype=self.amounts.dtype)
+        for amount, members in zip(self.amounts, self.members, strict=True):
+            own = stages[:, members]
+            first = np.where(own < 0, n_stages, own).min(axis=1)
+            paid += np.where(np.arange(n_stages) >= first[:, None], amount, 0)
+        found: FloatArray | IntArray = paid
+        return found
+
+
+def _parts(name: str, fee: Any) -> tuple[Any, Any]:
+    """Return the cost and the features of a fee in either form."""
+    if isinstance(fee, Mapping) and set(fee) == {"cost", "features"}:
+        fee = (fee["cost"], fee["features"])
+    is_pair = isinstance(fee, (tuple, list)) and len(fee) == 2
+    if not is_pair or isinstance(fee[1], str) or not isinstance(fee[1], Iterable):
+        raise CostsError(
+            f"the fee {name!r} must be a cost and a list of features, got {brief(fee)}."
+        )
+    return fee[0], tuple(fee[1])
