@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from emsco._base.checks import check_choice
+from emsco._base.checks import check_choice, refused
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.cascade import Decisions, Evaluation
 from emsco.costs import FeatureCosts
@@ -92,6 +92,9 @@ class CostedClassifier(TableClassifier):
         gaps = check_choice("gaps", self.gaps, _GAPS)
         table, targets = self._check_table(X, y)
         costs = FeatureCosts.resolve(self.costs, self._names)
+        if costs.prices:
+            rule = "be one number for each feature here, the same for all rows"
+            raise refused("costs", rule, costs, got=f"prices by row of {costs.prices[0].feature!r}")
         data = TrainingData.from_table(table, targets, sample_weight, costs, gaps)
         self._check_classes(data)
         self.classes_, self.costs_, self.encoding_ = data.classes, costs, data.encoding

@@ -144,6 +144,7 @@ class Evaluation(Objectives):
         classes: AnyArray,
         buys: Sequence[tuple[str, ...]],
         costs: Sequence[float] | None = None,
+        has_prices: bool = False,
     ) -> Self:
         """Compare decisions with the true labels.
 
@@ -160,6 +161,8 @@ class Evaluation(Objectives):
         costs : sequence of float, optional
             Cost of a row after each stage, if all rows pay the same. By default the cost of an
             exit is the mean over its rows.
+        has_prices : bool
+            Whether rows pay prices of their own, so that `costs` are the usual ones.
         """
         out = outcomes_of(decisions, truth, classes, len(buys))
         counts = np.ones(len(decisions), dtype=np.int64) if weights is None else weights
@@ -174,7 +177,7 @@ class Evaluation(Objectives):
             exits=_exits(decisions, out, counts, buys, costs),
             by_class=ByClass.from_labels(classes.tolist(), out.true, out.given, weights),
             effective=None if weights is None else EffectiveRows.from_weights(out, weights),
-            cost_deviation=math.sqrt(spread) if costs is None else None,
+            cost_deviation=math.sqrt(spread) if costs is None or has_prices else None,
         )
 
     @classmethod

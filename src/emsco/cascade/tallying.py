@@ -59,6 +59,8 @@ class Tally:
         Features that each stage buys.
     costs : sequence of float
         Cost of a row after each stage.
+    has_prices : bool
+        Whether rows pay prices of their own, so that these costs are the usual ones.
     by_text : bool
         Whether values of subgroups are read from text: numbers then become numbers.
     """
@@ -66,6 +68,7 @@ class Tally:
     classes: AnyArray
     buys: Sequence[tuple[str, ...]]
     costs: Sequence[float]
+    has_prices: bool = False
     by_text: bool = False
     _whole: _Part = field(default_factory=_Part)
     _by: dict[Any, _Part] = field(default_factory=dict)
@@ -130,7 +133,7 @@ class Tally:
         weights: FloatArray | None,
         groups: IntArray | None,
     ) -> None:
-        about = (self.classes, self.buys, self.costs)
+        about = (self.classes, self.buys, self.costs, self.has_prices)
         cells = None
         if groups is not None:
             outcomes = outcomes_of(decisions, truth, self.classes, len(self.buys))

@@ -97,6 +97,8 @@ def plan_search(
     if metric != "accuracy":
         note = f"exact search does not support {metric_name(metric)}"
         return SearchPlan("evolution", settings, note)
+    if problem.evaluator.prices is not None:
+        return _without_proof(search, settings, "prices that differ from row to row")
     reach = Reach.from_problem(problem, designs)
     if search == "exact":
         _check_possible(reach)
@@ -109,6 +111,13 @@ def plan_search(
     if note:
         return SearchPlan("evolution", settings, note)
     return SearchPlan("exact", settings, forecast=_forecast(problem, reach))
+
+
+def _without_proof(search: str, settings: SearchSettings, what: str) -> SearchPlan:
+    """Plan an evolution where exact search does not support something; refuse "exact" itself."""
+    if search == "exact":
+        raise refused("search", f'be "evolution", "paper" or "auto" with {what}', search)
+    return SearchPlan("evolution", settings, f"exact search does not support {what}")
 
 
 def check_provable(search: str, metric: str) -> None:
