@@ -148,16 +148,18 @@ class FeatureCosts:
         given, members = split_groups(costs, groups or {})
         shared = Fee.from_mapping(fees) if isinstance(fees, Mapping) else tuple(fees or ())
         if names is None:
-            found = cls._from_groups(given, members)
+            found = cls._from_groups(given, members, shared)
         else:
-            found = cls._for_table(given, members, tuple(map(str, names)))
-        if not shared and not delays:
-            return found
-        return replace(found, fees=shared, delays=delays_of(delays or {}, found.names))
+            found = cls._for_table(given, members, tuple(map(str, names)), shared)
+        return replace(found, delays=delays_of(delays, found.names)) if delays else found
 
     @classmethod
     def _for_table(
-        cls, given: dict[str, Any], members: dict[str, tuple[str, ...]], names: tuple[str, ...]
+        cls,
+        given: dict[str, Any],
+        members: dict[str, tuple[str, ...]],
+        names: tuple[str, ...],
+        fees: tuple[Fee, ...],
     ) -> Self:
         """Create costs for a table with the columns `names`."""
         group_of = group_of_columns(members)
@@ -180,7 +182,7 @@ class FeatureCosts:
         if len(place) < len(names):
             raise CostsError(f"feature names must differ, got {some(names)}.")
         values = np.array([given[name] for name in features], dtype=object)
-        return cls(tuple(features), values, columns=columns, table=names)
+        return cls(tuple(features), values, columns=columns, table=names, fees=fees)
 
     @classmethod
     def from_prefixes(
@@ -284,7 +286,9 @@ class FeatureCosts:
         return cls.from_array(costs, names)
 
     @classmethod
-    def _from_groups(cls, costs: dict[str, Any], groups: dict[str, tuple[str, ...]]) -> Self:
+    def _from_groups(
+        cls, costs: dict[str, Any], groups: dict[str, tuple[str, ...]], fees: tuple[Fee, ...]
+    ) -> Self:
         """Create costs for an unknown table, with features in the order of `costs`."""
         if missing := [name for name in groups if name not in costs]:
             raise CostsError(
@@ -292,7 +296,8 @@ class FeatureCosts:
                 f" must have a cost for every group, got none for {some(missing)}.",
             )
         columns = tuple(groups.get(name, (name,)) for name in costs)
-        return cls(tuple(costs), np.array(list(costs.values()), dtype=object), columns=columns)
+        values = np.array(list(costs.values()), dtype=object)
+        return cls(tuple(costs), values, columns=columns, fees=fees)
 
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
