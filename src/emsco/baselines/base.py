@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from emsco._base.checks import check_choice, refused
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
+from emsco.baselines.prices import Prices
 from emsco.cascade import Decisions, Evaluation
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
@@ -148,7 +149,11 @@ class CostedClassifier(TableClassifier):
     @property
     def model_cost_(self) -> float:
         """Cost of every feature that the model may ask for."""
-        return float(self.costs_.costs @ self.used_) + self.costs_.evaluation
+        return float(self._prices.of(self.used_)) + self.costs_.evaluation
+
+    @property
+    def _prices(self) -> Prices:
+        return Prices.from_costs(self.costs_)
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         """Learn from inputs, shape (n_rows, n_inputs), and labels as positions in `classes_`.
