@@ -77,9 +77,10 @@ class DataFiles:
     costs: Annotated[
         Path | None,
         typer.Option(
-            help="Costs: CSV with the columns feature,cost and optionally group (columns bought "
-            "together); JSON; or one line of numbers in column order. By default every column "
-            "costs 1."
+            help="Costs: CSV with the columns feature,cost and, if wanted, group (columns bought "
+            "together), fee,fee_cost (paid once a row by all features that share it) and delay; "
+            "JSON; or one line of numbers in column order. A cost may be the name of a column that "
+            "holds the price of each row. By default every column costs 1."
         ),
     ] = None
     drop: Annotated[

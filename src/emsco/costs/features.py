@@ -329,7 +329,11 @@ class FeatureCosts:
     @property
     def alone(self) -> FloatArray:
         """Cost of buying each feature as the first of its fees."""
-        return self._of_subsets(np.eye(len(self.names), dtype=np.bool_))
+        units = self.in_units()
+        found: FloatArray = (
+            units.features + units.fees.amounts @ units.fees.members
+        ) / units.per_one
+        return found
 
     @property
     def smallest(self) -> float:

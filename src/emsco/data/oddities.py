@@ -151,6 +151,11 @@ class _Table:
         return ClassSample.draw(self.labels, len(self.data.classes))
 
     @cached_property
+    def prices(self) -> FloatArray:
+        """Cost of each feature bought alone."""
+        return self.data.costs.alone
+
+    @cached_property
     def sampled(self) -> list[FloatArray]:
         """Each column on the rows of the sample."""
         rows = np.asfortranarray(self.rows[self.sample.rows])
@@ -276,7 +281,7 @@ def _plain(code: ColumnCode, values: FloatArray) -> FloatArray:
 
 
 def _price(table: _Table, i: int) -> tuple[float, int]:
-    return float(table.data.costs.costs[table.data.encoding.feature_of[i]]), i
+    return float(table.prices[table.data.encoding.feature_of[i]]), i
 
 
 def _copy(table: _Table, kept: int, i: int) -> Oddity:

@@ -225,6 +225,7 @@ class ThresholdSweep:
             "settings": asdict(self.settings),
             "rows": dict(zip(("train", "scored", "test"), self.n_rows, strict=True)),
             "costs": dict(zip(self.costs.names, self.costs.costs.tolist(), strict=True)),
+            **({"fees": [fee.to_dict() for fee in self.costs.fees]} if self.costs.fees else {}),
             "total_cost": self.costs.total,
             "seed": self.seed,
             "seconds": round(self.seconds, 1),
