@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,14 +14,10 @@ from emsco._base.text import brief, some
 from emsco._base.typing import FloatArray
 from emsco.errors import CostsError, Parameter
 
-if TYPE_CHECKING:
-    from emsco.costs.fees import Fee
-
 __all__ = [
     "LARGEST_COST",
     "check_amount",
     "check_costs",
-    "check_fees",
     "check_known",
     "checked_delays",
     "delays_of",
@@ -84,17 +80,6 @@ def checked_delays(delays: ArrayLike, names: tuple[str, ...]) -> FloatArray:
         check_amount(f"the delay of {name!r}", delay)
     given.setflags(write=False)
     return given
-
-
-def check_fees(
-    fees: tuple[Fee, ...], names: tuple[str, ...], groups: Mapping[str, Sequence[str]]
-) -> None:
-    """Refuse fees with equal names or of unknown features."""
-    called = [fee.name for fee in fees]
-    if twice := [name for name in called if called.count(name) > 1]:
-        raise CostsError(f"fees must have different names, got {twice[0]!r} twice.")
-    for fee in fees:
-        check_known(f"the fee {fee.name!r}", fee.features, names, groups)
 
 
 def check_costs(costs: FloatArray, names: tuple[str, ...], may_be_free: bool) -> None:

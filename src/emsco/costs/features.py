@@ -19,11 +19,10 @@ from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.costs.checks import (
     LARGEST_COST,
     check_costs,
-    check_fees,
     checked_delays,
     delays_of,
 )
-from emsco.costs.fees import Fee, Fees, fees_paid
+from emsco.costs.fees import Fee, Fees, check_fees, fees_paid
 from emsco.costs.files import parse_costs
 from emsco.costs.groups import (
     check_fit,
