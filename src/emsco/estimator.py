@@ -120,7 +120,8 @@ class EMSCOClassifier(TableClassifier):
     constraints : dict, Constraints or None
         Rules for every design. ``first`` lists features of the first stage. ``together`` holds
         lists of features that belong to the same stage. ``max_mean_cost`` and ``max_worst_cost``
-        limit the cost of a row on average and at worst.
+        limit the cost of a row on average and at worst, ``max_mean_delay`` and
+        ``max_worst_delay`` the time that it waits.
     population_size : int
         Designs per generation; the paper's |G|.
     generations : int
@@ -157,6 +158,9 @@ class EMSCOClassifier(TableClassifier):
         repeat a fit.
     verbose : int
         1 shows the shares of the classes, the stage models chosen and progress bars.
+    delays : mapping, array-like or None
+        Time until the value of a feature is there, by name (0 for others) or in feature order.
+        None: those in `costs` if that is a `FeatureCosts`, otherwise 0.
 
     Attributes
     ----------
@@ -241,6 +245,7 @@ class EMSCOClassifier(TableClassifier):
         verbose: int = 0,
         reject_below: MinConfidence | None = None,
         always_answer: bool = False,
+        delays: Any = None,
     ) -> None:
         self.costs = costs
         self.min_confidence = min_confidence
@@ -276,6 +281,7 @@ class EMSCOClassifier(TableClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.delays = delays
 
     @classmethod
     def paper(cls, **settings: Any) -> Self:
@@ -468,6 +474,8 @@ class EMSCOClassifier(TableClassifier):
         if self.evaluation_cost is not None:
             evaluation = check_number("evaluation_cost", self.evaluation_cost, 0, 1e100)
             costs = replace(costs, evaluation=evaluation)
+        if self.delays is not None:
+            costs = costs.with_delays(self.delays)
         data = TrainingData.from_table(table, targets, sample_weight, costs, self.gaps)
         self.classes_ = data.classes
         return data

@@ -36,9 +36,22 @@ class FitData(DataFiles):
         float, typer.Option(help="Cost of running a stage, on top of its features.")
     ] = 0.0
 
+    delay: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FEATURE=TIME",
+            help="Time until the value of a feature or group is there, as in chol=1, in any unit; "
+            "repeatable. It replaces the one in a column delay of --costs. A stage waits for the "
+            "slowest feature that it buys.",
+        ),
+    ] = None
+
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`."""
-        return {"gaps": self.gaps, "evaluation_cost": self.evaluation_cost}
+        from emsco.cli.parsing import parse_delays
+
+        delays = parse_delays(self.delay)
+        return {"gaps": self.gaps, "evaluation_cost": self.evaluation_cost, "delays": delays}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

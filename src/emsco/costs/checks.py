@@ -8,7 +8,7 @@ from typing import Any
 
 from emsco._base.checks import is_number
 from emsco._base.text import brief, some
-from emsco.errors import CostsError
+from emsco.errors import CostsError, Part
 
 __all__ = ["LARGEST_COST", "check_amount", "check_known"]
 
@@ -34,7 +34,7 @@ def check_amount(what: str, value: Any) -> float:
 
 
 def check_known(
-    what: str,
+    what: Part,
     names: Iterable[str],
     features: Sequence[str],
     groups: Mapping[str, Sequence[str]] | None = None,
@@ -45,4 +45,4 @@ def check_known(
     for name in names:
         if name not in known:
             hint = f", a column of group {owner[name]!r}" if name in owner else ""
-            raise CostsError(f"{what} must name features ({some(features)}), got {name!r}{hint}.")
+            raise CostsError(what, f" must name features ({some(features)}), got {name!r}{hint}.")

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from emsco._base.arrays import whole_units
 from emsco._base.checks import check_number
-from emsco._base.text import some
+from emsco._base.text import brief, some
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.costs.checks import LARGEST_COST, check_amount, check_known
 from emsco.costs.fees import Fee, Fees, fees_paid
@@ -365,6 +365,42 @@ class FeatureCosts:
         paid = units.of_subsets(subsets) + np.arange(1, len(subsets) + 1) * units.evaluation
         return paid / units.per_one
 
+    @property
+    def has_delays(self) -> bool:
+        """Whether the value of some feature comes later."""
+        return bool(self.delays.any())
+
+    def waits_after_stages(self, subsets: BoolArray) -> FloatArray:
+        """Return the time that a row has waited after each stage.
+
+        A stage waits for the slowest of the features that it buys.
+
+        Parameters
+        ----------
+        subsets : ndarray of bool, shape (n_stages, n_features)
+            The features known after each stage.
+
+        Examples
+        --------
+        >>> costs = FeatureCosts.from_mapping({"age": 1, "chol": 5}, delays={"chol": 2})
+        >>> costs.waits_after_stages(np.array([[True, False], [True, True]])).tolist()
+        [0.0, 2.0]
+        """
+        new = np.diff(subsets, axis=0, prepend=False)
+        waited: FloatArray = np.where(new, self.delays, 0.0).max(axis=1).cumsum()
+        return waited
+
+    def with_delays(self, delays: Mapping[str, Any] | ArrayLike) -> Self:
+        """Return these costs with other delays, in feature order or by name.
+
+        Features that a mapping does not name keep their delays.
+        """
+        if not isinstance(delays, Mapping):
+            return replace(self, delays=_numbers(delays, self.names))
+        check_known(Parameter("delays"), delays, self.names, self.groups)
+        own = dict(zip(self.names, self.delays.tolist(), strict=True))
+        return replace(self, delays=delays_of({**own, **delays}, self.names))
+
     def in_units(self, n_rows: int = 1) -> CostUnits:
         """Return costs as whole numbers of a unit, or unchanged if no unit fits.
 
@@ -397,16 +433,22 @@ def delays_of(delays: Mapping[str, Any], names: Sequence[str]) -> FloatArray:
     return np.array(list(found), dtype=np.float64)
 
 
+def _numbers(delays: ArrayLike, names: tuple[str, ...]) -> FloatArray:
+    """Copy delays; refuse what is not one number for each feature."""
+    try:
+        given = np.array(delays, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError):
+        numbers = f" must be numbers, one for each feature, got {brief(delays)}."
+        raise CostsError(Parameter("delays"), numbers) from None
+    if given.shape != (len(names),):
+        each = f" must have one entry for each of the {len(names)} features, got shape "
+        raise CostsError(Parameter("delays"), each, f"{given.shape}.")
+    return given
+
+
 def _checked_delays(delays: ArrayLike, names: tuple[str, ...]) -> FloatArray:
     """Copy, check and lock delays; none mean 0 for all features."""
-    given = np.array(delays, dtype=np.float64)
-    if not given.size:
-        given = np.zeros(len(names))
-    if given.shape != (len(names),):
-        raise CostsError(
-            f"delays must have one entry for each of the {len(names)} features, got shape "
-            f"{given.shape}."
-        )
+    given = _numbers(delays if np.size(delays) else np.zeros(len(names)), names)
     for name, delay in zip(names, given.tolist(), strict=True):
         check_amount(f"the delay of {name!r}", delay)
     given.setflags(write=False)
