@@ -41,6 +41,8 @@ class Stages:
         Confidence that each stage needs to give each class as the label.
     encoding : Encoding
     models : StageModels
+    delays : tuple of float
+        Time that a row has waited after each stage; empty if no value comes later.
     """
 
     buys: tuple[tuple[str, ...], ...]
@@ -52,6 +54,7 @@ class Stages:
     thresholds: FloatArray
     encoding: Encoding
     models: StageModels
+    delays: tuple[float, ...] = ()
 
     @classmethod
     def from_design(
@@ -64,6 +67,7 @@ class Stages:
         models: StageModels,
     ) -> Stages:
         """Prepare the stages of a design and their models."""
+        waits = costs.waits_after_stages(design.subsets()) if costs.has_delays else np.zeros(0)
         return cls(
             buys=design.buys,
             columns=tuple(
@@ -77,6 +81,7 @@ class Stages:
             thresholds=design.thresholds_of_stages(min_confidence, classes),
             encoding=encoding,
             models=models,
+            delays=tuple(waits.tolist()),
         )
 
     def __len__(self) -> int:

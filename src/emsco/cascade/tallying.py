@@ -61,12 +61,15 @@ class Tally:
         Cost of a row after each stage.
     by_text : bool
         Whether values of subgroups are read from text: numbers then become numbers.
+    delays : sequence of float
+        Time that a row has waited after each stage; empty if no value comes later.
     """
 
     classes: AnyArray
     buys: Sequence[tuple[str, ...]]
     costs: Sequence[float]
     by_text: bool = False
+    delays: Sequence[float] = ()
     _whole: _Part = field(default_factory=_Part)
     _by: dict[Any, _Part] = field(default_factory=dict)
     _column: str | None = None
@@ -130,7 +133,7 @@ class Tally:
         weights: FloatArray | None,
         groups: IntArray | None,
     ) -> None:
-        about = (self.classes, self.buys, self.costs)
+        about = (self.classes, self.buys, self.costs, self.delays)
         cells = None
         if groups is not None:
             outcomes = outcomes_of(decisions, truth, self.classes, len(self.buys))

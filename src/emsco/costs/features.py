@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 
 from emsco._base.arrays import whole_units
 from emsco._base.checks import check_number
-from emsco._base.text import brief, some
+from emsco._base.text import some
 from emsco._base.typing import BoolArray, FloatArray, IntArray
-from emsco.costs.checks import LARGEST_COST, check_amount, check_known
+from emsco.costs.checks import LARGEST_COST, check_known
+from emsco.costs.delays import changed_delays, checked_delays, delays_of
 from emsco.costs.fees import Fee, Fees, fees_paid
 from emsco.costs.files import parse_costs
 from emsco.costs.groups import (
@@ -29,7 +30,7 @@ from emsco.costs.groups import (
 from emsco.costs.units import CostUnits
 from emsco.errors import CostsError, Hint, Parameter, Remedy
 
-__all__ = ["CostsLike", "FeatureCosts", "delays_of"]
+__all__ = ["CostsLike", "FeatureCosts"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +107,7 @@ class FeatureCosts:
         object.__setattr__(self, "columns", tuple(map(tuple, columns)))
         object.__setattr__(self, "table", tuple(self.table or together))
         object.__setattr__(self, "fees", fees)
-        object.__setattr__(self, "delays", _checked_delays(self.delays, self.names))
+        object.__setattr__(self, "delays", checked_delays(self.delays, self.names))
         _check_fees(fees, self.names, self.groups)
 
     @classmethod
@@ -395,11 +396,7 @@ class FeatureCosts:
 
         Features that a mapping does not name keep their delays.
         """
-        if not isinstance(delays, Mapping):
-            return replace(self, delays=_numbers(delays, self.names))
-        check_known(Parameter("delays"), delays, self.names, self.groups)
-        own = dict(zip(self.names, self.delays.tolist(), strict=True))
-        return replace(self, delays=delays_of({**own, **delays}, self.names))
+        return replace(self, delays=changed_delays(self.delays, delays, self.names, self.groups))
 
     def in_units(self, n_rows: int = 1) -> CostUnits:
         """Return costs as whole numbers of a unit, or unchanged if no unit fits.
@@ -424,35 +421,6 @@ class FeatureCosts:
 
 
 CostsLike: TypeAlias = FeatureCosts | Mapping[str, Any] | ArrayLike | None
-
-
-def delays_of(delays: Mapping[str, Any], names: Sequence[str]) -> FloatArray:
-    """Return the delay of each feature, given some by name; 0 for the others."""
-    check_known("delays", delays, names)
-    found = (check_amount(f"the delay of {name!r}", delays.get(name, 0)) for name in names)
-    return np.array(list(found), dtype=np.float64)
-
-
-def _numbers(delays: ArrayLike, names: tuple[str, ...]) -> FloatArray:
-    """Copy delays; refuse what is not one number for each feature."""
-    try:
-        given = np.array(delays, dtype=np.float64)
-    except (OverflowError, TypeError, ValueError):
-        numbers = f" must be numbers, one for each feature, got {brief(delays)}."
-        raise CostsError(Parameter("delays"), numbers) from None
-    if given.shape != (len(names),):
-        each = f" must have one entry for each of the {len(names)} features, got shape "
-        raise CostsError(Parameter("delays"), each, f"{given.shape}.")
-    return given
-
-
-def _checked_delays(delays: ArrayLike, names: tuple[str, ...]) -> FloatArray:
-    """Copy, check and lock delays; none mean 0 for all features."""
-    given = _numbers(delays if np.size(delays) else np.zeros(len(names)), names)
-    for name, delay in zip(names, given.tolist(), strict=True):
-        check_amount(f"the delay of {name!r}", delay)
-    given.setflags(write=False)
-    return given
 
 
 def _check_fees(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, overload
 
@@ -41,6 +41,15 @@ class FrontPoints(Sequence[ParetoPoint]):
     points: tuple[ParetoPoint, ...]
     costs: FeatureCosts
     by_fitness: bool = field(default=False, repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Tell the points how long a row has waited after each of their stages."""
+        if self.costs.has_delays:
+            object.__setattr__(self, "points", tuple(map(self._with_delays, self.points)))
+
+    def _with_delays(self, point: ParetoPoint) -> ParetoPoint:
+        own = tuple(self.costs.waits_after_stages(point.design.subsets()).tolist())
+        return point if point.stage_delays == own else replace(point, stage_delays=own)
 
     def position(self, point: ParetoPoint | int) -> int:
         """Return the position of a point in the front, from 0."""

@@ -93,7 +93,8 @@ def evaluate_run(
     encoding = cascade.encoding
     columns = [*encoding.columns, *([] if weights is None else [weights])]
     everything = run.front.everything() if run.front.references else None
-    tally = Tally(cascade.classes, cascade.design.buys, cascade.stages.costs, _is_csv(path))
+    stages, is_csv = cascade.stages, _is_csv(path)
+    tally = Tally(cascade.classes, stages.buys, stages.costs, is_csv, stages.delays)
     references, n_rows = [], 0
     chunks = read_chunks(
         path,
