@@ -332,21 +332,30 @@ class EMSCOClassifier(TableClassifier):
         self.model_choice_, self.finish_ = fitted.model_choice, fitted.finish
         return self._deploy(self.prefer, stacklevel=3)
 
-    def choose(self, which: ParetoPoint | int | str | dict[str, Any]) -> Self:
+    def choose(
+        self, which: ParetoPoint | int | str | dict[str, Any] | None = None, **limits: Any
+    ) -> Self:
         """Deploy another point of the front.
 
         Sets `point_`, `design_` and `cascade_`.
 
         Parameters
         ----------
-        which : ParetoPoint, int, str or dict
+        which : ParetoPoint, int, str or dict, optional
             A point of `front_`, its position there, or a rule as in `prefer`.
+        **limits
+            Instead of `which`: limits as for `ParetoFront.select`.
 
         Returns
         -------
         self
         """
-        return self._deploy(which, stacklevel=3)
+        if which is not None and limits:
+            name = next(iter(limits))
+            raise refused(name, "be left out where a point or a rule is given", limits[name])
+        if which is None and not limits:
+            raise refused("which", "be a point, its position or a rule", None)
+        return self._deploy(limits if which is None else which, stacklevel=3)
 
     def decide(self, X: ArrayLike) -> Decisions:
         """Label or reject each row; also gives its confidence, exit stage and cost."""

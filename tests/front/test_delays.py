@@ -1,14 +1,17 @@
 """Delays on a front: figures, tables and limits."""
 
 import json
+import math
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 from support.handmade import make_assessed_front, make_front, make_rows
 
-from emsco import ParetoFront
+from emsco import NoSuchDesign, ParetoFront
 from emsco.cli.listing import front_table
 from emsco.cli.terminal import cascade_drawing
+from emsco.errors import ParameterError
 
 DELAYS = {"scan": 2, "biopsy": 7}  # after 0, 2 and 9; and after 7 and 7
 
@@ -70,3 +73,30 @@ def test_the_drawing_of_a_cascade_has_delays():
     assert "stage 2, cost so far 13.5, delay so far 2" in text
     assert "rejected, cost 53.5, delay 9" in text
     assert "cost 21.5, delay 3.3" in text
+
+
+def test_limits_on_delays_choose_among_points():
+    front = slow(make_front())
+    assert front.within(max_mean_delay=3.3) == [0]
+    assert front.within(max_worst_delay=8) == [1]
+    assert front.select(max_worst_delay=8, min_coverage=0.5) is front[1]
+    assert front.prefer({"max_mean_delay": 5, "rule": "knee"}) is front[0]
+    words = (
+        r"None of the 2 designs has cost at most 9 \(the cheapest: 7\) and mean delay at most 4 "
+        r"\(the shortest: 3\.3\) and worst delay at most 8 \(the shortest: 7\); loosen a limit\."
+    )
+    with pytest.raises(NoSuchDesign, match=words):
+        front.select(max_cost=9, max_mean_delay=4, max_worst_delay=8)
+
+
+@pytest.mark.parametrize("limit", [-1, math.nan, "soon", True])
+def test_limits_on_delays_are_times(limit):
+    words = r"max_mean_delay must be a number in \[0, inf\], got"
+    with pytest.raises(ParameterError, match=words):
+        slow(make_front()).within(max_mean_delay=limit)
+
+
+def test_limits_on_delays_need_delays():
+    words = r"max_worst_delay must be left out where no feature has a delay, got 1\."
+    with pytest.raises(ParameterError, match=words):
+        make_front().select(max_worst_delay=1)
