@@ -27,12 +27,22 @@ _STAGE_BIAS = 2.0
 
 
 class _ArchivingSearch:
-    """Base of the rivals: an archive of all scored designs, and no end of their own."""
+    """Base of the rivals: an archive of all scored designs, and no end of their own.
 
-    def __init__(self, costs: FloatArray, max_stages: int, rng: Generator) -> None:
+    `total_cost` is the cost of everything, by default the sum of `costs`.
+    """
+
+    def __init__(
+        self,
+        costs: FloatArray,
+        max_stages: int,
+        rng: Generator,
+        total_cost: float | None = None,
+    ) -> None:
         self.generation = -1
         self.stop_reason: StopReason | None = None
-        self.archive = Archive(len(costs), float(costs.sum()))
+        self._total_cost = float(costs.sum()) if total_cost is None else total_cost
+        self.archive = Archive(len(costs), self._total_cost)
         self._n_features = len(costs)
         self._max_stages = max_stages
         self._space = DesignSpace(len(costs), max_stages)
@@ -72,9 +82,14 @@ class RandomSearch(_ArchivingSearch):
     """Draws designs with uniform genes and a uniform number of stages."""
 
     def __init__(
-        self, costs: FloatArray, max_stages: int, rng: Generator, batch: int = 300
+        self,
+        costs: FloatArray,
+        max_stages: int,
+        rng: Generator,
+        batch: int = 300,
+        total_cost: float | None = None,
     ) -> None:
-        super().__init__(costs, max_stages, rng)
+        super().__init__(costs, max_stages, rng, total_cost)
         self._batch = batch
 
     def ask(self) -> StageArray:
@@ -89,8 +104,15 @@ class GSEMO(_ArchivingSearch):
     `batch` children are bred before their scores are known; 1 is the algorithm as published.
     """
 
-    def __init__(self, costs: FloatArray, max_stages: int, rng: Generator, batch: int = 10) -> None:
-        super().__init__(costs, max_stages, rng)
+    def __init__(
+        self,
+        costs: FloatArray,
+        max_stages: int,
+        rng: Generator,
+        batch: int = 10,
+        total_cost: float | None = None,
+    ) -> None:
+        super().__init__(costs, max_stages, rng, total_cost)
         self._batch = batch
 
     def ask(self) -> StageArray:
@@ -111,10 +133,14 @@ class NSGA2(_ArchivingSearch):
     """NSGA-II of pymoo, with the paper's recombination and mutation."""
 
     def __init__(
-        self, costs: FloatArray, max_stages: int, rng: Generator, population_size: int = 300
+        self,
+        costs: FloatArray,
+        max_stages: int,
+        rng: Generator,
+        population_size: int = 300,
+        total_cost: float | None = None,
     ) -> None:
-        super().__init__(costs, max_stages, rng)
-        self._total_cost = float(costs.sum())
+        super().__init__(costs, max_stages, rng, total_cost)
         self._algorithm = self._set_up(population_size)
         self._infills: Any = None
 

@@ -52,12 +52,12 @@ def open_search(name: str, data: str, costs: FeatureCosts, max_stages: int, seed
     """Open a search by name."""
     rng = np.random.default_rng([SEED, seed])
     if name == "evolution":
-        return EvolutionSearch(costs.costs, SearchSettings(max_stages), rng)
+        return EvolutionSearch(costs.alone, SearchSettings(max_stages), rng, costs.total)
     if name == "paper":
         settings = SearchSettings(max_stages, **PAPER_SETTINGS.get(data, {}))
         return PaperSearch(len(costs.names), costs.smallest, settings, rng)
     rivals = {"nsga2": NSGA2, "gsemo": GSEMO, "random": RandomSearch}
-    return rivals[name](costs.costs, max_stages, rng)
+    return rivals[name](costs.alone, max_stages, rng, total_cost=costs.total)
 
 
 def follow(search: Search, scorer: Evaluator, total_cost: float) -> dict[int, Scores]:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
         Intervals,
         Subgroups,
     )
+    from emsco.cascade.acquiring import Bought
     from emsco.cascade.monitor import Monitor
-    from emsco.costs import FeatureCosts
+    from emsco.costs import FeatureCosts, Fee
     from emsco.designs.constraints import Constraints
     from emsco.designs.design import Design
     from emsco.errors import (
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Alarm",
+    "Bought",
     "ByClass",
     "Cascade",
     "Case",
@@ -69,6 +71,7 @@ __all__ = [
     "ExitReport",
     "FamilyLoss",
     "FeatureCosts",
+    "Fee",
     "FileError",
     "Finish",
     "FinishEnd",
@@ -96,6 +99,7 @@ __all__ = [
 
 _HOMES = {
     "Alarm": "emsco.trust.watching",
+    "Bought": "emsco.cascade.acquiring",
     "ByClass": "emsco.trust.by_class",
     "Cascade": "emsco.cascade",
     "Case": "emsco.cascade",
@@ -118,6 +122,7 @@ _HOMES = {
     "ExitReport": "emsco.cascade",
     "FamilyLoss": "emsco.models.choosing",
     "FeatureCosts": "emsco.costs",
+    "Fee": "emsco.costs",
     "FileError": "emsco.errors",
     "Finish": "emsco.search.finishing",
     "FinishEnd": "emsco.search.finishing",

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from emsco._base.checks import check_choice, check_number, check_whole, refused
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Decisions, Evaluation
+from emsco.cascade.prices import Prices
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.data.encoding import GAPS
 from emsco.data.keys import column_of
@@ -357,9 +358,12 @@ class EMSCOClassifier(TableClassifier):
             raise refused("which", "be a point, its position or a rule", None)
         return self._deploy(limits if which is None else which, stacklevel=3)
 
-    def decide(self, X: ArrayLike) -> Decisions:
-        """Label or reject each row; also gives its confidence, exit stage and cost."""
-        return self._fitted_cascade.decide(self._check_new_rows(X))
+    def decide(self, X: ArrayLike, prices: Prices = None) -> Decisions:
+        """Label or reject each row; also gives its confidence, exit stage and cost.
+
+        `prices` has the prices of features that differ from row to row; see `Cascade.decide`.
+        """
+        return self._fitted_cascade.decide(self._check_new_rows(X), prices)
 
     def evaluate(
         self,
@@ -369,6 +373,7 @@ class EMSCOClassifier(TableClassifier):
         *,
         groups: Any = None,
         by: Any = None,
+        prices: Prices = None,
     ) -> Evaluation:
         """Measure coverage, accuracy and cost on labelled rows, with 95 % intervals.
 
@@ -389,7 +394,7 @@ class EMSCOClassifier(TableClassifier):
         for name, given in column.items():
             if isinstance(given, str):
                 column[name] = column_of(X, given, name)
-        found = cascade.evaluate(rows, y, sample_weight, **column)
+        found = cascade.evaluate(rows, y, sample_weight, **column, prices=prices)
         return replace(found, promise=promise_of(found, self.point_))
 
     def reliability(

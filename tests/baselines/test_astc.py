@@ -9,6 +9,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from emsco import FeatureCosts
 from emsco.baselines import ASTC
 from emsco.baselines.astc import pick_features
+from emsco.baselines.prices import Prices
+from emsco.costs import Fees
 from emsco.errors import DataError, ParameterError
 
 
@@ -19,16 +21,24 @@ def squared_error(inputs, targets, weights) -> float:
     return float(((scaled - table @ coefs) ** 2).sum())
 
 
-def plain_pick(inputs, targets, weights, features, costs, bought, budget) -> list[int]:
-    """Pick features the plain way, with a regression for every candidate."""
-    picked, new, spent = [], np.where(bought, 0.0, costs), costs[bought].sum()
+def plain_pick(inputs, targets, weights, features, prices, bought, budget) -> list[int]:
+    """Pick features the plain way, with a regression and a bill for every candidate."""
+    picked, known = [], set(np.flatnonzero(bought).tolist())
+
+    def bill(some):
+        fees = zip(prices.fees.amounts, prices.fees.members, strict=True)
+        return sum(prices.features[list(some)]) + sum(
+            fee for fee, of in fees if of[list(some)].any()
+        )
 
     def error(some):
         return squared_error(inputs[:, features[some].any(axis=0)], targets, weights)
 
     while True:
         best, highest = None, (False, 0.0)
-        open_to = (new == 0) | (spent + new <= budget)
+        bills = np.array([bill({*known, f}) for f in range(len(features))])
+        new = bills - bill(known)
+        open_to = (new == 0) | (bills <= budget)
         for f in (f for f in np.flatnonzero(open_to).tolist() if f not in picked):
             after, now = error([*picked, f]), error(picked)
             lower = weights.sum() * np.log(after / now) + 2 * features[f].sum() < 0
@@ -38,7 +48,7 @@ def plain_pick(inputs, targets, weights, features, costs, bought, budget) -> lis
         if best is None:
             return picked
         picked.append(best)
-        spent += new[best]
+        known.add(best)
 
 
 @parametrize_with_checks([ASTC(random_state=0)])
@@ -54,9 +64,12 @@ def test_a_node_takes_what_a_regression_for_every_candidate_would(seed):
     targets = np.sign(inputs @ rng.normal(size=6) + rng.normal(size=50))
     features = np.eye(5, dtype=bool)[:, [0, 1, 1, 2, 3, 4]]
     costs, bought = rng.integers(0, 9, size=5) + 0.5, rng.random(5) < 0.3
+    n_fees = rng.integers(0, 3)
+    fees = Fees(rng.integers(0, 9, size=n_fees) + 0.0, rng.random((n_fees, 5)) < 0.5)
     for array in (inputs, weights, targets, features, costs, bought):
         array.setflags(write=False)
-    given = inputs, targets, weights, features, costs, bought, float(rng.integers(5, 30))
+    budget = float(rng.integers(5, 30))
+    given = inputs, targets, weights, features, Prices(costs, fees), bought, budget
     assert pick_features(*given).tolist() == plain_pick(*given)
 
 
@@ -64,7 +77,8 @@ def test_paid_features_come_first_then_the_best_gain_per_cost():
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=(400, 3))
     targets = inputs @ [3.0, 2.0, 1.0]
-    rest = inputs, targets, np.ones(400), np.eye(3, dtype=bool), np.array([9.0, 1.0, 1.0])
+    prices = Prices(np.array([9.0, 1.0, 1.0]), Fees.none(3))
+    rest = inputs, targets, np.ones(400), np.eye(3, dtype=bool), prices
     assert pick_features(*rest, np.zeros(3, bool), 99.0).tolist() == [1, 2, 0]
     assert pick_features(*rest, np.array([False, False, True]), 99.0).tolist() == [2, 1, 0]
     assert pick_features(*rest, np.zeros(3, bool), 9.0).tolist() == [1, 2]
@@ -75,7 +89,8 @@ def test_noise_and_copies_are_not_picked():
     signal = rng.normal(size=(1000, 1))
     inputs = np.column_stack([signal, signal, np.full(1000, 3.0), rng.normal(size=1000)])
     targets = signal[:, 0] + 0.1 * np.tile([1.0, -1.0], 500)
-    rest = np.ones(1000), np.eye(4, dtype=bool), np.ones(4), np.zeros(4, bool)
+    prices = Prices(np.ones(4), Fees.none(4))
+    rest = np.ones(1000), np.eye(4, dtype=bool), prices, np.zeros(4, bool)
     assert pick_features(inputs, targets, *rest, 9.0).tolist() == [0]
 
 

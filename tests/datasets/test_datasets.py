@@ -31,9 +31,9 @@ def test_the_sets_of_the_paper_have_its_rows_features_and_costs(paper_set, name,
 @pytest.mark.parametrize(
     ("name", "shape", "sizes", "total"),
     [
-        ("thyroid", (7200, 20), [166, 368, 6666], 76.11),
-        ("cleveland", (303, 13), [164, 139], 600.57),
-        ("pima_turney", (768, 8), [500, 268], 46.39),
+        ("thyroid", (7200, 20), [166, 368, 6666], 69.81),
+        ("cleveland", (303, 13), [164, 139], 323.97),
+        ("pima_turney", (768, 8), [500, 268], 44.29),
     ],
 )
 def test_sets_with_turneys_costs_have_their_rows_classes_and_costs(
@@ -44,6 +44,34 @@ def test_sets_with_turneys_costs_have_their_rows_classes_and_costs(
     assert np.bincount(data.y).tolist() == sizes
     assert data.costs.total == pytest.approx(total)
     assert data.min_confidence is None
+
+
+@pytest.mark.parametrize(
+    ("name", "shared"),
+    [
+        ("thyroid", [(["TSH"], 22.78), (["T3", "T4U"], 20.72), (["TT4", "psych"], 15.51)]),
+        (
+            "cleveland",
+            [
+                (["chol"], 7.27),
+                (["fbs"], 5.2),
+                (["chol", "fbs"], 10.37),
+                (["thalach"], 102.9),
+                (["thal", "thalach"], 103.9),
+                (["slope"], 87.3),
+                (["exang", "oldpeak", "slope"], 89.3),
+            ],
+        ),
+        ("pima_turney", [(["plas"], 17.61), (["insu"], 22.78), (["insu", "plas"], 38.29)]),
+    ],
+)
+def test_turneys_tests_cost_what_he_prints_and_share_their_fees(data_folder, name, shared):
+    costs = load(name).costs
+    assert [costs.cost_of(some) for some, _ in shared] == [cost for _, cost in shared]
+    blood = next(fee for fee in costs.fees if fee.name == "blood draw")
+    late = {test for test, delay in zip(costs.names, costs.delays, strict=True) if delay == 1}
+    assert late == set(blood.features)
+    assert costs.delays.sum() == len(late)
 
 
 def test_thyroid_leaves_out_the_index_that_follows_from_two_tests(data_folder):

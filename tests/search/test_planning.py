@@ -42,7 +42,7 @@ def problem_of(
     bank = SimpleNamespace(n_rows=100, n_words=2)
     costs = SimpleNamespace(evaluation=0.0, total=float(n_features))
     evaluator = SimpleNamespace(
-        bank=bank, limits=Limits(), costs=costs, metric="accuracy", grid=grid
+        bank=bank, limits=Limits(), costs=costs, metric="accuracy", grid=grid, prices=None
     )
     seconds = n_train * n_features * 6e-9  # as logistic regressions take
     return Problem(evaluator, np.ones(n_features), seconds, capacity, memory_limit, n_jobs)

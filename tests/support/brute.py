@@ -9,7 +9,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from emsco.costs import FeatureCosts
+from emsco.costs import FeatureCosts, Fees
 from emsco.designs.space import DesignSpace
 from emsco.models.bank import logistic_bank
 from emsco.models.engine import SplitRows
@@ -88,7 +88,8 @@ class Instance:
     """Rows that each subset accepts, and gets right, as booleans; exact costs.
 
     Optional: the cost of a stage, a weight for every 64 rows, the rows with a gap in each feature,
-    the largest costs of all rows and of one, and what else a space of designs has.
+    the largest costs of all rows and of one, what else a space of designs has, and fees: the cost
+    of each and the features that share it.
     """
 
     accepts: np.ndarray
@@ -102,6 +103,7 @@ class Instance:
     most_paid: float = np.inf
     allow_exclusion: bool = False
     first: int | None = None
+    fees: tuple = ()
 
     @classmethod
     def random(cls, n_features, max_stages, n_rows, density, costs=FREE_AND_EXPENSIVE, seed=0):
@@ -139,7 +141,8 @@ class Instance:
 
     @property
     def is_whole(self):
-        return all(isinstance(cost, int) for cost in (*self.costs, self.evaluation))
+        every = (*self.costs, self.evaluation, *(cost for cost, _ in self.fees))
+        return all(isinstance(cost, int) for cost in every)
 
     def landscape(self):
         """The same as the search takes it: floats only where costs are not whole."""
@@ -157,7 +160,17 @@ class Instance:
             missing=None if self.missing is None else pack(self.missing),
             most_spent=float(self.most_spent),
             most_paid=float(self.most_paid),
+            fees=Fees(
+                np.array([float(cost) for cost, _ in self.fees], dtype=costs.dtype),
+                np.array([np.isin(range(self.n_features), own) for _, own in self.fees])
+                if self.fees
+                else np.zeros((0, self.n_features), dtype=np.bool_),
+            ),
         )
+
+    def _fees(self, bought, known=()):
+        """Fees of the features that are bought, unless one that shares them is known."""
+        return sum(cost for cost, own in self.fees if {*bought} & {*own} and not {*known} & {*own})
 
     def scores(self, designs):
         """The twin's scores as a search would hand them over."""
@@ -183,8 +196,10 @@ class Instance:
         accepted = correct = spent = 0
         for stage in range(max(design) + 1):
             bought = [i for i, at in enumerate(design) if at == stage]
+            before = [i for i, at in enumerate(design) if 0 <= at < stage]
             known += sum(1 << i for i in bought)
-            spent += self._weigh(undecided) * (sum(self.costs[i] for i in bought) + self.evaluation)
+            price = sum(self.costs[i] for i in bought) + self._fees(bought, before)
+            spent += self._weigh(undecided) * (price + self.evaluation)
             leaving = undecided & self.rows[0][known]
             if self.missing is not None:
                 leaving -= set(np.flatnonzero(self.missing[bought].any(axis=0)).tolist())
@@ -203,6 +218,7 @@ class Instance:
     def is_affordable(self, design):
         """Whether a rejected row is within the limit."""
         bought = sum(cost for cost, at in zip(self.costs, design, strict=True) if at >= 0)
+        bought += self._fees([i for i, at in enumerate(design) if at >= 0])
         return bought + (max(design) + 1) * self.evaluation <= self.most_paid
 
     def front(self):
@@ -237,7 +253,15 @@ def varied(seed, **options):
         "most_paid": (np.inf, float(rng.uniform(0.3, 1.5) * total)),
     }
     chosen = {name: limit[rng.integers(2)] for name, limit in limits.items()}
-    return replace(instance, **(chosen | options))
+    fees = random_fees(rng, n_features, (1, 2, 5, Fraction(1, 3)))
+    return replace(instance, **({"fees": fees} | chosen | options))
+
+
+def random_fees(rng, n_features, amounts):
+    """No fees, or some that features share; they may overlap or be nested."""
+    n_fees = int(rng.choice([0, 0, 1, 2]))
+    shared = (np.flatnonzero(rng.random(n_features) < 0.6).tolist() for _ in range(n_fees))
+    return tuple((amounts[rng.integers(len(amounts))], tuple(own)) for own in shared if own)
 
 
 @dataclass(frozen=True)

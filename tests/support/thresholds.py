@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from emsco.costs import FeatureCosts
+from emsco.costs import FeatureCosts, Fee
 from emsco.designs.chromosomes import with_levels
 from emsco.designs.grid import ThresholdGrid
 from emsco.designs.space import DesignSpace
@@ -16,7 +16,7 @@ from emsco.models.engine import SplitRows
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.pareto import front_mask, simplest_first, tie_groups
 from emsco.scoring.scores import Limits
-from support.brute import every_design
+from support.brute import every_design, random_fees
 
 GRIDS = (
     ThresholdGrid([[0.6, 0.6], [0.8, 0.8]], (0, 1), (0, 1)),
@@ -92,5 +92,10 @@ def varied(seed, grid=None, **options):
         len(grid.last),
     )
     space = replace(space, **options)
+    fees = random_fees(rng, n_features, (1.0, 2.0, 0.7))
+    named = (
+        Fee(f"fee {i}", cost, [costs.names[j] for j in own]) for i, (cost, own) in enumerate(fees)
+    )
+    costs = replace(costs, fees=tuple(named))
     bank = logistic_bank([split], n_features)
     return Case(Evaluator(bank, costs, grid, space.max_stages, limits=limits), space)

@@ -124,3 +124,55 @@ def count_exits_by_class(
                 correct_exits[d, c] += n_correct
                 exits[d, n_classes + j] += n_leaving
                 correct_exits[d, n_classes + j] += n_correct
+
+
+@helper()
+def _price_of(rows, prices):
+    """Sum of the prices of some rows."""
+    total = np.int64(0)
+    for w in range(len(rows)):
+        bits, base = rows[w], 64 * w
+        while bits:
+            lowest = bits & (~bits + np.uint64(1))
+            total += prices[base + np.int64(popcount(lowest - np.uint64(1)))]
+            bits ^= lowest
+    return total
+
+
+@kernel()
+def add_prices(
+    accepted: WordArray,
+    missing: WordArray,
+    prices: IntArray,
+    priced: IntArray,
+    designs: StageArray,
+    chains: IntArray,
+    spent: IntArray,
+    undecided: WordArray,
+) -> None:
+    """Add to `spent`, per design, what all rows together pay for features with prices by row.
+
+    `prices` has a line for each such feature, `priced` says which it is, and a column for each bit:
+    the price of its row, times its weight, and 0 for padding. A row pays for what a stage buys if
+    it is undecided before. `missing` blocks rows as in `count_exits`.
+    """
+    n_words = accepted.shape[1]
+    for d in range(chains.shape[0]):
+        last = -1  # stage after which no priced feature is bought
+        for f in range(len(priced)):
+            last = max(last, designs[d, priced[f]])
+        for w in range(n_words):
+            undecided[w] = ~np.uint64(0)
+        for j in range(last + 1):
+            for f in range(len(priced)):
+                if designs[d, priced[f]] == j:
+                    spent[d] += _price_of(undecided, prices[f])
+            if j == last:
+                break
+            leaving = accepted[chains[d, j]]
+            for w in range(n_words):
+                blocked = np.uint64(0)
+                for i in range(len(missing)):
+                    if designs[d, i] == j:
+                        blocked |= missing[i, w]
+                undecided[w] &= ~(leaving[w] & ~blocked)

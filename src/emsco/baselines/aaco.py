@@ -15,6 +15,7 @@ from emsco._base.checks import check_number, check_whole
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco.baselines.base import CostedClassifier
 from emsco.baselines.dealing import dealt
+from emsco.baselines.prices import Prices
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.models.boosting.job import BoostingJob
 from emsco.models.boosting.size import BoostingSize
@@ -36,8 +37,9 @@ class AACO(CostedClassifier):
 
     For a row with some known features, the nearest training rows by these features stand for what
     may come. A plan is a set of features to buy. Its worth is the mean log loss of the nearest rows
-    with these features, plus `price` times their cost. If no plan beats buying nothing, the row
-    gets its answer. Otherwise it buys the best single feature of the best plan, and looks again.
+    with these features, plus `price` times what they cost beyond the known ones. If no plan beats
+    buying nothing, the row gets its answer. Otherwise it buys the best single feature of the best
+    plan, and looks again.
 
     One boosted model answers for every set of features. It is trained on copies of the rows in
     which features are blanked out. Losses are out of fold.
@@ -126,7 +128,7 @@ class AACO(CostedClassifier):
             folds=[(model, here, model.code(rows[some][here])) for model, here in folds],
             input_feature=self.encoding_.input_feature,
             plans=rng.uniform(size=(n_plans, n_features)) < rng.uniform(size=(n_plans, 1)),
-            costs=self.costs_.costs / self.costs_.costs.sum(),
+            prices=self._prices.as_shares(),
             n_neighbours=min(n_neighbours, len(some)),
         )
         self.used_ = np.ones(n_features, dtype=np.bool_)
@@ -165,7 +167,7 @@ class AACO(CostedClassifier):
         for state, place in _by_state(known):
             reads = state[self.encoding_.input_feature]
             found[place] = self.ensemble_.shares(np.ascontiguousarray(codes[:, place]), reads)
-        return found, known @ self.costs_.costs
+        return found, self._prices.of(known)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,8 +183,8 @@ class _Oracle:
         A model, the rows it was not trained on, and their codes.
     input_feature : ndarray of shape (n_inputs,)
     plans : ndarray of bool, shape (n_plans, n_features)
-    costs : ndarray of shape (n_features,)
-        Shares of the cost of everything.
+    prices : Prices
+        As shares of the price of everything.
     n_neighbours : int
     losses : dict
         Losses of the rows, by set of features, as far as they were asked for lately.
@@ -194,7 +196,7 @@ class _Oracle:
     folds: list[tuple[TreeEnsemble, BoolArray, LabelArray]]
     input_feature: IntArray
     plans: BoolArray
-    costs: FloatArray
+    prices: Prices
     n_neighbours: int
     losses: dict[bytes, FloatArray] = field(default_factory=dict)
 
@@ -215,7 +217,7 @@ class _Oracle:
         single = np.eye(len(state), dtype=np.bool_)[new]
         plans = np.concatenate([state[None], state | single, state | self.plans])
         worth = self._expected(plans, state, asking)
-        worth += price * ((plans & ~state) @ self.costs)[:, None]
+        worth += price * self.prices.after(state).of(plans)[:, None]
         best = worth.argmin(axis=0)
         alone = np.where(plans[best][:, new].T, worth[1 : 1 + len(new)], np.inf)
         stops = (plans[best] == state).all(axis=1)

@@ -9,6 +9,7 @@ import numpy as np
 from emsco._base.checks import check_number, check_whole
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.baselines.learners import FeatureLearners
+from emsco.baselines.prices import Prices
 from emsco.baselines.tree import ClassifierTree, ridge, weighted_median
 from emsco.baselines.treed import TreedClassifier, TreedRows
 from emsco.costs import CostsLike, FeatureCosts
@@ -89,7 +90,7 @@ class ASTC(TreedClassifier):
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
         """The total cost, halved again and again, on trees of up to four levels."""
-        total = float(costs.costs.sum())
+        total = Prices.from_costs(costs).total
         return [
             {"depth": depth, "budget": total / 2**k}
             for depth in _DEPTHS
@@ -97,15 +98,15 @@ class ASTC(TreedClassifier):
         ]
 
     def _grow(self, rows: TreedRows, features: BoolArray, seed: int) -> ClassifierTree:  # noqa: ARG002
-        costs = self.costs_.costs
-        budget = 0.5 * float(costs.sum()) if self.budget is None else self.budget
+        prices = self._prices
+        budget = 0.5 * prices.total if self.budget is None else self.budget
         budget = check_number("budget", budget, 0, 1e100)
         depth = check_whole("depth", self.depth, 1, _MOST_DEPTH)
         self.learners_ = FeatureLearners.learn(rows.rows, rows.weights, features)
         values = self.learners_.values(rows.rows)
         n_nodes = 2**depth - 1
         lines = np.zeros((n_nodes, values.shape[1] + 2))
-        bought = np.zeros((n_nodes, len(costs)), dtype=np.bool_)
+        bought = np.zeros((n_nodes, len(features)), dtype=np.bool_)
         at = np.zeros(len(values), dtype=np.int64)
         for node in range(n_nodes):
             parent, here = (node - 1) // 2, np.flatnonzero(at == node)
@@ -116,7 +117,7 @@ class ASTC(TreedClassifier):
             level = (node + 1).bit_length()
             share = budget * level / depth
             inputs, targets, weights = values[here], rows.targets[here], rows.weights[here]
-            picked = pick_features(inputs, targets, weights, features, costs, bought[node], share)
+            picked = pick_features(inputs, targets, weights, features, prices, bought[node], share)
             bought[node, picked] = True
             columns = np.flatnonzero(features[picked].any(axis=0))
             lines[node] = 0.0
@@ -133,7 +134,7 @@ def pick_features(
     targets: FloatArray,
     row_weights: FloatArray,
     features: BoolArray,
-    costs: FloatArray,
+    prices: Prices,
     bought: BoolArray,
     budget: float,
 ) -> IntArray:
@@ -145,7 +146,7 @@ def pick_features(
     targets, row_weights : ndarray of shape (n_rows,)
     features : ndarray of bool, shape (n_features, n_inputs)
         Tells whether a feature brings an input.
-    costs : ndarray of shape (n_features,)
+    prices : Prices
     bought : ndarray of bool, shape (n_features,)
         Features already paid for.
     budget : float
@@ -156,9 +157,10 @@ def pick_features(
     _remove(left, left[:, :1].copy())
     left = left[:, 1:]  # remainders of targets, then of inputs, beyond the features taken
     lengths = np.maximum((left**2).sum(axis=0), 1.0)
-    new, spent = np.where(bought, 0.0, costs), float(costs @ bought)
+    known, spent = bought.copy(), float(prices.of(bought))
     picked: list[int] = []
     while True:
+        new = prices.after(known).alone
         left[:, (left**2).sum(axis=0) <= _LEVEL * lengths] = 0.0
         gains, sizes = _gains(left, features)
         error = float(left[:, 0] @ left[:, 0])
@@ -173,6 +175,7 @@ def pick_features(
         ratio = gains[among] / (1.0 if free.any() else new[among])
         best = int(among[np.argmax(ratio)])
         picked.append(best)
+        known[best] = True
         spent += float(new[best])
         _remove(left, left[:, 1:][:, features[best]])
 

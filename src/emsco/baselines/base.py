@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from emsco._base.checks import check_choice
+from emsco._base.checks import check_choice, refused
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
+from emsco.baselines.prices import Prices
 from emsco.cascade import Decisions, Evaluation
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
@@ -92,6 +93,9 @@ class CostedClassifier(TableClassifier):
         gaps = check_choice("gaps", self.gaps, _GAPS)
         table, targets = self._check_table(X, y)
         costs = FeatureCosts.resolve(self.costs, self._names)
+        if costs.prices:
+            rule = "be one number for each feature here, the same for all rows"
+            raise refused("costs", rule, costs, got=f"prices by row of {costs.prices[0].feature!r}")
         data = TrainingData.from_table(table, targets, sample_weight, costs, gaps)
         self._check_classes(data)
         self.classes_, self.costs_, self.encoding_ = data.classes, costs, data.encoding
@@ -145,7 +149,11 @@ class CostedClassifier(TableClassifier):
     @property
     def model_cost_(self) -> float:
         """Cost of every feature that the model may ask for."""
-        return float(self.costs_.costs @ self.used_) + self.costs_.evaluation
+        return float(self._prices.of(self.used_)) + self.costs_.evaluation
+
+    @property
+    def _prices(self) -> Prices:
+        return Prices.from_costs(self.costs_)
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         """Learn from inputs, shape (n_rows, n_inputs), and labels as positions in `classes_`.

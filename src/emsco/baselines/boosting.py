@@ -29,7 +29,8 @@ class CostAwareBoosting(CostedClassifier):
     ----------
     costs : mapping, array-like, FeatureCosts or None
         Cost of each feature: by name, or in column order; None: 1 each. LightGBM charges every
-        input of a group, but a row's cost counts the group once.
+        input of a group, and every feature of a fee as if it were the first; a row's cost counts
+        groups and fees once.
     strength : float
         Gain per row that a split must bring for a feature of mean cost; 0 ignores costs.
     penalty : {"lazy", "coupled"}
@@ -123,7 +124,8 @@ class CostAwareBoosting(CostedClassifier):
         met = np.zeros((len(rows), self._paths[0].shape[1]), dtype=np.uint8)
         for tree, leaf in enumerate(leaves.T):
             met |= self._paths[tree][leaf]
-        return chances(self.booster_, rows, self.n_trees), self._unpacked(met) @ self.costs_.costs
+        cost = self._prices.of(self._unpacked(met))
+        return chances(self.booster_, rows, self.n_trees), cost
 
     def _used(self) -> BoolArray:
         """Features in the first `n_trees` rounds."""
@@ -139,7 +141,9 @@ class CostAwareBoosting(CostedClassifier):
     def _settings(self, n_rows: int) -> dict[str, Any]:
         """Parameters of LightGBM; costs are relative to their mean, so strengths have no unit."""
         penalty = check_choice("penalty", self.penalty, _PENALTIES)
-        charges = self.costs_.costs / self.costs_.costs.mean()
+        # LightGBM takes a penalty for each input and knows nothing of fees, so a feature's penalty
+        # is what it costs alone; a fee of several features cannot be paid once.
+        charges = self.costs_.alone / self.costs_.alone.mean()
         charges = charges[self.encoding_.input_feature] * (n_rows if penalty == "coupled" else 1)
         sizes = self.learning_rate, self.max_leaves, self.min_rows, self.n_jobs
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -13,7 +13,7 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from emsco._base.checks import check_choice, check_number, check_whole
-from emsco._base.typing import BoolArray, FloatArray, LabelArray
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.baselines.base import CostedClassifier
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.errors import DataError, not_installed
@@ -38,7 +38,8 @@ class PenalisedCatBoost(CostedClassifier):
     ----------
     costs : mapping, array-like, FeatureCosts or None
         Cost of each feature: by name, or in column order; None: 1 each. CatBoost charges every
-        input of a group, but a row's cost counts the group once.
+        input of a group, and every feature of a fee as if it were the first; a row's cost counts
+        groups and fees once.
     strength : float
         Penalty of a feature of mean cost if all rows buy it, relative to the square root of their
         number, which is how CatBoost's scores of splits grow. 0 ignores costs.
@@ -113,29 +114,32 @@ class PenalisedCatBoost(CostedClassifier):
             raise DataError("X must have a column that is not constant: CatBoost needs one.")
         data = catboost.Pool(rows, labels.astype(np.int64), weight=weights)
         self.booster_ = catboost.CatBoost(self._settings(len(rows))).fit(data)
-        self._paths = [self._features_of(reads) for reads in _reads(self.booster_, rows.shape[1])]
+        self._trees = _trees(self.booster_)
         self.used_ = self._used()
 
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         first = {"ntree_end": self.n_trees, "thread_count": effective_n_jobs(self.n_jobs)}
         found = self.booster_.predict(rows, prediction_type="Probability", **first)
-        leaves = self.booster_.calc_leaf_indexes(rows, **first)
-        met = np.zeros((len(rows), len(self.costs_.names)), dtype=np.bool_)
-        for paths, leaf in zip(self._paths, leaves.T, strict=False):
-            met |= paths[leaf]
-        return np.asarray(found), met @ self.costs_.costs
+        reads, everyone = np.zeros(rows.shape, dtype=np.bool_), np.arange(len(rows))
+        single = rows.astype(np.float32)
+        for tree in self._trees[: self.n_trees]:
+            _walk(tree, single, everyone, reads)
+        return np.asarray(found), self._prices.of(self._features_of(reads))
 
     def _used(self) -> BoolArray:
         """Features in the first `n_trees` trees."""
-        used: BoolArray = np.any(np.concatenate(self._paths[: self.n_trees]), axis=0)
-        return used
+        reads = np.zeros(self.encoding_.n_inputs, dtype=np.bool_)
+        for tree in self._trees[: self.n_trees]:
+            reads[list(_inputs(tree))] = True
+        return self._features_of(reads)
 
     def _settings(self, n_rows: int) -> dict[str, Any]:
         """Parameters of CatBoost; costs are relative to their mean, so strengths have no unit."""
         penalty = check_choice("penalty", self.penalty, tuple(_PENALTIES))
         policy = check_choice("policy", self.policy, tuple(_POLICIES))
         strength = check_number("strength", self.strength, 0, np.inf, "[)")
-        charges = self.costs_.costs / self.costs_.costs.mean()
+        # CatBoost's penalties, too, are one for each input: a feature's is what it costs alone.
+        charges = self.costs_.alone / self.costs_.alone.mean()
         return {
             "loss_function": "Logloss" if len(self.classes_) == 2 else "MultiClass",
             "grow_policy": _POLICIES[policy],
@@ -153,30 +157,42 @@ class PenalisedCatBoost(CostedClassifier):
         }
 
 
-def _reads(booster: Any, n_inputs: int) -> list[BoolArray]:
-    """Inputs on the path to each leaf, tree by tree, each of shape (n_leaves, n_inputs)."""
+def _trees(booster: Any) -> list[dict[str, Any]]:
+    """Trees as CatBoost writes them: a node with its children, or the splits of all levels."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "trees.json"
         booster.save_model(str(path), format="json")
         model = json.loads(path.read_text(encoding="utf-8"))
-    if "oblivious_trees" in model:
-        return [_reads_of_levels(tree["splits"], n_inputs) for tree in model["oblivious_trees"]]
-    return [np.stack(_reads_below(tree, np.zeros(n_inputs, np.bool_))) for tree in model["trees"]]
+    trees: list[dict[str, Any]] = model[
+        "oblivious_trees" if "oblivious_trees" in model else "trees"
+    ]
+    return trees
 
 
-def _reads_of_levels(splits: list[dict[str, Any]] | None, n_inputs: int) -> BoolArray:
-    reads = np.zeros((2 ** len(splits or []), n_inputs), dtype=np.bool_)
-    reads[:, [split["float_feature_index"] for split in splits or []]] = True
-    return reads
-
-
-def _reads_below(node: dict[str, Any], met: BoolArray) -> list[BoolArray]:
-    """Inputs on the path to each leaf below a node, from left to right, as CatBoost counts them."""
+def _inputs(node: dict[str, Any]) -> set[int]:
+    """Inputs that a tree splits on."""
+    if "splits" in node:
+        return {split["float_feature_index"] for split in node["splits"] or []}
     if "split" not in node:
-        return [met]
-    here = met.copy()
-    here[node["split"]["float_feature_index"]] = True
-    return _reads_below(node["left"], here) + _reads_below(node["right"], here)
+        return set()
+    below = _inputs(node["left"]) | _inputs(node["right"])
+    return below | {node["split"]["float_feature_index"]}
+
+
+def _walk(node: dict[str, Any], rows: AnyArray, here: IntArray, reads: BoolArray) -> None:
+    """Mark the inputs that some rows meet on their paths, in `reads`.
+
+    CatBoost compares values of single precision. It numbers the leaves of a depthwise tree in no
+    order that the tree tells, so its leaf indexes would not do.
+    """
+    if "splits" in node:
+        reads[:, list(_inputs(node))] = True
+    elif "split" in node:
+        column = node["split"]["float_feature_index"]
+        reads[here, column] = True
+        above = rows[here, column] > np.float32(node["split"]["border"])
+        _walk(node["left"], rows, here[~above], reads)
+        _walk(node["right"], rows, here[above], reads)
 
 
 def _catboost() -> Any:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from emsco._base.checks import memory_bytes
 from emsco._base.typing import FloatArray, LabelArray
 from emsco.baselines.base import CostedClassifier
+from emsco.baselines.prices import buying_order
 from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.costs import CostsLike
 from emsco.data.training import TrainingData
@@ -25,7 +26,8 @@ __all__ = ["CostOrdered"]
 class CostOrdered(CostedClassifier):
     """A cascade with a stage for every distinct cost, the cheapest first.
 
-    Its stages are fitted and decide like those of EMSCOClassifier, but nothing is searched.
+    If features share fees, each stage buys what is cheapest next, with the fees of earlier stages
+    paid. Stages are fitted and decide like those of EMSCOClassifier, but nothing is searched.
 
     Parameters
     ----------
@@ -113,7 +115,7 @@ class CostOrdered(CostedClassifier):
         )
         everything = np.arange(len(rows))
         bank = recipe.open_bank(data, [(everything, everything[:0])])
-        _, stages = np.unique(self.costs_.costs, return_inverse=True)
+        stages = buying_order(self.costs_)
         self.used_ = np.ones(len(stages), dtype=np.bool_)
         self.design_ = Design(stages.astype(np.int16), self.costs_.names)
         reads = self.design_.subsets()[:, self.encoding_.input_feature]

@@ -9,6 +9,7 @@ import numpy as np
 from emsco._base.checks import check_choice, check_number, check_whole
 from emsco._base.typing import BoolArray, FloatArray
 from emsco.baselines.learners import KINDS, BoostedLearners, FeatureLearners
+from emsco.baselines.prices import Prices
 from emsco.baselines.soft import SoftProblem, descend, grow
 from emsco.baselines.tree import ClassifierTree
 from emsco.baselines.treed import TreedClassifier, TreedRows
@@ -127,7 +128,7 @@ class CSTC(TreedClassifier):
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
         """Penalties over more than two powers of ten, on trees of two to four levels."""
-        mean = float(costs.costs.mean())
+        mean = float(costs.alone.mean())
         plain = [
             {"depth": depth, "sharpness": sharpness, "sparsity": rho, "penalty": 10.0**power / mean}
             for depth in _DEPTHS
@@ -147,8 +148,7 @@ class CSTC(TreedClassifier):
         return cls.grid(costs, n_rows)[:: len(_PENALTIES) + 1]
 
     def _grow(self, rows: TreedRows, features: BoolArray, seed: int) -> ClassifierTree:
-        costs = self.costs_.costs
-        penalty = 0.1 / float(costs.mean()) if self.penalty is None else self.penalty
+        penalty = 0.1 / float(self.costs_.alone.mean()) if self.penalty is None else self.penalty
         penalty = check_number("penalty", penalty, 0, 1e100)
         sparsity = check_number("sparsity", self.sparsity, 0, 1e100)
         depth = check_whole("depth", self.depth, 1, _MOST_DEPTH)
@@ -164,8 +164,7 @@ class CSTC(TreedClassifier):
             self.learners_.values(rows.rows),
             rows.targets,
             rows.weights / rows.weights.sum(),
-            self.learners_.reads.astype(np.float64),
-            costs,
+            *_charged(self.learners_.reads, self._prices),
             penalty,
             sparsity,
             check_number("sharpness", self.sharpness, 0, 1e6, "(]"),
@@ -174,6 +173,18 @@ class CSTC(TreedClassifier):
         self.objective_ = np.array(objective)
         weights = without_small(soft.lines[:, :-2])
         return ClassifierTree.from_weights(weights, soft.lines[:, -2], soft.lines[:, -1])
+
+
+def _charged(reads: BoolArray, prices: Prices) -> tuple[FloatArray, FloatArray]:
+    """Sets of learners that a path is charged for, a line each, and what they cost.
+
+    The relaxed cost of a path charges a feature once for all learners that read it. A fee is
+    charged in the same way: once, for all learners that read any of its features.
+    """
+    if len(prices.fees):
+        reads = np.concatenate([reads, prices.fees.members @ reads])
+    costs = np.concatenate([prices.features, prices.fees.amounts])
+    return reads.astype(np.float64), costs
 
 
 def without_small(weights: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ from emsco._base.typing import BoolArray, FloatArray, LabelArray
 from emsco.baselines.base import CostedClassifier
 from emsco.baselines.dealing import dealt
 from emsco.baselines.light import chances, light_settings, train_light
+from emsco.baselines.prices import Prices
 from emsco.costs import CostsLike, FeatureCosts
 
 __all__ = ["FixedSubset"]
@@ -126,7 +127,7 @@ class FixedSubset(CostedClassifier):
         for budget, leaves in product(
             _up_to(self.budget, _BUDGETS), _up_to(self.max_leaves, _LEAVES)
         ):
-            subset = chooser.choose(self.costs_.costs, budget)
+            subset = chooser.choose(self._prices, budget)
             used = np.isin(np.arange(len(self.costs_.names)), list(subset))
             if (subset, leaves) not in trained:
                 read = _columns(rows, used[self.encoding_.input_feature])
@@ -138,7 +139,7 @@ class FixedSubset(CostedClassifier):
 
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         read = _columns(rows, self.used_[self.encoding_.input_feature])
-        cost = np.full(len(rows), float(self.costs_.costs @ self.used_))
+        cost = np.full(len(rows), float(self._prices.of(self.used_)))
         return chances(self.booster_, read, self.n_trees), cost
 
     def _brings(self) -> BoolArray:
@@ -189,13 +190,13 @@ class _Chooser:
         quick = light_settings(n_classes, *_SCORING, n_jobs=1, seed=seed)
         return cls(rows[some], labels[some], counts[some], folds, brings, quick)
 
-    def choose(self, costs: FloatArray, budget: float) -> Subset:
+    def choose(self, prices: Prices, budget: float) -> Subset:
         """The better of two greedy subsets that cost at most a share of everything."""
         if budget >= 1:
-            return frozenset(range(len(costs)))
-        most = budget * float(costs.sum()) * (1 + 1e-12)
-        found = [self._greedy(costs, per, most) for per in (_divisors(costs), np.ones(len(costs)))]
-        return min(found, key=lambda subset: (self.loss(subset), costs[list(subset)].sum()))
+            return frozenset(range(len(prices.features)))
+        most = budget * prices.total * (1 + 1e-12)
+        found = [self._greedy(prices, most, per_cost) for per_cost in (True, False)]
+        return min(found, key=lambda subset: (self.loss(subset), _cost(prices, subset)))
 
     def loss(self, subset: Subset) -> float:
         """Mean log loss on the held-out rows."""
@@ -205,18 +206,20 @@ class _Chooser:
             self.losses[subset] = float(found.min())
         return self.losses[subset]
 
-    def _greedy(self, costs: FloatArray, per: FloatArray, most: float) -> Subset:
-        """Take the feature with the largest gain divided by `per`, again and again."""
+    def _greedy(self, prices: Prices, most: float, per_cost: bool) -> Subset:
+        """Take the feature with the largest gain, per unit of cost or not, again and again."""
         taken: Subset = frozenset()
-        worth = np.full(len(costs), np.inf)
+        gains = np.full(len(prices.features), np.inf)
         while True:
-            left = most - costs[list(taken)].sum()
-            may = [f for f in range(len(costs)) if f not in taken and costs[f] <= left]
+            new = prices.after(_mask(prices, taken)).alone  # fees that are paid count no more
+            per = _divisors(new, prices) if per_cost else np.ones(len(new))
+            left = most - _cost(prices, taken)
+            may = [f for f in range(len(new)) if f not in taken and new[f] <= left]
             measured: set[int] = set()
-            while may and (best := max(may, key=worth.__getitem__)) not in measured:
-                worth[best] = (self.loss(taken) - self.loss(taken | {best})) / per[best]
+            while may and (best := max(may, key=(gains / per).__getitem__)) not in measured:
+                gains[best] = self.loss(taken) - self.loss(taken | {best})
                 measured.add(best)
-            if not may or worth[best] <= 0:
+            if not may or gains[best] <= 0:
                 return taken
             taken |= {best}
 
@@ -244,7 +247,18 @@ def _columns(rows: FloatArray, which: BoolArray) -> FloatArray:
     return rows[:, which] if which.any() else np.zeros((len(rows), 1))
 
 
-def _divisors(costs: FloatArray) -> FloatArray:
+def _mask(prices: Prices, subset: Subset) -> BoolArray:
+    mask = np.zeros(len(prices.features), dtype=np.bool_)
+    mask[list(subset)] = True
+    return mask
+
+
+def _cost(prices: Prices, subset: Subset) -> float:
+    fees = prices.fees.of_subsets(_mask(prices, subset))
+    return float(prices.features[list(subset)].sum() + fees)
+
+
+def _divisors(costs: FloatArray, prices: Prices) -> FloatArray:
     """Costs to divide gains by; features that cost nothing come first."""
-    divisors: FloatArray = np.maximum(costs, 1e-6 * float(costs.max()))
+    divisors: FloatArray = np.maximum(costs, 1e-6 * float(prices.alone.max()))
     return divisors

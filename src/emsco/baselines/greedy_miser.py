@@ -31,8 +31,9 @@ class GreedyMiser(CostedClassifier):
     """Gradient boosting over trees that weigh the cost of a feature against its gain.
 
     Each tree grows layer by layer on the gradient of the loss. The score of a split is the squared
-    error that it leaves, plus `penalty` times the cost of its feature unless an earlier tree has
-    paid for that. Every node makes its best split, if it has one. This rival never declines.
+    error that it leaves, plus `penalty` times the cost of its feature, and of its fees, unless an
+    earlier tree has paid for them. Every node makes its best split, if it has one. This rival never
+    declines.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ class GreedyMiser(CostedClassifier):
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:
         """No penalty, and penalties from 0.0001 to 10 times rows / mean cost."""
-        scale = n_rows / costs.costs.mean()
+        scale = n_rows / costs.alone.mean()
         return [{"penalty": float(strength * scale)} for strength in (0.0, *_STRENGTHS)]
 
     def staged(self) -> Iterator[tuple[dict[str, Any], Self]]:
@@ -140,11 +141,11 @@ class GreedyMiser(CostedClassifier):
         grower = _Grower.from_rows(rows, np.ones(len(rows)) if weights is None else weights, depth)
         trees = BoostedTrees.empty(n_trees, len(targets), depth)
         scores = np.zeros_like(targets)
-        used = np.zeros(n_features, dtype=np.bool_)
+        used, prices = np.zeros(n_features, dtype=np.bool_), self._prices
         for t in range(n_trees):
             residuals = _residuals(self.loss, targets, scores)
             for s in range(len(targets)):
-                penalties = np.where(used, 0.0, penalty * self.costs_.costs)[feature_of]
+                penalties = (penalty * prices.after(used).alone)[feature_of]
                 tree = trees.columns[t, s], trees.cuts[t, s], trees.values[t, s]
                 leaf = grower.grow(residuals[s], penalties, tree)
                 trees.values[t, s] *= rate
@@ -155,7 +156,8 @@ class GreedyMiser(CostedClassifier):
 
     def _judge(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         scores, met = self.trees_.walk(rows, *self._features)
-        cost = np.where(met, self.costs_.costs, 0.0).sum(axis=1)
+        prices = self._prices
+        cost = np.where(met, prices.features, 0.0).sum(axis=1) + prices.fees.of_subsets(met)
         # Rounded, so that tied classes stay tied despite the last bits of their sums.
         return _probabilities(self.loss, scores.round(_DECIMALS)), cost
 

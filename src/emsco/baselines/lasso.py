@@ -92,7 +92,7 @@ class CaCTLasso(CostedClassifier):
             found = expit(np.hstack([-logits, logits]))
         else:
             found = softmax(logits, axis=1)
-        return found, np.full(len(rows), float(self.costs_.costs @ self.used_))
+        return found, np.full(len(rows), float(self._prices.of(self.used_)))
 
 
 class _SparseLogistic:

@@ -39,7 +39,8 @@ class SoftProblem:
     row_weights : ndarray of shape (n_rows,)
         With sum 1.
     reads : ndarray of shape (n_features, n_learners)
-        1 where a learner reads a feature, else 0.
+        1 where a learner reads a feature, else 0. Fees count as further features, which all
+        learners read that read one of theirs.
     costs : ndarray of shape (n_features,)
     penalty, sparsity : float
         λ and ρ.

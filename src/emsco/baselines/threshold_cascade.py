@@ -19,6 +19,7 @@ from emsco._base.text import counted
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco.baselines.base import CostedClassifier
 from emsco.baselines.light import chances, light_settings, train_light
+from emsco.baselines.prices import buying_order
 from emsco.cascade import Decisions
 from emsco.costs import CostsLike, FeatureCosts
 from emsco.errors import not_installed
@@ -36,9 +37,10 @@ class ThresholdCascade(CostedClassifier):
     """A threshold cascade of scikit-fallback whose classifiers read more and more features.
 
     Features are sorted by cost, and cut into groups of about the same number; equal costs stay
-    together. The first classifier reads the cheapest group, the next one also the second group,
-    and so on. A row exits at the first classifier that is sure enough; the last one answers all
-    rows that are left. A row pays for the features that its classifiers read.
+    together. If features share fees, the order is that in which they are cheapest next, once the
+    fees of those before are paid. The first classifier reads the cheapest group, the next one also
+    the second group, and so on. A row exits at the first classifier that is sure enough; the last
+    one answers all rows that are left. A row pays for the features that its classifiers read.
 
     Parameters
     ----------
@@ -105,7 +107,7 @@ class ThresholdCascade(CostedClassifier):
     @classmethod
     def grid(cls, costs: FeatureCosts, n_rows: int) -> list[dict[str, Any]]:  # noqa: ARG003
         """Up to four groups, with both models; each fit contains thresholds from 0 to 1."""
-        n_levels = len(np.unique(costs.costs))
+        n_levels = int(buying_order(costs).max()) + 1
         return [
             {"n_groups": n_groups, "model": model, "threshold": 1.0}
             for n_groups in _GROUPS
@@ -129,7 +131,7 @@ class ThresholdCascade(CostedClassifier):
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         n_groups = check_whole("n_groups", self.n_groups, 1, _MOST_GROUPS)
-        self.groups_ = _grouped(self.costs_.costs, n_groups)
+        self.groups_ = _grouped(buying_order(self.costs_), n_groups)
         self.used_ = np.ones(len(self.groups_), dtype=np.bool_)
         thresholds = self._thresholds()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -162,7 +164,7 @@ class ThresholdCascade(CostedClassifier):
 
     def _stage_costs(self) -> FloatArray:
         """Cost of a row at each exit, without the first evaluation, which every rival pays."""
-        costs: FloatArray = self._reached() @ self.costs_.costs
+        costs = self._prices.of(self._reached())
         return costs + self.costs_.evaluation * np.arange(len(costs))
 
     def _thresholds(self) -> list[float]:
@@ -207,11 +209,11 @@ class _Light(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # no stubs
         return chances(self.booster_, X, self.n_trees)
 
 
-def _grouped(costs: FloatArray, n_groups: int) -> IntArray:
-    """Group of each feature, the cheapest in group 0: sizes as equal as equal costs allow."""
-    levels, level_of, sizes = np.unique(costs, return_inverse=True, return_counts=True)
-    cuts = _cuts(sizes, min(n_groups, len(levels)))
-    groups: IntArray = np.searchsorted(np.array(cuts), level_of, side="right").astype(np.int64)
+def _grouped(order: IntArray, n_groups: int) -> IntArray:
+    """Group of each feature, the cheapest in group 0: sizes as equal as equal steps allow."""
+    sizes = np.bincount(order)
+    cuts = _cuts(sizes, min(n_groups, len(sizes)))
+    groups: IntArray = np.searchsorted(np.array(cuts), order, side="right").astype(np.int64)
     return groups
 
 

@@ -119,7 +119,7 @@ class TreedClassifier(CostedClassifier):
         tree = tree.refit(self.learners_.values(whole.rows), whole.targets, whole.weights)
         bought = tree.bought(self.learners_.reads)
         self.tree_ = tree
-        self.path_costs_ = bought @ self.costs_.costs
+        self.path_costs_ = self._prices.of(bought)
         self.used_ = np.any(bought[tree.kept], axis=0)
 
     @property

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
@@ -16,17 +16,68 @@ import numpy as np
 
 from emsco._base.checks import check_number, check_whole, refused
 from emsco._base.text import brief
-from emsco._base.typing import AnyArray, Report
+from emsco._base.typing import AnyArray, FloatArray, Report
 from emsco.cascade.batch import Batch
 from emsco.cascade.case import check_budget
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
+from emsco.data.prices import prices_of_rows, with_given
 from emsco.errors import DataError, ParameterError
 
-__all__ = ["Acquire", "AsyncAcquire", "Retries", "run", "run_async"]
+__all__ = [
+    "Acquire",
+    "AsyncAcquire",
+    "Bought",
+    "Limits",
+    "Retries",
+    "RunPrices",
+    "run",
+    "run_async",
+]
 
+RunPrices: TypeAlias = Mapping[str, Any] | None
 Acquire: TypeAlias = Callable[[list[str], list[Any]], Any]
 AsyncAcquire: TypeAlias = Callable[[list[str], list[Any]], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bought:
+    """Values that a source returns together with what they turned out to cost.
+
+    Attributes
+    ----------
+    values : table
+        As `acquire` returns it without this class.
+    spent : mapping
+        Name of a feature with prices by row → what each row paid, in the order of the ids; or one
+        number for all.
+    """
+
+    values: Any
+    spent: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limits:
+    """The most that a row may cost, the most rows of a call, and the prices that are known."""
+
+    budget: float | None = None
+    batch_size: int | None = None
+    prices: RunPrices = None
+
+    def prices_of(self, stages: Stages, ids: list[Any]) -> FloatArray | None:
+        """Return the known prices of rows, NaN where they are not; None if there are none."""
+        own = stages.prices
+        if not len(own) and not self.prices:
+            return None
+        given = self.prices or {}
+        found = np.full((len(ids), len(own)), np.nan)
+        for price in with_given(own.prices, given):
+            if price.feature in given:
+                known = replace(price, column=None)
+                at = own.features.index(price.feature)
+                found[:, at] = prices_of_rows([known], ids, len(ids))[:, 0]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +108,14 @@ def run(
     stages: Stages,
     ids: Sequence[Any],
     acquire: Acquire,
-    budget: float | None,
-    batch_size: int | None,
+    limits: Limits,
     retries: Retries,
     report: Report | None,
 ) -> Decisions:
     """Decide many rows with a plain `acquire`; see `Cascade.run`."""
     if inspect.iscoroutinefunction(acquire):
         raise _not_plain(acquire)
-    batches = _batches(stages, ids, acquire, budget, batch_size)
+    batches = _batches(stages, ids, acquire, limits)
     try:
         for done, batch in enumerate(batches, start=1):
             while batch.needs:
@@ -82,8 +132,7 @@ async def run_async(
     stages: Stages,
     ids: Sequence[Any],
     acquire: AsyncAcquire,
-    budget: float | None,
-    batch_size: int | None,
+    limits: Limits,
     concurrency: int,
     timeout: float | None,
     retries: Retries,
@@ -93,7 +142,7 @@ async def run_async(
     check_whole("concurrency", concurrency, 1)
     if timeout is not None:
         check_number("timeout", timeout, 0, np.inf, "(]")
-    batches = _batches(stages, ids, acquire, budget, batch_size)
+    batches = _batches(stages, ids, acquire, limits)
     waiting, done, stopping = iter(batches), count(1), asyncio.Event()
 
     async def work() -> None:
@@ -191,8 +240,9 @@ def _check_async(answer: Any) -> None:
 
 
 def _hand_over(batch: Batch, table: Any) -> None:
+    values, spent = (table.values, table.spent) if isinstance(table, Bought) else (table, None)
     try:
-        batch.give(table)
+        batch.give(values, spent)
     except DataError as error:  # a retry would return the same table
         batch.reject(_failure(error))
 
@@ -204,13 +254,7 @@ def _failure(error: BaseException, words: str | None = None) -> str:
     return f"could not be acquired: {words}"
 
 
-def _batches(
-    stages: Stages,
-    ids: Sequence[Any],
-    acquire: object,
-    budget: float | None,
-    batch_size: int | None,
-) -> list[Batch]:
+def _batches(stages: Stages, ids: Sequence[Any], acquire: object, limits: Limits) -> list[Batch]:
     """Check the arguments and split the rows into batches."""
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise refused("ids", "be a sequence, one id per row", ids, got=brief(ids))
@@ -218,12 +262,17 @@ def _batches(
         raise refused("acquire", "be a function of names and ids", acquire, got=brief(acquire))
     # Database drivers accept plain numbers, not those of NumPy.
     rows = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
-    limit = check_budget(budget)
+    limit = check_budget(limits.budget)
     size = len(rows) or 1
-    if batch_size is not None:
-        size = check_whole("batch_size", batch_size, 1)
-    starts = range(0, max(len(rows), 1), size)
-    return [Batch(stages, rows[start : start + size], limit) for start in starts]
+    if limits.batch_size is not None:
+        size = check_whole("batch_size", limits.batch_size, 1)
+    prices = limits.prices_of(stages, rows)
+    return [
+        Batch(
+            stages, rows[at : at + size], limit, None if prices is None else prices[at : at + size]
+        )
+        for at in range(0, max(len(rows), 1), size)
+    ]
 
 
 def _stopped(batches: Sequence[Batch], reason: str) -> Decisions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from emsco.cascade.case import why_no_more
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
 from emsco.data.encoding import Encoding, answer_rows
+from emsco.data.prices import prices_of_rows, with_given
 from emsco.data.rows import LARGEST, what_is_wrong
 
 __all__ = ["Batch"]
@@ -27,6 +28,8 @@ class Batch:
         Identify the rows.
     budget : float or None
         Highest cost of a row.
+    prices : ndarray of shape (n_rows, n_priced) or None
+        What rows pay for features with prices by row; NaN where it is not known yet.
 
     Attributes
     ----------
@@ -36,8 +39,16 @@ class Batch:
         One reason for each row that `reject` ended or whose values could not be used.
     """
 
-    def __init__(self, stages: Stages, ids: Sequence[Any], budget: float | None = None) -> None:
+    def __init__(
+        self,
+        stages: Stages,
+        ids: Sequence[Any],
+        budget: float | None = None,
+        prices: FloatArray | None = None,
+    ) -> None:
         n_rows = len(ids)
+        shape = n_rows, len(stages.prices)
+        self._prices = np.full(shape, np.nan) if prices is None else prices
         self._stages, self.all_ids, self._budget = stages, list(ids), budget
         self._rows = np.zeros((n_rows, stages.encoding.n_inputs))
         self._passed = 0  # stages that the undecided rows have passed
@@ -59,12 +70,14 @@ class Batch:
         """Ids of the undecided rows."""
         return [self.all_ids[i] for i in self._undecided]
 
-    def give(self, table: Any) -> None:
+    def give(self, table: Any, spent: Mapping[str, Any] | None = None) -> None:
         """Take the needed columns of the undecided rows, in the order of `ids`, and judge them.
 
         Rows with values that are not valid are rejected, and so are rows with missing values if
-        the cascade refuses these. The other rows go on.
+        the cascade refuses these. The other rows go on. `spent` has what rows paid for features
+        with prices by row, if that was not known before.
         """
+        self._pay(spent)
         encoding = self._stages.encoding.only(self._stages.buys[self._passed])
         values = answer_rows(encoding, table, len(self._undecided))
         refused = ~(np.abs(values) <= LARGEST)  # written so that NaN fails too
@@ -88,7 +101,6 @@ class Batch:
 
     def decisions(self) -> Decisions:
         """Return the decisions in the order of `all_ids`."""
-        costs = np.array([0.0, *self._stages.costs])
         delays = np.array([0.0, *self._stages.delays])
         why_labelled = self._stages.why_labelled[self._stage - 1, self._winner]
         return Decisions(
@@ -96,10 +108,28 @@ class Batch:
             accepted=self._accepted,
             confidence=self._confidence,
             stage=self._stage,
-            cost=costs[self._stage],
+            cost=self._costs(self._prices)[np.arange(len(self._stage)), self._stage],
             reasons=np.where(self._accepted, why_labelled, self._reasons),
             delay=delays[self._stage] if self._stages.delays else None,
         )
+
+    def _pay(self, spent: Mapping[str, Any] | None) -> None:
+        """Note what the undecided rows paid; the price of what they bought must be known."""
+        own, rows = self._stages.prices, self._undecided
+        for price in with_given(own.prices, spent) if spent else ():
+            if spent and price.feature in spent:
+                at = own.features.index(price.feature)
+                self._prices[rows, at] = prices_of_rows([price], None, len(rows))[:, 0]
+        for at in own.at(self._passed):
+            if np.isnan(self._prices[rows, at]).any():
+                raise own.unknown(own.features[at])
+
+    def _costs(self, prices: FloatArray) -> FloatArray:
+        """Cost of each row before the first stage, and after each."""
+        own, free = self._stages.prices, np.zeros((len(prices), 1))
+        if not len(own):
+            return np.hstack([free, np.tile(self._stages.costs, (len(prices), 1))])
+        return np.hstack([free, own.costs(np.where(np.isnan(prices), own.usual, prices))])
 
     def _judge(self, rows: AnyArray) -> None:
         stage = self._passed
@@ -114,10 +144,22 @@ class Batch:
         self._check_next()
 
     def _check_next(self) -> None:
-        """Reject all undecided rows if no stage is left, or the next would exceed the budget."""
-        if reason := why_no_more(self._stages, self._passed, self._budget):
-            self._end(self._undecided, reason)
-            self._undecided = self._undecided[:0]
+        """Reject undecided rows if no stage is left, or if the next would exceed the budget."""
+        if not len(self._stages.prices) or self._passed == len(self._stages):
+            if reason := why_no_more(self._stages, self._passed, self._budget):
+                self._end(self._undecided, reason)
+                self._undecided = self._undecided[:0]
+            return
+        rows, stay = self._undecided, []
+        for row, cost in zip(
+            rows, self._costs(self._prices[rows])[:, self._passed + 1], strict=True
+        ):
+            reason = why_no_more(self._stages, self._passed, self._budget, float(cost))
+            if reason is None:
+                stay.append(row)
+            else:
+                self._reasons[row] = reason
+        self._undecided = np.array(stay, dtype=np.int64)
 
     def _end(self, rows: AnyArray, reason: str) -> None:
         self._reasons[rows] = reason

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 from emsco._base.arrays import locked_copy
 from emsco._base.documents import PathLike, read_document, write_document
 from emsco._base.text import listed
-from emsco._base.threads import by_parts
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import acquiring, formats
-from emsco.cascade.acquiring import Acquire, AsyncAcquire, Retries
+from emsco.cascade.acquiring import Acquire, AsyncAcquire, Limits, Retries, RunPrices
 from emsco.cascade.case import Case
+from emsco.cascade.deciding import decide_rows
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.evaluation import Evaluation
+from emsco.cascade.prices import Prices
 from emsco.cascade.stages import Stages
 from emsco.cascade.tallying import Tally
 from emsco.costs import FeatureCosts
@@ -38,7 +39,6 @@ from emsco.designs.stage_thresholds import (
     rule_in_words,
 )
 from emsco.designs.thresholds import MinConfidence, in_words
-from emsco.errors import DataError
 from emsco.models.averaged import parts_of
 from emsco.models.stage_models import StageModels
 from emsco.pictures.notebook import boxes, fragment, note
@@ -139,7 +139,7 @@ class Cascade:
         """Time that a row has waited after each stage; a stage waits for its slowest feature."""
         return locked_copy(self.stages.delays or (0.0,) * self.n_stages)
 
-    def decide(self, X: ArrayLike) -> Decisions:
+    def decide(self, X: ArrayLike, prices: Prices = None) -> Decisions:
         """Decide every row of a table.
 
         Other rows never influence the decision about a row. Tables of 100,000 rows or more use
@@ -149,8 +149,14 @@ class Cascade:
         ----------
         X : array-like of shape (n_rows, n_columns)
             An array with the columns in order, or a data frame, whose columns are found by name.
+        prices : mapping, optional
+            Name of a feature with prices by row → what each row pays: an array, the name of a
+            column of X, a function of X, or one number. By default they come from where they came
+            from in training.
         """
-        return replace(self.decide_rows(self.encoding.rows(X)), frame=shell_of(X))
+        rows = self.encoding.rows(X)
+        paid = self.row_prices(X, len(rows), prices)
+        return replace(self.decide_rows(rows, paid), frame=shell_of(X))
 
     def evaluate(
         self,
@@ -160,6 +166,7 @@ class Cascade:
         *,
         groups: Any = None,
         by: Any = None,
+        prices: Prices = None,
     ) -> Evaluation:
         """Decide labelled rows and measure coverage, accuracy and cost, with 95 % intervals.
 
@@ -177,6 +184,8 @@ class Cascade:
         by : array-like of shape (n_rows,) or str, optional
             Subgroup of each row, such as the ward, or the name of a column of X, which need not be
             a feature. `Evaluation.by` then has the same figures for each subgroup.
+        prices : mapping, optional
+            As for `decide`.
 
         Examples
         --------
@@ -189,7 +198,7 @@ class Cascade:
         >>> list(found.by), bool(found.intervals.accuracy.low > 0.9)
         (['A', 'B'], True)
         """
-        decisions = self.decide(X)
+        decisions = self.decide(X, prices)
         n_rows = len(decisions)
         group_of, subgroup_of = (
             Keys.from_parameter(name, given, X, n_rows)
@@ -198,7 +207,8 @@ class Cascade:
         if group_of is not None:
             group_of.check_complete("groups")
         stages = self.stages
-        tally = Tally(self.classes, self.design.buys, stages.costs, delays=stages.delays)
+        about = self.classes, self.design.buys, stages.costs, bool(stages.prices)
+        tally = Tally(*about, delays=stages.delays)
         truth = check_truth(y, self.classes, n_rows)
         tally.add(decisions, truth, check_weights(sample_weight, n_rows), group_of, subgroup_of)
         return tally.evaluation()
@@ -275,13 +285,16 @@ class Cascade:
                 found[here] = self.stages.probabilities(rows[here], j)
         return found
 
-    def open(self, budget: float | None = None) -> Case:
+    def open(self, budget: float | None = None, prices: Mapping[str, float] | None = None) -> Case:
         """Open a case: one row whose features you buy on demand.
 
         Parameters
         ----------
         budget : float, optional
             Highest cost of the row. The case is rejected before a stage that would exceed it.
+        prices : mapping, optional
+            What this row pays for features with prices by row. One that you learn only when you
+            buy is given to `Case.give` as `spent`; until then, its usual price counts.
 
         Examples
         --------
@@ -296,7 +309,7 @@ class Cascade:
         >>> case.decision.label
         True
         """
-        return Case(self.stages, budget)
+        return Case(self.stages, budget, prices)
 
     def resume(self, text: str | bytes) -> Case:
         """Continue a case from the text that `Case.to_json` returned."""
@@ -312,6 +325,7 @@ class Cascade:
         retries: int = 2,
         pause: float = 0.1,
         report: Callable[[int, int], None] | None = None,
+        prices: RunPrices = None,
     ) -> Decisions:
         """Decide many rows, buying features only for rows that are still undecided.
 
@@ -336,6 +350,10 @@ class Cascade:
             Seconds before the first retry; each further pause is twice as long.
         report : callable, optional
             Called as ``report(done, total)`` after each batch.
+        prices : mapping, optional
+            Name of a feature with prices by row → what each row pays: an array in the order of
+            `ids`, a function of the list of ids, or one number. If a price is only known
+            afterwards, `acquire` returns a `Bought` with what was spent.
 
         Returns
         -------
@@ -343,7 +361,8 @@ class Cascade:
             With `ids` and `reasons`. Ctrl-C warns, rejects all undecided rows and returns early.
         """
         attempts = Retries(retries, pause)
-        return acquiring.run(self.stages, ids, acquire, budget, batch_size, attempts, report)
+        limits = Limits(budget, batch_size, prices)
+        return acquiring.run(self.stages, ids, acquire, limits, attempts, report)
 
     async def arun(
         self,
@@ -357,12 +376,13 @@ class Cascade:
         retries: int = 2,
         pause: float = 0.1,
         report: Callable[[int, int], None] | None = None,
+        prices: RunPrices = None,
     ) -> Decisions:
         """Decide many rows with an async `acquire`, many batches at a time.
 
         Parameters
         ----------
-        ids, acquire, budget, retries, pause, report
+        ids, acquire, budget, retries, pause, report, prices
             As for `run`, except that `acquire` is an async function.
         batch_size : int or None
             Rows that go through the stages together: by default one; None for all.
@@ -378,8 +398,9 @@ class Cascade:
             decisions so far in its attribute `decisions`.
         """
         attempts = Retries(retries, pause)
+        limits = Limits(budget, batch_size, prices)
         return await acquiring.run_async(
-            self.stages, ids, acquire, budget, batch_size, concurrency, timeout, attempts, report
+            self.stages, ids, acquire, limits, concurrency, timeout, attempts, report
         )
 
     def save(self, path: PathLike) -> None:
@@ -459,26 +480,21 @@ class Cascade:
             note(mean) if mean else "",
         )
 
-    def decide_rows(self, rows: FloatArray) -> Decisions:
-        """Decide rows that `encoding` has converted to numbers; missing values are NaN."""
-        if rows.ndim != 2 or rows.shape[1] != self.encoding.n_inputs:
-            raise DataError(
-                f"rows must have {self.encoding.n_inputs} columns, got shape {rows.shape}."
-            )
-        n_rows, n_stages = len(rows), self.n_stages
-        guesses = np.empty(n_rows, dtype=self.classes.dtype)
-        accepted = np.empty(n_rows, dtype=np.bool_)
-        confidence, cost = np.empty(n_rows), np.empty(n_rows)
-        stage = np.empty(n_rows, dtype=np.int64)
-        paid = np.append(self.stage_costs, self.stage_costs[-1])  # by exit; rejected rows pay all
+    def decide_rows(self, rows: FloatArray, prices: FloatArray | None = None) -> Decisions:
+        """Decide rows that `encoding` has converted to numbers; missing values are NaN.
 
-        def decide_part(p: slice) -> None:
-            left, winner, confidence[p] = self.stages.judge(rows[p], 0, n_stages)
-            accepted[p] = left < n_stages
-            cost[p] = paid[left]
-            guesses[p] = self.classes[winner]
-            np.minimum(left + 1, n_stages, out=stage[p])
+        `prices` comes from `row_prices`; without it, features with prices by row cost the usual.
+        """
+        return decide_rows(self.stages, rows, prices)
 
-        by_parts(n_rows, decide_part)
-        delay = self.stage_delays[stage - 1] if self.costs.has_delays else None
-        return Decisions(guesses, accepted, confidence, stage, cost, delay=delay)
+    def row_prices(
+        self, table: Any, n_rows: int, given: Prices = None, first_row: int = 0
+    ) -> FloatArray | None:
+        """Return what rows pay for features with prices by row; None if there are none.
+
+        Parameters are those of `prices_of_rows`; the features are those that the design buys.
+        """
+        own = self.stages.prices
+        if not len(own) and not given:
+            return None
+        return own.of_rows(table, n_rows, given, first_row)

@@ -12,7 +12,7 @@ from emsco._base.checks import check_number, refused
 from emsco._base.documents import document_text, parse_document
 from emsco.cascade.stages import Stages
 from emsco.data.rows import NUMBERS
-from emsco.errors import DataError, FileError
+from emsco.errors import CostsError, DataError, FileError
 
 __all__ = ["Case", "CaseDecision", "check_budget", "why_no_more"]
 
@@ -65,6 +65,8 @@ class Case:
         Stages of the cascade.
     budget : float or None
         Highest cost of the row. The case is rejected before a stage that would exceed it.
+    prices : mapping or None
+        What the row pays for features with prices by row, as far as it is known.
     """
 
     __slots__ = (
@@ -73,15 +75,22 @@ class Case:
         "_confidence",
         "_given",
         "_passed",
+        "_prices",
         "_reason",
         "_row",
         "_stages",
         "_winner",
     )
 
-    def __init__(self, stages: Stages, budget: float | None = None) -> None:
+    def __init__(
+        self,
+        stages: Stages,
+        budget: float | None = None,
+        prices: Mapping[str, float] | None = None,
+    ) -> None:
         self._stages = stages
         self._budget = check_budget(budget)
+        self._prices = stages.prices.of_case(prices) if prices or len(stages.prices) else []
         self._row = [math.nan] * stages.encoding.n_inputs
         self._given: dict[str, Any] = {}
         self._winner, self._confidence = 0, math.nan
@@ -103,11 +112,12 @@ class Case:
         """Values given so far, by name; None where a value was missing."""
         return MappingProxyType({name: plain_value(value) for name, value in self._given.items()})
 
-    def give(self, values: Mapping[str, Any]) -> Self:
+    def give(self, values: Mapping[str, Any], spent: Mapping[str, float] | None = None) -> Self:
         """Give a value for each name in `needs`, and let the stage judge the row.
 
         Pass None or NaN for a value that you cannot get. The cascade was fitted to refuse it, to
-        impute it or to skip the stage.
+        impute it or to skip the stage. `spent` is what the row paid for features with prices by
+        row, if that was not known before.
 
         Raises
         ------
@@ -119,6 +129,8 @@ class Case:
             raise DataError(f"give() must not be called once a case is decided ({self._reason}).")
         stages, stage = self._stages, self._passed
         numbers = stages.encoding.row(values, stages.buys[stage])
+        if self._prices or spent:
+            self._pay(spent)
         for i, number in zip(stages.inputs[stage], numbers, strict=True):
             self._row[i] = number
         self._given.update(values)
@@ -150,7 +162,7 @@ class Case:
             label=stages.labels[self._winner] if self._accepted else None,
             confidence=self._confidence,
             stage=passed,
-            cost=stages.costs[passed - 1] if passed else 0.0,
+            cost=self._cost(passed),
             reason=reason or f"waiting for {', '.join(self.needs)}",
             delay=stages.delays[passed - 1] if passed and stages.delays else 0.0,
         )
@@ -162,6 +174,7 @@ class Case:
             "cascade": self._stages.identity,
             "budget": self._budget,
             "given": dict(self.given),
+            **({"prices": self._known_prices()} if self._prices else {}),
             "rejected": now.reason if now.decided and not now.accepted else None,
         }
         return document_text("case", _FORMAT, body)
@@ -175,7 +188,12 @@ class Case:
                 "the case must be of this cascade, got a case of another one; resume it with the "
                 "cascade that opened it."
             )
-        case = cls(stages, None if fields.get("budget") is None else fields.number("budget", 0))
+        prices = fields.fields("prices").values if "prices" in fields.values else None
+        budget = None if fields.get("budget") is None else fields.number("budget", 0)
+        try:
+            case = cls(stages, budget, prices)
+        except (CostsError, DataError) as error:
+            raise FileError(f"the case must hold valid prices: {error}") from None
         left = dict(fields.fields("given").values)
         while left and case.needs:
             if missing := [name for name in case.needs if name not in left]:
@@ -204,7 +222,32 @@ class Case:
 
     def _check_next(self) -> None:
         """Reject the case if no stage is left, or if the next one would exceed the budget."""
-        self._reason = why_no_more(self._stages, self._passed, self._budget)
+        cost = self._cost(self._passed + 1) if self._prices else None
+        self._reason = why_no_more(self._stages, self._passed, self._budget, cost)
+
+    def _cost(self, passed: int) -> float:
+        """Cost of the row after so many stages; prices not known yet are the usual ones."""
+        if not passed or not self._prices:
+            return self._stages.costs[passed - 1] if passed else 0.0
+        own = self._stages.prices
+        at = zip(self._prices, own.usual.tolist(), own.stages.tolist(), strict=True)
+        bought = (usual if math.isnan(price) else price for price, usual, j in at if j < passed)
+        return float(own.fixed[min(passed, len(own.fixed)) - 1]) + sum(bought)
+
+    def _known_prices(self) -> dict[str, float]:
+        named = zip(self._stages.prices.features, self._prices, strict=True)
+        return {name: price for name, price in named if not math.isnan(price)}
+
+    def _pay(self, spent: Mapping[str, float] | None) -> None:
+        """Note what the row paid; the price of everything that it buys now must be known."""
+        own, known = self._stages.prices, list(self._prices)
+        for i, price in enumerate(own.of_case(spent)):
+            if not math.isnan(price):
+                known[i] = price
+        for i in own.at(self._passed).tolist():
+            if math.isnan(known[i]):
+                raise own.unknown(own.features[i])
+        self._prices = known
 
 
 def check_budget(budget: float | None) -> float | None:
@@ -213,14 +256,16 @@ def check_budget(budget: float | None) -> float | None:
     return limit if math.isfinite(limit) else None
 
 
-def why_no_more(stages: Stages, passed: int, budget: float | None) -> str | None:
+def why_no_more(
+    stages: Stages, passed: int, budget: float | None, cost: float | None = None
+) -> str | None:
     """Say why the next stage cannot be bought: none is left, or it exceeds the budget.
 
-    Returns None if it can be bought.
+    Returns None if it can be bought. `cost` is that of the row after it, if the row has its own.
     """
     if passed == len(stages):
         return "never sure"
-    cost = stages.costs[passed]
+    cost = stages.costs[passed] if cost is None else cost
     if budget is not None and cost > budget:
         return f"stage {passed + 1} would cost {cost:g}, past the budget of {budget:g}"
     return None

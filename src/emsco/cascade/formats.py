@@ -13,7 +13,7 @@ import numpy as np
 from emsco._base.documents import Fields
 from emsco._base.typing import AnyArray
 from emsco.cascade.model_files import ModelPart, part_from_dict, part_of_models
-from emsco.costs import FeatureCosts, Fee
+from emsco.costs import FeatureCosts, Fee, RowPrice
 from emsco.data.encoding import Encoding
 from emsco.designs.design import Design
 from emsco.designs.stage_thresholds import StageThresholds
@@ -77,6 +77,7 @@ class Shared:
             "evaluation_cost": float(self.costs.evaluation),
             "fees": [fee.to_dict() for fee in self.costs.fees],
             "delays": self.costs.delays.tolist(),
+            "prices": [{"feature": one.feature, "column": one.column} for one in self.costs.prices],
             "encoding": self.encoding.to_dict(),
             "classes": labels,
             "class_type": _label_type(self.classes),
@@ -99,7 +100,11 @@ class Shared:
                 Fee(fee.text("name"), fee.number("cost", 0), tuple(fee.texts("features")))
                 for fee in (fields.many_fields("fees") if fields.items("fees") else ())
             )
-            own = columns, encoding.columns, fees, fields.numbers("delays", len(names))
+            prices = tuple(
+                RowPrice(one.text("feature"), one.get("column") and one.text("column"))
+                for one in (fields.many_fields("prices") if fields.items("prices") else ())
+            )
+            own = columns, encoding.columns, fees, fields.numbers("delays", len(names)), prices
             costs = FeatureCosts(names, numbers, evaluation, *own)
         except (CostsError, ParameterError) as error:
             fields.refuse("costs", "costs that can be used", str(error))

@@ -104,6 +104,7 @@ class Monitor:
 
     def __post_init__(self) -> None:
         """Check the promises, and start with no rows unless a state is given."""
+        self.cascade.costs.check_bounded(self.max_cost)
         promises = promises_of(self.cascade.classes.tolist(), self.limits)
         delta = check_number("delta", self.delta, 0, 1, "()")
         if self.state is None:
@@ -339,6 +340,8 @@ def _check_decisions(decisions: Decisions, cascade: Cascade) -> None:
     if unknown := unknown_labels(decisions.guesses[decisions.accepted], cascade.classes):
         classes = cascade.classes.tolist()
         raise DataError(f"{rule}, whose classes are {classes}, got the label {unknown[0]!r}.")
+    if len(cascade.stages.prices):
+        return
     exits = exit_costs(cascade)
     far = np.abs(decisions.cost[:, None] - exits).min(axis=1) > _SAME_COST * exits[-1]
     if far.any():

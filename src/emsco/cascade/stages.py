@@ -11,6 +11,7 @@ import numpy as np
 from emsco._base.arrays import locked_copy
 from emsco._base.digests import fingerprint
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
+from emsco.cascade.prices import StagePrices
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
 from emsco.designs.design import Design
@@ -33,7 +34,7 @@ class Stages:
     inputs : tuple of tuple of int
         Positions of the model inputs that the columns become.
     costs : tuple of float
-        Cost of a row after each stage.
+        Cost of a row after each stage; with prices by row, of a row with the usual prices.
     classes : ndarray of shape (n_classes,)
     labels : tuple
         The classes as plain values.
@@ -41,6 +42,8 @@ class Stages:
         Confidence that each stage needs to give each class as the label.
     encoding : Encoding
     models : StageModels
+    prices : StagePrices
+        Features whose price differs from row to row.
     delays : tuple of float
         Time that a row has waited after each stage; empty if no value comes later.
     """
@@ -54,6 +57,7 @@ class Stages:
     thresholds: FloatArray
     encoding: Encoding
     models: StageModels
+    prices: StagePrices
     delays: tuple[float, ...] = ()
 
     @classmethod
@@ -81,6 +85,7 @@ class Stages:
             thresholds=design.thresholds_of_stages(min_confidence, classes),
             encoding=encoding,
             models=models,
+            prices=StagePrices.from_design(design, costs),
             delays=tuple(waits.tolist()),
         )
 

@@ -2,6 +2,16 @@
 
 from emsco.costs.features import CostsLike, FeatureCosts
 from emsco.costs.fees import Fee, Fees, fees_paid
+from emsco.costs.prices import RowPrice, is_row_price
 from emsco.costs.units import CostUnits
 
-__all__ = ["CostUnits", "CostsLike", "FeatureCosts", "Fee", "Fees", "fees_paid"]
+__all__ = [
+    "CostUnits",
+    "CostsLike",
+    "FeatureCosts",
+    "Fee",
+    "Fees",
+    "RowPrice",
+    "fees_paid",
+    "is_row_price",
+]

@@ -1,16 +1,28 @@
-"""Checks that fees, prices and delays share."""
+"""Checks of costs, fees and delays."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from emsco._base.checks import is_number
 from emsco._base.text import brief, some
-from emsco.errors import CostsError, Part
+from emsco._base.typing import FloatArray
+from emsco.errors import CostsError, Parameter, Part
 
-__all__ = ["LARGEST_COST", "check_amount", "check_known"]
+if TYPE_CHECKING:
+    from emsco.costs.fees import Fee
+
+__all__ = [
+    "LARGEST_COST",
+    "check_amount",
+    "check_costs",
+    "check_fees",
+    "check_known",
+]
 
 LARGEST_COST = 1e100  # so that no sum over rows and features can overflow
 
@@ -46,3 +58,41 @@ def check_known(
         if name not in known:
             hint = f", a column of group {owner[name]!r}" if name in owner else ""
             raise CostsError(what, f" must name features ({some(features)}), got {name!r}{hint}.")
+
+
+def check_fees(
+    fees: tuple[Fee, ...], names: tuple[str, ...], groups: Mapping[str, Sequence[str]]
+) -> None:
+    """Refuse fees with equal names or of unknown features."""
+    called = [fee.name for fee in fees]
+    if twice := [name for name in called if called.count(name) > 1]:
+        raise CostsError(f"fees must have different names, got {twice[0]!r} twice.")
+    for fee in fees:
+        check_known(f"the fee {fee.name!r}", fee.features, names, groups)
+
+
+def check_costs(costs: FloatArray, names: tuple[str, ...], may_be_free: bool) -> None:
+    """Refuse costs that are not one number per feature, or all 0 unless there are others."""
+    if costs.ndim != 1:
+        raise CostsError(
+            Parameter("costs"),
+            f" must be one number per feature, got an array of shape {costs.shape}.",
+        )
+    if len(costs) != len(names):
+        raise CostsError(
+            Parameter("costs"),
+            f" must have one entry for each of the {len(names)} features, got {len(costs)}.",
+        )
+    if len(set(names)) < len(names):
+        raise CostsError(f"feature names must differ, got {some(names)}.")
+    if bad := np.flatnonzero(~((costs >= 0) & np.isfinite(costs))).tolist():
+        raise CostsError(
+            Parameter("costs"),
+            f" must be finite and at least 0, got {costs[bad[0]]:g} for feature {names[bad[0]]!r}.",
+        )
+    if costs.max(initial=0) > LARGEST_COST:
+        raise CostsError(
+            Parameter("costs"), f" must be at most {LARGEST_COST:g}, got {costs.max():g}."
+        )
+    if not may_be_free and not (costs > 0).any():
+        raise CostsError(f"at least one cost must be above 0, got 0 for all {len(costs)} features.")

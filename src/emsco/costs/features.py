@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from emsco._base.arrays import whole_units
-from emsco._base.checks import check_number
+from emsco._base.checks import check_number, refused
 from emsco._base.text import some
 from emsco._base.typing import BoolArray, FloatArray, IntArray
-from emsco.costs.checks import LARGEST_COST, check_known
+from emsco.costs.checks import LARGEST_COST, check_costs, check_fees
 from emsco.costs.delays import changed_delays, checked_delays, delays_of
 from emsco.costs.fees import Fee, Fees, fees_paid
 from emsco.costs.files import parse_costs
@@ -27,6 +27,7 @@ from emsco.costs.groups import (
     split_groups,
     without_columns,
 )
+from emsco.costs.prices import RowPrice, check_prices, split_prices, without_prices
 from emsco.costs.units import CostUnits
 from emsco.errors import CostsError, Hint, Parameter, Remedy
 
@@ -46,7 +47,8 @@ class FeatureCosts:
     names : tuple of str
         The features, each named after its column or group.
     costs : ndarray of shape (n_features,)
-        Their costs beyond fees; copied and locked.
+        Their costs beyond fees; copied and locked. Of a feature in `prices`, the mean price of
+        the training rows.
     evaluation : float
         Cost of running a stage, on top of the costs of its features.
     columns : tuple of tuple of str
@@ -57,6 +59,8 @@ class FeatureCosts:
         Fees that features share.
     delays : ndarray of shape (n_features,)
         Time until the value of each feature is there; by default 0.
+    prices : tuple of RowPrice
+        Features whose price differs from row to row, and where it comes from.
 
     Examples
     --------
@@ -85,6 +89,7 @@ class FeatureCosts:
     table: tuple[str, ...] = ()
     fees: tuple[Fee, ...] = ()
     delays: FloatArray = field(default_factory=lambda: np.zeros(0))
+    prices: tuple[RowPrice, ...] = ()
 
     def __post_init__(self) -> None:
         """Copy, check and lock `costs` and `delays`."""
@@ -93,7 +98,7 @@ class FeatureCosts:
         except (OverflowError, TypeError, ValueError):
             raise CostsError(Parameter("costs"), f" must be numbers, got {self.costs!r}.") from None
         fees = tuple(self.fees)
-        _check_costs(owned, self.names, any(fee.cost > 0 for fee in fees))
+        check_costs(owned, self.names, bool(self.prices) or any(fee.cost > 0 for fee in fees))
         check_number("evaluation", self.evaluation, 0, LARGEST_COST)
         owned.setflags(write=False)
         columns = self.columns or tuple((name,) for name in self.names)
@@ -108,7 +113,8 @@ class FeatureCosts:
         object.__setattr__(self, "table", tuple(self.table or together))
         object.__setattr__(self, "fees", fees)
         object.__setattr__(self, "delays", checked_delays(self.delays, self.names))
-        _check_fees(fees, self.names, self.groups)
+        check_fees(fees, self.names, self.groups)
+        check_prices(self.prices, self.names)
 
     @classmethod
     def from_array(cls, costs: ArrayLike, names: Sequence[str] | None = None) -> Self:
@@ -132,7 +138,9 @@ class FeatureCosts:
         Parameters
         ----------
         costs : mapping
-            Name of a column or group → cost; or → ``{"cost": cost, "columns": [column, …]}``.
+            Name of a column or group → cost; or → ``{"cost": cost, "columns": [column, …]}``. A
+            cost may differ from row to row. It is then the name of a column that holds it, a
+            function of the table that returns it, or an array with one entry per training row.
         names : sequence of str, optional
             The table's columns. Features follow the order of their first columns in the table, or
             by default the order of the mapping.
@@ -147,41 +155,20 @@ class FeatureCosts:
             Name of a column or group → time until its value is there; 0 for all others.
         """
         given, members = split_groups(costs, groups or {})
+        given, prices = split_prices(given)
         shared = Fee.from_mapping(fees) if isinstance(fees, Mapping) else tuple(fees or ())
         if names is None:
-            found = cls._from_groups(given, members)
+            table: tuple[str, ...] = ()
+            features = _in_given_order(given, members)
         else:
-            found = cls._for_table(given, members, tuple(map(str, names)))
-        if not shared and not delays:
-            return found
-        return replace(found, fees=shared, delays=delays_of(delays or {}, found.names))
-
-    @classmethod
-    def _for_table(
-        cls, given: dict[str, Any], members: dict[str, tuple[str, ...]], names: tuple[str, ...]
-    ) -> Self:
-        """Create costs for a table with the columns `names`."""
-        group_of = group_of_columns(members)
-        check_fit(given, names, group_of)
-        features = dict.fromkeys(group_of.get(column, column) for column in names)
-        if missing := [name for name in features if name not in given]:
-            columns_of_table = tuple(name for name in missing if name in names)
-            whose = "its cost" if len(missing) == 1 else "their costs"
-            hint = (f"; add {whose}, or ", Hint(Remedy.DROP, columns_of_table[:5]))
-            raise CostsError(
-                Parameter("costs"),
-                f" must have a cost for every feature, got none for {some(missing)}",
-                *(hint if columns_of_table else ()),
-                ".",
+            table = without_prices(
+                tuple(map(str, names)), prices, {*given, *group_of_columns(members)}
             )
-        place = {column: i for i, column in enumerate(names)}
-        columns = tuple(
-            tuple(sorted(members.get(name, (name,)), key=place.__getitem__)) for name in features
-        )
-        if len(place) < len(names):
-            raise CostsError(f"feature names must differ, got {some(names)}.")
+            features = _in_table_order(given, members, table)
         values = np.array([given[name] for name in features], dtype=object)
-        return cls(tuple(features), values, columns=columns, table=names)
+        later = delays_of(delays or {}, tuple(features))
+        own_columns = tuple(features.values())
+        return cls(tuple(features), values, 0.0, own_columns, table, shared, later, prices)
 
     @classmethod
     def from_prefixes(
@@ -237,7 +224,8 @@ class FeatureCosts:
         In CSV, a feature is a column of the table. A column with an empty cell for its group is a
         feature on its own. Give the cost of a group in one of its lines, or the same in several.
         A feature under several fees names them, and their costs, with ``;`` between. A column
-        ``cost_with_fees`` instead of ``cost`` has prices that include the fees.
+        ``cost_with_fees`` instead of ``cost`` has prices that include the fees. If the price
+        differs from row to row, its cell names the column of the table that holds it.
 
         In JSON with fees or delays, costs are one of several entries: ``{"costs": {"chol": 5},
         "fees": {"blood draw": {"cost": 2, "features": ["chol"]}}, "delays": {"chol": 1}}``.
@@ -246,7 +234,8 @@ class FeatureCosts:
         """
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
-            found = parse_costs(text, is_json=Path(path).suffix.lower() == ".json")
+            is_json = Path(path).suffix.lower() == ".json"
+            found = parse_costs(text, is_json, () if names is None else tuple(map(str, names)))
         except OSError as error:
             why = error.strerror or error
             raise CostsError(
@@ -277,23 +266,13 @@ class FeatureCosts:
             return cls.from_array(np.ones(len(names)), names)
         if isinstance(costs, FeatureCosts):
             by_name = dict(zip(costs.names, costs.costs.tolist(), strict=True))
+            by_name |= {price.feature: price for price in costs.prices}
             delays = dict(zip(costs.names, costs.delays.tolist(), strict=True))
             here = cls.from_mapping(by_name, names, costs.groups, costs.fees, delays)
             return replace(here, evaluation=costs.evaluation)
         if isinstance(costs, Mapping):
             return cls.from_mapping(costs, names)
         return cls.from_array(costs, names)
-
-    @classmethod
-    def _from_groups(cls, costs: dict[str, Any], groups: dict[str, tuple[str, ...]]) -> Self:
-        """Create costs for an unknown table, with features in the order of `costs`."""
-        if missing := [name for name in groups if name not in costs]:
-            raise CostsError(
-                Parameter("costs"),
-                f" must have a cost for every group, got none for {some(missing)}.",
-            )
-        columns = tuple(groups.get(name, (name,)) for name in costs)
-        return cls(tuple(costs), np.array(list(costs.values()), dtype=object), columns=columns)
 
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
@@ -308,6 +287,34 @@ class FeatureCosts:
         if unknown := [column for column in wanted if column not in feature]:
             raise CostsError(f"columns must be among {some(self.table)}, got {some(unknown)}.")
         return np.array([feature[column] for column in wanted], dtype=np.int64)
+
+    def with_usual(self, prices: FloatArray) -> Self:
+        """Return the same costs with the mean price of each feature in `prices`."""
+        usual = self.costs.copy()
+        usual[self.priced] = prices
+        return replace(self, costs=usual)
+
+    def fixed(self) -> Self:
+        """Return the costs that are the same for all rows: 0 where prices differ."""
+        return self.with_usual(np.zeros(len(self.prices))) if self.prices else self
+
+    def check_bounded(self, max_cost: Any) -> None:
+        """Refuse a promise about the mean cost where a row may cost any amount."""
+        if self.prices and max_cost is not None:
+            rule = "be left out where prices differ from row to row, since a row may cost anything"
+            raise refused("max_cost", rule, max_cost)
+
+    @property
+    def price_columns(self) -> tuple[str, ...]:
+        """Columns of the table that hold prices of rows."""
+        found = (price.column for price in self.prices)
+        return tuple(dict.fromkeys(column for column in found if column is not None))
+
+    @property
+    def priced(self) -> IntArray:
+        """Positions of the features whose price differs from row to row."""
+        found = [self.names.index(price.feature) for price in self.prices]
+        return np.array(found, dtype=np.int64)
 
     @property
     def total(self) -> float:
@@ -343,10 +350,11 @@ class FeatureCosts:
         >>> costs.in_words(["chol"], known=["age"]), costs.in_words(["iron"], known=["chol"])
         (['chol (5)', 'fee for draw (2.5)'], ['iron (3)'])
         """
-        own = dict(zip(self.names, self.costs.tolist(), strict=True))
+        own = dict(zip(self.names, (f"{cost:g}" for cost in self.costs), strict=True))
+        own |= {price.feature: f"about {own[price.feature]}" for price in self.prices}
         bought = list(features)
         fees = (fee.in_words for fee in fees_paid(self.fees, bought, known))
-        return [*(f"{name} ({own[name]:g})" for name in bought), *fees]
+        return [*(f"{name} ({own[name]})" for name in bought), *fees]
 
     def _of_subsets(self, subsets: BoolArray) -> FloatArray:
         """Cost of buying each subset, shape (…, n_features)."""
@@ -423,38 +431,38 @@ class FeatureCosts:
 CostsLike: TypeAlias = FeatureCosts | Mapping[str, Any] | ArrayLike | None
 
 
-def _check_fees(
-    fees: tuple[Fee, ...], names: tuple[str, ...], groups: Mapping[str, Sequence[str]]
-) -> None:
-    """Refuse fees with equal names or of unknown features."""
-    called = [fee.name for fee in fees]
-    if twice := [name for name in called if called.count(name) > 1]:
-        raise CostsError(f"fees must have different names, got {twice[0]!r} twice.")
-    for fee in fees:
-        check_known(f"the fee {fee.name!r}", fee.features, names, groups)
-
-
-def _check_costs(costs: FloatArray, names: tuple[str, ...], has_fees: bool) -> None:
-    if costs.ndim != 1:
+def _in_given_order(
+    given: dict[str, Any], groups: dict[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """Columns of each feature, for an unknown table."""
+    if missing := [name for name in groups if name not in given]:
         raise CostsError(
             Parameter("costs"),
-            f" must be one number per feature, got an array of shape {costs.shape}.",
+            f" must have a cost for every group, got none for {some(missing)}.",
         )
-    if len(costs) != len(names):
+    return {name: groups.get(name, (name,)) for name in given}
+
+
+def _in_table_order(
+    given: dict[str, Any], groups: dict[str, tuple[str, ...]], names: tuple[str, ...]
+) -> dict[str, tuple[str, ...]]:
+    """Columns of each feature, in the order of the first columns in a table."""
+    group_of = group_of_columns(groups)
+    check_fit(given, names, group_of)
+    features = dict.fromkeys(group_of.get(column, column) for column in names)
+    if missing := [name for name in features if name not in given]:
+        columns_of_table = tuple(name for name in missing if name in names)
+        whose = "its cost" if len(missing) == 1 else "their costs"
+        hint = (f"; add {whose}, or ", Hint(Remedy.DROP, columns_of_table[:5]))
         raise CostsError(
             Parameter("costs"),
-            f" must have one entry for each of the {len(names)} features, got {len(costs)}.",
+            f" must have a cost for every feature, got none for {some(missing)}",
+            *(hint if columns_of_table else ()),
+            ".",
         )
-    if len(set(names)) < len(names):
+    place = {column: i for i, column in enumerate(names)}
+    if len(place) < len(names):
         raise CostsError(f"feature names must differ, got {some(names)}.")
-    if bad := np.flatnonzero(~((costs >= 0) & np.isfinite(costs))).tolist():
-        raise CostsError(
-            Parameter("costs"),
-            f" must be finite and at least 0, got {costs[bad[0]]:g} for feature {names[bad[0]]!r}.",
-        )
-    if costs.max(initial=0) > LARGEST_COST:
-        raise CostsError(
-            Parameter("costs"), f" must be at most {LARGEST_COST:g}, got {costs.max():g}."
-        )
-    if not has_fees and not (costs > 0).any():
-        raise CostsError(f"at least one cost must be above 0, got 0 for all {len(costs)} features.")
+    return {
+        name: tuple(sorted(groups.get(name, (name,)), key=place.__getitem__)) for name in features
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -39,8 +40,8 @@ class Parsed:
     delays: dict[str, Any] = field(default_factory=dict)
 
 
-def parse_costs(text: str, is_json: bool) -> Parsed:
-    """Return what a file of costs says."""
+def parse_costs(text: str, is_json: bool, columns: Collection[str] = ()) -> Parsed:
+    """Return what a file of costs says; a cost may name one of the table's columns."""
     if is_json:
         return _parse_json(text)
     lines = [line for line in text.splitlines() if line.strip()]
@@ -48,7 +49,7 @@ def parse_costs(text: str, is_json: bool) -> Parsed:
         raise ValueError("it is empty")
     heading = [name.strip().lower() for name in next(csv.reader(lines[:1]))]
     if heading[:2] in (["feature", "cost"], ["feature", _INCLUSIVE]):
-        return _Table(heading).parse(lines[1:])
+        return _Table(heading, columns).parse(lines[1:])
     if len(lines) > 1:
         raise ValueError(f"it begins with {brief(lines[0])}")
     return Parsed([_number(part, lines[0]) for part in lines[0].replace(",", " ").split()])
@@ -75,7 +76,7 @@ def _has_entries(found: dict[str, Any]) -> bool:
 class _Table:
     """The lines of a CSV of costs, read one by one."""
 
-    def __init__(self, heading: list[str]) -> None:
+    def __init__(self, heading: list[str], columns: Collection[str]) -> None:
         if strange := [name for name in heading[2:] if name not in _OPTIONAL]:
             listed = ", ".join(map(repr, _OPTIONAL))
             raise ValueError(f"it has a column {strange[0]!r}, which is not one of {listed}")
@@ -83,8 +84,8 @@ class _Table:
             raise ValueError(f"it has a column {twice[0]!r} twice")
         if ("fee" in heading) != ("fee_cost" in heading):
             raise ValueError("it must have both of the columns 'fee' and 'fee_cost', or neither")
-        self._heading = heading
-        self._costs: dict[str, float] = {}
+        self._heading, self._columns = heading, set(columns)
+        self._costs: dict[str, float | str] = {}
         self._groups: dict[str, list[str]] = {}
         self._fees: dict[str, tuple[float | None, dict[str, None]]] = {}
         self._delays: dict[str, float] = {}
@@ -125,7 +126,8 @@ class _Table:
         if group:
             self._groups.setdefault(group, []).append(column)
         if cost or not group:
-            _add_once(self._costs, name, _number(cost, line), "group" if group else "feature")
+            own = cost if cost in self._columns else _number(cost, line)
+            _add_once(self._costs, name, own, "group" if group else "feature")
         if cells.get("fee") or cells.get("fee_cost"):
             self._add_fees(name, cells["fee"], cells["fee_cost"], line)
         if cells.get("delay"):
@@ -151,11 +153,16 @@ class _Table:
                 known = cost
             self._fees[fee] = known, members
 
-    def _price(self, name: str) -> float:
-        """Return what a feature costs beyond its fees."""
+    def _price(self, name: str) -> float | str:
+        """Return what a feature costs beyond its fees, or the column that says so."""
         cost = self._costs[name]
         if self._heading[1] != _INCLUSIVE:
             return cost
+        if isinstance(cost, str):
+            raise ValueError(
+                f"it has the column {cost!r} as the cost with fees of {name!r}; prices by row must "
+                "be beyond fees"
+            )
         fees = [(fee, amount) for fee, (amount, own) in self._fees.items() if name in own]
         # As decimals, because 22.78 - 2.1 is no 20.68 in floating point.
         left = Decimal(repr(cost)) - sum(Decimal(repr(amount)) for _, amount in fees)
@@ -168,11 +175,14 @@ class _Table:
 
 
 def _add_once(
-    known: dict[str, float], name: str, value: float, whose: str, what: str = "costs"
+    known: dict[str, Any], name: str, value: float | str, whose: str, what: str = "costs"
 ) -> None:
     """Note a value; a group may repeat it in several lines."""
     if name in known and known[name] != value:
-        raise ValueError(f"it has the {what} {known[name]:g} and {value:g} for {whose} {name!r}")
+        first, second = (
+            one if isinstance(one, str) else f"{one:g}" for one in (known[name], value)
+        )
+        raise ValueError(f"it has the {what} {first} and {second} for {whose} {name!r}")
     known[name] = value
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from emsco._base.checks import refused
 from emsco._base.digests import fingerprint
 from emsco._base.documents import PathLike
-from emsco._base.typing import AnyArray, FloatArray
+from emsco._base.typing import AnyArray, FloatArray, Kind
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
 from emsco.data.labels import as_classes
+from emsco.data.prices import prices_of_rows
 from emsco.data.rows import column_rows
 from emsco.data.tables import joined, read_labelled
 from emsco.designs.thresholds import MOST_CLASSES
@@ -90,22 +91,32 @@ class FitFiles:
         costs = FeatureCosts.resolve(costs, names)
         encoding = Encoding.learn(table, costs, gaps, str(path))
         rows = [encoding.rows(table, 1, str(path))]
+        priced = costs.price_columns
+        if priced:
+            rows.append(prices_of_rows(costs.prices, table, len(y), first_row=1))
         if self.val is not None:
-            more = self.read_more(self.val, encoding, classes)
+            more = self.read_more(self.val, encoding, classes, priced)
             rows.append(encoding.rows(more.table, 1, str(self.val)))
             cv = [(np.arange(len(y)), np.arange(len(y), len(y) + len(more.y)))]
             table, y = joined(table, more.table), np.concatenate([y, more.y])
             weights = None if weights is None else np.concatenate([weights, more.weights])
-        test = None if self.test is None else self.read_more(self.test, encoding, classes)
+        test = None
+        if self.test is not None:
+            test = self.read_more(self.test, encoding, classes, priced)
         data = fingerprint(*rows, y)
         return RowsOfFiles(Labelled(table, y, weights), cv, test, costs, data)
 
-    def read_more(self, path: PathLike, encoding: Encoding, classes: AnyArray) -> Labelled:
-        """Read and check the rows of another file with the same columns."""
-        names = [*encoding.columns, *([] if self.weights is None else [self.weights])]
-        kinds = dict(encoding.kinds)
-        if self.weights is not None:
-            kinds[self.weights] = "number"
+    def read_more(
+        self,
+        path: PathLike,
+        encoding: Encoding,
+        classes: AnyArray,
+        prices: tuple[str, ...] = (),
+    ) -> Labelled:
+        """Read and check the rows of another file with the same columns; some may hold prices."""
+        more = [*prices, *([] if self.weights is None else [self.weights])]
+        names = list(dict.fromkeys([*encoding.columns, *more]))
+        kinds: dict[str, Kind] = {**dict.fromkeys(more, "number"), **encoding.kinds}
         table, y, _ = read_labelled(path, self.target, names, kinds=kinds, classes=classes)
         table, weights = self._take_weights(table, path)
         encoding.rows(table, 1, str(path))  # only for its checks, whose messages name the file

@@ -12,6 +12,7 @@ from emsco._base.digests import fingerprint
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
+from emsco.data.prices import prices_of_rows
 from emsco.data.weights import check_weights, whole_weights
 from emsco.designs.thresholds import MOST_CLASSES
 from emsco.errors import DataError
@@ -34,6 +35,8 @@ class TrainingData:
     classes : ndarray of shape (n_classes,)
     costs : FeatureCosts
     encoding : Encoding
+    prices : ndarray of shape (n_rows, n_priced) or None
+        What each row pays for the features whose price differs from row to row.
     units : ndarray of shape (n_rows,) or None
         Weights as whole numbers of a unit.
     per_row : float
@@ -46,6 +49,7 @@ class TrainingData:
     classes: AnyArray
     costs: FeatureCosts
     encoding: Encoding
+    prices: FloatArray | None = None
     units: IntArray | None = field(init=False)
     per_row: float = field(init=False)
 
@@ -74,10 +78,13 @@ class TrainingData:
             )
         if len(classes) > MOST_CLASSES:
             raise DataError(f"y must hold at most {MOST_CLASSES} classes, got {len(classes)}.")
+        weights, prices = check_weights(sample_weight, len(labels)), None
+        if costs.prices:
+            prices = prices_of_rows(costs.prices, table, len(labels))
+            costs = costs.with_usual(np.average(prices, axis=0, weights=weights))
         encoding = Encoding.learn(table, costs, gaps)
-        weights = check_weights(sample_weight, len(labels))
         rows = encoding.rows(table)
-        return cls(rows, labels.astype(np.uint8), weights, classes, costs, encoding)
+        return cls(rows, labels.astype(np.uint8), weights, classes, costs, encoding, prices)
 
     def fingerprints(self) -> dict[str, Any]:
         """Return plain values that identify the data."""
@@ -91,6 +98,7 @@ class TrainingData:
             "evaluation_cost": float(self.costs.evaluation),
             **({"fees": [fee.to_dict() for fee in self.costs.fees]} if self.costs.fees else {}),
             **({"delays": self.costs.delays.tolist()} if self.costs.has_delays else {}),
+            **({} if self.prices is None else {"prices": fingerprint(self.prices)}),
             "gaps": self.encoding.gaps,
         }
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
-from emsco.costs import FeatureCosts, Fee
+from emsco.costs import FeatureCosts, Fee, RowPrice
 from emsco.designs.constraints import Constraints
 
 __all__ = ["Blocks"]
@@ -73,7 +73,9 @@ class Blocks:
             for fee in costs.fees
         )
         delays = np.array([costs.delays[row].max() for row in self.members()])
-        return FeatureCosts(tuple(names), sums, costs.evaluation, fees=fees, delays=delays)
+        prices = tuple(map(RowPrice, dict.fromkeys(block[one.feature] for one in costs.prices)))
+        own: dict[str, Any] = {"fees": fees, "delays": delays, "prices": prices}
+        return FeatureCosts(tuple(names), sums, costs.evaluation, **own)
 
     def ties(self, source: Callable[[int], Iterator[StageArray]]) -> _Ties:
         """Return a source of tied designs over features, given one over blocks."""

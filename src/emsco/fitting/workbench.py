@@ -36,6 +36,7 @@ from emsco.models.bank import SubsetBank
 from emsco.models.recipe import StageRecipe
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import Journal
+from emsco.scoring.row_prices import RowPrices
 from emsco.scoring.scored_rows import ScoredRows
 from emsco.scoring.scores import Limits
 from emsco.search.finishing import Finish, FinishEnd, finish_search
@@ -66,6 +67,8 @@ class Workbench:
     blocks : Blocks
         Groups of features that a search moves together.
     bank : SubsetBank
+    prices : RowPrices or None
+        Prices of blocks that do not cost every scored row the same.
     """
 
     data: TrainingData
@@ -75,6 +78,7 @@ class Workbench:
     metric: str = "accuracy"
     blocks: Blocks = field(init=False)
     bank: SubsetBank = field(init=False)
+    prices: RowPrices | None = field(init=False)
 
     def __post_init__(self) -> None:
         """Open the bank."""
@@ -84,6 +88,9 @@ class Workbench:
         bank = self.recipe.open_bank(self.data, self.splits, blocks.members(), by_class)
         object.__setattr__(self, "blocks", blocks)
         object.__setattr__(self, "bank", bank)
+        object.__setattr__(self, "prices", self._row_prices())
+        if self.prices is not None:
+            bank.price(self.prices.priced, self.prices.whole)
 
     @classmethod
     def from_split(
@@ -115,7 +122,19 @@ class Workbench:
             ),
             self.data.per_row,
             self.metric,
+            self.prices,
         )
+
+    def _row_prices(self) -> RowPrices | None:
+        """Return the prices of scored rows, if some differ."""
+        data = self.data
+        if data.prices is None:
+            return None
+        scored = np.concatenate([rows for _, rows in self.splits])
+        weights = np.ones_like(scored) if data.units is None else data.units[scored]
+        fixed = self.blocks.costs(data.costs.fixed())
+        priced = self.blocks.of_feature[data.costs.priced]
+        return RowPrices.from_rows(fixed, priced, data.prices[scored].T.copy(), weights)
 
     def grid(self, min_confidence: MinConfidence | ThresholdGrid) -> ThresholdGrid:
         """Return the grid of one threshold for all stages, or the grid that is given."""
@@ -150,7 +169,7 @@ class Workbench:
             "constraints": asdict(self.constraints),
             **asdict(settings),
         }
-        n_counts = self.bank.n_counted + settings.max_stages
+        n_counts = self.bank.n_ahead + settings.max_stages
         return Journal.open(folder, problem, seed, self.blocks.n_blocks, n_counts)
 
     def plan(
@@ -306,7 +325,8 @@ class Workbench:
         Ctrl-C leaves the front as it is, with a warning.
         """
         try:
-            rows = ScoredRows(self.bank, self.data, self.splits, grid, self.blocks.members())
+            own_rows = self.bank, self.data, self.splits, grid, self.blocks.members()
+            rows = ScoredRows(*own_rows, self.prices)
             evaluator = self.evaluator(settings.max_stages, grid)
             front, designs = self._assess(front, result, settings, evaluator, rows, prefer, report)
         except KeyboardInterrupt:

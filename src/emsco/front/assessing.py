@@ -70,7 +70,7 @@ class Assessor:
             winner,
             self._everything_outcomes.given < len(self.labels),
             commonest,
-            float(self._paid(self._all_at_once)[0]),
+            self.costs.total,
             self.rows.own_weights,
         )
 
@@ -201,13 +201,14 @@ class Assessor:
 
     def _figures(self, design: StageArray, outcomes: RowOutcomes) -> RowFigures:
         rows = self.rows
-        cost = self._paid(design)[outcomes.stage]
+        cost = rows.costs(design, outcomes, self._paid(design))
         return RowFigures.measure(
             rows.truth, outcomes.given, cost, rows.weights, rows.rows, rows.n_classes
         )
 
     def _paid(self, design: StageArray) -> FloatArray:
-        return self.costs.after_stages(self._design(design).subsets())
+        """Cost of a row after each stage, without what it pays by its own prices."""
+        return self.costs.fixed().after_stages(self._design(design).subsets())
 
     @cached_property
     def _everything_outcomes(self) -> RowOutcomes:

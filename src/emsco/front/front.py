@@ -376,6 +376,7 @@ class ParetoFront(FrontPoints):
         by_class = self.points[0].by_class
         labels = () if by_class is None else by_class.labels
         labels = labels if self.models is None else tuple(self.models.classes.tolist())
+        self.costs.check_bounded(limits.get("max_cost"))
         return promises_of(labels, limits, to_prove=True)
 
     def save(self, path: PathLike) -> None:

@@ -41,7 +41,8 @@ Seen: TypeAlias = Sequence[Evaluation] | None
 
 def flow_of(point: ParetoPoint, costs: FeatureCosts) -> Flow:
     """Count the scored rows that reach and leave each stage of a point."""
-    return Flow.from_design(point.design, costs, point.n_rows, point.exits, point.correct_exits)
+    counts = point.n_rows, point.exits, point.correct_exits
+    return Flow.from_design(point.design, costs, *counts, point.cost if costs.prices else None)
 
 
 def front_picture(

@@ -132,9 +132,16 @@ def references_from_decisions(
         positions_of(decisions.guesses, everything.classes),
         decisions.accepted,
         labels.index(commonest),
-        everything.stages.costs[-1],
+        _mean_cost(everything, decisions, weights),
         weights,
     )
+
+
+def _mean_cost(everything: Cascade, decisions: Decisions, weights: FloatArray | None) -> float:
+    """Return what a row pays for everything; on average, if rows have prices of their own."""
+    if not len(everything.stages.prices) or not len(decisions):
+        return everything.stages.costs[-1]
+    return float(np.average(decisions.cost, weights=weights))
 
 
 def references_of(

@@ -53,6 +53,8 @@ class SubsetBank:
     ----------
     n_fits : int
         Models fitted so far.
+    has_prices : bool
+        Whether rows have prices of their own; see `price`.
     on_fit : callable or None
         Called as ``on_fit(done, total)`` while models are fitted.
     watched : list of ndarray of shape (n_classes,)
@@ -66,6 +68,7 @@ class SubsetBank:
         self.engine = engine
         self.n_features = n_features = len(members)
         self.n_fits = 0
+        self.has_prices = False
         self.on_fit: Callable[[int, int], None] | None = None
         self.watched: Sequence[FloatArray] | FloatArray = ()
         self._members = members.astype(np.float32)
@@ -101,6 +104,22 @@ class SubsetBank:
     def n_counted(self) -> int:
         """Classes whose rows are also counted apart; 0 if none are."""
         return self.engine.bits[0].n_counted
+
+    @property
+    def n_ahead(self) -> int:
+        """Counts of a design before those of its stages: what it spends by prices, classes."""
+        return self.has_prices + self.n_counted
+
+    def price(self, priced: IntArray, prices: IntArray) -> None:
+        """Let rows pay for some features by prices of their own, in whole units.
+
+        `priced` are the features, and `prices`, of shape (n_priced, n_scored), has what each scored
+        row pays, split after split.
+        """
+        ends = np.cumsum([0, *(bits.n_scored for bits in self.engine.bits)])
+        for bits, first, end in zip(self.engine.bits, ends[:-1], ends[1:], strict=True):
+            bits.price(priced, prices[:, first:end])
+        self.has_prices = True
 
     @property
     def word_weights(self) -> IntArray:
@@ -139,14 +158,15 @@ class SubsetBank:
 
         Returns
         -------
-        ndarray of shape (2, n_designs, n_counted + most stages)
-            First the rows of each counted class, over all stages; then the rows of each stage, 0
-            after a design's last one.
+        ndarray of shape (2, n_designs, n_ahead + most stages)
+            First what all rows spend by prices of their own, if they have such, and 0; then the
+            rows of each counted class, over all stages; then the rows of each stage, 0 after a
+            design's last one.
         """
         most, thresholds = int(n_stages.max()), np.atleast_2d(thresholds)
         if levels is None:
             levels = np.zeros((len(designs), most), dtype=np.int64)
-        counts = np.zeros((2, len(designs), self.n_counted + most), dtype=np.int64)
+        counts = np.zeros((2, len(designs), self.n_ahead + most), dtype=np.int64)
         for part in slices(len(designs), max(1, self.capacity // most)):
             own = thresholds, levels[part]
             self._add_counts(designs[part], n_stages[part], *own, counts[:, part])
@@ -284,7 +304,7 @@ class SubsetBank:
         levels: IntArray,
         counts: IntArray,
     ) -> None:
-        words = subset_words(designs, counts.shape[2] - self.n_counted)
+        words = subset_words(designs, counts.shape[2] - self.n_ahead)
         slots = self._slots_of(
             words.reshape(-1, words.shape[2]),
             thresholds,
@@ -293,8 +313,12 @@ class SubsetBank:
         chains = slots.reshape(words.shape[:2])
 
         def add(part: slice) -> None:
+            own, has_prices = (designs[part], chains[part]), self.has_prices
+            exits, correct_exits = counts[:, part, int(has_prices) :]
             for bits in self.engine.bits:
-                bits.add_counts(designs[part], chains[part], n_stages[part], *counts[:, part])
+                bits.add_counts(*own, n_stages[part], exits, correct_exits)
+                if has_prices:
+                    bits.add_prices(*own, counts[0, part, 0])
 
         worth = chains.size * self._bytes_per_slot > _WORTH_COUNTING
         size = -(-len(chains) // (self._workers.n_jobs if worth else 1))

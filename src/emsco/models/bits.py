@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from emsco._base.typing import BoolArray, IntArray, StageArray, WordArray
-from emsco._kernels.counting import count_exits, count_exits_by_class
+from emsco._kernels.counting import add_prices, count_exits, count_exits_by_class
 from emsco.models.layout import Layout, pack
 
 __all__ = ["BitBank", "Bits"]
@@ -66,6 +66,16 @@ class Bits(Protocol):
         Columns of the `n_counted` classes, over all stages, come before those of the stages.
         """
 
+    @property
+    def n_scored(self) -> int:
+        """Number of rows, whatever their weights."""
+
+    def price(self, priced: IntArray, prices: IntArray) -> None:
+        """Let rows pay for some features by prices of their own."""
+
+    def add_prices(self, designs: StageArray, chains: IntArray, spent: IntArray) -> None:
+        """Add what all rows pay for features with prices of their own, by design."""
+
 
 class BitBank:
     """Two bits per subset and scored row: accepted, and accepted with the correct label.
@@ -88,6 +98,8 @@ class BitBank:
         Weight of each row of a word.
     n_counted : int
         Classes whose rows are also counted apart; 0 unless the layout is by class.
+    n_scored : int
+        Number of rows, whatever their weights.
     missing : ndarray of shape (n_features, n_words)
         `missing` as bits; shape (0, n_words) if no value is missing.
     """
@@ -98,6 +110,10 @@ class BitBank:
         self.word_weights = layout.weights
         self.valid = layout.valid
         self.n_counted = 0 if layout.ends is None else len(layout.ends) - 1
+        self.n_scored = layout.n_rows
+        self._layout = layout
+        self._priced = np.zeros(0, dtype=np.int64)
+        self._prices = np.zeros((0, 0), dtype=np.int64)
         self._ends = layout.ends
         self.missing: WordArray = np.zeros((0, self.n_words), dtype=np.uint64)
         if missing is not None:
@@ -162,3 +178,16 @@ class BitBank:
             count_exits(*given)
         else:
             count_exits_by_class(*given, self._ends)
+
+    def price(self, priced: IntArray, prices: IntArray) -> None:
+        """Let rows pay for some features by prices of their own.
+
+        `priced` are the features, and `prices`, of shape (n_priced, n_scored), what each row pays.
+        """
+        self._priced, self._prices = priced, self._layout.spread(prices)
+
+    def add_prices(self, designs: StageArray, chains: IntArray, spent: IntArray) -> None:
+        """Add what all rows pay for features with prices of their own, by design."""
+        undecided = np.empty(self.n_words, dtype=np.uint64)
+        own = self.accepted, self.missing, self._prices, self._priced
+        add_prices(*own, designs, chains, spent, undecided)

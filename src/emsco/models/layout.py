@@ -34,21 +34,25 @@ class Layout:
         Weight of each bit of a word.
     ends : ndarray of shape (n_classes + 1,), optional
         Words ``ends[c]`` to ``ends[c + 1]`` hold the rows of class c. None: classes share words.
+    n_rows : int
+        Rows that are laid out; those of weight 0 have no bit.
     """
 
     rows: IntArray
     valid: WordArray
     weights: IntArray
     ends: IntArray | None = None
+    n_rows: int = 0
 
     @classmethod
     def from_counts(cls, n_rows: int, counts: IntArray | None = None) -> Self:
         """Lay out rows of weights `counts`; None: 1 each."""
         if counts is None:
             rows = np.arange(n_rows)
-            return cls(rows, pack(rows >= 0), np.ones(-(-n_rows // WORD), dtype=np.int64))
-        rows, weights = _bits_by_weight(counts)
-        return cls(rows, pack(rows >= 0), weights)
+            weights = np.ones(-(-n_rows // WORD), dtype=np.int64)
+        else:
+            rows, weights = _bits_by_weight(counts)
+        return cls(rows, pack(rows >= 0), weights, n_rows=n_rows)
 
     @classmethod
     def from_classes(
@@ -63,12 +67,19 @@ class Layout:
             rows.append(np.where(places < 0, -1, own[places]))
             weights.append(word_weights)
         every, ends = np.concatenate(rows), np.cumsum([0, *map(len, weights)])
-        return cls(every, pack(every >= 0), np.concatenate(weights), ends)
+        return cls(every, pack(every >= 0), np.concatenate(weights), ends, len(labels))
 
     @property
     def total(self) -> int:
         """Sum of the weights of all rows."""
         return int(np.bitwise_count(self.valid).astype(np.int64) @ self.weights)
+
+    def spread(self, values: IntArray) -> IntArray:
+        """Spread values of rows, (…, n_rows), over bits, each times its weight; 0 for padding."""
+        bits = np.zeros((*values.shape[:-1], WORD * len(self.weights)), dtype=np.int64)
+        there = np.flatnonzero(self.rows >= 0)
+        bits[..., there] = values[..., self.rows[there]] * self.weights[there // WORD]
+        return bits
 
     @property
     def is_plain(self) -> bool:

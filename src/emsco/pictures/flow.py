@@ -43,6 +43,10 @@ class _Evaluated(Protocol):
     def n_rows(self) -> float: ...
     @property
     def exits(self) -> Sequence[_Exit]: ...
+    @property
+    def cost(self) -> float: ...
+    @property
+    def cost_deviation(self) -> float | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +107,15 @@ class Flow:
         Rows that get no label.
     thresholds : tuple of float or dict, optional
         Confidence that each stage needs to label a row, if the design has its own.
+    mean_cost : float, optional
+        Mean cost of a row, if rows pay prices of their own; stages then have the usual costs.
     """
 
     stages: tuple[FlowStage, ...]
     n_rows: float
     rejected: float
     thresholds: StageThresholds | None = None
+    mean_cost: float | None = None
 
     @classmethod
     def from_design(
@@ -118,13 +125,17 @@ class Flow:
         n_rows: float,
         exits: Sequence[float],
         correct_exits: Sequence[float],
+        mean_cost: float | None = None,
     ) -> Self:
-        """Build the flow of a design from its exits and correct exits at each stage."""
-        subsets = design.subsets()
-        paid: list[float] = costs.after_stages(subsets).tolist()
-        counts = zip(exits, correct_exits, strict=True)
-        so_far = list(zip(paid, costs.waits_after_stages(subsets).tolist(), strict=True))
-        return cls._from_counts(design.buys, so_far, n_rows, counts, design.thresholds)
+        """Build the flow of a design from its exits and correct exits at each stage.
+
+        `mean_cost` is that of a row, if rows pay prices of their own.
+        """
+        subsets, counts = design.subsets(), zip(exits, correct_exits, strict=True)
+        columns = costs.after_stages(subsets), costs.waits_after_stages(subsets)
+        so_far = list(zip(*(one.tolist() for one in columns), strict=True))
+        own = design.thresholds, mean_cost
+        return cls._from_counts(design.buys, so_far, n_rows, counts, *own)
 
     @classmethod
     def from_evaluation(
@@ -138,7 +149,8 @@ class Flow:
         counts = ((report.n_rows, report.n_correct) for report in stages)
         buys = tuple(report.features for report in stages)
         so_far = [(report.cost, report.delay) for report in stages]
-        return cls._from_counts(buys, so_far, evaluation.n_rows, counts, thresholds)
+        mean = None if evaluation.cost_deviation is None else evaluation.cost
+        return cls._from_counts(buys, so_far, evaluation.n_rows, counts, thresholds, mean)
 
     @classmethod
     def _from_counts(
@@ -148,6 +160,7 @@ class Flow:
         n_rows: float,
         counts: Iterable[tuple[float, float]],
         thresholds: StageThresholds | None,
+        mean_cost: float | None,
     ) -> Self:
         """Build a flow; `so_far` has the cost and the delay of a row after each stage."""
         stages, before, reached = [], 0.0, n_rows
@@ -157,7 +170,7 @@ class Flow:
             own = reached, left, correct, delay
             stages.append(FlowStage(number, features, cost - before, cost, *own))
             before, reached = cost, stages[-1].staying
-        return cls(tuple(stages), n_rows, reached, thresholds)
+        return cls(tuple(stages), n_rows, reached, thresholds, mean_cost)
 
     @property
     def accepted(self) -> float:
@@ -177,6 +190,8 @@ class Flow:
     @property
     def cost(self) -> float:
         """Mean cost of a row; rejected rows have paid for every stage."""
+        if self.mean_cost is not None:
+            return self.mean_cost
         paid = sum(rows * cost for cost, rows in self.cost_histogram())
         return paid / (self.n_rows or 1)
 

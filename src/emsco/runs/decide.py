@@ -31,7 +31,7 @@ class DecisionCounts:
     exits : tuple of int
         Rows that each stage accepted.
     cost, cost_of_everything : float
-        Total cost of all rows, and the total if every row bought every feature.
+        Total cost of all rows, and the total if every row bought every feature, at its usual price.
     """
 
     n_rows: int
@@ -41,10 +41,16 @@ class DecisionCounts:
     cost_of_everything: float
 
     @classmethod
-    def from_exits(cls, cascade: Cascade, n_rows: int, exits: IntArray) -> DecisionCounts:
-        """Add up costs from the exits, so that chunks of any size give the same total."""
+    def from_exits(
+        cls, cascade: Cascade, n_rows: int, exits: IntArray, spent: float | None = None
+    ) -> DecisionCounts:
+        """Add up costs from the exits, so that chunks of any size give the same total.
+
+        `spent` is what all rows paid, if they have prices of their own.
+        """
         n_accepted = int(exits.sum())
         cost = exits @ cascade.stage_costs + (n_rows - n_accepted) * cascade.stage_costs[-1]
+        cost = cost if spent is None else spent
         everything = n_rows * cascade.costs.total
         return cls(n_rows, n_accepted, tuple(exits.tolist()), float(cost), everything)
 
@@ -80,18 +86,22 @@ def decide_file(
         )
     encoding = cascade.encoding
     exits = np.zeros(cascade.n_stages, dtype=np.int64)
-    n_rows = 0
+    n_rows, spent = 0, 0.0
+    columns = list(dict.fromkeys([*encoding.columns, *cascade.stages.prices.columns]))
     with write_table(out) as table:
-        for chunk in read_chunks(new, encoding.columns, keep, encoding.kinds):
+        for chunk in read_chunks(new, columns, keep, encoding.kinds):
             rows = encoding.rows(chunk.table, chunk.first + 1, str(new))
-            decisions = cascade.decide_rows(rows)
+            prices = cascade.row_prices(chunk.table, len(rows), first_row=chunk.first + 1)
+            decisions = cascade.decide_rows(rows, prices)
+            spent += float(decisions.cost.sum())
             table.write(_side_by_side(chunk.kept, decisions.columns()))
             leaving = decisions.stage[decisions.accepted] - 1
             exits += np.bincount(leaving, minlength=len(exits))
             n_rows += len(decisions)
             if report:
                 report(n_rows)
-    return DecisionCounts.from_exits(cascade, n_rows, exits)
+    own = spent if len(cascade.stages.prices) else None
+    return DecisionCounts.from_exits(cascade, n_rows, exits, own)
 
 
 def _side_by_side(kept: Columns, decided: Columns) -> Columns:

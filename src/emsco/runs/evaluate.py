@@ -91,10 +91,13 @@ def evaluate_run(
     weights = files.get("weights")
     target = _check_target(files["target"] if target is None else target, path, cascade, weights)
     encoding = cascade.encoding
-    columns = [*encoding.columns, *([] if weights is None else [weights])]
     everything = run.front.everything() if run.front.references else None
-    stages, is_csv = cascade.stages, _is_csv(path)
-    tally = Tally(cascade.classes, stages.buys, stages.costs, is_csv, stages.delays)
+    priced = (everything or cascade).stages.prices.columns
+    wanted = [*encoding.columns, *priced, *([] if weights is None else [weights])]
+    columns = list(dict.fromkeys(wanted))
+    has_prices = len(cascade.stages.prices) > 0
+    about = cascade.classes, cascade.design.buys, cascade.stages.costs
+    tally = Tally(*about, has_prices, _is_csv(path), cascade.stages.delays)
     references, n_rows = [], 0
     chunks = read_chunks(
         path,
@@ -106,8 +109,8 @@ def evaluate_run(
     )
     for chunk in chunks:
         if chunk.table.num_rows:
-            rows = _read(cascade, chunk, path, weights, by, groups)
-            decisions = cascade.decide_rows(rows.inputs)
+            rows = _read(cascade, everything, chunk, path, weights, by, groups)
+            decisions = cascade.decide_rows(rows.inputs, rows.prices)
             tally.add(decisions, rows.truth, rows.weights, rows.groups, rows.by)
             if everything is not None:
                 references.append(_refer(everything, run.front, rows))
@@ -142,6 +145,8 @@ class _Rows(NamedTuple):
     """Labelled rows of one chunk of the file, as numbers."""
 
     inputs: FloatArray
+    prices: FloatArray | None
+    prices_of_all: FloatArray | None
     truth: AnyArray
     weights: FloatArray | None
     by: Keys | None
@@ -150,6 +155,7 @@ class _Rows(NamedTuple):
 
 def _read(
     cascade: Cascade,
+    everything: Cascade | None,
     chunk: Chunk,
     path: PathLike,
     weights: str | None,
@@ -164,8 +170,13 @@ def _read(
             f"{path} must have a group in every row of column {groups!r}, "
             f"got none in row {first + row}."
         )
+    prices = cascade.row_prices(chunk.table, chunk.table.num_rows, first_row=first)
     return _Rows(
         cascade.encoding.rows(table, first, str(path)),
+        prices,
+        None
+        if everything is None
+        else everything.row_prices(chunk.table, chunk.table.num_rows, first_row=first),
         as_classes(labels, cascade.classes, path, first),
         None if weights is None else _weights(chunk, path, weights),
         _keys(chunk, path, by),
@@ -191,7 +202,8 @@ def _is_csv(path: PathLike) -> bool:
 
 def _refer(everything: Cascade, front: ParetoFront, rows: _Rows) -> tuple[Reference, ...]:
     """Measure what there is without a cascade on one chunk."""
-    decisions, commonest = everything.decide_rows(rows.inputs), front.references[0].label
+    decisions = everything.decide_rows(rows.inputs, rows.prices_of_all)
+    commonest = front.references[0].label
     return references_from_decisions(everything, commonest, decisions, rows.truth, rows.weights)
 
 

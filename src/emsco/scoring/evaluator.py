@@ -11,7 +11,7 @@ from emsco._base.checks import check_choice, refused
 from emsco._base.objectives import METRICS
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray, WordArray
 from emsco._kernels.slots import UNBOUNDED, Slots
-from emsco.costs import FeatureCosts
+from emsco.costs import CostUnits, FeatureCosts
 from emsco.designs.chromosomes import (
     design_keys,
     designs_of_keys,
@@ -25,6 +25,7 @@ from emsco.designs.chromosomes import (
 from emsco.designs.grid import ThresholdGrid
 from emsco.models.bank import SubsetBank
 from emsco.scoring.journal import Journal
+from emsco.scoring.row_prices import RowPrices
 from emsco.scoring.scores import Limits, Scores
 
 __all__ = ["Evaluator"]
@@ -51,6 +52,8 @@ class Evaluator:
         Units that a scored row of weight 1 counts in `Scores.n_rows`.
     metric : {"accuracy", "balanced_accuracy"}
         The objective "accuracy". The balanced one needs a bank that counts classes.
+    prices : RowPrices or None
+        Prices of features that do not cost every scored row the same; the bank has them too.
     """
 
     def __init__(
@@ -63,12 +66,14 @@ class Evaluator:
         limits: Limits | None = None,
         per_row: float = 1.0,
         metric: str = "accuracy",
+        prices: RowPrices | None = None,
     ) -> None:
         if check_choice("metric", metric, METRICS) != "accuracy" and not bank.n_counted:
             raise refused("metric", 'be "accuracy" for a bank that counts no classes', metric)
         self.bank = bank
         self.costs = costs
-        self.units = costs.in_units(bank.n_rows)
+        self.units = costs.in_units(bank.n_rows) if prices is None else prices.fixed
+        self.prices = prices
         if not isinstance(min_confidence, ThresholdGrid):
             least = np.full(bank.engine.n_classes, min_confidence, dtype=np.float64)
             min_confidence = ThresholdGrid.single(least)
@@ -81,7 +86,7 @@ class Evaluator:
         n_features = bank.n_features
         self._designs = Slots(UNBOUNDED, n_words=-(-n_features // 4))
         self._subsets = Slots(UNBOUNDED, n_words=-(-n_features // 32))
-        self._counts: IntArray = np.zeros((2, 1024, bank.n_counted + max_stages), dtype=np.int64)
+        self._counts: IntArray = np.zeros((2, 1024, bank.n_ahead + max_stages), dtype=np.int64)
         # What all rows together, and a rejected row, pay with each design.
         self._costs: Any = np.zeros((2, 1024), dtype=self.units.features.dtype)
 
@@ -94,6 +99,11 @@ class Evaluator:
     def designs(self) -> StageArray:
         """Distinct designs scored so far."""
         return designs_of_keys(self._designs.keys, self.bank.n_features)
+
+    @property
+    def usual(self) -> CostUnits:
+        """Costs of features for all rows, with the mean of prices that differ; see `units`."""
+        return self.units if self.prices is None else self.prices.usual
 
     @property
     def n_subsets(self) -> int:
@@ -128,11 +138,11 @@ class Evaluator:
         with self._designs.claim(design_keys(designs)) as claim:
             if claim.new_slots.size:
                 self._count(designs_of_keys(claim.new_keys, designs.shape[1]), claim.new_slots)
-        counts, n_counted = self._counts[:, claim.slots], self.bank.n_counted
-        exits, correct_exits = counts[:, :, n_counted:]
+        counts, n_ahead = self._counts[:, claim.slots], self.bank.n_ahead
+        exits, correct_exits = counts[:, :, n_ahead:]
         by_class = None
         if self.metric == "balanced_accuracy":
-            by_class = counts[:, :, :n_counted].swapaxes(0, 1)
+            by_class = counts[:, :, n_ahead - self.bank.n_counted : n_ahead].swapaxes(0, 1)
         spent, paid = self._costs[:, claim.slots]
         excess = None
         if self.limits != Limits():
@@ -155,13 +165,16 @@ class Evaluator:
         return kept[1:]
 
     def costs_after(self, designs: StageArray) -> FloatArray:
-        """Cost of a row after each stage of each design; after its last one, of a rejected row."""
+        """Cost of a row after each stage of each design; after its last one, of a rejected row.
+
+        Without what a row pays by its own prices.
+        """
         return self._paid(designs) / self.units.per_one
 
     def worst_costs(self, designs: StageArray) -> FloatArray:
-        """Cost of a rejected row with each design."""
+        """Cost of a rejected row with each design; of the row with the highest prices."""
         worst: FloatArray = self.costs_after(designs)[:, -1]
-        return worst
+        return worst if self.prices is None else worst + self.prices.worst(stages_of(designs))
 
     def delays(self, designs: StageArray, exits: IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean and longest time that a row waits with each design, given its exits."""
@@ -197,10 +210,16 @@ class Evaluator:
             self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)], axis=1)
             self._costs = np.concatenate([self._costs, np.zeros_like(self._costs)], axis=1)
         self._counts[:, slots, : counts.shape[2]] = counts
-        exits, paid = self._counts[0, slots, self.bank.n_counted :], self._paid(stages)
+        exits, paid = self._counts[0, slots, self.bank.n_ahead :], self._paid(stages)
         rejected = self.bank.n_rows - exits.sum(axis=1)
         self._costs[0, slots] = (exits * paid).sum(axis=1) + rejected * paid[:, -1]
         self._costs[1, slots] = paid[:, -1]
+        if self.prices is not None:
+            self._costs[0, slots] += self.prices.spent(self._counts[0, slots, 0])
+            worst = self.prices.worst(stages) * self.units.per_one
+            self._costs[1, slots] += (
+                np.rint(worst).astype(np.int64) if self.units.are_whole else worst
+            )
 
     def _paid(self, designs: StageArray) -> IntArray | FloatArray:
         """Cost, in units, of a row that leaves at each stage.

@@ -21,6 +21,7 @@ from emsco.designs.chromosomes import (
 )
 from emsco.designs.grid import ThresholdGrid
 from emsco.models.bank import SubsetBank
+from emsco.scoring.row_prices import RowPrices
 
 __all__ = ["RowOutcomes", "ScoredRows"]
 
@@ -61,6 +62,8 @@ class ScoredRows:
         Thresholds of the stages.
     members : ndarray of bool, shape (n_bank_features, n_features)
         Features of each block that the bank's subsets are made of.
+    prices : RowPrices or None
+        Prices of the bank's features that do not cost every row the same.
 
     Attributes
     ----------
@@ -84,7 +87,9 @@ class ScoredRows:
         splits: list[Split],
         grid: ThresholdGrid,
         members: BoolArray,
+        prices: RowPrices | None = None,
     ) -> None:
+        self._prices = prices
         self._bank, self._thresholds = bank, grid.thresholds
         scored = [rows for _, rows in splits]
         every = np.concatenate(scored)
@@ -122,8 +127,8 @@ class ScoredRows:
     def shares(self, designs: StageArray, paid: FloatArray) -> SingleArray:
         """Share of each distinct row's decisions that are answers, or correct; and the mean cost.
 
-        `paid` has the cost of a row after each stage of each design. Returns an array of shape
-        (3, n_designs, n_distinct_rows).
+        `paid` has the cost of a row after each stage of each design, without what it pays by its
+        own prices. Returns an array of shape (3, n_designs, n_distinct_rows).
         """
         often = np.bincount(self.rows)
         found = np.zeros((3, len(designs), len(often)), dtype=np.float32)
@@ -131,7 +136,17 @@ class ScoredRows:
         for i, outcomes in enumerate(self.outcomes(designs)):
             decided = outcomes.given, outcomes.stage, self.truth, self.rows, share
             add_shares(*decided, paid[i], self.n_classes, found[:, i])
+            if self._prices is not None:
+                own = share * self._prices.paid(stages_of(designs[i]), outcomes.stage)
+                found[2, i] += np.bincount(self.rows, own, len(often)).astype(np.float32)
         return found
+
+    def costs(self, design: StageArray, outcomes: RowOutcomes, paid: FloatArray) -> FloatArray:
+        """Cost of each row with a design, given what all rows pay up to each of its stages."""
+        cost: FloatArray = paid[outcomes.stage]
+        if self._prices is not None:
+            cost = cost + self._prices.paid(stages_of(design), outcomes.stage)
+        return cost
 
     def _follow(self, design: StageArray, chain: BoolArray, least: FloatArray) -> RowOutcomes:
         known = [self._known[key] for key in _keys(chain)]

@@ -188,9 +188,9 @@ def linked_front(
         n_rows=n_rows,
         max_stages=space.max_stages,
         may_stop=space.allow_exclusion,
-        evaluation=float(evaluator.units.evaluation),
+        evaluation=float(evaluator.usual.evaluation),
         most_paid=float(evaluator.most_paid),
-        slack=slack_of(evaluator.units.features),
+        slack=slack_of(evaluator.usual.features),
         shift=shift_of(n_rows),
         width=width,
         is_plain=bool((subsets.weights == 1).all()) and not len(subsets.missing),
@@ -231,7 +231,7 @@ def _subsets(evaluator: Evaluator, words: WordArray) -> Subsets:
     missing = bank.missing
     return Subsets(
         members=words,
-        cost=evaluator.units.of_subsets(subsets_of_words(words, bank.n_features)).astype(float),
+        cost=evaluator.usual.of_subsets(subsets_of_words(words, bank.n_features)).astype(float),
         accepts=accepts,
         errs=accepts & ~correct,
         reach=np.zeros((len(words) + 1, accepts.shape[2]), dtype=np.uint64),

@@ -94,8 +94,12 @@ def plan_search(
     _check_limits(problem, designs)
     if search in ("evolution", "paper"):
         return SearchPlan(search, settings)
-    if lacking := _unsupported(problem):
-        return SearchPlan("evolution", settings, f"exact search does not support {lacking}")
+    if metric != "accuracy":
+        return _without_proof(search, settings, metric_name(metric))
+    if problem.evaluator.limits.has_delays:
+        return _without_proof(search, settings, "limits on delays")
+    if problem.evaluator.prices is not None:
+        return _without_proof(search, settings, "prices that differ from row to row")
     reach = Reach.from_problem(problem, designs)
     if search == "exact":
         _check_possible(reach)
@@ -110,6 +114,13 @@ def plan_search(
     return SearchPlan("exact", settings, forecast=_forecast(problem, reach))
 
 
+def _without_proof(search: str, settings: SearchSettings, what: str) -> SearchPlan:
+    """Plan an evolution where exact search does not support something; refuse "exact" itself."""
+    if search == "exact":
+        raise refused("search", f'be "evolution", "paper" or "auto" with {what}', search)
+    return SearchPlan("evolution", settings, f"exact search does not support {what}")
+
+
 def check_provable(search: str, metric: str, *, has_delays: bool = False) -> None:
     """Refuse to prove a front of a metric that needs more than accepted and correct rows.
 
@@ -122,14 +133,6 @@ def check_provable(search: str, metric: str, *, has_delays: bool = False) -> Non
     if search == "exact" and has_delays:
         delayed = 'be "evolution", "paper" or "auto" with limits on delays'
         raise refused("search", delayed, search, got='"exact"')
-
-
-def _unsupported(problem: Problem) -> str:
-    """Name what exact search cannot prove a front for; empty if there is nothing."""
-    metric = problem.evaluator.metric
-    if metric != "accuracy":
-        return metric_name(metric)
-    return "limits on delays" if problem.evaluator.limits.has_delays else ""
 
 
 def _check_possible(reach: Reach) -> None:

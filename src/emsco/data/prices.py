@@ -1,0 +1,103 @@
+"""Prices of rows: what each feature costs a row, where prices differ from row to row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from emsco._base.text import brief
+from emsco._base.typing import FloatArray
+from emsco.costs import RowPrice, is_row_price
+from emsco.costs.checks import LARGEST_COST, check_known
+from emsco.data.keys import column_of
+from emsco.errors import DataError
+
+__all__ = ["check_price", "prices_of_rows", "with_given"]
+
+
+def prices_of_rows(
+    prices: Sequence[RowPrice],
+    table: Any,
+    n_rows: int,
+    given: Mapping[str, Any] | None = None,
+    first_row: int = 0,
+) -> FloatArray:
+    """Return what each row pays for each feature with prices of rows, (n_rows, n_priced).
+
+    Parameters
+    ----------
+    prices : sequence of RowPrice
+        Features whose price differs from row to row.
+    table : data frame or array-like
+        The rows, from which columns and functions take prices.
+    n_rows : int
+    given : mapping, optional
+        Name of a feature → its prices, in any form that costs may have, or one number for all
+        rows. They count instead of those in `prices`.
+    first_row : int
+        Number of the first row in messages.
+    """
+    found = np.empty((n_rows, len(prices)))
+    for j, price in enumerate(with_given(prices, given)):
+        found[:, j] = _column(price, table, n_rows)
+        wrong = np.flatnonzero(~((found[:, j] >= 0) & (found[:, j] <= LARGEST_COST)))
+        if wrong.size:
+            raise DataError(
+                f"the price of {price.feature!r} must be finite and at least 0, got "
+                f"{found[wrong[0], j]:g} in row {first_row + int(wrong[0])}."
+            )
+    return found
+
+
+def with_given(prices: Sequence[RowPrice], given: Mapping[str, Any] | None) -> tuple[RowPrice, ...]:
+    """Return prices with those that are given instead of the usual ones."""
+    if not given:
+        return tuple(prices)
+    if not isinstance(given, Mapping):
+        raise DataError(f"prices must be a mapping of features to prices, got {brief(given)}.")
+    check_known("prices", given, [price.feature for price in prices])
+    return tuple(
+        RowPrice.from_cost(price.feature, given[price.feature]) if price.feature in given else price
+        for price in prices
+    )
+
+
+def check_price(feature: str, price: Any) -> float:
+    """Return the price of a feature for one row as a number."""
+    number = float(_numbers(feature, price))
+    if not 0 <= number <= LARGEST_COST:  # written so that NaN fails too
+        raise DataError(f"the price of {feature!r} must be finite and at least 0, got {number:g}.")
+    return number
+
+
+def _column(price: RowPrice, table: Any, n_rows: int) -> FloatArray:
+    """Return the prices of one feature."""
+    if price.column is not None:
+        found = column_of(table, price.column, "costs")
+    elif price.function is not None:
+        found = price.function(table)
+    elif price.values is None:
+        raise DataError(
+            f"prices must be given for {price.feature!r}, whose price differs from row to row, got "
+            "none."
+        )
+    else:
+        found = price.values
+    numbers = _numbers(price.feature, found)
+    if numbers.ndim == 0 and not is_row_price(found):
+        return np.full(n_rows, float(numbers))
+    if numbers.shape != (n_rows,):
+        raise DataError(
+            f"the price of {price.feature!r} must have one entry for each of {n_rows} rows, got "
+            f"shape {numbers.shape}."
+        )
+    return numbers
+
+
+def _numbers(feature: str, found: Any) -> FloatArray:
+    try:
+        return np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"the price of {feature!r} must be numbers, got {brief(found)}.") from None
