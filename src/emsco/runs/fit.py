@@ -183,7 +183,7 @@ def _about(
     files: FitFiles, rows: RowsOfFiles, classifier: EMSCOClassifier, seed: int, cv: str | float
 ) -> dict[str, Any]:
     settings = classifier.get_params(deep=False)
-    for name in ("costs", "cv", "checkpoint", "random_state", "verbose", "n_jobs"):
+    for name in ("costs", "delays", "cv", "checkpoint", "random_state", "verbose", "n_jobs"):
         settings.pop(name)
     for name in ("estimator", "cache"):
         settings[name] = None if settings[name] is None else str(settings[name])
