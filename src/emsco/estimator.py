@@ -74,7 +74,9 @@ class EMSCOClassifier(TableClassifier):
         the cheapest design that is not worse than buying everything at once, beyond noise;
         "one_standard_error" is the simplest of those nearly as good as the best; "fittest" is the
         paper's choice. A dict holds limits for `ParetoFront.select`, such as
-        ``{"max_cost": 300, "min_recall": {"ill": 0.9}}``.
+        ``{"max_cost": 300, "min_recall": {"ill": 0.9}}``, or the costs of an error and of a
+        rejection, ``{"error_cost": 500, "reject_cost": 40}``, or both: then the design with the
+        lowest expected total within the limits is deployed.
     metric : {"accuracy", "balanced_accuracy"}
         The objective "accuracy". "accuracy" is the share of labels that are correct.
         "balanced_accuracy" is the mean of this share over the classes, so that a rare class
@@ -326,21 +328,32 @@ class EMSCOClassifier(TableClassifier):
         self.model_choice_, self.finish_ = fitted.model_choice, fitted.finish
         return self._deploy(self.prefer, stacklevel=3)
 
-    def choose(self, which: ParetoPoint | int | str | dict[str, Any]) -> Self:
+    def choose(
+        self, which: ParetoPoint | int | str | dict[str, Any] | None = None, **limits: Any
+    ) -> Self:
         """Deploy another point of the front.
 
         Sets `point_`, `design_` and `cascade_`.
 
         Parameters
         ----------
-        which : ParetoPoint, int, str or dict
+        which : ParetoPoint, int, str or dict, optional
             A point of `front_`, its position there, or a rule as in `prefer`.
+        **limits
+            Instead of `which`: limits, and costs of an error and of a rejection, as for
+            `ParetoFront.select`. ``choose(error_cost=500, reject_cost=40)`` deploys the design
+            with the lowest expected total.
 
         Returns
         -------
         self
         """
-        return self._deploy(which, stacklevel=3)
+        if which is not None and limits:
+            name = next(iter(limits))
+            raise refused(name, "be left out where a point or a rule is given", limits[name])
+        if which is None and not limits:
+            raise refused("which", "be a point, its position or a rule", None)
+        return self._deploy(limits if which is None else which, stacklevel=3)
 
     def decide(self, X: ArrayLike) -> Decisions:
         """Label or reject each row; also gives its confidence, exit stage and cost."""
@@ -408,7 +421,9 @@ class EMSCOClassifier(TableClassifier):
             Promises and settings of `ParetoFront.certify`.
         """
         check_is_fitted(self, "front_")
-        own = self.prefer.get("rule", "balanced") if isinstance(self.prefer, dict) else self.prefer
+        own = (
+            self.prefer.get("rule") or "balanced" if isinstance(self.prefer, dict) else self.prefer
+        )
         return self.front_.certify(self._check_new_rows(X), y, **{"prefer": own, **settings})
 
     def predict(self, X: ArrayLike) -> AnyArray:

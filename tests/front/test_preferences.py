@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from support.handmade import make_front
 
-from emsco.front.preferences import Limits, accurate_of, economical_of, preference_in_words
+from emsco.errors import ParameterError
+from emsco.front.preferences import (
+    Limits,
+    accurate_of,
+    check_preference,
+    economical_of,
+    plain_preference,
+    preference_in_words,
+)
 from emsco.trust.by_class import ByClass
 from emsco.trust.differences import Comparison, Difference
 
@@ -113,3 +122,68 @@ def test_a_label_that_is_named_twice_is_one_class(point):
 def test_the_economical_rule_takes_the_knee_where_nobody_compared_designs_with_everything(point):
     words = preference_in_words("economical", replace(point, versus_everything=None))
     assert words.startswith("the nearest to the best of all three figures")
+
+
+def priced_front():
+    counts = ((40, 9, 1), (1, 30, 19)), ((35, 5, 10), (0, 35, 15))
+    front = make_front()
+    points = [
+        replace(point, by_class=ByClass((0, 1), own))
+        for point, own in zip(front, counts, strict=True)
+    ]
+    return replace(front, points=tuple(points))
+
+
+@pytest.mark.parametrize(
+    ("error_cost", "reject_cost"),
+    [(500, 1), (1, 500), ({0: 900, 1: 1}, 2), ([[0, 1], [900, 0]], {0: 1, 1: 2})],
+)
+def test_the_lowest_total_is_chosen(error_cost, reject_cost):
+    front = priced_front()
+    totals = [one.value for one in front.totals(error_cost, reject_cost)]
+    chosen = front.prefer({"error_cost": error_cost, "reject_cost": reject_cost})
+    assert chosen is front[totals.index(min(totals))]
+
+
+def test_the_lowest_total_is_taken_within_limits():
+    front = priced_front()
+    assert front.select(error_cost=500, reject_cost=1) is front[1]
+    assert front.select(error_cost=1, reject_cost=500) is front[0]
+    assert front.select(max_cost=front[1].cost, error_cost=1, reject_cost=500) is front[1]
+
+
+def test_costs_leave_no_room_for_a_rule():
+    with pytest.raises(ParameterError, match="rule must be left out where error_cost is given"):
+        priced_front().select(error_cost=5, reject_cost=1, rule="knee")
+
+
+def test_a_front_that_rejects_needs_a_cost_of_rejections():
+    with pytest.raises(ParameterError, match="reject_cost must be given beside error_cost"):
+        priced_front().prefer({"error_cost": 5})
+    answered = [replace(point, coverage=1.0) for point in priced_front()]
+    front = replace(priced_front(), points=tuple(answered))
+    assert front.prefer({"error_cost": 5}) in front.points
+    with pytest.raises(ParameterError, match="error_cost must be given"):
+        front.totals(None)
+
+
+def test_bad_costs_fail_before_a_search():
+    with pytest.raises(ParameterError, match="error_cost must name the classes"):
+        check_preference({"error_cost": {"sick": 4, 0: 1}, "reject_cost": 1}, [0, 1])
+    check_preference({"error_cost": 4}, [0, 1], may_reject=False)
+
+
+def test_a_preference_with_costs_in_words():
+    point = priced_front()[0]
+    prefer = {"error_cost": 500, "reject_cost": 40}
+    words = "the lowest scored total{} with 500 for an error and 40 for a rejection"
+    assert preference_in_words(prefer, point) == words.format("")
+    assert preference_in_words({**prefer, "max_cost": 9}, point) == words.format(
+        " within your limits"
+    )
+
+
+def test_a_preference_for_a_file_is_plain():
+    assert plain_preference("knee") == "knee"
+    plain = plain_preference({"error_cost": np.eye(2), "min_recall": {1: np.float64(0.5)}})
+    assert plain == {"error_cost": [[1.0, 0.0], [0.0, 1.0]], "min_recall": {"1": 0.5}}

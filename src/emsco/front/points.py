@@ -16,11 +16,15 @@ from emsco.front.point import ParetoPoint
 from emsco.front.preferences import (
     Limits,
     accurate_of,
+    cheapest_of,
     check_preference,
+    check_rule,
     economical_of,
+    error_costs_of,
     one_standard_error_of,
 )
 from emsco.scoring.pareto import balanced_length, fittest_of, knee_of
+from emsco.trust.error_costs import ErrorCosts, Total
 
 __all__ = ["FrontPoints"]
 
@@ -125,11 +129,15 @@ class FrontPoints(Sequence[ParetoPoint]):
         min_accuracy: float | None = None,
         min_coverage: float | None = None,
         min_recall: Any = None,
-        rule: str = "balanced",
+        rule: str | None = None,
+        *,
+        error_cost: Any = None,
+        reject_cost: Any = None,
     ) -> ParetoPoint:
         """Return the point with the best balanced score among those within the limits.
 
-        Points whose labels are no better than the commonest class come last.
+        Points whose labels are no better than the commonest class come last. With `error_cost`,
+        it is the point with the lowest `ParetoPoint.total`.
 
         Parameters
         ----------
@@ -141,7 +149,10 @@ class FrontPoints(Sequence[ParetoPoint]):
             Lowest share of a class that must get the correct label, such as ``{"ill": 0.9}``.
             Rejected rows count as not found.
         rule : {"balanced", "economical", "accurate", "one_standard_error", "knee", "fittest"}
-            Chooses among the points within the limits.
+            Chooses among the points within the limits; by default "balanced".
+        error_cost, reject_cost : float, mapping or array-like, optional
+            Costs of an error and of a rejection in the unit of the feature costs, as for
+            `ParetoPoint.total`. They choose instead of a rule.
 
         Raises
         ------
@@ -149,6 +160,10 @@ class FrontPoints(Sequence[ParetoPoint]):
             If no point is within the limits; the message says how close the front comes to each.
         """
         within = Limits(max_cost, min_accuracy, min_coverage, min_recall).required(self.points)
+        costs = self.error_costs(error_cost, reject_cost)
+        rule = check_rule(rule, is_priced=costs is not None)
+        if costs is not None:
+            return self.points[within[cheapest_of([self[i] for i in within], costs)]]
         scores = self.balanced_scores()
         if rule != "balanced":
             part = tuple(self[i] for i in within)
@@ -165,11 +180,27 @@ class FrontPoints(Sequence[ParetoPoint]):
         """Return the positions of all points within the limits."""
         return Limits(max_cost, min_accuracy, min_coverage, min_recall).within(self.points)
 
+    def totals(self, error_cost: Any, reject_cost: Any = None) -> list[Total]:
+        """Return the total of each point, as `ParetoPoint.total` does."""
+        costs = self.error_costs(error_cost, reject_cost)
+        if costs is None:
+            raise refused("error_cost", "be given", None)
+        return [point.priced(costs) for point in self.points]
+
+    def error_costs(self, error_cost: Any, reject_cost: Any = None) -> ErrorCosts | None:
+        """Check costs of errors and rejections; None if neither is given."""
+        counted = self.points[0].by_class
+        labels = None if counted is None else counted.labels
+        may_reject = any(point.coverage < 1 for point in self.points)
+        both = {"error_cost": error_cost, "reject_cost": reject_cost}
+        return error_costs_of(both, labels, may_reject=may_reject)
+
     def prefer(self, rule: str | dict[str, Any]) -> ParetoPoint:
         """Return the point that a rule or limits choose.
 
         Rules are the methods "economical", "one_standard_error", "accurate", "balanced", "fittest"
-        and "knee". Limits are a dict of the arguments of `select`.
+        and "knee". Limits, and costs of errors and rejections, are a dict of the arguments of
+        `select`, such as ``{"error_cost": 500, "reject_cost": 40, "max_cost": 300}``.
         """
         check_preference(rule)
         if isinstance(rule, dict):

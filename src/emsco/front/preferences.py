@@ -11,9 +11,10 @@ from emsco._base.checks import check_choice, check_number, refused
 from emsco._base.objectives import balanced_length, metric_name
 from emsco._base.text import some
 from emsco.data.labels import of_labels
-from emsco.errors import Hint, NoSuchDesign, Remedy
+from emsco.errors import Hint, NoSuchDesign, Parameter, Remedy
 from emsco.front.point import ParetoPoint
 from emsco.trust.by_class import CHANCE, ByClass
+from emsco.trust.error_costs import ErrorCosts, plain_costs
 
 __all__ = [
     "RULES",
@@ -21,11 +22,17 @@ __all__ = [
     "Limits",
     "Preference",
     "accurate_of",
+    "cheapest_of",
     "check_preference",
+    "check_rule",
     "economical_of",
+    "error_costs_of",
     "is_good_enough",
+    "limits_of",
     "one_standard_error_of",
+    "plain_preference",
     "preference_in_words",
+    "prices_of",
     "size_of",
 ]
 
@@ -41,6 +48,7 @@ _RULES = {
     "one_standard_error": "the simplest within a standard error of the best expected",
 }
 RULES = tuple(_RULES)  # their names
+_PRICES = ("error_cost", "reject_cost")
 _TOLERATED = 0.5  # standard errors by which a design may fall behind buying everything
 
 
@@ -87,6 +95,12 @@ def one_standard_error_of(points: Sequence[ParetoPoint], total_cost: float) -> i
     near = [i for i, (score, _) in enumerate(scores) if score >= best - error]
     informative = [i for i in near if points[i].is_informative]
     return min(informative or near, key=lambda i: size_of(points[i]))
+
+
+def cheapest_of(points: Sequence[ParetoPoint], costs: ErrorCosts) -> int:
+    """Return the position of the point with the lowest total; if equal, the simplest."""
+    totals = [point.priced(costs).value for point in points]
+    return min(range(len(points)), key=lambda i: (totals[i], size_of(points[i])))
 
 
 def _balanced(point: ParetoPoint, total_cost: float) -> tuple[float, float]:
@@ -207,24 +221,67 @@ def _recall(point: ParetoPoint, place: int) -> float:
     return float(_counted(point).recall[place])
 
 
-def check_preference(rule: object, classes: Sequence[object] | None = None) -> None:
+def check_preference(
+    rule: object, classes: Sequence[object] | None = None, *, may_reject: bool = True
+) -> None:
     """Check a rule for `ParetoFront.prefer`, so that a bad one fails before the search starts.
 
-    With `classes`, limits by class must name some of them.
+    With `classes`, limits and costs by class must name them. `may_reject` says whether designs
+    reject rows, so that costs of errors need one of rejections too.
     """
     if isinstance(rule, dict):
-        known = [*(field.name for field in fields(Limits)), "rule"]
+        known = [*(field.name for field in fields(Limits)), "rule", *_PRICES]
         if unknown := [name for name in rule if name not in known]:
             raise refused(
                 "prefer", f"name limits out of {', '.join(known)}", rule, got=repr(unknown[0])
             )
-        limits = Limits(**{name: limit for name, limit in rule.items() if name != "rule"})
-        check_choice("prefer", rule.get("rule", "balanced"), RULES)
+        limits = Limits(**limits_of(rule))
+        check_rule(rule.get("rule"), is_priced=bool(prices_of(rule)))
         if classes is not None:
             limits.places(classes)
+            error_costs_of(rule, classes, may_reject=may_reject)
     elif not isinstance(rule, str) or rule not in _RULES:
         listed = ", ".join(f'"{name}"' for name in _RULES)
         raise refused("prefer", (f"be {listed} ", Hint(Remedy.LIMITS)), rule)
+
+
+def limits_of(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the limits of a preference, without its rule and its costs."""
+    return {name: limit for name, limit in rule.items() if name not in ("rule", *_PRICES)}
+
+
+def prices_of(rule: object) -> dict[str, Any]:
+    """Return the costs of errors and rejections that a preference has; empty if it has none."""
+    given = rule if isinstance(rule, Mapping) else {}
+    return {name: given[name] for name in _PRICES if given.get(name) is not None}
+
+
+def error_costs_of(
+    rule: object, labels: Sequence[object] | None, *, may_reject: bool = True
+) -> ErrorCosts | None:
+    """Check the costs of errors and rejections that a preference has; None if it has none."""
+    prices = prices_of(rule)
+    if not prices:
+        return None
+    both = prices.get("error_cost"), prices.get("reject_cost")
+    return ErrorCosts.from_parameters(*both, labels, may_reject=may_reject)
+
+
+def check_rule(rule: Any, *, is_priced: bool) -> str:
+    """Return the rule that chooses within limits; costs of errors leave no room for one."""
+    if rule is None:
+        return "balanced"
+    if is_priced:
+        unpriced = ("be left out where ", Parameter("error_cost"), " is given")
+        raise refused("rule", unpriced, rule)
+    return check_choice("prefer", rule, RULES)
+
+
+def plain_preference(rule: Preference) -> Preference:
+    """Return a preference as plain values that a file can hold."""
+    if not isinstance(rule, dict):
+        return rule
+    return {name: plain_costs(one) for name, one in rule.items()}
 
 
 def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> str:
@@ -237,8 +294,13 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     >>> preference_in_words("knee", point), preference_in_words({"max_cost": 9}, point)
     ('the nearest to the best of all three figures (knee)', 'the best balanced within your limits')
     """
+    labels = None if point.by_class is None else point.by_class.labels
+    costs = error_costs_of(rule, labels, may_reject=False)
+    if costs is not None and not isinstance(rule, str):
+        within = " within your limits" if limits_of(rule) else ""
+        return f"the lowest {point.promised[0]} total{within} with {costs}"
     if not isinstance(rule, str):
-        return f"{_RULES[rule.get('rule', 'balanced')]} within your limits"
+        return f"{_RULES[rule.get('rule') or 'balanced']} within your limits"
     why = _RULES[rule]
     if rule == "economical" and point.versus_everything is None:
         why = _RULES["knee"]  # nobody has compared it with buying everything

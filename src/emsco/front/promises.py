@@ -37,10 +37,4 @@ def promised_by(point: ParetoPoint) -> tuple[str, Objectives]:
     >>> promised_by(point)
     ('scored', Objectives(coverage=0.8, accuracy=0.95, cost=2.0))
     """
-    if point.expected is not None and point.metric == "accuracy":
-        found = point.expected
-        values = (found.coverage.value, found.accuracy.value, found.cost.value)
-        return "expected", Objectives(*values)
-    labelled = sum(point.exits)
-    accuracy = sum(point.correct_exits) / labelled if labelled else 0.0
-    return "scored", Objectives(point.coverage, accuracy, point.cost)
+    return point.promised

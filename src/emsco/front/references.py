@@ -16,6 +16,7 @@ from emsco.cascade import Cascade, Decisions
 from emsco.data.labels import check_truth, positions_of
 from emsco.data.weights import check_weights
 from emsco.trust.by_class import ByClass
+from emsco.trust.error_costs import ErrorCosts, Total
 
 __all__ = [
     "Reference",
@@ -79,6 +80,16 @@ class Reference(Objectives):
         if metric == "accuracy":
             return found
         return replace(found, accuracy=self.by_class.balanced_accuracy)
+
+    def total(self, error_cost: Any, reject_cost: Any = None) -> Total:
+        """Return what a row costs with its features, errors and rejections; see `ParetoPoint`."""
+        own = {"may_reject": self.coverage < 1}
+        labels = self.by_class.labels
+        return self.priced(ErrorCosts.from_parameters(error_cost, reject_cost, labels, **own))
+
+    def priced(self, costs: ErrorCosts) -> Total:
+        """Return the same for costs that are checked already."""
+        return costs.total(self.objectives, self.by_class)
 
     def figures(self) -> dict[str, Any]:
         """Return plain values for a reader: with its title, and results by class with labels."""
