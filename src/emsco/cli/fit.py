@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from emsco.cli.endings import INTERRUPTED, interruptible, say
-from emsco.cli.options import AsJSON, DataFiles, Evolution, Limits, Seed, Threads
+from emsco.cli.options import AsJSON, Choice, DataFiles, Evolution, Seed, Threads
 from emsco.cli.output import print_deployed, print_front, print_json
 
 if TYPE_CHECKING:
@@ -196,10 +196,10 @@ class DesignRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deployment(Limits):
+class Deployment(Choice):
     """Options for the design to deploy and the rows to fit it on."""
 
-    PANEL: ClassVar[str] = "Design to deploy: by a rule, within limits, or both"
+    PANEL: ClassVar[str] = "Design to deploy: by a rule, within limits, or by its total"
 
     prefer: Annotated[
         str | None,
@@ -226,7 +226,7 @@ class Deployment(Limits):
         >>> Deployment(max_cost=300.0).settings()["prefer"]
         {'max_cost': 300.0}
         """
-        limits = self.limits()
+        limits = self.choice()
         if limits and self.prefer is not None:
             limits["rule"] = self.prefer
         return {"prefer": limits or self.prefer or "economical", "refit": self.refit}

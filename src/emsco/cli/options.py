@@ -13,17 +13,21 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsJSON",
+    "Choice",
     "DataFiles",
+    "ErrorCost",
     "Evolution",
     "Limits",
     "Point",
     "Processes",
     "Promises",
+    "RejectCost",
     "RunFolder",
     "Seed",
     "StudyFiles",
     "Threads",
     "Trusted",
+    "prices_given",
 ]
 
 AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
@@ -55,6 +59,23 @@ MinRecall = Annotated[
     typer.Option(
         metavar="LABEL=SHARE",
         help="Lowest share of a class that must get its label, as in ill=0.9; repeatable.",
+    ),
+]
+ErrorCost = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COST",
+        help="Cost of a wrong label, in the unit of the feature costs: a number; one for each true "
+        "label, as in ill=500; or one for a true label and the label given, as in ill:well=500. "
+        "Repeatable.",
+    ),
+]
+RejectCost = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COST",
+        help="Cost of a rejection, such as that of asking an expert: a number, or one for each "
+        "true label, as in ill=60; repeatable.",
     ),
 ]
 Processes = Annotated[int, typer.Option(help="Number of processes; -1 is one for each core.")]
@@ -144,6 +165,39 @@ class Limits:
     def limits(self) -> dict[str, Any]:
         """Return the limits that were given, by parameter."""
         return _given(self, min_accuracy=self.min_accuracy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice(Limits):
+    """Options for limits, and for the costs of errors and rejections."""
+
+    PANEL: ClassVar[str] = "Limits, and what errors cost"
+
+    error_cost: ErrorCost = None
+    reject_cost: RejectCost = None
+
+    def prices(self) -> dict[str, Any]:
+        """Return the costs of errors and rejections that were given, by parameter."""
+        return prices_given(self.error_cost, self.reject_cost)
+
+    def choice(self) -> dict[str, Any]:
+        """Return limits and costs together."""
+        return {**self.limits(), **self.prices()}
+
+
+def prices_given(error_cost: list[str] | None, reject_cost: list[str] | None) -> dict[str, Any]:
+    """Return costs of errors and rejections as parameters, if they were given.
+
+    Examples
+    --------
+    >>> prices_given(["ill=500", "well=20"], ["40"])
+    {'error_cost': {'ill': 500.0, 'well': 20.0}, 'reject_cost': 40.0}
+    """
+    from emsco.cli.parsing import parse_error_costs
+
+    errors = parse_error_costs("error_cost", error_cost, by_label=True)
+    both = {"error_cost": errors, "reject_cost": parse_error_costs("reject_cost", reject_cost)}
+    return {name: given for name, given in both.items() if given is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

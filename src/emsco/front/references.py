@@ -91,9 +91,14 @@ class Reference(Objectives):
         """Return the same for costs that are checked already."""
         return costs.total(self.objectives, self.by_class)
 
-    def figures(self) -> dict[str, Any]:
-        """Return plain values for a reader: with its title, and results by class with labels."""
-        return {"title": self.title, **self.to_dict(), "by_class": self.by_class.to_dict()}
+    def figures(self, costs: ErrorCosts | None = None) -> dict[str, Any]:
+        """Return plain values for a reader: with its title, and results by class with labels.
+
+        With costs of errors, they have its total.
+        """
+        total = {} if costs is None else {"total": self.priced(costs).to_dict()}
+        own = {"title": self.title, **self.to_dict(), "by_class": self.by_class.to_dict()}
+        return {**own, **total}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a file."""
