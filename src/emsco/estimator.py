@@ -27,7 +27,8 @@ from emsco.front import ParetoPoint
 from emsco.front.certificate import Certificate
 from emsco.front.doubts import doubts_about
 from emsco.front.history import Generation
-from emsco.front.promises import promise_of
+from emsco.front.preferences import prices_of
+from emsco.front.promises import with_promises
 from emsco.pictures.diagram import cascade_boxes
 from emsco.trust.reliability import Reliability
 from emsco.trust.risk import RiskCoverage
@@ -367,11 +368,14 @@ class EMSCOClassifier(TableClassifier):
         *,
         groups: Any = None,
         by: Any = None,
+        error_cost: Any = None,
+        reject_cost: Any = None,
     ) -> Evaluation:
         """Measure coverage, accuracy and cost on labelled rows, with 95 % intervals.
 
         The evaluation also says whether the deployed point keeps its promise: see
-        `Evaluation.promise`. Parameters are those of `Cascade.evaluate`.
+        `Evaluation.promise`. Parameters are those of `Cascade.evaluate`; costs of errors and
+        rejections are by default those that `prefer` has.
 
         Examples
         --------
@@ -387,8 +391,10 @@ class EMSCOClassifier(TableClassifier):
         for name, given in column.items():
             if isinstance(given, str):
                 column[name] = column_of(X, given, name)
-        found = cascade.evaluate(rows, y, sample_weight, **column)
-        return replace(found, promise=promise_of(found, self.point_))
+        prices = {"error_cost": error_cost, "reject_cost": reject_cost}
+        prices = prices_of(prices) or prices_of(self.prefer)
+        found = cascade.evaluate(rows, y, sample_weight, **column, **prices)
+        return with_promises(found, self.point_)
 
     def reliability(
         self,

@@ -42,6 +42,7 @@ from emsco.errors import DataError
 from emsco.models.averaged import parts_of
 from emsco.models.stage_models import StageModels
 from emsco.pictures.notebook import boxes, fragment, note
+from emsco.trust.error_costs import ErrorCosts
 from emsco.trust.reliability import Reliability, reliability_of
 from emsco.trust.risk import RiskCoverage, risk_coverage_of, spread_thresholds
 
@@ -155,6 +156,8 @@ class Cascade:
         *,
         groups: Any = None,
         by: Any = None,
+        error_cost: Any = None,
+        reject_cost: Any = None,
     ) -> Evaluation:
         """Decide labelled rows and measure coverage, accuracy and cost, with 95 % intervals.
 
@@ -172,6 +175,10 @@ class Cascade:
         by : array-like of shape (n_rows,) or str, optional
             Subgroup of each row, such as the ward, or the name of a column of X, which need not be
             a feature. `Evaluation.by` then has the same figures for each subgroup.
+        error_cost, reject_cost : float, mapping or array-like, optional
+            Costs of an error and of a rejection in the unit of the feature costs: a number,
+            ``{true label: cost}``, or for errors a matrix, true labels down and labels given
+            across. `Evaluation.total` then has the mean total of a row.
 
         Examples
         --------
@@ -184,6 +191,7 @@ class Cascade:
         >>> list(found.by), bool(found.intervals.accuracy.low > 0.9)
         (['A', 'B'], True)
         """
+        costs = self.error_costs(error_cost, reject_cost)
         decisions = self.decide(X)
         n_rows = len(decisions)
         group_of, subgroup_of = (
@@ -195,7 +203,13 @@ class Cascade:
         tally = Tally(self.classes, self.design.buys, self.stages.costs)
         truth = check_truth(y, self.classes, n_rows)
         tally.add(decisions, truth, check_weights(sample_weight, n_rows), group_of, subgroup_of)
-        return tally.evaluation()
+        return tally.evaluation().priced(costs)
+
+    def error_costs(self, error_cost: Any, reject_cost: Any) -> ErrorCosts | None:
+        """Check costs of errors and rejections for these classes; None if neither is given."""
+        may_reject = bool(self.stages.thresholds[-1].any()) or self.encoding.gaps == "skip"
+        given = error_cost, reject_cost, self.classes.tolist()
+        return ErrorCosts.if_given(*given, may_reject=may_reject)
 
     def reliability(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
@@ -26,7 +26,9 @@ from emsco.pictures.classes import class_html, class_notes, class_text
 from emsco.pictures.flow import Flow
 from emsco.pictures.notebook import fragment, table
 from emsco.trust.by_class import ByClass
+from emsco.trust.error_costs import ErrorCosts, Total
 from emsco.trust.keeping import PromiseReport
+from emsco.trust.seen_totals import SeenTotal
 
 __all__ = ["Evaluation", "ExitReport", "amount", "outcomes_of"]
 
@@ -115,6 +117,8 @@ class Evaluation(Objectives):
         Evaluation of each subgroup, if asked for.
     promise : PromiseReport or None
         The figures promised for the design, and whether they are kept; see `against`.
+    total : SeenTotal or None
+        What a row cost with its errors and rejections, if these have costs.
 
     Examples
     --------
@@ -134,6 +138,7 @@ class Evaluation(Objectives):
     cost_deviation: float | None = None
     by: Subgroups[Evaluation] | None = None
     promise: PromiseReport | None = field(default=None, compare=False)
+    total: SeenTotal | None = field(default=None, compare=False)
 
     @classmethod
     def from_decisions(
@@ -254,6 +259,25 @@ class Evaluation(Objectives):
             promised, self, at.coverage, at.accuracy, at.cost, basis, ranges
         )
 
+    def priced(self, costs: ErrorCosts | None, promised: Total | None = None) -> Self:
+        """Return it with the total of a row, if there are costs of errors and rejections."""
+        if costs is None:
+            return self
+        n_rows = max(1.0, min(self.rows.cost, self.rows.coverage))
+        # The deviation of a sum is at most the sum of the deviations.
+        spread = self._cost_spread + costs.deviation(self.by_class)
+        error = spread / math.sqrt(n_rows)
+        seen = costs.total(self, self.by_class, basis="seen", standard_error=error)
+        return replace(self, total=SeenTotal(seen, costs, promised))
+
+    @property
+    def _cost_spread(self) -> float:
+        """Standard deviation of the cost of a row."""
+        if self.cost_deviation is not None:
+            return self.cost_deviation
+        squares = (report.n_rows * (report.cost - self.cost) ** 2 for report in self.exits)
+        return math.sqrt(sum(squares) / (self.n_rows or 1))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nested as the attributes are, with all intervals and verdicts."""
         return {
@@ -261,6 +285,7 @@ class Evaluation(Objectives):
             "by_class": self.by_class.to_dict(),
             "intervals": self.intervals.to_dict(),
             "promise": self.promise and self.promise.to_dict(),
+            **({} if self.total is None else {"total": self.total.to_dict()}),
             "by": None if self.by is None else self.by.to_dict(),
         }
 
@@ -368,7 +393,8 @@ class Evaluation(Objectives):
         n_shown = 4 if self.promise else 2
         basis = self.promise.basis if self.promise else ""
         headings = ("", self.kind_of_intervals, basis, "verdict")[:n_shown]
-        return table(headings, [line[:n_shown] for line in self.figure_lines()], ("",))
+        lines = [*self.figure_lines(), *([] if self.total is None else self.total.lines())]
+        return table(headings, [line[:n_shown] for line in lines], ("",))
 
     def __repr__(self) -> str:
         """Show the figures, then a line per exit, per class and per subgroup."""
@@ -376,6 +402,7 @@ class Evaluation(Objectives):
         for name, value, promised, verdict in self.figure_lines(percent=False):
             told = f"; {self.promise.basis} {promised}: {verdict}" if self.promise else ""
             lines.append(f"  {name:<9} {value}{told}")
+        lines += [] if self.total is None else [f"  total     {self.total}"]
         costs = aligned([report.cost for report in self.exits], digits=6)
         within = (*at.exits, Interval(0.0, 1.0))
         for report, cost, limits in zip(self.exits, costs, within, strict=False):

@@ -212,10 +212,15 @@ def new_table(number: int, new: Evaluation, references: Sequence[Reference]) -> 
     """Return a table of a design's figures on new rows, and of the references below."""
     table = plain_table("", "")
     table.add_column("new rows", no_wrap=True, min_width=_NAMES)
-    _add_numbers(table, ("coverage", "accuracy", "cost"))
+    _add_numbers(table, ("coverage", "accuracy", "cost", *((_TOTAL,) if new.total else ())))
     names = (Text(f"design {number}"), *map(_title, references))
-    for name, figures in zip(names, objective_lines([new, *references]), strict=True):
-        table.add_row(name, *figures)
+    totals: list[list[str]] = [[] for _ in names]
+    if new.total is not None:
+        found = [new.total.value, *(one.priced(new.total.costs).value for one in references)]
+        totals = [[one] for one in aligned(found)]
+    lines = objective_lines([new, *references])
+    for name, figures, total in zip(names, lines, totals, strict=True):
+        table.add_row(name, *figures, *total)
     return table
 
 

@@ -110,6 +110,8 @@ def print_evaluation(result: RunEvaluation) -> None:
     out.print(promise_drawing(new))
     if result.references:
         out.print(new_table(result.number, new, result.references))
+    if new.total is not None:
+        out.print(f"Totals: with {new.total.costs}.", highlight=False, markup=False)
     out.print(class_drawing(new.by_class, out.width, intervals=new.intervals))
     if new.by is not None:
         out.print(subgroup_drawing(new.by, out.width))

@@ -261,10 +261,8 @@ def error_costs_of(
 ) -> ErrorCosts | None:
     """Check the costs of errors and rejections that a preference has; None if it has none."""
     prices = prices_of(rule)
-    if not prices:
-        return None
     both = prices.get("error_cost"), prices.get("reject_cost")
-    return ErrorCosts.from_parameters(*both, labels, may_reject=may_reject)
+    return ErrorCosts.if_given(*both, labels, may_reject=may_reject)
 
 
 def check_rule(rule: Any, *, is_priced: bool) -> str:

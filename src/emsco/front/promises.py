@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from emsco._base.intervals import Interval
 from emsco._base.objectives import Objectives
 from emsco.cascade import Evaluation
 from emsco.front.point import ParetoPoint
 from emsco.trust.keeping import PromiseReport
 
-__all__ = ["promise_of", "promised_by"]
+__all__ = ["promise_of", "promised_by", "with_promises"]
+
+
+def with_promises(seen: Evaluation, point: ParetoPoint) -> Evaluation:
+    """Add what a point promised to an evaluation, and to its total if it has one."""
+    found = replace(seen, promise=promise_of(seen, point))
+    if seen.total is None:
+        return found
+    return found.priced(seen.total.costs, point.priced(seen.total.costs))
 
 
 def promise_of(seen: Evaluation, point: ParetoPoint) -> PromiseReport:

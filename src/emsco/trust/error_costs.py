@@ -160,6 +160,20 @@ class ErrorCosts:
         rejections = _of_classes(_REJECT, 0.0 if reject_cost is None else reject_cost, known)
         return cls(known, locked_copy(np.column_stack([errors, rejections])))
 
+    @classmethod
+    def if_given(
+        cls,
+        error_cost: Any,
+        reject_cost: Any,
+        labels: Sequence[object] | None = None,
+        *,
+        may_reject: bool = True,
+    ) -> Self | None:
+        """Check the costs of errors and rejections; None if neither is given."""
+        if error_cost is None and reject_cost is None:
+            return None
+        return cls.from_parameters(error_cost, reject_cost, labels, may_reject=may_reject)
+
     @property
     def of_labels(self) -> FloatArray:
         """Cost of each label for a row of each class, (n_classes, n_classes)."""
