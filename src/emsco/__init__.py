@@ -40,9 +40,11 @@ if TYPE_CHECKING:
     from emsco.search.stopping import Stop, StopReason
     from emsco.trust.by_class import ByClass
     from emsco.trust.differences import Comparison
+    from emsco.trust.error_costs import ErrorCosts, Total
     from emsco.trust.keeping import PromiseReport, SeenPromise
     from emsco.trust.promises import Promise, Verdict
     from emsco.trust.reliability import Reliability
+    from emsco.trust.seen_totals import SeenTotal
     from emsco.trust.watching import Alarm, MonitoredPromise
 
 __all__ = [
@@ -65,6 +67,7 @@ __all__ = [
     "EMSCOClassifier",
     "EMSCOError",
     "EffectiveRows",
+    "ErrorCosts",
     "Evaluation",
     "ExitReport",
     "FamilyLoss",
@@ -88,9 +91,11 @@ __all__ = [
     "Reference",
     "Reliability",
     "SeenPromise",
+    "SeenTotal",
     "Stop",
     "StopReason",
     "Subgroups",
+    "Total",
     "Verdict",
 ]
 
@@ -114,6 +119,7 @@ _HOMES = {
     "EMSCOClassifier": "emsco.estimator",
     "EMSCOError": "emsco.errors",
     "EffectiveRows": "emsco.cascade",
+    "ErrorCosts": "emsco.trust.error_costs",
     "Evaluation": "emsco.cascade",
     "ExitReport": "emsco.cascade",
     "FamilyLoss": "emsco.models.choosing",
@@ -137,9 +143,11 @@ _HOMES = {
     "Reference": "emsco.front.references",
     "Reliability": "emsco.trust.reliability",
     "SeenPromise": "emsco.trust.keeping",
+    "SeenTotal": "emsco.trust.seen_totals",
     "Stop": "emsco.search.stopping",
     "StopReason": "emsco.search.stopping",
     "Subgroups": "emsco.cascade",
+    "Total": "emsco.trust.error_costs",
     "Verdict": "emsco.trust.promises",
 }
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from emsco._base.checks import check_choice, check_number, check_whole, refused
+from emsco._base.checks import check_choice, check_number, refused
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.costs import CostsLike, FeatureCosts
@@ -330,7 +329,11 @@ class EMSCOClassifier(TableClassifier):
         return self._deploy(self.prefer, stacklevel=3)
 
     def choose(
-        self, which: ParetoPoint | int | str | dict[str, Any] | None = None, **limits: Any
+        self,
+        which: ParetoPoint | int | str | dict[str, Any] | None = None,
+        *,
+        cheapest_label: bool = False,
+        **limits: Any,
     ) -> Self:
         """Deploy another point of the front.
 
@@ -340,6 +343,9 @@ class EMSCOClassifier(TableClassifier):
         ----------
         which : ParetoPoint, int, str or dict, optional
             A point of `front_`, its position there, or a rule as in `prefer`.
+        cheapest_label : bool
+            Whether `cascade_` gives each row the label of least expected cost, by the
+            `error_cost` given here or in `prefer`; see `Cascade.with_error_costs`.
         **limits
             Instead of `which`: limits, and costs of an error and of a rejection, as for
             `ParetoFront.select`. ``choose(error_cost=500, reject_cost=40)`` deploys the design
@@ -354,7 +360,12 @@ class EMSCOClassifier(TableClassifier):
             raise refused(name, "be left out where a point or a rule is given", limits[name])
         if which is None and not limits:
             raise refused("which", "be a point, its position or a rule", None)
-        return self._deploy(limits if which is None else which, stacklevel=3)
+        wanted = limits if which is None else which
+        prices = prices_of(wanted) or prices_of(self.prefer)
+        if cheapest_label and not prices:
+            raise refused("cheapest_label", "be False where errors have no cost", cheapest_label)
+        label_costs = prices.get("error_cost") if cheapest_label else None
+        return self._deploy(wanted, stacklevel=3, label_costs=label_costs)
 
     def decide(self, X: ArrayLike) -> Decisions:
         """Label or reject each row; also gives its confidence, exit stage and cost."""
@@ -451,26 +462,17 @@ class EMSCOClassifier(TableClassifier):
         """Show the deployed stages in scikit-learn's diagram, once there are any."""
         return cascade_boxes(self.front_.flow(self.point_), self.front_.min_confidence)
 
-    def _deploy(self, which: ParetoPoint | int | str | dict[str, Any], stacklevel: int) -> Self:
+    def _deploy(self, which: Any, stacklevel: int, label_costs: Any = None) -> Self:
         """Deploy a point of the front, and warn of what is doubtful about it."""
         check_is_fitted(self, "front_")
-        point = self._point(which)
+        point = self.front_.find(which)
         self.point_ = point
         self.design_ = point.design
-        self.cascade_ = self.front_.cascade(point)
+        self.cascade_ = self.front_.cascade(point).with_error_costs(label_costs)
         weighted = self.class_weight is not None
         for doubt in doubts_about(self.front_, point, weighted=weighted):
             warnings.warn(doubt, stacklevel=stacklevel)
         return self
-
-    def _point(self, which: object) -> ParetoPoint:
-        if isinstance(which, (str, dict)):
-            return self.front_.prefer(which)
-        if isinstance(which, Integral):
-            return self.front_[check_whole("point", which, 0, len(self.front_) - 1)]
-        if not isinstance(which, ParetoPoint) or which not in self.front_:
-            raise refused("point", "be one of this front_, its position or a rule", which)
-        return which
 
     def _undeploy(self) -> None:
         """Forget the cascade of an earlier fit: it does not belong to the new front."""

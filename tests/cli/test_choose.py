@@ -92,3 +92,23 @@ def test_choose_refuses_costs_that_cannot_be(typed, run):
         "--prefer must be left out where --error-cost is given, got 'knee'.",
     )
     assert [(run / name).read_bytes() for name in ("cascade.json", "run.json")] == before
+
+
+def test_choose_deploys_a_cascade_with_the_cheapest_labels(typed, run):
+    words = ("--error-cost", "0=1,1=900", "--reject-cost", 40, "--cheapest-label")
+    result = typed("choose", run, 1, *words)
+    assert "now deploys design 1." in result.out
+    assert "Rows get the label of least expected cost" in " ".join(result.out.split())
+    found = Cascade.load(run / "cascade.json")
+    assert found.label_costs.tolist() == [[0, 1], [900, 0]]
+    assert "least expected cost" not in typed("show", run, 0).out
+    assert typed("choose", run, 0, "--cheapest-label").code == 0  # the run has costs by now
+    typed("choose", run, 1)
+    assert Cascade.load(run / "cascade.json").label_costs is None
+
+
+def test_the_cheapest_label_needs_costs(typed, run):
+    refuses(
+        typed("choose", run, 1, "--cheapest-label"),
+        "--cheapest-label must be given with --error-cost, got no cost of errors.",
+    )

@@ -173,3 +173,25 @@ def test_choose_takes_costs_and_limits_by_name(clf):
         clf.choose(0, error_cost=60)
     with pytest.raises(ParameterError, match="which must be a point"):
         clf.choose()
+
+
+def test_choose_deploys_a_cascade_with_the_cheapest_labels(clf):
+    X, _ = _rows(60, seed=5)
+    costs = {"error_cost": {"ill": 90, "well": 1}, "reject_cost": 5}
+    likely = clf.choose(**costs).decide(X)
+    cheap = clf.choose(**costs, cheapest_label=True).decide(X)
+    assert cheap.stage.tolist() == likely.stage.tolist()
+    assert (cheap.labels == "ill").sum() > (likely.labels == "ill").sum()
+    clf.choose(0, cheapest_label=False)
+    assert clf.cascade_.label_costs is None
+    with pytest.raises(ParameterError, match="cheapest_label must be False where errors have no"):
+        clf.choose(0, cheapest_label=True)
+
+
+def test_a_classifier_evaluates_with_the_costs_it_was_told():
+    prefer = {"error_cost": 60, "reject_cost": 5}
+    priced = EMSCOClassifier(**SETTINGS, prefer=prefer).fit(*_rows())
+    found = priced.evaluate(*_rows(80, seed=3))
+    assert found.total.promised == priced.point_.total(**prefer)
+    other = priced.evaluate(*_rows(80, seed=3), error_cost=1, reject_cost=1)
+    assert other.total.value < found.total.value

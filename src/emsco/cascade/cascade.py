@@ -18,6 +18,7 @@ from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import acquiring, formats
 from emsco.cascade.acquiring import Acquire, AsyncAcquire, Retries
 from emsco.cascade.case import Case
+from emsco.cascade.curves import stage_reliability, stage_risks
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.evaluation import Evaluation
 from emsco.cascade.stages import Stages
@@ -42,9 +43,9 @@ from emsco.errors import DataError
 from emsco.models.averaged import parts_of
 from emsco.models.stage_models import StageModels
 from emsco.pictures.notebook import boxes, fragment, note
-from emsco.trust.error_costs import ErrorCosts
-from emsco.trust.reliability import Reliability, reliability_of
-from emsco.trust.risk import RiskCoverage, risk_coverage_of, spread_thresholds
+from emsco.trust.error_costs import ErrorCosts, check_label_costs
+from emsco.trust.reliability import Reliability
+from emsco.trust.risk import RiskCoverage
 
 __all__ = ["Cascade"]
 
@@ -72,6 +73,9 @@ class Cascade:
         Turns columns into the numbers that models read, and handles missing values.
     models : StageModels
         One fitted model per stage.
+    label_costs : ndarray of shape (n_classes, n_classes) or None
+        Cost of each label for a row of each class, if rows get the label of least expected cost
+        instead of the likeliest; see `with_error_costs`.
 
     Examples
     --------
@@ -91,11 +95,16 @@ class Cascade:
     min_confidence: MinConfidence
     encoding: Encoding
     models: StageModels
+    label_costs: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        """Copy and lock the classes; check that thresholds of the design name them."""
+        """Copy and lock the classes; check that thresholds and costs of labels are for them."""
         object.__setattr__(self, "classes", locked_copy(self.classes))
         by_stage_and_class(self.design.thresholds or (), self.classes)
+        if self.label_costs is not None:
+            object.__setattr__(
+                self, "label_costs", check_label_costs(self.label_costs, self.classes)
+            )
 
     @property
     def n_stages(self) -> int:
@@ -121,14 +130,8 @@ class Cascade:
     @cached_property
     def stages(self) -> Stages:
         """The stages in the form that decides rows."""
-        return Stages.from_design(
-            self.design,
-            self.costs,
-            self.classes,
-            self.min_confidence,
-            self.encoding,
-            self.models,
-        )
+        own = self.design, self.costs, self.classes, self.min_confidence
+        return Stages.from_design(*own, self.encoding, self.models, self.label_costs)
 
     @cached_property
     def stage_costs(self) -> FloatArray:
@@ -211,6 +214,35 @@ class Cascade:
         given = error_cost, reject_cost, self.classes.tolist()
         return ErrorCosts.if_given(*given, may_reject=may_reject)
 
+    def with_error_costs(self, error_cost: Any) -> Self:
+        """Return a cascade that gives each row the label of least expected cost.
+
+        Rows leave at the same stages, and the same rows are rejected: both still depend on the
+        largest probability. But the label is the one whose cost, averaged with the probabilities
+        of that stage, is lowest. The confidence of a decision is the probability of the label
+        given, so it may be below the threshold of the stage.
+
+        Parameters
+        ----------
+        error_cost : mapping, array-like, float or None
+            Cost of a wrong label: ``{true label: cost}``, or a matrix with a line per true label
+            and a column per label given. With one number, labels stay the likeliest. None goes
+            back to the likeliest labels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from emsco import EMSCOClassifier
+        >>> X = np.random.default_rng(0).normal(size=(300, 3))
+        >>> y = np.where(X[:, 0] + X[:, 1] > 1, "ill", "well")
+        >>> clf = EMSCOClassifier(always_answer=True, cv=1 / 3, random_state=0).fit(X, y)
+        >>> careful = clf.cascade_.with_error_costs({"ill": 50, "well": 1})
+        >>> more = [(one.decide(X).labels == "ill").sum() for one in (careful, clf.cascade_)]
+        >>> bool(more[0] > more[1])
+        True
+        """
+        return replace(self, label_costs=error_cost)
+
     def reliability(
         self,
         X: ArrayLike,
@@ -221,27 +253,12 @@ class Cascade:
         """Compare the confidence of each stage with its accuracy, on the rows that reach it.
 
         Returns one `Reliability` per stage. A stage counts every row that reaches it, whether or
-        not the row leaves there.
+        not the row leaves there, and its likeliest class, also `with_error_costs`.
         """
-        rows, records = self.encoding.rows(X), []
+        rows = self.encoding.rows(X)
         truth = check_truth(y, self.classes, len(rows))
         weights = check_weights(sample_weight, len(rows))
-        left = np.arange(len(rows))
-        for j in range(self.n_stages):
-            stage, winner, confidence = self.stages.judge(rows[left], j, j + 1)
-            correct = self.classes[winner] == truth[left]
-            records.append(
-                reliability_of(
-                    confidence,
-                    correct,
-                    None if weights is None else weights[left],
-                    n_bins,
-                    lowest=1 / len(self.classes),
-                    stage=j + 1,
-                )
-            )
-            left = left[stage != j]
-        return tuple(records)
+        return stage_reliability(self.stages, rows, truth, weights, n_bins)
 
     def risk_coverage(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -255,22 +272,8 @@ class Cascade:
         rows = self.encoding.rows(X)
         truth = check_truth(y, self.classes, len(rows))
         weights = check_weights(sample_weight, len(rows))
-        confidence, winner = self.stages.opinions(rows)
-        correct = self.classes[winner] == truth
         own = () if self.single_threshold is None else (self.single_threshold,)
-        lowest = 1 / len(self.classes)
-        stages: list[slice] = [slice(None), *(slice(j, j + 1) for j in range(self.n_stages))]
-        return tuple(
-            risk_coverage_of(
-                confidence[which],
-                correct[which],
-                self.stage_costs[which],
-                np.append(spread_thresholds(confidence[which], lowest), own),
-                weights,
-                stage,
-            )
-            for stage, which in zip((None, *range(1, self.n_stages + 1)), stages, strict=True)
-        )
+        return stage_risks(self.stages, rows, truth, weights, own)
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Class probabilities at the last stage that judged each row, (n_rows, n_classes)."""
@@ -395,8 +398,11 @@ class Cascade:
         shared = formats.Shared.from_models(
             self.costs, self.classes, self.min_confidence, self.encoding, [self.models]
         )
-        stages = shared.stages_to_dicts(self.design, self.models)
-        write_document(path, "cascade", formats.FORMAT, {**shared.to_dict(), "stages": stages})
+        body = {**shared.to_dict(), "stages": shared.stages_to_dicts(self.design, self.models)}
+        form = formats.FORMAT
+        if self.label_costs is not None:  # an older emsco would give other labels, so it must not
+            form, body["label_costs"] = formats.WITH_LABEL_COSTS, self.label_costs.tolist()
+        write_document(path, "cascade", form, body)
 
     @classmethod
     def load(cls, path: PathLike, trusted: Sequence[str] = ()) -> Self:
@@ -414,17 +420,11 @@ class Cascade:
         FileError
             If the file is missing, damaged, edited, too new or not a cascade.
         """
-        fields = read_document(path, "cascade", formats.FORMAT, formats.FORMAT)
+        fields = read_document(path, "cascade", formats.WITH_LABEL_COSTS, formats.FORMAT)
         shared = formats.Shared.from_dict(fields, trusted)
         design, models = formats.stages_from_dicts(fields, shared)
-        return cls(
-            design,
-            shared.costs,
-            shared.classes,
-            shared.min_confidence,
-            shared.encoding,
-            models,
-        )
+        own = design, shared.costs, shared.classes, shared.min_confidence, shared.encoding
+        return cls(*own, models, formats.label_costs_from(fields, shared.classes))
 
     @property
     def untrusted_types(self) -> list[str]:
@@ -443,7 +443,8 @@ class Cascade:
         accepts = "answers all" if answers_all(least) else f"accept at {in_words(least)}"
         shared = "" if differ(self.thresholds) else f"; {accepts}"
         mean = f"; average of {self.n_models} models per stage" if self.n_models > 1 else ""
-        return f"Cascade({steps}{shared}{mean})"
+        cheapest = "" if self.label_costs is None else "; labels of least expected cost"
+        return f"Cascade({steps}{shared}{mean}{cheapest})"
 
     def _repr_html_(self) -> str:
         """Show the stages from left to right, with their features and costs, for notebooks."""
@@ -462,6 +463,7 @@ class Cascade:
             boxes(steps),
             note(f"never bought: {listed(never, _MOST_NAMES)}") if never else "",
             note(mean) if mean else "",
+            "" if self.label_costs is None else note("gives the label of least expected cost"),
         )
 
     def decide_rows(self, rows: FloatArray) -> Decisions:
@@ -478,7 +480,7 @@ class Cascade:
         paid = np.append(self.stage_costs, self.stage_costs[-1])  # by exit; rejected rows pay all
 
         def decide_part(p: slice) -> None:
-            left, winner, confidence[p] = self.stages.judge(rows[p], 0, n_stages)
+            left, winner, confidence[p] = self.stages.label(rows[p], 0, n_stages)
             accepted[p] = left < n_stages
             cost[p] = paid[left]
             guesses[p] = self.classes[winner]

@@ -27,6 +27,14 @@ def choose(
             "fittest."
         ),
     ] = None,
+    cheapest_label: Annotated[
+        bool,
+        typer.Option(
+            "--cheapest-label",
+            help="Give each row the label of least expected cost by --error-cost, instead of the "
+            "likeliest. Rows leave at the same stages.",
+        ),
+    ] = False,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
@@ -55,7 +63,7 @@ def choose(
             f"{run} shows the numbers."
         )
     which = found.front.prefer(rule) if point is None else point
-    chosen = found.choose(which, prices or None)
+    chosen = found.choose(which, prices or None, cheapest_label=cheapest_label)
     if as_json:
         figures = chosen.figures([chosen.chosen], chosen.error_costs())[0]
         print_json({"run": str(run), "chosen": chosen.chosen, **figures})

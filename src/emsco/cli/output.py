@@ -83,6 +83,9 @@ def print_details(
         out.print(reference_table(front, number, costs))
     if averages := _averages(run):
         out.print(averages, highlight=False)
+    if number == run.chosen and run.cascade.label_costs is not None:
+        said = "Rows get the label of least expected cost; the figures are those of likeliest ones."
+        out.print(said, highlight=False)
     found = _doubts(run, number) if doubts else ()
     for doubt in map(warning_in_words, found):
         out.print(f"{doubt[0].upper()}{doubt[1:]}", highlight=False, markup=False)

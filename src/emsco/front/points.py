@@ -54,6 +54,16 @@ class FrontPoints(Sequence[ParetoPoint]):
             raise refused("point", "be one of this front, or its position", point)
         return self.points.index(point)
 
+    def find(self, which: object) -> ParetoPoint:
+        """Return the point that a rule or limits choose, at a position, or one of the front."""
+        if isinstance(which, (str, dict)):
+            return self.prefer(which)
+        if isinstance(which, Integral):
+            return self.points[check_whole("point", which, 0, len(self) - 1)]
+        if not isinstance(which, ParetoPoint) or which not in self.points:
+            raise refused("point", "be one of this front_, its position or a rule", which)
+        return which
+
     def __len__(self) -> int:
         """Number of points."""
         return len(self.points)

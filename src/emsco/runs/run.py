@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from emsco._base.checks import refused
 from emsco._base.documents import PathLike, read_document, write_document
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade
@@ -147,7 +148,13 @@ class Run:
         both = {"scored": self.front.references, "seen": self.front.seen_references}
         return {rows: [one.figures(costs) for one in found] for rows, found in both.items()}
 
-    def choose(self, which: int | ParetoPoint, prices: Mapping[str, Any] | None = None) -> Run:
+    def choose(
+        self,
+        which: int | ParetoPoint,
+        prices: Mapping[str, Any] | None = None,
+        *,
+        cheapest_label: bool = False,
+    ) -> Run:
         """Deploy another point of the front, and write its cascade to the folder.
 
         Parameters
@@ -155,8 +162,17 @@ class Run:
         which : int or ParetoPoint
         prices : mapping, optional
             The `error_cost` and the `reject_cost` that chose it, which the run remembers.
+        cheapest_label : bool
+            Whether the cascade gives the label of least expected cost; see
+            `Cascade.with_error_costs`.
         """
         cascade, about = self.front.cascade(which), self.about
+        if cheapest_label:
+            costs = self.error_costs(prices)
+            if costs is None:
+                rule = ("be given with ", Parameter("error_cost"))
+                raise refused("cheapest_label", rule, cheapest_label, got="no cost of errors")
+            cascade = cascade.with_error_costs(costs.of_labels)
         if prices is not None:
             self.error_costs(prices)
             about = {**about, "prices": plain_preference(dict(prices))}

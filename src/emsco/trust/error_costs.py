@@ -14,13 +14,13 @@ from emsco._base.checks import check_number, is_number, refused
 from emsco._base.intervals import Interval
 from emsco._base.objectives import Objectives
 from emsco._base.text import some
-from emsco._base.typing import FloatArray
+from emsco._base.typing import AnyArray, FloatArray
 from emsco.data.labels import of_labels
 from emsco.errors import Parameter
 from emsco.trust.by_class import ByClass
 from emsco.trust.expected import NORMAL, Expected
 
-__all__ = ["ErrorCosts", "Total", "plain_costs"]
+__all__ = ["ErrorCosts", "Total", "check_label_costs", "plain_costs"]
 
 _ERROR, _REJECT = "error_cost", "reject_cost"
 _EITHER = (False, True)  # stand for the classes where nobody has counted them
@@ -268,6 +268,12 @@ class ErrorCosts:
             errors = "your matrix of costs for errors"
         rejections = _in_words(self.costs[:, -1].tolist(), "a rejection", self.labels)
         return f"{errors} and {rejections}"
+
+
+def check_label_costs(error_cost: Any, classes: AnyArray) -> FloatArray:
+    """Return the cost of each label for a row of each class, as a read-only matrix."""
+    labels = classes.tolist()
+    return ErrorCosts.from_parameters(error_cost, None, labels, may_reject=False).of_labels
 
 
 def plain_costs(given: Any) -> Any:
