@@ -437,6 +437,8 @@ class ParetoFront(FrontPoints):
         deploy: str = "clf.choose(clf.front_[{number}])",
         deployed: ParetoPoint | int | None = None,
         facts: Mapping[str, str] | None = None,
+        error_cost: Any = None,
+        reject_cost: Any = None,
     ) -> str:
         """Build a web page to explore the front: one file that needs no network.
 
@@ -454,6 +456,9 @@ class ParetoFront(FrontPoints):
             The deployed point, which the page shows first.
         facts : mapping, optional
             Further facts for readers, such as ``{"Data": "clinic.csv"}``.
+        error_cost, reject_cost : float, mapping or array-like, optional
+            Costs of an error and of a rejection that the page begins with, as for
+            `ParetoPoint.total`. Readers can set others.
 
         Returns
         -------
@@ -473,6 +478,7 @@ class ParetoFront(FrontPoints):
             deploy=deploy,
             deployed=None if deployed is None else self.position(deployed),
             facts=tuple((facts or {}).items()),
+            error_costs=self.error_costs(error_cost, reject_cost),
         )
         page = page_of(explored)
         if path is not None:

@@ -179,6 +179,13 @@ class ErrorCosts:
         """Cost of each label for a row of each class, (n_classes, n_classes)."""
         return self.costs[:, :-1]
 
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all errors cost the same, all rejections do, and correct labels are free."""
+        wrong = self.of_labels[~np.eye(len(self.labels), dtype=np.bool_)]
+        parts = (wrong, self.costs[:, -1], np.append(np.diagonal(self.of_labels), 0.0))
+        return all(len(set(part.tolist())) == 1 for part in parts)
+
     def mean_prices(self, by_class: ByClass | None = None) -> tuple[float, float, float]:
         """Mean cost of a correct, a wrong and a rejected row, as some rows were decided.
 

@@ -115,13 +115,16 @@ function drawReferences() {
 
 function referenceTable(which) {
   const names = ["coverage", "accuracy", "cost"];
+  const priced = which === "scored" && isPriced();
   const heads = [capital(which), ...names.map((name) => capital(nameOf(name, which)))];
-  const lines = DATA.references[which].map((one) =>
+  if (priced) heads.push("Total");
+  const lines = DATA.references[which].map((one, i) =>
     element(
       "tr",
       {},
       element("th", { scope: "row" }, one.title),
       ...names.map((name) => element("td", {}, figure(name, one[name]))),
+      ...(priced ? [element("td", {}, number(Number(totalOfReference(i).toPrecision(4))))] : []),
     ),
   );
   return element(

@@ -1,0 +1,126 @@
+// What errors and rejections cost: two sliders, the total of a design, and the design with the lowest.
+
+const PRICED = DATA.prices; // costs that the fit was told, or null
+const NOTHING_REJECTED = ALL.every((i) => FIGURES.coverage[i] >= 1);
+const TOTALS_FROM = EXPECTED && IS_PLAIN ? "expected" : "scored";
+const PRICES = [
+  { name: "error", title: "Cost of an error", times: 20 },
+  { name: "reject", title: "Cost of a rejection", times: 4 },
+];
+
+/** The costs now; null is a cost that the reader has not set. */
+const prices = { error: PRICED?.error ?? null, reject: PRICED?.reject ?? null };
+
+const isPriced = () => prices.error !== null && (prices.reject !== null || NOTHING_REJECTED);
+
+/** The parts of a total: features, errors and rejections. Costs that differ by class have factors. */
+function partsOf({ coverage, correct, cost }, factors) {
+  const [error, reject] = [prices.error, prices.reject ?? 0];
+  const wrong = (1 - correct) * (factors?.wrong ?? 1) + correct * (factors?.correct ?? 0);
+  return {
+    features: cost,
+    errors: error * coverage * wrong,
+    rejections: reject * (1 - coverage) * (factors?.rejected ?? 1),
+  };
+}
+
+const totalOfParts = ({ features, errors, rejections }) => features + errors + rejections;
+
+/** The factors of the design or reference at a place in a list; none if costs are single numbers. */
+const factorsOf = (list, i) =>
+  list && { wrong: list.wrong[i], correct: list.correct[i], rejected: list.rejected[i] };
+
+/** The parts of a design's total, from expected figures if there are any. */
+function partsOfDesign(i) {
+  const from = TOTALS_FROM === "expected" ? EXPECTED : FIGURES;
+  const correct = from === EXPECTED ? EXPECTED.accuracy[i] : shareCorrect(i, "scored");
+  return partsOf(
+    { coverage: from.coverage[i], correct, cost: from.cost[i] },
+    factorsOf(PRICED?.designs, i),
+  );
+}
+
+const totalOf = (i) => totalOfParts(partsOfDesign(i));
+
+/** The total of a reference on the scored rows. */
+const totalOfReference = (i) =>
+  totalOfParts(partsOf(REFERENCES[i], factorsOf(PRICED?.references, i)));
+
+/** The design with the lowest total among some. */
+const cheapestOf = (designs) =>
+  designs.reduce((best, i) => (best === null || totalOf(i) < totalOf(best) ? i : best), null);
+
+/** The total of a design and its parts in a sentence; none without costs. */
+function totalInWords(design) {
+  if (!isPriced()) return "";
+  const parts = partsOfDesign(design);
+  const words = Object.entries(parts).map(([name, value]) => `${name} ${number(value)}`);
+  const kind = capital(TOTALS_FROM);
+  return `${kind} total of a row: ${number(totalOfParts(parts))} (${words.join(", ")}).`;
+}
+
+/** What is missing before there are totals, or what the sliders mean. */
+function aboutPrices() {
+  if (isPriced() && PRICED?.designs)
+    return "Your costs differ by class: the sliders show their means, and change all of them alike.";
+  if (isPriced()) return "In the unit of the feature costs. The best design has the lowest total.";
+  if (prices.error !== null) return "Set the cost of a rejection too.";
+  if (prices.reject !== null) return "Set the cost of an error too.";
+  return "Set both to find the design with the lowest total of features, errors and rejections.";
+}
+
+/** The end of a slider: a round number above a cost that is often meant, and above the one set. */
+function mostOf({ name, times }) {
+  const wanted = Math.max(times * (DATA.total || 1), 2 * (prices[name] ?? 0));
+  const unit = 10 ** Math.floor(Math.log10(wanted));
+  return Math.ceil(wanted / unit) * unit;
+}
+
+/** A slider and a box for a cost; an empty box is no cost. */
+function makePrice(price, changed) {
+  const { name, title } = price;
+  const most = mostOf(price);
+  const about = { min: 0, max: most, step: most / 200, value: prices[name] ?? 0 };
+  const slider = element("input", { type: "range", id: `price-${name}`, ...about });
+  const box = element("input", {
+    type: "number",
+    inputMode: "decimal",
+    id: `price-box-${name}`,
+    min: 0,
+    step: "any",
+    value: prices[name] ?? "",
+    "aria-label": title,
+  });
+  const say = () =>
+    slider.setAttribute(
+      "aria-valuetext",
+      prices[name] === null ? "not set" : `${number(prices[name])}`,
+    );
+  const set = (value) => {
+    prices[name] = value;
+    slider.value = value ?? 0;
+    say();
+    changed();
+  };
+  slider.addEventListener("input", () => {
+    box.value = Number(Number(slider.value).toPrecision(6));
+    set(Number(box.value));
+  });
+  box.addEventListener("input", () => {
+    const value = Number(box.value);
+    if (box.value === "") set(null);
+    else if (Number.isFinite(value) && value >= 0) set(value);
+  });
+  price.reset = () => {
+    box.value = "";
+    set(null);
+  };
+  say();
+  return element(
+    "div",
+    { className: "limit" },
+    element("label", { for: slider.id }, title),
+    element("span", { className: "unit" }, box),
+    slider,
+  );
+}
