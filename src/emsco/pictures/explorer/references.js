@@ -110,21 +110,21 @@ function drawKey() {
 function drawReferences() {
   const kinds = ["scored", "seen"].filter((which) => DATA.references[which].length);
   byId("without").hidden = !kinds.length;
-  byId("references").replaceChildren(...kinds.map(referenceTable));
+  byId("references").replaceChildren(
+    ...kinds.map(referenceTable),
+    element("p", { className: "note" }, referenceTotals()),
+  );
 }
 
 function referenceTable(which) {
   const names = ["coverage", "accuracy", "cost"];
-  const priced = which === "scored" && isPriced();
   const heads = [capital(which), ...names.map((name) => capital(nameOf(name, which)))];
-  if (priced) heads.push("Total");
-  const lines = DATA.references[which].map((one, i) =>
+  const lines = DATA.references[which].map((one) =>
     element(
       "tr",
       {},
       element("th", { scope: "row" }, one.title),
       ...names.map((name) => element("td", {}, figure(name, one[name]))),
-      ...(priced ? [element("td", {}, number(Number(totalOfReference(i).toPrecision(4))))] : []),
     ),
   );
   return element(

@@ -24,6 +24,9 @@ function partsOf({ coverage, correct, cost }, factors) {
   };
 }
 
+/** Format a part of a total, with four digits: more would be noise. */
+const amountOf = (value) => number(Number(value.toPrecision(4)));
+
 const totalOfParts = ({ features, errors, rejections }) => features + errors + rejections;
 
 /** The factors of the design or reference at a place in a list; none if costs are single numbers. */
@@ -46,6 +49,13 @@ const totalOf = (i) => totalOfParts(partsOfDesign(i));
 const totalOfReference = (i) =>
   totalOfParts(partsOf(REFERENCES[i], factorsOf(PRICED?.references, i)));
 
+/** The totals of all references in a sentence; none without costs. */
+function referenceTotals() {
+  if (!isPriced() || !REFERENCES.length) return "";
+  const words = REFERENCES.map(({ title }, i) => `${title}: ${amountOf(totalOfReference(i))}`);
+  return `Total of a row: ${words.join("; ")}.`;
+}
+
 /** The design with the lowest total among some. */
 const cheapestOf = (designs) =>
   designs.reduce((best, i) => (best === null || totalOf(i) < totalOf(best) ? i : best), null);
@@ -54,9 +64,9 @@ const cheapestOf = (designs) =>
 function totalInWords(design) {
   if (!isPriced()) return "";
   const parts = partsOfDesign(design);
-  const words = Object.entries(parts).map(([name, value]) => `${name} ${number(value)}`);
+  const words = Object.entries(parts).map(([name, value]) => `${name} ${amountOf(value)}`);
   const kind = capital(TOTALS_FROM);
-  return `${kind} total of a row: ${number(totalOfParts(parts))} (${words.join(", ")}).`;
+  return `${kind} total of a row: ${amountOf(totalOfParts(parts))} (${words.join(", ")}).`;
 }
 
 /** What is missing before there are totals, or what the sliders mean. */
