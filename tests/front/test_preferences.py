@@ -187,3 +187,16 @@ def test_a_preference_for_a_file_is_plain():
     assert plain_preference("knee") == "knee"
     plain = plain_preference({"error_cost": np.eye(2), "min_recall": {1: np.float64(0.5)}})
     assert plain == {"error_cost": [[1.0, 0.0], [0.0, 1.0]], "min_recall": {"1": 0.5}}
+
+
+def test_a_front_whose_classes_nobody_counted_still_has_totals_by_class():
+    """As after Ctrl-C: rows of all classes then count alike."""
+    front = make_front()
+    prices = {"error_cost": {0: 90, 1: 10}, "reject_cost": {0: 4, 1: 2}}
+    assert front.labels == (0, 1)
+    assert front.prefer(prices) in front.points
+    costs = front.error_costs(**prices)
+    assert costs.mean_prices(None) == (0, 50, 3)
+    words = preference_in_words(prices, front[0])
+    assert words == "the lowest scored total with your costs of errors"
+    assert replace(front, models=None).labels is None

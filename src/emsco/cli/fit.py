@@ -272,8 +272,9 @@ def fit(
         run = fit_files(files.files(), out, **steps, verbose=1, **settings)
     if as_json:
         facts = {"run": str(out), **run.about, "metric": run.front.metric}
-        facts |= {"chosen": run.chosen, "references": run.references()}
-        print_json({**facts, "front": run.figures()})
+        costs = run.error_costs()
+        facts |= {"chosen": run.chosen, "references": run.references(costs)}
+        print_json({**facts, "front": run.figures(None, costs)})
     else:
         print_front(run)
         print_deployed(run)

@@ -373,10 +373,15 @@ class ParetoFront(FrontPoints):
 
     def promises(self, **limits: Any) -> tuple[Promise, ...]:
         """Check what is to be certified, such as `min_accuracy`, and return each `Promise`."""
-        by_class = self.points[0].by_class
-        labels = () if by_class is None else by_class.labels
-        labels = labels if self.models is None else tuple(self.models.classes.tolist())
-        return promises_of(labels, limits, to_prove=True)
+        return promises_of(self.labels or (), limits, to_prove=True)
+
+    @property
+    def labels(self) -> tuple[object, ...] | None:
+        """The classes, of its models or as counted by class; None for a front with neither."""
+        if self.models is not None:
+            return tuple(self.models.classes.tolist())
+        counted = self.points[0].by_class
+        return None if counted is None else counted.labels
 
     def save(self, path: PathLike) -> None:
         """Write the front and its models to a JSON file; a failure leaves no partial file."""

@@ -208,7 +208,7 @@ class ParetoPoint(Objectives):
 
         The shares of wrong and rejected rows are those to expect on new rows, or else the scored
         ones. If costs differ between classes, wrong and rejected rows cost on average what they
-        did on the scored rows.
+        did on the scored rows; the interval takes these means as known.
 
         Parameters
         ----------

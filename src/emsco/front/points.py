@@ -199,11 +199,15 @@ class FrontPoints(Sequence[ParetoPoint]):
 
     def error_costs(self, error_cost: Any, reject_cost: Any = None) -> ErrorCosts | None:
         """Check costs of errors and rejections; None if neither is given."""
-        counted = self.points[0].by_class
-        labels = None if counted is None else counted.labels
         may_reject = any(point.coverage < 1 for point in self.points)
         both = {"error_cost": error_cost, "reject_cost": reject_cost}
-        return error_costs_of(both, labels, may_reject=may_reject)
+        return error_costs_of(both, self.labels, may_reject=may_reject)
+
+    @property
+    def labels(self) -> tuple[object, ...] | None:
+        """The classes; None if nobody has counted them."""
+        counted = self.points[0].by_class
+        return None if counted is None else counted.labels
 
     def prefer(self, rule: str | dict[str, Any]) -> ParetoPoint:
         """Return the point that a rule or limits choose.

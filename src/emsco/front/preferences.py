@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-from emsco._base.checks import check_choice, check_number, refused
+from emsco._base.checks import check_choice, check_number, is_number, refused
 from emsco._base.objectives import balanced_length, metric_name
 from emsco._base.text import some
 from emsco.data.labels import of_labels
@@ -282,6 +282,13 @@ def plain_preference(rule: Preference) -> Preference:
     return {name: plain_costs(one) for name, one in rule.items()}
 
 
+def _in_words(prices: Mapping[str, Any], point: ParetoPoint) -> str:
+    labels = None if point.by_class is None else point.by_class.labels
+    if labels is None and not all(map(is_number, prices.values())):
+        return "your costs of errors"  # nobody has counted the classes
+    return str(error_costs_of(prices, labels, may_reject=False))
+
+
 def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> str:
     """Say why a rule or limits chose a point.
 
@@ -292,11 +299,9 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     >>> preference_in_words("knee", point), preference_in_words({"max_cost": 9}, point)
     ('the nearest to the best of all three figures (knee)', 'the best balanced within your limits')
     """
-    labels = None if point.by_class is None else point.by_class.labels
-    costs = error_costs_of(rule, labels, may_reject=False)
-    if costs is not None and not isinstance(rule, str):
+    if (prices := prices_of(rule)) and not isinstance(rule, str):
         within = " within your limits" if limits_of(rule) else ""
-        return f"the lowest {point.promised[0]} total{within} with {costs}"
+        return f"the lowest {point.promised[0]} total{within} with {_in_words(prices, point)}"
     if not isinstance(rule, str):
         return f"{_RULES[rule.get('rule') or 'balanced']} within your limits"
     why = _RULES[rule]

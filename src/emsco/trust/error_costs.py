@@ -376,8 +376,8 @@ def _lines(
 
 def _in_words(costs: Sequence[float], what: str, labels: Sequence[object]) -> str:
     if len(set(costs)) == 1:
-        return f"{costs[0]:g} for {what}"
+        return f"{costs[0]:.10g} for {what}"
     about = [f"about {label!r}" for label in labels]
-    first, *others = [f"{cost:g} {which}" for cost, which in zip(costs, about, strict=True)]
+    first, *others = [f"{cost:.10g} {which}" for cost, which in zip(costs, about, strict=True)]
     number, _, which = first.partition(" ")
     return ", ".join([f"{number} for {what} {which}", *others])
