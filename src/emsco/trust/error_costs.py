@@ -46,7 +46,7 @@ class Total:
     Examples
     --------
     >>> print(Total(12.0, 5.0, 2.0, 0.5))
-    19 (18 to 20): features 12, errors 5, rejections 2
+    19 (18.02 to 19.98): features 12, errors 5, rejections 2
     """
 
     features: float
