@@ -41,9 +41,11 @@ if TYPE_CHECKING:
     from emsco.search.stopping import Stop, StopReason
     from emsco.trust.by_class import ByClass
     from emsco.trust.differences import Comparison
+    from emsco.trust.error_costs import ErrorCosts, Total
     from emsco.trust.keeping import PromiseReport, SeenPromise
     from emsco.trust.promises import Promise, Verdict
     from emsco.trust.reliability import Reliability
+    from emsco.trust.seen_totals import SeenTotal
     from emsco.trust.watching import Alarm, MonitoredPromise
 
 __all__ = [
@@ -67,6 +69,7 @@ __all__ = [
     "EMSCOClassifier",
     "EMSCOError",
     "EffectiveRows",
+    "ErrorCosts",
     "Evaluation",
     "ExitReport",
     "FamilyLoss",
@@ -91,9 +94,11 @@ __all__ = [
     "Reference",
     "Reliability",
     "SeenPromise",
+    "SeenTotal",
     "Stop",
     "StopReason",
     "Subgroups",
+    "Total",
     "Verdict",
 ]
 
@@ -118,6 +123,7 @@ _HOMES = {
     "EMSCOClassifier": "emsco.estimator",
     "EMSCOError": "emsco.errors",
     "EffectiveRows": "emsco.cascade",
+    "ErrorCosts": "emsco.trust.error_costs",
     "Evaluation": "emsco.cascade",
     "ExitReport": "emsco.cascade",
     "FamilyLoss": "emsco.models.choosing",
@@ -142,9 +148,11 @@ _HOMES = {
     "Reference": "emsco.front.references",
     "Reliability": "emsco.trust.reliability",
     "SeenPromise": "emsco.trust.keeping",
+    "SeenTotal": "emsco.trust.seen_totals",
     "Stop": "emsco.search.stopping",
     "StopReason": "emsco.search.stopping",
     "Subgroups": "emsco.cascade",
+    "Total": "emsco.trust.error_costs",
     "Verdict": "emsco.trust.promises",
 }
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from emsco._base.checks import check_choice, check_number, check_whole, refused
+from emsco._base.checks import check_choice, check_number
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.cascade.prices import Prices
@@ -28,7 +27,8 @@ from emsco.front import ParetoPoint
 from emsco.front.certificate import Certificate
 from emsco.front.doubts import doubts_about
 from emsco.front.history import Generation
-from emsco.front.promises import promise_of
+from emsco.front.preferences import given_error_costs, label_costs_of, one_choice, rule_of
+from emsco.front.promises import with_promises
 from emsco.pictures.diagram import cascade_boxes
 from emsco.trust.reliability import Reliability
 from emsco.trust.risk import RiskCoverage
@@ -75,7 +75,9 @@ class EMSCOClassifier(TableClassifier):
         the cheapest design that is not worse than buying everything at once, beyond noise;
         "one_standard_error" is the simplest of those nearly as good as the best; "fittest" is the
         paper's choice. A dict holds limits for `ParetoFront.select`, such as
-        ``{"max_cost": 300, "min_recall": {"ill": 0.9}}``.
+        ``{"max_cost": 300, "min_recall": {"ill": 0.9}}``, or the costs of an error and of a
+        rejection, ``{"error_cost": 500, "reject_cost": 40}``, or both: then the design with the
+        lowest expected total within the limits is deployed.
     metric : {"accuracy", "balanced_accuracy"}
         The objective "accuracy". "accuracy" is the share of labels that are correct.
         "balanced_accuracy" is the mean of this share over the classes, so that a rare class
@@ -334,7 +336,11 @@ class EMSCOClassifier(TableClassifier):
         return self._deploy(self.prefer, stacklevel=3)
 
     def choose(
-        self, which: ParetoPoint | int | str | dict[str, Any] | None = None, **limits: Any
+        self,
+        which: ParetoPoint | int | str | dict[str, Any] | None = None,
+        *,
+        cheapest_label: bool = False,
+        **limits: Any,
     ) -> Self:
         """Deploy another point of the front.
 
@@ -344,19 +350,21 @@ class EMSCOClassifier(TableClassifier):
         ----------
         which : ParetoPoint, int, str or dict, optional
             A point of `front_`, its position there, or a rule as in `prefer`.
+        cheapest_label : bool
+            Whether `cascade_` gives each row the label of least expected cost, by the
+            `error_cost` given here or in `prefer`; see `Cascade.with_error_costs`.
         **limits
-            Instead of `which`: limits as for `ParetoFront.select`.
+            Instead of `which`: limits, and costs of an error and of a rejection, as for
+            `ParetoFront.select`. ``choose(error_cost=500, reject_cost=40)`` deploys the design
+            with the lowest expected total.
 
         Returns
         -------
         self
         """
-        if which is not None and limits:
-            name = next(iter(limits))
-            raise refused(name, "be left out where a point or a rule is given", limits[name])
-        if which is None and not limits:
-            raise refused("which", "be a point, its position or a rule", None)
-        return self._deploy(limits if which is None else which, stacklevel=3)
+        wanted = one_choice(which, limits)
+        label_costs = label_costs_of(wanted, self.prefer) if cheapest_label else None
+        return self._deploy(wanted, stacklevel=3, label_costs=label_costs)
 
     def decide(self, X: ArrayLike, prices: Prices = None) -> Decisions:
         """Label or reject each row; also gives its confidence, exit stage and cost.
@@ -374,11 +382,14 @@ class EMSCOClassifier(TableClassifier):
         groups: Any = None,
         by: Any = None,
         prices: Prices = None,
+        error_cost: Any = None,
+        reject_cost: Any = None,
     ) -> Evaluation:
         """Measure coverage, accuracy and cost on labelled rows, with 95 % intervals.
 
         The evaluation also says whether the deployed point keeps its promise: see
-        `Evaluation.promise`. Parameters are those of `Cascade.evaluate`.
+        `Evaluation.promise`. Parameters are those of `Cascade.evaluate`; costs of errors and
+        rejections are by default those that `prefer` has.
 
         Examples
         --------
@@ -394,8 +405,10 @@ class EMSCOClassifier(TableClassifier):
         for name, given in column.items():
             if isinstance(given, str):
                 column[name] = column_of(X, given, name)
-        found = cascade.evaluate(rows, y, sample_weight, **column, prices=prices)
-        return replace(found, promise=promise_of(found, self.point_))
+        both = {"error_cost": error_cost, "reject_cost": reject_cost}
+        costs = given_error_costs(both) or given_error_costs(self.prefer)
+        found = cascade.evaluate(rows, y, sample_weight, **column, prices=prices, **costs)
+        return with_promises(found, self.point_)
 
     def reliability(
         self,
@@ -428,8 +441,8 @@ class EMSCOClassifier(TableClassifier):
             Promises and settings of `ParetoFront.certify`.
         """
         check_is_fitted(self, "front_")
-        own = self.prefer.get("rule", "balanced") if isinstance(self.prefer, dict) else self.prefer
-        return self.front_.certify(self._check_new_rows(X), y, **{"prefer": own, **settings})
+        own = {"prefer": rule_of(self.prefer), **settings}
+        return self.front_.certify(self._check_new_rows(X), y, **own)
 
     def predict(self, X: ArrayLike) -> AnyArray:
         """Predict a class for every row, even a rejected one: the best guess of its last stage."""
@@ -450,26 +463,17 @@ class EMSCOClassifier(TableClassifier):
         """Show the deployed stages in scikit-learn's diagram, once there are any."""
         return cascade_boxes(self.front_.flow(self.point_), self.front_.min_confidence)
 
-    def _deploy(self, which: ParetoPoint | int | str | dict[str, Any], stacklevel: int) -> Self:
+    def _deploy(self, which: Any, stacklevel: int, label_costs: Any = None) -> Self:
         """Deploy a point of the front, and warn of what is doubtful about it."""
         check_is_fitted(self, "front_")
-        point = self._point(which)
+        point = self.front_.find(which)
         self.point_ = point
         self.design_ = point.design
-        self.cascade_ = self.front_.cascade(point)
+        self.cascade_ = self.front_.cascade(point).with_error_costs(label_costs)
         weighted = self.class_weight is not None
         for doubt in doubts_about(self.front_, point, weighted=weighted):
             warnings.warn(doubt, stacklevel=stacklevel)
         return self
-
-    def _point(self, which: object) -> ParetoPoint:
-        if isinstance(which, (str, dict)):
-            return self.front_.prefer(which)
-        if isinstance(which, Integral):
-            return self.front_[check_whole("point", which, 0, len(self.front_) - 1)]
-        if not isinstance(which, ParetoPoint) or which not in self.front_:
-            raise refused("point", "be one of this front_, its position or a rule", which)
-        return which
 
     def _undeploy(self) -> None:
         """Forget the cascade of an earlier fit: it does not belong to the new front."""

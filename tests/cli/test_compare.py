@@ -74,10 +74,11 @@ def test_compare_prints_its_record_and_refuses_a_folder_of_other_settings(compar
 
 def test_test_rows_of_a_file_make_one_split(emsco, own, tmp_path):
     words = ["--method", "cost_ordered", "--quick", "--jobs", 1, "--json", "--error-cost", 50]
+    words += ["--reject-cost", 3]
     files = ["--train", own, "--val", own, "--test", own, "--target", "ill"]
     plain = json.loads(emsco("compare", *files, *words, "--out", tmp_path / "new").stdout)
     assert plain["rows"] == {"fitted": 320, "test": 160}
-    assert plain["error_cost"] == 50
+    assert (plain["error_cost"], plain["reject_cost"]) == (50, 3)
 
 
 def test_a_comparison_that_is_refused_leaves_no_folder(compare, tmp_path):

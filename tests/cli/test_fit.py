@@ -149,6 +149,23 @@ def test_a_rule_chooses_within_limits(fit, tmp_path):
     assert run.point.cost <= 30
 
 
+def test_a_fit_that_is_told_costs_of_errors_shows_totals_from_then_on(fit, typed, tmp_path):
+    result = fit("--error-cost", "0=100,1=900", "--reject-cost", 40)
+    said, words = " ".join(result.out.split()), "100 for an error about 0, 900 about 1 and 40 for"
+    assert f"the lowest expected total with {words} a rejection." in said
+    assert "With its errors and rejections, a row costs " in said
+    assert "in all; without a cascade at best " in said
+    run = Run.open(tmp_path / "run")
+    assert run.given_error_costs == {"error_cost": {"0": 100.0, "1": 900.0}, "reject_cost": 40.0}
+    assert run.point == run.front.select(error_cost={0: 100, 1: 900}, reject_cost=40)
+    assert words in " ".join(typed("show", tmp_path / "run").out.split())
+    refuses(
+        typed("fit", "x.csv", "--target", "y", "--out", tmp_path / "o", "--error-cost", "a=b"),
+        "--error-cost must be a number, label=number pairs, as in ill=500, or true:given=number, "
+        "got 'a=b'.",
+    )
+
+
 def test_fit_takes_files_of_ones_own_and_tests_on_the_last(typed, data, rows, tmp_path):
     header, *lines = (data / "data.csv").read_text().splitlines()
     for name, part in (("a", lines[:120]), ("b", lines[120:200]), ("c", lines[200:])):

@@ -73,3 +73,19 @@ def test_front_and_choose_say_how_near_the_front_comes_to_limits(typed, run):
         refuses(typed(command, run, *limits, "--json"), words)
         limit = "--min-accuracy must be a number in [0, 1], got 90.0; did you mean 0.9?"
         refuses(typed(command, run, "--min-accuracy", 90), limit)
+
+
+def test_front_has_totals_where_errors_have_costs(typed, run):
+    found = ParetoFront.load(run / "front.json")
+    costs = ("--error-cost", 100, "--reject-cost", 40)
+    text = typed("front", run, *costs).out
+    assert "total: features, errors and rejections of a row, with 100 for an error and 40" in text
+    assert "✓ has the lowest total." in text
+    best = found.select(error_cost=100, reject_cost=40)
+    assert re.search(rf"✓≈? +{found.position(best)} .*{best.total(100, 40).value:.2f}", text)
+    assert f"{found.references[0].total(100, 40).value:.2f}" in text
+    plain = json.loads(typed("front", run, *costs, "--json").out)
+    assert [one["total"]["value"] for one in plain["front"]] == [
+        total.value for total in found.totals(100, 40)
+    ]
+    assert "total" not in json.loads(typed("front", run, "--json").out)["front"][0]

@@ -8,6 +8,7 @@ from emsco.cli.parsing import (
     parse_by_class,
     parse_class_weight,
     parse_delays,
+    parse_error_costs,
     parse_estimator,
 )
 from emsco.data.labels import of_labels
@@ -99,3 +100,29 @@ def test_a_feature_has_one_delay():
     words = "delay must be given once for a feature, got 'chol=2' again"
     with pytest.raises(ParameterError, match=words):
         parse_delays(["chol=1", "chol=2"])
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (None, None),
+        (["500"], 500.0),
+        (["a=1,b=2"], {"a": 1.0, "b": 2.0}),
+        (["a:b=1", "b=2"], {"a": {"b": 1.0}, "b": 2.0}),
+        (["a:b=1", "a:c=2,b=3"], {"a": {"b": 1.0, "c": 2.0}, "b": 3.0}),
+    ],
+)
+def test_costs_of_errors_are_read(texts, found):
+    assert parse_error_costs("error_cost", texts, by_label=True) == found
+
+
+@pytest.mark.parametrize("texts", [["x"], ["5", "a=1"], ["5", "6"], ["a=1", "7"], ["a:b"], [""]])
+def test_texts_that_are_no_costs_are_refused(texts):
+    with pytest.raises(ParameterError, match=r"^error_cost must be a number"):
+        parse_error_costs("error_cost", texts, by_label=True)
+
+
+@pytest.mark.parametrize("texts", [["a=1", "a=2"], ["a=1", "a:b=2"], ["a:b=1", "a=2"]])
+def test_costs_are_given_once_for_a_label(texts):
+    with pytest.raises(ParameterError, match=r"^error_cost must be given once for a label.* again"):
+        parse_error_costs("error_cost", texts, by_label=True)

@@ -138,3 +138,60 @@ def test_one_standard_error_is_a_rule_to_deploy_by():
     deployed = EMSCOClassifier(**SETTINGS, prefer="one_standard_error").fit(*_rows())
     assert deployed.point_ == deployed.front_.one_standard_error()
     assert deployed.point_.n_stages <= deployed.front_.balanced().n_stages
+
+
+def test_a_fit_deploys_the_lowest_expected_total_and_takes_its_luck_off(clf):
+    prefer = {"error_cost": {"ill": 60, "well": 20}, "reject_cost": 5}
+    chosen = EMSCOClassifier(**SETTINGS, prefer=prefer).fit(*_rows())
+    totals = chosen.front_.totals(**prefer)
+    lowest = min(totals, key=lambda total: total.value)
+    assert chosen.point_.total(**prefer) == lowest
+    assert lowest.basis == "expected"
+    assert lowest.interval.low < lowest.value < lowest.interval.high
+    before = {point.design: point.total(**prefer).value for point in clf.front_}
+    assert lowest.value >= before[chosen.design_]  # the choice made in samples is luckier
+    changed = [
+        p.design
+        for p, total in zip(chosen.front_, totals, strict=True)
+        if total.value != before[p.design]
+    ]
+    assert chosen.design_ in changed
+    assert len(changed) < len(totals) / 2
+
+
+def test_a_fit_takes_the_lowest_expected_total_within_limits():
+    prefer = {"error_cost": 60, "reject_cost": 5, "max_cost": 1.5}
+    chosen = EMSCOClassifier(**SETTINGS, prefer=prefer).fit(*_rows())
+    assert chosen.point_.cost <= 1.5
+    assert chosen.point_ == chosen.front_.select(**prefer)
+
+
+def test_choose_takes_costs_and_limits_by_name(clf):
+    clf.choose(error_cost=60, reject_cost=5)
+    assert clf.point_ == clf.front_.select(error_cost=60, reject_cost=5)
+    with pytest.raises(ParameterError, match="error_cost must be left out where a point or a rule"):
+        clf.choose(0, error_cost=60)
+    with pytest.raises(ParameterError, match="which must be a point"):
+        clf.choose()
+
+
+def test_choose_deploys_a_cascade_with_the_cheapest_labels(clf):
+    X, _ = _rows(60, seed=5)
+    costs = {"error_cost": {"ill": 90, "well": 1}, "reject_cost": 5}
+    likely = clf.choose(**costs).decide(X)
+    cheap = clf.choose(**costs, cheapest_label=True).decide(X)
+    assert cheap.stage.tolist() == likely.stage.tolist()
+    assert (cheap.labels == "ill").sum() > (likely.labels == "ill").sum()
+    clf.choose(0, cheapest_label=False)
+    assert clf.cascade_.label_costs is None
+    with pytest.raises(ParameterError, match="cheapest_label must be False where errors have no"):
+        clf.choose(0, cheapest_label=True)
+
+
+def test_a_classifier_evaluates_with_the_costs_it_was_told():
+    prefer = {"error_cost": 60, "reject_cost": 5}
+    chosen = EMSCOClassifier(**SETTINGS, prefer=prefer).fit(*_rows())
+    found = chosen.evaluate(*_rows(80, seed=3))
+    assert found.total.promised == chosen.point_.total(**prefer)
+    other = chosen.evaluate(*_rows(80, seed=3), error_cost=1, reject_cost=1)
+    assert other.total.value < found.total.value

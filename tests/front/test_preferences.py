@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from support.handmade import make_front
 
-from emsco.front.preferences import Limits, accurate_of, economical_of, preference_in_words
+from emsco.errors import ParameterError
+from emsco.front.preferences import (
+    Limits,
+    accurate_of,
+    check_preference,
+    economical_of,
+    plain_preference,
+    preference_in_words,
+)
 from emsco.trust.by_class import ByClass
 from emsco.trust.differences import Comparison, Difference
 
@@ -113,3 +122,81 @@ def test_a_label_that_is_named_twice_is_one_class(point):
 def test_the_economical_rule_takes_the_knee_where_nobody_compared_designs_with_everything(point):
     words = preference_in_words("economical", replace(point, versus_everything=None))
     assert words.startswith("the nearest to the best of all three figures")
+
+
+def front_to_total():
+    counts = ((40, 9, 1), (1, 30, 19)), ((35, 5, 10), (0, 35, 15))
+    front = make_front()
+    points = [
+        replace(point, by_class=ByClass((0, 1), own))
+        for point, own in zip(front, counts, strict=True)
+    ]
+    return replace(front, points=tuple(points))
+
+
+@pytest.mark.parametrize(
+    ("error_cost", "reject_cost"),
+    [(500, 1), (1, 500), ({0: 900, 1: 1}, 2), ([[0, 1], [900, 0]], {0: 1, 1: 2})],
+)
+def test_the_lowest_total_is_chosen(error_cost, reject_cost):
+    front = front_to_total()
+    totals = [one.value for one in front.totals(error_cost, reject_cost)]
+    chosen = front.prefer({"error_cost": error_cost, "reject_cost": reject_cost})
+    assert chosen is front[totals.index(min(totals))]
+
+
+def test_the_lowest_total_is_taken_within_limits():
+    front = front_to_total()
+    assert front.select(error_cost=500, reject_cost=1) is front[1]
+    assert front.select(error_cost=1, reject_cost=500) is front[0]
+    assert front.select(max_cost=front[1].cost, error_cost=1, reject_cost=500) is front[1]
+
+
+def test_costs_leave_no_room_for_a_rule():
+    with pytest.raises(ParameterError, match="rule must be left out where error_cost is given"):
+        front_to_total().select(error_cost=5, reject_cost=1, rule="knee")
+
+
+def test_a_front_that_rejects_needs_a_cost_of_rejections():
+    with pytest.raises(ParameterError, match="reject_cost must be given beside error_cost"):
+        front_to_total().prefer({"error_cost": 5})
+    answered = [replace(point, coverage=1.0) for point in front_to_total()]
+    front = replace(front_to_total(), points=tuple(answered))
+    assert front.prefer({"error_cost": 5}) in front.points
+    with pytest.raises(ParameterError, match="error_cost must be given"):
+        front.totals(None)
+
+
+def test_bad_costs_fail_before_a_search():
+    with pytest.raises(ParameterError, match="error_cost must name the classes"):
+        check_preference({"error_cost": {"sick": 4, 0: 1}, "reject_cost": 1}, [0, 1])
+    check_preference({"error_cost": 4}, [0, 1], may_reject=False)
+
+
+def test_a_preference_with_costs_in_words():
+    point = front_to_total()[0]
+    prefer = {"error_cost": 500, "reject_cost": 40}
+    words = "the lowest scored total{} with 500 for an error and 40 for a rejection"
+    assert preference_in_words(prefer, point) == words.format("")
+    assert preference_in_words({**prefer, "max_cost": 9}, point) == words.format(
+        " within your limits"
+    )
+
+
+def test_a_preference_for_a_file_is_plain():
+    assert plain_preference("knee") == "knee"
+    plain = plain_preference({"error_cost": np.eye(2), "min_recall": {1: np.float64(0.5)}})
+    assert plain == {"error_cost": [[1.0, 0.0], [0.0, 1.0]], "min_recall": {"1": 0.5}}
+
+
+def test_a_front_whose_classes_nobody_counted_still_has_totals_by_class():
+    """As after Ctrl-C: rows of all classes then count alike."""
+    front = make_front()
+    both = {"error_cost": {0: 90, 1: 10}, "reject_cost": {0: 4, 1: 2}}
+    assert front.labels == (0, 1)
+    assert front.prefer(both) in front.points
+    costs = front.error_costs(**both)
+    assert costs.mean_costs(None) == (0, 50, 3)
+    words = preference_in_words(both, front[0])
+    assert words == "the lowest scored total with your costs of errors"
+    assert replace(front, models=None).labels is None

@@ -319,3 +319,35 @@ def test_a_page_has_the_thresholds_of_each_stage_if_designs_have_any():
     assert found["own_thresholds"] == [[0.9, [["0", 0.6], ["1", 0.8]], 0], None]
     assert found["thresholds"] == 0.8
     assert data_of(make_front().to_html())["own_thresholds"] is None
+
+
+def test_a_page_has_the_costs_of_errors_that_it_begins_with(run):
+    front = run.front
+    assert data_of(front.to_html())["error_costs"] is None
+    plain = data_of(front.to_html(error_cost=500, reject_cost=40))["error_costs"]
+    assert plain == {"error": 500, "reject": 40, "designs": None, "references": None}
+    labels = front[0].by_class.labels
+    errors = dict(zip(labels, (900, 30), strict=True))
+    found = data_of(front.to_html(error_cost=errors, reject_cost=40))["error_costs"]
+    costs = front.error_costs(errors, 40)
+    for i, point in enumerate(front):
+        _, wrong, rejected = costs.mean_costs(point.by_class)
+        assert found["error"] * found["designs"]["wrong"][i] == pytest.approx(wrong)
+        assert found["reject"] * found["designs"]["rejected"][i] == pytest.approx(rejected)
+    for i, one in enumerate(front.references):
+        wrong = costs.mean_costs(one.by_class)[1]
+        assert found["error"] * found["references"]["wrong"][i] == pytest.approx(wrong)
+
+
+def test_a_page_of_a_run_begins_with_its_costs(run):
+    told = replace(run, about={**run.about, "error_costs": {"error_cost": 500, "reject_cost": 40}})
+    assert data_of(explore_run(told))["error_costs"]["error"] == 500
+    assert data_of(explore_run(run))["error_costs"] is None
+
+
+def test_references_have_the_share_of_correct_labels_beside_a_balanced_accuracy(front):
+    by_class = ByClass(("no", "yes"), ((90, 0, 0), (10, 0, 0)))
+    reference = Reference.from_counts("commonest", by_class, 0.0)
+    balanced = replace(make_balanced_front(), references=(reference,))
+    found = data_of(balanced.to_html())["references"]["scored"][0]
+    assert (found["accuracy"], found["correct"]) == (0.5, 0.9)

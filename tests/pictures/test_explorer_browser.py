@@ -601,3 +601,80 @@ def test_a_browser_that_cannot_draw_the_page_says_so(open_page):
     driver = open_page(IS_OLD)
     wait(driver, lambda: driver.find_element(By.ID, "failed").is_displayed())
     assert "structuredClone" in driver.execute_script("return complaints[0]")
+
+
+def set_cost(driver, name, value):
+    """Type a cost into its box."""
+    box = driver.find_element(By.ID, f"{name}-cost-box")
+    driver.execute_script("arguments[0].select()", box)
+    box.send_keys(str(value))
+    draw = "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done))"
+    driver.execute_async_script(draw)
+
+
+def test_costs_of_errors_move_the_best_design_to_the_lowest_total(see, front):
+    driver = see()
+    assert "Best balanced" in text_of(driver, "best")
+    assert text_of(driver, "total") == ""
+    set_cost(driver, "error", 300)
+    assert text_of(driver, "error-costs-words") == "Set the cost of a rejection too."
+    for error_cost, reject_cost in [(300, 0), (300, 60), (3000, 60)]:
+        set_cost(driver, "error", error_cost)
+        set_cost(driver, "reject", reject_cost)
+        best = front.select(error_cost=error_cost, reject_cost=reject_cost)
+        assert f"Lowest total: design {front.position(best)}" in text_of(driver, "best")
+        assert design_shown(driver) == front.position(best)
+        total = best.total(error_cost, reject_cost)
+        words = text_of(driver, "total")
+        assert words.startswith(f"{total.basis.capitalize()} total of a row: ")
+        shown = float(words.split(": ")[1].split(" (")[0].replace(",", ""))
+        assert shown == pytest.approx(total.value, rel=1e-3)
+    everything = float(f"{front.references[1].total(3000, 60).value:.4g}")
+    said = text_of(driver, "references")
+    assert f"everything: {everything:,.10g}; everything, all answered: " in said
+    driver.find_element(By.ID, "reset-error-costs").click()
+    wait(driver, lambda: "Best balanced" in text_of(driver, "best"))
+    assert "Total" not in text_of(driver, "references")
+
+
+def test_a_dragged_cost_shows_in_its_box_and_is_told(see):
+    driver = see()
+    slider = driver.find_element(By.ID, "error-cost")
+    assert slider.get_attribute("aria-valuetext") == "not set"
+    slider.send_keys(Keys.ARROW_RIGHT * 3)
+    value = float(slider.get_attribute("value"))
+    assert value > 0
+    box = driver.find_element(By.ID, "error-cost-box")
+    assert float(box.get_attribute("value")) == pytest.approx(value)
+    assert slider.get_attribute("aria-valuetext") != "not set"
+
+
+def test_the_lowest_total_is_within_the_limits(see, front):
+    driver = see()
+    most = sorted(point.cost for point in front)[len(front) // 2]
+    most = round(most, 1)
+    set_limit(driver, "cost", most)
+    set_cost(driver, "reject", 500)
+    set_cost(driver, "error", 5000)
+    best = front.select(max_cost=most, error_cost=5000, reject_cost=500)
+    assert f"Lowest total: design {front.position(best)}" in text_of(driver, "best")
+
+
+@pytest.mark.parametrize("costs", [(300, 60), ({0: 900, 1: 40}, {0: 5, 1: 60})], ids=["one", "two"])
+def test_a_page_begins_with_the_costs_that_a_fit_was_told(see, front, costs):
+    labels = front[0].by_class.labels
+    error_cost, reject_cost = (
+        dict(zip(labels, one.values(), strict=True)) if isinstance(one, dict) else one
+        for one in costs
+    )
+    costs = {"error_cost": error_cost, "reject_cost": reject_cost}
+    driver = see(page=front.to_html(deployed=1, **costs))
+    assert design_shown(driver) == 1
+    best = front.select(**costs)
+    assert f"Lowest total: design {front.position(best)}" in text_of(driver, "best")
+    words = text_of(driver, "total")
+    shown = float(words.split(": ")[1].split(" (")[0].replace(",", ""))
+    assert shown == pytest.approx(front[1].total(**costs).value, rel=1e-3)
+    assert ("differ by class" in text_of(driver, "error-costs-words")) == isinstance(
+        error_cost, dict
+    )

@@ -239,6 +239,26 @@ def test_the_command_shows_scored_seen_and_new_figures(clinic):
     assert "seen 60 rows: coverage" in text
 
 
+def test_the_command_shows_totals_of_new_rows_beside_those_promised(clinic):
+    costs = {"error_cost": {"sick": 90.0, "well": 20.0}, "reject_cost": 12.0}
+    words = ("--error-cost", "sick=90", "--error-cost", "well=20", "--reject-cost", 12)
+    found = evaluate_run(clinic.run, clinic.new, error_costs=costs)
+    rows = pa.table(dict(zip(NAMES, clinic.X.T, strict=True)))
+    decided = clinic.run.cascade.evaluate(rows, clinic.y, **costs)
+    total = found.new.total
+    assert total.seen == decided.total.seen
+    assert total.promised == clinic.run.point.total(**costs)
+    result = emsco("evaluate", clinic.run.folder, clinic.new, *words)
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    text = " ".join(result.stdout.split())
+    assert f"total {total.seen.in_words} {total.promised.value:.4g} {total.verdict}" in text
+    assert f"rejections {total.seen.rejections:.4g} {total.promised.rejections:.4g}" in text
+    plain = json.loads(emsco("evaluate", clinic.run.folder, clinic.new, *words, "--json").stdout)
+    assert plain["new"]["total"]["seen"]["value"] == total.value
+    for one, reference in zip(plain["references"]["new"], found.references, strict=True):
+        assert one["total"]["value"] == reference.total(**costs).value
+
+
 def test_the_command_shows_the_new_rows_by_class_and_the_commonest(clinic):
     text = emsco("evaluate", clinic.run.folder, clinic.new).stdout
     new = evaluate_run(clinic.run, clinic.new).new

@@ -155,3 +155,5 @@ def test_false_settings_are_refused_before_any_work(data):
         compare_methods(data, splits=0)
     with pytest.raises(ParameterError, match=r"error_cost must be .*got -1"):
         compare_methods(data, error_cost=-1)
+    with pytest.raises(ParameterError, match=r"reject_cost must be .*got inf"):
+        compare_methods(data, reject_cost=float("inf"))

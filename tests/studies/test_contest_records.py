@@ -333,6 +333,8 @@ def test_without_emsco_no_column_has_its_lead():
 def test_money_says_that_rejections_are_free(level):
     text = ContestReport(level).to_markdown()
     assert "an error costs 10, everything 10, a rejection nothing." in text
+    text = ContestReport(replace(level, reject_cost=2.0)).to_markdown()
+    assert "an error costs 10, everything 10, a rejection 2." in text
 
 
 def test_the_picture_has_a_panel_for_each_task_and_emsco_on_top(level):

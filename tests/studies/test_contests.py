@@ -48,6 +48,7 @@ def test_what_test_rows_saw_counts_labelled_rows_alone():
     assert (seen.coverage, seen.accuracy, seen.cost) == pytest.approx((0.8, 0.75, 14 / 5))
     assert seen.log_loss == pytest.approx((np.log(2) + np.log(1000)) / 4)
     assert seen.money(10.0) == pytest.approx(14 / 5 + 10 * 0.8 * 0.25)
+    assert seen.money(10.0, 4.0) == pytest.approx(14 / 5 + 10 * 0.8 * 0.25 + 4 * 0.2)
 
 
 def test_shares_of_weights_never_exceed_one():

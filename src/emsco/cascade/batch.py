@@ -133,7 +133,7 @@ class Batch:
 
     def _judge(self, rows: AnyArray) -> None:
         stage = self._passed
-        left, self._winner[rows], self._confidence[rows] = self._stages.judge(
+        left, self._winner[rows], self._confidence[rows] = self._stages.label(
             self._rows[rows], stage, stage + 1
         )
         self._stage[rows] = stage + 1

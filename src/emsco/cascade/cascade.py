@@ -12,15 +12,16 @@ from numpy.typing import ArrayLike
 
 from emsco._base.arrays import locked_copy
 from emsco._base.documents import PathLike, read_document, write_document
-from emsco._base.text import listed
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import acquiring, formats
 from emsco.cascade.acquiring import Acquire, AsyncAcquire, Limits, Retries, RunPrices
 from emsco.cascade.case import Case
+from emsco.cascade.curves import stage_reliability, stage_risks
 from emsco.cascade.deciding import decide_rows
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.evaluation import Evaluation
 from emsco.cascade.prices import Prices
+from emsco.cascade.showing import cascade_html, cascade_text
 from emsco.cascade.stages import Stages
 from emsco.cascade.tallying import Tally
 from emsco.costs import FeatureCosts
@@ -30,24 +31,15 @@ from emsco.data.keys import Keys
 from emsco.data.labels import check_truth
 from emsco.data.weights import check_weights
 from emsco.designs.design import Design
-from emsco.designs.stage_thresholds import (
-    StageThresholds,
-    answers_all,
-    by_stage_and_class,
-    differ,
-    leaving_in_words,
-    rule_in_words,
-)
-from emsco.designs.thresholds import MinConfidence, in_words
+from emsco.designs.stage_thresholds import StageThresholds, by_stage_and_class
+from emsco.designs.thresholds import MinConfidence
 from emsco.models.averaged import parts_of
 from emsco.models.stage_models import StageModels
-from emsco.pictures.notebook import boxes, fragment, note
-from emsco.trust.reliability import Reliability, reliability_of
-from emsco.trust.risk import RiskCoverage, risk_coverage_of, spread_thresholds
+from emsco.trust.error_costs import ErrorCosts, check_label_costs
+from emsco.trust.reliability import Reliability
+from emsco.trust.risk import RiskCoverage
 
 __all__ = ["Cascade"]
-
-_MOST_NAMES = 30  # of a stage, in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +63,9 @@ class Cascade:
         Turns columns into the numbers that models read, and handles missing values.
     models : StageModels
         One fitted model per stage.
+    label_costs : ndarray of shape (n_classes, n_classes) or None
+        Cost of each label for a row of each class, if rows get the label of least expected cost
+        instead of the likeliest; see `with_error_costs`.
 
     Examples
     --------
@@ -90,11 +85,16 @@ class Cascade:
     min_confidence: MinConfidence
     encoding: Encoding
     models: StageModels
+    label_costs: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        """Copy and lock the classes; check that thresholds of the design name them."""
+        """Copy and lock the classes; check that thresholds and costs of labels are for them."""
         object.__setattr__(self, "classes", locked_copy(self.classes))
         by_stage_and_class(self.design.thresholds or (), self.classes)
+        if self.label_costs is not None:
+            object.__setattr__(
+                self, "label_costs", check_label_costs(self.label_costs, self.classes)
+            )
 
     @property
     def n_stages(self) -> int:
@@ -120,14 +120,8 @@ class Cascade:
     @cached_property
     def stages(self) -> Stages:
         """The stages in the form that decides rows."""
-        return Stages.from_design(
-            self.design,
-            self.costs,
-            self.classes,
-            self.min_confidence,
-            self.encoding,
-            self.models,
-        )
+        own = self.design, self.costs, self.classes, self.min_confidence
+        return Stages.from_design(*own, self.encoding, self.models, self.label_costs)
 
     @cached_property
     def stage_costs(self) -> FloatArray:
@@ -167,6 +161,8 @@ class Cascade:
         groups: Any = None,
         by: Any = None,
         prices: Prices = None,
+        error_cost: Any = None,
+        reject_cost: Any = None,
     ) -> Evaluation:
         """Decide labelled rows and measure coverage, accuracy and cost, with 95 % intervals.
 
@@ -186,6 +182,10 @@ class Cascade:
             a feature. `Evaluation.by` then has the same figures for each subgroup.
         prices : mapping, optional
             As for `decide`.
+        error_cost, reject_cost : float, mapping or array-like, optional
+            Costs of an error and of a rejection in the unit of the feature costs: a number,
+            ``{true label: cost}``, or for errors a matrix, true labels down and labels given
+            across. `Evaluation.total` then has the mean total of a row.
 
         Examples
         --------
@@ -198,6 +198,7 @@ class Cascade:
         >>> list(found.by), bool(found.intervals.accuracy.low > 0.9)
         (['A', 'B'], True)
         """
+        costs = self.error_costs(error_cost, reject_cost)
         decisions = self.decide(X, prices)
         n_rows = len(decisions)
         group_of, subgroup_of = (
@@ -211,7 +212,42 @@ class Cascade:
         tally = Tally(*about, delays=stages.delays)
         truth = check_truth(y, self.classes, n_rows)
         tally.add(decisions, truth, check_weights(sample_weight, n_rows), group_of, subgroup_of)
-        return tally.evaluation()
+        return tally.evaluation().with_total(costs)
+
+    def error_costs(self, error_cost: Any, reject_cost: Any) -> ErrorCosts | None:
+        """Check costs of errors and rejections for these classes; None if neither is given."""
+        may_reject = bool(self.stages.thresholds[-1].any()) or self.encoding.gaps == "skip"
+        given = error_cost, reject_cost, self.classes.tolist()
+        return ErrorCosts.if_given(*given, may_reject=may_reject)
+
+    def with_error_costs(self, error_cost: Any) -> Self:
+        """Return a cascade that gives each row the label of least expected cost.
+
+        Rows leave at the same stages, and the same rows are rejected: both still depend on the
+        largest probability. But the label is the one whose cost, averaged with the probabilities
+        of that stage, is lowest. The confidence of a decision is the probability of the label
+        given, so it may be below the threshold of the stage.
+
+        Parameters
+        ----------
+        error_cost : mapping, array-like, float or None
+            Cost of a wrong label: ``{true label: cost}``, or a matrix with a line per true label
+            and a column per label given. With one number, labels stay the likeliest. None goes
+            back to the likeliest labels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from emsco import EMSCOClassifier
+        >>> X = np.random.default_rng(0).normal(size=(300, 3))
+        >>> y = np.where(X[:, 0] + X[:, 1] > 1, "ill", "well")
+        >>> clf = EMSCOClassifier(always_answer=True, cv=1 / 3, random_state=0).fit(X, y)
+        >>> careful = clf.cascade_.with_error_costs({"ill": 50, "well": 1})
+        >>> more = [(one.decide(X).labels == "ill").sum() for one in (careful, clf.cascade_)]
+        >>> bool(more[0] > more[1])
+        True
+        """
+        return replace(self, label_costs=error_cost)
 
     def reliability(
         self,
@@ -223,27 +259,12 @@ class Cascade:
         """Compare the confidence of each stage with its accuracy, on the rows that reach it.
 
         Returns one `Reliability` per stage. A stage counts every row that reaches it, whether or
-        not the row leaves there.
+        not the row leaves there, and its likeliest class, also `with_error_costs`.
         """
-        rows, records = self.encoding.rows(X), []
+        rows = self.encoding.rows(X)
         truth = check_truth(y, self.classes, len(rows))
         weights = check_weights(sample_weight, len(rows))
-        left = np.arange(len(rows))
-        for j in range(self.n_stages):
-            stage, winner, confidence = self.stages.judge(rows[left], j, j + 1)
-            correct = self.classes[winner] == truth[left]
-            records.append(
-                reliability_of(
-                    confidence,
-                    correct,
-                    None if weights is None else weights[left],
-                    n_bins,
-                    lowest=1 / len(self.classes),
-                    stage=j + 1,
-                )
-            )
-            left = left[stage != j]
-        return tuple(records)
+        return stage_reliability(self.stages, rows, truth, weights, n_bins)
 
     def risk_coverage(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -257,22 +278,8 @@ class Cascade:
         rows = self.encoding.rows(X)
         truth = check_truth(y, self.classes, len(rows))
         weights = check_weights(sample_weight, len(rows))
-        confidence, winner = self.stages.opinions(rows)
-        correct = self.classes[winner] == truth
         own = () if self.single_threshold is None else (self.single_threshold,)
-        lowest = 1 / len(self.classes)
-        stages: list[slice] = [slice(None), *(slice(j, j + 1) for j in range(self.n_stages))]
-        return tuple(
-            risk_coverage_of(
-                confidence[which],
-                correct[which],
-                self.stage_costs[which],
-                np.append(spread_thresholds(confidence[which], lowest), own),
-                weights,
-                stage,
-            )
-            for stage, which in zip((None, *range(1, self.n_stages + 1)), stages, strict=True)
-        )
+        return stage_risks(self.stages, rows, truth, weights, own)
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Class probabilities at the last stage that judged each row, (n_rows, n_classes)."""
@@ -408,8 +415,10 @@ class Cascade:
         shared = formats.Shared.from_models(
             self.costs, self.classes, self.min_confidence, self.encoding, [self.models]
         )
-        stages = shared.stages_to_dicts(self.design, self.models)
-        write_document(path, "cascade", formats.FORMAT, {**shared.to_dict(), "stages": stages})
+        body = {**shared.to_dict(), "stages": shared.stages_to_dicts(self.design, self.models)}
+        if self.label_costs is not None:
+            body["label_costs"] = self.label_costs.tolist()
+        write_document(path, "cascade", formats.FORMAT, body)
 
     @classmethod
     def load(cls, path: PathLike, trusted: Sequence[str] = ()) -> Self:
@@ -430,14 +439,8 @@ class Cascade:
         fields = read_document(path, "cascade", formats.FORMAT, formats.FORMAT)
         shared = formats.Shared.from_dict(fields, trusted)
         design, models = formats.stages_from_dicts(fields, shared)
-        return cls(
-            design,
-            shared.costs,
-            shared.classes,
-            shared.min_confidence,
-            shared.encoding,
-            models,
-        )
+        own = design, shared.costs, shared.classes, shared.min_confidence, shared.encoding
+        return cls(*own, models, formats.label_costs_from(fields, shared.classes))
 
     @property
     def untrusted_types(self) -> list[str]:
@@ -446,39 +449,11 @@ class Cascade:
 
     def __repr__(self) -> str:
         """Show the features and cost of each stage, and the threshold or those of all stages."""
-        steps = " → ".join(
-            f"{', '.join(bought)} [{cost:g}] {self.design.threshold_in_words(j)}".rstrip()
-            for j, (bought, cost) in enumerate(
-                zip(self.design.buys, self.stages.costs, strict=True)
-            )
-        )
-        least = self.thresholds[0]
-        accepts = "answers all" if answers_all(least) else f"accept at {in_words(least)}"
-        shared = "" if differ(self.thresholds) else f"; {accepts}"
-        mean = f"; average of {self.n_models} models per stage" if self.n_models > 1 else ""
-        return f"Cascade({steps}{shared}{mean})"
+        return cascade_text(self.design, self.stages, self.thresholds)
 
     def _repr_html_(self) -> str:
         """Show the stages from left to right, with their features and costs, for notebooks."""
-        steps, before, are_own = [], 0.0, differ(self.thresholds)
-        known: tuple[str, ...] = ()
-        for j, (bought, paid) in enumerate(zip(self.design.buys, self.stages.costs, strict=True)):
-            cost = f"cost {paid - before:g}, so far {paid:g}"
-            waits = [f"delay so far {self.stages.delays[j]:g}"] if self.stages.delays else []
-            buys = f"buys {listed(self.costs.in_words(bought, known), _MOST_NAMES)}"
-            known = (*known, *bought)
-            rule = [rule_in_words(self.thresholds[j])] if are_own else []
-            steps.append((f"stage {j + 1}", [buys, cost, *waits, *rule]))
-            before = paid
-        steps.append(("rejected", ["rows still undecided", f"cost {before:g}"]))
-        never = self.design.left_out
-        mean = f"average of {self.n_models} models per stage" if self.n_models > 1 else ""
-        return fragment(
-            f"Cascade: {leaving_in_words(self.thresholds)}",
-            boxes(steps),
-            note(f"never bought: {listed(never, _MOST_NAMES)}") if never else "",
-            note(mean) if mean else "",
-        )
+        return cascade_html(self.design, self.costs, self.stages, self.thresholds)
 
     def decide_rows(self, rows: FloatArray, prices: FloatArray | None = None) -> Decisions:
         """Decide rows that `encoding` has converted to numbers; missing values are NaN.

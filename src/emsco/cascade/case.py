@@ -32,7 +32,8 @@ class CaseDecision:
     label : object
         The label; None for a rejected or open case.
     confidence : float
-        Probability of the most likely class at the last stage; NaN before the first.
+        Probability of the most likely class at the last stage; NaN before the first. If the
+        cascade gives labels of least expected cost, the probability of that label.
     stage : int
         Number of stages that have judged the case.
     cost : float
@@ -134,7 +135,7 @@ class Case:
         for i, number in zip(stages.inputs[stage], numbers, strict=True):
             self._row[i] = number
         self._given.update(values)
-        sure, self._winner, self._confidence = stages.judge_one(self._row, stage)
+        sure, self._winner, self._confidence = stages.label_one(self._row, stage)
         self._passed = stage + 1
         if sure:
             self._accepted = True

@@ -26,7 +26,7 @@ def decide_rows(stages: Stages, rows: FloatArray, prices: FloatArray | None = No
     paid = np.array([*stages.costs, stages.costs[-1]])  # by exit; rejected rows pay all
 
     def decide_part(p: slice) -> None:
-        left, winner, confidence[p] = stages.judge(rows[p], 0, n_stages)
+        left, winner, confidence[p] = stages.label(rows[p], 0, n_stages)
         accepted[p] = left < n_stages
         cost[p] = paid[left]
         guesses[p] = stages.classes[winner]

@@ -31,7 +31,8 @@ class Decisions:
     Attributes
     ----------
     guesses : ndarray of shape (n_rows,)
-        Most likely class at the last stage that judged the row, for rejected rows too.
+        Most likely class at the last stage that judged the row, for rejected rows too; or the
+        label of least expected cost, see `Cascade.with_error_costs`.
     accepted : ndarray of bool
         Whether the row got a label.
     confidence : ndarray of float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
@@ -15,82 +15,25 @@ from emsco._base.documents import Fields
 from emsco._base.intervals import Interval
 from emsco._base.objectives import Objectives
 from emsco._base.text import aligned, counted, in_short, listed, percent_with, share_with
-from emsco._base.typing import AnyArray, FloatArray, IntArray
+from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade.decisions import Decisions
-from emsco.cascade.effective import EffectiveRows, Outcomes
+from emsco.cascade.effective import EffectiveRows
+from emsco.cascade.exits import ExitReport, amount, exits_of, outcomes_of
 from emsco.cascade.intervals import Intervals
 from emsco.cascade.subgroups import Subgroups
-from emsco.data.labels import positions_of
 from emsco.errors import DataError
 from emsco.pictures.classes import class_html, class_notes, class_text
 from emsco.pictures.flow import Flow
 from emsco.pictures.notebook import fragment, table
 from emsco.trust.by_class import ByClass
+from emsco.trust.error_costs import ErrorCosts, Total
 from emsco.trust.keeping import PromiseReport
+from emsco.trust.seen_totals import SeenTotal
 
-__all__ = ["Evaluation", "ExitReport", "amount", "outcomes_of"]
+__all__ = ["Evaluation"]
 
 _MOST_NAMES = 30  # of a stage, in a notebook
 _TEXT_WIDTH = 78  # of a table, which is indented by 2
-
-
-@dataclass(frozen=True, slots=True)
-class ExitReport:
-    """Rows that left a cascade at one stage, or that it rejected.
-
-    If `confidence` is well above `accuracy`, the stage is overconfident about these rows.
-
-    Attributes
-    ----------
-    stage : int or None
-        Number of the stage, from 1; None for the rejected rows.
-    features : tuple of str
-        Features that the stage buys.
-    cost : float
-        Cost of a row that leaves here.
-    n_rows : int or float
-        Rows that leave here; with sample weights, their total weight.
-    n_correct : int or float
-        Rows that leave here with the correct label, counted in the same way.
-    confidence : float
-        Mean confidence of the rows that leave here.
-    delay : float
-        Time that a row has waited when it leaves here.
-    """
-
-    stage: int | None
-    features: tuple[str, ...]
-    cost: float
-    n_rows: float
-    n_correct: float
-    confidence: float = math.nan
-    delay: float = field(default=0.0, repr=False)
-
-    @classmethod
-    def from_fields(cls, fields: Fields, stage: int | None, features: tuple[str, ...]) -> Self:
-        """Read an exit from a file and check that its stage buys these features."""
-        for name, value in (("stage", stage), ("features", list(features))):
-            if fields.get(name) != value:
-                fields.refuse(name, f"{value}, as in the design", fields.get(name))
-        n_rows = amount(fields, "n_rows")
-        n_correct = amount(fields, "n_correct", n_rows)
-        delay = fields.number("delay", 0) if "delay" in fields.values else 0.0
-        own = n_rows, n_correct, fields.number("confidence", 0, 1), delay
-        return cls(stage, features, fields.number("cost", 0), *own)
-
-    @classmethod
-    def joined(cls, parts: Sequence[ExitReport]) -> Self:
-        """Add up reports of the same exit, such as those of several chunks of a file."""
-        first, n_rows = parts[0], sum(part.n_rows for part in parts)
-        confidence = sum(part.confidence * part.n_rows for part in parts) / (n_rows or 1)
-        n_correct = min(n_rows, sum(part.n_correct for part in parts))
-        own = n_rows, n_correct, min(1.0, confidence), first.delay
-        return cls(first.stage, first.features, first.cost, *own)
-
-    @property
-    def accuracy(self) -> float:
-        """Share of labels given here that are correct; 0 if there are none."""
-        return self.n_correct / (self.n_rows or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +63,8 @@ class Evaluation(Objectives):
         Evaluation of each subgroup, if asked for.
     promise : PromiseReport or None
         The figures promised for the design, and whether they are kept; see `against`.
+    total : SeenTotal or None
+        What a row cost with its errors and rejections, if these have costs.
 
     Examples
     --------
@@ -139,6 +84,7 @@ class Evaluation(Objectives):
     cost_deviation: float | None = None
     by: Subgroups[Evaluation] | None = None
     promise: PromiseReport | None = field(default=None, compare=False)
+    total: SeenTotal | None = field(default=None, compare=False)
 
     @classmethod
     def from_decisions(
@@ -182,7 +128,7 @@ class Evaluation(Objectives):
             coverage=min(1.0, accepted / (total or 1)),  # rounded sums of weights may exceed it
             accuracy=min(1.0, counts[out.correct].sum().item() / (accepted or 1)),
             cost=cost,
-            exits=_exits(decisions, out, counts, buys, costs, delays),
+            exits=exits_of(decisions, out, counts, buys, costs, delays),
             by_class=ByClass.from_labels(classes.tolist(), out.true, out.given, weights),
             effective=None if weights is None else EffectiveRows.from_weights(out, weights),
             cost_deviation=math.sqrt(spread) if costs is None or has_prices else None,
@@ -280,6 +226,25 @@ class Evaluation(Objectives):
             promised, self, at.coverage, at.accuracy, at.cost, basis, ranges
         )
 
+    def with_total(self, costs: ErrorCosts | None, promised: Total | None = None) -> Self:
+        """Return it with the total of a row, if there are costs of errors and rejections."""
+        if costs is None:
+            return self
+        n_rows = max(1.0, min(self.rows.cost, self.rows.coverage))
+        # The deviation of a sum is at most the sum of the deviations.
+        spread = self._cost_spread + costs.deviation(self.by_class)
+        error = spread / math.sqrt(n_rows)
+        seen = costs.total(self, self.by_class, basis="seen", standard_error=error)
+        return replace(self, total=SeenTotal(seen, costs, promised))
+
+    @property
+    def _cost_spread(self) -> float:
+        """Standard deviation of the cost of a row."""
+        if self.cost_deviation is not None:
+            return self.cost_deviation
+        squares = (report.n_rows * (report.cost - self.cost) ** 2 for report in self.exits)
+        return math.sqrt(sum(squares) / (self.n_rows or 1))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nested as the attributes are, with all intervals and verdicts."""
         delays = {"mean_delay": self.mean_delay, "worst_delay": self.worst_delay}
@@ -289,6 +254,7 @@ class Evaluation(Objectives):
             "by_class": self.by_class.to_dict(),
             "intervals": self.intervals.to_dict(),
             "promise": self.promise and self.promise.to_dict(),
+            **({} if self.total is None else {"total": self.total.to_dict()}),
             "by": None if self.by is None else self.by.to_dict(),
         }
 
@@ -301,7 +267,7 @@ class Evaluation(Objectives):
         return {
             **asdict(self.objectives),
             "n_rows": self.n_rows,
-            "exits": [_exit_to_dict(report, self.worst_delay) for report in self.exits],
+            "exits": [report.to_dict(with_delay=self.worst_delay > 0) for report in self.exits],
             "by_class": {"counts": self.by_class.to_lists()},
             **{name: value for name, value in more.items() if value is not None},
         }
@@ -369,14 +335,14 @@ class Evaluation(Objectives):
         within = (*at.exits, Interval(0.0, 1.0))
         lines = [
             (
-                _place(report),
+                report.place,
                 listed(report.features, _MOST_NAMES),
                 cost,
                 f"{n_reached:,.10g}",
                 f"{report.n_rows:,.10g}",
                 f"{flow.share(report.n_rows):.1%}",
-                percent_with(report.accuracy, *limits) if _gives_labels(report) else "",
-                f"{report.confidence:.1%}" if _gives_labels(report) else "",
+                percent_with(report.accuracy, *limits) if report.gives_labels else "",
+                f"{report.confidence:.1%}" if report.gives_labels else "",
             )
             for report, n_reached, cost, limits in zip(
                 self.exits, reached, costs, within, strict=False
@@ -396,7 +362,8 @@ class Evaluation(Objectives):
         n_shown = 4 if self.promise else 2
         basis = self.promise.basis if self.promise else ""
         headings = ("", self.kind_of_intervals, basis, "verdict")[:n_shown]
-        return table(headings, [line[:n_shown] for line in self.figure_lines()], ("",))
+        lines = [*self.figure_lines(), *([] if self.total is None else self.total.lines())]
+        return table(headings, [line[:n_shown] for line in lines], ("",))
 
     def __repr__(self) -> str:
         """Show the figures, then a line per exit, per class and per subgroup."""
@@ -405,67 +372,19 @@ class Evaluation(Objectives):
             told = f"; {self.promise.basis} {promised}: {verdict}" if self.promise else ""
             lines.append(f"  {name:<9} {value}{told}")
         lines += [f"  delay     {self.delays_in_words}"] if self.worst_delay else []
+        lines += [] if self.total is None else [f"  total     {self.total}"]
         costs = aligned([report.cost for report in self.exits], digits=6)
         within = (*at.exits, Interval(0.0, 1.0))
         for report, cost, limits in zip(self.exits, costs, within, strict=False):
             accuracy = f", accuracy {share_with(report.accuracy, *limits)}"
             rows = f"{report.n_rows:>7,.10g} {'row ' if report.n_rows == 1 else 'rows'}"
-            said = accuracy if _gives_labels(report) else ""
+            said = accuracy if report.gives_labels else ""
             said = f", delay {report.delay:g}{said}" if self.worst_delay else said
-            lines.append(f"  {_place(report):<9} {rows} at cost {cost}{said}")
+            lines.append(f"  {report.place:<9} {rows} at cost {cost}{said}")
         lines += [f"  {line}" for line in class_text(self.by_class, _TEXT_WIDTH, at)]
         lines += class_notes(self.by_class)
         lines += [] if self.by is None else self.by.text(_TEXT_WIDTH)
         return "\n".join(lines)
-
-
-def outcomes_of(
-    decisions: Decisions, truth: AnyArray, classes: AnyArray, n_stages: int
-) -> Outcomes:
-    """Return the exit, the true class and the label of each row as numbers."""
-    left: IntArray = np.where(decisions.accepted, decisions.stage - 1, n_stages)
-    return Outcomes(
-        left, positions_of(truth, classes), decisions.given(classes), n_stages, len(classes)
-    )
-
-
-def _place(report: ExitReport) -> str:
-    return "rejected" if report.stage is None else f"stage {report.stage}"
-
-
-def _gives_labels(report: ExitReport) -> bool:
-    return report.stage is not None and report.n_rows > 0
-
-
-def _exits(
-    decisions: Decisions,
-    outcomes: Outcomes,
-    weights: FloatArray | IntArray,
-    buys: Sequence[tuple[str, ...]],
-    costs: Sequence[float] | None,
-    delays: Sequence[float],
-) -> tuple[ExitReport, ...]:
-    """Report the rows that leave at each stage, then the rejected rows."""
-    places = [*enumerate(buys, start=1), (None, ())]
-    fixed = [None] * len(places) if costs is None else [*costs, costs[-1]]
-    waits = [*delays, delays[-1]] if delays else [0.0] * len(places)
-    reports = []
-    for i, ((stage, bought), fixed_cost) in enumerate(zip(places, fixed, strict=True)):
-        here = outcomes.exit == i
-        n_rows = weights[here].sum().item()
-        n_correct = min(n_rows, weights[here & outcomes.correct].sum().item())
-        confidence = (decisions.confidence[here] @ weights[here]).item() / (n_rows or 1)
-        mean_cost = (decisions.cost[here] @ weights[here]).item() / (n_rows or 1)
-        cost = mean_cost if fixed_cost is None else fixed_cost
-        own = n_rows, n_correct, min(1.0, confidence), waits[i]
-        reports.append(ExitReport(stage, bought, cost, *own))
-    return tuple(reports)
-
-
-def _exit_to_dict(report: ExitReport, worst_delay: float) -> dict[str, Any]:
-    """Return plain values; with a delay only if some exit has one."""
-    found = asdict(report)
-    return found if worst_delay else {name: found[name] for name in found if name != "delay"}
 
 
 def _rows_from(fields: Fields, n_stages: int, n_classes: int) -> EffectiveRows | None:
@@ -492,9 +411,3 @@ def _joined_deviation(parts: Sequence[Evaluation], cost: float) -> float | None:
         for part in parts
     )
     return math.sqrt(sum(squares) / (sum(part.n_rows for part in parts) or 1))
-
-
-def amount(fields: Fields, name: str, most: float = math.inf) -> float:
-    """Read a number of rows, or the weight of rows, which need not be whole."""
-    found = fields.number(name, 0, most)
-    return int(found) if type(fields.get(name)) is int else found

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from emsco._base.documents import Fields
-from emsco._base.typing import AnyArray
+from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade.model_files import ModelPart, part_from_dict, part_of_models
 from emsco.costs import FeatureCosts, Fee, RowPrice
 from emsco.data.encoding import Encoding
@@ -21,8 +21,9 @@ from emsco.designs.thresholds import MOST_CLASSES, MinConfidence
 from emsco.errors import CostsError, FileError, ParameterError
 from emsco.models.averaged import averaged, parts_of
 from emsco.models.stage_models import StageModels
+from emsco.trust.error_costs import check_label_costs
 
-__all__ = ["FORMAT", "Shared", "stages_from_dicts"]
+__all__ = ["FORMAT", "Shared", "label_costs_from", "stages_from_dicts"]
 
 FORMAT = 7
 _LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
@@ -182,6 +183,17 @@ def _read_thresholds(stages: list[Fields], classes: AnyArray) -> StageThresholds
         if (own := stage.get("thresholds")) is not None:
             stage.refuse("thresholds", "null, as at the first stage", own)
     return None
+
+
+def label_costs_from(fields: Fields, classes: AnyArray) -> FloatArray | None:
+    """Read the cost of each label for a row of each class; None if labels are the likeliest."""
+    if fields.values.get("label_costs") is None:
+        return None
+    given = fields.items("label_costs")
+    try:
+        return check_label_costs(given, classes)
+    except ParameterError as error:
+        fields.refuse("label_costs", "costs that can be used", str(error))
 
 
 def _label_type(classes: AnyArray) -> str:

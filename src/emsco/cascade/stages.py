@@ -46,6 +46,8 @@ class Stages:
         Features whose price differs from row to row.
     delays : tuple of float
         Time that a row has waited after each stage; empty if no value comes later.
+    label_costs : ndarray of shape (n_classes, n_classes) or None
+        Cost of each label for a row of each class, if labels are those of least expected cost.
     """
 
     buys: tuple[tuple[str, ...], ...]
@@ -59,6 +61,7 @@ class Stages:
     models: StageModels
     prices: StagePrices
     delays: tuple[float, ...] = ()
+    label_costs: FloatArray | None = None
 
     @classmethod
     def from_design(
@@ -69,6 +72,7 @@ class Stages:
         min_confidence: MinConfidence,
         encoding: Encoding,
         models: StageModels,
+        label_costs: FloatArray | None = None,
     ) -> Stages:
         """Prepare the stages of a design and their models."""
         waits = costs.waits_after_stages(design.subsets()) if costs.has_delays else np.zeros(0)
@@ -87,11 +91,37 @@ class Stages:
             models=models,
             prices=StagePrices.from_design(design, costs),
             delays=tuple(waits.tolist()),
+            label_costs=label_costs,
         )
 
     def __len__(self) -> int:
         """Number of stages."""
         return len(self.buys)
+
+    def label(self, rows: FloatArray, first: int, end: int) -> Judgement:
+        """Judge rows; return the label of least expected cost and its probability, if it is wanted.
+
+        Without costs of labels, that is what `judge` returns. Rows leave at the same stages.
+        """
+        left, winner, confidence = self.judge(rows, first, end)
+        if self.label_costs is not None:
+            last = np.minimum(left, end - 1)
+            for j in range(first, end):
+                here = np.flatnonzero(last == j)
+                if here.size:
+                    found = self.probabilities(rows[here], j)
+                    winner[here] = _cheapest(found, self.label_costs)
+                    confidence[here] = found[np.arange(len(here)), winner[here]]
+        return left, winner, confidence
+
+    def label_one(self, row: Sequence[float], stage: int) -> tuple[bool, int, float]:
+        """The same for one row at one stage: whether it leaves, its label and the probability."""
+        sure, winner, confidence = self.judge_one(row, stage)
+        if self.label_costs is not None:
+            found = self.probabilities(np.array([row], dtype=np.float64), stage)
+            winner = int(_cheapest(found, self.label_costs)[0])
+            confidence = float(found[0, winner])
+        return sure, winner, confidence
 
     def judge(self, rows: FloatArray, first: int, end: int) -> Judgement:
         """Send encoded rows through the stages from `first` up to, but not including, `end`.
@@ -160,6 +190,8 @@ class Stages:
                 no_matter = f"stage {j + 1} gives {label!r} at any confidence"
                 unsure = no_matter if any(least) else f"{last} answers all"
                 reasons[j, k] = f"sure at stage {j + 1}" if least[k] > 0 else unsure
+                if self.label_costs is not None:
+                    reasons[j, k] = f"leaves at stage {j + 1}, where {label!r} costs least"
         return reasons
 
     def _skips(self, rows: FloatArray) -> BoolArray | None:
@@ -185,7 +217,21 @@ class Stages:
             np.array(self.costs),
             self.thresholds,
             *self.models.arrays,
+            *(() if self.label_costs is None else (self.label_costs,)),
         )
+
+
+def _cheapest(probabilities: FloatArray, costs: FloatArray) -> IntArray:
+    """Return the label of least expected cost of each row; of equals the likeliest.
+
+    Sums are taken class by class, so that a row never depends on its neighbours.
+    """
+    expected = np.zeros_like(probabilities)
+    for k, line in enumerate(costs):
+        expected += probabilities[:, k, None] * line
+    lowest = expected == expected.min(axis=1, keepdims=True)
+    found: IntArray = np.where(lowest, probabilities, -1.0).argmax(axis=1)
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,8 @@ import numpy as np
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.effective import GroupCells
-from emsco.cascade.evaluation import Evaluation, outcomes_of
+from emsco.cascade.evaluation import Evaluation
+from emsco.cascade.exits import outcomes_of
 from emsco.cascade.subgroups import Subgroups
 from emsco.data.keys import Keys, check_by, without_text
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from emsco.cli.options import AsJSON, ChoiceLimits, RunFolder, Trusted
+from emsco.cli.options import AsJSON, RunChoice, RunFolder, Trusted
 from emsco.cli.output import print_design, print_details, print_json
 from emsco.errors import ParameterError
 
@@ -15,7 +15,7 @@ __all__ = ["choose"]
 
 def choose(
     run: RunFolder,
-    limits: ChoiceLimits,
+    choice: RunChoice,
     point: Annotated[
         int | None,
         typer.Argument(metavar="N", help="Number of a design, as `emsco front` shows it."),
@@ -27,27 +27,46 @@ def choose(
             "fittest."
         ),
     ] = None,
+    cheapest_label: Annotated[
+        bool,
+        typer.Option(
+            "--cheapest-label",
+            help="Give each row the label of least expected cost by --error-cost, instead of the "
+            "likeliest. Rows leave at the same stages.",
+        ),
+    ] = False,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
-    """Deploy another design of a run: by number, by a rule, or within limits.
+    """Deploy another design of a run: by number, by a rule, within limits, or by its total.
 
-    Within limits, the best balanced design is taken, or what --prefer chooses among them.
+    Within limits, the best balanced design is taken, or what --prefer chooses among them. With
+    --error-cost and --reject-cost, it is the design with the lowest expected total of features,
+    errors and rejections; the run remembers these costs, and shows totals from then on.
+
+    For example:
+
+        emsco choose heart-run --error-cost 500 --reject-cost 40
+
+        emsco choose heart-run --error-cost ill=900 --error-cost well=50 --reject-cost 40
     """
     from emsco.runs.run import Run
 
     found = Run.open(run, trusted or ())
-    rule = {**limits.limits(), **({} if prefer is None else {"rule": prefer})}
-    if rule and point is not None:
+    rule = {**choice.choice(), **({} if prefer is None else {"rule": prefer})}
+    costs = choice.error_costs()
+    if point is not None and len(rule) > len(costs):
         raise ParameterError("a number N needs no rule and no limits, got both.")
     if not rule and point is None:
         raise ParameterError(
-            f"a number N, --prefer or a limit must be given, got none; emsco front {run} shows the "
-            "numbers."
+            "a number N, --prefer, a limit or --error-cost must be given, got none; emsco front "
+            f"{run} shows the numbers."
         )
-    chosen = found.choose(found.front.prefer(rule) if point is None else point)
+    which = found.front.prefer(rule) if point is None else point
+    chosen = found.choose(which, costs or None, cheapest_label=cheapest_label)
     if as_json:
-        print_json({"run": str(run), "chosen": chosen.chosen, **chosen.figures([chosen.chosen])[0]})
+        figures = chosen.figures([chosen.chosen], chosen.error_costs())[0]
+        print_json({"run": str(run), "chosen": chosen.chosen, **figures})
     else:
         typer.echo(f"{run} now deploys design {chosen.chosen}.\n")
         print_design(chosen.front, chosen.chosen)

@@ -50,6 +50,10 @@ class Methods:
             help="Cost of an error, for results in money; by default the cost of everything."
         ),
     ] = None
+    reject_cost: Annotated[
+        float | None,
+        typer.Option(help="Cost of a rejection, for results in money; by default nothing."),
+    ] = None
 
     def settings(self) -> dict[str, Any]:
         """Return the options as keyword arguments of `compare_files`; refuse unknown methods."""
@@ -61,6 +65,7 @@ class Methods:
             "splits": self.splits or (1 if self.quick else SPLITS),
             "effort": QUICK if self.quick else FULL,
             "error_cost": self.error_cost,
+            "reject_cost": self.reject_cost,
         }
 
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from emsco._base.checks import refused
 from emsco.cli.endings import interruptible
-from emsco.cli.options import AsJSON, Point, RunFolder, Trusted
+from emsco.cli.options import (
+    AsJSON,
+    ErrorCost,
+    Point,
+    RejectCost,
+    RunFolder,
+    Trusted,
+    error_costs_given,
+)
 from emsco.cli.output import print_evaluation
 from emsco.errors import Parameter
 
@@ -43,6 +51,8 @@ def evaluate(
             help="Column with the group of each row, such as the patient; widens intervals.",
         ),
     ] = None,
+    error_cost: ErrorCost = None,
+    reject_cost: RejectCost = None,
     out: Annotated[Path | None, typer.Option(help="JSON file for the figures.")] = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,
@@ -57,6 +67,9 @@ def evaluate(
     A promise is kept if the new figure is at least as good, and not kept if its whole interval is
     worse. Otherwise these rows cannot tell.
 
+    With --error-cost and --reject-cost, or if the run was fitted or chosen with them, you also see
+    the total of a row: its features, errors and rejections.
+
     For example:
 
         emsco evaluate heart-run march.csv --by ward --groups patient
@@ -69,9 +82,10 @@ def evaluate(
     if out is not None and out.resolve() == data.resolve():
         rule = ("be another file than ", Parameter("data"))
         raise refused("out", rule, out, got=f"{str(out)!r} for both")
-    found = Run.open(run, trusted or ())
+    found, costs = Run.open(run, trusted or ()), error_costs_given(error_cost, reject_cost)
     with interruptible("nothing is written"), RowProgress() as progress:
-        result = evaluate_run(found, data, target, point, progress.rows, by=by, groups=groups)
+        more: dict[str, Any] = {"by": by, "groups": groups, "error_costs": costs}
+        result = evaluate_run(found, data, target, point, progress.rows, **more)
     text = json.dumps({"run": str(run), "data": str(data), **result.to_dict()}, indent=2)
     if out is not None:
         write_text(out, text + "\n")

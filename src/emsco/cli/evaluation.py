@@ -31,7 +31,8 @@ def promise_drawing(new: Evaluation) -> Group:
     ]
     coverage, accuracy, cost = new.figure_lines()
     delay = [("delay", new.delays_in_words, "", "")] if new.worst_delay else []
-    lines = (coverage, accuracy, *(more if len(stages) > 1 else ()), cost, *delay)
+    totals = () if new.total is None else new.total.lines()
+    lines = (coverage, accuracy, *(more if len(stages) > 1 else ()), cost, *delay, *totals)
     basis = new.promise.basis if new.promise else ""
     headings = ("new rows", "seen", basis, "verdict")
     title = f"{counted(new.n_rows, 'new row')}, with {new.kind_of_intervals}"

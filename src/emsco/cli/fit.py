@@ -11,9 +11,9 @@ import typer
 from emsco.cli.endings import INTERRUPTED, interruptible, say
 from emsco.cli.options import (
     AsJSON,
+    Choice,
     DataFiles,
     Evolution,
-    Limits,
     MaxMeanDelay,
     MaxWorstDelay,
     Seed,
@@ -222,10 +222,10 @@ class DesignRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deployment(Limits):
+class Deployment(Choice):
     """Options for the design to deploy and the rows to fit it on."""
 
-    PANEL: ClassVar[str] = "Design to deploy: by a rule, within limits, or both"
+    PANEL: ClassVar[str] = "Design to deploy: by a rule, within limits, or by its total"
 
     prefer: Annotated[
         str | None,
@@ -252,7 +252,7 @@ class Deployment(Limits):
         >>> Deployment(max_cost=300.0).settings()["prefer"]
         {'max_cost': 300.0}
         """
-        limits = self.limits()
+        limits = self.choice()
         if limits and self.prefer is not None:
             limits["rule"] = self.prefer
         return {"prefer": limits or self.prefer or "economical", "refit": self.refit}
@@ -298,8 +298,9 @@ def fit(
         run = fit_files(files.files(), out, **steps, verbose=1, **settings)
     if as_json:
         facts = {"run": str(out), **run.about, "metric": run.front.metric}
-        facts |= {"chosen": run.chosen, "references": run.references()}
-        print_json({**facts, "front": run.figures()})
+        costs = run.error_costs()
+        facts |= {"chosen": run.chosen, "references": run.references(costs)}
+        print_json({**facts, "front": run.figures(None, costs)})
     else:
         print_front(run)
         print_deployed(run)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from emsco.cli.options import AsJSON, ChoiceLimits, RunFolder, Trusted
+from emsco.cli.options import AsJSON, RunChoice, RunFolder, Trusted
 from emsco.cli.output import print_front, print_json
 
 __all__ = ["front"]
@@ -14,7 +14,7 @@ __all__ = ["front"]
 
 def front(
     run: RunFolder,
-    limits: ChoiceLimits,
+    choice: RunChoice,
     most: Annotated[
         int | None,
         typer.Option(
@@ -37,16 +37,24 @@ def front(
     Scored figures come from the rows held out to score designs, seen figures from test rows, if
     the run has any. Limits apply to scored figures; a mark shows the design that `emsco choose`
     would take within them. `emsco show RUN N` draws a design.
+
+    With --error-cost and --reject-cost, or if the run was fitted or chosen with them, a column has
+    the expected total of features, errors and rejections for a row.
     """
     from emsco.runs.run import Run
 
     found = Run.open(run, trusted or ())
-    within = found.front.within(**limits.limits())
-    best = found.front.select(**limits.limits())  # where none is within, says how near they come
+    limits, given = choice.limits(), choice.choice()
+    costs = found.error_costs(choice.error_costs())
+    within = found.front.within(**limits)
+    best = found.front.select(
+        **(given or found.given_error_costs)
+    )  # if none is within: how near they come
     if as_json:
         facts = {"run": str(run), "metric": found.front.metric, "chosen": found.chosen}
-        references = found.references()
-        print_json({**facts, "references": references, "front": found.figures(within)})
+        references = found.references(costs)
+        print_json({**facts, "references": references, "front": found.figures(within, costs)})
     else:
         lines = len(within) if every and most is None else most
-        print_front(found, within, lines, "--all", best if limits.limits() else None, every)
+        marked = best if given or costs else None
+        print_front(found, within, lines, "--all", marked, every, costs, is_limited=bool(limits))

@@ -12,12 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from emsco._base.objectives import Objectives, metric_brief, metric_name
-from emsco._base.text import counted, listed, objective_lines, shorten
+from emsco._base.text import aligned, counted, listed, objective_lines, shorten
 from emsco.cascade import Evaluation
 from emsco.designs.design import Design
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.front.references import Reference
 from emsco.front.tables import NO_BETTER, delay_cells, no_better
+from emsco.trust.error_costs import ErrorCosts
 
 __all__ = ["Listing", "front_table", "new_table", "plain_table", "reference_table"]
 
@@ -26,6 +27,7 @@ _NUMBERS = 32  # characters of the columns of scored figures
 _TIES = 6
 _DELAY = "delay"
 _EXPECTED = "expect"
+_TOTAL, _TOTAL_ROOM = "total", 9
 _SEEN = ("seen cov.", "seen acc.", "seen cost")
 _LEAST_COST = 6
 _LEAST_ROOM = 10
@@ -115,29 +117,39 @@ def front_table(
     best: ParetoPoint | None = None,
     spare: int = 0,
     every: bool = False,
+    *,
+    costs: ErrorCosts | None = None,
+    is_limited: bool = True,
 ) -> Table:
     """Return a table of different trade-offs of a front, sorted by cost, and of the references.
 
-    The chosen design is marked, and so is `best`, the one that limits would choose. `within` holds
-    the positions to show, by default all; `most`, `spare` and `every` say how many of them, see
+    The chosen design is marked, and so is `best`, the one that limits would choose, or if nothing
+    `is_limited`, the one with the lowest total. `costs` of errors add a column of totals. `within`
+    holds the positions to show, by default all; `most`, `spare` and `every` say how many, see
     `Listing.pick`. Each line names as many features of the first stage as fit into `width`.
     Figures on test rows have their own columns. If lines are left out, the caption says how many,
     and `see_all` names the command that shows all.
     """
     listing = Listing.pick(front, (chosen, best), most, within, spare, every)
-    columns = _Columns.fitting(front, width)
+    columns = _Columns.fitting(front, width, has_totals=costs is not None)
     seen = f", seen on {front.seen[0].n_rows:,.10g}" if front.seen else ""
     table = plain_table(
         title=f"Front: scored on {counted(chosen.n_rows, 'row')}{seen}",
-        caption="\n".join(_reading(front, listing, see_all, best is not None, columns)),
+        caption="\n".join(
+            [
+                *_reading(front, listing, columns),
+                *_marks(best, costs, is_limited=is_limited),
+                *listing.caption(front, see_all),
+            ]
+        ),
     )
     table.add_column("design", no_wrap=True, min_width=7)
     own = ("coverage", metric_brief(front.metric), "cost", *columns.delay)
-    _add_numbers(table, (*own, *columns.expected))
+    _add_numbers(table, (*own, *columns.expected, *columns.total))
     _add_numbers(table, (*columns.ties, *columns.seen))
     if columns.has_names:
         table.add_column("buys first", no_wrap=True)
-    cells = _figures(front, listing.shown, columns.expected)
+    cells = _figures(front, listing.shown, columns.expected, costs)
     for i, (own, more) in zip(listing.shown, cells, strict=False):
         point = front[i]
         buys = [Text(_first_stage(point.design, columns.room))] if columns.has_names else []
@@ -156,6 +168,7 @@ class _Columns(NamedTuple):
 
     delay: tuple[str, ...]
     expected: tuple[str, ...]
+    total: tuple[str, ...]
     ties: tuple[str, ...]
     seen: tuple[str, ...]
     room: int
@@ -165,27 +178,35 @@ class _Columns(NamedTuple):
         return self.room >= _LEAST_ROOM
 
     @classmethod
-    def fitting(cls, front: ParetoFront, width: int) -> Self:
-        """Fill a width: seen figures come first, then the expected accuracy, then ties."""
-        seen = _SEEN if front.seen else ()
+    def fitting(cls, front: ParetoFront, width: int, *, has_totals: bool = False) -> Self:
+        """Fill a width: seen figures come first, then the expected accuracy, then ties.
+
+        Delays and totals are always there if features have delays and errors have costs.
+        """
+        seen, total = _SEEN if front.seen else (), (_TOTAL,) if has_totals else ()
         delay = (_DELAY,) if front.costs.has_delays else ()
         room = width - _NAMES - _NUMBERS - sum(len(heading) + 2 for heading in (*seen, *delay))
+        room -= _TOTAL_ROOM if total else 0
         has_expected = all(point.expected is not None for point in front)
         expected = (_EXPECTED,) if has_expected and room >= _LEAST_ROOM else ()
         room -= sum(len(heading) + 2 for heading in expected)
         ties = ("ties",) if room >= _TIES else ()
-        return cls(delay, expected, ties, seen, room - _TIES)
+        return cls(delay, expected, total, ties, seen, room - _TIES)
 
 
-def reference_table(front: ParetoFront, number: int) -> Table:
-    """Return a table of a design's scored and seen figures, and of the references below."""
+def reference_table(front: ParetoFront, number: int, costs: ErrorCosts | None = None) -> Table:
+    """Return a table of a design's scored and seen figures, and of the references below.
+
+    With costs of errors, it has a column of totals.
+    """
     table = plain_table("", "")
     table.add_column("", no_wrap=True, min_width=_NAMES)
     delay = (_DELAY,) if front.costs.has_delays else ()
-    _add_numbers(table, ("coverage", metric_brief(front.metric), "cost", *delay))
+    total = () if costs is None else (_TOTAL,)
+    _add_numbers(table, ("coverage", metric_brief(front.metric), "cost", *delay, *total))
     _add_numbers(table, _SEEN if front.seen else ())
     names = (Text(f"design {number}"), *map(_title, front.references))
-    for name, (own, more) in zip(names, _figures(front, [number]), strict=True):
+    for name, (own, more) in zip(names, _figures(front, [number], (), costs), strict=True):
         table.add_row(name, *own, *more)
     return table
 
@@ -194,10 +215,15 @@ def new_table(number: int, new: Evaluation, references: Sequence[Reference]) -> 
     """Return a table of a design's figures on new rows, and of the references below."""
     table = plain_table("", "")
     table.add_column("new rows", no_wrap=True, min_width=_NAMES)
-    _add_numbers(table, ("coverage", "accuracy", "cost"))
+    _add_numbers(table, ("coverage", "accuracy", "cost", *((_TOTAL,) if new.total else ())))
     names = (Text(f"design {number}"), *map(_title, references))
-    for name, figures in zip(names, objective_lines([new, *references]), strict=True):
-        table.add_row(name, *figures)
+    totals: list[list[str]] = [[] for _ in names]
+    if new.total is not None:
+        found = [new.total.value, *(one.total_with(new.total.costs).value for one in references)]
+        totals = [[one] for one in aligned(found)]
+    lines = objective_lines([new, *references])
+    for name, figures, total in zip(names, lines, totals, strict=True):
+        table.add_row(name, *figures, *total)
     return table
 
 
@@ -208,7 +234,10 @@ def _add_numbers(table: Table, headings: Sequence[str]) -> None:
 
 
 def _figures(
-    front: ParetoFront, shown: Sequence[int], expected: Sequence[str] = ()
+    front: ParetoFront,
+    shown: Sequence[int],
+    expected: Sequence[str] = (),
+    costs: ErrorCosts | None = None,
 ) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Cells of scored and of seen figures, for some designs and then for the references."""
     points: list[Objectives] = [front[i] for i in shown]
@@ -223,6 +252,11 @@ def _figures(
         accuracy = [f"{one.accuracy.value:.1%}" if one else "" for one in found]
         pairs = zip(own, [*accuracy, *[""] * len(front.references)], strict=True)
         own = [(*figures, more) for figures, more in pairs]
+    if costs is not None:
+        found_totals = [*(front[i].total_with(costs) for i in shown)]
+        found_totals += [one.total_with(costs) for one in front.references]
+        totals = [one.value for one in found_totals]
+        own = [(*figures, one) for figures, one in zip(own, aligned(totals), strict=True)]
     seen: list[tuple[str, ...]] = [()] * len(own)
     if front.seen:
         seen = [*objective_lines([*(front.seen[i] for i in shown), *front.seen_references])]
@@ -240,9 +274,7 @@ def _title(reference: Reference) -> Text:
     return Text(shorten(reference.title.replace("everything, all", "  all"), _NAMES))
 
 
-def _reading(
-    front: ParetoFront, listing: Listing, see_all: str, limited: bool, columns: _Columns
-) -> list[str]:
+def _reading(front: ParetoFront, listing: Listing, columns: _Columns) -> list[str]:
     """Explain the table of a front in short lines."""
     first = "the fittest" if front.by_fitness else "the best balanced"
     lines = [f"By cost. ▶ deployed; design 0 is {first}; ties share a line."]
@@ -251,13 +283,23 @@ def _reading(
     if columns.expected:
         accuracy = metric_name(front.metric)
         lines.append(f"expect: the {accuracy} that new rows will show, after luck is taken off.")
-    if limited:
-        lines.append("✓ is the design that emsco choose takes within these limits.")
     if not all(front[i].is_informative for i in listing.shown):
         lines.append(f"{no_better(front.references)}.")
     if front.references:
         lines.append("Last lines: what you get without a cascade.")
-    return lines + listing.caption(front, see_all)
+    return lines
+
+
+def _marks(best: ParetoPoint | None, costs: ErrorCosts | None, *, is_limited: bool) -> list[str]:
+    """Explain the mark of the best design, and totals."""
+    lines = []
+    if costs is not None:
+        lines.append(f"total: features, errors and rejections of a row, with {costs}.")
+    if best is not None and is_limited:
+        lines.append("✓ is the design that emsco choose takes within these limits.")
+    elif best is not None:
+        lines.append("✓ has the lowest total.")
+    return lines
 
 
 def _first_stage(design: Design, room: int) -> str:

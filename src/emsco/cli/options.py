@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsJSON",
-    "ChoiceLimits",
+    "Choice",
     "DataFiles",
+    "ErrorCost",
     "Evolution",
     "Limits",
     "MaxMeanDelay",
@@ -22,11 +23,14 @@ __all__ = [
     "Point",
     "Processes",
     "Promises",
+    "RejectCost",
+    "RunChoice",
     "RunFolder",
     "Seed",
     "StudyFiles",
     "Threads",
     "Trusted",
+    "error_costs_given",
 ]
 
 AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
@@ -69,6 +73,23 @@ MinRecall = Annotated[
     typer.Option(
         metavar="LABEL=SHARE",
         help="Lowest share of a class that must get its label, as in ill=0.9; repeatable.",
+    ),
+]
+ErrorCost = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COST",
+        help="Cost of a wrong label, in the unit of the feature costs: a number; one for each true "
+        "label, as in ill=500; or one for a true label and the label given, as in ill:well=500. "
+        "Repeatable.",
+    ),
+]
+RejectCost = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COST",
+        help="Cost of a rejection, such as that of asking an expert: a number, or one for each "
+        "true label, as in ill=60; repeatable.",
     ),
 ]
 Processes = Annotated[int, typer.Option(help="Number of processes; -1 is one for each core.")]
@@ -162,8 +183,26 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChoiceLimits(Limits):
-    """Options for limits on a design of a run, whose features may have delays."""
+class Choice(Limits):
+    """Options for limits, and for the costs of errors and rejections."""
+
+    PANEL: ClassVar[str] = "Limits, and what errors cost"
+
+    error_cost: ErrorCost = None
+    reject_cost: RejectCost = None
+
+    def error_costs(self) -> dict[str, Any]:
+        """Return the costs of errors and rejections that were given, by parameter."""
+        return error_costs_given(self.error_cost, self.reject_cost)
+
+    def choice(self) -> dict[str, Any]:
+        """Return limits and costs together."""
+        return {**self.limits(), **self.error_costs()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunChoice(Choice):
+    """The same for a design of a run, whose features may have delays."""
 
     max_mean_delay: MaxMeanDelay = None
     max_worst_delay: MaxWorstDelay = None
@@ -173,6 +212,23 @@ class ChoiceLimits(Limits):
         every = {"max_mean_delay": self.max_mean_delay, "max_worst_delay": self.max_worst_delay}
         given = {name: limit for name, limit in every.items() if limit is not None}
         return {**Limits.limits(self), **given}
+
+
+def error_costs_given(
+    error_cost: list[str] | None, reject_cost: list[str] | None
+) -> dict[str, Any]:
+    """Return costs of errors and rejections as parameters, if they were given.
+
+    Examples
+    --------
+    >>> error_costs_given(["ill=500", "well=20"], ["40"])
+    {'error_cost': {'ill': 500.0, 'well': 20.0}, 'reject_cost': 40.0}
+    """
+    from emsco.cli.parsing import parse_error_costs
+
+    errors = parse_error_costs("error_cost", error_cost, by_label=True)
+    both = {"error_cost": errors, "reject_cost": parse_error_costs("reject_cost", reject_cost)}
+    return {name: given for name, given in both.items() if given is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

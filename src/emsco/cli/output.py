@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from emsco.front import ParetoFront, ParetoPoint
     from emsco.runs.evaluate import RunEvaluation
     from emsco.runs.run import Run
+    from emsco.trust.error_costs import ErrorCosts
 
 __all__ = [
     "console",
@@ -53,8 +54,13 @@ def print_design(front: ParetoFront, number: int) -> None:
     console().print(cascade_drawing(front, number))
 
 
-def print_details(run: Run, number: int, *, doubts: bool = True) -> None:
-    """Print results of a design by class, what there is without a cascade, and all doubts."""
+def print_details(
+    run: Run, number: int, *, doubts: bool = True, costs: ErrorCosts | None = None
+) -> None:
+    """Print results of a design by class, what there is without a cascade, and all doubts.
+
+    `costs` are those of errors and rejections, by default the run's.
+    """
     from emsco.cli.listing import reference_table
     from emsco.cli.terminal import class_drawing
 
@@ -63,15 +69,23 @@ def print_details(run: Run, number: int, *, doubts: bool = True) -> None:
     out.print()
     if point.expected is not None:
         out.print(f"Expected on new rows: {point.expected}.", highlight=False)
+    costs = run.error_costs() if costs is None else costs
+    if costs is not None:
+        total = point.total_with(costs)
+        said = f"{total.basis.capitalize()} total of a row: {total}; with {costs}."
+        out.print(said, highlight=False, markup=False)
     seen = front.seen[number].by_class if front.seen else None
     for rows, by_class in {"Scored": point.by_class, "Seen": seen}.items():
         if by_class is not None:
             title = f"{rows} rows by class"
             out.print(class_drawing(by_class, out.width, title=title, brief=True))
     if front.references:
-        out.print(reference_table(front, number))
+        out.print(reference_table(front, number, costs))
     if averages := _averages(run):
         out.print(averages, highlight=False)
+    if number == run.chosen and run.cascade.label_costs is not None:
+        said = "Rows get the label of least expected cost; the figures are those of likeliest ones."
+        out.print(said, highlight=False)
     found = _doubts(run, number) if doubts else ()
     for doubt in map(warning_in_words, found):
         out.print(f"{doubt[0].upper()}{doubt[1:]}", highlight=False, markup=False)
@@ -99,6 +113,8 @@ def print_evaluation(result: RunEvaluation) -> None:
     out.print(promise_drawing(new))
     if result.references:
         out.print(new_table(result.number, new, result.references))
+    if new.total is not None:
+        out.print(f"Totals: with {new.total.costs}.", highlight=False, markup=False)
     out.print(class_drawing(new.by_class, out.width, intervals=new.intervals))
     if new.by is not None:
         out.print(subgroup_drawing(new.by, out.width))
@@ -111,17 +127,24 @@ def print_front(
     see_all: str = "emsco front --all",
     best: ParetoPoint | None = None,
     every: bool = False,
+    costs: ErrorCosts | None = None,
+    *,
+    is_limited: bool = True,
 ) -> None:
-    """Print why the search of a run ended, and its front; see `front_table` for the settings."""
+    """Print why the search of a run ended, and its front; see `front_table` for the settings.
+
+    `costs` of errors are by default the run's.
+    """
     from emsco.cli.listing import front_table
     from emsco.runs.run import models_in_words
 
     out, (least, spare) = console(), (most or _LINES, 0 if most else _FEW_MORE)
     for line in (*models_in_words(run.about), f"Search ended: {run.about['stop_reason']}.\n"):
         out.print(line, highlight=False)
-    out.print(
-        front_table(run.front, run.point, out.width, least, within, see_all, best, spare, every)
-    )
+    costs = run.error_costs() if costs is None else costs
+    shown = (least, within, see_all, best, spare, every)
+    own = (run.front, run.point, out.width, *shown)
+    out.print(front_table(*own, costs=costs, is_limited=is_limited))
 
 
 def print_deployed(run: Run) -> None:
@@ -136,8 +159,22 @@ def print_deployed(run: Run) -> None:
     expected = run.point.expected
     accuracy = metric_name(run.front.metric)
     expects = f"On new rows, expect {accuracy} {expected.accuracy.in_percent}." if expected else ""
-    said = f"Deployed: design {run.chosen}, {why}. {spends} {expects} {_averages(run)}"
+    said = (
+        f"Deployed: design {run.chosen}, {why}. {spends} {expects} {_total(run)} {_averages(run)}"
+    )
     console().print(" ".join(said.split()), highlight=False)
+
+
+def _total(run: Run) -> str:
+    """Say what a row costs in all, and what it would cost without a cascade."""
+    if (costs := run.error_costs()) is None:
+        return ""
+    total, references = run.point.total_with(costs), run.front.references
+    found = f"With its errors and rejections, a row costs {total.in_words} in all"
+    if not references:
+        return f"{found}."
+    best = min(references, key=lambda one: one.total_with(costs).value)
+    return f"{found}; without a cascade at best {best.total_with(costs).in_words} ({best.title})."
 
 
 def _averages(run: Run) -> str:

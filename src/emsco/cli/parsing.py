@@ -15,6 +15,7 @@ __all__ = [
     "parse_class_weight",
     "parse_cv",
     "parse_delays",
+    "parse_error_costs",
     "parse_estimator",
     "parse_range",
     "parse_shares",
@@ -121,6 +122,42 @@ def parse_delays(texts: Sequence[str] | None) -> dict[str, float] | None:
             raise refused("delay", "be given once for a feature", texts, got=f"{text!r} again")
         found[name] = delay
     return found or None
+
+
+def parse_error_costs(name: str, texts: Sequence[str] | None, *, by_label: bool = False) -> Any:
+    """Parse what errors or rejections cost, from an option that may be given several times.
+
+    A number is for all, ``ill=500`` for a true label and, with `by_label`, ``ill:well=500`` for a
+    true label and the label given.
+
+    Examples
+    --------
+    >>> parse_error_costs("reject_cost", ["40"])
+    40.0
+    >>> parse_error_costs("error_cost", ["ill=500", "well=20"])
+    {'ill': 500.0, 'well': 20.0}
+    >>> parse_error_costs("error_cost", ["ill:well=500", "well:ill=20"], by_label=True)
+    {'ill': {'well': 500.0}, 'well': {'ill': 20.0}}
+    """
+    if not texts:
+        return None
+    pairs = "label=number pairs, as in ill=500"
+    rule = f"be a number, {pairs}, or true:given=number" if by_label else f"be a number or {pairs}"
+    parts = [part for text in texts for part in text.split(",")]
+    if len(parts) == 1 and "=" not in parts[0]:
+        return _by_class(name, parts[0], rule)
+    found: dict[str, Any] = {}
+    for part in parts:
+        one = _by_class(name, part, rule)
+        if not isinstance(one, dict):
+            raise refused(name, rule, part)
+        ((key, cost),) = one.items()
+        label, colon, said = key.partition(":") if by_label else (key, "", "")
+        line = found.setdefault(label, {}) if colon else found
+        if not isinstance(line, dict) or (said or label) in line:
+            raise refused(name, "be given once for a label", texts, got=f"{part!r} again")
+        line[said or label] = cost
+    return found
 
 
 def parse_class_weight(text: str | None) -> str | dict[str, float] | None:

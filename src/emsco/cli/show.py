@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from emsco.cli.options import AsJSON, RunFolder, Trusted
+from emsco.cli.options import AsJSON, ErrorCost, RejectCost, RunFolder, Trusted, error_costs_given
 from emsco.cli.output import print_design, print_details, print_json
 
 __all__ = ["show"]
@@ -22,6 +22,8 @@ def show(
             show_default=False,
         ),
     ] = None,
+    error_cost: ErrorCost = None,
+    reject_cost: RejectCost = None,
     trusted: Trusted = None,
     as_json: AsJSON = False,
 ) -> None:
@@ -29,15 +31,18 @@ def show(
 
     Lines of scored figures and, if the run has test rows, of seen figures say how many rows reach a
     stage, how many leave there with a label, and the share of correct labels. Below are tables of
-    each class, the figures you get without a cascade, and doubts about the design.
+    each class, the figures you get without a cascade, and doubts about the design. With costs of
+    errors and rejections, given here or to the run, you also see the expected total of a row.
     """
     from emsco.runs.run import Run
 
     found = Run.open(run, trusted or ())
     number = found.chosen if point is None else found.front.position(point)
+    costs = found.error_costs(error_costs_given(error_cost, reject_cost))
     if as_json:
         facts = {"run": str(run), "metric": found.front.metric}
-        print_json({**facts, **found.figures([number])[0], "references": found.references()})
+        figures, references = found.figures([number], costs)[0], found.references(costs)
+        print_json({**facts, **figures, "references": references})
         return
     print_design(found.front, number)
-    print_details(found, number)
+    print_details(found, number, costs=costs)

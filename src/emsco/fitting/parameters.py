@@ -92,7 +92,7 @@ def check_parameters(given: Mapping[str, Any], classes: Sequence[object] | None 
     for name in ("checkpoint", "cache"):
         _check_path(name, given[name])
     check_whole("verbose", given["verbose"], 0)
-    check_preference(given["prefer"], classes)
+    check_preference(given["prefer"], classes, may_reject=given["always_answer"] is not True)
     check_refit(given["refit"])
     if given["search_with"] is not None:
         check_choice("search_with", given["search_with"], FAMILIES)

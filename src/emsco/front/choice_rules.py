@@ -12,14 +12,16 @@ from emsco._base.objectives import balanced_length
 from emsco._base.typing import FloatArray, IntArray, StageArray
 from emsco.designs.chromosomes import stage_counts, stages_of
 from emsco.front.points import FrontPoints
-from emsco.front.preferences import DELAY_LIMITS, Preference
+from emsco.front.preferences import DELAY_LIMITS, Preference, given_error_costs
 from emsco.scoring.pareto import knee_of
+from emsco.trust.by_class import ByClass
+from emsco.trust.error_costs import ErrorCosts
 from emsco.trust.optimism import BagFigures
 
-__all__ = ["ChoiceRules", "sizes_of"]
+__all__ = ["UNFOLLOWED", "ChoiceRules", "sizes_of"]
 
 _NAMED = ("one_standard_error", "knee", "balanced")  # whose choice follows from three figures
-_UNFOLLOWED = {"min_recall", *DELAY_LIMITS}  # limits on other figures
+UNFOLLOWED = {"min_recall", *DELAY_LIMITS}  # limits on other figures
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,17 +45,36 @@ class ChoiceRules:
         """Return what rules choose in each bag, by the position of the point they choose here.
 
         Of two rules that choose the same point, `prefer` counts, or the later one. A point that
-        `prefer` deploys by a rule that cannot be followed is left out.
+        `prefer` deploys by a rule that cannot be followed is left out. Costs of errors are
+        followed by `cheapest`.
         """
         found = {front.position(front.prefer(name)): self._named(name, front) for name in _NAMED}
-        if prefer is None or prefer in _NAMED:
+        if prefer is None or prefer in _NAMED or given_error_costs(prefer):
             return found
         if not isinstance(prefer, dict):
             found.pop(front.position(front.prefer(prefer)), None)
-        elif prefer.get("rule", "balanced") == "balanced" and not _UNFOLLOWED & prefer.keys():
+        elif (prefer.get("rule") or "balanced") == "balanced" and not UNFOLLOWED & prefer.keys():
             limits = {name: limit for name, limit in prefer.items() if name != "rule"}
             if front.within(**limits):
                 found[front.position(front.select(**limits))] = self._balanced(limits)
+        return found
+
+    def cheapest(self, costs: ErrorCosts, limits: Mapping[str, Any], by_class: ByClass) -> IntArray:
+        """Choose the design with the lowest total within limits; the nearest to them if none is.
+
+        Bags count rows by their true class, not by the wrong label they get. Wrong labels cost
+        the mean over `by_class`, the results of all points together.
+        """
+        correct, wrong, rejected = self.figures.inside_by_class()
+        by_kind = (
+            (correct, np.diagonal(costs.of_labels)),
+            (wrong, costs.wrong_by_class(by_class)),
+            (rejected, costs.costs[:, -1]),
+        )
+        total = self._inside[2] + sum(np.tensordot(cost, one, 1) for one, cost in by_kind)
+        beyond = self._beyond(limits)
+        far = total.max(axis=1, keepdims=True) + 1 + beyond
+        found: IntArray = np.where(beyond > 0, far, total).argmin(axis=1)
         return found
 
     def _named(self, name: str, front: FrontPoints) -> IntArray:
@@ -82,13 +103,18 @@ class ChoiceRules:
 
     def _balanced(self, limits: Mapping[str, Any]) -> IntArray:
         """Choose the best balanced design within limits; the nearest to them if none is."""
+        beyond = self._beyond(limits)
+        found: IntArray = np.where(beyond > 0, -beyond, self._scores).argmax(axis=1)
+        return found
+
+    def _beyond(self, limits: Mapping[str, Any]) -> FloatArray:
+        """How far each design is outside the limits in each bag; 0 within them."""
         coverage, accuracy, cost = self._inside
-        beyond = (
+        found: FloatArray = (
             np.maximum(0, (limits.get("min_coverage") or 0.0) - coverage)
             + np.maximum(0, (limits.get("min_accuracy") or 0.0) - accuracy)
             + np.maximum(0, cost - _most(limits)) / (self.total_cost or 1.0)
         )
-        found: IntArray = np.where(beyond > 0, -beyond, self._scores).argmax(axis=1)
         return found
 
     def _simple(self, error: float) -> IntArray:

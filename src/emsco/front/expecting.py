@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from emsco._base.typing import FloatArray, IntArray, Report, StageArray
 from emsco._base.workers import slices
-from emsco.front.choice_rules import ChoiceRules, sizes_of
+from emsco.front.choice_rules import UNFOLLOWED, ChoiceRules, sizes_of
 from emsco.front.front import ParetoFront
 from emsco.front.point import ParetoPoint
-from emsco.front.preferences import Preference
+from emsco.front.preferences import Preference, error_costs_of, given_error_costs, limits_of
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.scored_rows import ScoredRows
+from emsco.trust.by_class import ByClass
 from emsco.trust.expected import NORMAL, Estimate, Expected, share_estimate
 from emsco.trust.optimism import BagFigures, Bags, RowShares
 
@@ -90,7 +92,8 @@ class Expecter:
         rules = ChoiceRules(figures, sizes_of(tried), self.total_cost)
         for i, choice in rules.followed(front, prefer).items():
             points[i] = corrected(i, choice)
-        return replace(front, points=tuple(points))
+        front = replace(front, points=tuple(points))
+        return _cheapest_corrected(front, prefer, rules, corrected)
 
     def _bagged(
         self, tried: StageArray, n_points: int, report: Report | None
@@ -156,6 +159,31 @@ class Expecter:
         if self.groups is not None:
             influence = np.bincount(self.groups, influence)
         return float(np.linalg.norm(influence))
+
+
+def _cheapest_corrected(
+    front: ParetoFront,
+    prefer: Preference | None,
+    rules: ChoiceRules,
+    corrected: Callable[[int, IntArray], ParetoPoint],
+) -> ParetoFront:
+    """Take the luck of the lowest total off the point that has it.
+
+    Then another point may have the lowest total, so this is repeated until it has been corrected.
+    """
+    parts = [point.by_class for point in front if point.by_class is not None]
+    if not given_error_costs(prefer) or not isinstance(prefer, dict) or not parts:
+        return front
+    costs = error_costs_of(prefer, parts[0].labels, may_reject=False)
+    limits = limits_of(prefer)
+    if costs is None or UNFOLLOWED & limits.keys() or not front.within(**limits):
+        return front
+    choice, done = rules.cheapest(costs, limits, ByClass.joined(parts)), set[int]()
+    while (i := front.position(front.prefer(prefer))) not in done:
+        done.add(i)
+        points = [corrected(j, choice) if j == i else one for j, one in enumerate(front)]
+        front = replace(front, points=tuple(points))
+    return front
 
 
 def _corrected(point: ParetoPoint, luck: FloatArray, errors: FloatArray, n_rows: int) -> Expected:

@@ -373,11 +373,16 @@ class ParetoFront(FrontPoints):
 
     def promises(self, **limits: Any) -> tuple[Promise, ...]:
         """Check what is to be certified, such as `min_accuracy`, and return each `Promise`."""
-        by_class = self.points[0].by_class
-        labels = () if by_class is None else by_class.labels
-        labels = labels if self.models is None else tuple(self.models.classes.tolist())
         self.costs.check_bounded(limits.get("max_cost"))
-        return promises_of(labels, limits, to_prove=True)
+        return promises_of(self.labels or (), limits, to_prove=True)
+
+    @property
+    def labels(self) -> tuple[object, ...] | None:
+        """The classes, of its models or as counted by class; None for a front with neither."""
+        if self.models is not None:
+            return tuple(self.models.classes.tolist())
+        counted = self.points[0].by_class
+        return None if counted is None else counted.labels
 
     def save(self, path: PathLike) -> None:
         """Write the front and its models to a JSON file; a failure leaves no partial file."""
@@ -438,6 +443,8 @@ class ParetoFront(FrontPoints):
         deploy: str = "clf.choose(clf.front_[{number}])",
         deployed: ParetoPoint | int | None = None,
         facts: Mapping[str, str] | None = None,
+        error_cost: Any = None,
+        reject_cost: Any = None,
     ) -> str:
         """Build a web page to explore the front: one file that needs no network.
 
@@ -455,6 +462,9 @@ class ParetoFront(FrontPoints):
             The deployed point, which the page shows first.
         facts : mapping, optional
             Further facts for readers, such as ``{"Data": "clinic.csv"}``.
+        error_cost, reject_cost : float, mapping or array-like, optional
+            Costs of an error and of a rejection that the page begins with, as for
+            `ParetoPoint.total`. Readers can set others.
 
         Returns
         -------
@@ -474,6 +484,7 @@ class ParetoFront(FrontPoints):
             deploy=deploy,
             deployed=None if deployed is None else self.position(deployed),
             facts=tuple((facts or {}).items()),
+            error_costs=self.error_costs(error_cost, reject_cost),
         )
         page = page_of(explored)
         if path is not None:

@@ -10,12 +10,13 @@ from typing import Any, Self
 from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
 from emsco._base.typing import IntArray
-from emsco.cascade.evaluation import amount
+from emsco.cascade.exits import amount
 from emsco.designs.design import Design
 from emsco.designs.thresholds import plain
 from emsco.scoring.scores import Scores
 from emsco.trust.by_class import ByClass, is_beyond
 from emsco.trust.differences import Comparison
+from emsco.trust.error_costs import ErrorCosts, Total
 from emsco.trust.expected import Expected
 
 __all__ = ["ParetoPoint"]
@@ -204,6 +205,51 @@ class ParetoPoint(Objectives):
         """Number of splits that score a row."""
         distinct = 0.0 if self.by_class is None else float(self.by_class.rows.sum())
         return max(1.0, self.n_rows / distinct) if distinct else 1.0
+
+    @property
+    def promised(self) -> tuple[str, Objectives]:
+        """What it promises about new rows, and the basis: "expected" or "scored" figures.
+
+        A point without expected figures, or of a front scored by balanced accuracy, promises its
+        scored figures. The accuracy is always the share of labels that are correct.
+        """
+        if self.expected is not None and self.metric == "accuracy":
+            return "expected", self.expected.figures
+        labelled = sum(self.exits)
+        accuracy = sum(self.correct_exits) / labelled if labelled else 0.0
+        return "scored", Objectives(self.coverage, accuracy, self.cost)
+
+    def total(self, error_cost: Any, reject_cost: Any = None) -> Total:
+        """Return what a row costs on average with its features, errors and rejections.
+
+        The shares of wrong and rejected rows are those to expect on new rows, or else the scored
+        ones. If costs differ between classes, wrong and rejected rows cost on average what they
+        did on the scored rows; the interval takes these means as known.
+
+        Parameters
+        ----------
+        error_cost : float, mapping or array-like
+            Cost of a wrong label: a number, ``{true label: cost}``, or a matrix with a line per
+            true label and a column per label given. In the unit of the feature costs.
+        reject_cost : float or mapping, optional
+            Cost of a rejection: a number, or ``{true label: cost}``. Leave it out only if no row
+            is rejected.
+
+        Examples
+        --------
+        >>> point = ParetoPoint(0.9, 0.8, 5.0, Design([0], ("age",)), 1, 100, (90,), (72,))
+        >>> print(point.total(error_cost=50, reject_cost=10))
+        15: features 5, errors 9, rejections 1
+        """
+        labels = None if self.by_class is None else self.by_class.labels
+        own = {"may_reject": self.coverage < 1}
+        return self.total_with(ErrorCosts.from_parameters(error_cost, reject_cost, labels, **own))
+
+    def total_with(self, costs: ErrorCosts) -> Total:
+        """Return the same for costs that are checked already."""
+        basis, figures = self.promised
+        expected = self.expected if basis == "expected" else None
+        return costs.total(figures, self.by_class, expected, basis=basis)
 
     def scores_to_dict(self) -> dict[str, Any]:
         """Return all fields except the design as plain values, for a file."""

@@ -16,11 +16,15 @@ from emsco.front.point import ParetoPoint
 from emsco.front.preferences import (
     Limits,
     accurate_of,
+    cheapest_of,
     check_preference,
+    check_rule,
     economical_of,
+    error_costs_of,
     one_standard_error_of,
 )
 from emsco.scoring.pareto import balanced_length, fittest_of, knee_of
+from emsco.trust.error_costs import ErrorCosts, Total
 
 __all__ = ["FrontPoints"]
 
@@ -58,6 +62,16 @@ class FrontPoints(Sequence[ParetoPoint]):
         if not isinstance(point, ParetoPoint) or point not in self.points:
             raise refused("point", "be one of this front, or its position", point)
         return self.points.index(point)
+
+    def find(self, which: object) -> ParetoPoint:
+        """Return the point that a rule or limits choose, at a position, or one of the front."""
+        if isinstance(which, (str, dict)):
+            return self.prefer(which)
+        if isinstance(which, Integral):
+            return self.points[check_whole("point", which, 0, len(self) - 1)]
+        if not isinstance(which, ParetoPoint) or which not in self.points:
+            raise refused("point", "be one of this front_, its position or a rule", which)
+        return which
 
     def __len__(self) -> int:
         """Number of points."""
@@ -134,14 +148,17 @@ class FrontPoints(Sequence[ParetoPoint]):
         min_accuracy: float | None = None,
         min_coverage: float | None = None,
         min_recall: Any = None,
-        rule: str = "balanced",
+        rule: str | None = None,
         *,
         max_mean_delay: float | None = None,
         max_worst_delay: float | None = None,
+        error_cost: Any = None,
+        reject_cost: Any = None,
     ) -> ParetoPoint:
         """Return the point with the best balanced score among those within the limits.
 
-        Points whose labels are no better than the commonest class come last.
+        Points whose labels are no better than the commonest class come last. With `error_cost`,
+        it is the point with the lowest `ParetoPoint.total`.
 
         Parameters
         ----------
@@ -153,9 +170,12 @@ class FrontPoints(Sequence[ParetoPoint]):
             Lowest share of a class that must get the correct label, such as ``{"ill": 0.9}``.
             Rejected rows count as not found.
         rule : {"balanced", "economical", "accurate", "one_standard_error", "knee", "fittest"}
-            Chooses among the points within the limits.
+            Chooses among the points within the limits; by default "balanced".
         max_mean_delay, max_worst_delay : float, optional
             Longest time that a row waits for its features, on average and at worst.
+        error_cost, reject_cost : float, mapping or array-like, optional
+            Costs of an error and of a rejection in the unit of the feature costs, as for
+            `ParetoPoint.total`. They choose instead of a rule.
 
         Raises
         ------
@@ -164,6 +184,10 @@ class FrontPoints(Sequence[ParetoPoint]):
         """
         limits = max_cost, min_accuracy, min_coverage, min_recall, max_mean_delay, max_worst_delay
         within = Limits(*limits).required(self.points)
+        costs = self.error_costs(error_cost, reject_cost)
+        rule = check_rule(rule, has_error_costs=costs is not None)
+        if costs is not None:
+            return self.points[within[cheapest_of([self[i] for i in within], costs)]]
         scores = self.balanced_scores()
         if rule != "balanced":
             part = tuple(self[i] for i in within)
@@ -184,11 +208,31 @@ class FrontPoints(Sequence[ParetoPoint]):
         limits = max_cost, min_accuracy, min_coverage, min_recall, max_mean_delay, max_worst_delay
         return Limits(*limits).within(self.points)
 
+    def totals(self, error_cost: Any, reject_cost: Any = None) -> list[Total]:
+        """Return the total of each point, as `ParetoPoint.total` does."""
+        costs = self.error_costs(error_cost, reject_cost)
+        if costs is None:
+            raise refused("error_cost", "be given", None)
+        return [point.total_with(costs) for point in self.points]
+
+    def error_costs(self, error_cost: Any, reject_cost: Any = None) -> ErrorCosts | None:
+        """Check costs of errors and rejections; None if neither is given."""
+        may_reject = any(point.coverage < 1 for point in self.points)
+        both = {"error_cost": error_cost, "reject_cost": reject_cost}
+        return error_costs_of(both, self.labels, may_reject=may_reject)
+
+    @property
+    def labels(self) -> tuple[object, ...] | None:
+        """The classes; None if nobody has counted them."""
+        counted = self.points[0].by_class
+        return None if counted is None else counted.labels
+
     def prefer(self, rule: str | dict[str, Any]) -> ParetoPoint:
         """Return the point that a rule or limits choose.
 
         Rules are the methods "economical", "one_standard_error", "accurate", "balanced", "fittest"
-        and "knee". Limits are a dict of the arguments of `select`.
+        and "knee". Limits, and costs of errors and rejections, are a dict of the arguments of
+        `select`, such as ``{"error_cost": 500, "reject_cost": 40, "max_cost": 300}``.
         """
         check_preference(rule)
         if isinstance(rule, dict):

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-from emsco._base.checks import check_choice, check_number, refused
+from emsco._base.checks import check_choice, check_number, is_number, refused
 from emsco._base.objectives import balanced_length, metric_name
 from emsco._base.text import some
 from emsco.data.labels import of_labels
-from emsco.errors import Hint, NoSuchDesign, Remedy
+from emsco.errors import Hint, NoSuchDesign, Parameter, Remedy
 from emsco.front.point import ParetoPoint
 from emsco.trust.by_class import CHANCE, ByClass
+from emsco.trust.error_costs import ErrorCosts, plain_costs
 
 __all__ = [
     "DELAY_LIMITS",
@@ -22,11 +23,20 @@ __all__ = [
     "Limits",
     "Preference",
     "accurate_of",
+    "cheapest_of",
     "check_preference",
+    "check_rule",
     "economical_of",
+    "error_costs_of",
+    "given_error_costs",
     "is_good_enough",
+    "label_costs_of",
+    "limits_of",
+    "one_choice",
     "one_standard_error_of",
+    "plain_preference",
     "preference_in_words",
+    "rule_of",
     "size_of",
 ]
 
@@ -44,6 +54,7 @@ _RULES = {
 RULES = tuple(_RULES)  # their names
 DELAY_LIMITS = ("max_mean_delay", "max_worst_delay")
 _ROUNDING = 1e-9  # relative; a delay this close above a limit is still within it
+_ERROR_COSTS = ("error_cost", "reject_cost")
 _TOLERATED = 0.5  # standard errors by which a design may fall behind buying everything
 
 
@@ -90,6 +101,12 @@ def one_standard_error_of(points: Sequence[ParetoPoint], total_cost: float) -> i
     near = [i for i, (score, _) in enumerate(scores) if score >= best - error]
     informative = [i for i in near if points[i].is_informative]
     return min(informative or near, key=lambda i: size_of(points[i]))
+
+
+def cheapest_of(points: Sequence[ParetoPoint], costs: ErrorCosts) -> int:
+    """Return the position of the point with the lowest total; if equal, the simplest."""
+    totals = [point.total_with(costs).value for point in points]
+    return min(range(len(points)), key=lambda i: (totals[i], size_of(points[i])))
 
 
 def _balanced(point: ParetoPoint, total_cost: float) -> tuple[float, float]:
@@ -226,24 +243,95 @@ def _recall(point: ParetoPoint, place: int) -> float:
     return float(_counted(point).recall[place])
 
 
-def check_preference(rule: object, classes: Sequence[object] | None = None) -> None:
+def check_preference(
+    rule: object, classes: Sequence[object] | None = None, *, may_reject: bool = True
+) -> None:
     """Check a rule for `ParetoFront.prefer`, so that a bad one fails before the search starts.
 
-    With `classes`, limits by class must name some of them.
+    With `classes`, limits and costs by class must name them. `may_reject` says whether designs
+    reject rows, so that costs of errors need one of rejections too.
     """
     if isinstance(rule, dict):
-        known = [*(field.name for field in fields(Limits)), "rule"]
+        known = [*(field.name for field in fields(Limits)), "rule", *_ERROR_COSTS]
         if unknown := [name for name in rule if name not in known]:
             raise refused(
                 "prefer", f"name limits out of {', '.join(known)}", rule, got=repr(unknown[0])
             )
-        limits = Limits(**{name: limit for name, limit in rule.items() if name != "rule"})
-        check_choice("prefer", rule.get("rule", "balanced"), RULES)
+        limits = Limits(**limits_of(rule))
+        check_rule(rule.get("rule"), has_error_costs=bool(given_error_costs(rule)))
         if classes is not None:
             limits.places(classes)
+            error_costs_of(rule, classes, may_reject=may_reject)
     elif not isinstance(rule, str) or rule not in _RULES:
         listed = ", ".join(f'"{name}"' for name in _RULES)
         raise refused("prefer", (f"be {listed} ", Hint(Remedy.LIMITS)), rule)
+
+
+def limits_of(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the limits of a preference, without its rule and its costs."""
+    return {name: limit for name, limit in rule.items() if name not in ("rule", *_ERROR_COSTS)}
+
+
+def given_error_costs(rule: object) -> dict[str, Any]:
+    """Return the costs of errors and rejections that a preference has; empty if it has none."""
+    given = rule if isinstance(rule, Mapping) else {}
+    return {name: given[name] for name in _ERROR_COSTS if given.get(name) is not None}
+
+
+def error_costs_of(
+    rule: object, labels: Sequence[object] | None, *, may_reject: bool = True
+) -> ErrorCosts | None:
+    """Check the costs of errors and rejections that a preference has; None if it has none."""
+    given = given_error_costs(rule)
+    both = given.get("error_cost"), given.get("reject_cost")
+    return ErrorCosts.if_given(*both, labels, may_reject=may_reject)
+
+
+def label_costs_of(*rules: object) -> Any:
+    """Return the cost of an error that the first of some preferences with costs has."""
+    for rule in rules:
+        if given := given_error_costs(rule):
+            return given.get("error_cost")
+    raise refused("cheapest_label", "be False where errors have no cost", value=True)
+
+
+def one_choice(which: Any, limits: dict[str, Any]) -> Any:
+    """Return a point, its position or a rule, or else limits; refuse both and neither."""
+    if which is not None and limits:
+        name = next(iter(limits))
+        raise refused(name, "be left out where a point or a rule is given", limits[name])
+    if which is None and not limits:
+        raise refused("which", "be a point, its position or a rule", None)
+    return limits if which is None else which
+
+
+def rule_of(preference: Any) -> Any:
+    """Return the rule of a preference, without its limits and its costs."""
+    return preference.get("rule") or "balanced" if isinstance(preference, dict) else preference
+
+
+def check_rule(rule: Any, *, has_error_costs: bool) -> str:
+    """Return the rule that chooses within limits; costs of errors leave no room for one."""
+    if rule is None:
+        return "balanced"
+    if has_error_costs:
+        otherwise = ("be left out where ", Parameter("error_cost"), " is given")
+        raise refused("rule", otherwise, rule)
+    return check_choice("prefer", rule, RULES)
+
+
+def plain_preference(rule: Preference) -> Preference:
+    """Return a preference as plain values that a file can hold."""
+    if not isinstance(rule, dict):
+        return rule
+    return {name: plain_costs(one) for name, one in rule.items()}
+
+
+def _in_words(given: Mapping[str, Any], point: ParetoPoint) -> str:
+    labels = None if point.by_class is None else point.by_class.labels
+    if labels is None and not all(map(is_number, given.values())):
+        return "your costs of errors"  # nobody has counted the classes
+    return str(error_costs_of(given, labels, may_reject=False))
 
 
 def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> str:
@@ -256,8 +344,11 @@ def preference_in_words(rule: str | Mapping[str, Any], point: ParetoPoint) -> st
     >>> preference_in_words("knee", point), preference_in_words({"max_cost": 9}, point)
     ('the nearest to the best of all three figures (knee)', 'the best balanced within your limits')
     """
+    if (given := given_error_costs(rule)) and not isinstance(rule, str):
+        within = " within your limits" if limits_of(rule) else ""
+        return f"the lowest {point.promised[0]} total{within} with {_in_words(given, point)}"
     if not isinstance(rule, str):
-        return f"{_RULES[rule.get('rule', 'balanced')]} within your limits"
+        return f"{_RULES[rule.get('rule') or 'balanced']} within your limits"
     why = _RULES[rule]
     if rule == "economical" and point.versus_everything is None:
         why = _RULES["knee"]  # nobody has compared it with buying everything

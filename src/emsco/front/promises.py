@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from emsco._base.intervals import Interval
 from emsco._base.objectives import Objectives
 from emsco.cascade import Evaluation
 from emsco.front.point import ParetoPoint
 from emsco.trust.keeping import PromiseReport
 
-__all__ = ["promise_of", "promised_by"]
+__all__ = ["promise_of", "promised_by", "with_promises"]
+
+
+def with_promises(seen: Evaluation, point: ParetoPoint) -> Evaluation:
+    """Add what a point promised to an evaluation, and to its total if it has one."""
+    found = replace(seen, promise=promise_of(seen, point))
+    if seen.total is None:
+        return found
+    return found.with_total(seen.total.costs, point.total_with(seen.total.costs))
 
 
 def promise_of(seen: Evaluation, point: ParetoPoint) -> PromiseReport:
@@ -37,10 +47,4 @@ def promised_by(point: ParetoPoint) -> tuple[str, Objectives]:
     >>> promised_by(point)
     ('scored', Objectives(coverage=0.8, accuracy=0.95, cost=2.0))
     """
-    if point.expected is not None and point.metric == "accuracy":
-        found = point.expected
-        values = (found.coverage.value, found.accuracy.value, found.cost.value)
-        return "expected", Objectives(*values)
-    labelled = sum(point.exits)
-    accuracy = sum(point.correct_exits) / labelled if labelled else 0.0
-    return "scored", Objectives(point.coverage, accuracy, point.cost)
+    return point.promised

@@ -136,7 +136,13 @@ def reference_marks(
 ) -> tuple[ReferenceMark, ...]:
     """Record references with the accuracy that `metric` names."""
     return tuple(
-        ReferenceMark(**asdict(one.scored_by(metric)), title=one.title) for one in references
+        ReferenceMark(
+            **asdict(one.scored_by(metric)),
+            title=one.title,
+            correct=one.accuracy,
+            by_class=one.by_class,
+        )
+        for one in references
     )
 
 

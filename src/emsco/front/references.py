@@ -17,6 +17,7 @@ from emsco.costs import FeatureCosts
 from emsco.data.labels import check_truth, positions_of
 from emsco.data.weights import check_weights
 from emsco.trust.by_class import ByClass
+from emsco.trust.error_costs import ErrorCosts, Total
 
 __all__ = [
     "Reference",
@@ -85,9 +86,24 @@ class Reference(Objectives):
             return found
         return replace(found, accuracy=self.by_class.balanced_accuracy)
 
-    def figures(self) -> dict[str, Any]:
-        """Return plain values for a reader: with its title, and results by class with labels."""
-        return {"title": self.title, **self.to_dict(), "by_class": self.by_class.to_dict()}
+    def total(self, error_cost: Any, reject_cost: Any = None) -> Total:
+        """Return what a row costs with its features, errors and rejections; see `ParetoPoint`."""
+        own = {"may_reject": self.coverage < 1}
+        labels = self.by_class.labels
+        return self.total_with(ErrorCosts.from_parameters(error_cost, reject_cost, labels, **own))
+
+    def total_with(self, costs: ErrorCosts) -> Total:
+        """Return the same for costs that are checked already."""
+        return costs.total(self.objectives, self.by_class)
+
+    def figures(self, costs: ErrorCosts | None = None) -> dict[str, Any]:
+        """Return plain values for a reader: with its title, and results by class with labels.
+
+        With costs of errors, they have its total.
+        """
+        total = {} if costs is None else {"total": self.total_with(costs).to_dict()}
+        own = {"title": self.title, **self.to_dict(), "by_class": self.by_class.to_dict()}
+        return {**own, **total}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from emsco._base.objectives import Objectives
+from emsco.trust.by_class import ByClass
 
 __all__ = ["ReferenceMark"]
 
@@ -19,6 +20,12 @@ class ReferenceMark(Objectives):
     ----------
     title : str
         The reference in a few words, such as "everything".
+    correct : float or None
+        Share of labels that are correct, where the accuracy is another metric.
+    by_class : ByClass or None
+        How rows of each class were labelled, if counted.
     """
 
     title: str
+    correct: float | None = None
+    by_class: ByClass | None = None

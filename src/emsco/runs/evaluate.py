@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from emsco._base.checks import refused
@@ -19,7 +19,7 @@ from emsco.data.rows import column_rows
 from emsco.data.tables import Chunk, column_names, file_kind, read_chunks
 from emsco.errors import DataError, Parameter, Part
 from emsco.front import ParetoFront
-from emsco.front.promises import promise_of
+from emsco.front.promises import with_promises
 from emsco.front.references import Reference, references_from_decisions
 from emsco.runs.run import Run
 
@@ -48,11 +48,12 @@ class RunEvaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: number and stages of the design, then scored, seen and new figures."""
-        new = [one.figures() for one in self.references]
+        costs = None if self.new.total is None else self.new.total.costs
+        new = [one.figures(costs) for one in self.references]
         return {
-            **self.run.figures([self.number])[0],
+            **self.run.figures([self.number], costs)[0],
             "new": self.new.to_dict(),
-            "references": {**self.run.references(), "new": new},
+            "references": {**self.run.references(costs), "new": new},
         }
 
 
@@ -65,6 +66,7 @@ def evaluate_run(
     *,
     by: str | None = None,
     groups: str | None = None,
+    error_costs: Mapping[str, Any] | None = None,
 ) -> RunEvaluation:
     """Evaluate coverage, accuracy and cost of a design on the labelled rows of a file.
 
@@ -84,10 +86,12 @@ def evaluate_run(
         ``report(n_rows)`` receives the number of rows decided so far.
     by, groups : str, optional
         Columns with the subgroup and the group of each row; see `Cascade.evaluate`.
+    error_costs : mapping, optional
+        `error_cost` and `reject_cost`, as for `Cascade.evaluate`; by default the run's.
     """
     number = run.chosen if point is None else run.front.position(point)
     cascade = run.cascade if point is None else run.front.cascade(number)
-    files = run.about["files"]
+    costs, files = run.error_costs(error_costs), run.about["files"]
     weights = files.get("weights")
     target = _check_target(files["target"] if target is None else target, path, cascade, weights)
     encoding = cascade.encoding
@@ -122,7 +126,7 @@ def evaluate_run(
     new = tally.evaluation()
     if not new.n_rows:
         raise DataError(f"{path} must weigh more than 0 in column {weights!r}, got 0 in all rows.")
-    new = replace(new, promise=promise_of(new, run.front[number]))
+    new = with_promises(new.with_total(costs), run.front[number])
     whole = tuple(map(Reference.joined, zip(*references, strict=True)))
     return RunEvaluation(run, number, new, whole)
 

@@ -39,6 +39,7 @@ def explore_run(
         deploy=deploy,
         deployed=run.chosen,
         facts=_facts(run.about) | {"Date of this page": date.today().isoformat()},
+        **run.given_error_costs,
     )
 
 

@@ -24,6 +24,7 @@ from emsco.errors import EMSCOError, FileError, Hint, NoSuchDesign, Parameter, R
 from emsco.estimator import EMSCOClassifier
 from emsco.front import ParetoFront
 from emsco.front.history import history_columns
+from emsco.front.preferences import plain_preference
 from emsco.runs.layout import CASCADE, CHECKPOINT, FORMAT, FRONT, HISTORY, RUN
 from emsco.runs.run import Run
 from emsco.scoring.checkpoint import remove_empty_checkpoint
@@ -190,6 +191,7 @@ def _about(
     for name in ("min_confidence", "reject_below", "class_weight"):
         if isinstance(given := settings[name], dict):
             settings[name] = {str(label): number for label, number in given.items()}
+    settings["prefer"] = plain_preference(settings["prefer"])
     choice, finish = classifier.model_choice_, classifier.finish_
     return {
         "files": {

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from emsco._base.documents import PathLike, read_document
+from emsco._base.checks import refused
+from emsco._base.documents import PathLike, read_document, write_document
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade
 from emsco.data.rows import table_rows
@@ -21,8 +22,10 @@ from emsco.designs.thresholds import plain
 from emsco.errors import FileError, Hint, Parameter, Remedy
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.front.doubts import doubts_about
+from emsco.front.preferences import given_error_costs, plain_preference
 from emsco.pictures.plotting.convergence import Convergence
 from emsco.runs.layout import CASCADE, CHECKPOINT, FORMAT, FRONT, HISTORY, RUN
+from emsco.trust.error_costs import ErrorCosts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,8 +110,24 @@ class Run:
         """Whether Ctrl-C stopped the search, so that it can go on."""
         return (self.folder / CHECKPOINT).exists()
 
-    def figures(self, which: list[int] | None = None) -> list[dict[str, Any]]:
-        """Points of the front as plain values, by default all; scored and seen figures apart."""
+    @property
+    def given_error_costs(self) -> dict[str, Any]:
+        """Costs of an error and of a rejection that the run was fitted or chosen with, if any."""
+        given = self.about.get("error_costs") or self.about["settings"].get("prefer")
+        return given_error_costs(given)
+
+    def error_costs(self, given: Mapping[str, Any] | None = None) -> ErrorCosts | None:
+        """Check costs of errors and rejections, by default those of the run; None without any."""
+        both = {"error_cost": None, **(given or self.given_error_costs)}
+        return self.front.error_costs(**both)
+
+    def figures(
+        self, which: list[int] | None = None, costs: ErrorCosts | None = None
+    ) -> list[dict[str, Any]]:
+        """Points of the front as plain values, by default all; scored and seen figures apart.
+
+        With costs of errors, each has its total.
+        """
         seen = self.front.seen
         return [
             {
@@ -117,23 +136,53 @@ class Run:
                 **_thresholds(self.front[i].design),
                 "scored": self.front[i].figures(),
                 "seen": seen and seen[i].to_dict(),
+                **({} if costs is None else {"total": self.front[i].total_with(costs).to_dict()}),
             }
             for i in (range(len(self.front)) if which is None else which)
         ]
 
-    def references(self) -> dict[str, list[dict[str, Any]]]:
-        """Return what there is without a cascade as plain values, scored and seen figures apart."""
-        both = {"scored": self.front.references, "seen": self.front.seen_references}
-        return {rows: [one.figures() for one in found] for rows, found in both.items()}
+    def references(self, costs: ErrorCosts | None = None) -> dict[str, list[dict[str, Any]]]:
+        """Return what there is without a cascade as plain values, scored and seen figures apart.
 
-    def choose(self, which: int | ParetoPoint) -> Run:
-        """Deploy another point of the front, and write its cascade to the folder."""
-        cascade = self.front.cascade(which)
+        With costs of errors, each has its total.
+        """
+        both = {"scored": self.front.references, "seen": self.front.seen_references}
+        return {rows: [one.figures(costs) for one in found] for rows, found in both.items()}
+
+    def choose(
+        self,
+        which: int | ParetoPoint,
+        error_costs: Mapping[str, Any] | None = None,
+        *,
+        cheapest_label: bool = False,
+    ) -> Run:
+        """Deploy another point of the front, and write its cascade to the folder.
+
+        Parameters
+        ----------
+        which : int or ParetoPoint
+        error_costs : mapping, optional
+            The `error_cost` and the `reject_cost` that chose it, which the run remembers.
+        cheapest_label : bool
+            Whether the cascade gives the label of least expected cost; see
+            `Cascade.with_error_costs`.
+        """
+        cascade, about = self.front.cascade(which), self.about
+        if cheapest_label:
+            costs = self.error_costs(error_costs)
+            if costs is None:
+                rule = ("be given with ", Parameter("error_cost"))
+                raise refused("cheapest_label", rule, cheapest_label, got="no cost of errors")
+            cascade = cascade.with_error_costs(costs.of_labels)
+        if error_costs is not None:
+            self.error_costs(error_costs)
+            about = {**about, "error_costs": plain_preference(dict(error_costs))}
+            write_document(self.folder / RUN, "run", FORMAT, about)
         cascade.save(self.folder / CASCADE)
         point = self.front[self.front.position(which)]
         for doubt in doubts_about(self.front, point, weighted=self.is_weighted):
             warnings.warn(doubt, stacklevel=2)
-        return Run(self.folder, self.about, self.front, cascade)
+        return Run(self.folder, about, self.front, cascade)
 
 
 def _thresholds(design: Design) -> dict[str, Any]:

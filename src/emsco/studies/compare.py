@@ -47,6 +47,7 @@ def compare_methods(
     effort: Effort = FULL,
     seed: int = 0,
     error_cost: float | None = None,
+    reject_cost: float | None = None,
     folder: PathLike | None = None,
     n_jobs: int | None = -1,
     begin: Begin | None = None,
@@ -68,6 +69,8 @@ def compare_methods(
     seed : int
     error_cost : float, optional
         Cost of an error, for results in money; by default the cost of everything.
+    reject_cost : float, optional
+        Cost of a rejection there; by default 0.
     folder : path, optional
         Keeps results; those that it already has are not computed again.
     n_jobs : int or None
@@ -82,8 +85,9 @@ def compare_methods(
     """
     methods = check_methods(methods)
     check_whole("splits", splits, 1, SPLITS_PER_SEED)
-    if error_cost is not None:
-        check_number("error_cost", error_cost, 0, np.inf, "[)")
+    for kind, cost in (("error_cost", error_cost), ("reject_cost", reject_cost)):
+        if cost is not None:
+            check_number(kind, cost, 0, np.inf, "[)")
     numbers = range(splits if data.test is None else 1)
     _check_splits(data, numbers, check_whole("seed", seed, 0, LARGEST_SEED))
     digests = _digests(data)
@@ -106,7 +110,7 @@ def compare_methods(
         store, do = ResultStore(Path(place)), partial(try_job, data=data)
         found, complete = run_contest(jobs, do, store, n_jobs, _without(known, report))
     ordered = {job: found[job] for job in jobs if job in found}
-    return Contest.from_answers(name, data, ordered, error_cost, of, complete)
+    return Contest.from_answers(name, data, ordered, error_cost, of, complete, reject_cost)
 
 
 def try_job(job: ContestJob, data: CostedRows) -> Mapping[str, Any]:

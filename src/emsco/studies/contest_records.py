@@ -71,7 +71,7 @@ class Standing:
     promised, promised_cost : ndarray
         Accuracy and cost on the rows that chose.
     log_loss, money : ndarray
-        Mean log loss of labelled test rows; mean cost of a test row and its errors.
+        Mean log loss of labelled test rows; mean cost of a test row, its errors and rejections.
     """
 
     question: Question
@@ -85,7 +85,12 @@ class Standing:
 
     @classmethod
     def from_offers(
-        cls, question: Question, offers: Iterable[Offer], total_cost: float, error_cost: float
+        cls,
+        question: Question,
+        offers: Iterable[Offer],
+        total_cost: float,
+        error_cost: float,
+        reject_cost: float = 0.0,
     ) -> Standing:
         """Collect the offers of all splits."""
         table = [
@@ -96,7 +101,7 @@ class Standing:
                 one.promised.accuracy,
                 one.promised.cost / total_cost,
                 one.seen.log_loss,
-                one.seen.money(error_cost),
+                one.seen.money(error_cost, reject_cost),
             )
             for one in offers
         ]
@@ -162,6 +167,8 @@ class Contest:
         Accuracy of the commonest class on the test rows, by split.
     error_cost : float
         Cost of an error, where results are shown in money.
+    reject_cost : float
+        Cost of a rejection there.
     of : dict
         Digests and settings that identify the contest.
     complete : bool
@@ -180,6 +187,7 @@ class Contest:
     of: Mapping[str, Any] = field(default_factory=dict)
     complete: bool = True
     quick: bool = False
+    reject_cost: float = 0.0
 
     @classmethod
     def from_answers(
@@ -190,8 +198,12 @@ class Contest:
         error_cost: float | None = None,
         of: Mapping[str, Any] | None = None,
         complete: bool = True,
+        reject_cost: float | None = None,
     ) -> Contest:
-        """Collect the answers of jobs on the same data; an error costs everything by default."""
+        """Collect the answers of jobs on the same data.
+
+        By default an error costs as much as everything, and a rejection nothing.
+        """
         answers: dict[str, dict[int, Answers]] = {}
         for job, one in sorted(found.items(), key=lambda item: item[0].split):
             answers.setdefault(job.method, {})[job.split] = one
@@ -215,6 +227,7 @@ class Contest:
             of or {},
             complete,
             any(job.most < FULL.most or job.generations < FULL.generations for job in found),
+            reject_cost or 0.0,
         )
 
     @cached_property
@@ -282,7 +295,7 @@ class Contest:
             for question in by_split[0]:
                 offers = [one[question] for one in by_split]
                 found[method, question] = Standing.from_offers(
-                    question, offers, self.total_cost, self.error_cost
+                    question, offers, self.total_cost, self.error_cost, self.reject_cost
                 )
         return found
 

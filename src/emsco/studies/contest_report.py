@@ -72,6 +72,7 @@ class ContestReport:
             "quick": contest.quick,
             "total_cost": contest.total_cost,
             "error_cost": contest.error_cost,
+            "reject_cost": contest.reject_cost,
             "commonest": contest.commonest_accuracy,
             "methods": {method: self._plain(method) for method in contest.methods},
             "left_out": contest.left_out,
@@ -150,10 +151,10 @@ class ContestReport:
             found += ["Coverage kept, % (- below asked).", self._table(task, _coverage)]
         found += ["Log loss of labelled rows.", self._table(task, _log_loss)]
         total = self.contest.total_cost
-        error = (
-            f"an error costs {self.contest.error_cost:g}, everything {total:g}, a rejection nothing"
-        )
-        words = f"Mean cost of a row and its errors, % of everything; {error}."
+        rejection = f"{self.contest.reject_cost:g}" if self.contest.reject_cost else "nothing"
+        error = f"an error costs {self.contest.error_cost:g}, everything {total:g}"
+        error = f"{error}, a rejection {rejection}"
+        words = f"Mean total of a row, its errors and rejections, % of everything; {error}."
         return [*found, words, self._table(task, lambda one: _money(one, total))]
 
     def _table(

@@ -10,6 +10,7 @@ import numpy as np
 from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
 from emsco._base.typing import AnyArray, BoolArray, FloatArray
+from emsco.trust.error_costs import ErrorCosts
 
 __all__ = ["BUDGETS", "COVERAGES", "QUESTIONS", "Offer", "Question", "Seen"]
 
@@ -95,9 +96,9 @@ class Seen(Objectives):
         one = Objectives.from_dict(fields)
         return cls(one.coverage, one.accuracy, one.cost, fields.number("log_loss", 0))
 
-    def money(self, error_cost: float) -> float:
-        """Mean cost of a row and its errors, if an error costs so much; rejections are free."""
-        return self.cost + error_cost * self.coverage * (1.0 - self.accuracy)
+    def money(self, error_cost: float, reject_cost: float = 0.0) -> float:
+        """Mean total of a row, if an error and a rejection cost so much."""
+        return ErrorCosts.from_parameters(error_cost, reject_cost).total(self).value
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ A design chosen in a bag looks better there than on the rows outside, by the luc
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -141,6 +142,17 @@ class BagFigures:
         may_be = (cost <= cost[:, [design]] + 1e-6) & (coverage >= coverage[:, [design]] - 1e-6)
         found: IntArray = np.where(may_be, accuracy, -1.0).argmax(axis=1)
         return found
+
+    def inside_by_class(self) -> tuple[SingleArray, SingleArray, SingleArray]:
+        """Shares of all rows inside each bag that are correct, wrong and rejected, by true class.
+
+        Each has the shape (n_classes, n_bags, n_designs).
+        """
+        weights, ends = self.bags.weights[0], self.bags.ends
+        rows = np.stack([weights[:, a:b].sum(axis=1) for a, b in pairwise(ends)])[:, :, None]
+        total = np.maximum(weights.sum(axis=1), 1e-12)[:, None]
+        answered, correct = self._answered[:, 0], self._correct[:, 0]
+        return correct / total, (answered - correct) / total, (rows - answered) / total
 
     def _by_class(self, shares: SingleArray) -> SingleArray:
         """Weight of the rows of each class: (n_classes, 2, n_bags, n_designs)."""

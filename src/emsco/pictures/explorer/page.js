@@ -132,10 +132,16 @@ function schedule() {
   });
 }
 
+/** The best design within the limits: the one with the lowest total, or else the best balanced. */
+function bestWithin() {
+  if (hasErrorCosts()) return cheapestOf(state.within);
+  return state.within.length ? DATA.best_first.find((i) => isWithin(i, state.limits)) : null;
+}
+
 /** Find the designs within the limits, and the best of them. */
 function limit() {
   state.within = ALL.filter((i) => isWithin(i, state.limits));
-  state.best = state.within.length ? DATA.best_first.find((i) => isWithin(i, state.limits)) : null;
+  state.best = bestWithin();
   if (state.followsBest && state.best !== null) state.chosen = state.best;
 }
 
@@ -159,8 +165,12 @@ function draw() {
     const kept = state.within.filter((i) => SHORTLIST.has(i)).length;
     byId("count").append(` The shortlist has ${kept ? number(kept) : "none"} of them.`);
   }
+  byId("error-costs-words").textContent = aboutErrorCosts();
+  enable("reset-error-costs", errorCosts.error !== null || errorCosts.reject !== null);
   drawBest();
+  drawReferences();
   drawListSwitches();
+  byId("total").textContent = totalInWords(state.chosen);
   const place = [state.best === state.chosen, isWithin(state.chosen, state.limits)];
   const now = `${state.chosen} ${state.which} ${place}`;
   if (now !== described) drawDesign();
@@ -193,8 +203,14 @@ function drawBest() {
   );
   const first = DATA.stages[state.best][0].map((feature) => DATA.features[feature]);
   byId("best").replaceChildren(
-    element("p", {}, "Best balanced: ", element("strong", {}, `design ${state.best}`)),
+    element(
+      "p",
+      {},
+      hasErrorCosts() ? "Lowest total: " : "Best balanced: ",
+      element("strong", {}, `design ${state.best}`),
+    ),
     element("dl", {}, ...rows),
+    ...(hasErrorCosts() ? [element("p", {}, totalInWords(state.best))] : []),
     ...(EXPECTED
       ? [element("p", { className: "note" }, `On new rows, ${expectsInShort(state.best)}.`)]
       : []),
@@ -508,18 +524,20 @@ await repaint(isDark());
 
 // Controls come last, because they redraw pictures that must exist.
 byId("limits").append(...LIMITS.map(makeLimit));
+byId("error-costs").append(...ERROR_COSTS.map((one) => makeErrorCost(one, schedule)));
+state.best = bestWithin();
 makeFiguresSwitch();
 makeListSwitch("scatter-switch");
 makeListSwitch("table-switch");
 byId("limits-words").hidden = !EXPECTED;
 drawKey();
-drawReferences();
 listenToScatter();
 listenToAxes();
 draw();
 byId("copy").addEventListener("click", copy);
 onPress("show-best", () => choose(state.best, true));
 byId("reset").addEventListener("click", () => LIMITS.forEach((one) => one.reset()));
+onPress("reset-error-costs", () => ERROR_COSTS.forEach((one) => one.reset()));
 onPress("previous", () => step("cost", -1));
 onPress("next", () => step("cost", 1));
 byId("theme").addEventListener("click", () => repaint(!isDark()));

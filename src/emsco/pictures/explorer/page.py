@@ -23,6 +23,7 @@ _SCRIPTS = (
     "words.js",
     "references.js",
     "expected.js",
+    "totals.js",
     "scatter.js",
     "cascade.js",
     "classes.js",

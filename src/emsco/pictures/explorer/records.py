@@ -11,10 +11,12 @@ from emsco._base.objectives import Objectives, metric_name
 from emsco.costs import FeatureCosts
 from emsco.designs.thresholds import MinConfidence
 from emsco.pictures.explorer.by_class import classes_of
+from emsco.pictures.explorer.error_costs import error_costs_record
 from emsco.pictures.explorer.numbers import rounded
 from emsco.pictures.flow import Flow
 from emsco.pictures.marks import ReferenceMark
 from emsco.trust.by_class import ByClass
+from emsco.trust.error_costs import ErrorCosts
 from emsco.trust.expected import Expected
 
 __all__ = ["Explored", "ExploredDesign"]
@@ -88,6 +90,8 @@ class Explored:
         Further facts for the reader, such as the name of the data, each with a heading.
     references, seen_references : sequence of ReferenceMark
         What there is without a cascade, on the scored and on the test rows.
+    error_costs : ErrorCosts or None
+        What errors and rejections cost, if the page shall begin with totals.
     """
 
     designs: Sequence[ExploredDesign]
@@ -102,6 +106,7 @@ class Explored:
     metric: str = "accuracy"
     references: Sequence[ReferenceMark] = ()
     seen_references: Sequence[ReferenceMark] = ()
+    error_costs: ErrorCosts | None = None
 
     def __post_init__(self) -> None:
         """Check the values that the page relies on."""
@@ -136,8 +141,18 @@ class Explored:
             "scored": _figures(self.designs) | _counts(d.flow for d in self.designs),
             "seen": _figures(seen) | _counts(seen) if len(seen) == len(self.designs) else None,
             "expected": _expected(self.designs),
+            "error_costs": self._error_costs(),
             **self._assessed(),
         }
+
+    def _error_costs(self) -> dict[str, Any] | None:
+        """Return what errors and rejections cost; None if nobody has said so."""
+        if self.error_costs is None:
+            return None
+        of_designs = [design.by_class for design in self.designs]
+        return error_costs_record(
+            self.error_costs, of_designs, [one.by_class for one in self.references]
+        )
 
     def _assessed(self) -> dict[str, Any]:
         """Return what row-by-row assessment knows of the designs; numbers of designs as lists."""
@@ -213,7 +228,14 @@ def _counts(flows: Iterable[Flow]) -> dict[str, Any]:
 
 def _marks(references: Sequence[ReferenceMark]) -> list[dict[str, Any]]:
     """Return a dict for each reference."""
-    return [{"title": one.title, **asdict(one.objectives)} for one in references]
+    return [
+        {
+            "title": one.title,
+            **asdict(one.objectives),
+            "correct": one.accuracy if one.correct is None else one.correct,
+        }
+        for one in references
+    ]
 
 
 def _thresholds(min_confidence: MinConfidence) -> float | list[list[Any]]:

@@ -110,7 +110,10 @@ function drawKey() {
 function drawReferences() {
   const kinds = ["scored", "seen"].filter((which) => DATA.references[which].length);
   byId("without").hidden = !kinds.length;
-  byId("references").replaceChildren(...kinds.map(referenceTable));
+  byId("references").replaceChildren(
+    ...kinds.map(referenceTable),
+    element("p", { className: "note" }, referenceTotals()),
+  );
 }
 
 function referenceTable(which) {
