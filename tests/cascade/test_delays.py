@@ -109,3 +109,18 @@ def test_flows_have_delays_only_where_values_come_later(slow):
 def test_delays_are_in_the_file_of_a_cascade(slow, tmp_path):
     slow.save(tmp_path / "slow.json")
     assert Cascade.load(tmp_path / "slow.json").stage_delays.tolist() == [0.5, 2.5, 9.5]
+
+
+def test_the_cheapest_labels_wait_no_longer(slow):
+    careful = slow.with_error_costs({0: 9, 1: 1})
+    found, before = careful.decide(ROWS), slow.decide(ROWS)
+    assert found.delay.tolist() == before.delay.tolist()
+    assert found.guesses.tolist() != before.guesses.tolist()
+    told = repr(careful.evaluate(ROWS, LABELS, error_cost=5, reject_cost=2)).splitlines()
+    assert [line.split()[0] for line in told[1:6]] == [
+        "coverage",
+        "accuracy",
+        "cost",
+        "delay",
+        "total",
+    ]

@@ -166,3 +166,36 @@ def test_a_case_with_bad_prices_is_refused(cascades):
     assert case.to_json() != text
     with pytest.raises(FileError, match="the case must hold valid prices"):
         cascades[0].resume(text)
+
+
+def test_totals_charge_each_row_its_own_prices(fitted, cascades, table):
+    y = (table.a + table.b > 0).astype(int)
+    both = {"error_cost": {0: 30, 1: 90}, "reject_cost": 8}
+    for cascade in cascades:
+        found, decided = cascade.evaluate(table, y, **both), cascade.decide(table)
+        of_labels = cascade.error_costs(**both).costs
+        errors = np.where(decided.accepted, of_labels[y, decided.guesses], of_labels[y, -1])
+        each = np.array(plain_costs(cascade, table, decided.stage)) + errors
+        assert found.total.seen.features == pytest.approx(decided.cost.mean())
+        assert found.total.value == pytest.approx(each.mean())
+        assert found.total.seen.standard_error >= each.std() / np.sqrt(len(table)) - 1e-9
+    point = fitted.front_[0]
+    expected = point.expected or point
+    promised = getattr(expected.cost, "value", expected.cost)
+    assert point.total(**both).features == promised
+
+
+def test_the_cheapest_labels_cost_rows_what_they_did(cascades, table, tmp_path):
+    for plain in cascades:
+        careful = plain.with_error_costs({0: 1, 1: 40})
+        careful.save(tmp_path / "cascade.json")
+        again, before = Cascade.load(tmp_path / "cascade.json"), plain.decide(table)
+        found = again.decide(table)
+        driven = again.run(
+            range(len(table)),
+            lambda names, ids: table.iloc[list(ids)][list(names)],
+            prices={"c": table.price},
+        )
+        assert found.cost.tolist() == before.cost.tolist()
+        assert driven.cost == pytest.approx(found.cost)
+        assert driven.guesses.tolist() == found.guesses.tolist() != before.guesses.tolist()

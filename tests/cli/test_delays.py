@@ -48,6 +48,10 @@ def test_delays_are_given_shown_and_limited(typed, fit, files, tmp_path):
     assert max(one["scored"]["mean_delay"] for one in listed) <= 1.5
     chosen = json.loads(typed("choose", run, "--max-worst-delay", 1, "--json").out)
     assert chosen["scored"]["worst_delay"] <= 1
+    costs = ("--error-cost", 50, "--reject-cost", 5)
+    total = json.loads(typed("choose", run, "--max-worst-delay", 1, *costs, "--json").out)
+    best = front.select(max_worst_delay=1, error_cost=50, reject_cost=5)
+    assert total["chosen"] == front.position(best)
     assert typed("choose", run, len(front) - 1).code == 0
     assert ", delay so far " in typed("show", run).out
     assert " at worst" in typed("evaluate", run, files / "data.csv").out

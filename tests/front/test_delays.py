@@ -89,6 +89,19 @@ def test_limits_on_delays_choose_among_points():
         front.select(max_cost=9, max_mean_delay=4, max_worst_delay=8)
 
 
+def test_the_lowest_total_is_within_limits_on_delays():
+    front, costs = slow(make_front()), {"error_cost": 50, "reject_cost": 10}
+    best = front.select(**costs)
+    limit = max(point.mean_delay for point in front if point is not best)
+    other = front.select(**costs, max_mean_delay=min(limit, best.mean_delay - 0.1))
+    assert best is front[1]
+    assert other is front[0]
+    table = in_text(front_table(front, best, 80, best=best, costs=front.error_costs(**costs)))
+    heading = next(line for line in table.splitlines() if "coverage" in line).split()
+    assert heading[heading.index("cost") :][:3] == ["cost", "delay", "total"]
+    assert max(map(len, table.splitlines())) <= 80
+
+
 @pytest.mark.parametrize("limit", [-1, math.nan, "soon", True])
 def test_limits_on_delays_are_times(limit):
     words = r"max_mean_delay must be a number in \[0, inf\], got"

@@ -166,6 +166,15 @@ def test_a_fit_takes_the_lowest_expected_total_within_limits():
     assert chosen.point_ == chosen.front_.select(**prefer)
 
 
+def test_a_fit_takes_the_lowest_expected_total_within_limits_on_delays():
+    prefer = {"error_cost": 60, "reject_cost": 5, "max_worst_delay": 1}
+    delays = {"a": 1, "f": 4}
+    slow = EMSCOClassifier(**SETTINGS, prefer=prefer, delays=delays).fit(*_rows())
+    assert slow.point_.worst_delay <= 1
+    assert slow.point_ == slow.front_.select(**prefer)
+    assert slow.choose(max_worst_delay=4, error_cost=60, reject_cost=5).point_.worst_delay <= 4
+
+
 def test_choose_takes_costs_and_limits_by_name(clf):
     clf.choose(error_cost=60, reject_cost=5)
     assert clf.point_ == clf.front_.select(error_cost=60, reject_cost=5)
