@@ -121,7 +121,8 @@ class EMSCOClassifier(TableClassifier):
     constraints : dict, Constraints or None
         Rules for every design. ``first`` lists features of the first stage. ``together`` holds
         lists of features that belong to the same stage. ``max_mean_cost`` and ``max_worst_cost``
-        limit the cost of a row on average and at worst.
+        limit the cost of a row on average and at worst, ``max_mean_delay`` and
+        ``max_worst_delay`` the time that it waits.
     population_size : int
         Designs per generation; the paper's |G|.
     generations : int
@@ -158,6 +159,9 @@ class EMSCOClassifier(TableClassifier):
         repeat a fit.
     verbose : int
         1 shows the shares of the classes, the stage models chosen and progress bars.
+    delays : mapping, array-like or None
+        Time until the value of a feature is there, by name (0 for others) or in feature order.
+        None: those in `costs` if that is a `FeatureCosts`, otherwise 0.
 
     Attributes
     ----------
@@ -242,6 +246,7 @@ class EMSCOClassifier(TableClassifier):
         verbose: int = 0,
         reject_below: MinConfidence | None = None,
         always_answer: bool = False,
+        delays: Any = None,
     ) -> None:
         self.costs = costs
         self.min_confidence = min_confidence
@@ -277,6 +282,7 @@ class EMSCOClassifier(TableClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.delays = delays
 
     @classmethod
     def paper(cls, **settings: Any) -> Self:
@@ -327,21 +333,30 @@ class EMSCOClassifier(TableClassifier):
         self.model_choice_, self.finish_ = fitted.model_choice, fitted.finish
         return self._deploy(self.prefer, stacklevel=3)
 
-    def choose(self, which: ParetoPoint | int | str | dict[str, Any]) -> Self:
+    def choose(
+        self, which: ParetoPoint | int | str | dict[str, Any] | None = None, **limits: Any
+    ) -> Self:
         """Deploy another point of the front.
 
         Sets `point_`, `design_` and `cascade_`.
 
         Parameters
         ----------
-        which : ParetoPoint, int, str or dict
+        which : ParetoPoint, int, str or dict, optional
             A point of `front_`, its position there, or a rule as in `prefer`.
+        **limits
+            Instead of `which`: limits as for `ParetoFront.select`.
 
         Returns
         -------
         self
         """
-        return self._deploy(which, stacklevel=3)
+        if which is not None and limits:
+            name = next(iter(limits))
+            raise refused(name, "be left out where a point or a rule is given", limits[name])
+        if which is None and not limits:
+            raise refused("which", "be a point, its position or a rule", None)
+        return self._deploy(limits if which is None else which, stacklevel=3)
 
     def decide(self, X: ArrayLike, prices: Prices = None) -> Decisions:
         """Label or reject each row; also gives its confidence, exit stage and cost.
@@ -473,6 +488,8 @@ class EMSCOClassifier(TableClassifier):
         if self.evaluation_cost is not None:
             evaluation = check_number("evaluation_cost", self.evaluation_cost, 0, 1e100)
             costs = replace(costs, evaluation=evaluation)
+        if self.delays is not None:
+            costs = costs.with_delays(self.delays)
         data = TrainingData.from_table(table, targets, sample_weight, costs, self.gaps)
         self.classes_ = data.classes
         return data

@@ -233,16 +233,18 @@ class TestDamage:
 
     def test_a_file_of_a_newer_format_is_refused(self, valid):
         kind, path, content = valid
-        path.write_bytes(content.replace(b'"format": 6', b'"format": 7'))
-        said = (
-            r"valid.json' must have format 6 or older, got 7, written by emsco .*; install a newer"
-        )
+        path.write_bytes(content.replace(_format(FORMAT), _format(FORMAT + 1)))
+        said = rf"must have format {FORMAT} or older, got {FORMAT + 1}, .*; install a newer"
         with pytest.raises(FileError, match=said):
             kind.load(path)
 
     def test_a_file_of_an_older_format_is_refused(self, valid):
         kind, path, content = valid
-        path.write_bytes(content.replace(b'"format": 6', b'"format": 5'))
-        said = r"valid.json' must have format 6 or newer, got 5, written by emsco .*; fit and save"
+        path.write_bytes(content.replace(_format(FORMAT), _format(FORMAT - 1)))
+        said = rf"must have format {FORMAT} or newer, got {FORMAT - 1}, .*; fit and save"
         with pytest.raises(FileError, match=said):
             kind.load(path)
+
+
+def _format(number):
+    return f'"format": {number}'.encode()

@@ -25,6 +25,7 @@ from support.handmade import (
 )
 
 from emsco import FileError, NoSuchDesign, ParameterError, ParetoFront
+from emsco.cascade.formats import FORMAT
 
 pytestmark = pytest.mark.usefixtures("without_fsync")
 
@@ -96,7 +97,7 @@ class TestCascades:
     def test_are_readable_text_that_names_its_writer(self, tmp_path):
         make_cascade(names=("Größe", "b", "c", "d")).save(tmp_path / "c.json")
         found = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
-        assert (found["emsco"], found["format"]) == ("cascade", 6)
+        assert (found["emsco"], found["format"]) == ("cascade", FORMAT)
         assert found["written_by"].startswith("emsco ")
         assert found["body"]["stages"][0]["buys"] == ["Größe", "b"]
         assert "Größe" in (tmp_path / "c.json").read_text(encoding="utf-8")

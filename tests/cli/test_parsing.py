@@ -4,7 +4,12 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.naive_bayes import GaussianNB
 
-from emsco.cli.parsing import parse_by_class, parse_class_weight, parse_estimator
+from emsco.cli.parsing import (
+    parse_by_class,
+    parse_class_weight,
+    parse_delays,
+    parse_estimator,
+)
 from emsco.data.labels import of_labels
 from emsco.errors import ParameterError
 
@@ -82,3 +87,15 @@ def test_weights_of_classes_are_balanced_or_by_label():
 def test_one_number_for_all_classes_is_no_weight(text):
     with pytest.raises(ParameterError, match=r'^class_weight must be "balanced" or label=number'):
         parse_class_weight(text)
+
+
+@pytest.mark.parametrize("text", ["chol", "=1", "chol=", "chol=soon", "chol:1"])
+def test_delays_are_features_and_times(text):
+    with pytest.raises(ParameterError, match="delay must be feature=time, as in chol=1, got"):
+        parse_delays([text])
+
+
+def test_a_feature_has_one_delay():
+    words = "delay must be given once for a feature, got 'chol=2' again"
+    with pytest.raises(ParameterError, match=words):
+        parse_delays(["chol=1", "chol=2"])

@@ -228,3 +228,49 @@ def test_every_decimal_of_up_to_6_places_is_counted_exactly(decimals, multiples)
 def test_costs_whose_sums_could_overflow_are_refused():
     with pytest.raises(CostsError, match=r"costs must be at most 1e\+100, got 1e\+300\."):
         FeatureCosts.from_array([1, 1e300])
+
+
+# Delays
+
+
+@pytest.mark.parametrize(
+    ("delays", "words"),
+    [
+        ({"age": -1}, r"the delay of 'age' must be finite and at least 0, got -1\."),
+        ({"panel": math.nan}, r"the delay of 'panel' must be finite and at least 0, got nan\."),
+        ({"age": "soon"}, r"the delay of 'age' must be finite and at least 0, got 'soon'\."),
+        ({"scan": 1}, r"delays must name features \('age', 'panel'\), got 'scan'\."),
+        (
+            {"iron": 1},
+            r"delays must name features \('age', 'panel'\), got 'iron', a column of group 'panel'",
+        ),
+        ([0, 1, 2], r"delays must have one entry for each of the 2 features, got shape \(3,\)\."),
+        ([], r"delays must have one entry for each of the 2 features, got shape \(0,\)\."),
+        ([0, -2], r"the delay of 'panel' must be finite and at least 0, got -2\."),
+        ("soon", r"delays must be numbers, one for each feature, got 'soon'\."),
+    ],
+)
+def test_bad_delays_are_refused_in_one_sentence(delays, words):
+    costs = FeatureCosts.from_mapping({"age": 1, "panel": 4}, groups={"panel": ["zinc", "iron"]})
+    with pytest.raises(CostsError, match=words):
+        costs.with_delays(delays)
+
+
+def test_delays_by_name_leave_the_others_as_they_were():
+    costs = FeatureCosts.from_mapping({"age": 1, "chol": 5, "scan": 9}, delays={"chol": 2})
+    assert costs.with_delays({"scan": 7}).delays.tolist() == [0, 2, 7]
+    assert costs.with_delays([1, 0, 0]).delays.tolist() == [1, 0, 0]
+    assert costs.with_delays({"chol": 0}).has_delays is False
+
+
+@settings(deadline=None, derandomize=True, max_examples=50)
+@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 4)), min_size=1, max_size=6))
+def test_a_stage_waits_for_the_slowest_feature_that_it_buys(features):
+    stages, delays = map(np.array, zip(*features, strict=True))
+    costs = FeatureCosts.from_array(np.ones(len(stages))).with_delays(delays)
+    subsets = (stages >= 0) & (stages <= np.arange(4)[:, None])
+    waited, found = 0, []
+    for j in range(4):
+        waited += max([delay for stage, delay in features if stage == j], default=0)
+        found.append(waited)
+    assert costs.waits_after_stages(subsets).tolist() == found

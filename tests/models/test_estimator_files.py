@@ -55,7 +55,7 @@ def whole(sentence):
 
 
 def untrusted(text):
-    return skops.get_untrusted_types(data=base64.b64decode(text.split(",")[1]))
+    return sorted(estimators._untrusted(base64.b64decode(text.split(",")[1])))
 
 
 def fitted(prototype, calibration=None):
@@ -207,9 +207,31 @@ def test_damaged_bytes_are_refused_or_change_nothing(place, bits, cut):
 
 
 def test_content_that_swells_is_refused(monkeypatch):
-    monkeypatch.setattr(estimators, "_LARGEST_CONTENT", 100)
-    with pytest.raises(FileError, match="an estimator in a file must be at most 100 bytes, got"):
+    monkeypatch.setattr(estimators, "_FREE_CONTENT", 100)
+    monkeypatch.setattr(estimators, "_MOST_TIMES", 0)
+    with pytest.raises(FileError, match="in a file must unpack to at most 100 bytes, got"):
         read_estimator(TEXT)
+
+
+def test_zeros_that_pack_well_are_stored_so_that_they_can_be_read(monkeypatch):
+    monkeypatch.setattr(estimators, "_FREE_CONTENT", 10_000)
+    model = GaussianNB().fit(X, LABELS)
+    model.extra_ = np.zeros(10**6)
+    assert read_estimator(estimator_text(model)).extra_.shape == (10**6,)
+
+
+@pytest.mark.parametrize("name", ["forest", "neighbours", "boosting", "calibrated SVM"])
+def test_what_c_code_reads_unchecked_must_be_trusted(name):
+    with pytest.raises(FileError, match="must hold trusted types only, got"):
+        read_estimator(estimator_text(CLASSIFIERS[name].fit(X, LABELS)))
+
+
+def test_a_model_whose_arrays_do_not_fit_is_refused():
+    stage = fitted(CLASSIFIERS["naive Bayes"])
+    stage.estimator.theta_ = stage.estimator.theta_[:, :1]
+    stage.estimator.var_ = stage.estimator.var_[:2]
+    with pytest.raises(FileError, match="'estimator' must be a classifier of 3 inputs"):
+        again(stage)
 
 
 @pytest.mark.parametrize("trusted", ["sklearn.tree._tree.Tree", [GaussianNB]])

@@ -335,6 +335,18 @@ def test_every_stage_has_its_own_threshold_where_they_differ(see):
     assert "Confidence needed for a label80 %" in text_of(driver, "about")
 
 
+def test_delays_stand_beside_costs_only_where_values_come_later(see):
+    front = make_front()
+    late = replace(front, costs=front.costs.with_delays({"scan": 2, "biopsy": 7}))
+    driver = see(page=late.to_html(deployed=0))
+    for words in ("at 3.5 per row, delay 0", "at 13.5 per row, delay 2", "53.5 per row, delay 9"):
+        assert words in text_of(driver, "cascade")
+    assert "It waits 3.3 on average, 9 at worst." in text_of(driver, "in-words")
+    driver = see(page=front.to_html(deployed=0))
+    assert "delay" not in text_of(driver, "cascade")
+    assert "waits" not in text_of(driver, "in-words")
+
+
 def test_scored_and_seen_figures_are_shown_apart(see, front):
     driver = see()
     assert "Of 40 scored rows" in text_of(driver, "in-words")

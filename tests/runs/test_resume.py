@@ -11,7 +11,7 @@ import pytest
 from support.clinic import FILES, SETTINGS, front_of, read_columns
 
 from emsco.data.sources import FitFiles
-from emsco.errors import CheckpointError, FileError
+from emsco.errors import CheckpointError, FileError, ParameterError
 from emsco.runs.decide import decide_file
 from emsco.runs.fit import fit_files
 from emsco.runs.run import Run
@@ -188,3 +188,49 @@ def test_a_partial_checkpoint_does_not_spoil_a_complete_run(clinic, monkeypatch,
     with pytest.raises(KeyboardInterrupt, match="killed"):
         long_fit(clinic, tmp_path / "run")
     assert not Run.open(tmp_path / "run").interrupted
+
+
+class TestLateErrors:
+    """What has been scored outlives every error."""
+
+    @pytest.mark.parametrize("of", [CheckpointError, FileError])
+    def test_scores_stay_and_the_fit_goes_on(self, clinic, undisturbed, tmp_path, monkeypatch, of):
+        told = SearchProgress.generation
+
+        def fill_disk(self, record):
+            told(self, record)
+            if record.generation == 4:
+                raise of("the disk is full.")
+
+        monkeypatch.setattr("emsco.scoring.journal._SECONDS", 0.0)
+        monkeypatch.setattr(SearchProgress, "generation", fill_disk)
+        with pytest.raises(of, match="the disk is full"):
+            long_fit(clinic, tmp_path / "run", verbose=1)
+        monkeypatch.setattr(SearchProgress, "generation", told)
+        assert [path.name for path in (tmp_path / "run").iterdir()] == ["checkpoint"]
+        long_fit(clinic, tmp_path / "run", resume=True)
+        assert front_of(tmp_path / "run") == front_of(undisturbed)
+
+    def test_a_fit_that_comes_second_leaves_the_first_ones_scores(self, clinic, tmp_path):
+        folder = tmp_path / "run"
+        process = paused_fit(clinic, folder)
+        try:
+            shutil.copytree(folder, tmp_path / "before")
+            with pytest.raises(CheckpointError, match="no other fit is writing to"):
+                _fit_past_the_check(clinic, folder)
+            assert (folder / "checkpoint" / "journal.sqlite").exists()
+        finally:
+            process.kill()
+            process.communicate()
+
+    def test_an_error_before_the_first_score_leaves_no_folder(self, clinic, tmp_path):
+        with pytest.raises(ParameterError):
+            long_fit(clinic, tmp_path / "run", constraints={"max_worst_cost": 1e-9})
+        assert not (tmp_path / "run").exists()
+
+
+def _fit_past_the_check(clinic, folder):
+    """Fit as if the folder had been empty a moment ago."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("emsco.runs.fit._check_place", lambda *_: None)
+        long_fit(clinic, folder)

@@ -190,7 +190,7 @@ def test_the_search_is_kept_if_no_finished_design_is_within_the_cost_limits(eval
             (0, 0, FinishEnd.TIME_LIMIT),
             "searched with lines, whose models are kept: the time was ov",
         ),
-        ((0, 0, FinishEnd.NOTHING_FEASIBLE), "no design is within the cost limits with SVC()"),
+        ((0, 0, FinishEnd.NOTHING_FEASIBLE), "no design is within the limits with SVC()"),
     ],
 )
 def test_a_finish_is_described_in_words(finish, said):

@@ -99,7 +99,7 @@ def test_the_search_is_kept_if_nothing_is_within_the_limits():
     found, finish = finish_search(result, at_once, poor, DesignSpace(5, 2), **NAMES)
     assert found.designs is result.designs
     assert (finish.n_subsets, finish.end) == (0, FinishEnd.NOTHING_FEASIBLE)
-    assert str(finish) == "searched with lines; no design is within the cost limits with trees"
+    assert str(finish) == "searched with lines; no design is within the limits with trees"
 
 
 def test_a_bench_finishes_designs_with_levels():

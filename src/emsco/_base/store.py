@@ -137,6 +137,12 @@ class Store:
         except (RecursionError, TypeError, ValueError):
             raise self.place.damaged("does not say what it is of") from None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was added yet."""
+        with _speaking_plainly(self.place):
+            return self._file.execute("SELECT 1 FROM batches LIMIT 1").fetchone() is None
+
     def say(self, about: Mapping[str, Any]) -> None:
         """Write the description of the rows into a new file."""
         with _speaking_plainly(self.place):

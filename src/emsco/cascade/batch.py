@@ -100,6 +100,7 @@ class Batch:
 
     def decisions(self) -> Decisions:
         """Return the decisions in the order of `all_ids`."""
+        delays = np.array([0.0, *self._stages.delays])
         why_labelled = self._stages.why_labelled[self._stage - 1, self._winner]
         return Decisions(
             guesses=self._stages.classes[self._winner],
@@ -108,6 +109,7 @@ class Batch:
             stage=self._stage,
             cost=self._costs(self._prices)[np.arange(len(self._stage)), self._stage],
             reasons=np.where(self._accepted, why_labelled, self._reasons),
+            delay=delays[self._stage] if self._stages.delays else None,
         )
 
     def _pay(self, spent: Mapping[str, Any] | None) -> None:

@@ -134,6 +134,11 @@ class Cascade:
         """Cost of a row after each stage."""
         return locked_copy(self.stages.costs)
 
+    @cached_property
+    def stage_delays(self) -> FloatArray:
+        """Time that a row has waited after each stage; a stage waits for its slowest feature."""
+        return locked_copy(self.stages.delays or (0.0,) * self.n_stages)
+
     def decide(self, X: ArrayLike, prices: Prices = None) -> Decisions:
         """Decide every row of a table.
 
@@ -201,7 +206,9 @@ class Cascade:
         )
         if group_of is not None:
             group_of.check_complete("groups")
-        tally = Tally(self.classes, self.design.buys, self.stages.costs, bool(self.stages.prices))
+        stages = self.stages
+        about = self.classes, self.design.buys, stages.costs, bool(stages.prices)
+        tally = Tally(*about, delays=stages.delays)
         truth = check_truth(y, self.classes, n_rows)
         tally.add(decisions, truth, check_weights(sample_weight, n_rows), group_of, subgroup_of)
         return tally.evaluation()
@@ -457,10 +464,11 @@ class Cascade:
         known: tuple[str, ...] = ()
         for j, (bought, paid) in enumerate(zip(self.design.buys, self.stages.costs, strict=True)):
             cost = f"cost {paid - before:g}, so far {paid:g}"
+            waits = [f"delay so far {self.stages.delays[j]:g}"] if self.stages.delays else []
             buys = f"buys {listed(self.costs.in_words(bought, known), _MOST_NAMES)}"
             known = (*known, *bought)
             rule = [rule_in_words(self.thresholds[j])] if are_own else []
-            steps.append((f"stage {j + 1}", [buys, cost, *rule]))
+            steps.append((f"stage {j + 1}", [buys, cost, *waits, *rule]))
             before = paid
         steps.append(("rejected", ["rows still undecided", f"cost {before:g}"]))
         never = self.design.left_out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -39,6 +39,8 @@ class CaseDecision:
         Total cost of these stages.
     reason : str
         Why the case was accepted or rejected, or the features it waits for.
+    delay : float
+        Total time that it waited for these stages.
     """
 
     decided: bool
@@ -48,6 +50,7 @@ class CaseDecision:
     stage: int
     cost: float
     reason: str
+    delay: float = field(default=0.0, repr=False)
 
 
 class Case:
@@ -162,6 +165,7 @@ class Case:
             stage=passed,
             cost=self._cost(passed),
             reason=reason or f"waiting for {', '.join(self.needs)}",
+            delay=stages.delays[passed - 1] if passed and stages.delays else 0.0,
         )
 
     def to_json(self) -> str:
@@ -214,7 +218,8 @@ class Case:
         """Show the decision, or the features needed next."""
         now = self.decision
         state = "undecided" if not now.decided else repr(now.label) if now.accepted else "rejected"
-        return f"Case({state}: {now.reason}; stage {now.stage}, cost {now.cost:g})"
+        delay = f", delay {now.delay:g}" if self._stages.delays else ""
+        return f"Case({state}: {now.reason}; stage {now.stage}, cost {now.cost:g}{delay})"
 
     def _check_next(self) -> None:
         """Reject the case if no stage is left, or if the next one would exceed the budget."""

@@ -35,4 +35,5 @@ def decide_rows(stages: Stages, rows: FloatArray, prices: FloatArray | None = No
     by_parts(n_rows, decide_part)
     if prices is not None and len(stages.prices):
         cost = stages.prices.costs(prices)[np.arange(n_rows), stage - 1]
-    return Decisions(guesses, accepted, confidence, stage, cost)
+    delay = np.array(stages.delays)[stage - 1] if stages.delays else None
+    return Decisions(guesses, accepted, confidence, stage, cost, delay=delay)

@@ -46,6 +46,8 @@ class Decisions:
         Ids of the rows; given by `Cascade.run` and `Cascade.arun`.
     frame : data frame, optional
         Empty data frame of the same library as the rows, with their index, for `to_frame`.
+    delay : ndarray of float, optional
+        Time that the row waited for these stages; None if no feature has a delay.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Decisions:
     reasons: AnyArray | None = None
     ids: AnyArray | None = None
     frame: Any = None
+    delay: FloatArray | None = None
 
     def __post_init__(self) -> None:
         """Lock the arrays."""
@@ -165,6 +168,7 @@ class Decisions:
             "confidence": self.confidence,
             "stage": self.stage,
             "cost": self.cost,
+            "delay": self.delay,
             "reason": self.reasons,
         }
         return {name: column for name, column in columns.items() if column is not None}

@@ -54,6 +54,8 @@ class ExitReport:
         Rows that leave here with the correct label, counted in the same way.
     confidence : float
         Mean confidence of the rows that leave here.
+    delay : float
+        Time that a row has waited when it leaves here.
     """
 
     stage: int | None
@@ -62,6 +64,7 @@ class ExitReport:
     n_rows: float
     n_correct: float
     confidence: float = math.nan
+    delay: float = field(default=0.0, repr=False)
 
     @classmethod
     def from_fields(cls, fields: Fields, stage: int | None, features: tuple[str, ...]) -> Self:
@@ -71,8 +74,9 @@ class ExitReport:
                 fields.refuse(name, f"{value}, as in the design", fields.get(name))
         n_rows = amount(fields, "n_rows")
         n_correct = amount(fields, "n_correct", n_rows)
-        confidence = fields.number("confidence", 0, 1)
-        return cls(stage, features, fields.number("cost", 0), n_rows, n_correct, confidence)
+        delay = fields.number("delay", 0) if "delay" in fields.values else 0.0
+        own = n_rows, n_correct, fields.number("confidence", 0, 1), delay
+        return cls(stage, features, fields.number("cost", 0), *own)
 
     @classmethod
     def joined(cls, parts: Sequence[ExitReport]) -> Self:
@@ -80,7 +84,8 @@ class ExitReport:
         first, n_rows = parts[0], sum(part.n_rows for part in parts)
         confidence = sum(part.confidence * part.n_rows for part in parts) / (n_rows or 1)
         n_correct = min(n_rows, sum(part.n_correct for part in parts))
-        return cls(first.stage, first.features, first.cost, n_rows, n_correct, min(1.0, confidence))
+        own = n_rows, n_correct, min(1.0, confidence), first.delay
+        return cls(first.stage, first.features, first.cost, *own)
 
     @property
     def accuracy(self) -> float:
@@ -145,6 +150,7 @@ class Evaluation(Objectives):
         buys: Sequence[tuple[str, ...]],
         costs: Sequence[float] | None = None,
         has_prices: bool = False,
+        delays: Sequence[float] = (),
     ) -> Self:
         """Compare decisions with the true labels.
 
@@ -163,6 +169,8 @@ class Evaluation(Objectives):
             exit is the mean over its rows.
         has_prices : bool
             Whether rows pay prices of their own, so that `costs` are the usual ones.
+        delays : sequence of float, optional
+            Time that a row has waited after each stage; by default 0.
         """
         out = outcomes_of(decisions, truth, classes, len(buys))
         counts = np.ones(len(decisions), dtype=np.int64) if weights is None else weights
@@ -174,7 +182,7 @@ class Evaluation(Objectives):
             coverage=min(1.0, accepted / (total or 1)),  # rounded sums of weights may exceed it
             accuracy=min(1.0, counts[out.correct].sum().item() / (accepted or 1)),
             cost=cost,
-            exits=_exits(decisions, out, counts, buys, costs),
+            exits=_exits(decisions, out, counts, buys, costs, delays),
             by_class=ByClass.from_labels(classes.tolist(), out.true, out.given, weights),
             effective=None if weights is None else EffectiveRows.from_weights(out, weights),
             cost_deviation=math.sqrt(spread) if costs is None or has_prices else None,
@@ -225,6 +233,21 @@ class Evaluation(Objectives):
         return self.counted if self.effective is None else self.effective
 
     @property
+    def mean_delay(self) -> float:
+        """Mean time that a row waits, rejected rows included."""
+        return sum(one.delay * one.n_rows for one in self.exits) / (self.n_rows or 1)
+
+    @property
+    def worst_delay(self) -> float:
+        """Longest time that a row can wait: a rejected row waits for all stages."""
+        return self.exits[-1].delay
+
+    @property
+    def delays_in_words(self) -> str:
+        """The time that rows wait on average and at worst."""
+        return f"{self.mean_delay:.4g} on average, {self.worst_delay:g} at worst"
+
+    @property
     def intervals(self) -> Intervals:
         """95 % intervals of all figures: exact, unless rows have weights or belong to groups."""
         stages = [report for report in self.exits if report.stage is not None]
@@ -259,8 +282,10 @@ class Evaluation(Objectives):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nested as the attributes are, with all intervals and verdicts."""
+        delays = {"mean_delay": self.mean_delay, "worst_delay": self.worst_delay}
         return {
             **self.counts_to_dict(),
+            **(delays if self.worst_delay else {}),
             "by_class": self.by_class.to_dict(),
             "intervals": self.intervals.to_dict(),
             "promise": self.promise and self.promise.to_dict(),
@@ -276,7 +301,7 @@ class Evaluation(Objectives):
         return {
             **asdict(self.objectives),
             "n_rows": self.n_rows,
-            "exits": [asdict(report) for report in self.exits],
+            "exits": [_exit_to_dict(report, self.worst_delay) for report in self.exits],
             "by_class": {"counts": self.by_class.to_lists()},
             **{name: value for name, value in more.items() if value is not None},
         }
@@ -379,12 +404,14 @@ class Evaluation(Objectives):
         for name, value, promised, verdict in self.figure_lines(percent=False):
             told = f"; {self.promise.basis} {promised}: {verdict}" if self.promise else ""
             lines.append(f"  {name:<9} {value}{told}")
+        lines += [f"  delay     {self.delays_in_words}"] if self.worst_delay else []
         costs = aligned([report.cost for report in self.exits], digits=6)
         within = (*at.exits, Interval(0.0, 1.0))
         for report, cost, limits in zip(self.exits, costs, within, strict=False):
             accuracy = f", accuracy {share_with(report.accuracy, *limits)}"
             rows = f"{report.n_rows:>7,.10g} {'row ' if report.n_rows == 1 else 'rows'}"
             said = accuracy if _gives_labels(report) else ""
+            said = f", delay {report.delay:g}{said}" if self.worst_delay else said
             lines.append(f"  {_place(report):<9} {rows} at cost {cost}{said}")
         lines += [f"  {line}" for line in class_text(self.by_class, _TEXT_WIDTH, at)]
         lines += class_notes(self.by_class)
@@ -416,10 +443,12 @@ def _exits(
     weights: FloatArray | IntArray,
     buys: Sequence[tuple[str, ...]],
     costs: Sequence[float] | None,
+    delays: Sequence[float],
 ) -> tuple[ExitReport, ...]:
     """Report the rows that leave at each stage, then the rejected rows."""
     places = [*enumerate(buys, start=1), (None, ())]
     fixed = [None] * len(places) if costs is None else [*costs, costs[-1]]
+    waits = [*delays, delays[-1]] if delays else [0.0] * len(places)
     reports = []
     for i, ((stage, bought), fixed_cost) in enumerate(zip(places, fixed, strict=True)):
         here = outcomes.exit == i
@@ -428,8 +457,15 @@ def _exits(
         confidence = (decisions.confidence[here] @ weights[here]).item() / (n_rows or 1)
         mean_cost = (decisions.cost[here] @ weights[here]).item() / (n_rows or 1)
         cost = mean_cost if fixed_cost is None else fixed_cost
-        reports.append(ExitReport(stage, bought, cost, n_rows, n_correct, min(1.0, confidence)))
+        own = n_rows, n_correct, min(1.0, confidence), waits[i]
+        reports.append(ExitReport(stage, bought, cost, *own))
     return tuple(reports)
+
+
+def _exit_to_dict(report: ExitReport, worst_delay: float) -> dict[str, Any]:
+    """Return plain values; with a delay only if some exit has one."""
+    found = asdict(report)
+    return found if worst_delay else {name: found[name] for name in found if name != "delay"}
 
 
 def _rows_from(fields: Fields, n_stages: int, n_classes: int) -> EffectiveRows | None:

@@ -44,6 +44,8 @@ class Stages:
     models : StageModels
     prices : StagePrices
         Features whose price differs from row to row.
+    delays : tuple of float
+        Time that a row has waited after each stage; empty if no value comes later.
     """
 
     buys: tuple[tuple[str, ...], ...]
@@ -56,6 +58,7 @@ class Stages:
     encoding: Encoding
     models: StageModels
     prices: StagePrices
+    delays: tuple[float, ...] = ()
 
     @classmethod
     def from_design(
@@ -68,6 +71,7 @@ class Stages:
         models: StageModels,
     ) -> Stages:
         """Prepare the stages of a design and their models."""
+        waits = costs.waits_after_stages(design.subsets()) if costs.has_delays else np.zeros(0)
         return cls(
             buys=design.buys,
             columns=tuple(
@@ -82,6 +86,7 @@ class Stages:
             encoding=encoding,
             models=models,
             prices=StagePrices.from_design(design, costs),
+            delays=tuple(waits.tolist()),
         )
 
     def __len__(self) -> int:

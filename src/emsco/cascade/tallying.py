@@ -63,6 +63,8 @@ class Tally:
         Whether rows pay prices of their own, so that these costs are the usual ones.
     by_text : bool
         Whether values of subgroups are read from text: numbers then become numbers.
+    delays : sequence of float
+        Time that a row has waited after each stage; empty if no value comes later.
     """
 
     classes: AnyArray
@@ -70,6 +72,7 @@ class Tally:
     costs: Sequence[float]
     has_prices: bool = False
     by_text: bool = False
+    delays: Sequence[float] = ()
     _whole: _Part = field(default_factory=_Part)
     _by: dict[Any, _Part] = field(default_factory=dict)
     _column: str | None = None
@@ -133,7 +136,7 @@ class Tally:
         weights: FloatArray | None,
         groups: IntArray | None,
     ) -> None:
-        about = (self.classes, self.buys, self.costs, self.has_prices)
+        about = (self.classes, self.buys, self.costs, self.has_prices, self.delays)
         cells = None
         if groups is not None:
             outcomes = outcomes_of(decisions, truth, self.classes, len(self.buys))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from emsco.cli.options import AsJSON, Limits, RunFolder, Trusted
+from emsco.cli.options import AsJSON, ChoiceLimits, RunFolder, Trusted
 from emsco.cli.output import print_design, print_details, print_json
 from emsco.errors import ParameterError
 
@@ -15,7 +15,7 @@ __all__ = ["choose"]
 
 def choose(
     run: RunFolder,
-    limits: Limits,
+    limits: ChoiceLimits,
     point: Annotated[
         int | None,
         typer.Argument(metavar="N", help="Number of a design, as `emsco front` shows it."),

@@ -30,7 +30,8 @@ def promise_drawing(new: Evaluation) -> Group:
         for one in stages
     ]
     coverage, accuracy, cost = new.figure_lines()
-    lines = (coverage, accuracy, *(more if len(stages) > 1 else ()), cost)
+    delay = [("delay", new.delays_in_words, "", "")] if new.worst_delay else []
+    lines = (coverage, accuracy, *(more if len(stages) > 1 else ()), cost, *delay)
     basis = new.promise.basis if new.promise else ""
     headings = ("new rows", "seen", basis, "verdict")
     title = f"{counted(new.n_rows, 'new row')}, with {new.kind_of_intervals}"

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from emsco.cli.endings import INTERRUPTED, interruptible, say
-from emsco.cli.options import AsJSON, DataFiles, Evolution, Limits, Seed, Threads
+from emsco.cli.options import (
+    AsJSON,
+    DataFiles,
+    Evolution,
+    Limits,
+    MaxMeanDelay,
+    MaxWorstDelay,
+    Seed,
+    Threads,
+)
 from emsco.cli.output import print_deployed, print_front, print_json
 
 if TYPE_CHECKING:
@@ -36,9 +45,22 @@ class FitData(DataFiles):
         float, typer.Option(help="Cost of running a stage, on top of its features.")
     ] = 0.0
 
+    delay: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FEATURE=TIME",
+            help="Time until the value of a feature or group is there, as in chol=1, in any unit; "
+            "repeatable. It replaces the one in a column delay of --costs. A stage waits for the "
+            "slowest feature that it buys.",
+        ),
+    ] = None
+
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`."""
-        return {"gaps": self.gaps, "evaluation_cost": self.evaluation_cost}
+        from emsco.cli.parsing import parse_delays
+
+        delays = parse_delays(self.delay)
+        return {"gaps": self.gaps, "evaluation_cost": self.evaluation_cost, "delays": delays}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +198,8 @@ class DesignRules:
     ] = None
     max_mean_cost: Annotated[float | None, typer.Option(help="Highest mean cost of a row.")] = None
     max_worst_cost: Annotated[float | None, typer.Option(help="Highest cost of any row.")] = None
+    max_mean_delay: MaxMeanDelay = None
+    max_worst_delay: MaxWorstDelay = None
 
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`.
@@ -190,6 +214,8 @@ class DesignRules:
             "together": [part.split(",") for part in self.together or ()],
             "max_mean_cost": self.max_mean_cost,
             "max_worst_cost": self.max_worst_cost,
+            "max_mean_delay": self.max_mean_delay,
+            "max_worst_delay": self.max_worst_delay,
         }
         given = {name: rule for name, rule in every.items() if rule not in (None, [])}
         return {"allow_exclusion": self.allow_exclusion, "constraints": given or None}

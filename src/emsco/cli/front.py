@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from emsco.cli.options import AsJSON, Limits, RunFolder, Trusted
+from emsco.cli.options import AsJSON, ChoiceLimits, RunFolder, Trusted
 from emsco.cli.output import print_front, print_json
 
 __all__ = ["front"]
@@ -14,7 +14,7 @@ __all__ = ["front"]
 
 def front(
     run: RunFolder,
-    limits: Limits,
+    limits: ChoiceLimits,
     most: Annotated[
         int | None,
         typer.Option(

@@ -17,13 +17,14 @@ from emsco.cascade import Evaluation
 from emsco.designs.design import Design
 from emsco.front import ParetoFront, ParetoPoint
 from emsco.front.references import Reference
-from emsco.front.tables import NO_BETTER, no_better
+from emsco.front.tables import NO_BETTER, delay_cells, no_better
 
 __all__ = ["Listing", "front_table", "new_table", "plain_table", "reference_table"]
 
 _NAMES = 15  # characters of the column that names designs and references
 _NUMBERS = 32  # characters of the columns of scored figures
 _TIES = 6
+_DELAY = "delay"
 _EXPECTED = "expect"
 _SEEN = ("seen cov.", "seen acc.", "seen cost")
 _LEAST_COST = 6
@@ -131,7 +132,8 @@ def front_table(
         caption="\n".join(_reading(front, listing, see_all, best is not None, columns)),
     )
     table.add_column("design", no_wrap=True, min_width=7)
-    _add_numbers(table, ("coverage", metric_brief(front.metric), "cost", *columns.expected))
+    own = ("coverage", metric_brief(front.metric), "cost", *columns.delay)
+    _add_numbers(table, (*own, *columns.expected))
     _add_numbers(table, (*columns.ties, *columns.seen))
     if columns.has_names:
         table.add_column("buys first", no_wrap=True)
@@ -152,6 +154,7 @@ def front_table(
 class _Columns(NamedTuple):
     """Columns that there is room for, and characters left for names of features."""
 
+    delay: tuple[str, ...]
     expected: tuple[str, ...]
     ties: tuple[str, ...]
     seen: tuple[str, ...]
@@ -165,19 +168,21 @@ class _Columns(NamedTuple):
     def fitting(cls, front: ParetoFront, width: int) -> Self:
         """Fill a width: seen figures come first, then the expected accuracy, then ties."""
         seen = _SEEN if front.seen else ()
-        room = width - _NAMES - _NUMBERS - sum(len(heading) + 2 for heading in seen)
+        delay = (_DELAY,) if front.costs.has_delays else ()
+        room = width - _NAMES - _NUMBERS - sum(len(heading) + 2 for heading in (*seen, *delay))
         has_expected = all(point.expected is not None for point in front)
         expected = (_EXPECTED,) if has_expected and room >= _LEAST_ROOM else ()
         room -= sum(len(heading) + 2 for heading in expected)
         ties = ("ties",) if room >= _TIES else ()
-        return cls(expected, ties, seen, room - _TIES)
+        return cls(delay, expected, ties, seen, room - _TIES)
 
 
 def reference_table(front: ParetoFront, number: int) -> Table:
     """Return a table of a design's scored and seen figures, and of the references below."""
     table = plain_table("", "")
     table.add_column("", no_wrap=True, min_width=_NAMES)
-    _add_numbers(table, ("coverage", metric_brief(front.metric), "cost"))
+    delay = (_DELAY,) if front.costs.has_delays else ()
+    _add_numbers(table, ("coverage", metric_brief(front.metric), "cost", *delay))
     _add_numbers(table, _SEEN if front.seen else ())
     names = (Text(f"design {number}"), *map(_title, front.references))
     for name, (own, more) in zip(names, _figures(front, [number]), strict=True):
@@ -210,6 +215,9 @@ def _figures(
     own: list[tuple[str, ...]] = [
         *objective_lines([*points, *(one.scored_by(front.metric) for one in front.references)])
     ]
+    if front.costs.has_delays:
+        waits = delay_cells(front, shown)
+        own = [(*figures, one) for figures, one in zip(own, waits, strict=True)]
     if expected:
         found = [front[i].expected for i in shown]
         accuracy = [f"{one.accuracy.value:.1%}" if one else "" for one in found]
@@ -238,6 +246,8 @@ def _reading(
     """Explain the table of a front in short lines."""
     first = "the fittest" if front.by_fitness else "the best balanced"
     lines = [f"By cost. ▶ deployed; design 0 is {first}; ties share a line."]
+    if columns.delay:
+        lines.append("delay: the mean time that a row waits for the features it buys.")
     if columns.expected:
         accuracy = metric_name(front.metric)
         lines.append(f"expect: the {accuracy} that new rows will show, after luck is taken off.")

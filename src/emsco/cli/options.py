@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsJSON",
+    "ChoiceLimits",
     "DataFiles",
     "Evolution",
     "Limits",
+    "MaxMeanDelay",
+    "MaxWorstDelay",
     "Point",
     "Processes",
     "Promises",
@@ -47,6 +50,17 @@ Seed = Annotated[
     int, typer.Option(min=0, help="Random seed; the same seed gives the same results.")
 ]
 MaxCost = Annotated[float | None, typer.Option(help="Highest mean cost of a row.")]
+MaxMeanDelay = Annotated[
+    float | None,
+    typer.Option(
+        help="Longest time that a row waits on average; a stage waits for the slowest feature "
+        "that it buys."
+    ),
+]
+MaxWorstDelay = Annotated[
+    float | None,
+    typer.Option(help="Longest time that any row may wait; a rejected row waits for all stages."),
+]
 MinCoverage = Annotated[
     float | None, typer.Option(help="Lowest share of rows that get a label, as in 0.8.")
 ]
@@ -145,6 +159,20 @@ class Limits:
     def limits(self) -> dict[str, Any]:
         """Return the limits that were given, by parameter."""
         return _given(self, min_accuracy=self.min_accuracy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceLimits(Limits):
+    """Options for limits on a design of a run, whose features may have delays."""
+
+    max_mean_delay: MaxMeanDelay = None
+    max_worst_delay: MaxWorstDelay = None
+
+    def limits(self) -> dict[str, Any]:
+        """Return the limits that were given, by parameter."""
+        every = {"max_mean_delay": self.max_mean_delay, "max_worst_delay": self.max_worst_delay}
+        given = {name: limit for name, limit in every.items() if limit is not None}
+        return {**Limits.limits(self), **given}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ __all__ = [
     "parse_by_class",
     "parse_class_weight",
     "parse_cv",
+    "parse_delays",
     "parse_estimator",
     "parse_range",
     "parse_shares",
@@ -96,6 +97,29 @@ def parse_shares(
             if label in found:
                 raise refused(name, "be given once for a label", texts, got=f"{text!r} again")
             found[label] = share
+    return found or None
+
+
+def parse_delays(texts: Sequence[str] | None) -> dict[str, float] | None:
+    """Parse delays of features, as in ``chol=1``, from an option that may be given several times.
+
+    Examples
+    --------
+    >>> parse_delays(["chol=1", "a=b=0.5"])
+    {'chol': 1.0, 'a=b': 0.5}
+    """
+    found: dict[str, float] = {}
+    for text in texts or ():
+        name, _, number = text.rpartition("=")
+        try:
+            delay = float(number)
+        except ValueError:
+            name = ""
+        if not name:
+            raise refused("delay", "be feature=time, as in chol=1", text)
+        if name in found:
+            raise refused("delay", "be given once for a feature", texts, got=f"{text!r} again")
+        found[name] = delay
     return found or None
 
 

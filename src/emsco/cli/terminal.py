@@ -84,21 +84,24 @@ def cascade_drawing(
     drawing = Tree(Text(f"Cascade of design {number}: {sure}", "italic"))
     for j, stage in enumerate(flow.stages):
         rule = f": {rule}" if (rule := flow.rule(stage)) else ""
+        waits = f", delay so far {stage.delay_so_far:g}" if flow.worst_delay else ""
         branch = drawing.add(
-            Text(f"stage {stage.number}, cost so far {stage.cost_so_far:g}{rule}", "bold")
+            Text(f"stage {stage.number}, cost so far {stage.cost_so_far:g}{waits}{rule}", "bold")
         )
         known = [name for earlier in flow.stages[:j] for name in earlier.features]
         buys = ", ".join(front.costs.in_words(stage.features, known))
         branch.add(Text(f"buys {buys}: cost {stage.cost:g}"))
         for rows, one in flows.items():
             branch.add(Text(f"{rows:<8} {_leaving(one, j)}"))
-    branch = drawing.add(Text(f"rejected, cost {flow.stages[-1].cost_so_far:g}", "bold"))
+    worst = f", delay {flow.worst_delay:g}" if flow.worst_delay else ""
+    branch = drawing.add(Text(f"rejected, cost {flow.stages[-1].cost_so_far:g}{worst}", "bold"))
     for rows, one in flows.items():
         share = one.share(one.rejected)
         branch.add(Text(f"{rows:<8} {_bar(share)} {share:6.1%}: {counted(one.rejected, 'row')}"))
     branch = drawing.add(Text(f"all rows; buying everything costs {front.costs.total:g}", "bold"))
     for rows, one in flows.items():
-        branch.add(Text(f"{rows:<8} {counted(one.n_rows, 'row')}: {in_short(one)}"))
+        delay = f", delay {one.mean_delay:.4g}" if one.worst_delay else ""
+        branch.add(Text(f"{rows:<8} {counted(one.n_rows, 'row')}: {in_short(one)}{delay}"))
     if front.metric != "accuracy":  # the lines above have the plain one
         branch.add(Text(f"{'scored':<8} {metric_name(front.metric)} {point.accuracy:.1%}"))
     if point.design.left_out:

@@ -16,8 +16,11 @@ __all__ = ["option_of", "speaking", "warning_in_words"]
 _NAMES = {
     "constraints['first']": "first",
     "constraints['max_mean_cost']": "max_mean_cost",
+    "constraints['max_mean_delay']": "max_mean_delay",
     "constraints['max_worst_cost']": "max_worst_cost",
+    "constraints['max_worst_delay']": "max_worst_delay",
     "constraints['together']": "together",
+    "delays": "delay",
     "folder": "run",
     "methods": "method",
     "n_jobs": "jobs",

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from emsco._base.checks import is_number
 from emsco._base.text import brief, some
 from emsco._base.typing import FloatArray
-from emsco.errors import CostsError, Parameter
-
-if TYPE_CHECKING:
-    from emsco.costs.fees import Fee
+from emsco.errors import CostsError, Parameter, Part
 
 __all__ = [
     "LARGEST_COST",
     "check_amount",
     "check_costs",
-    "check_fees",
     "check_known",
-    "checked_delays",
-    "delays_of",
 ]
 
 LARGEST_COST = 1e100  # so that no sum over rows and features can overflow
@@ -49,7 +42,7 @@ def check_amount(what: str, value: Any) -> float:
 
 
 def check_known(
-    what: str,
+    what: Part,
     names: Iterable[str],
     features: Sequence[str],
     groups: Mapping[str, Sequence[str]] | None = None,
@@ -60,41 +53,7 @@ def check_known(
     for name in names:
         if name not in known:
             hint = f", a column of group {owner[name]!r}" if name in owner else ""
-            raise CostsError(f"{what} must name features ({some(features)}), got {name!r}{hint}.")
-
-
-def delays_of(delays: Mapping[str, Any], names: Sequence[str]) -> FloatArray:
-    """Return the delay of each feature, given some by name; 0 for the others."""
-    check_known("delays", delays, names)
-    found = (check_amount(f"the delay of {name!r}", delays.get(name, 0)) for name in names)
-    return np.array(list(found), dtype=np.float64)
-
-
-def checked_delays(delays: ArrayLike, names: tuple[str, ...]) -> FloatArray:
-    """Copy, check and lock delays; none mean 0 for all features."""
-    given = np.array(delays, dtype=np.float64)
-    if not given.size:
-        given = np.zeros(len(names))
-    if given.shape != (len(names),):
-        raise CostsError(
-            f"delays must have one entry for each of the {len(names)} features, got shape "
-            f"{given.shape}."
-        )
-    for name, delay in zip(names, given.tolist(), strict=True):
-        check_amount(f"the delay of {name!r}", delay)
-    given.setflags(write=False)
-    return given
-
-
-def check_fees(
-    fees: tuple[Fee, ...], names: tuple[str, ...], groups: Mapping[str, Sequence[str]]
-) -> None:
-    """Refuse fees with equal names or of unknown features."""
-    called = [fee.name for fee in fees]
-    if twice := [name for name in called if called.count(name) > 1]:
-        raise CostsError(f"fees must have different names, got {twice[0]!r} twice.")
-    for fee in fees:
-        check_known(f"the fee {fee.name!r}", fee.features, names, groups)
+            raise CostsError(what, f" must name features ({some(features)}), got {name!r}{hint}.")
 
 
 def check_costs(costs: FloatArray, names: tuple[str, ...], may_be_free: bool) -> None:

@@ -16,14 +16,9 @@ from emsco._base.arrays import whole_units
 from emsco._base.checks import check_number, refused
 from emsco._base.text import some
 from emsco._base.typing import BoolArray, FloatArray, IntArray
-from emsco.costs.checks import (
-    LARGEST_COST,
-    check_costs,
-    check_fees,
-    checked_delays,
-    delays_of,
-)
-from emsco.costs.fees import Fee, Fees, fees_paid
+from emsco.costs.checks import LARGEST_COST, check_costs
+from emsco.costs.delays import changed_delays, checked_delays, delays_of
+from emsco.costs.fees import Fee, Fees, check_fees, fees_paid
 from emsco.costs.files import parse_costs
 from emsco.costs.groups import (
     check_fit,
@@ -382,6 +377,38 @@ class FeatureCosts:
         units = self.in_units()
         paid = units.of_subsets(subsets) + np.arange(1, len(subsets) + 1) * units.evaluation
         return paid / units.per_one
+
+    @property
+    def has_delays(self) -> bool:
+        """Whether the value of some feature comes later."""
+        return bool(self.delays.any())
+
+    def waits_after_stages(self, subsets: BoolArray) -> FloatArray:
+        """Return the time that a row has waited after each stage.
+
+        A stage waits for the slowest of the features that it buys.
+
+        Parameters
+        ----------
+        subsets : ndarray of bool, shape (n_stages, n_features)
+            The features known after each stage.
+
+        Examples
+        --------
+        >>> costs = FeatureCosts.from_mapping({"age": 1, "chol": 5}, delays={"chol": 2})
+        >>> costs.waits_after_stages(np.array([[True, False], [True, True]])).tolist()
+        [0.0, 2.0]
+        """
+        new = np.diff(subsets, axis=0, prepend=False)
+        waited: FloatArray = np.where(new, self.delays, 0.0).max(axis=1).cumsum()
+        return waited
+
+    def with_delays(self, delays: Mapping[str, Any] | ArrayLike) -> Self:
+        """Return these costs with other delays, in feature order or by name.
+
+        Features that a mapping does not name keep their delays.
+        """
+        return replace(self, delays=changed_delays(self.delays, delays, self.names, self.groups))
 
     def in_units(self, n_rows: int = 1) -> CostUnits:
         """Return costs as whole numbers of a unit, or unchanged if no unit fits.

@@ -10,10 +10,10 @@ import numpy as np
 
 from emsco._base.text import brief, some
 from emsco._base.typing import BoolArray, FloatArray, IntArray, StageArray
-from emsco.costs.checks import check_amount
+from emsco.costs.checks import check_amount, check_known
 from emsco.errors import CostsError
 
-__all__ = ["Fee", "Fees", "fees_paid"]
+__all__ = ["Fee", "Fees", "check_fees", "fees_paid"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,17 @@ def fees_paid(
     return tuple(
         fee for fee in fees if bought & set(fee.features) and not before & set(fee.features)
     )
+
+
+def check_fees(
+    fees: tuple[Fee, ...], names: tuple[str, ...], groups: Mapping[str, Sequence[str]]
+) -> None:
+    """Refuse fees with equal names or of unknown features."""
+    called = [fee.name for fee in fees]
+    if twice := [name for name in called if called.count(name) > 1]:
+        raise CostsError(f"fees must have different names, got {twice[0]!r} twice.")
+    for fee in fees:
+        check_known(f"the fee {fee.name!r}", fee.features, names, groups)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -97,6 +97,7 @@ class TrainingData:
             "costs": self.costs.costs.tolist(),
             "evaluation_cost": float(self.costs.evaluation),
             **({"fees": [fee.to_dict() for fee in self.costs.fees]} if self.costs.fees else {}),
+            **({"delays": self.costs.delays.tolist()} if self.costs.has_delays else {}),
             **({} if self.prices is None else {"prices": fingerprint(self.prices)}),
             "gaps": self.encoding.gaps,
         }

@@ -109,6 +109,21 @@ def totals_by_stage(
     return totals
 
 
+def waits_by_stage(designs: StageArray, n_stages: int, delays: FloatArray) -> FloatArray:
+    """Return the time that a row has waited after each stage, shape (n_designs, n_stages).
+
+    Each stage waits for the slowest of the features that it buys; `delays` has one per feature.
+
+    Examples
+    --------
+    >>> designs = np.array([[0, 1, 1], [0, -1, -1]], dtype=np.int16)
+    >>> waits_by_stage(designs, 2, np.array([1.0, 2.0, 5.0])).tolist()
+    [[1.0, 6.0], [1.0, 1.0]]
+    """
+    slowest = [np.where(designs == j, delays, 0.0).max(axis=1) for j in range(n_stages)]
+    return np.cumsum(np.column_stack(slowest), axis=1)
+
+
 def subset_words(designs: StageArray, n_stages: int) -> WordArray:
     """Return the features known after each stage as bits, shape (n_designs, n_stages, n_words).
 

@@ -13,6 +13,8 @@ from emsco.costs import FeatureCosts
 
 __all__ = ["Constraints"]
 
+_LIMITS = ("max_mean_cost", "max_worst_cost", "max_mean_delay", "max_worst_delay")
+
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
@@ -28,6 +30,10 @@ class Constraints:
         Largest mean cost over the scored rows.
     max_worst_cost : float or None
         Largest cost of any row. A rejected row costs most: it pays for all stages.
+    max_mean_delay : float or None
+        Longest mean time that the scored rows wait.
+    max_worst_delay : float or None
+        Longest time that any row waits. A rejected row waits longest: for all stages.
 
     Examples
     --------
@@ -39,6 +45,8 @@ class Constraints:
     together: tuple[tuple[str, ...], ...] = ()
     max_mean_cost: float | None = None
     max_worst_cost: float | None = None
+    max_mean_delay: float | None = None
+    max_worst_delay: float | None = None
 
     @classmethod
     def from_rules(
@@ -63,8 +71,7 @@ class Constraints:
         return cls(
             first=_features("first", rules.get("first") or (), names),
             together=tuple(_features("together", part, names) for part in together),
-            max_mean_cost=_limit("max_mean_cost", rules.get("max_mean_cost")),
-            max_worst_cost=_limit("max_worst_cost", rules.get("max_worst_cost")),
+            **{name: _limit(name, rules.get(name)) for name in _LIMITS},
         )
 
     def with_free_first(self, costs: FeatureCosts, suspects: Collection[str] = ()) -> Self:

@@ -24,6 +24,7 @@ from emsco.designs.constraints import Constraints
 from emsco.designs.grid import ThresholdGrid
 from emsco.designs.thresholds import MinConfidence
 from emsco.fitting.parameters import (
+    check_delay_limits,
     check_parameters,
     check_thresholds,
     seed_of_fit,
@@ -86,6 +87,7 @@ def fit_rows(data: TrainingData, given: Mapping[str, Any], groups: Any = None) -
         oddities = oddities_of(data)
         constraints = constraints.with_free_first(data.costs, suspects(oddities))
     check_parameters(given, data.classes.tolist())
+    check_delay_limits(given, constraints, data.costs)
     searched = {name: given[name] for name in _SEARCH_PARAMETERS}
     blocks = Blocks.from_constraints(constraints, data.costs.names)
     settings = SearchSettings.from_parameters(searched, blocks)

@@ -15,6 +15,8 @@ from sklearn.utils import check_random_state
 from emsco._base.checks import check_choice, check_number, check_whole, refused
 from emsco._base.objectives import METRICS
 from emsco._base.typing import AnyArray, FloatArray
+from emsco.costs import FeatureCosts
+from emsco.designs.constraints import Constraints
 from emsco.designs.grid import ThresholdGrid
 from emsco.designs.thresholds import (
     MinConfidence,
@@ -25,6 +27,7 @@ from emsco.designs.thresholds import (
 )
 from emsco.errors import Parameter
 from emsco.front import check_preference
+from emsco.front.preferences import DELAY_LIMITS
 from emsco.models.recipe import FAMILIES
 from emsco.scoring.checkpoint import stored_seed
 from emsco.search.planning import check_provable
@@ -33,6 +36,7 @@ from emsco.search.settings import KINDS
 __all__ = [
     "PAPER",
     "REFITS",
+    "check_delay_limits",
     "check_parameters",
     "check_refit",
     "check_thresholds",
@@ -92,6 +96,20 @@ def check_parameters(given: Mapping[str, Any], classes: Sequence[object] | None 
     check_refit(given["refit"])
     if given["search_with"] is not None:
         check_choice("search_with", given["search_with"], FAMILIES)
+
+
+def check_delay_limits(
+    given: Mapping[str, Any], constraints: Constraints, costs: FeatureCosts
+) -> None:
+    """Refuse limits on delays that no search can keep, or where no feature has a delay."""
+    chosen = given["prefer"] if isinstance(given["prefer"], Mapping) else {}
+    limits = {f"constraints[{name!r}]": getattr(constraints, name) for name in DELAY_LIMITS}
+    is_limited = any(limit is not None for limit in limits.values())
+    check_provable(given["search"], given["metric"], has_delays=is_limited)
+    limits |= {name: chosen.get(name) for name in DELAY_LIMITS}
+    for name, limit in limits.items():
+        if limit is not None and not costs.has_delays:
+            raise refused(name, "be left out where no feature has a delay", limit)
 
 
 def check_refit(given: Any) -> str:

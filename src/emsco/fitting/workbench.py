@@ -114,7 +114,12 @@ class Workbench:
             grid,
             max_stages,
             journal,
-            Limits(rules.max_mean_cost, rules.max_worst_cost),
+            Limits(
+                rules.max_mean_cost,
+                rules.max_worst_cost,
+                rules.max_mean_delay,
+                rules.max_worst_delay,
+            ),
             self.data.per_row,
             self.metric,
             self.prices,
@@ -241,7 +246,7 @@ class Workbench:
         """Score the designs near the front of a search again, with other stage models.
 
         Returns the bench of these models and the front that they make. Both stay as they are if
-        there was no time for any design, or none is within the cost limits.
+        there was no time for any design, or none is within the limits.
         """
         own = Workbench(self.data, self.splits, recipe, self.constraints, self.metric)
         grid = self.grid(min_confidence)

@@ -116,7 +116,7 @@ class Assessor:
         design = begin = designs[place]
         if not is_good_enough(points[place]):
             if not self._can_buy_everything:
-                return None  # within the cost limits, nothing may be lost on top
+                return None  # within the limits, nothing may be lost on top
             design = self._all_at_once
         start = self._figures(design, next(self.rows.outcomes(design[None])))
         first = next(self._points_of(design[None], start), None)
@@ -149,7 +149,7 @@ class Assessor:
     def _points_of(
         self, designs: StageArray, start: RowFigures
     ) -> Iterator[tuple[ParetoPoint, StageArray, float]]:
-        """Score and assess designs within the cost limits; yield them with their shortfall.
+        """Score and assess designs within the limits; yield them with their shortfall.
 
         That is the most standard errors by which a design is worse than `start` in anything.
         """

@@ -12,13 +12,14 @@ from emsco._base.objectives import balanced_length
 from emsco._base.typing import FloatArray, IntArray, StageArray
 from emsco.designs.chromosomes import stage_counts, stages_of
 from emsco.front.points import FrontPoints
-from emsco.front.preferences import Preference
+from emsco.front.preferences import DELAY_LIMITS, Preference
 from emsco.scoring.pareto import knee_of
 from emsco.trust.optimism import BagFigures
 
 __all__ = ["ChoiceRules", "sizes_of"]
 
 _NAMED = ("one_standard_error", "knee", "balanced")  # whose choice follows from three figures
+_UNFOLLOWED = {"min_recall", *DELAY_LIMITS}  # limits on other figures
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +50,7 @@ class ChoiceRules:
             return found
         if not isinstance(prefer, dict):
             found.pop(front.position(front.prefer(prefer)), None)
-        elif prefer.get("rule", "balanced") == "balanced" and "min_recall" not in prefer:
+        elif prefer.get("rule", "balanced") == "balanced" and not _UNFOLLOWED & prefer.keys():
             limits = {name: limit for name, limit in prefer.items() if name != "rule"}
             if front.within(**limits):
                 found[front.position(front.select(**limits))] = self._balanced(limits)

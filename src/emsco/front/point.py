@@ -63,6 +63,9 @@ class ParetoPoint(Objectives):
     expected : Expected or None
         Coverage, accuracy and cost to expect on new rows: the scored ones less what luck adds to a
         choice, each with a 95 % interval.
+    stage_delays : tuple of float
+        Time that a row has waited after each stage, which the front knows from its costs; empty
+        if no feature has a delay.
     """
 
     design: Design
@@ -77,6 +80,7 @@ class ParetoPoint(Objectives):
     shortlisted: bool = True
     is_simplified: bool = False
     expected: Expected | None = None
+    stage_delays: tuple[float, ...] = ()
 
     @classmethod
     def from_scores(
@@ -141,6 +145,18 @@ class ParetoPoint(Objectives):
     def n_stages(self) -> int:
         """Number of stages of the design."""
         return self.design.n_stages
+
+    @property
+    def mean_delay(self) -> float:
+        """Mean time that a row waits, rejected rows included; 0 if no feature has a delay."""
+        rejected = max(0.0, self.n_rows - sum(self.exits))
+        waited = sum(map(mul, self.exits, self.stage_delays)) + rejected * self.worst_delay
+        return float(waited / self.n_rows)
+
+    @property
+    def worst_delay(self) -> float:
+        """Longest time that a row can wait: a rejected row waits for all stages."""
+        return self.stage_delays[-1] if self.stage_delays else 0.0
 
     @property
     def is_informative(self) -> bool:
@@ -215,7 +231,12 @@ class ParetoPoint(Objectives):
             "expected": self.expected and self.expected.to_dict(),
             "is_informative": self.is_informative,
             "overconfident": list(self.overconfident),
+            **self._delays(),
         }
+
+    def _delays(self) -> dict[str, Any]:
+        names = ("mean_delay", "worst_delay", "stage_delays") if self.stage_delays else ()
+        return {name: getattr(self, name) for name in names}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: the objectives, then features and counts of each stage.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, overload
 
@@ -41,6 +41,15 @@ class FrontPoints(Sequence[ParetoPoint]):
     points: tuple[ParetoPoint, ...]
     costs: FeatureCosts
     by_fitness: bool = field(default=False, repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Tell the points how long a row has waited after each of their stages."""
+        if self.costs.has_delays:
+            object.__setattr__(self, "points", tuple(map(self._with_delays, self.points)))
+
+    def _with_delays(self, point: ParetoPoint) -> ParetoPoint:
+        own = tuple(self.costs.waits_after_stages(point.design.subsets()).tolist())
+        return point if point.stage_delays == own else replace(point, stage_delays=own)
 
     def position(self, point: ParetoPoint | int) -> int:
         """Return the position of a point in the front, from 0."""
@@ -126,6 +135,9 @@ class FrontPoints(Sequence[ParetoPoint]):
         min_coverage: float | None = None,
         min_recall: Any = None,
         rule: str = "balanced",
+        *,
+        max_mean_delay: float | None = None,
+        max_worst_delay: float | None = None,
     ) -> ParetoPoint:
         """Return the point with the best balanced score among those within the limits.
 
@@ -142,13 +154,16 @@ class FrontPoints(Sequence[ParetoPoint]):
             Rejected rows count as not found.
         rule : {"balanced", "economical", "accurate", "one_standard_error", "knee", "fittest"}
             Chooses among the points within the limits.
+        max_mean_delay, max_worst_delay : float, optional
+            Longest time that a row waits for its features, on average and at worst.
 
         Raises
         ------
         NoSuchDesign
             If no point is within the limits; the message says how close the front comes to each.
         """
-        within = Limits(max_cost, min_accuracy, min_coverage, min_recall).required(self.points)
+        limits = max_cost, min_accuracy, min_coverage, min_recall, max_mean_delay, max_worst_delay
+        within = Limits(*limits).required(self.points)
         scores = self.balanced_scores()
         if rule != "balanced":
             part = tuple(self[i] for i in within)
@@ -161,9 +176,13 @@ class FrontPoints(Sequence[ParetoPoint]):
         min_accuracy: float | None = None,
         min_coverage: float | None = None,
         min_recall: Any = None,
+        *,
+        max_mean_delay: float | None = None,
+        max_worst_delay: float | None = None,
     ) -> list[int]:
         """Return the positions of all points within the limits."""
-        return Limits(max_cost, min_accuracy, min_coverage, min_recall).within(self.points)
+        limits = max_cost, min_accuracy, min_coverage, min_recall, max_mean_delay, max_worst_delay
+        return Limits(*limits).within(self.points)
 
     def prefer(self, rule: str | dict[str, Any]) -> ParetoPoint:
         """Return the point that a rule or limits choose.

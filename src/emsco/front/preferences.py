@@ -16,6 +16,7 @@ from emsco.front.point import ParetoPoint
 from emsco.trust.by_class import CHANCE, ByClass
 
 __all__ = [
+    "DELAY_LIMITS",
     "RULES",
     "SAME_COST",
     "Limits",
@@ -41,6 +42,8 @@ _RULES = {
     "one_standard_error": "the simplest within a standard error of the best expected",
 }
 RULES = tuple(_RULES)  # their names
+DELAY_LIMITS = ("max_mean_delay", "max_worst_delay")
+_ROUNDING = 1e-9  # relative; a delay this close above a limit is still within it
 _TOLERATED = 0.5  # standard errors by which a design may fall behind buying everything
 
 
@@ -121,18 +124,22 @@ class Limits:
         Lowest accuracy and coverage, from 0 to 1.
     min_recall : mapping or None
         Lowest share of each class that must get the correct label.
+    max_mean_delay, max_worst_delay : float or None
+        Longest time that a row waits, on average and at worst.
     """
 
     max_cost: float | None = None
     min_accuracy: float | None = None
     min_coverage: float | None = None
     min_recall: Any = None
+    max_mean_delay: float | None = None
+    max_worst_delay: float | None = None
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        for name in ("max_cost", "min_accuracy", "min_coverage"):
+        for name in ("max_cost", "min_accuracy", "min_coverage", *DELAY_LIMITS):
             if (limit := getattr(self, name)) is not None:
-                check_number(name, limit, 0, math.inf if name == "max_cost" else 1)
+                check_number(name, limit, 0, math.inf if name.startswith("max") else 1)
         recall: Any = self.min_recall
         if recall is not None and not isinstance(recall, Mapping):
             raise refused(
@@ -143,7 +150,7 @@ class Limits:
 
     def within(self, points: Sequence[ParetoPoint]) -> list[int]:
         """Return the positions of the points within the limits."""
-        places = self._places(points)
+        places, delays = self._places(points), self._delays(points)
         return [
             i
             for i, point in enumerate(points)
@@ -151,6 +158,7 @@ class Limits:
             and (self.min_accuracy is None or point.accuracy >= self.min_accuracy)
             and (self.min_coverage is None or point.coverage >= self.min_coverage)
             and all(_recall(point, place) >= least for place, least in places)
+            and all(getattr(point, name) <= most * (1 + _ROUNDING) for name, most in delays.items())
         ]
 
     def required(self, points: Sequence[ParetoPoint]) -> list[int]:
@@ -171,11 +179,22 @@ class Limits:
                 best = max(getattr(p, name) for p in points)
                 said = metric_name(points[0].metric) if name == "accuracy" else name
                 limits.append(f"{said} at least {least:g} (the best: {best:.4g})")
+        for name, most in self._delays(points).items():
+            said, soonest = name.replace("_", " "), min(getattr(p, name) for p in points)
+            limits.append(f"{said} at most {most:g} (the shortest: {soonest:.4g})")
         for place, least in self._places(points):
             best = max(_recall(point, place) for point in points)
             label = _counted(points[0]).labels[place]
             limits.append(f"recall of {label!r} at least {least:g} (the best: {best:.4g})")
         return f"None of the {len(points)} designs has {' and '.join(limits)}; loosen a limit."
+
+    def _delays(self, points: Sequence[ParetoPoint]) -> dict[str, float]:
+        """Limit of each delay of a point that has one, by its name."""
+        given = {name: limit for name in DELAY_LIMITS if (limit := getattr(self, name)) is not None}
+        for name, limit in given.items():
+            if not points[0].stage_delays:
+                raise refused(name, "be left out where no feature has a delay", limit)
+        return {name.removeprefix("max_"): limit for name, limit in given.items()}
 
     def _places(self, points: Sequence[ParetoPoint]) -> list[tuple[int, float]]:
         """Position of each class that has a limit, and the limit."""

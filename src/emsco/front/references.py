@@ -13,6 +13,7 @@ from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.cascade import Cascade, Decisions
+from emsco.costs import FeatureCosts
 from emsco.data.labels import check_truth, positions_of
 from emsco.data.weights import check_weights
 from emsco.trust.by_class import ByClass
@@ -72,6 +73,10 @@ class Reference(Objectives):
     def label(self) -> object:
         """The label that is given most often."""
         return self.by_class.labels[int(self.by_class.given.argmax())]
+
+    def delay(self, costs: FeatureCosts) -> float:
+        """Return the time that every row waits: for the slowest feature, if it buys any."""
+        return 0.0 if self.kind == "commonest" else float(costs.delays.max())
 
     def scored_by(self, metric: str) -> Objectives:
         """Return the objectives with the accuracy that `metric` names."""

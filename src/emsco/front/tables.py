@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from emsco._base.objectives import Objectives, metric_brief, metric_name
-from emsco._base.text import counted, in_short, listed, objective_lines, shorten
+from emsco._base.text import aligned, counted, in_short, listed, objective_lines, shorten
 from emsco.data.frames import Columns
 from emsco.designs.stage_thresholds import thresholds_in_words
 from emsco.front.point import ParetoPoint
@@ -14,7 +14,7 @@ from emsco.front.references import Reference
 from emsco.front.shape import FrontShape
 from emsco.pictures.notebook import Dot, fragment, note, scatter, table
 
-__all__ = ["NO_BETTER", "front_columns", "front_html", "front_text", "no_better"]
+__all__ = ["NO_BETTER", "delay_cells", "front_columns", "front_html", "front_text", "no_better"]
 
 NO_BETTER = "≈"  # marks a design that tells no more than the commonest class
 _OBJECTIVES = ("coverage", "accuracy", "cost")
@@ -39,16 +39,19 @@ def front_text(front: FrontShape) -> str:
     heading = metric_brief(front.metric)
     has_expected = all(points[i].expected for i in shortlist)
     expect = "  expected" if has_expected else ""
-    lines.append(f"  #  coverage {heading:>9}{expect}       cost  design")
+    delay = "      delay" if front.costs.has_delays else ""
+    lines.append(f"  #  coverage {heading:>9}{expect}       cost{delay}  design")
     shown = shortlist[:_TEXT_LINES]
     for i in shown:
         mark = " " if points[i].is_informative else NO_BETTER
-        design = shorten(points[i].design.arrows(), 60 - len(expect))
-        lines.append(f"{i:>3}{mark} {_figures(points[i], has_expected)}  {design}")
+        design = shorten(points[i].design.arrows(), 60 - len(expect) - len(delay))
+        waits = f"  {points[i].mean_delay:9.4g}" if delay else ""
+        lines.append(f"{i:>3}{mark} {_figures(points[i], has_expected)}{waits}  {design}")
     if len(points) > len(shown):
         lines.append(f"     … and {len(points) - len(shown)} more; to_pandas() has all")
     lines += [
-        f"     {_figures(one.scored_by(front.metric), has_expected)}  {shorten(one.title, 50)}"
+        f"     {_figures(one.scored_by(front.metric), has_expected)}"
+        f"{f'  {one.delay(front.costs):9.4g}' if delay else ''}  {shorten(one.title, 50)}"
         for one in front.references
     ]
     if not all(points[i].is_informative for i in shown):
@@ -66,10 +69,16 @@ def front_columns(front: FrontShape) -> Columns:
         _title(name, front): [getattr(point, name) for point in points]
         for name in (*_OBJECTIVES, "n_stages", "n_tied")
     }
+    has_delays = front.costs.has_delays
+    if has_delays:
+        columns["mean delay"] = [point.mean_delay for point in points]
+        columns["worst delay"] = [point.worst_delay for point in points]
     columns |= _expected(points)
     if seen is not None:
         for name in _OBJECTIVES:
             columns[f"seen {name}"] = [getattr(one, name) for one in seen]
+        if has_delays:
+            columns["seen mean delay"] = [one.mean_delay for one in seen]
     if points[0].by_class is not None:
         columns |= _assessed(points)
     if any(point.design.thresholds for point in points):
@@ -117,6 +126,7 @@ def front_html(front: FrontShape) -> str:
     own_headings = [_title(name, front) for name in _OBJECTIVES]
     metric = own_headings[1]
     expected = (f"expected {metric}",) if all(points[i].expected for i in shown) else ()
+    own_headings += ["mean delay"] if front.costs.has_delays else []
     headings = ("#", *own_headings, *expected, *seen_headings, "buys first", "stages")
     dots = [
         Dot(point.cost, point.accuracy, point.coverage, f"{i}: {in_short(point, metric)}")
@@ -139,6 +149,9 @@ def _html_lines(front: FrontShape, shown: Sequence[int]) -> list[tuple[str, ...]
     own: list[tuple[str, ...]] = [
         *objective_lines([*points, *(one.scored_by(front.metric) for one in references)])
     ]
+    if front.costs.has_delays:
+        waits = delay_cells(front, shown)
+        own = [(*figures, one) for figures, one in zip(own, waits, strict=True)]
     if all(point.expected for point in points):
         more = [str(point.expected.accuracy) for point in points if point.expected]
         pairs = zip(own, [*more, *[""] * len(references)], strict=True)
@@ -155,6 +168,12 @@ def _html_lines(front: FrontShape, shown: Sequence[int]) -> list[tuple[str, ...]
         (name, *figures, *others, buys, n_stages)
         for (name, buys, n_stages), figures, others in zip(ends, own, seen, strict=True)
     ]
+
+
+def delay_cells(front: FrontShape, shown: Sequence[int]) -> list[str]:
+    """Mean delay of some points, and of the references below them, as text."""
+    points = [front.points[i].mean_delay for i in shown]
+    return aligned([*points, *(one.delay(front.costs) for one in front.references)])
 
 
 def _html_notes(front: FrontShape, shown: Sequence[int]) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import re
 import warnings
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -32,7 +33,10 @@ __all__ = [
 ]
 
 _TEXT = re.compile(r"scikit-learn=([\w.+-]{1,40});base64,([A-Za-z0-9+/=]*)")
-_LARGEST_CONTENT = 2**31  # bytes after unpacking: a file of a few kilobytes can claim more
+_FREE_CONTENT, _MOST_TIMES = 50 * 2**20, 10  # bytes after unpacking, and times those of the text
+_PROBES = (0.0, -1e3, 1e3)  # values of rows on which a model that was read is tried
+# Libraries in C read these without looking whether their arrays fit.
+_UNCHECKED = re.compile(r"sklearn\.svm\._classes\.\w+|sklearn\.svm\._lib\w+\.\w+")
 
 
 def estimator_text(estimator: Any) -> str:
@@ -48,6 +52,8 @@ def estimator_text(estimator: Any) -> str:
     skops = _skops()
     try:
         content = skops.dumps(estimator, compression=zipfile.ZIP_DEFLATED)
+        if _unpacked(content) > _most(len(content)):  # a reader would take it for a bomb
+            content = skops.dumps(estimator, compression=zipfile.ZIP_STORED)
         skops.loads(content, trusted=skops.get_untrusted_types(data=content))
     except Exception as error:  # foreign objects may raise anything
         raise FileError(
@@ -61,8 +67,9 @@ def estimator_text(estimator: Any) -> str:
 def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file") -> Any:
     """Read an estimator from its text.
 
-    Only types that skops trusts, and those in `trusted`, are created. Newer versions of skops do
-    not trust trees: a tree with forged indices can crash the process.
+    Only types that skops trusts, and those in `trusted`, are created. Trees, nearest neighbours and
+    support vector machines are not among them: with forged numbers, the C code that reads them
+    can crash the process.
 
     Parameters
     ----------
@@ -85,7 +92,7 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
     content = _content(match[2], where)
     skops = _skops()
     try:
-        found = set(skops.get_untrusted_types(data=content))
+        found = _untrusted(content)
     except Exception as error:  # zipfile, JSON and skops raise many kinds for damaged bytes
         raise _damaged(where, first_line(error)) from error
     if unknown := sorted(found - set(trusted)):
@@ -106,8 +113,7 @@ def read_estimator(text: str, trusted: Sequence[str] = (), where: str = "a file"
 
 def untrusted_types(model: EstimatorModel) -> list[str]:
     """Types that you must name as trusted to read a file with this model."""
-    skops = _skops()
-    return sorted(skops.get_untrusted_types(data=skops.dumps(model.estimator)))
+    return sorted(_untrusted(_skops().dumps(model.estimator)))
 
 
 def estimator_to_dict(model: EstimatorModel) -> dict[str, Any]:
@@ -137,7 +143,7 @@ def estimator_from_dict(
     if fields.get("calibrator") is not None:
         calibrator = Calibrator.from_dict(fields.fields("calibrator"), n_classes)
     estimator = read_estimator(fields.text("estimator"), trusted, where)
-    if not _can_judge(estimator, n_read, n_classes):
+    if not _can_judge(estimator, n_read, n_classes) or not _judges(estimator, n_read):
         rule = f"a classifier of {n_read} inputs and {n_classes} classes at most"
         fields.refuse("estimator", rule, type(estimator).__name__)
     return EstimatorModel(estimator, inputs, fill, n_classes, calibrator, fields.text("identity"))
@@ -167,18 +173,59 @@ def _can_judge(estimator: Any, n_inputs: int, n_classes: int) -> bool:
     )
 
 
+def _judges(estimator: Any, n_inputs: int) -> bool:
+    """Whether an estimator gives probabilities of its classes for a few rows."""
+    rows = np.repeat(np.array(_PROBES)[:, None], n_inputs, axis=1)
+    try:
+        found = np.asarray(estimator.predict_proba(rows), dtype=np.float64)
+    except Exception:  # arrays of other shapes raise many kinds
+        return False
+    return found.shape == (len(rows), len(estimator.classes_)) and bool(np.isfinite(found).all())
+
+
+def _untrusted(content: bytes) -> set[str]:
+    """Types in the bytes of skops that must be named as trusted."""
+    schema = json.loads(zipfile.ZipFile(io.BytesIO(content)).read("schema.json"))
+    found = set(_skops().get_untrusted_types(data=content))
+    return found | {name for name in _types_in(schema) if _UNCHECKED.fullmatch(name)}
+
+
+def _types_in(schema: Any) -> Iterator[str]:
+    """Yield the full names of all types that a description of an object names."""
+    left = [schema]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            if isinstance(one.get("__module__"), str) and isinstance(one.get("__class__"), str):
+                yield f"{one['__module__']}.{one['__class__']}"
+            left += one.values()
+        elif isinstance(one, list):
+            left += one
+
+
 def _content(text: str, where: str) -> bytes:
     try:
         content = base64.b64decode(text, validate=True)
-        with zipfile.ZipFile(io.BytesIO(content)) as members:
-            size = sum(member.file_size for member in members.infolist())
+        size = _unpacked(content)
     except Exception as error:  # base64 and zipfile raise many kinds for damaged text
         raise _damaged(where, first_line(error)) from error
-    if size > _LARGEST_CONTENT:
+    if size > _most(len(content)):
         raise FileError(
-            f"an estimator in {where} must be at most {_LARGEST_CONTENT:,} bytes, got {size:,}."
+            f"an estimator in {where} must unpack to at most {_most(len(content)):,} bytes, got "
+            f"{size:,}."
         )
     return content
+
+
+def _unpacked(content: bytes) -> int:
+    """Bytes of all members of an archive."""
+    with zipfile.ZipFile(io.BytesIO(content)) as members:
+        return sum(member.file_size for member in members.infolist())
+
+
+def _most(n_bytes: int) -> int:
+    """Most bytes that so many may unpack to."""
+    return _FREE_CONTENT + _MOST_TIMES * n_bytes
 
 
 def _check_names(trusted: Sequence[str]) -> None:

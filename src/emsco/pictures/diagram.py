@@ -56,11 +56,12 @@ def cascade_boxes(flow: Flow, min_confidence: MinConfidence) -> CascadeBoxes:
         if not answers_all(least):
             sure = f"with confidence of at least {in_words(least)}"
         correct = f", {stage.accuracy:.1%} correct" if stage.left else ""
+        delay = f"\ndelay so far {stage.delay_so_far:g}" if flow.worst_delay else ""
         parts.append(
             StageBox(
                 f"stage {stage.number}, cost {stage.cost:g}",
                 f"buys {', '.join(stage.features)}\n"
-                f"cost {stage.cost:g}, so far {stage.cost_so_far:g}\n"
+                f"cost {stage.cost:g}, so far {stage.cost_so_far:g}{delay}\n"
                 f"{stage.reached:,.10g} scored rows reach it\n"
                 f"{stage.left:,.10g} leave, {sure}{correct}",
                 f"{listed(stage.features, 3)}; {flow.share(stage.left):.1%} leave{correct}",

@@ -29,6 +29,8 @@ class _Exit(Protocol):
     @property
     def cost(self) -> float: ...
     @property
+    def delay(self) -> float: ...
+    @property
     def n_rows(self) -> float: ...
     @property
     def n_correct(self) -> float: ...
@@ -67,6 +69,8 @@ class FlowStage:
         Rows that leave here with a label.
     correct : float
         Rows that leave here with the correct label.
+    delay_so_far : float
+        Time that a row has waited when it leaves here.
     """
 
     number: int
@@ -76,6 +80,7 @@ class FlowStage:
     reached: float
     left: float
     correct: float
+    delay_so_far: float = 0.0
 
     @property
     def staying(self) -> float:
@@ -126,10 +131,11 @@ class Flow:
 
         `mean_cost` is that of a row, if rows pay prices of their own.
         """
-        paid: list[float] = costs.after_stages(design.subsets()).tolist()
-        counts = zip(exits, correct_exits, strict=True)
+        subsets, counts = design.subsets(), zip(exits, correct_exits, strict=True)
+        columns = costs.after_stages(subsets), costs.waits_after_stages(subsets)
+        so_far = list(zip(*(one.tolist() for one in columns), strict=True))
         own = design.thresholds, mean_cost
-        return cls._from_counts(design.buys, paid, n_rows, counts, *own)
+        return cls._from_counts(design.buys, so_far, n_rows, counts, *own)
 
     @classmethod
     def from_evaluation(
@@ -142,25 +148,27 @@ class Flow:
         stages = [report for report in evaluation.exits if report.stage is not None]
         counts = ((report.n_rows, report.n_correct) for report in stages)
         buys = tuple(report.features for report in stages)
-        paid = [report.cost for report in stages]
+        so_far = [(report.cost, report.delay) for report in stages]
         mean = None if evaluation.cost_deviation is None else evaluation.cost
-        return cls._from_counts(buys, paid, evaluation.n_rows, counts, thresholds, mean)
+        return cls._from_counts(buys, so_far, evaluation.n_rows, counts, thresholds, mean)
 
     @classmethod
     def _from_counts(
         cls,
         buys: tuple[tuple[str, ...], ...],
-        paid: list[float],
+        so_far: list[tuple[float, float]],
         n_rows: float,
         counts: Iterable[tuple[float, float]],
         thresholds: StageThresholds | None,
         mean_cost: float | None,
     ) -> Self:
+        """Build a flow; `so_far` has the cost and the delay of a row after each stage."""
         stages, before, reached = [], 0.0, n_rows
-        for number, (features, cost, (left, correct)) in enumerate(
-            zip(buys, paid, counts, strict=True), start=1
+        for number, (features, (cost, delay), (left, correct)) in enumerate(
+            zip(buys, so_far, counts, strict=True), start=1
         ):
-            stages.append(FlowStage(number, features, cost - before, cost, reached, left, correct))
+            own = reached, left, correct, delay
+            stages.append(FlowStage(number, features, cost - before, cost, *own))
             before, reached = cost, stages[-1].staying
         return cls(tuple(stages), n_rows, reached, thresholds, mean_cost)
 
@@ -187,6 +195,17 @@ class Flow:
         paid = sum(rows * cost for cost, rows in self.cost_histogram())
         return paid / (self.n_rows or 1)
 
+    @property
+    def worst_delay(self) -> float:
+        """Time that a rejected row waits: for all stages."""
+        return self.stages[-1].delay_so_far
+
+    @property
+    def mean_delay(self) -> float:
+        """Mean time that a row waits, rejected rows included."""
+        waited = sum(stage.left * stage.delay_so_far for stage in self.stages)
+        return (waited + self.rejected * self.worst_delay) / (self.n_rows or 1)
+
     def cost_histogram(self) -> list[tuple[float, float]]:
         """List the possible costs of a row, lowest first, with the number of rows at each."""
         rows: dict[float, float] = {}
@@ -197,8 +216,12 @@ class Flow:
         return sorted(rows.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, nested as the attributes are."""
-        return {**asdict(self), "thresholds": self.thresholds and [*map(plain, self.thresholds)]}
+        """Return plain values, nested as the attributes are; delays only if there are any."""
+        found = {**asdict(self), "thresholds": self.thresholds and [*map(plain, self.thresholds)]}
+        if not self.worst_delay:
+            for stage in found["stages"]:
+                del stage["delay_so_far"]
+        return found
 
     def rule(self, stage: FlowStage) -> str:
         """Rule by which rows leave at a stage, in words; nothing if all stages share it."""
@@ -214,6 +237,7 @@ class Flow:
         """Show a line per stage and one for the rejected rows, for notebooks."""
         costs = aligned([stage.cost for stage in self.stages], digits=6)
         so_far = aligned([stage.cost_so_far for stage in self.stages], digits=6)
+        waits = [f"{one.delay_so_far:g}" for one in self.stages] if self.worst_delay else []
         rules = [[rule] for rule in map(self.rule, self.stages) if rule]
         lines = [
             (
@@ -222,6 +246,7 @@ class Flow:
                 *(rules[stage.number - 1] if rules else ()),
                 cost,
                 paid,
+                *waits[stage.number - 1 : stage.number],
                 f"{stage.reached:,.10g}",
                 f"{stage.left:,.10g}",
                 f"{self.share(stage.left):.1%}",
@@ -231,8 +256,9 @@ class Flow:
         ]
         rejected, share = f"{self.rejected:,.10g}", f"{self.share(self.rejected):.1%}"
         own, leaves_at = ([""], ["leaves at"]) if rules else ([], [])
-        lines.append(("rejected", "", *own, "", so_far[-1], rejected, rejected, share, ""))
-        figures = ("cost", "cost so far", "reached", "left", "share", "correct")
-        headings = ("", "buys", *leaves_at, *figures)
+        paid = (so_far[-1], *waits[-1:])
+        lines.append(("rejected", "", *own, "", *paid, rejected, rejected, share, ""))
+        so_far_headings = ("cost", "cost so far", *["delay so far" for _ in waits[:1]])
+        headings = ("", "buys", *leaves_at, *so_far_headings, "reached", "left", "share", "correct")
         title = f"Flow of {counted(self.n_rows, 'row')}: {in_short(self)}"
         return fragment(title, table(headings, lines, ("", "buys", "leaves at")))

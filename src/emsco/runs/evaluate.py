@@ -97,7 +97,7 @@ def evaluate_run(
     columns = list(dict.fromkeys(wanted))
     has_prices = len(cascade.stages.prices) > 0
     about = cascade.classes, cascade.design.buys, cascade.stages.costs
-    tally = Tally(*about, has_prices, _is_csv(path))
+    tally = Tally(*about, has_prices, _is_csv(path), cascade.stages.delays)
     references, n_rows = [], 0
     chunks = read_chunks(
         path,

@@ -26,6 +26,7 @@ from emsco.front import ParetoFront
 from emsco.front.history import history_columns
 from emsco.runs.layout import CASCADE, CHECKPOINT, FORMAT, FRONT, HISTORY, RUN
 from emsco.runs.run import Run
+from emsco.scoring.checkpoint import remove_empty_checkpoint
 
 __all__ = ["can_resume", "fit_files"]
 
@@ -113,10 +114,10 @@ def _with_seen(front: ParetoFront, rows: RowsOfFiles, verbose: int) -> ParetoFro
 def _fit(
     classifier: EMSCOClassifier, rows: RowsOfFiles, path: Path, resume: bool
 ) -> NoSuchDesign | None:
-    """Fit the classifier; if that fails with nothing to keep, remove the folder.
+    """Fit the classifier; if that fails before anything is scored, remove the folder.
 
-    Returns the error if no design is within the limits of `prefer`, since the front is worth
-    keeping.
+    A checkpoint with scores outlives every error. Returns the error if no design is within the
+    limits of `prefer`, since the front is worth keeping.
     """
     try:
         classifier.fit(rows.rows.table, rows.rows.y, rows.rows.weights)
@@ -125,8 +126,8 @@ def _fit(
             classifier.choose("economical")
             return error
         with suppress(OSError):
-            if isinstance(error, EMSCOError) and not resume:  # there is nothing to resume
-                shutil.rmtree(path / CHECKPOINT, ignore_errors=True)
+            if isinstance(error, EMSCOError) and not resume:
+                remove_empty_checkpoint(path / CHECKPOINT)
             path.rmdir()  # fails, on purpose, if anything was written
         raise
     return None
@@ -182,7 +183,7 @@ def _about(
     files: FitFiles, rows: RowsOfFiles, classifier: EMSCOClassifier, seed: int, cv: str | float
 ) -> dict[str, Any]:
     settings = classifier.get_params(deep=False)
-    for name in ("costs", "cv", "checkpoint", "random_state", "verbose", "n_jobs"):
+    for name in ("costs", "delays", "cv", "checkpoint", "random_state", "verbose", "n_jobs"):
         settings.pop(name)
     for name in ("estimator", "cache"):
         settings[name] = None if settings[name] is None else str(settings[name])

@@ -93,7 +93,8 @@ class Run:
         """Read labelled rows from another file; weights are None if the run has none."""
         own = self.about["files"]
         files = FitFiles(own["target"], path, weights=own.get("weights"))
-        more = files.read_more(path, self.cascade.encoding, self.cascade.classes)
+        own_columns = self.cascade.encoding, self.cascade.classes, self.front.costs.price_columns
+        more = files.read_more(path, *own_columns)
         return more.table, more.y, more.weights
 
     @property

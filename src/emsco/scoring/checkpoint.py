@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +18,7 @@ from emsco._base.digests import DIGEST
 from emsco._base.store import LockedError, Place, Store
 from emsco.errors import CheckpointError
 
-__all__ = ["open_checkpoint", "stored_seed"]
+__all__ = ["open_checkpoint", "remove_empty_checkpoint", "stored_seed"]
 
 _FORMAT = 3
 _FILE = "journal.sqlite"
@@ -76,6 +77,16 @@ def stored_seed(path: str | os.PathLike[str]) -> int | None:
     with _opened(folder, 1, np.dtype(np.uint8)) as store:
         stored = _stored(store)
     return None if stored is None else int(stored["seed"])
+
+
+def remove_empty_checkpoint(path: str | os.PathLike[str]) -> None:
+    """Remove a checkpoint without any scores, unless it is in use or cannot be read."""
+    folder = Path(path)
+    if not (folder / _FILE).exists():
+        return
+    with suppress(CheckpointError, OSError), _opened(folder, 1, np.dtype(np.uint8)) as store:
+        if store.is_empty:
+            shutil.rmtree(folder)
 
 
 def _place(folder: Path) -> Place:

@@ -20,6 +20,7 @@ from emsco.designs.chromosomes import (
     stages_of,
     subset_words,
     totals_by_stage,
+    waits_by_stage,
 )
 from emsco.designs.grid import ThresholdGrid
 from emsco.models.bank import SubsetBank
@@ -46,7 +47,7 @@ class Evaluator:
     journal : Journal or None
         Keeps counts on disk. Designs found there are not counted again.
     limits : Limits or None
-        Cost limits. Designs above them are not feasible.
+        Limits on costs and delays. Designs above them are not feasible.
     per_row : float
         Units that a scored row of weight 1 counts in `Scores.n_rows`.
     metric : {"accuracy", "balanced_accuracy"}
@@ -143,7 +144,9 @@ class Evaluator:
         if self.metric == "balanced_accuracy":
             by_class = counts[:, :, n_ahead - self.bank.n_counted : n_ahead].swapaxes(0, 1)
         spent, paid = self._costs[:, claim.slots]
-        excess = None if self.limits == Limits() else self._excess(spent, paid)
+        excess = None
+        if self.limits != Limits():
+            excess = self._excess(spent, paid) + self._late(designs, exits)
         costs = spent, self.units.per_one, excess
         return Scores(self.bank.n_rows, exits, correct_exits, *costs, by_class)
 
@@ -172,6 +175,13 @@ class Evaluator:
         """Cost of a rejected row with each design; of the row with the highest prices."""
         worst: FloatArray = self.costs_after(designs)[:, -1]
         return worst if self.prices is None else worst + self.prices.worst(stages_of(designs))
+
+    def delays(self, designs: StageArray, exits: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and longest time that a row waits with each design, given its exits."""
+        waits = waits_by_stage(stages_of(designs), self._max_stages, self.costs.delays)
+        rejected = self.bank.n_rows - exits.sum(axis=1)
+        waited = (exits * waits).sum(axis=1) + rejected * waits[:, -1]
+        return waited / self.bank.n_rows, waits[:, -1]
 
     def refused(self, designs: StageArray) -> BoolArray:
         """Tell which designs have a stage about whose threshold the models of the splits disagree.
@@ -225,7 +235,7 @@ class Evaluator:
         return paid.astype(np.int64) if self.units.are_whole else paid
 
     def _excess(self, spent: IntArray | FloatArray, paid: IntArray | FloatArray) -> FloatArray:
-        """Amount above the two limits, added up, as a share of the cost of all features."""
+        """Amount above the two cost limits, added up, as a share of the cost of all features."""
         excess = np.zeros(len(spent))
         for most, value, factor in (
             (self.most_spent, spent, self.bank.n_rows * self.units.per_one),
@@ -234,3 +244,11 @@ class Evaluator:
             over = value > most
             excess[over] += (value[over] - most) / factor
         return excess / self.costs.total
+
+    def _late(self, designs: StageArray, exits: IntArray) -> FloatArray:
+        """Time above the limits on delays, as a share of all delays one after the other."""
+        if not self.limits.has_delays:
+            return np.zeros(len(designs))
+        beyond = self.limits.beyond_delays(*self.delays(designs, exits))
+        late: FloatArray = beyond / (self.costs.delays.sum() or 1.0)
+        return late

@@ -114,7 +114,7 @@ def exact_objectives(scores: Scores) -> FloatArray:
 def pareto_levels(scores: Scores) -> IntArray:
     """Non-domination level of each design: 0 if no other design dominates it.
 
-    Designs above the cost limits come after all others, ordered by how far they exceed them.
+    Designs above the limits come after all others, ordered by how far they exceed them.
     """
     from moocore import pareto_rank
 
@@ -248,7 +248,7 @@ def _dense_ranks(values: IntArray | FloatArray) -> IntArray:
 def front_mask(scores: Scores) -> BoolArray:
     """Whether each design is on the front. Designs with equal objectives share the answer.
 
-    A design within the cost limits dominates all designs above them. Among the latter, those
+    A design within the limits dominates all designs above them. Among the latter, those
     that exceed the limits least dominate the others.
     """
     from moocore import is_nondominated

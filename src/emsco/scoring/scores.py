@@ -1,4 +1,4 @@
-"""Scores of designs: whole-number counts, the objectives that follow from them, cost limits."""
+"""Scores of designs: whole-number counts, the objectives that follow from them, limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROUNDING = 1e-9  # relative; a cost this close above a limit is still within it
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Cost limits of a design.
+    """Limits on the cost and the delay of a design.
 
     Parameters
     ----------
@@ -30,26 +30,46 @@ class Limits:
     worst : float or None
         Largest cost of a single row. A rejected row costs most: it pays for all features of the
         design and for the evaluation of all its stages.
+    mean_delay : float or None
+        Longest mean time that a scored row waits.
+    worst_delay : float or None
+        Longest time that a single row waits. A rejected row waits longest: for all stages.
 
     Examples
     --------
     >>> str(Limits(mean=20, worst=110.5))
     'a mean cost of at most 20 and a worst-case cost of at most 110.5'
+    >>> str(Limits(worst_delay=2))
+    'a worst-case delay of at most 2'
     """
 
     mean: float | None = None
     worst: float | None = None
+    mean_delay: float | None = None
+    worst_delay: float | None = None
 
     def __post_init__(self) -> None:
-        """Check that both limits are costs."""
-        for name in ("mean", "worst"):
+        """Check that the limits are costs and times."""
+        for name in ("mean", "worst", "mean_delay", "worst_delay"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), 0, _LARGEST)
 
     def __str__(self) -> str:
         """The limits in words."""
-        named = (("mean", self.mean), ("worst-case", self.worst))
-        return " and ".join(f"a {name} cost of at most {m:g}" for name, m in named if m is not None)
+        named = {
+            "mean cost": self.mean,
+            "worst-case cost": self.worst,
+            "mean delay": self.mean_delay,
+            "worst-case delay": self.worst_delay,
+        }
+        return " and ".join(
+            f"a {name} of at most {m:g}" for name, m in named.items() if m is not None
+        )
+
+    @property
+    def has_delays(self) -> bool:
+        """Whether a delay is limited."""
+        return self.mean_delay is not None or self.worst_delay is not None
 
     def most_spent(self, n_rows: int, per_one: int = 1) -> float:
         """Most that all rows together may cost, in units; `per_one` units are a cost of 1."""
@@ -58,6 +78,14 @@ class Limits:
     def most_paid(self, per_one: int = 1) -> float:
         """Most that a single row may cost, in units; `per_one` units are a cost of 1."""
         return _most(self.worst, per_one)
+
+    def beyond_delays(self, mean: FloatArray, worst: FloatArray) -> FloatArray:
+        """Time above the limits on the mean and the worst delay of each design, added up."""
+        found = np.zeros(len(mean))
+        for limit, waited in ((self.mean_delay, mean), (self.worst_delay, worst)):
+            over = waited > _most(limit, 1)
+            found[over] += waited[over] - (limit or 0.0)
+        return found
 
 
 def _most(limit: float | None, factor: float) -> float:
@@ -80,8 +108,8 @@ class Scores:
     per_one : int
         Units that make a cost of 1.
     excess : ndarray of shape (n_designs,), optional
-        Amount by which each design exceeds the cost limits, as a share of the cost of all
-        features; 0 for designs within the limits. None: no limits.
+        Amount by which each design exceeds the limits, as a share of the cost of all features,
+        and of their delays one after the other; 0 for designs within the limits. None: no limits.
     by_class : ndarray of shape (n_designs, 2, n_classes), optional
         Accepted and correct rows of each class, over all stages. With them, `accuracy` is the
         balanced one.
@@ -138,7 +166,7 @@ class Scores:
 
     @cached_property
     def feasible(self) -> BoolArray:
-        """Whether each design is within the cost limits."""
+        """Whether each design is within the limits."""
         within: BoolArray = self.beyond == 0
         return within
 

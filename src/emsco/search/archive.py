@@ -26,7 +26,7 @@ _WIDER = 1.1  # growth of boxes that are too many
 class Archive:
     """Keeps non-dominated designs, including those with equal objectives.
 
-    Designs above the cost limits are kept only until one within them is added, and only those
+    Designs above the limits are kept only until one within them is added, and only those
     that exceed them least. Beyond about 500 different objective vectors, those that differ little
     from others are dropped; see `thin`. One that is kept may be a little worse than one dropped.
 

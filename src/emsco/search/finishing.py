@@ -46,7 +46,7 @@ class FinishEnd(Enum):
     COMPLETE = "complete"
     TIME_LIMIT = "the time limit"
     INTERRUPTED = "Ctrl-C"
-    NOTHING_FEASIBLE = "nothing feasible"  # no finished design is within the cost limits
+    NOTHING_FEASIBLE = "nothing feasible"  # no finished design is within the limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Finish:
         """Put it into words, without a full stop."""
         first = f"searched with {self.searched_with}"
         if self.end is FinishEnd.NOTHING_FEASIBLE:
-            return f"{first}; no design is within the cost limits with {self.finished_with}"
+            return f"{first}; no design is within the limits with {self.finished_with}"
         if not self.n_subsets:
             what = "Ctrl-C came" if self.end is FinishEnd.INTERRUPTED else "the time was over"
             return f"{first}, whose models are kept: {what} before {self.finished_with}"
@@ -129,7 +129,7 @@ def finish_search(
     -------
     result : SearchResult
         The front of the finished designs. The one given if there was no time for any, or none
-        is within the cost limits.
+        is within the limits.
     finish : Finish
     """
     spread = spread_order(result.scores, evaluator.costs.total)
@@ -162,13 +162,17 @@ def _designs_of(
     """Return the designs to score: all chains of these subsets, or the best with thresholds.
 
     Only accuracy says which are the best. For another metric, chains get the thresholds of the
-    design picked first, and picked designs of these subsets keep theirs.
+    design picked first, and picked designs of these subsets keep theirs; so they do with limits on
+    delays.
     """
     if evaluator.grid.is_single or not len(subsets):
         return chains_of(subsets, space)
     if evaluator.metric == "accuracy":
-        return linked_front(evaluator, space, words_of_subsets(subsets), width=_WIDTH)
-    chains = inherit_levels(chains_of(subsets, space), picked[:1], evaluator.grid)
+        chains = linked_front(evaluator, space, words_of_subsets(subsets), width=_WIDTH)
+        if not evaluator.limits.has_delays:  # which links know nothing of
+            return chains
+    else:
+        chains = inherit_levels(chains_of(subsets, space), picked[:1], evaluator.grid)
     known = {one.tobytes() for one in subsets}
     own = [
         design

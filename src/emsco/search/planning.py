@@ -57,7 +57,7 @@ class SearchPlan:
         Raises
         ------
         NoSuchDesign
-            If no design found is within the cost limits.
+            If no design found is within the limits.
         """
         if self.kind == "exact":
             result = prove_front(problem, self.settings, rng, time_limit, watcher)
@@ -86,17 +86,18 @@ def plan_search(
     Raises
     ------
     ParameterError
-        If "exact" is out of reach, or no design can be within the cost limits.
+        If "exact" is out of reach, or no design can be within the limits.
     """
     metric = problem.evaluator.metric
-    check_provable(search, metric)
+    check_provable(search, metric, has_delays=problem.evaluator.limits.has_delays)
     designs = settings.space(problem.n_features, problem.evaluator.grid)
     _check_limits(problem, designs)
     if search in ("evolution", "paper"):
         return SearchPlan(search, settings)
     if metric != "accuracy":
-        note = f"exact search does not support {metric_name(metric)}"
-        return SearchPlan("evolution", settings, note)
+        return _without_proof(search, settings, metric_name(metric))
+    if problem.evaluator.limits.has_delays:
+        return _without_proof(search, settings, "limits on delays")
     if problem.evaluator.prices is not None:
         return _without_proof(search, settings, "prices that differ from row to row")
     reach = Reach.from_problem(problem, designs)
@@ -120,12 +121,18 @@ def _without_proof(search: str, settings: SearchSettings, what: str) -> SearchPl
     return SearchPlan("evolution", settings, f"exact search does not support {what}")
 
 
-def check_provable(search: str, metric: str) -> None:
-    """Refuse to prove a front of a metric that needs more than accepted and correct rows."""
+def check_provable(search: str, metric: str, *, has_delays: bool = False) -> None:
+    """Refuse to prove a front of a metric that needs more than accepted and correct rows.
+
+    With limits on delays, `has_delays`, no front can be proven either.
+    """
     if search == "exact" and metric != "accuracy":
         others = 'be "evolution", "paper" or "auto" with '
         rule = (others, Parameter("metric"), f' "{metric}"')
         raise refused("search", rule, search, got='"exact"')
+    if search == "exact" and has_delays:
+        delayed = 'be "evolution", "paper" or "auto" with limits on delays'
+        raise refused("search", delayed, search, got='"exact"')
 
 
 def _check_possible(reach: Reach) -> None:
@@ -182,16 +189,45 @@ def _check_limits(problem: Problem, designs: DesignSpace) -> None:
                 limit,
                 got=f"{limit:g}",
             )
+    if limits.has_delays:
+        _check_delays(problem, designs)
+
+
+def _check_delays(problem: Problem, designs: DesignSpace) -> None:
+    """Refuse a limit on delays that every design exceeds."""
+    limits, delays = problem.evaluator.limits, problem.evaluator.costs.delays
+    soonest = float(delays.min() if designs.first is None else delays[designs.first])
+    slowest = 0.0 if designs.allow_exclusion else float(delays.max())
+    first = "the delay of the fastest first stage"
+    for name, limit, least, why in (
+        ("max_mean_delay", limits.mean_delay, soonest, first),
+        ("max_worst_delay", limits.worst_delay, soonest, first),
+        (
+            "max_worst_delay",
+            limits.worst_delay,
+            slowest,
+            "the slowest delay, as every design buys all features in the end",
+        ),
+    ):
+        if limit is not None and least * (1 - SAME_COST) > limit:
+            raise refused(
+                f"constraints[{name!r}]", f"be at least {least:g}, {why}", limit, got=f"{limit:g}"
+            )
 
 
 def _check_found(problem: Problem, result: SearchResult) -> None:
-    """Refuse designs above the cost limits."""
+    """Refuse designs above the limits."""
     if result.scores.feasible.all():  # a search keeps others only while it has none of these
         return
     nearest = int(np.argmin(result.scores.beyond))
     mean = result.scores.cost[nearest]
-    worst = problem.evaluator.worst_costs(result.designs[nearest : nearest + 1])[0]
+    evaluator, one = problem.evaluator, slice(nearest, nearest + 1)
+    worst = evaluator.worst_costs(result.designs[one])[0]
+    waits = ""
+    if evaluator.limits.has_delays:
+        delays = evaluator.delays(result.designs[one], result.scores.exits[one])
+        waits = f", a mean delay of {delays[0][0]:g} and a worst-case delay of {delays[1][0]:g}"
     raise NoSuchDesign(
-        f"a design must have {problem.evaluator.limits}, but the nearest found has a mean cost of "
-        f"{mean:g} and a worst-case cost of {worst:g}; {result.stop_reason}."
+        f"a design must have {evaluator.limits}, but the nearest found has a mean cost of "
+        f"{mean:g} and a worst-case cost of {worst:g}{waits}; {result.stop_reason}."
     )

@@ -20,7 +20,7 @@ class Stop(Enum):
     EXHAUSTED = "exhausted"  # every design has been scored
     PROVEN = "proven"
     SETTLED = "settled"  # proven for the models of the search; others came after it
-    NOTHING_FEASIBLE = "nothing feasible"  # exact search: no design is within the cost limits
+    NOTHING_FEASIBLE = "nothing feasible"  # exact search: no design is within the limits
     TIME_LIMIT = "time limit"
     MEMORY_LIMIT = "memory limit"
     INTERRUPTED = "interrupted"

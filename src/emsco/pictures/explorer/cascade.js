@@ -101,6 +101,10 @@ function ruleOf(stage) {
   return [element("p", { className: "note rule" }, rule)];
 }
 
+/** The cost and, where values come later, the delay of a row that leaves at a stage. */
+const soFar = ({ costSoFar, delaySoFar }) =>
+  `at ${number(costSoFar)} per row${DATA.waits ? `, delay ${number(delaySoFar)}` : ""}`;
+
 /** The card with the rows that leave at a stage. */
 function leavesCard(stage, rows) {
   if (!stage.reached)
@@ -131,7 +135,7 @@ function leavesCard(stage, rows) {
       element(
         "p",
         { className: "note" },
-        `${percent(stage.left / rows, 0)} of all rows, at ${number(stage.costSoFar)} per row`,
+        `${percent(stage.left / rows, 0)} of all rows, ${soFar(stage)}`,
       ),
     );
   }
@@ -154,7 +158,7 @@ function rejectedCard({ rejected, rows, stages }) {
     element(
       "p",
       { className: "note" },
-      `${percent(rejected / rows, 0)} of all rows, at ${number(stages.at(-1).costSoFar)} per row`,
+      `${percent(rejected / rows, 0)} of all rows, ${soFar(stages.at(-1))}`,
     ),
   );
 }

@@ -132,6 +132,7 @@ class Explored:
             "tied": [design.n_tied for design in self.designs],
             "stages": self._stages(),
             "paid": [rounded(s.cost_so_far for s in d.flow.stages) for d in self.designs],
+            "waits": self._waits(),
             "scored": _figures(self.designs) | _counts(d.flow for d in self.designs),
             "seen": _figures(seen) | _counts(seen) if len(seen) == len(self.designs) else None,
             "expected": _expected(self.designs),
@@ -161,6 +162,12 @@ class Explored:
         own = [design.flow.thresholds for design in self.designs]
         found = [least and [*map(_thresholds, least)] for least in own]
         return found if any(found) else None
+
+    def _waits(self) -> list[list[float]] | None:
+        """List the time that a row has waited after each stage of each design, if any waits."""
+        if not self.costs.has_delays:
+            return None
+        return [rounded(s.delay_so_far for s in d.flow.stages) for d in self.designs]
 
     def _stages(self) -> list[list[list[int]]]:
         """List the features of each stage of each design, as positions in `costs`."""

@@ -137,6 +137,7 @@ function flowOf(design, which) {
       least: own[stage],
       cost: paid[stage] - (stage ? paid[stage - 1] : 0),
       costSoFar: paid[stage],
+      delaySoFar: DATA.waits ? DATA.waits[design][stage] : 0,
       reached,
       left,
       correct,
@@ -159,6 +160,12 @@ function spendingOf(flow) {
   return [...rows].map(([cost, count]) => ({ cost, rows: count, share: count / (flow.rows || 1) }));
 }
 
+/** The time that a row waits on average; rejected rows wait for all stages. */
+function meanDelay(flow) {
+  const sum = flow.stages.reduce((total, stage) => total + stage.left * stage.delaySoFar, 0);
+  return (sum + flow.rejected * flow.stages.at(-1).delaySoFar) / (flow.rows || 1);
+}
+
 /** Compare a cost with the cost of all features, in words. */
 function thanAllFeatures(cost) {
   const saved = 1 - cost / DATA.total;
@@ -177,7 +184,10 @@ function inWords(design, which) {
     `Of ${number(flow.rows)} ${rows}, ${number(left)} get a label: ${number(correct)} correct, ` +
     `${wrong ? number(wrong) : "none"} wrong. ${flow.rejected ? number(flow.rejected) : "None"} ` +
     `${flow.rejected === 1 ? "is" : "are"} rejected. A row costs ${meanCost(DATA[which].cost[design])} on average, ` +
-    `${thanAllFeatures(DATA[which].cost[design])} (${number(DATA.total)}).`
+    `${thanAllFeatures(DATA[which].cost[design])} (${number(DATA.total)}).` +
+    (DATA.waits
+      ? ` It waits ${number(meanDelay(flow))} on average, ${number(flow.stages.at(-1).delaySoFar)} at worst.`
+      : "")
   );
 }
 

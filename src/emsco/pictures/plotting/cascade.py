@@ -79,12 +79,12 @@ class CascadePicture:
         return counted(self.flow.n_rows, f"{self.rows} row".strip())
 
     def leaving(self, stage: FlowStage) -> list[str]:
-        """Number, accuracy and cost of the rows that leave at a stage, and its own rule."""
+        """Number, accuracy, cost and delay of the rows that leave at a stage, and its own rule."""
         lines = [rule] if (rule := self.flow.rule(stage)) else []
         lines.append(f"{counted(stage.left, 'row')} labelled ({self._share(stage.left)})")
         if stage.left:
             lines.append(f"{stage.accuracy:.1%} correct")
-        return [*lines, f"cost {stage.cost_so_far:.6g} per row"]
+        return [*lines, f"cost {stage.cost_so_far:.6g} per row", *self._delay(stage)]
 
     def question(self, stage: FlowStage) -> str:
         """The word in the diamond: whether the stage is sure, or that it takes all."""
@@ -105,21 +105,29 @@ class CascadePicture:
         return "without a label" if is_last_sure else "never sure"
 
     def rejected(self) -> list[str]:
-        """Number and cost of the rejected rows."""
+        """Number, cost and delay of the rejected rows."""
+        last = self.flow.stages[-1]
         rows, share = counted(self.flow.rejected, "row"), self._share(self.flow.rejected)
         return [
             f"{rows} rejected ({share})",
-            f"cost {self.flow.stages[-1].cost_so_far:.6g} per row",
+            f"cost {last.cost_so_far:.6g} per row",
+            *self._delay(last),
         ]
 
     def summary(self) -> list[str]:
-        """The three objectives."""
+        """The three objectives, and the mean delay if some value comes later."""
         total = "" if self.total_cost is None else f" (all features: {self.total_cost:.6g})"
+        delay = [f"mean delay {self.flow.mean_delay:.4g}"] if self.flow.worst_delay else []
         return [
             f"coverage {self.flow.coverage:.1%}",
             f"accuracy {self.flow.accuracy:.1%}",
             f"mean cost {self.flow.cost:.4g}{total}",
+            *delay,
         ]
+
+    def _delay(self, stage: FlowStage) -> list[str]:
+        """Time that a row has waited after a stage; nothing if no value comes later."""
+        return [f"delay {stage.delay_so_far:.6g}"] if self.flow.worst_delay else []
 
     def _share(self, rows: float) -> str:
         return f"{self.flow.share(rows):.1%}"
