@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from emsco import Bought, Cascade, EMSCOClassifier, FeatureCosts
-from emsco.errors import DataError, FileError
+from emsco.errors import CostsError, DataError, FileError
 from emsco.runs.decide import decide_file
 
 NAMES = list("abcd")
@@ -166,3 +166,54 @@ def test_a_case_with_bad_prices_is_refused(cascades):
     assert case.to_json() != text
     with pytest.raises(FileError, match="the case must hold valid prices"):
         cascades[0].resume(text)
+
+
+def test_designs_that_leave_a_feature_out_ignore_its_prices(fitted, table):
+    point = next(point for point in fitted.front_ if "c" in point.design.left_out)
+    cascade, ids = fitted.front_.cascade(point), list(table.index[:9])
+
+    def telling(names, ids):
+        return Bought(table.loc[ids, names], {"c": 0})
+
+    expected = cascade.decide(table[:9])
+    assert cascade.run(ids, telling, prices={"c": 1}).cost.tolist() == expected.cost.tolist()
+    assert cascade.decide(table[:9], prices={"c": 1}).cost.tolist() == expected.cost.tolist()
+    case = cascade.open(prices={"c": 1})
+    case.give(table.loc[0, list(case.needs)].to_dict(), spent={"c": 1})
+    assert case.decision.cost == cascade.stage_costs[0]
+
+
+def test_only_features_with_prices_by_row_take_prices(cascades, table):
+    cascade = cascades[0]
+    words = r" must name features whose price differs from row to row \('c'\), got 'a'\."
+    with pytest.raises(CostsError, match="^prices" + words):
+        cascade.run([0], lambda names, ids: table.loc[ids, names], prices={"a": 0})
+    with pytest.raises(CostsError, match="^prices" + words):
+        cascade.open(prices={"a": 0})
+    case = cascade.open()
+    with pytest.raises(CostsError, match="^spent" + words):
+        case.give(table.loc[0, list(case.needs)].to_dict(), spent={"a": 0})
+
+
+def test_a_run_takes_no_column_as_a_price(cascades):
+    words = "prices must be an array, a function of the ids or a number for 'c', got 'price'"
+    with pytest.raises(DataError, match=words):
+        cascades[0].run([0], print, prices={"c": "price"})
+
+
+@pytest.mark.parametrize(
+    ("spent", "words"),
+    [
+        ({"a": 0}, "spent must name features whose price differs"),
+        (0, "spent must be a mapping of features to prices, got 0"),
+        ({"c": "price"}, "spent must be an array or a number for 'c', got 'price'"),
+    ],
+)
+def test_a_source_that_reports_spending_badly_rejects_its_rows_only(cascades, table, spent, words):
+    def acquire(names, ids):
+        return Bought(table.loc[ids, names], spent if 0 in ids else {"c": 1})
+
+    with pytest.warns(UserWarning, match="1 of 3 rows were rejected"):
+        found = cascades[0].run([0, 1, 2], acquire, batch_size=1)
+    assert words in found.reasons[0]
+    assert not any("spent" in reason for reason in found.reasons[1:])
