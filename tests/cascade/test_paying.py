@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from support.handmade import make_cascade
 
 from emsco import Bought, Cascade, EMSCOClassifier, FeatureCosts
+from emsco.designs.chromosomes import compress
 from emsco.errors import CostsError, DataError, FileError
 from emsco.runs.decide import decide_file
 
@@ -217,3 +222,46 @@ def test_a_source_that_reports_spending_badly_rejects_its_rows_only(cascades, ta
         found = cascades[0].run([0, 1, 2], acquire, batch_size=1)
     assert words in found.reasons[0]
     assert not any("spent" in reason for reason in found.reasons[1:])
+
+
+@st.composite
+def paying_cascades(draw):
+    """A cascade put together by hand, with any stages, fees and features with prices by row."""
+    stages = compress(np.array(draw(st.lists(st.integers(-1, 3), min_size=4, max_size=4))))
+    assume(stages.max() >= 0)
+    own = draw(st.lists(st.integers(0, 9), min_size=4, max_size=4))
+    priced = draw(st.sets(st.sampled_from(NAMES), max_size=2))
+    members = st.sets(st.sampled_from(NAMES), min_size=1)
+    shared = draw(st.lists(st.tuples(st.integers(0, 7), members), max_size=3))
+    fees = {f"fee {i}": (cost, sorted(names)) for i, (cost, names) in enumerate(shared)}
+    given = {
+        name: "price" if name in priced else cost for name, cost in zip(NAMES, own, strict=True)
+    }
+    assume(any(own) or priced or any(cost for cost, _ in shared))
+    columns = [*NAMES, "price"] if priced else NAMES
+    costs = FeatureCosts.from_mapping(given, columns, fees=fees)
+    made = make_cascade(tuple(stages.tolist()), tuple(NAMES), seed=draw(st.integers(0, 5)))
+    return replace(made, costs=costs.with_usual(np.full(len(costs.prices), 2.0)))
+
+
+@given(paying_cascades(), st.integers(0, 9))
+def test_no_row_pays_a_fee_twice_on_any_way_through_any_cascade(cascade, seed):
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(rng.normal(size=(6, 4)), columns=NAMES)
+    rows["price"] = np.round(rng.uniform(0, 9, size=6), 2)
+    own = dict(zip(NAMES, cascade.costs.fixed().costs.tolist(), strict=True))
+    priced = [price.feature for price in cascade.costs.prices]
+    decided = cascade.decide(rows)
+    for i, stage in enumerate(decided.stage):
+        known = {name for bought in cascade.design.buys[:stage] for name in bought}
+        paid = sum(own[name] + rows.price[i] * (name in priced) for name in known)
+        paid += sum(fee.cost for fee in cascade.costs.fees if known & set(fee.features))
+        assert decided.cost[i] == pytest.approx(paid)
+        case = cascade.open(prices=dict.fromkeys(priced, rows.price[i]))
+        while case.needs:
+            case.give({name: rows.loc[i, name] for name in case.needs})
+            case = cascade.resume(case.to_json())
+        assert case.decision.cost == pytest.approx(paid)
+    told = {name: rows.price.to_numpy() for name in priced}
+    found = cascade.run(list(rows.index), lambda names, ids: rows.loc[ids, names], prices=told)
+    assert found.cost == pytest.approx(decided.cost)
