@@ -1,6 +1,7 @@
 """Boosted stage models: how fast they answer for subsets, and how well beside other families.
 
 python benchmarks/boosting.py speed      20 subsets of 1,000 rows, beside LightGBM's predict
+python benchmarks/boosting.py training   seconds and log loss beside scikit-learn and LightGBM
 python benchmarks/boosting.py subsets    accuracy and log loss over 50 random subsets of all sizes
 
 Options of `subsets`: --sets thyroid,heart  --seeds 3  --first 3. Seeds 0 to 2 chose the sizes;
@@ -21,14 +22,18 @@ from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
 
 from emsco import datasets
+from emsco._kernels.boosting import BLANK
+from emsco.models.boosting.bins import Bins
 from emsco.models.boosting.fitters import BoostingSize, OwnBoosting, SharedBoosting
 from emsco.models.boosting.job import BoostingJob, SizeChoice, blanked
+from emsco.models.boosting.training import BinnedRows, train_trees
 from emsco.models.engine import SplitRows
 from emsco.models.penalties import choose_penalty
 from emsco.models.splines import SplineBasis
 
 SETS = ("thyroid", "synthetic15", "credit", "breast_cancer", "cleveland", "heart", "pima")
 N_SUBSETS = 50
+TRAINED = ((240, 10, 2), (600, 10, 2), (4300, 18, 2), (4300, 18, 3), (20_000, 10, 2))
 SPEED_SIZE = BoostingSize(8, 300, 16, 0.1, 40, 1.0)
 
 
@@ -179,8 +184,9 @@ def speed(n_classes: int, n_features: int) -> str:
     if n_classes > 2:
         settings |= {"objective": "multiclass", "num_class": n_classes}
     rng = np.random.default_rng(0)
-    copies, labels, _ = blanked(fitter.job.fitting, every, SPEED_SIZE.copies, rng)
-    theirs = lightgbm.train(settings, lightgbm.Dataset(copies, labels), SPEED_SIZE.rounds)
+    copies = blanked(fitter.job.binned, every, SPEED_SIZE.copies, rng)
+    values = np.where(copies.codes == BLANK, np.nan, copies.codes).T
+    theirs = lightgbm.train(settings, lightgbm.Dataset(values, copies.labels), SPEED_SIZE.rounds)
     subsets = np.concatenate([random_subsets(n_features, seed)[::5] for seed in (0, 1)])
     codes = ours.code(X[2000:])
     blank = [np.where(subset, X[2000:], np.nan) for subset in subsets]
@@ -194,15 +200,77 @@ def speed(n_classes: int, n_features: int) -> str:
     )
 
 
+def show_training(_: argparse.Namespace) -> None:
+    """Train the models that a search fits for single subsets; one thread each, best of three."""
+    heads = (
+        "rows × inputs, classes | rounds, leaves | ours, s | scikit-learn, times | LightGBM, times"
+    )
+    print(f"| {heads} | log loss of the three on 4,000 rows |")
+    print("|---|---|---:|---:|---:|---|")
+    for n_rows, n_inputs, n_classes in TRAINED:
+        print(training(n_rows, n_inputs, n_classes), flush=True)
+
+
+def training(n_rows: int, n_inputs: int, n_classes: int) -> str:
+    """Compare one kind of model."""
+    import lightgbm
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.metrics import log_loss
+    from threadpoolctl import threadpool_limits
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows + 4000, n_inputs))
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=len(X)) > 0).astype(np.int64)
+    y += (n_classes == 3) * (X[:, 3] > 1)
+    size = BoostingSize.for_own(n_rows, n_classes)
+    bins = Bins.learn(X[:n_rows], size.bins)
+    rows = BinnedRows.from_rows(bins, X[:n_rows], y[:n_rows], None)
+    theirs = HistGradientBoostingClassifier(
+        max_iter=size.rounds,
+        max_leaf_nodes=size.leaves,
+        learning_rate=size.learning_rate,
+        min_samples_leaf=size.fewest,
+        l2_regularization=size.l2,
+        early_stopping=False,
+    )
+    settings = {"objective": "binary", "num_leaves": size.leaves, "lambda_l2": size.l2}
+    settings |= {"learning_rate": size.learning_rate, "min_data_in_leaf": size.fewest}
+    settings |= {"verbose": -1, "num_threads": 1, "min_sum_hessian_in_leaf": 1e-3}
+    if n_classes > 2:
+        settings |= {"objective": "multiclass", "num_class": n_classes}
+    found = {}
+
+    def ours() -> None:
+        found[0] = train_trees(rows, bins, n_classes, np.zeros(n_inputs), size)
+
+    def scikit() -> None:
+        found[1] = theirs.fit(X[:n_rows], y[:n_rows])
+
+    def light() -> None:
+        data = lightgbm.Dataset(X[:n_rows], y[:n_rows])
+        found[2] = lightgbm.train(settings, data, size.rounds)
+
+    with threadpool_limits(1):
+        first, second, third = (best_of(task, 3) for task in (ours, scikit, light))
+        new = X[n_rows:]
+        said = found[0].probabilities(new), found[1].predict_proba(new), found[2].predict(new)
+    losses = ", ".join(f"{log_loss(y[n_rows:], one):.4f}" for one in said)
+    return (
+        f"| {n_rows:,} × {n_inputs}, {n_classes} | {size.rounds}, {size.leaves} | {first:.3f} "
+        f"| {second / first:.1f} | {third / first:.1f} | {losses} |"
+    )
+
+
 def main() -> None:
     """Print the figures of one study."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("study", choices=("speed", "subsets"))
+    parser.add_argument("study", choices=("speed", "training", "subsets"))
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first", type=int, default=3, help="first seed; 0 to 2 chose the sizes")
     options = parser.parse_args()
-    {"speed": show_speed, "subsets": show_subsets}[options.study](options)
+    studies = {"speed": show_speed, "training": show_training, "subsets": show_subsets}
+    studies[options.study](options)
 
 
 if __name__ == "__main__":

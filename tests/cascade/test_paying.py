@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from support.handmade import make_cascade
 
 from emsco import Bought, Cascade, EMSCOClassifier, FeatureCosts
-from emsco.errors import DataError, FileError
+from emsco.designs.chromosomes import compress
+from emsco.errors import CostsError, DataError, FileError
 from emsco.runs.decide import decide_file
 
 NAMES = list("abcd")
@@ -199,3 +204,97 @@ def test_the_cheapest_labels_cost_rows_what_they_did(cascades, table, tmp_path):
         assert found.cost.tolist() == before.cost.tolist()
         assert driven.cost == pytest.approx(found.cost)
         assert driven.guesses.tolist() == found.guesses.tolist() != before.guesses.tolist()
+
+
+def test_designs_that_leave_a_feature_out_ignore_its_prices(fitted, table):
+    point = next(point for point in fitted.front_ if "c" in point.design.left_out)
+    cascade, ids = fitted.front_.cascade(point), list(table.index[:9])
+
+    def telling(names, ids):
+        return Bought(table.loc[ids, names], {"c": 0})
+
+    expected = cascade.decide(table[:9])
+    assert cascade.run(ids, telling, prices={"c": 1}).cost.tolist() == expected.cost.tolist()
+    assert cascade.decide(table[:9], prices={"c": 1}).cost.tolist() == expected.cost.tolist()
+    case = cascade.open(prices={"c": 1})
+    case.give(table.loc[0, list(case.needs)].to_dict(), spent={"c": 1})
+    assert case.decision.cost == cascade.stage_costs[0]
+
+
+def test_only_features_with_prices_by_row_take_prices(cascades, table):
+    cascade = cascades[0]
+    words = r" must name features whose price differs from row to row \('c'\), got 'a'\."
+    with pytest.raises(CostsError, match="^prices" + words):
+        cascade.run([0], lambda names, ids: table.loc[ids, names], prices={"a": 0})
+    with pytest.raises(CostsError, match="^prices" + words):
+        cascade.open(prices={"a": 0})
+    case = cascade.open()
+    with pytest.raises(CostsError, match="^spent" + words):
+        case.give(table.loc[0, list(case.needs)].to_dict(), spent={"a": 0})
+
+
+def test_a_run_takes_no_column_as_a_price(cascades):
+    words = "prices must be an array, a function of the ids or a number for 'c', got 'price'"
+    with pytest.raises(DataError, match=words):
+        cascades[0].run([0], print, prices={"c": "price"})
+
+
+@pytest.mark.parametrize(
+    ("spent", "words"),
+    [
+        ({"a": 0}, "spent must name features whose price differs"),
+        (0, "spent must be a mapping of features to prices, got 0"),
+        ({"c": "price"}, "spent must be an array or a number for 'c', got 'price'"),
+    ],
+)
+def test_a_source_that_reports_spending_badly_rejects_its_rows_only(cascades, table, spent, words):
+    def acquire(names, ids):
+        return Bought(table.loc[ids, names], spent if 0 in ids else {"c": 1})
+
+    with pytest.warns(UserWarning, match="1 of 3 rows were rejected"):
+        found = cascades[0].run([0, 1, 2], acquire, batch_size=1)
+    assert words in found.reasons[0]
+    assert not any("spent" in reason for reason in found.reasons[1:])
+
+
+@st.composite
+def paying_cascades(draw):
+    """A cascade put together by hand, with any stages, fees and features with prices by row."""
+    stages = compress(np.array(draw(st.lists(st.integers(-1, 3), min_size=4, max_size=4))))
+    assume(stages.max() >= 0)
+    own = draw(st.lists(st.integers(0, 9), min_size=4, max_size=4))
+    priced = draw(st.sets(st.sampled_from(NAMES), max_size=2))
+    members = st.sets(st.sampled_from(NAMES), min_size=1)
+    shared = draw(st.lists(st.tuples(st.integers(0, 7), members), max_size=3))
+    fees = {f"fee {i}": (cost, sorted(names)) for i, (cost, names) in enumerate(shared)}
+    given = {
+        name: "price" if name in priced else cost for name, cost in zip(NAMES, own, strict=True)
+    }
+    assume(any(own) or priced or any(cost for cost, _ in shared))
+    columns = [*NAMES, "price"] if priced else NAMES
+    costs = FeatureCosts.from_mapping(given, columns, fees=fees)
+    made = make_cascade(tuple(stages.tolist()), tuple(NAMES), seed=draw(st.integers(0, 5)))
+    return replace(made, costs=costs.with_usual(np.full(len(costs.prices), 2.0)))
+
+
+@given(paying_cascades(), st.integers(0, 9))
+def test_no_row_pays_a_fee_twice_on_any_way_through_any_cascade(cascade, seed):
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame(rng.normal(size=(6, 4)), columns=NAMES)
+    rows["price"] = np.round(rng.uniform(0, 9, size=6), 2)
+    own = dict(zip(NAMES, cascade.costs.fixed().costs.tolist(), strict=True))
+    priced = [price.feature for price in cascade.costs.prices]
+    decided = cascade.decide(rows)
+    for i, stage in enumerate(decided.stage):
+        known = {name for bought in cascade.design.buys[:stage] for name in bought}
+        paid = sum(own[name] + rows.price[i] * (name in priced) for name in known)
+        paid += sum(fee.cost for fee in cascade.costs.fees if known & set(fee.features))
+        assert decided.cost[i] == pytest.approx(paid)
+        case = cascade.open(prices=dict.fromkeys(priced, rows.price[i]))
+        while case.needs:
+            case.give({name: rows.loc[i, name] for name in case.needs})
+            case = cascade.resume(case.to_json())
+        assert case.decision.cost == pytest.approx(paid)
+    told = {name: rows.price.to_numpy() for name in priced}
+    found = cascade.run(list(rows.index), lambda names, ids: rows.loc[ids, names], prices=told)
+    assert found.cost == pytest.approx(decided.cost)

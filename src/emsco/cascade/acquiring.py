@@ -21,8 +21,7 @@ from emsco.cascade.batch import Batch
 from emsco.cascade.case import check_budget
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
-from emsco.data.prices import prices_of_rows, with_given
-from emsco.errors import DataError, ParameterError
+from emsco.errors import CostsError, DataError, ParameterError
 
 __all__ = [
     "Acquire",
@@ -67,17 +66,9 @@ class Limits:
 
     def prices_of(self, stages: Stages, ids: list[Any]) -> FloatArray | None:
         """Return the known prices of rows, NaN where they are not; None if there are none."""
-        own = stages.prices
-        if not len(own) and not self.prices:
+        if not len(stages.prices) and self.prices is None:
             return None
-        given = self.prices or {}
-        found = np.full((len(ids), len(own)), np.nan)
-        for price in with_given(own.prices, given):
-            if price.feature in given:
-                known = replace(price, column=None)
-                at = own.features.index(price.feature)
-                found[:, at] = prices_of_rows([known], ids, len(ids))[:, 0]
-        return found
+        return stages.prices.of_run("prices", self.prices, len(ids), ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +234,7 @@ def _hand_over(batch: Batch, table: Any) -> None:
     values, spent = (table.values, table.spent) if isinstance(table, Bought) else (table, None)
     try:
         batch.give(values, spent)
-    except DataError as error:  # a retry would return the same table
+    except (CostsError, DataError) as error:  # a retry would return the same table
         batch.reject(_failure(error))
 
 

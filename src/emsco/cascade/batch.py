@@ -12,7 +12,6 @@ from emsco.cascade.case import why_no_more
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
 from emsco.data.encoding import Encoding, answer_rows
-from emsco.data.prices import prices_of_rows, with_given
 from emsco.data.rows import LARGEST, what_is_wrong
 
 __all__ = ["Batch"]
@@ -116,10 +115,9 @@ class Batch:
     def _pay(self, spent: Mapping[str, Any] | None) -> None:
         """Note what the undecided rows paid; the price of what they bought must be known."""
         own, rows = self._stages.prices, self._undecided
-        for price in with_given(own.prices, spent) if spent else ():
-            if spent and price.feature in spent:
-                at = own.features.index(price.feature)
-                self._prices[rows, at] = prices_of_rows([price], None, len(rows))[:, 0]
+        if spent is not None:
+            paid = own.of_run("spent", spent, len(rows))
+            self._prices[rows] = np.where(np.isnan(paid), self._prices[rows], paid)
         for at in own.at(self._passed):
             if np.isnan(self._prices[rows, at]).any():
                 raise own.unknown(own.features[at])

@@ -470,6 +470,6 @@ class Cascade:
         Parameters are those of `prices_of_rows`; the features are those that the design buys.
         """
         own = self.stages.prices
-        if not len(own) and not given:
+        if not len(own) and given is None:
             return None
         return own.of_rows(table, n_rows, given, first_row)

@@ -91,7 +91,8 @@ class Case:
     ) -> None:
         self._stages = stages
         self._budget = check_budget(budget)
-        self._prices = stages.prices.of_case(prices) if prices or len(stages.prices) else []
+        own, is_told = stages.prices, prices is not None
+        self._prices = own.of_case("prices", prices) if is_told or len(own) else []
         self._row = [math.nan] * stages.encoding.n_inputs
         self._given: dict[str, Any] = {}
         self._winner, self._confidence = 0, math.nan
@@ -130,7 +131,7 @@ class Case:
             raise DataError(f"give() must not be called once a case is decided ({self._reason}).")
         stages, stage = self._stages, self._passed
         numbers = stages.encoding.row(values, stages.buys[stage])
-        if self._prices or spent:
+        if self._prices or spent is not None:
             self._pay(spent)
         for i, number in zip(stages.inputs[stage], numbers, strict=True):
             self._row[i] = number
@@ -242,7 +243,7 @@ class Case:
     def _pay(self, spent: Mapping[str, float] | None) -> None:
         """Note what the row paid; the price of everything that it buys now must be known."""
         own, known = self._stages.prices, list(self._prices)
-        for i, price in enumerate(own.of_case(spent)):
+        for i, price in enumerate(own.of_case("spent", spent)):
             if not math.isnan(price):
                 known[i] = price
         for i in own.at(self._passed).tolist():

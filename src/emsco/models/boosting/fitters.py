@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
-from functools import partial
 
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray, Report
-from emsco._base.workers import Workers, in_processes, slices
+from emsco._base.workers import Workers, slices
 from emsco.models.boosting.job import BoostedModel, BoostingJob, SizeChoice
 from emsco.models.boosting.size import BoostingSize
 from emsco.models.boosting.trees import TreeEnsemble
@@ -105,15 +103,13 @@ class SharedBoosting:
 class OwnBoosting:
     """Trains a boosted model of its own for each subset, on the rows of one split, and keeps it.
 
-    Parameters are those of `SharedBoosting`; `n_jobs` counts processes, as in joblib.
+    Parameters are those of `SharedBoosting`.
     """
 
-    def __init__(
-        self, job: BoostingJob, size: BoostingSize | SizeChoice, n_jobs: int | None = 1
-    ) -> None:
+    def __init__(self, job: BoostingJob, size: BoostingSize | SizeChoice, n_jobs: int = 1) -> None:
         self.job, self.size = job, size
         self.n_train, self.n_scored = job.n_train, len(job.scored)
-        self._n_jobs = n_jobs
+        self._workers = Workers(n_jobs)
         self._trained: dict[bytes, BoostedModel] = {}
 
     @property
@@ -140,9 +136,12 @@ class OwnBoosting:
         """Train each subset, unless it is trained already; return its model and calibrator."""
         new = {one.tobytes(): one for one in subsets if one.tobytes() not in self._trained}
         if new:
-            job = partial(self.job.own, size=self.chosen)
-            with closing(in_processes(job, list(new.values()), self._n_jobs, report)) as found:
-                self._trained.update(zip(new, found, strict=True))
+            size, _ = self.chosen, self.job.binned  # both before threads ask for them
+
+            def train(key: bytes) -> None:
+                self._trained[key] = self.job.own(new[key], size)
+
+            self._workers.run(train, list(new), report)
         return [self._trained[one.tobytes()] for one in subsets]
 
     def close(self) -> None:
@@ -154,19 +153,16 @@ def _calibrated(found: FloatArray, calibrator: Calibrator | None) -> FloatArray:
 
 
 def train_together(
-    fitters: Sequence[SharedBoosting], n_jobs: int | None = 1, report: Report | None = None
+    fitters: Sequence[SharedBoosting], n_jobs: int = 1, report: Report | None = None
 ) -> None:
     """Train the models of several splits side by side, those that are not trained yet.
 
     ``report(done, total)`` is called after each. It may raise to stop training.
     """
-    waiting = [one for one in fitters if not one.is_trained]
-    tasks = [(one.job, one.chosen) for one in waiting]
-    with closing(in_processes(_train_shared, tasks, n_jobs, report)) as found:
-        for fitter, ensemble in zip(waiting, found, strict=True):
-            fitter.put(ensemble)
+    waiting = [(one, one.chosen) for one in fitters if not one.is_trained]
 
+    def train(task: tuple[SharedBoosting, BoostingSize]) -> None:
+        fitter, size = task
+        fitter.put(fitter.job.shared(size))
 
-def _train_shared(task: tuple[BoostingJob, BoostingSize]) -> TreeEnsemble:
-    job, size = task
-    return job.shared(size)
+    Workers(n_jobs).run(train, waiting, report)

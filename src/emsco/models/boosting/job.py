@@ -1,4 +1,4 @@
-"""The work of one process: train boosted trees on the rows of a split, and choose their size."""
+"""Train boosted trees on the rows of a split, and choose their size."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
+from emsco.models.boosting.bins import Bins
 from emsco.models.boosting.size import BoostingSize
-from emsco.models.boosting.training import loss_by_round, train_trees
-from emsco.models.boosting.trees import TreeEnsemble
+from emsco.models.boosting.training import BinnedRows, loss_by_round, train_trees
+from emsco.models.boosting.trees import MOST_CUTS, TreeEnsemble
 from emsco.models.calibration import Calibrator, calibration_split
 from emsco.models.estimator_jobs import FilledRows, GivenRows
 from emsco.models.scaling import mean_of_known
@@ -27,9 +28,9 @@ _HELD = 16_000  # rows held out, in all their copies
 _TOLERATED = 1.0  # log loss in all rows held out: few rows tell rounds apart poorly
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class BoostingJob:
-    """Everything that training needs; joblib sends it to the workers."""
+    """Everything that training needs."""
 
     fitting: FilledRows
     calibrating: FilledRows | None
@@ -102,19 +103,30 @@ class BoostingJob:
     def shared(self, size: BoostingSize) -> TreeEnsemble:
         """Train the model that answers for every subset of the features."""
         rng = np.random.default_rng(self.seed)
-        rows = blanked(self.fitting, self.input_feature, size.copies, rng)
-        return train_trees(*rows, self.n_classes, self.fill, size, self.seed)
+        rows = blanked(self.binned, self.input_feature, size.copies, rng)
+        return train_trees(rows, self.bins, self.n_classes, self.fill, size)
+
+    @cached_property
+    def bins(self) -> Bins:
+        """Bins of the inputs, by the rows to fit on."""
+        return Bins.learn(self.fitting.X, MOST_CUTS + 1)
+
+    @cached_property
+    def binned(self) -> BinnedRows:
+        """The rows to fit on, as bins."""
+        rows = self.fitting
+        return BinnedRows.from_rows(self.bins, rows.X, rows.labels, rows.weights)
 
     def own(self, subset: BoolArray, size: BoostingSize) -> BoostedModel:
         """Train a model for one subset alone, and calibrate it if asked.
 
         `size` is that of a model with all features; fewer have fewer rounds.
         """
-        rows, inputs, seed = self.fitting, np.flatnonzero(subset), self.seed
-        X, fill = np.ascontiguousarray(rows.X[:, inputs]), self.fill[inputs]
+        inputs = np.flatnonzero(subset)
+        rows, bins, fill = self.binned.some(inputs), self.bins.some(inputs), self.fill[inputs]
         bought, features = (len(np.unique(self.input_feature[s])) for s in (subset, slice(None)))
         size = size.for_share(bought / features)
-        narrow = train_trees(X, rows.labels, rows.weights, self.n_classes, fill, size, seed)
+        narrow = train_trees(rows, bins, self.n_classes, fill, size)
         ensemble = narrow.widened(inputs, self.fill).restricted(subset)
         return ensemble, self.calibrator(ensemble, subset)
 
@@ -154,9 +166,9 @@ class SizeChoice:
         for rows, held in self._parts():
             rng = np.random.default_rng(job.seed)
             given = blanked(rows, job.input_feature, size.copies, rng)
-            copies = int(np.clip(_HELD // len(held.X), 2, 64))
+            copies = int(np.clip(_HELD // len(held.labels), 2, 64))
             asked = blanked(held, job.input_feature, copies, rng)
-            losses.append(loss_by_round(*given, asked, size, job.seed))
+            losses.append(loss_by_round(given, asked, job.bins, job.n_classes, size))
         return _stopped(size, losses)
 
     @cached_property
@@ -165,29 +177,21 @@ class SizeChoice:
         job = self._job
         size = BoostingSize.for_own(len(job.fitting.X), job.n_classes)
         losses = [
-            loss_by_round(
-                rows.X,
-                rows.labels,
-                rows.weights,
-                (held.X, held.labels, held.weights),
-                size,
-                job.seed,
-            )
-            for rows, held in self._parts()
+            loss_by_round(rows, held, job.bins, job.n_classes, size) for rows, held in self._parts()
         ]
         n_held = len(job.fitting.X) * max(len(losses), 1) / _PARTS
         return _stopped(size, losses, _TOLERATED / n_held)
 
-    def _parts(self) -> Iterator[tuple[FilledRows, FilledRows]]:
+    def _parts(self) -> Iterator[tuple[BinnedRows, BinnedRows]]:
         """Rows to train on and rows held out, class by class."""
-        rows, rng = self._job.fitting, np.random.default_rng(self._job.seed)
+        rows, rng = self._job.binned, np.random.default_rng(self._job.seed)
         part = np.empty(len(rows.labels), dtype=np.int64)
         for k in np.unique(rows.labels):
             here = np.flatnonzero(rows.labels == k)
             part[rng.permutation(here)] = (np.arange(len(here)) + k) % _PARTS
         for i in range(1 if len(rows.labels) >= _MANY else _PARTS):
             if (part == i).any() and (part != i).any():
-                yield rows.some(part != i), rows.some(part == i)
+                yield rows.take(part != i), rows.take(part == i)
 
 
 def _stopped(size: BoostingSize, losses: list[FloatArray], tolerated: float = 0.0) -> BoostingSize:
@@ -206,21 +210,20 @@ def _stopped(size: BoostingSize, losses: list[FloatArray], tolerated: float = 0.
 
 
 def blanked(
-    rows: FilledRows, input_feature: IntArray, copies: int, rng: np.random.Generator
-) -> tuple[FloatArray, IntArray, FloatArray | None]:
-    """Return copies of rows in which features are blanked out, with their classes and weights.
+    rows: BinnedRows, input_feature: IntArray, copies: int, rng: np.random.Generator
+) -> BinnedRows:
+    """Return copies of rows in which features are blanked out.
 
     A share is drawn for each row, uniform over (0, 1) and evenly spread over its copies; each
     feature is kept with this probability. The first row is kept whole, so that every input has a
     value.
     """
-    n_rows, n_features = len(rows.X), int(input_feature.max()) + 1
-    X = np.tile(rows.X, (copies, 1))
+    n_rows, n_features = len(rows.labels), int(input_feature.max()) + 1
+    blank = np.empty((copies, len(input_feature), n_rows), dtype=np.bool_)
     for copy in range(copies):
         share = (copy + rng.random((n_rows, 1))) / copies
-        blank = rng.random((n_rows, n_features)) >= share
+        own = rng.random((n_rows, n_features)) >= share
         if copy == 0:
-            blank[0] = False
-        X[copy * n_rows : (copy + 1) * n_rows][blank[:, input_feature]] = np.nan
-    weights = None if rows.weights is None else np.tile(rows.weights, copies)
-    return X, np.tile(rows.labels, copies), weights
+            own[0] = False
+        blank[copy] = own[:, input_feature].T
+    return rows.blanked(blank)

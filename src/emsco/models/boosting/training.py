@@ -1,120 +1,154 @@
-"""Trains boosted trees with scikit-learn, and reads them into arrays of our own."""
+"""Trains boosted trees on binned rows."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
-from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
-from emsco._base.workers import one_thread
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
+from emsco._kernels.boosting import BLANK, Growth, Rows, Scratch, Trees, boost
 from emsco._kernels.trees import trace_trees
-from emsco.errors import EMSCOError
-from emsco.models.batches import n_outputs_of
+from emsco.models.boosting.bins import Bins
 from emsco.models.boosting.size import BoostingSize
 from emsco.models.boosting.trees import TreeEnsemble
 
-__all__ = ["loss_by_round", "train_trees"]
+__all__ = ["BinnedRows", "loss_by_round", "train_trees"]
 
 _NEVER = -700.0  # logit of a class without training rows
-_CHECKED = 64  # rows whose probabilities are compared with scikit-learn's
-_TOLERATED = 1e-5
 _PATIENCE = 25  # rounds without a lower loss
 
 
-def train_trees(
-    rows: FloatArray,
-    labels: IntArray,
-    weights: FloatArray | None,
-    n_classes: int,
-    fill: FloatArray,
-    size: BoostingSize,
-    seed: int,
-) -> TreeEnsemble:
-    """Train an ensemble; the result does not depend on the number of threads.
+@dataclass(frozen=True, slots=True, eq=False)
+class BinnedRows:
+    """Rows as bins of their inputs, with their classes and weights.
 
-    Parameters
+    Attributes
     ----------
-    rows : ndarray of shape (n_rows, n_inputs)
-        NaN is an input that is not bought.
+    codes : ndarray of uint8, shape (n_inputs, n_rows)
+        `BLANK` marks an input that is not bought.
     labels : ndarray of shape (n_rows,)
-        Class of each row, from 0. Classes without rows get probability 0.
-    weights : ndarray of shape (n_rows,) or None
-    n_classes : int
-    fill : ndarray of shape (n_inputs,)
-        Value that replaces a missing one of a bought input.
-    size : BoostingSize
-    seed : int
-
-    Raises
-    ------
-    EMSCOError
-        If the trees of the installed scikit-learn are not what this module reads.
+        Class of each row, from 0.
+    weights : ndarray of shape (n_rows,)
     """
-    classes = np.unique(labels)
-    if len(classes) == 1:
-        return _constant(int(classes[0]), n_classes, fill)
-    model = _classifier(size, seed, early_stopping=False)
-    with one_thread():
-        model.fit(rows, labels, sample_weight=weights)
-        try:
-            ensemble = _read(model, n_classes, fill)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise _unknown_trees(f"they cannot be read ({error})") from error
-        _compare(ensemble, model, rows)
-    return ensemble
+
+    codes: LabelArray
+    labels: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def from_rows(
+        cls, bins: Bins, rows: FloatArray, labels: IntArray, weights: FloatArray | None
+    ) -> Self:
+        """Code rows; None gives every row weight 1."""
+        own = np.ones(len(labels)) if weights is None else weights.astype(np.float64)
+        return cls(bins.code(rows), labels.astype(np.int64), own)
+
+    def take(self, rows: BoolArray) -> BinnedRows:
+        """Return some of the rows."""
+        codes = np.ascontiguousarray(self.codes[:, rows])
+        return BinnedRows(codes, self.labels[rows], self.weights[rows])
+
+    def some(self, inputs: IntArray) -> BinnedRows:
+        """Return the rows with some of the inputs."""
+        return BinnedRows(np.ascontiguousarray(self.codes[inputs]), self.labels, self.weights)
+
+    def blanked(self, blank: BoolArray) -> BinnedRows:
+        """Return copies of the rows, (n_copies, n_inputs, n_rows), with inputs blanked out."""
+        copies = len(blank)
+        codes = np.where(blank, np.uint8(BLANK), self.codes).transpose(1, 0, 2)
+        whole = np.ascontiguousarray(codes.reshape(len(self.codes), -1))
+        return BinnedRows(whole, np.tile(self.labels, copies), np.tile(self.weights, copies))
+
+
+def train_trees(
+    rows: BinnedRows, bins: Bins, n_classes: int, fill: FloatArray, size: BoostingSize
+) -> TreeEnsemble:
+    """Train an ensemble on binned rows; classes without rows get probability 0.
+
+    `fill` has the value that replaces a missing one of a bought input.
+    """
+    baseline = _baseline(rows, n_classes)
+    if len(np.unique(rows.labels)) == 1:
+        return _ensemble(n_classes, baseline, fill, np.zeros(len(baseline)), {})
+    trees, rounds, _ = _boosted(rows, None, bins, baseline, size, 0)
+    # Trees come round after round; an ensemble has them output after output.
+    n_outputs = len(baseline)
+    order = np.arange(rounds * n_outputs).reshape(rounds, n_outputs).T.ravel()
+    trees_of = np.full(n_outputs, rounds)
+    return _ensemble(n_classes, baseline, fill, trees_of, _arrays(trees, order, bins))
 
 
 def loss_by_round(
-    rows: FloatArray,
-    labels: IntArray,
-    weights: FloatArray | None,
-    held: tuple[FloatArray, IntArray, FloatArray | None],
-    size: BoostingSize,
-    seed: int,
+    rows: BinnedRows, held: BinnedRows, bins: Bins, n_classes: int, size: BoostingSize
 ) -> FloatArray:
     """Log loss on other rows after each round, until it has stopped falling for some rounds.
 
-    `held` has the rows to measure on, their classes and weights. The result is empty if training
-    rows have a single class.
+    The result is empty if training rows have a single class.
     """
-    classes = np.unique(labels)
-    known = np.isin(held[1], classes)
+    classes = np.unique(rows.labels)
+    known = np.isin(held.labels, classes)
     if len(classes) == 1 or not known.any():
         return np.zeros(0)
-    model = _classifier(size, seed, early_stopping=True, n_iter_no_change=_PATIENCE, scoring="loss")
-    with one_thread():
-        model.fit(
-            rows,
-            labels,
-            sample_weight=weights,
-            X_val=held[0][known],
-            y_val=held[1][known],
-            sample_weight_val=None if held[2] is None else held[2][known],
-        )
-    return -np.asarray(model.validation_score_, dtype=np.float64)[1:]
+    own = held.take(known)
+    _, rounds, losses = _boosted(rows, own, bins, _baseline(rows, n_classes), size, _PATIENCE)
+    return losses[:rounds]
 
 
-def _classifier(size: BoostingSize, seed: int, **more: Any) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
+def _baseline(rows: BinnedRows, n_classes: int) -> FloatArray:
+    """Logits before the first tree: the log of the shares of the classes."""
+    counts = np.bincount(rows.labels, rows.weights, n_classes)
+    with np.errstate(divide="ignore"):
+        logs = np.maximum(np.log(counts / counts.sum()), _NEVER)
+    logits: FloatArray = logs - logs.max()
+    if n_classes == 2:
+        logits = np.clip(logs[1:] - logs[:1], _NEVER, -_NEVER)
+    return logits
 
-    return HistGradientBoostingClassifier(
-        max_iter=size.rounds,
-        max_leaf_nodes=size.leaves,
-        learning_rate=size.learning_rate,
-        min_samples_leaf=size.fewest,
-        l2_regularization=size.l2,
-        max_bins=size.bins,
-        random_state=seed,
-        **more,
+
+def _boosted(
+    rows: BinnedRows,
+    held: BinnedRows | None,
+    bins: Bins,
+    baseline: FloatArray,
+    size: BoostingSize,
+    patience: int,
+) -> tuple[Trees, int, FloatArray]:
+    """Run the kernel; return the trees, the number of rounds and the losses of held rows."""
+    n_inputs, n_rows, n_outputs = *rows.codes.shape, len(baseline)
+    if held is None:
+        nothing = np.zeros((n_inputs, 0), dtype=np.uint8)
+        held = BinnedRows(nothing, np.zeros(0, dtype=np.int64), np.zeros(0))
+    most, n_trees = 2 * size.leaves - 1, size.rounds * n_outputs
+    trees = Trees(
+        inputs=np.full((n_trees, most), -1, dtype=np.int16),
+        bins=np.zeros((n_trees, most), dtype=np.int16),
+        blank_left=np.zeros((n_trees, most), dtype=np.bool_),
+        left=np.zeros((n_trees, most), dtype=np.int16),
+        values=np.zeros((n_trees, most)),
+        n_nodes=np.zeros(n_trees, dtype=np.int64),
     )
+    scratch = Scratch(
+        slopes=np.empty((2, n_rows)),
+        ordered=np.empty((n_rows, 2)),
+        rows=np.empty(n_rows, dtype=np.uint32),
+        spare=np.empty(n_rows, dtype=np.uint32),
+        sums=np.empty((size.leaves, n_inputs, 256, 2)),
+        counts=np.empty((size.leaves, n_inputs, 256), dtype=np.int32),
+        ends=np.zeros((most, 3), dtype=np.int64),
+        best=np.zeros((most, 4)),
+        totals=np.zeros((most, 3)),
+    )
+    growth = Growth(size.leaves, size.learning_rate, size.fewest, size.l2, patience)
+    losses = np.zeros(size.rounds)
+    own, other = (Rows(p.codes, p.labels, p.weights, _start(baseline, p)) for p in (rows, held))
+    rounds = boost(own, other, bins.counts, growth, trees, losses, scratch)
+    return trees, rounds, losses
 
 
-def _constant(label: int, n_classes: int, fill: FloatArray) -> TreeEnsemble:
-    """An ensemble without trees that is sure of one class."""
-    sure = np.where(np.arange(n_classes) == label, 0.0, _NEVER)
-    baseline = sure[1:] - sure[:1] if n_classes == 2 else sure
-    return _ensemble(n_classes, baseline, fill, np.zeros(len(baseline)), {})
+def _start(baseline: FloatArray, rows: BinnedRows) -> FloatArray:
+    return np.repeat(baseline[:, None], len(rows.labels), axis=1)
 
 
 def _ensemble(
@@ -133,77 +167,34 @@ def _ensemble(
     )
 
 
-def _read(model: Any, n_classes: int, fill: FloatArray) -> TreeEnsemble:
-    """Read the private arrays of a fitted HistGradientBoostingClassifier."""
-    n_outputs = n_outputs_of(n_classes)
-    given = np.asarray(model._baseline_prediction, dtype=np.float64).reshape(-1)
-    seen = np.asarray(model.classes_)
-    # With two classes of three or more, the first has logit 0 and the trees are the second's.
-    outputs = [0] if n_outputs == 1 else seen[-len(given) :].tolist()
-    baseline = np.full(n_outputs, _NEVER)
-    baseline[seen if n_outputs > 1 else 0] = 0.0
-    baseline[outputs] = given
-    rounds = model._predictors
-    trees_of = np.zeros(n_outputs, dtype=np.int64)
-    trees_of[outputs] = len(rounds)
-    nodes = [one[k].nodes for k in range(len(given)) for one in rounds]
-    return _ensemble(n_classes, baseline, fill, trees_of, _arrays(nodes, len(fill)))
-
-
-def _arrays(trees: list[AnyArray], n_inputs: int) -> dict[str, AnyArray]:
-    """Arrays of an ensemble, from scikit-learn's nodes of each tree."""
-    nodes = np.concatenate(trees)
-    starts = np.concatenate([[0], np.cumsum([len(one) for one in trees])])
-    left, right = (nodes[name].astype(np.int64) for name in ("left", "right"))
-    order, n_below = np.empty((2, len(nodes)), dtype=np.int64)
-    is_leaf = nodes["is_leaf"].astype(np.bool_)
-    if not trace_trees(starts, left, right, is_leaf, order, n_below):
-        raise ValueError("children are out of place")
-    if nodes["is_categorical"].any():
-        raise ValueError("a split is on categories")
-    nodes, splits = nodes[order], np.flatnonzero(~is_leaf[order])
-    inputs, cuts = nodes["feature_idx"][splits].astype(np.int64), nodes["num_threshold"][splits]
-    known = np.isfinite(cuts)  # beyond all values: known ones go left, blank ones right
-    every = np.unique(np.column_stack([inputs, cuts])[known], axis=0)
-    n_cuts = np.bincount(every[:, 0].astype(np.int64), minlength=n_inputs)
+def _arrays(trees: Trees, order: IntArray, bins: Bins) -> dict[str, AnyArray]:
+    """Arrays of an ensemble: the trees in this order, nodes in pre-order, used cuts only."""
+    sizes = trees.n_nodes[order]
+    there = np.arange(trees.inputs.shape[1]) < sizes[:, None]
+    inputs, cuts, blank_left, left, values = (one[order][there] for one in trees[:5])
+    starts, is_leaf = np.concatenate([[0], np.cumsum(sizes)]), inputs < 0
+    children = left.astype(np.int64)
+    placed, n_below = np.empty((2, len(inputs)), dtype=np.int64)
+    trace_trees(starts, children, children + 1, is_leaf, placed, n_below)
+    splits = np.flatnonzero(~is_leaf[placed])
+    nodes = placed[splits]
+    inputs, cuts = inputs[nodes].astype(np.int64), cuts[nodes].astype(np.int64)
+    known = (
+        cuts < bins.counts[inputs] - 1
+    )  # beyond all values: known ones go left, blank ones right
+    used = [np.unique(cuts[known & (inputs == i)]) for i in range(len(bins))]
+    n_cuts = np.array([len(own) for own in used], dtype=np.int64)
     cut_of = n_cuts[inputs]
-    for i in range(n_inputs):
-        own = every[every[:, 0] == i, 1]
+    for i, own in enumerate(used):
         here = known & (inputs == i)
         cut_of[here] = np.searchsorted(own, cuts[here])
     return {
         "n_cuts": n_cuts,
-        "cuts": every[:, 1],
+        "cuts": np.concatenate([bins.cuts[i][own] for i, own in enumerate(used)]),
         "n_leaves": n_below[starts[:-1]],
-        "leaves": nodes["value"][nodes["is_leaf"] == 1],
+        "leaves": values[placed[is_leaf[placed]]],
         "inputs": inputs,
         "cut_of": cut_of,
-        "blank_left": nodes["missing_go_to_left"][splits],
+        "blank_left": blank_left[nodes],
         "n_left": n_below[splits + 1],
     }
-
-
-def _compare(ensemble: TreeEnsemble, model: Any, rows: FloatArray) -> None:
-    """Compare with the public `predict_proba`, with and without blank inputs."""
-    some = rows[np.linspace(0, len(rows) - 1, min(_CHECKED, len(rows))).astype(np.int64)]
-    filled = np.where(np.isnan(some), ensemble.fill, some)
-    for subset in _checked_subsets(ensemble.reads):
-        found = ensemble.probabilities(filled, subset)[:, model.classes_]
-        said = model.predict_proba(np.where(subset, filled, np.nan))
-        if not (np.abs(found - said) <= _TOLERATED).all():
-            raise _unknown_trees("their probabilities differ from those of predict_proba")
-
-
-def _checked_subsets(reads: BoolArray) -> list[BoolArray]:
-    every = np.ones(len(reads), dtype=np.bool_)
-    even = np.arange(len(reads)) % 2 == 0
-    return [every, even, ~even, ~every]
-
-
-def _unknown_trees(why: str) -> EMSCOError:
-    import sklearn
-
-    return EMSCOError(
-        "scikit-learn must be a version whose boosted trees this emsco can read, got "
-        f"{sklearn.__version__}: {why}; install another version or choose another estimator."
-    )
