@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+import sys
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,6 +22,7 @@ from hypothesis import strategies as st
 from support.handmade import NAMES, assert_same_bits, cascades_and_rows, make_cascade, make_rows
 
 from emsco import DataError, Decisions, FileError, ParameterError
+from emsco.cascade import acquiring
 
 ROWS = make_rows(40)
 IDS = list(range(40))
@@ -672,6 +677,65 @@ class TestInterrupts:
         with pytest.warns(UserWarning, match="Interrupted"):
             decisions = cascade.run(IDS, fail)
         assert set(decisions.reasons) == {"interrupted"}
+
+    def test_at_any_line_keep_what_was_decided(self, cascade, wanted):
+        n_kept = []
+        for line in count(1):
+            source = Source()
+            run = partial(cascade.run, IDS[:6], source, batch_size=3)
+            decisions, came = interrupted_at(line, run)
+            if not came:
+                break
+            if decisions is None:  # there was nothing to keep yet
+                assert not source.asked
+                continue
+            kept = np.flatnonzero(decisions.reasons != "interrupted")
+            assert_same_bits(picked(decisions, kept), picked(wanted, kept))
+            assert not np.delete(decisions.accepted, kept).any()
+            n_kept.append(len(kept))
+        assert n_kept == sorted(n_kept)
+        assert len(n_kept) > 100
+        assert n_kept[-10:] == [6] * 10  # the last lines only assemble the decisions
+
+    def test_that_are_repeated_lose_nothing_either(self, cascade, monkeypatch):
+        calls, whole = [], acquiring._concatenated
+
+        def interrupt(batches):
+            calls.append(batches)
+            if len(calls) < 4:
+                raise KeyboardInterrupt
+            return whole(batches)
+
+        monkeypatch.setattr(acquiring, "_concatenated", interrupt)
+        with pytest.warns(UserWarning, match="Interrupted"):
+            decisions = cascade.run(IDS, Source())
+        assert "interrupted" not in decisions.reasons
+
+
+def interrupted_at(line, run):
+    """Press Ctrl-C before a line of a run; return what it returns, and whether it came so far."""
+    left, files = line, ("acquiring.py", "batch.py", "decisions.py")
+
+    def trace(frame, event, _):
+        nonlocal left
+        if Path(frame.f_code.co_filename).name not in files:
+            return None
+        left -= event == "line"
+        if not left:
+            left = -1
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sys.settrace(trace)
+        try:
+            return run(), left < 0
+        except KeyboardInterrupt:
+            return None, True
+        finally:
+            sys.settrace(before)
 
 
 def handed_over(error):

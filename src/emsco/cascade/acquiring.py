@@ -122,10 +122,11 @@ def run(
                 _ask(batch, acquire, retries)
             if report:
                 report(done, len(batches))
+        return _joined(batches)
     except KeyboardInterrupt:
+        decisions = _kept(batches)
         warnings.warn("Interrupted; the decisions so far are kept.", stacklevel=3)
-        return _stopped(batches, "interrupted")
-    return _joined(batches)
+        return decisions
 
 
 async def run_async(
@@ -273,6 +274,15 @@ def _batches(stages: Stages, ids: Sequence[Any], acquire: object, limits: Limits
         )
         for at in range(0, max(len(rows), 1), size)
     ]
+
+
+def _kept(batches: Sequence[Batch]) -> Decisions:
+    """Return the decisions so far after Ctrl-C; pressing it again does not lose them."""
+    while True:
+        try:
+            return _stopped(batches, "interrupted")
+        except KeyboardInterrupt:
+            continue
 
 
 def _stopped(batches: Sequence[Batch], reason: str) -> Decisions:
