@@ -25,5 +25,5 @@ def test_weights_of_any_sensible_size_pass(size):
 
 def test_a_fit_refuses_weights_of_1e40():
     X = np.random.default_rng(0).normal(size=(60, 3))
-    with pytest.raises(DataError, match="^sample_weight must have its largest"):
+    with pytest.raises(DataError, match=r"^sample_weight must have its largest"):
         EMSCOClassifier(estimator="logistic").fit(X, X[:, 0] > 0, np.full(60, 1e40))

@@ -120,6 +120,12 @@ def test_bad_values_of_an_answer_are_missing_and_leave_the_others_alone(answer):
     same(answer_rows(encoding, answer, 3), [[0, 1, 0, 1], [NAN, NAN, 1, 0], [0, 0, 0, NAN]])
 
 
+def test_rows_of_a_pandas_answer_may_be_called_like_attributes_of_other_columns():
+    encoding = learn(np.ones((2, 1)))
+    answer = pd.DataFrame({"x0": [1.0, 2.0]}, index=["to_pylist", "dtype"])
+    same(answer_rows(encoding, answer, 2), [[1], [2]])
+
+
 def test_numbers_of_an_answer_are_unchanged_and_text_is_missing():
     encoding = learn(np.ones((2, 2)))
     answer = {"x1": [1, "old", 10**400], "x0": [2.5, np.inf, Decimal(3)]}

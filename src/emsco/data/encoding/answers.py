@@ -12,7 +12,7 @@ from emsco._base.text import brief
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.data.encoding.column_code import ColumnCode
 from emsco.data.encoding.encoding import Encoding
-from emsco.data.rows import NUMBERS, column_names
+from emsco.data.rows import NUMBERS, column_names, has, is_frame
 from emsco.errors import DataError
 
 __all__ = ["answer_rows"]
@@ -58,7 +58,7 @@ def answer_rows(encoding: Encoding, table: Any, n_rows: int) -> FloatArray:
 
 
 def _columns(table: Any, names: tuple[str, ...]) -> list[AnyArray]:
-    if isinstance(table, Mapping) or hasattr(table, "columns"):
+    if isinstance(table, Mapping) or is_frame(table):
         known = list(table) if isinstance(table, Mapping) else column_names(table)
         if missing := [name for name in names if name not in known]:
             raise DataError(f"acquire must return a column {missing[0]!r}, got {brief(known)}.")
@@ -77,9 +77,9 @@ def _array(values: Any) -> AnyArray:
     if np.ma.isMaskedArray(values):
         values, hidden = np.ma.getdata(values).astype(object), np.ma.getmaskarray(values)
         values[hidden] = None
-    if hasattr(values, "to_pylist"):  # PyArrow: NumPy cannot read its categories
+    if has(values, "to_pylist"):  # PyArrow: NumPy cannot read its categories
         values = values.to_pylist()
-    if hasattr(values, "to_numpy"):
+    if has(values, "to_numpy"):
         values = values.to_numpy()
     return np.asarray(values, dtype=object if isinstance(values, (list, tuple)) else None)
 

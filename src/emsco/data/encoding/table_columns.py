@@ -13,7 +13,15 @@ import numpy as np
 
 from emsco._base.text import brief
 from emsco._base.typing import AnyArray, IntArray, Kind
-from emsco.data.rows import NUMBERS, check_names, check_shape, named_columns, not_numbers
+from emsco.data.rows import (
+    NUMBERS,
+    check_names,
+    check_shape,
+    has,
+    is_frame,
+    named_columns,
+    not_numbers,
+)
 from emsco.errors import DataError
 
 __all__ = ["TableColumns", "coded", "is_missing", "text_of", "what_it_holds"]
@@ -43,9 +51,9 @@ class TableColumns:
     @classmethod
     def from_table(cls, X: Any, names: tuple[str, ...], what: str) -> Self:
         """Open a data frame, an array or lists; messages call the table `what`."""
-        if hasattr(type(X), "collect"):  # the type, because a column of X may be called collect
+        if has(X, "collect"):
             raise DataError(f"{what} must be in memory, got a {type(X).__name__}; collect() it.")
-        if hasattr(X, "columns"):
+        if is_frame(X):
             return cls._from_frame(named_columns(X, names, what), names, what)
         array = _as_array(X, what)
         check_shape(array, names, what)
