@@ -9,6 +9,7 @@ import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -645,6 +646,53 @@ class TestConcurrency:
         told = []
         run(cascade, IDS, Source(), batch_size=15, report=lambda *done: told.append(done))
         assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+class MuteError(Exception):
+    """An error, a value and a table that cannot say what they are."""
+
+    def __str__(self):
+        raise RuntimeError("no words")
+
+    __repr__ = __str__
+
+
+class TestWhatCannotBeShown:
+    @either_way
+    @pytest.mark.usefixtures("pauses")
+    def test_an_error_without_a_message_rejects_its_rows(self, cascade, run):
+        def fail(n_calls, names, ids):
+            if 3 in ids:
+                raise MuteError
+
+        with failed(1):
+            decisions = run(cascade, IDS, Source(before=fail), batch_size=1)
+        assert decisions.reasons[3] == "could not be acquired: MuteError"
+        assert "could not" not in "".join(np.delete(decisions.reasons, 3))
+
+    @either_way
+    @pytest.mark.parametrize("value", [Decimal("sNaN"), MuteError()], ids=["sNaN", "mute"])
+    def test_a_value_that_is_no_number_rejects_its_row(self, cascade, wanted, run, value):
+        def spoil(table, names):
+            table = table.astype(object)
+            if "age" in names:
+                table[3, 0] = value
+            return table
+
+        with failed(1):
+            decisions = run(cascade, IDS, Source(spoil), batch_size=None)
+        assert decisions.reasons[3] == "stage 1 got no number for 'age'"
+        others = np.delete(np.arange(40), 3)
+        assert_same_bits(picked(decisions, others), picked(wanted, others))
+
+    @either_way
+    def test_an_answer_without_a_repr_rejects_its_rows(self, cascade, run):
+        with failed(40):
+            decisions = run(cascade, IDS, Source(lambda *_: MuteError()))
+        assert set(decisions.reasons) == {
+            "could not be acquired: DataError: acquire must return a table with the columns 'age', "
+            "'pulse', got a MuteError without a repr."
+        }
 
 
 class TestInterrupts:

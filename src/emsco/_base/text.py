@@ -15,6 +15,7 @@ __all__ = [
     "first_line",
     "in_short",
     "listed",
+    "message_of",
     "objective_lines",
     "percent_with",
     "share_with",
@@ -37,14 +38,25 @@ def brief(value: object, width: int = 60) -> str:
     >>> brief(list(range(100)), width=20)
     '[0, 1, 2, 3, 4, 5, …'
     """
-    if isinstance(value, str):
-        return repr(shorten(value, width))
-    return shorten(" ".join(repr(value).split()), width)
+    try:
+        if isinstance(value, str):
+            return repr(shorten(value, width))
+        return shorten(" ".join(repr(value).split()), width)
+    except Exception:  # a repr of foreign code may raise anything
+        return f"a {type(value).__name__} without a repr"
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an error; it is empty if the error cannot say it."""
+    try:
+        return str(error)
+    except Exception:  # foreign code may raise anything
+        return ""
 
 
 def first_line(error: Exception) -> str:
     """Return the first line of an error's message, or its type if the message is empty."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    return (message_of(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def counted(number: float, noun: str) -> str:

@@ -15,14 +15,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from emsco._base.checks import check_number, check_whole, refused
-from emsco._base.text import brief
+from emsco._base.text import brief, message_of
 from emsco._base.typing import AnyArray, FloatArray, Report
 from emsco.cascade.batch import Batch
 from emsco.cascade.case import check_budget
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
 from emsco.data.prices import prices_of_rows, with_given
-from emsco.errors import DataError, ParameterError
+from emsco.errors import CostsError, DataError, ParameterError
 
 __all__ = [
     "Acquire",
@@ -244,14 +244,14 @@ def _hand_over(batch: Batch, table: Any) -> None:
     values, spent = (table.values, table.spent) if isinstance(table, Bought) else (table, None)
     try:
         batch.give(values, spent)
-    except DataError as error:  # a retry would return the same table
+    except (CostsError, DataError) as error:  # a retry would return the same table
         batch.reject(_failure(error))
 
 
 def _failure(error: BaseException, words: str | None = None) -> str:
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]  # a TaskGroup wraps the error of its task
-    words = words or ": ".join(filter(None, (type(error).__name__, str(error))))
+    words = words or ": ".join(filter(None, (type(error).__name__, message_of(error))))
     return f"could not be acquired: {words}"
 
 

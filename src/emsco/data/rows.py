@@ -22,6 +22,7 @@ __all__ = [
     "NUMBERS",
     "arrow_kind",
     "arrow_numbers",
+    "as_float",
     "check_columns",
     "check_finite",
     "check_names",
@@ -266,6 +267,24 @@ def _frame_columns(X: Any, names: tuple[str, ...], what: str) -> AnyArray:
         missing = np.column_stack([frame[name].is_null().to_numpy() for name in names])
         found = np.where(missing, np.nan, found)
     return found
+
+
+def as_float(value: Any) -> float:
+    """Return a number of any type as a float; infinity if it is too large, else NaN if it is none.
+
+    Examples
+    --------
+    >>> as_float(True), as_float(10**400), as_float("7"), as_float(Decimal("sNaN"))
+    (1.0, inf, nan, nan)
+    """
+    if not isinstance(value, NUMBERS):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+    except Exception:  # a signalling NaN, or a number type of foreign code
+        return math.nan
 
 
 def what_is_wrong(value: float) -> tuple[str, str]:

@@ -35,7 +35,7 @@ def test_one_row_gives_the_inputs_of_the_features_asked_for():
 
 
 @pytest.mark.parametrize(
-    "missing", [None, NAN, pd.NA, np.ma.masked, np.float64("nan"), Decimal("nan")]
+    "missing", [None, NAN, pd.NA, np.ma.masked, np.float64("nan"), Decimal("nan"), Decimal("snan")]
 )
 def test_a_missing_value_in_one_row_is_nan_in_all_its_inputs(missing):
     table = pd.DataFrame({**COLUMNS, "colour": ["red", "blue", None]})

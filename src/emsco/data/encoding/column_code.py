@@ -202,6 +202,8 @@ class ColumnCode:
                 f"{self.name!r} must be at most {LARGEST:g} in size, got a number past "
                 f"{sys.float_info.max:g}."
             ) from None
+        except ValueError:  # a signalling NaN
+            number = math.nan
         if not abs(number) <= LARGEST:  # written so that NaN fails too
             rule, got = what_is_wrong(number)
             raise DataError(f"{self.name!r} must be {rule}, got {got}.")

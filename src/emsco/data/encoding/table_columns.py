@@ -15,6 +15,7 @@ from emsco._base.text import brief
 from emsco._base.typing import AnyArray, IntArray, Kind
 from emsco.data.rows import (
     NUMBERS,
+    as_float,
     check_names,
     check_shape,
     has,
@@ -86,7 +87,7 @@ def is_missing(value: Any) -> bool:
     if value is None or value is np.ma.masked:
         return True
     if isinstance(value, NUMBERS):
-        return bool(value != value)  # true for NaN of any type, and nothing else
+        return math.isnan(as_float(value))
     pandas = sys.modules.get("pandas")
     return pandas is not None and (value is pandas.NA or value is pandas.NaT)
 
@@ -193,7 +194,7 @@ def _odd_numbers(values: AnyArray, name: str, what: str) -> Any:
         if is_missing(value):
             numbers.append(None)
         elif isinstance(value, NUMBERS):
-            numbers.append(_as_float(value))
+            numbers.append(as_float(value))
         else:
             got = f"{type(value).__name__} {brief(value)}"
             both = " beside other values" if isinstance(value, str) else ""
@@ -202,10 +203,3 @@ def _odd_numbers(values: AnyArray, name: str, what: str) -> Any:
                 f"{got}{both} in column {name!r}."
             )
     return pa.array(numbers, pa.float64())
-
-
-def _as_float(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
