@@ -8,7 +8,7 @@ import math
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -28,6 +28,7 @@ __all__ = [
     "document_text",
     "is_number",
     "parse_document",
+    "parse_json",
     "read_document",
     "write_document",
     "write_text",
@@ -35,10 +36,12 @@ __all__ = [
 ]
 
 PathLike: TypeAlias = str | os.PathLike[str]
+PairsHook: TypeAlias = Callable[[list[tuple[str, Any]]], Any]
 
 UNFINISHED = ".tmp"
 _LARGEST_FILE = 2**28
 _LARGEST_WHOLE = 2**63 - 1
+_MOST_DIGITS = 1_000  # of a whole number; Python itself refuses 4,301
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
 
 
@@ -120,7 +123,7 @@ def parse_document(
 ) -> Fields:
     """Return the body of a document's text; messages call the document `where`."""
     try:
-        whole = json.loads(content, object_pairs_hook=_distinct, parse_constant=_no_constant)
+        whole = parse_json(content, _distinct, parse_constant=_no_constant)
         checksum = _checksum(whole.get("body") if isinstance(whole, dict) else None)
     except (RecursionError, TypeError, ValueError) as error:
         raise FileError(f"{where} must be valid JSON, got a damaged file ({error}).") from None
@@ -143,6 +146,22 @@ def parse_document(
     if fields.text("sha256") != checksum:
         raise FileError(f"{where} must be unchanged since it was written, got a wrong checksum.")
     return body
+
+
+def parse_json(content: bytes | str, hook: PairsHook | None = None, **settings: Any) -> Any:
+    """Return what a JSON text says; a ValueError says in plain words why it cannot be read.
+
+    `hook` makes an object of its names and values; `settings` are those of `json.loads`.
+
+    Examples
+    --------
+    >>> parse_json('{"a": [1, 2.5]}')
+    {'a': [1, 2.5]}
+    """
+    try:
+        return json.loads(content, object_pairs_hook=hook, parse_int=_parse_whole, **settings)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 class Fields:
@@ -262,6 +281,12 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise ValueError("an object has the same name twice")
     return found
+
+
+def _parse_whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"a number has {len(text):,} digits")
+    return int(text)
 
 
 def _no_constant(text: str) -> NoReturn:

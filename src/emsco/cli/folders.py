@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from emsco._base.checks import refused
+from emsco._base.documents import parse_json
 from emsco.cli.endings import INTERRUPTED, say
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def _differences(file: Path, of: Mapping[str, Any]) -> list[str]:
     """Return the settings that differ in existing results; all, if the file does not say."""
     known: Any = None
     with suppress(AttributeError, OSError, ValueError):
-        known = json.loads(file.read_text(encoding="utf-8")).get("of")
+        known = parse_json(file.read_bytes()).get("of")
     if not isinstance(known, dict):
         return list(of)
     wanted = json.loads(json.dumps(of))
