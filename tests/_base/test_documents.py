@@ -6,6 +6,7 @@ import hashlib
 import os
 import pickle
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -49,6 +50,16 @@ class TestWriting:
             make_cascade(seed=1).save(path)
         assert path.read_bytes() == before
         assert list(path.parent.iterdir()) == [path]
+
+    def test_removes_what_killed_processes_left_of_the_same_file_a_day_ago(self, path):
+        names = ["c.json.1-2.tmp", "c.json.3-4.tmp", "d.json.1-2.tmp", "c.json.mine.tmp"]
+        left = [path.with_name(name) for name in names]
+        for file in left:
+            file.touch()
+        for file in (left[0], *left[2:]):
+            os.utime(file, (0, time.time() - 90_000))
+        make_cascade(seed=1).save(path)
+        assert sorted(path.parent.iterdir()) == sorted([path, *left[1:]])
 
     def test_shows_the_new_file_only_when_it_is_on_the_disk(self, path, monkeypatch):
         before, seen = path.read_bytes(), []

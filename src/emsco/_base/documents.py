@@ -6,8 +6,10 @@ import hashlib
 import json
 import math
 import os
+import re
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
@@ -39,6 +41,7 @@ PathLike: TypeAlias = str | os.PathLike[str]
 PairsHook: TypeAlias = Callable[[list[tuple[str, Any]]], Any]
 
 UNFINISHED = ".tmp"
+_LEFT = 24 * 3600  # seconds after which an unfinished file belongs to a killed process
 _LARGEST_FILE = 2**28
 _LARGEST_WHOLE = 2**63 - 1
 _MOST_DIGITS = 1_000  # of a whole number; Python itself refuses 4,301
@@ -50,11 +53,13 @@ def writing_atomically(path: PathLike) -> Iterator[IO[bytes]]:
     """Open a file that replaces `path` once it is complete.
 
     The file is written under another name, flushed to the disk and then renamed. A process that is
-    killed leaves the old file or the new one, never a part.
+    killed leaves the old file or the new one, never a part. The file under another name is removed
+    a day later, when the same file is written again.
     """
     final = Path(path).resolve()  # write to a link's target instead of replacing the link
     writer = f"{os.getpid()}-{threading.get_ident()}"
     unfinished = final.with_name(f"{final.name}.{writer}{UNFINISHED}")
+    _remove_left(final)
     try:
         with unfinished.open("wb") as file:
             yield file
@@ -296,6 +301,18 @@ def _no_constant(text: str) -> NoReturn:
 def _checksum(body: Any) -> str:
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _remove_left(final: Path) -> None:
+    """Remove what killed processes have left of a file.
+
+    Only files that nobody has written to for a day: a process on another machine may be at work.
+    """
+    left = re.compile(rf"{re.escape(final.name)}\.\d+-\d+{re.escape(UNFINISHED)}")
+    with suppress(OSError):
+        for file in final.parent.iterdir():
+            if left.fullmatch(file.name) and time.time() - file.stat().st_mtime > _LEFT:
+                file.unlink()
 
 
 def _sync(folder: Path) -> None:
