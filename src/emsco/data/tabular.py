@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from emsco._base.typing import AnyArray
 from emsco.costs import CostsLike, FeatureCosts
+from emsco.data.labels import check_labelled
 from emsco.data.rows import check_table, is_frame
 
 __all__ = ["TableClassifier"]
@@ -40,6 +41,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _check_table(self, X: Any, y: ArrayLike) -> tuple[Any, AnyArray]:
         """Return X and y after checks: X unchanged if it may hold text, else as float64."""
+        if y is not None:
+            check_labelled(y)
         if _is_any_table(X):
             check_table(X)
             validate_data(self, X, y, skip_check_array=True)
@@ -59,7 +62,13 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
             validate_data(self, X, reset=False, skip_check_array=True)
             return np.asarray(X) if is_frame(X) else X  # by position
         return validate_data(
-            self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False
+            self,
+            X,
+            reset=False,
+            dtype=np.float64,
+            order="C",
+            ensure_all_finite=False,
+            ensure_min_samples=0,
         )
 
 

@@ -110,7 +110,7 @@ class ColumnCode:
         else:
             import pyarrow as pa
 
-            if gaps and pa.types.is_null(column.type):
+            if pa.types.is_null(column.type) and (gaps or not len(column)):
                 column = column.cast(pa.float64())
             inputs[:, 0] = arrow_numbers(column, self.name, what)
             missing = np.isnan(inputs[:, 0])
