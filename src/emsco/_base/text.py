@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Protocol
@@ -21,8 +22,13 @@ __all__ = [
     "share_with",
     "shorten",
     "some",
+    "visible",
     "what_was_meant",
 ]
+
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def shorten(text: str, width: int) -> str:
@@ -57,6 +63,20 @@ def message_of(error: BaseException) -> str:
 def first_line(error: Exception) -> str:
     """Return the first line of an error's message, or its type if the message is empty."""
     return (message_of(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def visible(text: str) -> str:
+    r"""Return text for a terminal: control characters are written out, except tabs and new lines.
+
+    Names in files may hold escape sequences, which would colour, move or hide what a terminal
+    shows; so would marks that turn the direction of writing.
+
+    Examples
+    --------
+    >>> print(visible("age\x1b[31m, pulse"))
+    age\x1b[31m, pulse
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def counted(number: float, noun: str) -> str:

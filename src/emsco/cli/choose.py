@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from emsco.cli.options import AsJSON, Limits, RunFolder, Trusted
-from emsco.cli.output import print_design, print_details, print_json
+from emsco.cli.output import echo, print_design, print_details, print_json
 from emsco.errors import ParameterError
 
 __all__ = ["choose"]
@@ -49,6 +49,6 @@ def choose(
     if as_json:
         print_json({"run": str(run), "chosen": chosen.chosen, **chosen.figures([chosen.chosen])[0]})
     else:
-        typer.echo(f"{run} now deploys design {chosen.chosen}.\n")
+        echo(f"{run} now deploys design {chosen.chosen}.\n")
         print_design(chosen.front, chosen.chosen)
         print_details(chosen, chosen.chosen, doubts=False)  # they were warnings a moment ago

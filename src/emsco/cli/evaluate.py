@@ -11,7 +11,7 @@ import typer
 from emsco._base.checks import refused
 from emsco.cli.endings import interruptible
 from emsco.cli.options import AsJSON, Point, RunFolder, Trusted
-from emsco.cli.output import print_evaluation
+from emsco.cli.output import echo, print_evaluation
 from emsco.errors import Parameter
 
 __all__ = ["evaluate"]
@@ -80,4 +80,4 @@ def evaluate(
         return
     print_evaluation(result)
     if out is not None:
-        typer.echo(f"Written to {out}.")
+        echo(f"Written to {out}.")

@@ -10,7 +10,7 @@ import typer
 
 from emsco.cli.endings import INTERRUPTED, interruptible, say
 from emsco.cli.options import AsJSON, DataFiles, Evolution, Limits, Seed, Threads
-from emsco.cli.output import print_deployed, print_front, print_json
+from emsco.cli.output import echo, print_deployed, print_front, print_json
 
 if TYPE_CHECKING:
     from emsco.runs.run import Run
@@ -277,7 +277,7 @@ def fit(
     else:
         print_front(run)
         print_deployed(run)
-        typer.echo(f"Written to {out}. Next: {_next_steps(run)}")
+        echo(f"Written to {out}. Next: {_next_steps(run)}")
     if run.interrupted:
         say(f"interrupted; {_left(out)}.")
         raise typer.Exit(INTERRUPTED)
