@@ -35,9 +35,9 @@ def until(condition, seconds):
 
 
 def stands_still(files):
-    before = [file.read_text() for file in files]
-    time.sleep(1)
-    return before == [file.read_text() for file in files]
+    before = [file.stat().st_mtime_ns for file in files]
+    time.sleep(2)
+    return before == [file.stat().st_mtime_ns for file in files]
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nothing kills so surely here")
