@@ -6,6 +6,7 @@ import hashlib
 import os
 import pickle
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -49,6 +50,16 @@ class TestWriting:
             make_cascade(seed=1).save(path)
         assert path.read_bytes() == before
         assert list(path.parent.iterdir()) == [path]
+
+    def test_removes_what_killed_processes_left_of_the_same_file_a_day_ago(self, path):
+        names = ["c.json.1-2.tmp", "c.json.3-4.tmp", "d.json.1-2.tmp", "c.json.mine.tmp"]
+        left = [path.with_name(name) for name in names]
+        for file in left:
+            file.touch()
+        for file in (left[0], *left[2:]):
+            os.utime(file, (0, time.time() - 90_000))
+        make_cascade(seed=1).save(path)
+        assert sorted(path.parent.iterdir()) == sorted([path, *left[1:]])
 
     def test_shows_the_new_file_only_when_it_is_on_the_disk(self, path, monkeypatch):
         before, seen = path.read_bytes(), []
@@ -170,8 +181,8 @@ class TestDamage:
                 "be valid JSON, got a damaged file ('utf-8' codec",
             ),
             (bytes(range(256)) * 20, "be valid JSON, got a damaged file"),
-            (nested(100_000).encode(), "be valid JSON, got a damaged file (maximum recursion"),
-            (b"1" * 5000, "be valid JSON, got a damaged file (Exceeds the limit"),
+            (nested(100_000).encode(), "be valid JSON, got a damaged file (it is nested too"),
+            (b"1" * 5000, "be valid JSON, got a damaged file (a number has 5,000 digits)"),
             (b'{"emsco": NaN}', "be valid JSON, got a damaged file (NaN is not a JSON number)"),
             (b"[-Infinity]", "be valid JSON, got a damaged file (-Infinity is not a JSON number)"),
             (b'{"a": 1, "a": 1}', "be valid JSON, got a damaged file (an object has the same name"),

@@ -5,9 +5,14 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+import sys
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from functools import partial
+from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,6 +23,7 @@ from hypothesis import strategies as st
 from support.handmade import NAMES, assert_same_bits, cascades_and_rows, make_cascade, make_rows
 
 from emsco import DataError, Decisions, FileError, ParameterError
+from emsco.cascade import acquiring
 
 ROWS = make_rows(40)
 IDS = list(range(40))
@@ -642,6 +648,53 @@ class TestConcurrency:
         assert told == [(1, 3), (2, 3), (3, 3)]
 
 
+class MuteError(Exception):
+    """An error, a value and a table that cannot say what they are."""
+
+    def __str__(self):
+        raise RuntimeError("no words")
+
+    __repr__ = __str__
+
+
+class TestWhatCannotBeShown:
+    @either_way
+    @pytest.mark.usefixtures("pauses")
+    def test_an_error_without_a_message_rejects_its_rows(self, cascade, run):
+        def fail(n_calls, names, ids):
+            if 3 in ids:
+                raise MuteError
+
+        with failed(1):
+            decisions = run(cascade, IDS, Source(before=fail), batch_size=1)
+        assert decisions.reasons[3] == "could not be acquired: MuteError"
+        assert "could not" not in "".join(np.delete(decisions.reasons, 3))
+
+    @either_way
+    @pytest.mark.parametrize("value", [Decimal("sNaN"), MuteError()], ids=["sNaN", "mute"])
+    def test_a_value_that_is_no_number_rejects_its_row(self, cascade, wanted, run, value):
+        def spoil(table, names):
+            table = table.astype(object)
+            if "age" in names:
+                table[3, 0] = value
+            return table
+
+        with failed(1):
+            decisions = run(cascade, IDS, Source(spoil), batch_size=None)
+        assert decisions.reasons[3] == "stage 1 got no number for 'age'"
+        others = np.delete(np.arange(40), 3)
+        assert_same_bits(picked(decisions, others), picked(wanted, others))
+
+    @either_way
+    def test_an_answer_without_a_repr_rejects_its_rows(self, cascade, run):
+        with failed(40):
+            decisions = run(cascade, IDS, Source(lambda *_: MuteError()))
+        assert set(decisions.reasons) == {
+            "could not be acquired: DataError: acquire must return a table with the columns 'age', "
+            "'pulse', got a MuteError without a repr."
+        }
+
+
 class TestInterrupts:
     def test_keep_the_rows_that_were_decided_and_warn(self, cascade, wanted):
         def interrupt(n_calls, names, ids):
@@ -672,6 +725,65 @@ class TestInterrupts:
         with pytest.warns(UserWarning, match="Interrupted"):
             decisions = cascade.run(IDS, fail)
         assert set(decisions.reasons) == {"interrupted"}
+
+    def test_at_any_line_keep_what_was_decided(self, cascade, wanted):
+        n_kept = []
+        for line in count(1):
+            source = Source()
+            run = partial(cascade.run, IDS[:6], source, batch_size=3)
+            decisions, came = interrupted_at(line, run)
+            if not came:
+                break
+            if decisions is None:  # there was nothing to keep yet
+                assert not source.asked
+                continue
+            kept = np.flatnonzero(decisions.reasons != "interrupted")
+            assert_same_bits(picked(decisions, kept), picked(wanted, kept))
+            assert not np.delete(decisions.accepted, kept).any()
+            n_kept.append(len(kept))
+        assert n_kept == sorted(n_kept)
+        assert len(n_kept) > 100
+        assert n_kept[-10:] == [6] * 10  # the last lines only assemble the decisions
+
+    def test_that_are_repeated_lose_nothing_either(self, cascade, monkeypatch):
+        calls, whole = [], acquiring._concatenated
+
+        def interrupt(batches):
+            calls.append(batches)
+            if len(calls) < 4:
+                raise KeyboardInterrupt
+            return whole(batches)
+
+        monkeypatch.setattr(acquiring, "_concatenated", interrupt)
+        with pytest.warns(UserWarning, match="Interrupted"):
+            decisions = cascade.run(IDS, Source())
+        assert "interrupted" not in decisions.reasons
+
+
+def interrupted_at(line, run):
+    """Press Ctrl-C before a line of a run; return what it returns, and whether it came so far."""
+    left, files = line, ("acquiring.py", "batch.py", "decisions.py")
+
+    def trace(frame, event, _):
+        nonlocal left
+        if Path(frame.f_code.co_filename).name not in files:
+            return None
+        left -= event == "line"
+        if not left:
+            left = -1
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sys.settrace(trace)
+        try:
+            return run(), left < 0
+        except KeyboardInterrupt:
+            return None, True
+        finally:
+            sys.settrace(before)
 
 
 def handed_over(error):

@@ -335,3 +335,4 @@ def test_fit_without_a_target_or_with_text_for_a_number_is_wrong_usage(typed, da
     assert typed("fit", data / "data.csv").code == 2
     assert fit("--max-stages", "many").code == 2
     assert fit("--seed", "-1").code == 2
+    assert fit("--seed", "4294967296").code == 2

@@ -6,9 +6,9 @@ from contextlib import suppress
 from functools import partial
 
 import pytest
-from rich.console import Console
 from support.commands import refuses
 
+from emsco._base.consoles import SafeConsole
 from emsco._base.progress import JobProgress
 from emsco.errors import EMSCOError
 
@@ -31,8 +31,8 @@ def test_experiments_write_into_no_run(typed, data, run, command):
 @pytest.mark.parametrize("n_jobs", [0, 1])
 def test_a_bar_on_a_terminal_is_erased_where_no_job_was_done(monkeypatch, n_jobs):
     drawn = io.StringIO()
-    terminal = partial(Console, file=drawn, force_terminal=True)
-    monkeypatch.setattr("rich.console.Console", lambda **_: terminal())
+    terminal = partial(SafeConsole, file=drawn, force_terminal=True)
+    monkeypatch.setattr("emsco._base.consoles.SafeConsole", lambda **_: terminal())
     with suppress(EMSCOError), JobProgress("repeats") as progress:
         for _ in range(n_jobs):
             progress.job(1, 2, "a repeat")

@@ -65,7 +65,7 @@ def test_names_with_commas_are_quoted(costs_file):
         ("c.json", '{"a": 1, "a": 2}', "it has feature 'a' twice"),
         ("c.csv", "feature,cost\na,cheap\n", "it has 'cheap' as a cost in the line 'a,cheap'"),
         ("c.csv", "feature,cost\na,1,2\n", "it has the line 'a,1,2', which is not 'feature,cost'"),
-        ("c.csv", 'feature,cost\n"a,1\nb,2\n', "it has the line 'a,1b,2', which is not"),
+        ("c.csv", 'feature,cost\n"a,1\nb,2\n', "it has the line 'a,1\\nb,2\\n', which is not"),
         (
             "c.csv",
             "feature,cost,unit\na,1,g\n",
@@ -89,7 +89,8 @@ def test_names_with_commas_are_quoted(costs_file):
         ("c.txt", "1,two,3", "it has 'two' as a cost in the line '1,two,3'"),
         ("c.json", "3", "it is neither an object of names and costs nor a list of costs"),
         ("c.json", '{"a": 1', "Expecting ',' delimiter: line 1 column 8 (char 7)"),
-        ("c.json", "[" * 100_000, "maximum recursion depth exceeded"),
+        ("c.json", "[" * 100_000, "it is nested too deeply"),
+        ("c.json", f'{{"a": {"9" * 5000}}}', "a number has 5,000 digits"),
         ("c.csv", b"\xff\xfe\x00", "'utf-8' codec can't decode byte 0xff"),
         ("c.csv", "x" * 200_000, "field larger than field limit (131072)"),
         (
@@ -127,3 +128,12 @@ def test_a_costs_file_that_cannot_be_read_is_refused(tmp_path):
 def test_costs_of_a_file_that_do_not_fit_the_data_are_refused(costs_file, text, words):
     with pytest.raises(CostsError, match=words):
         FeatureCosts.from_file(costs_file(text), ["a", "b"])
+
+
+@pytest.mark.parametrize("mark", ["\n", "\r\n", "\u2028", "\x0b", "\x85"])
+def test_a_name_in_quotes_may_have_ends_of_lines_in_it(tmp_path, mark):
+    name = f"blood{mark}pressure"
+    path = tmp_path / "c.csv"
+    path.write_bytes(f'feature,cost\r\n"{name}",3\r\n\r\nage,1\r\n'.encode())
+    found = FeatureCosts.from_file(path, ["age", name])
+    assert (found.names, found.costs.tolist()) == (("age", name), [1, 3])

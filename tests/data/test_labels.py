@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
-from emsco.data.labels import as_classes, labels_of, positions_of
+from emsco import EMSCOClassifier
+from emsco.baselines import CaCTLasso
+from emsco.data.labels import as_classes, check_truth, labels_of, positions_of
+from emsco.errors import DataError
 
 
 @pytest.mark.parametrize(
@@ -44,3 +49,31 @@ def test_classes_that_are_sorted_as_numbers_are_found_as_text():
 )
 def test_labels_are_found_by_value_whatever_the_order_and_type(classes, labels):
     assert positions_of(labels, classes).tolist() == [1, 0, 1]
+
+
+MISSING = [
+    ["ill", None],
+    [1, None],
+    ["ill", float("nan")],
+    np.array([1, np.nan]),
+    np.array(["ill", None], dtype=object),
+    np.ma.array([0, 1], mask=[False, True]),
+    pd.Series(["ill", None]),
+    pd.Series(["ill", pd.NA], dtype="string"),
+    pd.Series([1, pd.NA], dtype="Int64"),
+    pd.Series(pd.Categorical(["ill", None])),
+    pd.Series([pd.Timestamp("2020-01-01"), pd.NaT]),
+    pl.Series(["ill", None]),
+    pa.array(["ill", None]),
+]
+
+
+@pytest.mark.parametrize("y", MISSING, ids=lambda y: f"{type(y).__name__}")
+def test_a_missing_label_is_refused_in_one_sentence(y):
+    words = r"^y must have a label in every row, got none in row 1\.$"
+    with pytest.raises(DataError, match=words):
+        check_truth(y, np.array(["ill", "well"]), 2)
+    with pytest.raises(DataError, match=words):
+        EMSCOClassifier().fit([[1.0], [2.0]], y)
+    with pytest.raises(DataError, match=words):
+        CaCTLasso().fit([[1.0], [2.0]], y)

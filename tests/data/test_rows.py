@@ -9,7 +9,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from support.settings import PLAIN
 
+from emsco import EMSCOClassifier
 from emsco.data.rows import check_finite, table_rows, warn_of_ids
 from emsco.errors import DataError, Hint, Remedy
 
@@ -213,3 +215,17 @@ def test_whole_numbers_and_texts_that_all_differ_may_be_ids(ids, others):
     for one in caught:
         assert one.message.hint == Hint(Remedy.DROP, tuple(ids))
         assert str(one.message).endswith(f"drop {', '.join(map(repr, ids))}.")
+
+
+def test_pandas_columns_may_be_called_like_attributes_of_other_tables():
+    names = ["collect", "collect_schema", "columns", "column_names", "dtype", "to_pylist", "shape"]
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, len(names))), columns=names)
+    y = X["collect"] > 0
+    clf = EMSCOClassifier(**PLAIN, max_stages=2, generations=1, population_size=5, random_state=0)
+    clf.fit(X, y)
+    assert clf.feature_names_in_.tolist() == names
+    wanted = clf.decide(X)
+    assert clf.cascade_.decide(X[names[::-1]]).confidence.tolist() == wanted.confidence.tolist()
+    bought = clf.cascade_.run(X.index, lambda asked, ids: X.loc[ids, asked])
+    assert bought.confidence.tolist() == wanted.confidence.tolist()
+    assert table_rows(X, tuple(names)).shape == (60, 7)

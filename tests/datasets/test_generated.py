@@ -117,3 +117,8 @@ def test_a_region_needs_its_own_test_and_no_other():
 def test_the_truth_of_other_sets_is_unknown():
     with pytest.raises(ParameterError, match='name must be one of "interactions", "regions", got'):
         true_probabilities("synthetic50", np.zeros((2, 50)))
+
+
+def test_a_seed_of_more_than_32_bits_is_refused():
+    with pytest.raises(ParameterError, match=r"^seed must be .* to 4294967295, got 4294967296"):
+        load("synthetic15", seed=2**32)

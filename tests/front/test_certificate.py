@@ -175,7 +175,7 @@ def test_bad_settings_are_refused_in_one_sentence(front, settings, words):
             {"sample_weight": np.full(400, 3.0), "max_weight": 2},
             "sample_weight must be at most the declared 2, got 3 in row 0",
         ),
-        ({"y": np.full(400, np.nan)}, r"y must hold the classes \[0, 1\], got nan"),
+        ({"y": np.full(400, np.nan)}, "y must have a label in every row, got none in row"),
         ({"y": np.zeros(3)}, "y must have one label for each of 400 rows"),
         ({"min_accuracy": 0.999}, "X must have at least 2,995 rows for accuracy at least 0.999 at"),
         ({"min_recall": {1: 0.995}}, "X must have at least 598 rows of class 1 for recall of 1 at"),

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from emsco.errors import DataError
 from emsco.models import logistic
 from emsco.models.batches import ModelBatch, Models, orthonormal_basis
 from emsco.models.engine import SplitRows
@@ -539,3 +540,16 @@ class TestBatches:
     def test_an_empty_batch_is_no_models(self):
         X, y = noisy_rows()
         assert fit(X, y, np.zeros((0, 5), dtype=bool)).shape == (0, 6)
+
+
+class _Lost:
+    """A shard whose sums are beyond all numbers."""
+
+    def add_terms(self, batch, live):
+        batch.gradient[live] = np.nan
+        batch.hessian[live] = np.eye(len(batch.hessian[0]))
+
+
+def test_a_model_without_numbers_is_refused_instead_of_saying_nan():
+    with pytest.raises(DataError, match=r"^every stage model must have finite coefficients, got"):
+        LogisticFitter([_Lost()], n_inputs=2, n_rows=10)

@@ -106,3 +106,8 @@ def test_too_few_rows_of_a_class_are_refused_in_one_sentence(tmp_path):
     (tmp_path / "few.csv").write_text("a,y\n1,0\n2,0\n3,0\n4,1\n")
     with pytest.raises(DataError, match="DATA must have enough rows of every class to be split"):
         read_parts(FitFiles("y", tmp_path / "few.csv"))
+
+
+def test_a_seed_of_more_than_32_bits_is_refused(file):
+    with pytest.raises(ParameterError, match=r"^seed must be .* to 4294967295, got 4294967296"):
+        read_parts(FitFiles("health", file), seed=2**32)

@@ -473,7 +473,7 @@ def test_a_folder_with_another_sweep_is_refused_before_anything_is_computed(
     assert (tmp_path / "sweep.json").read_bytes() == before
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"of": 3}'])
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"of": 3}', "[" * 100_000, "9" * 5_000])
 def test_results_that_do_not_say_what_they_are_of_are_never_written_over(tmp_path, text):
     (tmp_path / "sweep.json").write_text(text)
     words = r"one of the same sweep, got .* differs in search, seed; name another\."

@@ -9,7 +9,18 @@ from typing import Any
 
 from emsco.errors import Parameter, ParameterError, Part
 
-__all__ = ["check_choice", "check_number", "check_whole", "is_number", "memory_bytes", "refused"]
+__all__ = [
+    "LARGEST_SEED",
+    "check_choice",
+    "check_number",
+    "check_seed",
+    "check_whole",
+    "is_number",
+    "memory_bytes",
+    "refused",
+]
+
+LARGEST_SEED = 2**32 - 1  # NumPy's RandomState, which scikit-learn uses, has 32 bits
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -81,6 +92,11 @@ def check_whole(name: str, value: Any, low: int, high: int | None = None) -> int
     if not whole or value < low or (high is not None and value > high):
         raise refused(name, f"be {rule}", value)
     return int(value)
+
+
+def check_seed(name: str, value: Any) -> int:
+    """Return `value` as an int if it can seed a random state."""
+    return check_whole(name, value, 0, LARGEST_SEED)
 
 
 def check_number(

@@ -6,9 +6,11 @@ import hashlib
 import json
 import math
 import os
+import re
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -28,6 +30,7 @@ __all__ = [
     "document_text",
     "is_number",
     "parse_document",
+    "parse_json",
     "read_document",
     "write_document",
     "write_text",
@@ -35,10 +38,13 @@ __all__ = [
 ]
 
 PathLike: TypeAlias = str | os.PathLike[str]
+PairsHook: TypeAlias = Callable[[list[tuple[str, Any]]], Any]
 
 UNFINISHED = ".tmp"
+_LEFT = 24 * 3600  # seconds after which an unfinished file belongs to a killed process
 _LARGEST_FILE = 2**28
 _LARGEST_WHOLE = 2**63 - 1
+_MOST_DIGITS = 1_000  # of a whole number; Python itself refuses 4,301
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
 
 
@@ -47,11 +53,13 @@ def writing_atomically(path: PathLike) -> Iterator[IO[bytes]]:
     """Open a file that replaces `path` once it is complete.
 
     The file is written under another name, flushed to the disk and then renamed. A process that is
-    killed leaves the old file or the new one, never a part.
+    killed leaves the old file or the new one, never a part. The file under another name is removed
+    a day later, when the same file is written again.
     """
     final = Path(path).resolve()  # write to a link's target instead of replacing the link
     writer = f"{os.getpid()}-{threading.get_ident()}"
     unfinished = final.with_name(f"{final.name}.{writer}{UNFINISHED}")
+    _remove_left(final)
     try:
         with unfinished.open("wb") as file:
             yield file
@@ -120,7 +128,7 @@ def parse_document(
 ) -> Fields:
     """Return the body of a document's text; messages call the document `where`."""
     try:
-        whole = json.loads(content, object_pairs_hook=_distinct, parse_constant=_no_constant)
+        whole = parse_json(content, _distinct, parse_constant=_no_constant)
         checksum = _checksum(whole.get("body") if isinstance(whole, dict) else None)
     except (RecursionError, TypeError, ValueError) as error:
         raise FileError(f"{where} must be valid JSON, got a damaged file ({error}).") from None
@@ -143,6 +151,22 @@ def parse_document(
     if fields.text("sha256") != checksum:
         raise FileError(f"{where} must be unchanged since it was written, got a wrong checksum.")
     return body
+
+
+def parse_json(content: bytes | str, hook: PairsHook | None = None, **settings: Any) -> Any:
+    """Return what a JSON text says; a ValueError says in plain words why it cannot be read.
+
+    `hook` makes an object of its names and values; `settings` are those of `json.loads`.
+
+    Examples
+    --------
+    >>> parse_json('{"a": [1, 2.5]}')
+    {'a': [1, 2.5]}
+    """
+    try:
+        return json.loads(content, object_pairs_hook=hook, parse_int=_parse_whole, **settings)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 class Fields:
@@ -264,6 +288,12 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def _parse_whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"a number has {len(text):,} digits")
+    return int(text)
+
+
 def _no_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a JSON number")
 
@@ -271,6 +301,18 @@ def _no_constant(text: str) -> NoReturn:
 def _checksum(body: Any) -> str:
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _remove_left(final: Path) -> None:
+    """Remove what killed processes have left of a file.
+
+    Only files that nobody has written to for a day: a process on another machine may be at work.
+    """
+    left = re.compile(rf"{re.escape(final.name)}\.\d+-\d+{re.escape(UNFINISHED)}")
+    with suppress(OSError):
+        for file in final.parent.iterdir():
+            if left.fullmatch(file.name) and time.time() - file.stat().st_mtime > _LEFT:
+                file.unlink()
 
 
 def _sync(folder: Path) -> None:

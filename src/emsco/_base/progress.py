@@ -59,11 +59,12 @@ class RowProgress:
     """A counter of decided rows for a file of unknown length."""
 
     def __init__(self) -> None:
-        from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+        from emsco._base.consoles import SafeConsole
+
         text = TextColumn("{task.completed:,.0f} rows decided")
-        console = Console(stderr=True)
+        console = SafeConsole(stderr=True)
         self._bar = Progress(SpinnerColumn(), text, TimeElapsedColumn(), console=console)
         self._task = self._bar.add_task("", total=None)
 
@@ -112,7 +113,6 @@ class ProgressLog:
 
 def new_bar(step: str, width: int) -> Any:
     """Return a bar on standard error: name of a step, steps done, time left, description."""
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -122,6 +122,8 @@ def new_bar(step: str, width: int) -> Any:
     )
     from rich.table import Column
 
+    from emsco._base.consoles import SafeConsole
+
     return Progress(
         TextColumn(step),
         BarColumn(bar_width=width),
@@ -129,12 +131,12 @@ def new_bar(step: str, width: int) -> Any:
         TimeRemainingColumn(),
         # A narrow terminal gets a second line rather than half a word.
         TextColumn("{task.description}", table_column=Column(no_wrap=False)),
-        console=Console(stderr=True),
+        console=SafeConsole(stderr=True),
     )
 
 
 def print_note(line: str) -> None:
     """Print one line on standard error, as it is."""
-    from rich.console import Console
+    from emsco._base.consoles import SafeConsole
 
-    Console(stderr=True).print(line, highlight=False, markup=False, soft_wrap=True)
+    SafeConsole(stderr=True).print(line, highlight=False, markup=False, soft_wrap=True)

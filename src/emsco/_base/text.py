@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Protocol
@@ -15,13 +16,19 @@ __all__ = [
     "first_line",
     "in_short",
     "listed",
+    "message_of",
     "objective_lines",
     "percent_with",
     "share_with",
     "shorten",
     "some",
+    "visible",
     "what_was_meant",
 ]
+
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def shorten(text: str, width: int) -> str:
@@ -37,14 +44,39 @@ def brief(value: object, width: int = 60) -> str:
     >>> brief(list(range(100)), width=20)
     '[0, 1, 2, 3, 4, 5, …'
     """
-    if isinstance(value, str):
-        return repr(shorten(value, width))
-    return shorten(" ".join(repr(value).split()), width)
+    try:
+        if isinstance(value, str):
+            return repr(shorten(value, width))
+        return shorten(" ".join(repr(value).split()), width)
+    except Exception:  # a repr of foreign code may raise anything
+        return f"a {type(value).__name__} without a repr"
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an error; it is empty if the error cannot say it."""
+    try:
+        return str(error)
+    except Exception:  # foreign code may raise anything
+        return ""
 
 
 def first_line(error: Exception) -> str:
     """Return the first line of an error's message, or its type if the message is empty."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    return (message_of(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def visible(text: str) -> str:
+    r"""Return text for a terminal: control characters are written out, except tabs and new lines.
+
+    Names in files may hold escape sequences, which would colour, move or hide what a terminal
+    shows; so would marks that turn the direction of writing.
+
+    Examples
+    --------
+    >>> print(visible("age\x1b[31m, pulse"))
+    age\x1b[31m, pulse
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def counted(number: float, noun: str) -> str:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-__all__ = ["Workers", "in_processes", "one_thread", "slices"]
+__all__ = ["Workers", "ending_with_parent", "in_processes", "one_thread", "slices"]
+
+_LOOK = 1.0  # seconds between looks at the parent of a worker
 
 
 class Workers:
@@ -69,7 +75,7 @@ def in_processes(
     import joblib
 
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
-    results = parallel(joblib.delayed(job)(task) for task in tasks)
+    results = parallel(joblib.delayed(ending_with_parent(job))(task) for task in tasks)
     try:
         for done, result in enumerate(results, start=1):
             yield result
@@ -80,6 +86,40 @@ def in_processes(
             # joblib warns about unused results, but stopping early is intended.
             warnings.simplefilter("ignore")
             results.close()
+
+
+def ending_with_parent(job: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a job for joblib whose worker process ends when this process is killed.
+
+    Otherwise a worker finishes its job first, and then waits minutes for the next one.
+    """
+    return _WithParent(job, os.getpid())
+
+
+@dataclass(frozen=True, slots=True)
+class _WithParent:
+    """A job, and the process that hands it out."""
+
+    job: Callable[..., Any]
+    parent: int
+
+    def __call__(self, *given: Any) -> Any:
+        # A job may also run in that process itself, or on a cluster, where nobody is its child.
+        if os.getppid() == self.parent:
+            _watch(self.parent)
+        return self.job(*given)
+
+
+@cache
+def _watch(parent: int) -> None:
+    """Start a thread that ends this process when its parent is no more."""
+
+    def watch() -> None:
+        while os.getppid() == parent:  # an orphan is given another parent, but not on Windows
+            time.sleep(_LOOK)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="emsco parent", daemon=True).start()
 
 
 def one_thread() -> Any:

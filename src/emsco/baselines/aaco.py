@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.utils import check_random_state
 
 from emsco._base.checks import check_number, check_whole
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
@@ -17,6 +16,7 @@ from emsco.baselines.base import CostedClassifier
 from emsco.baselines.dealing import dealt
 from emsco.baselines.prices import Prices
 from emsco.costs import CostsLike, FeatureCosts
+from emsco.data.random_states import random_of
 from emsco.models.boosting.job import BoostingJob
 from emsco.models.boosting.size import BoostingSize
 from emsco.models.boosting.trees import TreeEnsemble
@@ -109,7 +109,7 @@ class AACO(CostedClassifier):
         check_number("price", self.price, 0, np.inf, "[)")
         n_neighbours = check_whole("n_neighbours", self.n_neighbours, 1)
         n_plans = check_whole("n_plans", self.n_plans, 0)
-        rng = check_random_state(self.random_state)
+        rng = random_of(self.random_state)
         seed = int(rng.randint(2**31 - 1))
         some = np.flatnonzero(dealt(labels, -(-len(rows) // _MOST_ROWS), rng) == 0)
         half = dealt(labels, 2, rng)

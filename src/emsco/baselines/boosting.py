@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from emsco._base.checks import check_choice, check_number
 from emsco._base.typing import BoolArray, FloatArray, LabelArray
 from emsco.baselines.base import CostedClassifier
 from emsco.baselines.light import chances, light_settings, train_light
 from emsco.costs import CostsLike, FeatureCosts
+from emsco.data.random_states import draw_seed
 
 __all__ = ["CostAwareBoosting"]
 
@@ -146,7 +146,7 @@ class CostAwareBoosting(CostedClassifier):
         charges = self.costs_.alone / self.costs_.alone.mean()
         charges = charges[self.encoding_.input_feature] * (n_rows if penalty == "coupled" else 1)
         sizes = self.learning_rate, self.max_leaves, self.min_rows, self.n_jobs
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = draw_seed(self.random_state)
         return {
             **light_settings(len(self.classes_), *sizes, seed),
             "cegb_tradeoff": check_number("strength", self.strength, 0, np.inf, "[)"),

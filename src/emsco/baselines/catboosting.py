@@ -10,12 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils import check_random_state
 
 from emsco._base.checks import check_choice, check_number, check_whole
 from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray, LabelArray
 from emsco.baselines.base import CostedClassifier
 from emsco.costs import CostsLike, FeatureCosts
+from emsco.data.random_states import draw_seed
 from emsco.errors import DataError, not_installed
 
 __all__ = ["PenalisedCatBoost"]
@@ -149,7 +149,7 @@ class PenalisedCatBoost(CostedClassifier):
             "learning_rate": check_number("learning_rate", self.learning_rate, 0, 1, "(]"),
             "depth": check_whole("depth", self.depth, 1, _DEEPEST),
             "thread_count": effective_n_jobs(self.n_jobs),
-            "random_seed": int(check_random_state(self.random_state).randint(2**31 - 1)),
+            "random_seed": draw_seed(self.random_state),
             "random_strength": 0.0,  # noise in scores would split on features of little use
             "bootstrap_type": "No",
             "allow_writing_files": False,

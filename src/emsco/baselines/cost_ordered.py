@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from emsco._base.checks import memory_bytes
@@ -15,6 +14,7 @@ from emsco.baselines.base import CostedClassifier
 from emsco.baselines.prices import buying_order
 from emsco.cascade import Cascade, Decisions, Evaluation
 from emsco.costs import CostsLike
+from emsco.data.random_states import draw_seed
 from emsco.data.training import TrainingData
 from emsco.designs.design import Design
 from emsco.designs.thresholds import MinConfidence, check_min_confidence
@@ -111,7 +111,7 @@ class CostOrdered(CostedClassifier):
             self.classes_,
             memory_bytes("memory_limit", "1GiB"),
             n_jobs=1,
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            seed=draw_seed(self.random_state),
         )
         everything = np.arange(len(rows))
         bank = recipe.open_bank(data, [(everything, everything[:0])])

@@ -9,7 +9,6 @@ from itertools import product
 from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from emsco._base.checks import check_number
 from emsco._base.typing import BoolArray, FloatArray, LabelArray
@@ -18,6 +17,7 @@ from emsco.baselines.dealing import dealt
 from emsco.baselines.light import chances, light_settings, train_light
 from emsco.baselines.prices import Prices
 from emsco.costs import CostsLike, FeatureCosts
+from emsco.data.random_states import random_of
 
 __all__ = ["FixedSubset"]
 
@@ -118,7 +118,7 @@ class FixedSubset(CostedClassifier):
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         check_number("budget", self.budget, 0, 1)
-        rng = check_random_state(self.random_state)
+        rng = random_of(self.random_state)
         sizes = self.learning_rate, self.max_leaves, self.min_rows, self.n_jobs
         settings = light_settings(len(self.classes_), *sizes, int(rng.randint(2**31 - 1)))
         chooser = _Chooser.from_rows(rows, labels, weights, settings, self._brings(), rng)

@@ -12,7 +12,6 @@ from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_random_state
 
 from emsco._base.checks import check_choice, check_number, check_whole, refused
 from emsco._base.text import counted
@@ -22,6 +21,7 @@ from emsco.baselines.light import chances, light_settings, train_light
 from emsco.baselines.prices import buying_order
 from emsco.cascade import Decisions
 from emsco.costs import CostsLike, FeatureCosts
+from emsco.data.random_states import draw_seed
 from emsco.errors import not_installed
 
 __all__ = ["ThresholdCascade"]
@@ -134,7 +134,7 @@ class ThresholdCascade(CostedClassifier):
         self.groups_ = _grouped(buying_order(self.costs_), n_groups)
         self.used_ = np.ones(len(self.groups_), dtype=np.bool_)
         thresholds = self._thresholds()
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = draw_seed(self.random_state)
         reads = self._reached()[:, self.encoding_.input_feature]
         stages = [self._steps(np.flatnonzero(here), seed) for here in reads]
         for stage in stages:

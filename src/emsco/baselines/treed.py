@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from emsco._base.checks import check_number
 from emsco._base.typing import BoolArray, FloatArray, IntArray, LabelArray
 from emsco.baselines.base import CostedClassifier
 from emsco.baselines.learners import WeakLearners
 from emsco.baselines.tree import ClassifierTree, on_path
+from emsco.data.random_states import random_of
 
 __all__ = ["TreedClassifier", "TreedRows"]
 
@@ -110,7 +110,7 @@ class TreedClassifier(CostedClassifier):
 
     def _fit(self, rows: FloatArray, labels: LabelArray, weights: FloatArray | None) -> None:
         fraction = check_number("validation_fraction", self.validation_fraction, 0, 1, "[)")
-        rng = check_random_state(self.random_state)
+        rng = random_of(self.random_state)
         whole = TreedRows.from_labels(rows, labels, weights, fraction, rng)
         features = self._features_of(np.eye(rows.shape[1], dtype=np.bool_)).T
         tree = self._grow(whole.growing(), features, int(rng.randint(2**31 - 1)))

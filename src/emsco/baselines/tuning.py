@@ -11,6 +11,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from emsco._base.checks import refused
+from emsco._base.workers import ending_with_parent
 from emsco.baselines.base import CostedClassifier
 from emsco.cascade import Evaluation
 from emsco.costs import FeatureCosts
@@ -109,11 +110,12 @@ def tune(
         prefer=rival.prefers,
         return_as="generator",
     )
+    job = ending_with_parent(_try_setting)
     trials: list[Trial] = []
     best: tuple[Trial, CostedClassifier] | None = None
     # Fits limit BLAS themselves, but the limit is global: a fit that ends would lift it for others.
     with threadpool_limits(1, "blas"):
-        tries = jobs(delayed(_try_setting)(rival, one, train, val, test) for one in settings)
+        tries = jobs(delayed(job)(rival, one, train, val, test) for one in settings)
         for done, (found, leader, fitted) in enumerate(tries, start=1):
             trials += found
             if best is None or leader.score > best[0].score:

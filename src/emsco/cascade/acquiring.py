@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from emsco._base.checks import check_number, check_whole, refused
-from emsco._base.text import brief
+from emsco._base.text import brief, message_of
 from emsco._base.typing import AnyArray, FloatArray, Report
 from emsco.cascade.batch import Batch
 from emsco.cascade.case import check_budget
@@ -113,10 +113,11 @@ def run(
                 _ask(batch, acquire, retries)
             if report:
                 report(done, len(batches))
+        return _joined(batches)
     except KeyboardInterrupt:
+        decisions = _kept(batches)
         warnings.warn("Interrupted; the decisions so far are kept.", stacklevel=3)
-        return _stopped(batches, "interrupted")
-    return _joined(batches)
+        return decisions
 
 
 async def run_async(
@@ -241,7 +242,7 @@ def _hand_over(batch: Batch, table: Any) -> None:
 def _failure(error: BaseException, words: str | None = None) -> str:
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]  # a TaskGroup wraps the error of its task
-    words = words or ": ".join(filter(None, (type(error).__name__, str(error))))
+    words = words or ": ".join(filter(None, (type(error).__name__, message_of(error))))
     return f"could not be acquired: {words}"
 
 
@@ -264,6 +265,15 @@ def _batches(stages: Stages, ids: Sequence[Any], acquire: object, limits: Limits
         )
         for at in range(0, max(len(rows), 1), size)
     ]
+
+
+def _kept(batches: Sequence[Batch]) -> Decisions:
+    """Return the decisions so far after Ctrl-C; pressing it again does not lose them."""
+    while True:
+        try:
+            return _stopped(batches, "interrupted")
+        except KeyboardInterrupt:
+            continue
 
 
 def _stopped(batches: Sequence[Batch], reason: str) -> Decisions:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from emsco._base.typing import AnyArray, BoolArray, FloatArray
+from emsco._base.typing import AnyArray, BoolArray, FloatArray, IntArray
 from emsco.cascade.case import why_no_more
 from emsco.cascade.decisions import Decisions
 from emsco.cascade.stages import Stages
@@ -34,8 +35,6 @@ class Batch:
     ----------
     all_ids : list
         Ids of all rows, decided or not.
-    failures : list of str
-        One reason for each row that `reject` ended or whose values could not be used.
     """
 
     def __init__(
@@ -50,24 +49,22 @@ class Batch:
         self._prices = np.full(shape, np.nan) if prices is None else prices
         self._stages, self.all_ids, self._budget = stages, list(ids), budget
         self._rows = np.zeros((n_rows, stages.encoding.n_inputs))
-        self._passed = 0  # stages that the undecided rows have passed
-        self._undecided = np.arange(n_rows)
-        self._stage, self._winner = np.zeros((2, n_rows), dtype=np.int64)
-        self._confidence = np.full(n_rows, np.nan)
-        self._accepted = np.zeros(n_rows, dtype=np.bool_)
-        self._reasons = np.empty(n_rows, dtype=object)
-        self.failures: list[str] = []
-        self._check_next()
+        self._now = self._check_next(_Progress.of(n_rows))
 
     @property
     def needs(self) -> tuple[str, ...]:
         """Names of the columns to buy next; empty once all rows are decided."""
-        return self._stages.columns[self._passed] if len(self._undecided) else ()
+        return self._stages.columns[self._now.passed] if len(self._now.undecided) else ()
 
     @property
     def ids(self) -> list[Any]:
         """Ids of the undecided rows."""
-        return [self.all_ids[i] for i in self._undecided]
+        return [self.all_ids[i] for i in self._now.undecided]
+
+    @property
+    def failures(self) -> list[str]:
+        """One reason for each row that `reject` ended or whose values could not be used."""
+        return self._now.failures
 
     def give(self, table: Any, spent: Mapping[str, Any] | None = None) -> None:
         """Take the needed columns of the undecided rows, in the order of `ids`, and judge them.
@@ -77,48 +74,48 @@ class Batch:
         with prices by row, if that was not known before.
         """
         self._pay(spent)
-        encoding = self._stages.encoding.only(self._stages.buys[self._passed])
-        values = answer_rows(encoding, table, len(self._undecided))
+        now = self._now.copy()
+        encoding = self._stages.encoding.only(self._stages.buys[now.passed])
+        values = answer_rows(encoding, table, len(now.undecided))
         refused = ~(np.abs(values) <= LARGEST)  # written so that NaN fails too
         if encoding.gaps != "refuse":
             refused &= ~np.isnan(values)
         for i in np.flatnonzero(refused.any(axis=1)):
-            self.failures.append(self._lacking(encoding, values[i], refused[i]))
-            self._end(self._undecided[i : i + 1], self.failures[-1])
+            now.failures.append(_lacking(encoding, now.passed, values[i], refused[i]))
+            now.reasons[now.undecided[i]] = now.failures[-1]
         usable = ~refused.any(axis=1)
-        rows = self._undecided[usable]
-        self._rows[rows[:, None], self._stages.inputs[self._passed]] = values[usable]
-        self._judge(rows)
+        rows = now.undecided[usable]
+        self._rows[rows[:, None], self._stages.inputs[now.passed]] = values[usable]
+        self._now = self._judge(now, rows)
 
     def reject(self, reason: str) -> None:
         """Reject all undecided rows."""
-        # Ctrl-C may stop `_judge` after it accepted rows and before it updated the undecided.
-        left = self._undecided[~self._accepted[self._undecided]]
-        self.failures += [reason] * len(left)
-        self._end(left, reason)
-        self._undecided = left[:0]
+        now = self._now.copy()
+        now.failures += [reason] * len(now.undecided)
+        now.end(reason)
+        self._now = now
 
     def decisions(self) -> Decisions:
         """Return the decisions in the order of `all_ids`."""
-        delays = np.array([0.0, *self._stages.delays])
-        why_labelled = self._stages.why_labelled[self._stage - 1, self._winner]
+        now, delays = self._now, np.array([0.0, *self._stages.delays])
+        why_labelled = self._stages.why_labelled[now.stage - 1, now.winner]
         return Decisions(
-            guesses=self._stages.classes[self._winner],
-            accepted=self._accepted,
-            confidence=self._confidence,
-            stage=self._stage,
-            cost=self._costs(self._prices)[np.arange(len(self._stage)), self._stage],
-            reasons=np.where(self._accepted, why_labelled, self._reasons),
-            delay=delays[self._stage] if self._stages.delays else None,
+            guesses=self._stages.classes[now.winner],
+            accepted=now.accepted,
+            confidence=now.confidence,
+            stage=now.stage,
+            cost=self._costs(self._prices)[np.arange(len(now.stage)), now.stage],
+            reasons=np.where(now.accepted, why_labelled, now.reasons),
+            delay=delays[now.stage] if self._stages.delays else None,
         )
 
     def _pay(self, spent: Mapping[str, Any] | None) -> None:
         """Note what the undecided rows paid; the price of what they bought must be known."""
-        own, rows = self._stages.prices, self._undecided
+        own, rows = self._stages.prices, self._now.undecided
         if spent is not None:
             paid = own.of_run("spent", spent, len(rows))
             self._prices[rows] = np.where(np.isnan(paid), self._prices[rows], paid)
-        for at in own.at(self._passed):
+        for at in own.at(self._now.passed):
             if np.isnan(self._prices[rows, at]).any():
                 raise own.unknown(own.features[at])
 
@@ -129,42 +126,87 @@ class Batch:
             return np.hstack([free, np.tile(self._stages.costs, (len(prices), 1))])
         return np.hstack([free, own.costs(np.where(np.isnan(prices), own.usual, prices))])
 
-    def _judge(self, rows: AnyArray) -> None:
-        stage = self._passed
-        left, self._winner[rows], self._confidence[rows] = self._stages.label(
+    def _judge(self, now: _Progress, rows: AnyArray) -> _Progress:
+        """Send rows through their next stage."""
+        stage = now.passed
+        left, now.winner[rows], now.confidence[rows] = self._stages.label(
             self._rows[rows], stage, stage + 1
         )
-        self._stage[rows] = stage + 1
+        now.stage[rows] = stage + 1
         sure = left == stage
-        self._accepted[rows[sure]] = True
-        self._undecided = rows[~sure]
-        self._passed += 1
-        self._check_next()
+        now.accepted[rows[sure]] = True
+        now.undecided, now.passed = rows[~sure], stage + 1
+        return self._check_next(now)
 
-    def _check_next(self) -> None:
+    def _check_next(self, now: _Progress) -> _Progress:
         """Reject undecided rows if no stage is left, or if the next would exceed the budget."""
-        if not len(self._stages.prices) or self._passed == len(self._stages):
-            if reason := why_no_more(self._stages, self._passed, self._budget):
-                self._end(self._undecided, reason)
-                self._undecided = self._undecided[:0]
-            return
-        rows, stay = self._undecided, []
-        for row, cost in zip(
-            rows, self._costs(self._prices[rows])[:, self._passed + 1], strict=True
-        ):
-            reason = why_no_more(self._stages, self._passed, self._budget, float(cost))
+        if not len(self._stages.prices) or now.passed == len(self._stages):
+            if reason := why_no_more(self._stages, now.passed, self._budget):
+                now.end(reason)
+            return now
+        rows, stay = now.undecided, []
+        for row, cost in zip(rows, self._costs(self._prices[rows])[:, now.passed + 1], strict=True):
+            reason = why_no_more(self._stages, now.passed, self._budget, float(cost))
             if reason is None:
                 stay.append(row)
             else:
-                self._reasons[row] = reason
-        self._undecided = np.array(stay, dtype=np.int64)
+                now.reasons[row] = reason
+        now.undecided = np.array(stay, dtype=np.int64)
+        return now
 
-    def _end(self, rows: AnyArray, reason: str) -> None:
-        self._reasons[rows] = reason
 
-    def _lacking(self, encoding: Encoding, values: FloatArray, refused: BoolArray) -> str:
-        first = int(np.argmax(refused))
-        value, column = float(values[first]), encoding.input_columns[first]
-        kind = "value" if encoding.kinds[column] == "category" else "number"
-        got = f"no {kind}" if np.isnan(value) else what_is_wrong(value)[1]
-        return f"stage {self._passed + 1} got {got} for {column!r}"
+@dataclass(slots=True, eq=False)
+class _Progress:
+    """How far the rows of a batch are.
+
+    A step changes a copy, which then takes the place of the old one at once: after Ctrl-C in the
+    middle of a step, the batch is as before it.
+    """
+
+    passed: int  # stages that the undecided rows have passed
+    undecided: AnyArray
+    stage: IntArray
+    winner: IntArray
+    confidence: FloatArray
+    accepted: BoolArray
+    reasons: AnyArray
+    failures: list[str]
+
+    @classmethod
+    def of(cls, n_rows: int) -> _Progress:
+        """No row has passed a stage."""
+        return cls(
+            passed=0,
+            undecided=np.arange(n_rows),
+            stage=np.zeros(n_rows, dtype=np.int64),
+            winner=np.zeros(n_rows, dtype=np.int64),
+            confidence=np.full(n_rows, np.nan),
+            accepted=np.zeros(n_rows, dtype=np.bool_),
+            reasons=np.empty(n_rows, dtype=object),
+            failures=[],
+        )
+
+    def copy(self) -> _Progress:
+        """Copy all that a step may change."""
+        return replace(
+            self,
+            stage=self.stage.copy(),
+            winner=self.winner.copy(),
+            confidence=self.confidence.copy(),
+            accepted=self.accepted.copy(),
+            reasons=self.reasons.copy(),
+            failures=self.failures.copy(),
+        )
+
+    def end(self, reason: str) -> None:
+        """Reject all undecided rows."""
+        self.reasons[self.undecided] = reason
+        self.undecided = self.undecided[:0]
+
+
+def _lacking(encoding: Encoding, passed: int, values: FloatArray, refused: BoolArray) -> str:
+    first = int(np.argmax(refused))
+    value, column = float(values[first]), encoding.input_columns[first]
+    kind = "value" if encoding.kinds[column] == "category" else "number"
+    got = f"no {kind}" if np.isnan(value) else what_is_wrong(value)[1]
+    return f"stage {passed + 1} got {got} for {column!r}"

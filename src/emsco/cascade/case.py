@@ -11,7 +11,7 @@ from typing import Any, Self
 from emsco._base.checks import check_number, refused
 from emsco._base.documents import document_text, parse_document
 from emsco.cascade.stages import Stages
-from emsco.data.rows import NUMBERS
+from emsco.data.rows import as_float
 from emsco.errors import CostsError, DataError, FileError
 
 __all__ = ["Case", "CaseDecision", "check_budget", "why_no_more"]
@@ -278,5 +278,5 @@ def plain_value(value: Any) -> Any:
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, (str, bool)):
         return value
-    number = float(value) if isinstance(value, NUMBERS) else math.nan
+    number = as_float(value)
     return None if math.isnan(number) else number

@@ -10,7 +10,7 @@ import typer
 from emsco._base.checks import refused
 from emsco.cli.endings import NOT_CERTIFIED, interruptible
 from emsco.cli.options import AsJSON, Promises, RunFolder, Seed, Trusted
-from emsco.cli.output import print_json
+from emsco.cli.output import echo, print_json
 from emsco.errors import Parameter, ParameterError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _print_plan(run: Run, settings: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(found.to_dict())
     else:
-        typer.echo(repr(found))
+        echo(repr(found))
 
 
 def _end(run: Run, certificate: Certificate, out: Path | None, deploy: bool, as_json: bool) -> None:
@@ -132,12 +132,12 @@ def _end(run: Run, certificate: Certificate, out: Path | None, deploy: bool, as_
     if as_json:
         print_json({"run": str(run.folder), **certificate.to_dict()})
     else:
-        typer.echo(repr(certificate))
+        echo(repr(certificate))
     if best is None:
         raise SystemExit(NOT_CERTIFIED)
     if not as_json:
-        typer.echo(f"Written to {path}.")
-        typer.echo(_deployed(run, certificate, best))
+        echo(f"Written to {path}.")
+        echo(_deployed(run, certificate, best))
 
 
 def _deployed(run: Run, certificate: Certificate, best: int) -> str:

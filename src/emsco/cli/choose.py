@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from emsco.cli.options import AsJSON, RunChoice, RunFolder, Trusted
-from emsco.cli.output import print_design, print_details, print_json
+from emsco.cli.output import echo, print_design, print_details, print_json
 from emsco.errors import ParameterError
 
 __all__ = ["choose"]
@@ -68,6 +68,6 @@ def choose(
         figures = chosen.figures([chosen.chosen], chosen.error_costs())[0]
         print_json({"run": str(run), "chosen": chosen.chosen, **figures})
     else:
-        typer.echo(f"{run} now deploys design {chosen.chosen}.\n")
+        echo(f"{run} now deploys design {chosen.chosen}.\n")
         print_design(chosen.front, chosen.chosen)
         print_details(chosen, chosen.chosen, doubts=False)  # they were warnings a moment ago

@@ -9,7 +9,7 @@ import typer
 
 from emsco.cli.endings import interruptible
 from emsco.cli.options import AsJSON, Trusted
-from emsco.cli.output import console, print_json
+from emsco.cli.output import console, echo, print_json
 from emsco.errors import FileError
 
 __all__ = ["decide"]
@@ -68,7 +68,7 @@ def decide(
     from emsco.cli.terminal import counts_table
 
     console().print(counts_table(cascade, counts))
-    typer.echo(f"Written to {out}.")
+    echo(f"Written to {out}.")
 
 
 def _cascade_file(run: Path) -> Path:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from emsco._base.checks import LARGEST_SEED
 from emsco.cli.endings import INTERRUPTED
 from emsco.cli.options import AsJSON
 from emsco.cli.output import console, print_json
@@ -18,6 +19,7 @@ def demo(
         int,
         typer.Option(
             min=0,
+            max=LARGEST_SEED,
             help="Random seed of the split and the search; the same seed gives the same results.",
         ),
     ] = 0,

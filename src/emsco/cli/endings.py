@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from emsco._base.text import visible
+
 __all__ = [
     "ALARM",
     "INTERRUPTED",
@@ -25,7 +27,7 @@ PIPE_CLOSED = 141  # and for one whose reader has gone, as in `emsco front RUN |
 
 def say(sentence: str) -> None:
     """Print one line on standard error."""
-    print(f"emsco: {sentence}", file=sys.stderr)
+    print(f"emsco: {visible(sentence)}", file=sys.stderr)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from emsco.cli.options import (
     Trusted,
     error_costs_given,
 )
-from emsco.cli.output import print_evaluation
+from emsco.cli.output import echo, print_evaluation
 from emsco.errors import Parameter
 
 __all__ = ["evaluate"]
@@ -94,4 +94,4 @@ def evaluate(
         return
     print_evaluation(result)
     if out is not None:
-        typer.echo(f"Written to {out}.")
+        echo(f"Written to {out}.")

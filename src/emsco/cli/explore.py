@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from emsco.cli.options import AsJSON, RunFolder, Trusted
-from emsco.cli.output import print_json
+from emsco.cli.output import echo, print_json
 
 __all__ = ["explore"]
 
@@ -57,6 +57,6 @@ def explore(
     if as_json:
         print_json({"run": str(run), "out": str(path), "designs": len(found.front), "bytes": size})
     else:
-        typer.echo(f"Written to {path} ({size / 1e6:.1f} MB, designs: {len(found.front):,}).")
+        echo(f"Written to {path} ({size / 1e6:.1f} MB, designs: {len(found.front):,}).")
     if sys.stdout.isatty() and not as_json if show is None else show:
         webbrowser.open(path.resolve().as_uri())

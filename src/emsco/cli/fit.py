@@ -19,7 +19,7 @@ from emsco.cli.options import (
     Seed,
     Threads,
 )
-from emsco.cli.output import print_deployed, print_front, print_json
+from emsco.cli.output import echo, print_deployed, print_front, print_json
 
 if TYPE_CHECKING:
     from emsco.runs.run import Run
@@ -304,7 +304,7 @@ def fit(
     else:
         print_front(run)
         print_deployed(run)
-        typer.echo(f"Written to {out}. Next: {_next_steps(run)}")
+        echo(f"Written to {out}. Next: {_next_steps(run)}")
     if run.interrupted:
         say(f"interrupted; {_left(out)}.")
         raise typer.Exit(INTERRUPTED)

@@ -8,10 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from emsco._base.checks import refused
 from emsco.cli.endings import INTERRUPTED, say
+from emsco.cli.output import echo
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,9 +58,11 @@ def claim_folder(path: Path, name: str, of: Mapping[str, Any]) -> None:
 
 def _differences(file: Path, of: Mapping[str, Any]) -> list[str]:
     """Return the settings that differ in existing results; all, if the file does not say."""
+    from emsco._base.documents import parse_json
+
     known: Any = None
     with suppress(AttributeError, OSError, ValueError):
-        known = json.loads(file.read_text(encoding="utf-8")).get("of")
+        known = parse_json(file.read_bytes()).get("of")
     if not isinstance(known, dict):
         return list(of)
     wanted = json.loads(json.dumps(of))
@@ -101,7 +102,7 @@ def end(
     `goes_on` is whether the same command continues from the results in the folder.
     """
     took = "" if seconds is None else f" after {seconds:.0f} s"
-    typer.echo(f"Written to {out}{took}: {name}.md, .json, .png, .svg", err=True)
+    echo(f"Written to {out}{took}: {name}.md, .json, .png, .svg", err=True)
     if not complete:
         more = ", and the same command continues" if goes_on else ""
         say(f"interrupted; complete results are kept{more}.")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from emsco._base.checks import LARGEST_SEED
+
 if TYPE_CHECKING:
     from emsco.data.sources import FitFiles
 
@@ -51,7 +53,10 @@ Trusted = Annotated[
     ),
 ]
 Seed = Annotated[
-    int, typer.Option(min=0, help="Random seed; the same seed gives the same results.")
+    int,
+    typer.Option(
+        min=0, max=LARGEST_SEED, help="Random seed; the same seed gives the same results."
+    ),
 ]
 MaxCost = Annotated[float | None, typer.Option(help="Highest mean cost of a row.")]
 MaxMeanDelay = Annotated[

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from emsco._base.text import visible
 from emsco.cli.wording import warning_in_words
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "console",
+    "echo",
     "print_deployed",
     "print_design",
     "print_details",
@@ -32,14 +34,19 @@ _LINES, _FEW_MORE = 25, 5
 
 def console() -> Console:
     """Return a Rich console for standard output."""
-    from rich.console import Console
+    from emsco._base.consoles import SafeConsole
 
-    class Output(Console):
+    class Output(SafeConsole):
         def on_broken_pipe(self) -> None:
             """Leave a closed pipe to `ending_quietly`."""
             raise BrokenPipeError
 
     return Output()
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print text on standard output or error; control characters are written out."""
+    typer.echo(visible(text), err=err)
 
 
 def print_json(values: Any) -> None:

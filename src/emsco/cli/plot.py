@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from emsco.cli.options import AsJSON, Point, RunFolder, Trusted
-from emsco.cli.output import print_json
+from emsco.cli.output import echo, print_json
 
 __all__ = ["plot"]
 
@@ -57,4 +57,4 @@ def plot(
     if as_json:
         print_json({"run": str(run), "kind": kind, "out": str(path)})
     else:
-        typer.echo(f"Written to {path}.")
+        echo(f"Written to {path}.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
 import typer
 
+from emsco._base.checks import LARGEST_SEED
 from emsco.cli.commands import Commands
 from emsco.cli.endings import interruptible
 from emsco.cli.folders import end, make_folder, what_is_left, write_results
@@ -45,7 +46,9 @@ def reproduce_global(
     runs: Annotated[
         int, typer.Option(min=1, help="Repeats of each search on each landscape; the paper has 50.")
     ] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the split and all repeats.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed of the split and all repeats.")
+    ] = 0,
     jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
@@ -118,7 +121,9 @@ def reproduce_comparison(
         bool,
         typer.Option("--known", help="Run nothing; report all results of this seed in the folder."),
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of sets, splits and repeats.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed of sets, splits and repeats.")
+    ] = 0,
     jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
@@ -155,7 +160,9 @@ def reproduce_tuning(
         int, typer.Option(min=1, help="Try every N-th of the 960 settings, and the paper's.")
     ] = 1,
     sets: Sets = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of sets, splits and repeats.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed of sets, splits and repeats.")
+    ] = 0,
     jobs: Processes = -1,
     as_json: PrintJSON = False,
 ) -> None:
@@ -188,7 +195,8 @@ def reproduce_sweep(
     ] = "synthetic15",
     runs: Annotated[int, typer.Option(min=1, help="Repeats at each threshold.")] = 10,
     seed: Annotated[
-        int, typer.Option(min=0, help="Random seed of the set, split and repeats.")
+        int,
+        typer.Option(min=0, max=LARGEST_SEED, help="Random seed of the set, split and repeats."),
     ] = 0,
     jobs: Processes = -1,
     as_json: PrintJSON = False,
@@ -215,7 +223,9 @@ def reproduce_mutation(
     mutants: Annotated[
         int, typer.Option(min=1, help="Mutants to make at each point of a curve that is checked.")
     ] = 100_000,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the mutants.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed of the mutants.")
+    ] = 0,
     as_json: PrintJSON = False,
 ) -> None:
     """Check the paper's curves of the probability that a mutation adds a stage, for values of β.
@@ -237,7 +247,9 @@ def reproduce_landscape(
     out: Out = Path("reproduce-landscape"),
     name: Annotated[str, typer.Option("--set", help="credit, heart or pima.")] = "credit",
     max_stages: Annotated[int, typer.Option(min=1, max=4, help="Most stages of a design.")] = 4,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the split.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Random seed of the split.")
+    ] = 0,
     jobs: Threads = -1,
     as_json: PrintJSON = False,
 ) -> None:

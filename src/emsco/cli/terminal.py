@@ -8,7 +8,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from emsco._base.objectives import metric_name
-from emsco._base.text import aligned, counted, in_short, objective_lines
+from emsco._base.text import aligned, counted, in_short, objective_lines, visible
 from emsco.cascade import Cascade, Evaluation, Intervals
 from emsco.cli.listing import plain_table
 from emsco.designs.stage_thresholds import leaving_in_words
@@ -133,9 +133,9 @@ def text_table(found: ClassTable, title: str = "") -> Table:
     """Return a table of text whose first column has names."""
     table = plain_table(title, "")
     for i, heading in enumerate(found.headings):
-        table.add_column(Text(heading), justify="right" if i else "left", no_wrap=True)
+        table.add_column(Text(visible(heading)), justify="right" if i else "left", no_wrap=True)
     for line in found.lines:
-        table.add_row(*map(Text, line))
+        table.add_row(*(Text(visible(cell)) for cell in line))
     return table
 
 

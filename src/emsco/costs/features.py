@@ -233,7 +233,7 @@ class FeatureCosts:
         Costs by name of columns that were `dropped` from the table are ignored.
         """
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")
+            text = Path(path).read_bytes().decode("utf-8-sig")  # ends of lines stay as they are
             is_json = Path(path).suffix.lower() == ".json"
             found = parse_costs(text, is_json, () if names is None else tuple(map(str, names)))
         except OSError as error:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from decimal import Decimal
+from io import StringIO
 from typing import Any
 
+from emsco._base.documents import parse_json
 from emsco._base.text import brief
 
 __all__ = ["Parsed", "parse_costs"]
@@ -44,19 +45,22 @@ def parse_costs(text: str, is_json: bool, columns: Collection[str] = ()) -> Pars
     """Return what a file of costs says; a cost may name one of the table's columns."""
     if is_json:
         return _parse_json(text)
-    lines = [line for line in text.splitlines() if line.strip()]
-    if not lines:
+    # The whole text at once: a name in quotes may go over several lines.
+    read = csv.reader(StringIO(text, newline=""))
+    records = [record for record in read if len(record) > 1 or "".join(record).strip()]
+    if not records:
         raise ValueError("it is empty")
-    heading = [name.strip().lower() for name in next(csv.reader(lines[:1]))]
+    heading = [name.strip().lower() for name in records[0]]
     if heading[:2] in (["feature", "cost"], ["feature", _INCLUSIVE]):
-        return _Table(heading, columns).parse(lines[1:])
-    if len(lines) > 1:
-        raise ValueError(f"it begins with {brief(lines[0])}")
-    return Parsed([_number(part, lines[0]) for part in lines[0].replace(",", " ").split()])
+        return _Table(heading, columns).parse(records[1:])
+    first = ",".join(records[0])
+    if len(records) > 1:
+        raise ValueError(f"it begins with {brief(first)}")
+    return Parsed([_number(part, first) for part in first.replace(",", " ").split()])
 
 
 def _parse_json(text: str) -> Parsed:
-    found = json.loads(text, object_pairs_hook=_distinct)
+    found = parse_json(text, _distinct)
     if not isinstance(found, (dict, list)) or not found:
         raise ValueError("it is neither an object of names and costs nor a list of costs")
     if isinstance(found, list) or not _has_entries(found):
@@ -91,9 +95,9 @@ class _Table:
         self._delays: dict[str, float] = {}
         self._seen: dict[str, None] = {}
 
-    def parse(self, lines: list[str]) -> Parsed:
+    def parse(self, records: list[list[str]]) -> Parsed:
         """Read all lines after the heading."""
-        for record in csv.reader(lines):
+        for record in records:
             line = ",".join(record)
             if len(record) != len(self._heading):
                 form = ",".join(self._heading)

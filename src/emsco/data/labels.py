@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from emsco._base.typing import AnyArray, IntArray
+from emsco._base.typing import AnyArray, BoolArray, IntArray
+from emsco.data.rows import has
 from emsco.errors import DataError
 
 __all__ = [
     "as_classes",
+    "check_labelled",
     "check_truth",
     "known_truth",
     "labels_of",
@@ -99,10 +101,19 @@ def positions_of(labels: AnyArray, classes: AnyArray) -> IntArray:
     return places
 
 
+def check_labelled(y: ArrayLike) -> None:
+    """Refuse labels with a missing one (None, NaN, masked); other faults pass."""
+    missing = np.atleast_1d(_missing(y, _as_array(y)))
+    if missing.any():
+        row = int(np.argmax(missing.reshape(len(missing), -1).any(axis=1)))
+        raise DataError(f"y must have a label in every row, got none in row {row}.")
+
+
 def check_truth(y: ArrayLike, classes: AnyArray, n_rows: int) -> AnyArray:
     """Return `y` as an array of one known label per row, or refuse it."""
     truth = np.asarray(y)
     _check_shape(truth, n_rows)
+    check_labelled(y)
     if unknown := unknown_labels(truth, classes):
         raise DataError(f"y must hold the classes {classes.tolist()}, got {unknown[0]!r}.")
     return truth
@@ -116,21 +127,32 @@ def known_truth(y: ArrayLike, classes: AnyArray, n_rows: int) -> IntArray:
     >>> known_truth(["ill", None, "well"], np.array(["ill", "well"]), 3).tolist()
     [0, -1, 1]
     """
-    # A list of text and NaN would become text.
-    labels = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
+    labels = _as_array(y)
     _check_shape(labels, n_rows)
-    if labels.dtype == object:
-        missing = np.array([_is_missing(label) for label in labels.tolist()], dtype=np.bool_)
-    else:
-        missing = labels != labels  # NaN
-    if isinstance(y, np.ma.MaskedArray):
-        missing |= np.ma.getmaskarray(y)
+    missing = _missing(y, labels)
     known = labels[~missing]
     if known.dtype == object and classes.dtype != object:
         known = np.array(known.tolist(), dtype=None if known.size else classes.dtype)
     places = np.full(n_rows, -1)
     places[~missing] = positions_of(check_truth(known, classes, len(known)), classes)
     return places
+
+
+def _as_array(y: ArrayLike) -> AnyArray:
+    """Return labels as an array; a list of text and NaN does not become text."""
+    return np.asarray(y) if has(y, "dtype") else np.asarray(y, dtype=object)
+
+
+def _missing(y: ArrayLike, labels: AnyArray) -> BoolArray:
+    """Mark the missing labels."""
+    if labels.dtype == object:
+        flat = [_is_missing(label) for label in labels.ravel()]
+        missing = np.array(flat, dtype=np.bool_).reshape(labels.shape)
+    else:
+        missing = np.asarray(labels != labels)  # NaN, and dates that are none
+    if isinstance(y, np.ma.MaskedArray):
+        missing = missing | np.ma.getmaskarray(y)
+    return missing
 
 
 def _is_missing(label: Any) -> bool:

@@ -22,6 +22,7 @@ __all__ = [
     "NUMBERS",
     "arrow_kind",
     "arrow_numbers",
+    "as_float",
     "check_columns",
     "check_finite",
     "check_names",
@@ -29,6 +30,8 @@ __all__ = [
     "check_table",
     "column_names",
     "column_rows",
+    "has",
+    "is_frame",
     "named_columns",
     "not_numbers",
     "table_rows",
@@ -48,7 +51,7 @@ def table_rows(X: Any, names: tuple[str, ...], what: str = "X") -> FloatArray:
 
     Messages call the table `what`.
     """
-    if hasattr(X, "columns"):
+    if is_frame(X):
         X = _frame_columns(X, names, what)
     if np.ma.is_masked(X):
         raise DataError(f"{what} must hold numbers only, got masked values.")
@@ -85,10 +88,25 @@ def check_shape(rows: AnyArray, names: tuple[str, ...], what: str) -> None:
         )
 
 
+def has(value: Any, name: str) -> bool:
+    """Tell whether values of this type have an attribute.
+
+    The value itself is not asked, because pandas has columns and rows as attributes: a column may
+    be called "collect".
+    """
+    return hasattr(type(value), name)
+
+
+def is_frame(X: Any) -> bool:
+    """Tell whether X is a data frame, in memory or not."""
+    return has(X, "columns")
+
+
 def column_names(X: Any) -> list[Any]:
     """Return the names of a data frame's columns; none for an array."""
     # PyArrow has both attributes, and its `columns` are the columns themselves.
-    return list(getattr(X, "column_names", getattr(X, "columns", ())))
+    own = next((name for name in ("column_names", "columns") if has(X, name)), None)
+    return [] if own is None else list(getattr(X, own))
 
 
 def named_columns(X: Any, names: tuple[str, ...], what: str) -> Any:
@@ -102,7 +120,7 @@ def named_columns(X: Any, names: tuple[str, ...], what: str) -> Any:
 
 def check_table(X: Any) -> None:
     """Refuse a table that is not in memory, has no rows, or has a column twice."""
-    if hasattr(X, "collect"):
+    if has(X, "collect"):
         raise DataError(
             f"X must be a table in memory, got a {type(X).__name__}; collect() it first."
         )
@@ -249,6 +267,24 @@ def _frame_columns(X: Any, names: tuple[str, ...], what: str) -> AnyArray:
         missing = np.column_stack([frame[name].is_null().to_numpy() for name in names])
         found = np.where(missing, np.nan, found)
     return found
+
+
+def as_float(value: Any) -> float:
+    """Return a number of any type as a float; infinity if it is too large, else NaN if it is none.
+
+    Examples
+    --------
+    >>> as_float(True), as_float(10**400), as_float("7"), as_float(Decimal("sNaN"))
+    (1.0, inf, nan, nan)
+    """
+    if not isinstance(value, NUMBERS):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+    except Exception:  # a signalling NaN, or a number type of foreign code
+        return math.nan
 
 
 def what_is_wrong(value: float) -> tuple[str, str]:

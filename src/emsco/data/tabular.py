@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 
 from emsco._base.typing import AnyArray
 from emsco.costs import CostsLike, FeatureCosts
-from emsco.data.rows import check_table
+from emsco.data.labels import check_labelled
+from emsco.data.rows import check_table, is_frame
 
 __all__ = ["TableClassifier"]
 
@@ -40,6 +41,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _check_table(self, X: Any, y: ArrayLike) -> tuple[Any, AnyArray]:
         """Return X and y after checks: X unchanged if it may hold text, else as float64."""
+        if y is not None:
+            check_labelled(y)
         if _is_any_table(X):
             check_table(X)
             validate_data(self, X, y, skip_check_array=True)
@@ -53,17 +56,22 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _check_new_rows(self, X: Any) -> Any:
         """Return rows to decide after checks, to be read by name if the training rows had names."""
-        if hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
+        if is_frame(X) and hasattr(self, "feature_names_in_"):
             return X  # columns may come in any order
         if _is_any_table(X):
             validate_data(self, X, reset=False, skip_check_array=True)
-            return np.asarray(X) if hasattr(X, "columns") else X  # by position
+            return np.asarray(X) if is_frame(X) else X  # by position
         return validate_data(
-            self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False
+            self,
+            X,
+            reset=False,
+            dtype=np.float64,
+            order="C",
+            ensure_all_finite=False,
+            ensure_min_samples=0,
         )
 
 
 def _is_any_table(X: Any) -> bool:
     """Tell whether X is a data frame, or an array that may hold text."""
-    kind = getattr(getattr(X, "dtype", None), "kind", "f")
-    return hasattr(X, "collect_schema") or hasattr(X, "columns") or kind in "OUS"
+    return is_frame(X) or getattr(getattr(X, "dtype", None), "kind", "f") in "OUS"

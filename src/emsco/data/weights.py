@@ -12,7 +12,10 @@ from emsco._base.text import brief
 from emsco._base.typing import FloatArray, IntArray
 from emsco.errors import DataError, Parameter
 
-__all__ = ["WholeWeights", "whole_weights"]
+__all__ = ["WholeWeights", "check_weights", "whole_weights"]
+
+# Sums of products with weights must fit into float32, and a penalty must not vanish beside them.
+_LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-100, 1e15
 
 
 def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
@@ -39,6 +42,13 @@ def check_weights(weights: ArrayLike | None, n_rows: int) -> FloatArray | None:
     if not (given > 0).any():
         raise DataError(
             Parameter("sample_weight"), f" must be above 0 for some row, got zero for all {n_rows}."
+        )
+    largest = int(np.argmax(given))
+    if not _LEAST_WEIGHT <= given[largest] <= _LARGEST_WEIGHT:
+        raise DataError(
+            Parameter("sample_weight"),
+            f" must have its largest from {_LEAST_WEIGHT:g} to {_LARGEST_WEIGHT:g}, got "
+            f"{given[largest]:g} in row {largest}; divide all weights by their mean.",
         )
     return given
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits
 
-from emsco._base.checks import check_choice
+from emsco._base.checks import check_choice, check_seed
 from emsco._base.typing import IntArray
 from emsco.costs import FeatureCosts
 from emsco.datasets.dataset import THRESHOLDS, Dataset
@@ -68,7 +68,7 @@ def load(name: str, seed: int = 0) -> Dataset:
     >>> data.X.shape, data.costs.total
     ((569, 30), 135.0)
     """
-    return _LOADERS[check_choice("name", name, NAMES)](name, seed)
+    return _LOADERS[check_choice("name", name, NAMES)](name, check_seed("seed", seed))
 
 
 def paper_split(n_rows: int, seed: int) -> tuple[IntArray, IntArray, IntArray]:

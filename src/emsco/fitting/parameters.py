@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence
-from sklearn.utils import check_random_state
 
 from emsco._base.checks import check_choice, check_number, check_whole, refused
 from emsco._base.objectives import METRICS
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.costs import FeatureCosts
+from emsco.data.random_states import draw_seed
 from emsco.designs.constraints import Constraints
 from emsco.designs.grid import ThresholdGrid
 from emsco.designs.thresholds import (
@@ -40,7 +40,6 @@ __all__ = [
     "check_parameters",
     "check_refit",
     "check_thresholds",
-    "draw_seed",
     "seed_of_fit",
     "seeds_of_fit",
 ]
@@ -60,11 +59,6 @@ PAPER: Mapping[str, Any] = MappingProxyType(
         "allow_exclusion": False,
     }
 )
-
-
-def draw_seed(random_state: Any) -> int:
-    """Draw the one number that a fit takes from its `random_state`."""
-    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def seed_of_fit(random_state: Any, checkpoint: str | os.PathLike[str] | None) -> int:

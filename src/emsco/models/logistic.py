@@ -14,6 +14,7 @@ import numpy as np
 
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco._kernels.stepping import advance_models, start_models, turn_hessian
+from emsco.errors import DataError, Parameter
 from emsco.models.batches import ModelBatch, Models, mixing_of_pairs
 from emsco.models.shard import Shard
 
@@ -86,7 +87,7 @@ class LogisticFitter:
         live = np.arange(len(batch.passes))
         for _ in range(_MOST_PASSES):
             if not live.size:
-                return batch
+                return _checked(batch)
             for shard in self._shards:
                 shard.add_terms(batch, live)
             live = live[: self._advance(batch, places, sizes, live)]
@@ -98,7 +99,7 @@ class LogisticFitter:
             ConvergenceWarning,
             stacklevel=3,
         )
-        return batch
+        return _checked(batch)
 
     def _start(self, batch: ModelBatch, places: IntArray, sizes: IntArray) -> None:
         start_models(
@@ -137,3 +138,14 @@ class LogisticFitter:
             batch.passes,
             np.empty((2, len(self._mixing))),
         )
+
+
+def _checked(batch: ModelBatch) -> ModelBatch:
+    """Refuse models without numbers: their confidences would be NaN."""
+    if np.isfinite(batch.models.coefs).all():
+        return batch
+    raise DataError(
+        "every stage model must have finite coefficients, got one that rows and ",
+        Parameter("sample_weight"),
+        " drive beyond all numbers; divide the weights by their mean, or limit the largest.",
+    )

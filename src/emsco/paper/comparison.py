@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
-from emsco._base.checks import check_choice, check_whole
+from emsco._base.checks import LARGEST_SEED, check_choice, check_whole
 from emsco._base.documents import Fields, PathLike
 from emsco.datasets import Dataset, load, paper_split
 from emsco.datasets.dataset import threshold_of
@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 _SPLITS_PER_SEED = 1000
+_LARGEST_SEED = (LARGEST_SEED + 1) // _SPLITS_PER_SEED - 1
 _EXACT_SECONDS = 1800.0  # an exact search of one split may take so long
 _MOST_DESIGNS = 10**10  # in larger spaces, exact search has fewer stages:
 _EXACT_STAGES = 4  # as many as in the paper's own proofs
@@ -220,7 +221,7 @@ def reproduce_comparison(
     Ctrl-C stops early: complete results are kept, and `complete` is False.
     """
     started = perf_counter()
-    jobs = (extent or Extent()).jobs(check_whole("seed", seed, 0))
+    jobs = (extent or Extent()).jobs(check_whole("seed", seed, 0, _LARGEST_SEED))
     found, complete = finish_jobs(jobs, _do_job, ResultStore(Path(folder)), n_jobs, report)
     results = {job: MethodResult.from_dict(fields) for job, fields in found.items()}
     return Comparison(results, seed, perf_counter() - started, complete)

@@ -19,6 +19,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from emsco._base.checks import check_choice, check_whole
 from emsco._base.text import counted
 from emsco._base.typing import BoolArray, FloatArray, IntArray
+from emsco._base.workers import ending_with_parent
 from emsco.costs import FeatureCosts
 from emsco.data.training import TrainingData
 from emsco.datasets import load, paper_split
@@ -334,8 +335,9 @@ def _repeats(
 ) -> Iterator[tuple[tuple[str, int, str], _Repeat]]:
     """Do all searches, and yield them as they end; results depend on the seed alone."""
     workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    one = ending_with_parent(_repeat)
     yield from workers(
-        delayed(_repeat)(name, k, search, i, truths[name, k], seed) for name, k, search, i in jobs
+        delayed(one)(name, k, search, i, truths[name, k], seed) for name, k, search, i in jobs
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from emsco._base.checks import check_choice, check_whole
+from emsco._base.checks import check_choice, check_seed
 from emsco._base.documents import PathLike
 from emsco.datasets import load
 from emsco.paper.comparison import split_parts
@@ -31,7 +31,7 @@ def reproduce_sweep(
     It has nine thresholds from .55 to .95, and the paper's loop over 150 generations. `more` is
     passed on to `sweep_thresholds`.
     """
-    data = load(check_choice("name", name, SETS), check_whole("seed", seed, 0))
+    data = load(check_choice("name", name, SETS), check_seed("seed", seed))
     found = sweep_thresholds(
         split_parts(data, 0, seed),
         runs=runs,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import check_choice, check_whole
+from emsco._base.checks import check_choice, check_seed, check_whole
 from emsco._base.documents import Fields, PathLike
 from emsco._base.typing import FloatArray
 from emsco.datasets import Dataset, load
@@ -246,7 +246,7 @@ def reproduce_tuning(
     Ctrl-C stops early: complete results are kept, and `complete` is False.
     """
     started = perf_counter()
-    jobs = (sweep or Sweep()).jobs(check_whole("seed", seed, 0))
+    jobs = (sweep or Sweep()).jobs(check_seed("seed", seed))
     found, complete = finish_jobs(jobs, _do_job, ResultStore(Path(folder)), n_jobs, report)
     names = dict.fromkeys(job.name for job in jobs if job in found)
     sets = tuple(_of_set(name, found) for name in names)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.checks import refused
+from emsco._base.checks import check_seed, refused
 from emsco._base.typing import AnyArray, FloatArray, IntArray
 from emsco.costs import FeatureCosts
 from emsco.data.rows import warn_of_ids
@@ -81,6 +81,7 @@ def read_parts(files: FitFiles, seed: int = 0) -> Parts:
     Parts without a file of their own are split off at random, class by class: a quarter of all
     rows for the test, a third of the others to score designs.
     """
+    check_seed("seed", seed)
     read = _read(files)
     y, test = read.rows.y, read.test
     if test is None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 from joblib import Parallel, delayed
 
 from emsco._base.documents import Fields, read_document, write_document
+from emsco._base.workers import ending_with_parent
 from emsco.errors import EMSCOError, FileError
 
 __all__ = ["Begin", "Job", "Report", "ResultStore", "finish_jobs", "run_jobs"]
@@ -117,8 +118,9 @@ def run_jobs(
             report(n_done, len(jobs), f"{job.title} (known)")
         yield job, known
     workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    one = ending_with_parent(_do)
     try:
-        for job, result in workers(delayed(_do)(work, job) for job in todo):
+        for job, result in workers(delayed(one)(work, job) for job in todo):
             found = store.keep(job, result)
             n_done += 1
             if report:

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from emsco._base.checks import check_choice, check_whole, refused
+from emsco._base.checks import check_choice, check_seed, check_whole, refused
 from emsco._base.documents import PathLike
 from emsco._base.typing import AnyArray, FloatArray
+from emsco.data.random_states import draw_seed
 from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints
 from emsco.designs.thresholds import check_min_confidence
-from emsco.fitting import draw_seed, seeds_of_fit
+from emsco.fitting import seeds_of_fit
 from emsco.search.settings import KINDS, SearchSettings
 from emsco.studies.jobs import Begin, Report, ResultStore, finish_jobs
 from emsco.studies.searching import EVERY_RULE, Parts, SplitBanks, SplitData
@@ -136,7 +137,7 @@ def sweep_thresholds(
     started = perf_counter()
     rules = _rules(prefer)
     check_whole("runs", runs, 1)
-    check_whole("seed", seed, 0)
+    check_seed("seed", seed)
     split = SplitData.from_parts(parts)
     thresholds = _thresholds(min_confidence, split.data.classes)
     search, own = _settings(settings, parts)

@@ -35,7 +35,7 @@ def test_one_row_gives_the_inputs_of_the_features_asked_for():
 
 
 @pytest.mark.parametrize(
-    "missing", [None, NAN, pd.NA, np.ma.masked, np.float64("nan"), Decimal("nan")]
+    "missing", [None, NAN, pd.NA, np.ma.masked, np.float64("nan"), Decimal("nan"), Decimal("snan")]
 )
 def test_a_missing_value_in_one_row_is_nan_in_all_its_inputs(missing):
     table = pd.DataFrame({**COLUMNS, "colour": ["red", "blue", None]})
@@ -118,6 +118,12 @@ def test_bad_values_of_an_answer_are_missing_and_leave_the_others_alone(answer):
     table = pd.DataFrame({**COLUMNS, "colour": ["red", "blue", None]})
     encoding = learn(table, "impute").only(["colour", "ill"])
     same(answer_rows(encoding, answer, 3), [[0, 1, 0, 1], [NAN, NAN, 1, 0], [0, 0, 0, NAN]])
+
+
+def test_rows_of_a_pandas_answer_may_be_called_like_attributes_of_other_columns():
+    encoding = learn(np.ones((2, 1)))
+    answer = pd.DataFrame({"x0": [1.0, 2.0]}, index=["to_pylist", "dtype"])
+    same(answer_rows(encoding, answer, 2), [[1], [2]])
 
 
 def test_numbers_of_an_answer_are_unchanged_and_text_is_missing():

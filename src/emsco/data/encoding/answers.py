@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from emsco._base.text import brief
+from emsco._base.text import brief, message_of
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.data.encoding.column_code import ColumnCode
 from emsco.data.encoding.encoding import Encoding
-from emsco.data.rows import NUMBERS, column_names
+from emsco.data.rows import as_float, column_names, has, is_frame
 from emsco.errors import DataError
 
 __all__ = ["answer_rows"]
@@ -45,7 +44,9 @@ def answer_rows(encoding: Encoding, table: Any, n_rows: int) -> FloatArray:
     except DataError:
         raise
     except Exception as error:  # a source's own type of table may raise anything
-        raise DataError(f"acquire must return a table, got {brief(table)} ({error}).") from error
+        raise DataError(
+            f"acquire must return a table, got {brief(table)} ({message_of(error)})."
+        ) from error
     for name, column in zip(names, columns, strict=True):
         if column.ndim != 1:
             raise DataError(
@@ -58,7 +59,7 @@ def answer_rows(encoding: Encoding, table: Any, n_rows: int) -> FloatArray:
 
 
 def _columns(table: Any, names: tuple[str, ...]) -> list[AnyArray]:
-    if isinstance(table, Mapping) or hasattr(table, "columns"):
+    if isinstance(table, Mapping) or is_frame(table):
         known = list(table) if isinstance(table, Mapping) else column_names(table)
         if missing := [name for name in names if name not in known]:
             raise DataError(f"acquire must return a column {missing[0]!r}, got {brief(known)}.")
@@ -77,9 +78,9 @@ def _array(values: Any) -> AnyArray:
     if np.ma.isMaskedArray(values):
         values, hidden = np.ma.getdata(values).astype(object), np.ma.getmaskarray(values)
         values[hidden] = None
-    if hasattr(values, "to_pylist"):  # PyArrow: NumPy cannot read its categories
+    if has(values, "to_pylist"):  # PyArrow: NumPy cannot read its categories
         values = values.to_pylist()
-    if hasattr(values, "to_numpy"):
+    if has(values, "to_numpy"):
         values = values.to_numpy()
     return np.asarray(values, dtype=object if isinstance(values, (list, tuple)) else None)
 
@@ -99,7 +100,7 @@ def _category_inputs(code: ColumnCode, value: Any) -> list[float]:
     """Return the inputs of a category; a value of the wrong kind counts as missing."""
     try:
         return code.one(value, gaps=True)
-    except DataError:
+    except Exception:  # a value of a source's own type may raise anything
         return code.one(None, gaps=True)
 
 
@@ -109,12 +110,4 @@ def _numbers(column: AnyArray) -> FloatArray:
         return column.astype(np.float64)
     if column.dtype.kind != "O":  # text, dates, complex numbers
         return np.full(len(column), np.nan)
-    return np.array([_number(value) for value in column], dtype=np.float64)
-
-
-def _number(value: Any) -> float:
-    """Return a number as a float; NaN for another value, infinity for too large a number."""
-    try:
-        return float(value) if isinstance(value, NUMBERS) else math.nan
-    except OverflowError:
-        return math.inf
+    return np.array([as_float(value) for value in column], dtype=np.float64)

@@ -110,7 +110,7 @@ class ColumnCode:
         else:
             import pyarrow as pa
 
-            if gaps and pa.types.is_null(column.type):
+            if pa.types.is_null(column.type) and (gaps or not len(column)):
                 column = column.cast(pa.float64())
             inputs[:, 0] = arrow_numbers(column, self.name, what)
             missing = np.isnan(inputs[:, 0])
@@ -202,6 +202,8 @@ class ColumnCode:
                 f"{self.name!r} must be at most {LARGEST:g} in size, got a number past "
                 f"{sys.float_info.max:g}."
             ) from None
+        except ValueError:  # a signalling NaN
+            number = math.nan
         if not abs(number) <= LARGEST:  # written so that NaN fails too
             rule, got = what_is_wrong(number)
             raise DataError(f"{self.name!r} must be {rule}, got {got}.")

@@ -13,7 +13,16 @@ import numpy as np
 
 from emsco._base.text import brief
 from emsco._base.typing import AnyArray, IntArray, Kind
-from emsco.data.rows import NUMBERS, check_names, check_shape, named_columns, not_numbers
+from emsco.data.rows import (
+    NUMBERS,
+    as_float,
+    check_names,
+    check_shape,
+    has,
+    is_frame,
+    named_columns,
+    not_numbers,
+)
 from emsco.errors import DataError
 
 __all__ = ["TableColumns", "coded", "is_missing", "text_of", "what_it_holds"]
@@ -43,9 +52,9 @@ class TableColumns:
     @classmethod
     def from_table(cls, X: Any, names: tuple[str, ...], what: str) -> Self:
         """Open a data frame, an array or lists; messages call the table `what`."""
-        if hasattr(type(X), "collect"):  # the type, because a column of X may be called collect
+        if has(X, "collect"):
             raise DataError(f"{what} must be in memory, got a {type(X).__name__}; collect() it.")
-        if hasattr(X, "columns"):
+        if is_frame(X):
             return cls._from_frame(named_columns(X, names, what), names, what)
         array = _as_array(X, what)
         check_shape(array, names, what)
@@ -78,7 +87,7 @@ def is_missing(value: Any) -> bool:
     if value is None or value is np.ma.masked:
         return True
     if isinstance(value, NUMBERS):
-        return bool(value != value)  # true for NaN of any type, and nothing else
+        return math.isnan(as_float(value))
     pandas = sys.modules.get("pandas")
     return pandas is not None and (value is pandas.NA or value is pandas.NaT)
 
@@ -185,7 +194,7 @@ def _odd_numbers(values: AnyArray, name: str, what: str) -> Any:
         if is_missing(value):
             numbers.append(None)
         elif isinstance(value, NUMBERS):
-            numbers.append(_as_float(value))
+            numbers.append(as_float(value))
         else:
             got = f"{type(value).__name__} {brief(value)}"
             both = " beside other values" if isinstance(value, str) else ""
@@ -194,10 +203,3 @@ def _odd_numbers(values: AnyArray, name: str, what: str) -> Any:
                 f"{got}{both} in column {name!r}."
             )
     return pa.array(numbers, pa.float64())
-
-
-def _as_float(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
