@@ -32,7 +32,11 @@ def run_apart(plan: Plan, folder: Path) -> Iterator[Trial]:
         done = plan.first
         command = [sys.executable, str(_COMMAND), "work", str(folder)]
         with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         ) as worker:
             said, errors = worker.communicate(json.dumps(asdict(plan)))
         lines = said.splitlines()
@@ -50,7 +54,9 @@ def run_apart(plan: Plan, folder: Path) -> Iterator[Trial]:
 
 def _how_it_ended(code: int, errors: str) -> str:
     """Say how a process ended in the middle of a trial."""
-    own = [line.strip() for line in errors.splitlines() if "emsco" in line and "attacks" not in line]
+    own = [
+        line.strip() for line in errors.splitlines() if "emsco" in line and "attacks" not in line
+    ]
     timeout = "Timeout" in errors
     how = "hung" if timeout else f"crashed with code {code}"
     return f"{how} ({own[0] if own else errors[-200:]})"

@@ -66,7 +66,9 @@ def _damage_tree(tree: Any, rng: Random) -> tuple[Any, str]:
             break
         path, change = rng.choice(paths), rng.choice(_CHANGES)
         parent = _at(tree, path[:-1])
-        said.append(f"{change.__name__[1:]} {'/'.join(map(str, path))}: {change(parent, path, rng)}")
+        said.append(
+            f"{change.__name__[1:]} {'/'.join(map(str, path))}: {change(parent, path, rng)}"
+        )
     return tree, "; ".join(said)
 
 
@@ -185,7 +187,18 @@ def _damage_bytes(path: Path, rng: Random) -> str:
     elif how == "repeat":
         content[first:first] = content[first:last] * rng.choice((1, 2, 50))
     else:
-        odd = (b"\0", b"\xff", b'"', b",", b"\n", b"-", b"9" * 400, b"nan", b"\xe2\x80\xa8", b"1e999")
+        odd = (
+            b"\0",
+            b"\xff",
+            b'"',
+            b",",
+            b"\n",
+            b"-",
+            b"9" * 400,
+            b"nan",
+            b"\xe2\x80\xa8",
+            b"1e999",
+        )
         content[first:first] = rng.choice(odd)
     path.write_bytes(bytes(content))
     return f"{how} bytes {first} to {last}"

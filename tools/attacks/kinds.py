@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import StringIO
@@ -87,7 +87,7 @@ def _use_cascade(name: str) -> Callable[[Path], str]:
         evaluation = cascade.evaluate(table.select(columns), np.asarray(table["sick"]))
         case = cascade.open(prices={"scan": 25.0} if name == "priced" else None)
         while case.needs:
-            case.give({column: 0.1 for column in case.needs})
+            case.give(dict.fromkeys(case.needs, 0.1))
         said = [repr(cascade), cascade._repr_html_(), repr(decisions), repr(evaluation), repr(case)]
         return "\n".join([*said, decisions.to_pandas().to_csv()])
 
@@ -150,9 +150,7 @@ def _use_certificate(folder: Path) -> str:
     run = Run.open(folder / "run")
     certificate = Certificate.load(folder / "run" / "certificate.json")
     for test in certificate.tests:
-        _check_same(
-            "coverage", test.point.coverage, sum(test.point.exits) / test.point.n_rows
-        )
+        _check_same("coverage", test.point.coverage, sum(test.point.exits) / test.point.n_rows)
     monitor = ""
     if certificate.covers(run.cascade):
         monitor = repr(Monitor.from_certificate(certificate, run.cascade))
@@ -187,9 +185,20 @@ def _use_run(folder: Path) -> str:
     facts = [said.getvalue(), run.figures(), run.references(), run.is_weighted, run.about]
     facts += [target_of(run, folder / ROWS, None), table.num_rows, y.tolist(), weights]
     facts += [evaluate_run(run, folder / ROWS).to_dict(), explore_run(run)]
-    (folder / "run" / "spent.json").unlink(missing_ok=True)
-    facts.append(certify_run(run, folder / FRESH, min_accuracy=0.55))
+    with _aside(folder / "run" / "spent.json"):
+        facts.append(certify_run(run, folder / FRESH, min_accuracy=0.55))
     return "\n".join(map(str, facts))
+
+
+@contextmanager
+def _aside(path: Path) -> Iterator[None]:
+    """Put a file aside, and put it back afterwards."""
+    content = path.read_bytes()
+    path.unlink()
+    try:
+        yield
+    finally:
+        path.write_bytes(content)
 
 
 def _use_history(folder: Path) -> str:

@@ -9,8 +9,10 @@ from emsco._base.documents import Fields
 from emsco._base.objectives import METRICS
 from emsco.cascade import Evaluation, FrontModels
 from emsco.cascade.formats import Shared, stages_from_dicts
+from emsco.costs import FeatureCosts
 from emsco.data.row_prints import RowPrints
 from emsco.designs.design import Design
+from emsco.front.consistency import check_point, check_reference, check_seen, paid_after_stages
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference, references_from_dicts
 from emsco.front.shape import FrontShape
@@ -69,15 +71,19 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
     labels = shared.classes.tolist()
     for one in fields.many_fields("points"):
         design, stages = stages_from_dicts(one, shared)
-        scored = one.fields("scored")
+        scored, paid = one.fields("scored"), paid_after_stages(design, shared.costs)
         points.append(ParetoPoint.from_fields(scored, design, labels, metric))
+        check_point(scored, points[-1], paid)
         models.append(stages)
         if one.get("seen") is not None:
             seen = one.fields("seen")
             evaluations.append(Evaluation.from_fields(seen, design.buys, shared.classes))
+            check_seen(seen, evaluations[-1], paid)
     if evaluations and len(evaluations) < len(points):
         fields.refuse("points", "evaluated all or none", f"{len(evaluations)} evaluations")
     _check_points(fields, points)
+    _check_rows(fields, "scored", {point.n_rows for point in points})
+    _check_rows(fields, "seen", {one.n_rows for one in evaluations})
     return {
         "points": tuple(points),
         "costs": shared.costs,
@@ -89,7 +95,7 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
         ),
         "seen": tuple(evaluations) or None,
         "searched": _searched(fields),
-        **_references(fields, labels),
+        **_references(fields, labels, shared.costs),
     }
 
 
@@ -110,9 +116,23 @@ def _check_points(fields: Fields, points: Sequence[ParetoPoint]) -> None:
         fields.refuse("points", "simplified at most once", f"points {simplified[0]} and more")
 
 
-def _references(fields: Fields, labels: Sequence[object]) -> dict[str, tuple[Reference, ...]]:
+def _check_rows(fields: Fields, name: str, found: set[float]) -> None:
+    """Check that all points were measured on the same rows."""
+    if len(found) > 1:
+        few = sorted(found)[:2]
+        fields.refuse("points", f"{name} on the same rows", f"{few[0]:g} and {few[1]:g} rows")
+
+
+def _references(
+    fields: Fields, labels: Sequence[object], costs: FeatureCosts
+) -> dict[str, tuple[Reference, ...]]:
     """Read the references on scored and on test rows, which need the model of everything."""
     found = {name: references_from_dicts(fields, name, labels) for name in _REFERENCES}
+    for name, references in found.items():
+        for one, read in zip(
+            references, fields.many_fields(name) if references else (), strict=True
+        ):
+            check_reference(read, one, costs)
     if any(found.values()) and not fields.items("everything"):
         fields.refuse("everything", "a stage, since there are references", [])
     if found["seen_references"] and not found["references"]:
