@@ -8,7 +8,7 @@ python tools/attack.py files --kind run --seed 7 --trial 41   one trial again, w
 Values are dropped, renamed, swapped and replaced with a right checksum, and bytes are changed
 without one. A damaged file must be refused with one sentence, or be read and be usable. Anything
 else is an escape: another error, figures that contradict each other, a crash, more than 5 s of
-processor time, or more memory than ten times the file and 50 MB. The exit code is 1 if there is one.
+processor time, or more memory than ten times the file and 50 MB. The exit code is then 1.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ def parser() -> argparse.ArgumentParser:
     shape = argparse.RawDescriptionHelpFormatter
     found = argparse.ArgumentParser(description=__doc__, formatter_class=shape)
     commands = found.add_subparsers(dest="command", required=True)
-    files = commands.add_parser("files", help="damage files, read and use them", description=__doc__,
-                                formatter_class=shape)  # fmt: skip
+    files = commands.add_parser(
+        "files", help="damage files, read and use them", description=__doc__, formatter_class=shape
+    )
     files.add_argument("--trials", type=int, default=100, help="trials of each kind (100)")
     files.add_argument("--seed", type=int, default=0, help="another seed damages otherwise (0)")
     files.add_argument("--kind", action="append", help="attack this kind only; may be repeated")

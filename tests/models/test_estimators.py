@@ -558,7 +558,9 @@ def test_outcomes_that_no_model_gives_are_refused(tmp_path, winner, confidence):
     subset, sizes = np.array([True, False, True, False]), (4, 2, 3)
     with OutcomeCache(tmp_path, "a problem", *sizes) as cache:
         cache.add(subset, np.full(2, winner, dtype=np.uint8), np.full(2, confidence))
-    with pytest.raises(FileError, match=damaged(cache.path, "has outcomes that no model of this problem gives")):
+    with pytest.raises(
+        FileError, match=damaged(cache.path, "has outcomes that no model of this problem gives")
+    ):
         OutcomeCache(tmp_path, "a problem", *sizes).find(subset[None])
 
 

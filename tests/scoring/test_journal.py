@@ -312,6 +312,7 @@ def test_a_damaged_file_is_refused_by_name(path, damage, message):
 
 NO_DESIGN = "has designs that no search of this problem makes"
 BELOW, MANY = "has counts below 0, or more correct", "counts more than the 1,000,000 rows"
+AT_LEVEL_ONE = with_levels(np.zeros((1, 6), np.int16), np.ones((1, 1), np.int64))
 CHAINS = "has chains of a generation that there is not"
 
 
@@ -331,13 +332,13 @@ def put(where, value):
         (put((0, 0), 30_000), NO_DESIGN),
         (put((0, slice(None)), -1), NO_DESIGN),
         (put((0, slice(None)), 1), NO_DESIGN),  # nothing is bought at stage 0
-        (put((0, slice(None)), with_levels(np.zeros((1, 6), np.int16), np.ones((1, 1)).astype(int))), NO_DESIGN),
+        (put((0, slice(None)), AT_LEVEL_ONE), NO_DESIGN),
         (put((0, 0, 0), -1), BELOW),
         (put((1, 0, 0), 999_999), BELOW),
         (put((0, 0, 0), 2**62), MANY),
         (put((0, 0, slice(2)), 600_000), MANY),
     ],
-)  # fmt: skip
+)
 def test_entries_that_no_search_makes_are_refused_by_the_name_of_the_file(path, change, message):
     designs, counts = entries(5)
     designs[0] = [0, 0, 1, 1, 1, 1]

@@ -98,7 +98,7 @@ def _drop(parent: Any, path: Steps, rng: Random) -> str:
 def _rename(parent: Any, path: Steps, rng: Random) -> str:
     if not isinstance(parent, dict):
         return _replace(parent, path, rng)
-    new = rng.choice(("", "x", f"{path[-1]}2", *parent))
+    new: str = rng.choice(("", "x", f"{path[-1]}2", *parent))
     parent[new] = parent.pop(path[-1])
     return new
 

@@ -26,6 +26,7 @@ from attacks.samples import (
 from emsco import Cascade, Certificate, FeatureCosts, Monitor, ParetoFront
 from emsco.cli.output import print_deployed, print_details, print_front
 from emsco.errors import EMSCOError
+from emsco.front.preferences import RULES
 from emsco.runs.certify import certify_run
 from emsco.runs.evaluate import evaluate_run
 from emsco.runs.explore import explore_run
@@ -99,12 +100,10 @@ def _use_front(folder: Path) -> str:
     _check_sense(front)
     table = _table(folder)
     rows, y = table.select(NAMES), np.asarray(table["sick"])
-    said = [repr(front), front.to_pandas().to_csv(), repr(front.to_dicts())]
-    for rule in ("economical", "balanced", "fittest", "knee", "accurate", "one_standard_error"):
-        said.append(repr(front.prefer(rule)))
-    for i in (0, len(front) - 1):
-        said.append(repr(front.cascade(i).evaluate(rows, y)))
-    return "\n".join([*said, front.to_html()])
+    said = [repr(front), front.to_pandas().to_csv(), repr(front.to_dicts()), front.to_html()]
+    said += [repr(front.prefer(rule)) for rule in RULES]
+    said += [repr(front.cascade(i).evaluate(rows, y)) for i in (0, len(front) - 1)]
+    return "\n".join(said)
 
 
 def _check_sense(front: ParetoFront) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from emsco._base.documents import Fields
 from emsco._base.objectives import METRICS
 from emsco.cascade import Evaluation, FrontModels
-from emsco.cascade.formats import Shared, stages_from_dicts
+from emsco.cascade.formats import Shared, StoredModels, design_from_dicts, stages_from_dicts
 from emsco.costs import FeatureCosts
 from emsco.data.row_prints import RowPrints
 from emsco.designs.design import Design
@@ -67,14 +67,14 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
     """Read the attributes of a front from a file and check them."""
     shared = Shared.from_dict(fields, trusted)
     metric = _metric_from(fields)
-    points, models, evaluations = [], [], []
+    points, numbers, evaluations = [], [], []
     labels = shared.classes.tolist()
     for one in fields.many_fields("points"):
-        design, stages = stages_from_dicts(one, shared)
+        design, of_stages = design_from_dicts(one, shared)
         scored, paid = one.fields("scored"), paid_after_stages(design, shared.costs)
         points.append(ParetoPoint.from_fields(scored, design, labels, metric))
         check_point(scored, points[-1], paid)
-        models.append(stages)
+        numbers.append(of_stages)
         if one.get("seen") is not None:
             seen = one.fields("seen")
             evaluations.append(Evaluation.from_fields(seen, design.buys, shared.classes))
@@ -91,7 +91,10 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
         "proven": fields.flag("proven"),
         "by_fitness": "by_fitness" in fields.values and fields.flag("by_fitness"),
         "models": FrontModels(
-            shared.classes, shared.encoding, tuple(models), _everything(fields, shared)
+            shared.classes,
+            shared.encoding,
+            StoredModels(shared, tuple(numbers)),
+            _everything(fields, shared),
         ),
         "seen": tuple(evaluations) or None,
         "searched": _searched(fields),
