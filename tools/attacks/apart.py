@@ -48,7 +48,10 @@ def run_apart(plan: Plan, folder: Path) -> Iterator[Trial]:
             return
         if "ready" not in lines:
             raise RuntimeError(f"no trial of {plan.kind!r} could be made:\n{errors}")
-        yield Trial(plan.kind, done, "escape", "", _how_it_ended(worker.returncode, errors))
+        why = _how_it_ended(worker.returncode, errors)
+        if done == plan.last:  # memory that an earlier trial has spoilt
+            done, why = done - 1, f"{why} after the last trial"
+        yield Trial(plan.kind, done, "escape", "unknown", why)
         plan = replace(plan, first=done + 1)
 
 

@@ -117,7 +117,7 @@ def _alter(parent: Any, path: Steps, rng: Random) -> str:
     elif isinstance(old, int):
         new = rng.choice((old + 1, old - 1, -old, 1000 * old, old // 2, float(old), str(old)))
     elif isinstance(old, float):
-        new = rng.choice((-old, old / 2, 2 * old, 1 - old, old + 1e-7, 1e3 * old, int(old)))
+        new = rng.choice((-old, old / 2, 2 * old, 1 - old, old + 1e-7, 1e3 * old, old // 1))
     elif isinstance(old, str) and old:
         place = rng.randrange(len(old))
         new = rng.choice(
