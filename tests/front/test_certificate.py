@@ -273,6 +273,11 @@ def test_an_edited_file_is_refused(certificate, tmp_path):
         (("tests", 0, "checks", 0, "kept"), 0, "'p_value' must be 1, as the counts say"),
         (("tests", 1, "checks", 0, "p_value"), 0.01, "'p_value' must be .*, as the counts say"),
         (("promises", 0, "limit"), 0.5, "'p_value' must be .*, as the counts say"),
+        (
+            ("tests", 0, "checks", 0, "seen"),
+            0.123,
+            "'seen' must be 1, as the counts say, got 0.123",
+        ),
         (("promises", 0, "kind"), "luck", "'kind' must be one of accuracy, coverage"),
         (("promises", 0, "label"), 7, "'label' must be one of None, 0, 1, each once, got 7"),
         (("tests", 0, "cascade"), "sha256:0", "'cascade' must be a digest that begins with"),

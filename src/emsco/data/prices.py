@@ -102,5 +102,5 @@ def _column(price: RowPrice, table: Any, n_rows: int) -> FloatArray:
 def _numbers(feature: str, found: Any) -> FloatArray:
     try:
         return np.asarray(found, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise DataError(f"the price of {feature!r} must be numbers, got {brief(found)}.") from None
