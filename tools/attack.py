@@ -20,6 +20,7 @@ from pathlib import Path
 
 from attacks.apart import Plan, run_apart, work
 
+MOST = 300  # characters of a damage, and of a reason
 COLUMNS = ("trials", "refused", "same", "other", "escape")
 HEADINGS = ("kind", "trials", "refused", "same result", "other result", "escapes")
 
@@ -77,7 +78,10 @@ def attack(names: list[str], seed: int, numbers: range) -> int:
             for one in trials:
                 if one.end == "escape" or len(numbers) == 1:
                     again = f"--kind {name!r} --seed {seed} --trial {one.number}"
-                    print(f"  {again}\n    {one.damage}\n    {one.end}: {one.why}", flush=True)
+                    told = one.damage, f"{one.end}: {' '.join(one.why.split())}"
+                    print(
+                        "\n    ".join([f"  {again}", *(text[:MOST] for text in told)]), flush=True
+                    )
             n_escaped += counts["escape"]
     print(f"{n_escaped:,} escapes" if n_escaped else "nothing escaped")
     return 1 if n_escaped else 0
