@@ -17,6 +17,9 @@ import numpy as np
 from timing import CORES, SEED
 
 from emsco import EMSCOClassifier
+from emsco.designs.chromosomes import compress
+from emsco.designs.grid import ThresholdGrid
+from emsco.scoring.entries import EntryRules
 from emsco.scoring.journal import Journal
 
 SHAPE = (3_000, 50)
@@ -55,7 +58,8 @@ def bytes_of(path: Path) -> int:
 
 
 def opened(path: Path) -> Journal:
-    return Journal.open(path, {}, SEED, SHAPE[1], STAGES)
+    rules = EntryRules(SHAPE[0], STAGES, ThresholdGrid.single(np.full(2, 0.75)))
+    return Journal.open(path, {}, SEED, SHAPE[1], rules)
 
 
 def report_store() -> None:
@@ -63,8 +67,10 @@ def report_store() -> None:
     rng = np.random.default_rng(SEED)
     for n_designs, n_writes in WRITES.items():
         total = n_designs * n_writes
-        designs = rng.integers(0, STAGES, size=(total, SHAPE[1])).astype(np.int16)
-        counts = rng.integers(0, SHAPE[0], size=(2, total, STAGES))
+        designs = compress(rng.integers(0, STAGES, size=(total, SHAPE[1])))
+        exits = rng.integers(0, SHAPE[0] // STAGES, size=(total, STAGES))
+        exits[np.arange(STAGES) > designs.max(axis=1)[:, None]] = 0
+        counts = np.stack([exits, exits // 2])
         with tempfile.TemporaryDirectory() as folder:
             path, seconds = Path(folder, "checkpoint"), []
             with opened(path) as journal:

@@ -335,6 +335,57 @@ WRONG_FRONTS = [
 ]
 
 
+COUNTED = ", as the counts say, got"
+S, X = ("points", 1, "scored"), ("points", 1, "seen")
+CONTRADICTIONS = [
+    ((*P, "coverage"), 0.8, f"'points' 0, 'scored', 'coverage' must be 0.9{COUNTED} 0.8"),
+    ((*P, "accuracy"), 0.9, f"'scored', 'accuracy' must be 0.8888888889{COUNTED} 0.9"),
+    ((*P, "cost"), 15.0, f"'scored', 'cost' must be 21.5{COUNTED} 15.0"),
+    ((*P, "exits"), [60, 60, 60], "'exits' must be at most 100 rows together, got 180.0"),
+    ((*P, "n_rows"), 90, f"'coverage' must be 1{COUNTED} 0.9"),
+    ((*S, "cost"), 0, f"'points' 1, 'scored', 'cost' must be 53{COUNTED} 0.0"),
+    ((*X, "n_rows"), 61, f"'points' 1, 'seen', 'n_rows' must be 60{COUNTED} 61"),
+    ((*X, "coverage"), 0.123, "'seen', 'coverage' must be "),
+    ((*X, "accuracy"), 0.123, "'seen', 'accuracy' must be "),
+    ((*X, "cost"), 0.5, "'seen', 'cost' must be "),
+    ((*X, "exits", 0, "cost"), 0.5, "'exits' must be at the costs of the design, 52.5 here, got"),
+    ((*X, "by_class", "counts", 0, 0), 59, "'by_class' must be counts that add up to those of"),
+    ((*R, "coverage"), 0.123, "'references' 1, 'coverage' must be "),
+    ((*R, "accuracy"), 0.123, "'references' 1, 'accuracy' must be "),
+    ((*R, "cost"), 53.0, f"'references' 1, 'cost' must be 53.5{COUNTED} 53.0"),
+    (("references", 0, "cost"), 1, f"'references' 0, 'cost' must be 0{COUNTED} 1.0"),
+]
+
+
+class TestContradictions:
+    """Figures that do not follow from their own counts."""
+
+    @pytest.mark.parametrize(("path", "value", "said"), CONTRADICTIONS)
+    def test_are_refused_by_name(self, tmp_path, path, value, said):
+        with pytest.raises(FileError, match=f"^'.*body.json', .*{re.escape(said)}"):
+            load_body(tmp_path, ParetoFront, changed(FRONT_BODY, path, value))
+
+    def test_of_points_on_different_rows_are_refused(self, tmp_path):
+        scored = copy.deepcopy(FRONT_BODY["points"][0]["scored"])
+        for name in ("n_rows", "exits", "correct_exits"):
+            value = scored[name]
+            scored[name] = 2 * value if name == "n_rows" else [2 * one for one in value]
+        body = changed(FRONT_BODY, P, scored)
+        with pytest.raises(FileError, match=r"'points' must be scored on the same rows, got '100"):
+            load_body(tmp_path, ParetoFront, body)
+
+    def test_correct_labels_of_rejected_rows_are_refused(self, tmp_path):
+        exits = copy.deepcopy(FRONT_BODY["points"][1]["seen"]["exits"])
+        exits[0]["n_rows"] -= 1
+        exits[-1] |= {"n_rows": exits[-1]["n_rows"] + 1, "n_correct": 1}
+        with pytest.raises(FileError, match="'exits' must be without correct labels for rejected"):
+            load_body(tmp_path, ParetoFront, changed(FRONT_BODY, (*X, "exits"), exits))
+
+    def test_within_rounding_are_none(self, tmp_path):
+        body = changed(FRONT_BODY, (*P, "cost"), 21.5 * (1 + 1e-12))
+        assert load_body(tmp_path, ParetoFront, body)[0].cost == pytest.approx(21.5)
+
+
 class TestLies:
     """Files with a correct checksum, but with values that no cascade or front can have."""
 

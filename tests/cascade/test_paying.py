@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support.handmade import make_cascade
 
 from emsco import Bought, Cascade, EMSCOClassifier, FeatureCosts
+from emsco.data.prices import check_price
 from emsco.designs.chromosomes import compress
 from emsco.errors import CostsError, DataError, FileError
 from emsco.runs.decide import decide_file
@@ -160,6 +161,19 @@ def test_a_price_that_nobody_knows_is_asked_for(cascades, table):
         cascade.open(prices={"c": -1})
     with pytest.raises(DataError, match="column"):
         cascade.decide(table.drop(columns="price"))
+
+
+@pytest.mark.parametrize(
+    ("price", "said"),
+    [
+        ([[1.0]], r"one number, got \[\[1\.0\]\]"),
+        (10**400, "numbers, got 1000"),
+        ("x", "numbers, got"),
+    ],
+)
+def test_a_price_of_a_case_is_one_number(price, said):
+    with pytest.raises(DataError, match=f"the price of 'c' must be {said}"):
+        check_price("c", price)
 
 
 def test_a_case_with_bad_prices_is_refused(cascades):

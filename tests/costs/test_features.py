@@ -46,6 +46,11 @@ def test_costs_that_are_not_numbers_are_refused(costs):
         FeatureCosts.from_array(costs)
 
 
+def test_costs_that_are_no_numbers_are_named_in_one_line():
+    with pytest.raises(CostsError, match=r"^costs must be numbers, got .{1,60}…\.$"):
+        FeatureCosts.from_mapping({"age": 1, "chol": [[[10**400] * 50] * 2] * 2})
+
+
 def test_a_cost_too_large_for_a_float_is_refused():
     with pytest.raises(CostsError, match="costs must be"):
         FeatureCosts.from_array([10**400, 1])

@@ -472,11 +472,11 @@ def test_many_writes_leave_one_file_and_lose_nothing(tmp_path, monkeypatch):
     subsets = np.unique(rng.random((40, 12)) < 0.5, axis=0)
     told = rng.random((len(subsets), 20))
     won = rng.integers(0, 3, told.shape).astype(np.uint8)
-    cache = OutcomeCache(tmp_path, "a problem", 12, 20)
+    cache = OutcomeCache(tmp_path, "a problem", 12, 20, 3)
     for subset, winner, confidence in zip(subsets, won, told, strict=True):
         cache.add(subset, winner, confidence)
     assert list(tmp_path.iterdir()) == [cache.path]
-    again = OutcomeCache(tmp_path, "a problem", 12, 20)
+    again = OutcomeCache(tmp_path, "a problem", 12, 20, 3)
     known, found = again.find(np.concatenate([subsets, ~subsets[:0]]))
     assert known.all()
     assert_same_bits(found, (won, told))
@@ -497,7 +497,7 @@ def test_two_processes_may_share_a_folder(tmp_path, monkeypatch):
 
 def test_what_another_process_has_written_is_known_after_the_next_write(tmp_path, monkeypatch):
     monkeypatch.setattr(outcomes, "_SECONDS", 0.0)
-    first, second = (OutcomeCache(tmp_path, "a problem", 4, 2) for _ in range(2))
+    first, second = (OutcomeCache(tmp_path, "a problem", 4, 2, 3) for _ in range(2))
     for cache, subset, won in ((first, SUBSETS[0], 0), (second, SUBSETS[1], 1)):
         cache.add(subset, np.full(2, won, dtype=np.uint8), np.full(2, 0.5))
     known, found = second.find(SUBSETS[:3])
@@ -547,10 +547,21 @@ def test_a_damaged_file_is_refused_and_can_be_deleted(tmp_path, spoil, what):
 
 
 def test_a_file_of_another_problem_is_refused(tmp_path):
-    one, another = (OutcomeCache(tmp_path, name, 4, 2).path for name in ("one", "another"))
+    one, another = (OutcomeCache(tmp_path, name, 4, 2, 3).path for name in ("one", "another"))
     another.write_bytes(one.read_bytes())
     with pytest.raises(FileError, match=damaged(another, "is of another problem")):
-        OutcomeCache(tmp_path, "another", 4, 2)
+        OutcomeCache(tmp_path, "another", 4, 2, 3)
+
+
+@pytest.mark.parametrize(("winner", "confidence"), [(3, 0.5), (0, np.nan), (0, np.inf)])
+def test_outcomes_that_no_model_gives_are_refused(tmp_path, winner, confidence):
+    subset, sizes = np.array([True, False, True, False]), (4, 2, 3)
+    with OutcomeCache(tmp_path, "a problem", *sizes) as cache:
+        cache.add(subset, np.full(2, winner, dtype=np.uint8), np.full(2, confidence))
+    with pytest.raises(
+        FileError, match=damaged(cache.path, "has outcomes that no model of this problem gives")
+    ):
+        OutcomeCache(tmp_path, "a problem", *sizes).find(subset[None])
 
 
 def test_a_folder_that_cannot_be_used_is_refused(tmp_path):

@@ -17,6 +17,7 @@ from support.leveled import (
 
 from emsco.designs.chromosomes import stages_of, with_levels
 from emsco.designs.grid import ThresholdGrid
+from emsco.scoring.entries import EntryRules
 from emsco.scoring.journal import Journal
 
 MAX_STAGES = 3
@@ -24,7 +25,8 @@ MAX_STAGES = 3
 
 @pytest.fixture
 def open_journal(tmp_path):
-    return lambda: Journal.open(tmp_path / "journal", {"X": 1}, 5, len(NAMES), MAX_STAGES)
+    rules = EntryRules(10**6, MAX_STAGES, grid_of())
+    return lambda: Journal.open(tmp_path / "journal", {"X": 1}, 5, len(NAMES), rules)
 
 
 # Scores

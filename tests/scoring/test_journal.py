@@ -22,13 +22,15 @@ from emsco import EMSCOClassifier
 from emsco._base import store
 from emsco._base.digests import fingerprint
 from emsco.costs import FeatureCosts
-from emsco.designs.chromosomes import compress
+from emsco.designs.chromosomes import compress, with_levels
+from emsco.designs.grid import ThresholdGrid
 from emsco.errors import CheckpointError, ParameterError
 from emsco.fitting.workbench import Workbench
 from emsco.models.bank import SubsetBank, logistic_bank
 from emsco.models.engine import SplitRows
 from emsco.scoring import journal
 from emsco.scoring.checkpoint import stored_seed
+from emsco.scoring.entries import EntryRules
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import Journal
 from emsco.search.progress import SearchProgress
@@ -38,8 +40,13 @@ KEYS = "SELECT keys FROM batches ORDER BY number"
 PROBLEM = {"X": "sha256:1", "costs": [1.0, 2.0], "min_confidence": 0.75, "patience": None}
 
 
+def rules(max_stages=MAX_STAGES, **more):
+    """Rules for a million rows and one threshold."""
+    return EntryRules(10**6, max_stages, ThresholdGrid.single(np.full(2, 0.75)), **more)
+
+
 def opened(path, problem=PROBLEM, seed=5):
-    return Journal.open(path, problem, seed, N_FEATURES, MAX_STAGES)
+    return Journal.open(path, problem, seed, N_FEATURES, rules())
 
 
 def entries(n, seed=0):
@@ -48,7 +55,9 @@ def entries(n, seed=0):
     draws = compress(rng.integers(0, MAX_STAGES, size=(20 * n, N_FEATURES)))
     designs = rng.permutation(np.unique(draws, axis=0))[:n]
     assert len(designs) == n
-    return designs, rng.integers(0, 10**6, size=(2, n, MAX_STAGES))
+    exits = rng.integers(0, 10**6 // MAX_STAGES, size=(n, MAX_STAGES))
+    exits[np.arange(MAX_STAGES) > designs.max(axis=1)[:, None]] = 0
+    return designs, np.stack([exits, exits // 2])
 
 
 def sizes(path):
@@ -261,8 +270,8 @@ def of_shape(n_features, max_stages):
 
     def damage(file):
         file.unlink()
-        designs, counts = np.ones((5, n_features), np.int16), np.ones((2, 5, max_stages), np.int64)
-        with Journal.open(file.parent, PROBLEM, 5, n_features, max_stages) as other:
+        designs, counts = np.zeros((5, n_features), np.int16), np.ones((2, 5, max_stages), np.int64)
+        with Journal.open(file.parent, PROBLEM, 5, n_features, rules(max_stages)) as other:
             other.add(designs, counts)
 
     return damage
@@ -299,6 +308,67 @@ def test_a_damaged_file_is_refused_by_name(path, damage, message):
     file.unlink()
     with opened(path) as again:
         assert again.find(entries(5)[0])[0].size == 0
+
+
+NO_DESIGN = "has designs that no search of this problem makes"
+BELOW, MANY = "has counts below 0, or more correct", "counts more than the 1,000,000 rows"
+AT_LEVEL_ONE = with_levels(np.zeros((1, 6), np.int16), np.ones((1, 1), np.int64))
+CHAINS = "has chains of a generation that there is not"
+
+
+def put(where, value):
+    """Return a change of one entry: a gene, or a count of the first design."""
+
+    def change(designs, counts):
+        (designs if len(where) == 2 else counts)[where] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put((0, 0), -2), NO_DESIGN),
+        (put((0, 0), 30_000), NO_DESIGN),
+        (put((0, slice(None)), -1), NO_DESIGN),
+        (put((0, slice(None)), 1), NO_DESIGN),  # nothing is bought at stage 0
+        (put((0, slice(None)), AT_LEVEL_ONE), NO_DESIGN),
+        (put((0, 0, 0), -1), BELOW),
+        (put((1, 0, 0), 999_999), BELOW),
+        (put((0, 0, 0), 2**62), MANY),
+        (put((0, 0, slice(2)), 600_000), MANY),
+    ],
+)
+def test_entries_that_no_search_makes_are_refused_by_the_name_of_the_file(path, change, message):
+    designs, counts = entries(5)
+    designs[0] = [0, 0, 1, 1, 1, 1]
+    change(designs, counts)
+    with opened(path) as first:
+        first.add(designs, counts)
+    with pytest.raises(CheckpointError, match=f"sqlite', which {message}.*; delete that file"):
+        opened(path)
+
+
+def test_counts_that_contradict_each_other_are_refused():
+    designs, own = np.array([[0, 0, 1]], dtype=np.int16), rules(n_counted=2, most_spent=50)
+    whole = np.array([[[40, 5, 4, 6, 3, 0, 0]], [[0, 4, 3, 5, 2, 0, 0]]])
+    assert own.n_ahead == 3
+    assert own.breach(designs, whole) is None
+    for place, value, message in (
+        ((0, 0, 5), 1, "contradict each other"),  # at a stage that the design does not have
+        ((0, 0, 1), 6, "contradict each other"),  # more rows of a class than leave
+        ((0, 0, 0), 51, "counts more than"),  # spent by prices of the rows
+    ):
+        changed = whole.copy()
+        changed[place] = value
+        assert message in own.breach(designs, changed)
+
+
+def test_a_chain_of_a_generation_that_there_is_not_is_refused(path):
+    with opened(path) as first:
+        first.add_chains(-4, *entries(5))
+    with pytest.raises(CheckpointError, match=f"which {CHAINS}"):
+        opened(path)
 
 
 # Folders

@@ -11,7 +11,7 @@ from support.contests import FirstColumns, made_answers, small_set
 
 from emsco import baselines
 from emsco._base.documents import Fields
-from emsco.errors import DataError
+from emsco.errors import DataError, FileError
 from emsco.studies import contests
 from emsco.studies.answering import LabelledRows, answer_with_emsco, answer_with_rival
 from emsco.studies.contests import Answers, ContestJob, CostedRows, do_job, label_of, run_contest
@@ -168,3 +168,13 @@ def test_a_contest_goes_on_where_it_was(tmp_path):
     assert (len(found), complete) == (2, True)
     more, _ = run_contest(jobs, lambda _: made_answers(0.7).to_dict(), store)
     assert [more[job].offers[0].seen.accuracy for job in jobs] == [0.8, 0.8, 0.7]
+
+
+def test_answers_must_be_to_all_questions_or_none():
+    whole = json.loads(json.dumps(made_answers(0.8).to_dict()))
+    assert len(Answers.from_dict(Fields(whole, "a file")).offers) == len(QUESTIONS)
+    assert Answers.from_dict(Fields({**whole, "offers": []}, "a file")).offers == ()
+    for offers in (whole["offers"][1:], whole["offers"][::-1]):
+        rule = f"'offers' must be one for each of {len(QUESTIONS)} questions, in their order, or"
+        with pytest.raises(FileError, match=rule):
+            Answers.from_dict(Fields({**whole, "offers": offers}, "a file"))

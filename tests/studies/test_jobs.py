@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from emsco._base.documents import document_text
 from emsco._base.objectives import Objectives
 from emsco.errors import EMSCOError
 from emsco.studies.jobs import ResultStore, finish_jobs, run_jobs
@@ -83,6 +84,27 @@ def test_a_damaged_result_is_computed_again(tmp_path):
     path = ResultStore(tmp_path).path(Square(2))
     path.write_text(path.read_text().replace("4", "5"))
     assert done(tmp_path, [2]) == {2: 4}
+
+
+def test_a_result_without_its_job_or_its_values_is_computed_again(tmp_path):
+    done(tmp_path, [2])
+    path = ResultStore(tmp_path).path(Square(2))
+    for body in (
+        {"result": {"square": 5}},
+        {"job": {"number": 2}},
+        {"job": {"number": 2}, "result": 5},
+    ):
+        path.write_text(document_text("result of an experiment", 3, body))
+        assert done(tmp_path, [2]) == {2: 4}
+
+
+def test_results_of_other_or_impossible_jobs_are_passed_over(tmp_path):
+    done(tmp_path, [2])
+    for i, job in enumerate(({"size": 2}, {"number": [2]}, {"number": {}}, [])):
+        body = {"job": job, "result": {"square": 5}}
+        text = document_text("result of an experiment", 3, body)
+        (tmp_path / f"other-{i}.json").write_text(text)
+    assert [job for job, _ in ResultStore(tmp_path).every(Square)] == [Square(2)]
 
 
 def test_files_have_plain_names_and_jobs_that_differ_have_their_own(tmp_path):

@@ -4,7 +4,7 @@ import io
 import json
 import pickle
 import statistics
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 
 import numpy as np
@@ -13,25 +13,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from support.contests import small_set
+from support.documents import changed
 from support.settings import PAPER_SPACE
 
 from emsco import EMSCOClassifier
+from emsco._base.documents import Fields
 from emsco._base.objectives import Objectives
 from emsco.cli.folders import claim_folder
 from emsco.cli.parsing import parse_range
 from emsco.cli.terminal import sweep_table
 from emsco.costs import FeatureCosts
 from emsco.data.sources import FitFiles
-from emsco.errors import ParameterError
+from emsco.errors import FileError, ParameterError
 from emsco.models.engine import LogisticEngine
 from emsco.paper.sweep import reproduce_sweep
 from emsco.search.settings import SearchSettings
 from emsco.studies import sweep as sweeping
 from emsco.studies.files import read_parts
-from emsco.studies.searching import Parts, SplitBanks
+from emsco.studies.searching import EVERY_RULE, Choice, Parts, SplitBanks
 from emsco.studies.sweep import SweepJob, sweep_thresholds
 from emsco.studies.sweep_figure import draw_sweep
-from emsco.studies.sweep_records import OBJECTIVES, Spread
+from emsco.studies.sweep_records import OBJECTIVES, Spread, SweepRepeat
 
 QUICK = {"generations": 3, "population_size": 12}
 THRESHOLDS = (0.6, 0.75, 0.9)
@@ -495,3 +497,39 @@ def test_the_authors_sweep_has_nine_thresholds_at_the_papers_settings(emsco, tmp
     assert done.exit_code == 0
     assert "# Thresholds on heart (seed 0)" in done.stdout
     assert (tmp_path / "sweep.json").exists()
+
+
+def kept_repeat():
+    """The plain values of a repeat, as a folder keeps them."""
+    one = Objectives(0.9, 0.8, 12.0)
+    choices = tuple(Choice(rule, one, one, (0, 1, -1)) for rule in EVERY_RULE)
+    found = asdict(SweepRepeat(0.75, 0, 7, choices, "all generations", 0.5))
+    return json.loads(json.dumps(found))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("choices", 0, "design"), [], "'design' must be the stage of each feature, from 0"),
+        (("choices", 0, "design"), [-1, -1], "'design' must be the stage of each feature, from 0"),
+        (("choices", 0, "design"), [0, "1"], "'design' must be 2 whole numbers from -1 to 1, got"),
+        (("choices", 0, "design"), [0, 2**40], "'design' must be 2 whole numbers from -1 to 1"),
+        (
+            ("choices", 1, "rule"),
+            "knee",
+            "'choices' must be one by each rule, fittest, balanced, k",
+        ),
+        (("choices",), kept_repeat()["choices"][:2], "'choices' must be one by each rule"),
+    ],
+)
+def test_a_kept_repeat_that_breaks_a_rule_is_refused_by_name(path, value, said):
+    values = changed(kept_repeat(), path, value)
+    with pytest.raises(FileError, match=f"^a file, .*{said}"):
+        SweepRepeat.from_dict(Fields(values, "a file"))
+
+
+def test_a_kept_repeat_of_another_job_is_refused():
+    job = SweepJob("data", "paper", SearchSettings(max_stages=2), 0.8, 0, 0)
+    values = kept_repeat()
+    with pytest.raises(FileError, match=r"'min_confidence' must be 0\.8, as asked for, got 0\.75"):
+        sweeping._repeat(job, Fields(values, "a file"))

@@ -80,7 +80,7 @@ def make_front(classes=(0, 1), names=NAMES, n_tied=(1, 3), by_class=None):
     costs = FeatureCosts.from_array(COSTS, names)
     front = ParetoFront.from_scores(
         designs,
-        Scores(100, exits, correct_exits, np.array([1500, 700]), by_class=by_class),
+        Scores(100, exits, correct_exits, np.array([2150, 5300]), by_class=by_class),
         costs,
         0.8,
         np.array(n_tied),

@@ -15,6 +15,7 @@ from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade.model_files import ModelPart, part_from_dict, part_of_models
 from emsco.costs import FeatureCosts, Fee, RowPrice
 from emsco.data.encoding import Encoding
+from emsco.designs.chromosomes import MOST_STAGES
 from emsco.designs.design import Design
 from emsco.designs.stage_thresholds import StageThresholds
 from emsco.designs.thresholds import MOST_CLASSES, MinConfidence
@@ -23,9 +24,18 @@ from emsco.models.averaged import averaged, parts_of
 from emsco.models.stage_models import StageModels
 from emsco.trust.error_costs import check_label_costs
 
-__all__ = ["FORMAT", "Shared", "label_costs_from", "stages_from_dicts"]
+__all__ = [
+    "FORMAT",
+    "Shared",
+    "StoredModels",
+    "design_from_dicts",
+    "label_costs_from",
+    "stages_from_dicts",
+]
 
 FORMAT = 7
+# Weights of all stages of a cascade when they are put together, and times those that its file has.
+_FREE_WEIGHTS, _MOST_TIMES = 2**22, 16
 _LABEL_TYPES = r"bool|object|u?int(8|16|32|64)|float(16|32|64)|[<>]?U\d{1,6}"
 
 
@@ -135,36 +145,78 @@ class Shared:
         ]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredModels(Sequence[StageModels]):
+    """Models of several designs, put together from those of a file when one is asked for.
+
+    A stage that is put together may have a weight for every input. All designs of a front at once
+    could take a thousand times the memory of their file.
+
+    Attributes
+    ----------
+    shared : Shared
+    numbers : tuple
+        Numbers of the models of each design: one per stage and part.
+    """
+
+    shared: Shared
+    numbers: tuple[tuple[tuple[int, ...], ...], ...]
+
+    def __len__(self) -> int:
+        """Number of designs."""
+        return len(self.numbers)
+
+    def __getitem__(self, which: Any) -> Any:
+        """Return the models of a design, or those of several as a tuple."""
+        if isinstance(which, slice):
+            return tuple(self[i] for i in range(*which.indices(len(self))))
+        of_parts = zip(self.shared.parts, zip(*self.numbers[which], strict=True), strict=True)
+        return averaged([part.stage_models(numbers) for part, numbers in of_parts])
+
+
 def stages_from_dicts(
     fields: Fields, shared: Shared, name: str = "stages"
 ) -> tuple[Design, StageModels]:
     """Read the stages of a cascade from the field `name`: its design and its models."""
+    design, numbers = design_from_dicts(fields, shared, name)
+    return design, StoredModels(shared, (numbers,))[0]
+
+
+def design_from_dicts(
+    fields: Fields, shared: Shared, name: str = "stages"
+) -> tuple[Design, tuple[tuple[int, ...], ...]]:
+    """Read a design from the field `name`, and the numbers of its models for `StoredModels`."""
     names, stages = shared.costs.names, fields.many_fields(name)
-    if len(stages) > len(names):
-        fields.refuse(name, f"at most {len(names)} stages", f"{len(stages):,}")
+    if len(stages) > (most := min(len(names), MOST_STAGES)):
+        fields.refuse(name, f"at most {most} stages", f"{len(stages):,}")
     position = {name: i for i, name in enumerate(names)}
     chromosome = np.full(len(names), -1)
     for j, stage in enumerate(stages):
-        for name in stage.texts("buys"):
-            if name not in position or chromosome[position[name]] >= 0:
-                stage.refuse("buys", "features, each bought once", name)
-            chromosome[position[name]] = j
+        for bought in stage.texts("buys"):
+            if bought not in position or chromosome[position[bought]] >= 0:
+                stage.refuse("buys", "features, each bought once", bought)
+            chromosome[position[bought]] = j
     design = Design(chromosome, names, _read_thresholds(stages, shared.classes))
-    return design, _models_from(stages, shared, design)
+    return design, _numbers_from(fields, name, stages, shared, design)
 
 
-def _models_from(stages: list[Fields], shared: Shared, design: Design) -> StageModels:
-    """Read the models of all stages, part by part."""
-    reads = design.subsets()[:, shared.encoding.input_feature]
-    of_stages = [stage.wholes("models", len(shared.parts)) for stage in stages]
-    for stage, numbers, known in zip(stages, of_stages, reads, strict=True):
-        inputs = np.flatnonzero(known)
+def _numbers_from(
+    fields: Fields, name: str, stages: list[Fields], shared: Shared, design: Design
+) -> tuple[tuple[int, ...], ...]:
+    """Read the numbers of the models of all stages, and check that these read what is bought."""
+    of_stages = [tuple(stage.wholes("models", len(shared.parts))) for stage in stages]
+    for stage, numbers, bought in zip(stages, of_stages, design.subsets(), strict=True):
+        inputs = np.flatnonzero(bought[shared.encoding.input_feature])
         for number, part in zip(numbers, shared.parts, strict=True):
             if not part.does_read(number, inputs):
                 rule = "numbers of models that read the features bought by then"
-                stage.refuse("models", rule, numbers)
-    of_parts = zip(shared.parts, zip(*of_stages, strict=True), strict=True)
-    return averaged([part.stage_models(numbers, reads) for part, numbers in of_parts])
+                stage.refuse("models", rule, list(numbers))
+    for part, own in zip(shared.parts, zip(*of_stages, strict=True), strict=True):
+        whole, in_file = part.sizes(own)
+        if whole > (most := max(_FREE_WEIGHTS, _MOST_TIMES * in_file)):
+            rule = f"stages of at most {most:,} weights, those of inputs not bought included"
+            fields.refuse(name, rule, f"{whole:,}")
+    return tuple(of_stages)
 
 
 def _read_threshold(fields: Fields, name: str, classes: AnyArray) -> MinConfidence:

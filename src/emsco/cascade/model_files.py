@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from emsco._base.documents import Fields
-from emsco._base.typing import BoolArray, FloatArray, IntArray
+from emsco._base.typing import FloatArray, IntArray
 from emsco.data.rows import LARGEST
 from emsco.errors import FileError
 from emsco.models.batches import n_outputs_of
@@ -57,8 +57,11 @@ class ModelPart(Protocol):
     def does_read(self, number: int, inputs: IntArray) -> bool:
         """Whether there is a model with this number, and it reads just these inputs."""
 
-    def stage_models(self, numbers: Sequence[int], reads: BoolArray) -> StageModels:
-        """Put together the models with these numbers, one per stage, with the inputs they read."""
+    def stage_models(self, numbers: Sequence[int]) -> StageModels:
+        """Put together the models with these numbers, one per stage."""
+
+    def sizes(self, numbers: Sequence[int]) -> tuple[int, int]:
+        """How many weights these models take when put together, and how many the file lists."""
 
 
 def part_of_models(fitted: Sequence[StageModels]) -> ModelPart:
@@ -169,16 +172,34 @@ class LinearPart:
         """Whether there is a model with this number, and it reads just these inputs."""
         return number < len(self.models) and np.array_equal(self.models[number].inputs, inputs)
 
-    def stage_models(self, numbers: Sequence[int], reads: BoolArray) -> LinearModels:
-        """Put together the models with these numbers, one per stage, with the inputs they read."""
-        reads = reads if self.basis is None else self.basis.reads(reads)
+    def stage_models(self, numbers: Sequence[int]) -> LinearModels:
+        """Put together the models with these numbers, one per stage."""
         own = [self.models[number] for number in numbers]
-        coefs = np.zeros((len(own), len(own[0].coefs), reads.shape[1] + 1))
-        for stage, (known, model) in enumerate(zip(reads, own, strict=True)):
+        n_columns = len(self.scaling.mean)
+        reads = np.zeros((len(own), n_columns), dtype=np.bool_)
+        coefs = np.zeros((len(own), len(own[0].coefs), n_columns + 1))
+        for stage, model in enumerate(own):
+            columns = self._columns(model)
+            reads[stage, columns] = True
             coefs[stage, :, 0] = model.coefs[:, 0]
-            coefs[stage, :, 1 + np.flatnonzero(known)] = model.coefs[:, 1:].T
+            coefs[stage, :, 1 + columns] = model.coefs[:, 1:].T
         maps = tuple(model.calibrator for model in own if model.calibrator is not None)
         return LinearModels(self.scaling, reads, coefs, maps or None, self.basis)
+
+    def sizes(self, numbers: Sequence[int]) -> tuple[int, int]:
+        """How many weights these models take when put together, and how many the file lists.
+
+        Put together, a stage has a weight for every input, whether its model reads it or not.
+        """
+        own = [self.models[number].coefs for number in numbers]
+        whole = sum(len(coefs) for coefs in own) * (len(self.scaling.mean) + 1)
+        return whole, sum(coefs.size for coefs in own)
+
+    def _columns(self, model: _Weights) -> IntArray:
+        """Positions of the columns that a model reads."""
+        if self.basis is None:
+            return model.inputs
+        return np.flatnonzero(np.isin(self.basis.of_column, model.inputs))
 
 
 def _key(models: LinearModels, stage: int) -> tuple[object, ...]:
@@ -231,9 +252,13 @@ class EstimatorPart:
         """Whether there is a model with this number, and it reads just these inputs."""
         return number < len(self.models) and np.array_equal(self.models[number].inputs, inputs)
 
-    def stage_models(self, numbers: Sequence[int], reads: BoolArray) -> EstimatorModels:
+    def sizes(self, numbers: Sequence[int]) -> tuple[int, int]:
+        """None and none: models are used as they are."""
+        del numbers
+        return 0, 0
+
+    def stage_models(self, numbers: Sequence[int]) -> EstimatorModels:
         """Put together the models with these numbers, one per stage."""
-        del reads  # the models know them
         return EstimatorModels(tuple(self.models[number] for number in numbers))
 
 
@@ -287,9 +312,13 @@ class TreesPart:
             return False
         return bool(np.isin(np.flatnonzero(self.models[number][0].reads), inputs).all())
 
-    def stage_models(self, numbers: Sequence[int], reads: BoolArray) -> BoostedModels:
+    def sizes(self, numbers: Sequence[int]) -> tuple[int, int]:
+        """None and none: models are used as they are."""
+        del numbers
+        return 0, 0
+
+    def stage_models(self, numbers: Sequence[int]) -> BoostedModels:
         """Put together the models with these numbers, one per stage."""
-        del reads  # the models know them
         ensembles, maps = zip(*(self.models[number] for number in numbers), strict=True)
         return BoostedModels(ensembles, None if maps[0] is None else maps)
 

@@ -242,15 +242,16 @@ class FrontModels:
     ----------
     classes : ndarray of shape (n_classes,)
     encoding : Encoding
-    of_points : tuple of StageModels
-        Models of each point, in the order of the front.
+    of_points : sequence of StageModels
+        Models of each point, in the order of the front; those of a file are put together when one
+        is asked for.
     everything : StageModels or None
         The model of the single stage that buys all features, for comparison.
     """
 
     classes: AnyArray
     encoding: Encoding
-    of_points: tuple[StageModels, ...]
+    of_points: Sequence[StageModels]
     everything: StageModels | None = None
 
     def __post_init__(self) -> None:

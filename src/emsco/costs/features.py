@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from emsco._base.arrays import whole_units
 from emsco._base.checks import check_number, refused
-from emsco._base.text import some
+from emsco._base.text import brief, some
 from emsco._base.typing import BoolArray, FloatArray, IntArray
 from emsco.costs.checks import LARGEST_COST, check_costs
 from emsco.costs.delays import changed_delays, checked_delays, delays_of
@@ -96,7 +96,8 @@ class FeatureCosts:
         try:
             owned = np.array(self.costs, dtype=np.float64)
         except (OverflowError, TypeError, ValueError):
-            raise CostsError(Parameter("costs"), f" must be numbers, got {self.costs!r}.") from None
+            got = f" must be numbers, got {brief(self.costs)}."
+            raise CostsError(Parameter("costs"), got) from None
         fees = tuple(self.fees)
         check_costs(owned, self.names, bool(self.prices) or any(fee.cost > 0 for fee in fees))
         check_number("evaluation", self.evaluation, 0, LARGEST_COST)

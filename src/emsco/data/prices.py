@@ -66,7 +66,10 @@ def with_given(prices: Sequence[RowPrice], given: Mapping[str, Any] | None) -> t
 
 def check_price(feature: str, price: Any) -> float:
     """Return the price of a feature for one row as a number."""
-    number = float(_numbers(feature, price))
+    found = _numbers(feature, price)
+    if found.ndim:
+        raise DataError(f"the price of {feature!r} must be one number, got {brief(price)}.")
+    number = float(found)
     if not 0 <= number <= LARGEST_COST:  # written so that NaN fails too
         raise DataError(f"the price of {feature!r} must be finite and at least 0, got {number:g}.")
     return number
@@ -99,5 +102,5 @@ def _column(price: RowPrice, table: Any, n_rows: int) -> FloatArray:
 def _numbers(feature: str, found: Any) -> FloatArray:
     try:
         return np.asarray(found, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise DataError(f"the price of {feature!r} must be numbers, got {brief(found)}.") from None

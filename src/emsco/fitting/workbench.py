@@ -34,6 +34,7 @@ from emsco.front.preferences import Preference, economical_of
 from emsco.front.ties import NamedDesigns
 from emsco.models.bank import SubsetBank
 from emsco.models.recipe import StageRecipe
+from emsco.scoring.entries import EntryRules
 from emsco.scoring.evaluator import Evaluator
 from emsco.scoring.journal import Journal
 from emsco.scoring.row_prices import RowPrices
@@ -169,8 +170,15 @@ class Workbench:
             "constraints": asdict(self.constraints),
             **asdict(settings),
         }
-        n_counts = self.bank.n_ahead + settings.max_stages
-        return Journal.open(folder, problem, seed, self.blocks.n_blocks, n_counts)
+        most = None if self.prices is None else self.prices.most_spent
+        rules = EntryRules(
+            self.bank.n_rows,
+            settings.max_stages,
+            self.grid(min_confidence),
+            self.bank.n_counted,
+            most,
+        )
+        return Journal.open(folder, problem, seed, self.blocks.n_blocks, rules)
 
     def plan(
         self,

@@ -14,6 +14,7 @@ from emsco._base.text import counted, listed, shorten
 from emsco.cascade import Cascade
 from emsco.designs.design import Design
 from emsco.errors import EMSCOError, FileError
+from emsco.front.consistency import check_point
 from emsco.front.point import ParetoPoint
 from emsco.trust.certificates import CheckedPromise, n_passing
 from emsco.trust.promises import Promise, promises_from_fields
@@ -414,11 +415,13 @@ def _read_test(
     checks = fields.many_fields("checks")
     if len(checks) != len(promises):
         fields.refuse("checks", f"one for each of {len(promises)} promises", f"{len(checks)}")
-    design = _read_design(fields, labels, names)
+    design, scored = _read_design(fields, labels, names), fields.fields("scored")
+    point = ParetoPoint.from_fields(scored, design, labels, metric)
+    check_point(scored, point)
     return DesignTest(
         fields.whole("number", 0),
         _digest(fields, "cascade"),
-        ParetoPoint.from_fields(fields.fields("scored"), design, labels, metric),
+        point,
         tuple(
             CheckedPromise.from_fields(one, promise, is_counted=is_counted)
             for one, promise in zip(checks, promises, strict=True)

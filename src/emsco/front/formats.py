@@ -8,9 +8,11 @@ from typing import Any
 from emsco._base.documents import Fields
 from emsco._base.objectives import METRICS
 from emsco.cascade import Evaluation, FrontModels
-from emsco.cascade.formats import Shared, stages_from_dicts
+from emsco.cascade.formats import Shared, StoredModels, design_from_dicts, stages_from_dicts
+from emsco.costs import FeatureCosts
 from emsco.data.row_prints import RowPrints
 from emsco.designs.design import Design
+from emsco.front.consistency import check_point, check_reference, check_seen, paid_after_stages
 from emsco.front.point import ParetoPoint
 from emsco.front.references import Reference, references_from_dicts
 from emsco.front.shape import FrontShape
@@ -65,19 +67,23 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
     """Read the attributes of a front from a file and check them."""
     shared = Shared.from_dict(fields, trusted)
     metric = _metric_from(fields)
-    points, models, evaluations = [], [], []
+    points, numbers, evaluations = [], [], []
     labels = shared.classes.tolist()
     for one in fields.many_fields("points"):
-        design, stages = stages_from_dicts(one, shared)
-        scored = one.fields("scored")
+        design, of_stages = design_from_dicts(one, shared)
+        scored, paid = one.fields("scored"), paid_after_stages(design, shared.costs)
         points.append(ParetoPoint.from_fields(scored, design, labels, metric))
-        models.append(stages)
+        check_point(scored, points[-1], paid)
+        numbers.append(of_stages)
         if one.get("seen") is not None:
             seen = one.fields("seen")
             evaluations.append(Evaluation.from_fields(seen, design.buys, shared.classes))
+            check_seen(seen, evaluations[-1], paid)
     if evaluations and len(evaluations) < len(points):
         fields.refuse("points", "evaluated all or none", f"{len(evaluations)} evaluations")
     _check_points(fields, points)
+    _check_rows(fields, "scored", {point.n_rows for point in points})
+    _check_rows(fields, "seen", {one.n_rows for one in evaluations})
     return {
         "points": tuple(points),
         "costs": shared.costs,
@@ -85,11 +91,14 @@ def front_from_dict(fields: Fields, trusted: Sequence[str]) -> dict[str, Any]:
         "proven": fields.flag("proven"),
         "by_fitness": "by_fitness" in fields.values and fields.flag("by_fitness"),
         "models": FrontModels(
-            shared.classes, shared.encoding, tuple(models), _everything(fields, shared)
+            shared.classes,
+            shared.encoding,
+            StoredModels(shared, tuple(numbers)),
+            _everything(fields, shared),
         ),
         "seen": tuple(evaluations) or None,
         "searched": _searched(fields),
-        **_references(fields, labels),
+        **_references(fields, labels, shared.costs),
     }
 
 
@@ -110,9 +119,23 @@ def _check_points(fields: Fields, points: Sequence[ParetoPoint]) -> None:
         fields.refuse("points", "simplified at most once", f"points {simplified[0]} and more")
 
 
-def _references(fields: Fields, labels: Sequence[object]) -> dict[str, tuple[Reference, ...]]:
+def _check_rows(fields: Fields, name: str, found: set[float]) -> None:
+    """Check that all points were measured on the same rows."""
+    if len(found) > 1:
+        few = sorted(found)[:2]
+        fields.refuse("points", f"{name} on the same rows", f"{few[0]:g} and {few[1]:g} rows")
+
+
+def _references(
+    fields: Fields, labels: Sequence[object], costs: FeatureCosts
+) -> dict[str, tuple[Reference, ...]]:
     """Read the references on scored and on test rows, which need the model of everything."""
     found = {name: references_from_dicts(fields, name, labels) for name in _REFERENCES}
+    for name, references in found.items():
+        for one, read in zip(
+            references, fields.many_fields(name) if references else (), strict=True
+        ):
+            check_reference(read, one, costs)
     if any(found.values()) and not fields.items("everything"):
         fields.refuse("everything", "a stage, since there are references", [])
     if found["seen_references"] and not found["references"]:

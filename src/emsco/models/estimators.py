@@ -100,7 +100,8 @@ class EstimatorFitter:
         self._n_jobs = n_jobs
         self.cache: OutcomeCache | None = None
         if cache is not None:
-            self.cache = OutcomeCache(cache, self.fingerprint, self.n_inputs, self.n_scored)
+            sizes = self.n_inputs, self.n_scored, n_classes
+            self.cache = OutcomeCache(cache, self.fingerprint, *sizes)
 
     @cached_property
     def fingerprint(self) -> str:

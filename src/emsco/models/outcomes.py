@@ -40,8 +40,8 @@ class OutcomeCache:
     folder : str or path
     fingerprint : str
         A digest of everything that affects the outcomes.
-    n_inputs, n_rows : int
-        Number of inputs and of scored rows.
+    n_inputs, n_rows, n_classes : int
+        Number of inputs, of scored rows and of classes.
 
     Raises
     ------
@@ -49,9 +49,11 @@ class OutcomeCache:
         If the folder cannot be used, or the file is damaged.
     """
 
-    def __init__(self, folder: PathLike, fingerprint: str, n_inputs: int, n_rows: int) -> None:
+    def __init__(
+        self, folder: PathLike, fingerprint: str, n_inputs: int, n_rows: int, n_classes: int
+    ) -> None:
         self._fingerprint = fingerprint
-        self._width, self._n_rows = -(-n_inputs // 8), n_rows
+        self._width, self._n_rows, self._n_classes = -(-n_inputs // 8), n_rows, n_classes
         name = hashlib.sha256(fingerprint.encode()).hexdigest()[:32]
         self.path = Path(folder) / f"{name}.sqlite"
         self._new: dict[bytes, tuple[LabelArray, FloatArray]] = {}
@@ -137,9 +139,16 @@ class OutcomeCache:
             self._where.update((key.tobytes(), (batch, i)) for i, key in enumerate(batch.keys))
             self._last_batch = batch.number
 
+    def _checked(self, rows: AnyArray) -> AnyArray:
+        """Refuse classes that there are not, and confidences that are no numbers."""
+        are_finite = np.isfinite(rows["confidence"]).all()
+        if not are_finite or (rows["winner"] >= self._n_classes).any():
+            raise self._place.damaged("has outcomes that no model of this problem gives")
+        return rows
+
     def _rows(self, store: Store, batch: Batch) -> AnyArray:
         if batch.number not in self._loaded:
-            self._loaded[batch.number] = store.rows(batch)
+            self._loaded[batch.number] = self._checked(store.rows(batch))
             if len(self._loaded) > _KEPT:
                 self._loaded.popitem(last=False)
         self._loaded.move_to_end(batch.number)

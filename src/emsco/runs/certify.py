@@ -18,7 +18,7 @@ from emsco.front import Certificate
 from emsco.front.certifying import certify
 from emsco.runs.layout import CERTIFICATE, SPENT
 from emsco.runs.run import Run
-from emsco.trust.promises import Promise
+from emsco.trust.promises import promises_from_fields
 
 __all__ = ["certify_run", "require_certificate"]
 
@@ -96,7 +96,8 @@ def _spend(
             return  # the same question about the same rows
         prints = RowPrints.from_fields(test.fields("prints"))
         if n_spent := len(prints.seen_again(inputs)):
-            words = " and ".join(str(Promise(**promise)) for promise in test.items("promises"))
+            spent = promises_from_fields(test, run.cascade.classes.tolist())
+            words = " and ".join(map(str, spent))
             raise DataError(
                 f"{path} must hold rows that no test has seen, got {counted(n_spent, 'row')} of "
                 f"{test.text('date')}, spent on {words}; collect fresh rows."

@@ -45,7 +45,7 @@ def explore_run(
 
 def _facts(about: dict[str, Any]) -> dict[str, str]:
     """Facts about the rows; files lose their folders, since pages are sent around."""
-    files = about.get("files", {})
+    files = about["files"]
     kinds = {"data": "Rows", "train": "Training rows", "val": "Scored rows", "test": "Test rows"}
     facts = {kinds[name]: Path(files[name]).name for name in kinds if files.get(name)}
     if cv := about.get("cv"):

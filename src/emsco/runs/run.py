@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from emsco._base.checks import refused
-from emsco._base.documents import PathLike, read_document, write_document
+from emsco._base.documents import PathLike, write_document
+from emsco._base.text import brief
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import Cascade
 from emsco.data.rows import table_rows
@@ -24,6 +25,7 @@ from emsco.front import ParetoFront, ParetoPoint
 from emsco.front.doubts import doubts_about
 from emsco.front.preferences import given_error_costs, plain_preference
 from emsco.pictures.plotting.convergence import Convergence
+from emsco.runs.about import read_about
 from emsco.runs.layout import CASCADE, CHECKPOINT, FORMAT, FRONT, HISTORY, RUN
 from emsco.trust.error_costs import ErrorCosts
 
@@ -62,15 +64,19 @@ class Run:
             resume = ("; ", Hint(Remedy.RESUME)) if (path / CHECKPOINT).exists() else ()
             made = f" must be a folder that emsco fit has made, got {str(folder)!r}, {why}"
             raise FileError(Parameter("folder"), made, *resume, ".")
-        fields = read_document(path / RUN, "run", FORMAT, FORMAT)
-        fields.text("stop_reason")
-        about = fields.values
+        about = read_about(path / RUN)
         front = ParetoFront.load(path / FRONT, trusted)
+        if list(front.costs.names) != about["features"]:
+            raise FileError(
+                f"{str(path / RUN)!r}, 'features' must be those of {FRONT}, got "
+                f"{brief(about['features'])}."
+            )
         return cls(path, about, front, Cascade.load(path / CASCADE, trusted))
 
     @property
     def point(self) -> ParetoPoint:
         """The deployed point of the front."""
+        self._check_classes()
         for point in self.front:
             if point.design == self.cascade.design:
                 return point
@@ -78,6 +84,15 @@ class Run:
             f"{str(self.folder / CASCADE)!r} must be of a design in {FRONT}, got "
             f"{self.cascade.design}; choose a point anew."
         )
+
+    def _check_classes(self) -> None:
+        """Refuse a cascade that gives other labels than those of the front."""
+        models, classes = self.front.models, self.cascade.classes
+        if models is not None and models.classes.tolist() != classes.tolist():
+            raise FileError(
+                f"{str(self.folder / CASCADE)!r} must have the classes of {FRONT}, got "
+                f"{brief(classes.tolist())}; choose a point anew."
+            )
 
     @property
     def chosen(self) -> int:

@@ -14,6 +14,7 @@ from emsco._base.typing import IntArray, StageArray
 from emsco._kernels.slots import UNBOUNDED, Slots
 from emsco.designs.chromosomes import design_keys
 from emsco.scoring.checkpoint import open_checkpoint
+from emsco.scoring.entries import EntryRules
 
 __all__ = ["Journal"]
 
@@ -36,18 +37,19 @@ class Journal:
     store : Store
         Designs are its keys and counts its rows. It is closed with the journal.
     n_features : int
-    n_counts : int
-        Counts of a design, as a bank makes them: one for each counted class and each stage.
+    rules : EntryRules
+        What designs and their counts must obey. A design has as many counts as a bank makes: one
+        for each counted class and each stage.
 
     Raises
     ------
     CheckpointError
-        If the store is damaged.
+        If the store is damaged, or breaks the rules.
     """
 
-    def __init__(self, store: Store, n_features: int, n_counts: int) -> None:
+    def __init__(self, store: Store, n_features: int, rules: EntryRules) -> None:
         self._store = store
-        self._n_counts = n_counts
+        self._n_counts = n_counts = rules.n_counts
         self._new: list[tuple[StageArray, IntArray, int]] = []
         self._last_write = monotonic()
         self._at_once = _AT_ONCE
@@ -57,9 +59,12 @@ class Journal:
         designs = np.concatenate(keys).view("<i2").astype(np.int16)
         rows_of = np.concatenate(rows)
         made_after = rows_of[:, 0, -1]
-        self._made = {
-            step: _distinct(designs[made_after == step]) for step in set(made_after.tolist()) - {0}
-        }
+        why = rules.breach(designs, rows_of[:, :, :-1].swapaxes(0, 1))
+        if why is None and ((made_after < 0) | (made_after != rows_of[:, 1, -1])).any():
+            why = "has chains of a generation that there is not"
+        if why is not None:
+            raise store.place.damaged(why)
+        self._made = _chains_of(designs, made_after)
         self._known = Slots(UNBOUNDED, n_words=-(-n_features // 4))
         with self._known.claim(design_keys(designs)) as claim:
             self._counts: IntArray = np.zeros((2, len(self._known), n_counts), dtype=np.int64)
@@ -72,13 +77,13 @@ class Journal:
         problem: Mapping[str, Any],
         seed: int,
         n_features: int,
-        n_counts: int,
+        rules: EntryRules,
     ) -> Self:
         """Start a journal in a folder, or reopen the one there; see `open_checkpoint`."""
-        row_type = np.dtype(("<i8", (2, n_counts + 1)))
+        row_type = np.dtype(("<i8", (2, rules.n_counts + 1)))
         store = open_checkpoint(path, problem, seed, 2 * n_features, row_type)
         try:
-            return cls(store, n_features, n_counts)
+            return cls(store, n_features, rules)
         except BaseException:
             store.close()
             raise
@@ -153,6 +158,15 @@ class Journal:
             self._store.add(designs.astype("<i2").view(np.uint8), rows)
             self._new = []
         self._last_write = monotonic()
+
+
+def _chains_of(designs: StageArray, made_after: IntArray) -> dict[int, StageArray]:
+    """Return the designs made after each generation, by its number, in the order of the file."""
+    made = np.flatnonzero(made_after)
+    made = made[np.argsort(made_after[made], kind="stable")]
+    steps, firsts = np.unique(made_after[made], return_index=True)
+    parts = np.split(made, firsts[1:])
+    return {step: _distinct(designs[own]) for step, own in zip(steps.tolist(), parts, strict=False)}
 
 
 def _distinct(designs: StageArray) -> StageArray:

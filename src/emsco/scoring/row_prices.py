@@ -33,6 +33,8 @@ class RowPrices:
         The prices as whole numbers of a unit.
     per_one : int
         Units of `whole` that make 1.
+    most_spent : int
+        Units of `whole` that all rows together pay for all these features.
     """
 
     priced: IntArray
@@ -40,6 +42,7 @@ class RowPrices:
     fixed: CostUnits
     whole: IntArray
     per_one: int
+    most_spent: int
 
     @classmethod
     def from_rows(
@@ -63,11 +66,13 @@ class RowPrices:
             units, per_one = found
             shared = Fees(units[n:last], fees.members)
             fixed = CostUnits(units[:n], int(units[last]), per_one, shared)
-            return cls(priced, prices, fixed, units[last + 1 :].reshape(prices.shape), per_one)
+            whole = units[last + 1 :].reshape(prices.shape)
+            return cls(priced, prices, fixed, whole, per_one, int((whole @ weights).sum()))
         spent = float((prices @ weights).sum()) or 1.0
         per_one = 10 ** int(np.clip(math.floor(math.log10(2.0**52 / spent)), 0, _FINEST))
         fixed = CostUnits(costs.costs, float(costs.evaluation), 1, fees)
-        return cls(priced, prices, fixed, np.rint(prices * per_one).astype(np.int64), per_one)
+        whole = np.rint(prices * per_one).astype(np.int64)
+        return cls(priced, prices, fixed, whole, per_one, int((whole @ weights).sum()))
 
     @property
     def usual(self) -> CostUnits:

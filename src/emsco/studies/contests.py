@@ -163,9 +163,13 @@ class Answers:
     @classmethod
     def from_dict(cls, fields: Fields) -> Answers:
         """Read the values that `to_dict` wrote."""
-        offers = fields.many_fields("offers") if fields.items("offers") else []
+        listed = fields.many_fields("offers") if fields.items("offers") else []
+        offers = tuple(Offer.from_dict(one) for one in listed)
+        if offers and tuple(offer.question for offer in offers) != QUESTIONS:
+            rule = f"one for each of {len(QUESTIONS)} questions, in their order, or none"
+            fields.refuse("offers", rule, f"{len(offers)} others")
         return cls(
-            tuple(Offer.from_dict(one) for one in offers),
+            offers,
             fields.text("note"),
             fields.number("seconds", 0),
         )

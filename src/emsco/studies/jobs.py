@@ -58,20 +58,21 @@ class ResultStore:
             return None
         try:
             fields = read_document(path, _KIND, _FORMAT, _FORMAT)
+            return fields.fields("result") if fields.get("job") == _plain(job) else None
         except FileError:
             return None  # damaged or of an older format: do the job again
-        return fields.fields("result") if fields.get("job") == _plain(job) else None
 
     def every(self, kind: type[JobT]) -> Iterator[tuple[JobT, Fields]]:
         """Read all undamaged results of one kind of job, in the order of file names."""
         for path in sorted(self.folder.glob("*.json")):
             try:
                 fields = read_document(path, _KIND, _FORMAT, _FORMAT)
-                job = kind(**fields.fields("job").values)
-            except (FileError, TypeError):
+                job, result = kind(**fields.fields("job").values), fields.fields("result")
+                is_own = path == self.path(job)
+            except (AttributeError, FileError, LookupError, TypeError, ValueError):
                 continue  # damaged, or of another experiment
-            if path == self.path(job):
-                yield job, fields.fields("result")
+            if is_own:
+                yield job, result
 
     def keep(self, job: Any, result: Mapping[str, Any]) -> Fields:
         """Write the result of a job, and return it as a later `find` will read it."""

@@ -99,11 +99,15 @@ class Choice:
     @classmethod
     def from_dict(cls, fields: Fields) -> Choice:
         """Read the values that `dataclasses.asdict` wrote."""
+        n_features = len(fields.items("design"))
+        design = fields.wholes("design", n_features, -1, n_features - 1)
+        if max(design, default=-1) < 0:
+            fields.refuse("design", "the stage of each feature, from 0", design)
         return cls(
             fields.text("rule"),
             Objectives.from_dict(fields.fields("scored")),
             Objectives.from_dict(fields.fields("seen")),
-            tuple(fields.items("design")),
+            tuple(design),
         )
 
 

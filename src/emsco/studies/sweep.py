@@ -15,7 +15,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from emsco._base.checks import check_choice, check_seed, check_whole, refused
-from emsco._base.documents import PathLike
+from emsco._base.documents import Fields, PathLike
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.data.random_states import draw_seed
 from emsco.designs.blocks import Blocks
@@ -155,10 +155,19 @@ def sweep_thresholds(
         store = ResultStore(Path(place))
         bench = _Bench(digest, split, _models(banks, jobs, store, report))
         found, complete = finish_jobs(jobs, partial(_do_job, bench), store, n_jobs, report)
-    done = tuple(SweepRepeat.from_dict(found[job]) for job in jobs if job in found)
+    done = tuple(_repeat(job, found[job]) for job in jobs if job in found)
     sizes = (len(parts.train), len(parts.val), len(parts.test))
     seconds = perf_counter() - started
     return ThresholdSweep(done, rules, search, own, parts.costs, sizes, seed, seconds, complete, of)
+
+
+def _repeat(job: SweepJob, fields: Fields) -> SweepRepeat:
+    """Read the result of a job, and check that it is of this job."""
+    found = SweepRepeat.from_dict(fields)
+    for name in ("min_confidence", "repeat", "random_state"):
+        if (got := getattr(found, name)) != (asked := getattr(job, name)):
+            fields.refuse(name, f"{asked}, as asked for", got)
+    return found
 
 
 def _rules(given: Sequence[str]) -> tuple[str, ...]:

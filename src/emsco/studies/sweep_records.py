@@ -16,7 +16,7 @@ from emsco.costs import FeatureCosts
 from emsco.data.frames import Columns, to_pandas
 from emsco.designs.design import Design
 from emsco.search.settings import SearchSettings
-from emsco.studies.searching import Choice
+from emsco.studies.searching import EVERY_RULE, Choice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,11 +56,14 @@ class SweepRepeat:
     @classmethod
     def from_dict(cls, fields: Fields) -> SweepRepeat:
         """Read the values that `dataclasses.asdict` wrote."""
+        choices = tuple(Choice.from_dict(one) for one in fields.many_fields("choices"))
+        if (rules := tuple(choice.rule for choice in choices)) != EVERY_RULE:
+            fields.refuse("choices", f"one by each rule, {', '.join(EVERY_RULE)}", list(rules))
         return cls(
             fields.number("min_confidence", 0, 1),
             fields.whole("repeat", 0),
             fields.whole("random_state", 0),
-            tuple(Choice.from_dict(one) for one in fields.many_fields("choices")),
+            choices,
             fields.text("stop_reason"),
             fields.number("seconds", 0),
         )

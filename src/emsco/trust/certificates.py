@@ -136,6 +136,10 @@ class CheckedPromise:
             if not math.isclose(found, exact, rel_tol=1e-6, abs_tol=1e-12):
                 fields.refuse("p_value", f"{exact:g}, as the counts say", found)
         seen = fields.number("seen", 0, math.inf if promise.is_ceiling else 1)
+        if is_counted and n_kept is not None:
+            share = n_kept / n_rows if n_rows else 0.0
+            if not math.isclose(seen, share, rel_tol=1e-9, abs_tol=1e-9):
+                fields.refuse("seen", f"{share:.10g}, as the counts say", seen)
         return cls(promise, n_rows, n_kept, seen, found, is_certain)
 
 

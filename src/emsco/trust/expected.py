@@ -100,6 +100,8 @@ def _estimate(fields: Fields, name: str) -> Estimate:
     value, low, high = map(float, found)
     if not 0 <= low <= value <= high:
         fields.refuse(name, "a value between its limits", found)
+    if name != "cost" and high > 1:
+        fields.refuse(name, "shares, at most 1", found)
     return Estimate(value, low, high)
 
 

@@ -180,6 +180,14 @@ class TestFiles:
         with pytest.raises(FileError, match="packed values, got 'more'"):
             reread(trees, leaves=text)
 
+    def test_arrays_that_claim_far_more_than_their_text_are_refused(self):
+        n_trees, n = 2**13, 2**18
+        zeros = {name: packed([0] * (n - n_trees), "u1") for name in ("cut_of", "n_left")}
+        leaves = {"n_all_leaves": n, "leaves": packed([0] * n, "<f4")}
+        claimed = {"trees_of": [n_trees], **leaves, **zeros}
+        with pytest.raises(FileError, match=r"'n_all_leaves' must be trees that unpack to at most"):
+            reread(random_trees(), **claimed)
+
     def test_bytes_after_the_packed_values_are_refused(self):
         trees = random_trees()
         more = base64.b64encode(base64.b64decode(trees.to_dict()["leaves"]) + b"!").decode()

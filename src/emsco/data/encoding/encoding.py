@@ -242,21 +242,22 @@ class Encoding:
         features = fields.texts("features")
         if (gaps := fields.text("gaps")) not in GAPS:
             fields.refuse("gaps", f"one of {', '.join(GAPS)}", gaps)
-        codes: list[ColumnCode] = []
-        feature_of: list[int] = []
+        place, feature_of = {name: i for i, name in enumerate(features)}, []
+        codes: dict[str, ColumnCode] = {}
         for column in fields.many_fields("columns"):
-            if (feature := column.text("feature")) not in features:
+            if (feature := column.text("feature")) not in place:
                 column.refuse("feature", "one of the features", feature)
             code = ColumnCode.from_dict(column)
             if code.marks_missing and gaps != "impute":
                 column.refuse("marks_missing", "false unless gaps are imputed", True)  # noqa: FBT003
-            if code.name in {other.name for other in codes}:
+            if code.name in codes:
                 column.refuse("name", "different from those before", code.name)
-            codes.append(code)
-            feature_of.append(features.index(feature))
-        if lacking := [name for i, name in enumerate(features) if i not in feature_of]:
+            codes[code.name] = code
+            feature_of.append(place[feature])
+        known = set(feature_of)
+        if lacking := [name for name, i in place.items() if i not in known]:
             fields.refuse("columns", f"columns of all features, {lacking[0]!r} too", len(codes))
-        return cls(tuple(codes), tuple(features), tuple(feature_of), gaps)
+        return cls(tuple(codes.values()), tuple(features), tuple(feature_of), gaps)
 
     @cached_property
     def _are_numbers(self) -> bool:
@@ -265,10 +266,10 @@ class Encoding:
     @cached_property
     def _members(self) -> dict[str, tuple[int, ...]]:
         """Positions of the columns of each feature."""
-        return {
-            name: tuple(i for i, feature in enumerate(self.feature_of) if feature == f)
-            for f, name in enumerate(self.features)
-        }
+        found: list[list[int]] = [[] for _ in self.features]
+        for i, feature in enumerate(self.feature_of):
+            found[feature].append(i)
+        return dict(zip(self.features, map(tuple, found), strict=True))
 
     @cached_property
     def _asked(self) -> dict[str, tuple[tuple[str, ColumnCode, bool], ...]]:

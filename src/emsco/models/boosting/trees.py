@@ -36,6 +36,7 @@ __all__ = ["MOST_CUTS", "MOST_LEAVES", "TreeEnsemble"]
 
 MOST_CUTS = 254  # of an input, so that a code fits into a byte
 _MOST_IN_ALL = 2**22  # of all trees in a file
+_FREE_BYTES, _MOST_TIMES = 2**12, 8  # of unpacked arrays, and times the text that packs them
 _AT_ONCE = 32  # subsets whose sums stay in cache together
 _LARGEST = 1e100  # number in a file
 _TYPES: dict[str, type] = {
@@ -256,6 +257,7 @@ class TreeEnsemble:
         n_trees = sum(trees_of)
         n_leaves = fields.whole("n_all_leaves", n_trees, min(n_trees * MOST_LEAVES, _MOST_IN_ALL))
         sizes = {"n_leaves": n_trees, "leaves": n_leaves}
+        _check_room(fields, n_leaves, sum(n_cuts))
         arrays = {
             name: unpack_array(fields, name, sizes.get(name, n_leaves - n_trees), kind)
             for name, kind in _TYPES.items()
@@ -343,3 +345,11 @@ class TreeEnsemble:
             right=(bits[2] - bits[1]).astype(kind),
             known_left=self.cut_of == self.n_cuts[self.inputs],
         )
+
+
+def _check_room(fields: Fields, n_leaves: int, n_cuts: int) -> None:
+    """Refuse packed arrays that claim far more values than trees could pack into their text."""
+    n_bytes = n_leaves * sum(np.dtype(kind).itemsize for kind in _TYPES.values()) + 8 * n_cuts
+    packed = sum(len(fields.text(name)) for name in ("cuts", *_TYPES))
+    if n_bytes > (most := _FREE_BYTES + _MOST_TIMES * packed):
+        fields.refuse("n_all_leaves", f"trees that unpack to at most {most:,} bytes", n_leaves)

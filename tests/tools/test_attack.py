@@ -1,0 +1,126 @@
+"""Attacks on files: nothing escapes a short one, and the harness sees what it should."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+from attacks import apart
+from attacks.kinds import KINDS, NonsenseError
+from attacks.samples import make_samples
+from attacks.trials import try_kind, warm_up
+
+from emsco.errors import FileError
+
+TRIALS = {  # few of those that are slow to use; python tools/attack.py files makes more of all
+    "cascade, logistic": 30,
+    "front": 12,
+    "certificate": 10,
+    "monitor": 8,
+    "spent rows": 4,
+    "run": 10,
+    "history": 8,
+    "result of a sweep": 60,
+    "result of a method": 80,
+    "result of a contest": 10,
+    "journal": 8,
+    "costs, JSON": 60,
+}
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory):
+    """Valid files of all kinds that are attacked here."""
+    folder = tmp_path_factory.mktemp("attacked") / "samples"
+    make_samples(folder, dict.fromkeys(KINDS[name].sample for name in TRIALS))
+    return folder
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_a_damaged_file_is_refused_or_usable(samples, name, monkeypatch):
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    monkeypatch.setattr("emsco.pictures.explorer.page._library", lambda: "")  # slow to make
+    kind = KINDS[name]
+    before = kind.path(samples).read_bytes()
+    whole = warm_up(kind, samples)
+    trials = list(try_kind(name, kind, samples, 0, range(TRIALS[name]), whole))
+    assert [one for one in trials if one.end == "escape"] == []
+    assert sum(one.end == "refused" for one in trials) > len(trials) / 4
+    assert kind.path(samples).read_bytes() == before
+
+
+class Mishap:
+    """A kind of file whose use does what it is told, unless the file is whole."""
+
+    form = "text"
+
+    def __init__(self, happen=None):
+        self.happen = happen
+
+    def path(self, folder):
+        return folder / "file"
+
+    def use(self, folder):
+        if self.path(folder).read_bytes() != b"whole":
+            self.happen()
+        return "read"
+
+
+def tried(tmp_path, happen):
+    (tmp_path / "file").write_bytes(b"whole")
+    kind = Mishap(happen)
+    (trial,) = try_kind("mishap", kind, tmp_path, 0, [0], warm_up(kind, tmp_path))
+    return trial.end, trial.why
+
+
+def raising(error):
+    def happen():
+        raise error
+
+    return happen
+
+
+@pytest.mark.parametrize(
+    ("happen", "end", "why"),
+    [
+        (lambda: None, "same", ""),
+        (raising(FileError("one sentence.")), "refused", "one sentence."),
+        (raising(FileError("two\nlines.")), "escape", "two\nlines."),
+        (raising(KeyError("target")), "escape", "KeyError: 'target' (test_attack.py:"),
+        (raising(NonsenseError("coverage 865.7")), "escape", "NonsenseError: coverage 865.7"),
+        (raising(SystemExit("bye")), "escape", "SystemExit: bye"),
+    ],
+)
+def test_what_happens_is_told_apart(tmp_path, happen, end, why):
+    found = tried(tmp_path, happen)
+    assert found[0] == end
+    assert found[1].startswith(why)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the peak of memory")
+def test_a_small_file_that_takes_much_memory_escapes(tmp_path):
+    end, why = tried(tmp_path, lambda: bytearray(80 * 2**20).count(1))
+    assert end == "escape"
+    assert " MB for " in why
+
+
+def test_a_crash_is_an_escape_and_the_next_trials_go_on(tmp_path, monkeypatch):
+    script = tmp_path / "worker.py"
+    script.write_text(
+        "import json, os, sys\n"
+        "plan = json.load(sys.stdin)\n"
+        "print('ready', flush=True)\n"
+        "for i in range(plan['first'], plan['last']):\n"
+        "    if i == 1: os.abort()\n"
+        "    print(json.dumps(dict(kind='x', number=i, end='same', damage='')), flush=True)\n"
+    )
+    monkeypatch.setattr(apart, "_COMMAND", script)
+    trials = list(apart.run_apart(apart.Plan("x", 0, 0, 4), tmp_path))
+    assert [(one.number, one.end) for one in trials] == [
+        (0, "same"),
+        (1, "escape"),
+        (2, "same"),
+        (3, "same"),
+    ]
+    assert trials[1].why.startswith("crashed with code -" if os.name == "posix" else "crashed")

@@ -1,0 +1,91 @@
+"""Attack the readers of files: damage valid files at random, then read and use them.
+
+python tools/attack.py files                          100 trials of every kind of file
+python tools/attack.py files --trials 5000 --seed 7   more of them, and others
+python tools/attack.py files --kind front --kind run  some kinds only; --list names all
+python tools/attack.py files --kind run --seed 7 --trial 41   one trial again, with its traceback
+
+Values are dropped, renamed, swapped and replaced with a right checksum, and bytes are changed
+without one. A damaged file must be refused with one sentence, or be read and be usable. Anything
+else is an escape: another error, figures that contradict each other, a crash, more than 5 s of
+processor time, or more memory than ten times the file and 50 MB. The exit code is then 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from attacks.apart import Plan, run_apart, work
+
+MOST = 300  # characters of a damage, and of a reason
+COLUMNS = ("trials", "refused", "same", "other", "escape")
+HEADINGS = ("kind", "trials", "refused", "same result", "other result", "escapes")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    shape = argparse.RawDescriptionHelpFormatter
+    found = argparse.ArgumentParser(description=__doc__, formatter_class=shape)
+    commands = found.add_subparsers(dest="command", required=True)
+    files = commands.add_parser(
+        "files", help="damage files, read and use them", description=__doc__, formatter_class=shape
+    )
+    files.add_argument("--trials", type=int, default=100, help="trials of each kind (100)")
+    files.add_argument("--seed", type=int, default=0, help="another seed damages otherwise (0)")
+    files.add_argument("--kind", action="append", help="attack this kind only; may be repeated")
+    files.add_argument("--trial", type=int, help="repeat the trial with this number alone")
+    files.add_argument("--list", action="store_true", help="name all kinds, and do nothing else")
+    worker = commands.add_parser("work", help="carry out a plan; `files` starts this by itself")
+    worker.add_argument("folder", type=Path)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; 1 if anything escaped."""
+    given = parser().parse_args(arguments)
+    if given.command == "work":
+        return work(given.folder)
+    from attacks.kinds import KINDS
+
+    if given.list:
+        print("\n".join(KINDS))
+        return 0
+    names = given.kind or list(KINDS)
+    if unknown := [name for name in names if name not in KINDS]:
+        print(f"no kind {unknown[0]!r}; --list names all", file=sys.stderr)
+        return 2
+    if given.trial is not None:
+        numbers = range(given.trial, given.trial + 1)
+    else:
+        numbers = range(given.trials)
+    return attack(names, given.seed, numbers)
+
+
+def attack(names: list[str], seed: int, numbers: range) -> int:
+    """Carry out trials of every kind, and print a line for each kind and each escape."""
+    print(("{:22}" + "{:>14}" * 5).format(*HEADINGS), flush=True)
+    n_escaped = 0
+    with tempfile.TemporaryDirectory(prefix="emsco-attack-") as folder:
+        for name in names:
+            trials = list(run_apart(Plan(name, seed, numbers.start, numbers.stop), Path(folder)))
+            counts = {"trials": len(trials)}
+            counts |= {end: sum(one.end == end for one in trials) for end in COLUMNS[1:]}
+            shown = [f"{counts[column]:,}" for column in COLUMNS]
+            print(("{:22}" + "{:>14}" * 5).format(name, *shown), flush=True)
+            for one in trials:
+                if one.end == "escape" or len(numbers) == 1:
+                    again = f"--kind {name!r} --seed {seed} --trial {one.number}"
+                    told = one.damage, f"{one.end}: {' '.join(one.why.split())}"
+                    print(
+                        "\n    ".join([f"  {again}", *(text[:MOST] for text in told)]), flush=True
+                    )
+            n_escaped += counts["escape"]
+    print(f"{n_escaped:,} escapes" if n_escaped else "nothing escaped")
+    return 1 if n_escaped else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

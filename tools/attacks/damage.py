@@ -1,0 +1,259 @@
+"""Damage to files: a few random changes, described in words so that a report can name them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from emsco._base.documents import document_text
+from emsco.errors import FileError
+
+__all__ = ["damage"]
+
+Steps: TypeAlias = tuple[Any, ...]
+_LONGEST = 2**21  # bytes that a change may add to a file
+_RAW = 0.15  # of the trials change bytes without putting a checksum right
+_STRANGE: tuple[Any, ...] = (
+    None, True, False, "", "x", "1", "²", "\ud800", "\0", -1, 0, 1, 2, 0.5, -0.5, -0.0, 1e-320,
+    1e16, 1e100, 1e101, 1e300, 1.7e308, 2**31, 2**53, 2**63, 2**64, -(2**63), 10**400,
+    float("nan"), float("inf"), [], {}, [[]], [None], [0], {"x": 0}, [[0, 0], [0, 0]],
+)  # fmt: skip
+
+
+def damage(path: Path, form: str, rng: Random) -> str:
+    """Change a file at random, and say how."""
+    if form == "text" or rng.random() < _RAW:
+        return _damage_bytes(path, rng)
+    if form == "store":
+        return _damage_store(path, rng)
+    whole = json.loads(path.read_bytes())
+    tree = whole["body"] if form == "document" else whole
+    tree, said = _damage_tree(tree, rng)
+    if form == "json":
+        _put(path, json.dumps(tree))
+    else:
+        _put(path, _document(whole["emsco"], whole["format"], tree))
+    return said
+
+
+def _document(kind: str, form: int, body: Any) -> str:
+    """Text of a document with a right checksum, if its values can be written at all."""
+    try:
+        return document_text(kind, form, body)
+    except FileError:  # NaN and infinity are not JSON, but a reader meets them all the same
+        return json.dumps({"emsco": kind, "format": form, "sha256": "", "body": body})
+
+
+def _put(path: Path, text: str) -> None:
+    path.write_bytes(text.encode(errors="surrogatepass"))
+
+
+def _damage_tree(tree: Any, rng: Random) -> tuple[Any, str]:
+    """Change one to three values of a tree."""
+    tree, said = copy.deepcopy(tree), []
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        paths = list(_paths(tree))
+        if not paths:
+            break
+        path, change = rng.choice(paths), rng.choice(_CHANGES)
+        parent = _at(tree, path[:-1])
+        said.append(
+            f"{change.__name__[1:]} {'/'.join(map(str, path))}: {change(parent, path, rng)}"
+        )
+    return tree, "; ".join(said)
+
+
+def _paths(tree: Any, path: Steps = ()) -> Iterator[Steps]:
+    inner = tree.items() if isinstance(tree, dict) else enumerate(tree)
+    for key, child in inner:
+        yield (*path, key)
+        if isinstance(child, (dict, list)):
+            yield from _paths(child, (*path, key))
+
+
+def _at(tree: Any, path: Steps) -> Any:
+    for key in path:
+        tree = tree[key]
+    return tree
+
+
+def _brief(value: Any) -> str:
+    return repr(value)[:60]
+
+
+def _drop(parent: Any, path: Steps, rng: Random) -> str:
+    del rng
+    return _brief(parent.pop(path[-1]))
+
+
+def _rename(parent: Any, path: Steps, rng: Random) -> str:
+    if not isinstance(parent, dict):
+        return _replace(parent, path, rng)
+    new: str = rng.choice(("", "x", f"{path[-1]}2", *parent))
+    parent[new] = parent.pop(path[-1])
+    return new
+
+
+def _replace(parent: Any, path: Steps, rng: Random) -> str:
+    parent[path[-1]] = value = copy.deepcopy(rng.choice(_STRANGE))
+    return _brief(value)
+
+
+def _alter(parent: Any, path: Steps, rng: Random) -> str:
+    """Change a value into another of its own type."""
+    old = parent[path[-1]]
+    new: Any = old
+    if isinstance(old, bool):
+        new = not old
+    elif isinstance(old, int):
+        new = rng.choice((old + 1, old - 1, -old, 1000 * old, old // 2, float(old), str(old)))
+    elif isinstance(old, float):
+        new = rng.choice((-old, old / 2, 2 * old, 1 - old, old + 1e-7, 1e3 * old, old // 1))
+    elif isinstance(old, str) and old:
+        place = rng.randrange(len(old))
+        new = rng.choice(
+            (old[:place] + rng.choice("0aZ+/ é") + old[place + 1 :], old[:place], old + old, "")
+        )
+    else:
+        return _resize(parent, path, rng)
+    parent[path[-1]] = new
+    return _brief(new)
+
+
+def _resize(parent: Any, path: Steps, rng: Random) -> str:
+    """Make a list longer or shorter; without one, change the value."""
+    old = parent[path[-1]]
+    if not isinstance(old, list):
+        return _replace(parent, path, rng)
+    room = max(1, _LONGEST // (len(json.dumps(old)) + 1))
+    times = rng.choice((0, 2, 3, min(1000, room)))
+    new = rng.choice((old * times, old[1:], old[:-1], [*old, *old[:1]], old[::-1]))
+    parent[path[-1]] = copy.deepcopy(new)
+    return f"{len(old)} to {len(new)}"
+
+
+def _swap(parent: Any, path: Steps, rng: Random) -> str:
+    """Exchange two values of the same object or list."""
+    keys = list(parent) if isinstance(parent, dict) else list(range(len(parent)))
+    other = rng.choice(keys)
+    parent[path[-1]], parent[other] = parent[other], parent[path[-1]]
+    return str(other)
+
+
+def _nest(parent: Any, path: Steps, rng: Random) -> str:
+    depth = rng.choice((1, 2, 200))
+    value = parent[path[-1]]
+    for _ in range(depth):
+        value = [value]
+    parent[path[-1]] = value
+    return f"{depth} lists"
+
+
+def _lengthen(parent: Any, path: Steps, rng: Random) -> str:
+    """Put a long text, list or object in the place of a value."""
+    n = rng.choice((300, 20_000))
+    value = rng.choice(("9" * n, [0] * n, {f"f{i}": i for i in range(n)}, list(map(str, range(n)))))
+    parent[path[-1]] = value
+    return _brief(value)
+
+
+_CHANGES: tuple[Callable[[Any, Steps, Random], str], ...] = (
+    _drop, _rename, _replace, _replace, _replace, _alter, _alter, _alter, _resize, _swap, _swap,
+    _nest, _lengthen,
+)  # fmt: skip
+
+
+def _damage_bytes(path: Path, rng: Random) -> str:
+    """Change bytes, without a thought about checksums."""
+    content = bytearray(path.read_bytes())
+    first = rng.randrange(len(content))
+    last = min(len(content), first + rng.choice((1, 2, 10, 1000)))
+    how = rng.choice(("flip", "cut", "drop", "repeat", "insert"))
+    if how == "flip":
+        content[first] ^= 1 << rng.randrange(8)
+    elif how == "cut":
+        del content[first:]
+    elif how == "drop":
+        del content[first:last]
+    elif how == "repeat":
+        content[first:first] = content[first:last] * rng.choice((1, 2, 50))
+    else:
+        odd = (
+            b"\0",
+            b"\xff",
+            b'"',
+            b",",
+            b"\n",
+            b"-",
+            b"9" * 400,
+            b"nan",
+            b"\xe2\x80\xa8",
+            b"1e999",
+        )
+        content[first:first] = rng.choice(odd)
+    path.write_bytes(bytes(content))
+    return f"{how} bytes {first} to {last}"
+
+
+def _damage_store(path: Path, rng: Random) -> str:
+    """Change a row of SQLite, with its checksums put right."""
+    with closing(sqlite3.connect(path)) as file, file:
+        if rng.random() < 0.1:
+            (text,) = file.execute("SELECT text FROM about").fetchone()
+            tree, said = _damage_tree(json.loads(text), rng)
+            file.execute("UPDATE about SET text = ?", (json.dumps(tree),))
+            return f"about: {said}"
+        numbers = [number for (number,) in file.execute("SELECT number FROM batches")]
+        number = rng.choice(numbers)
+        query = "SELECT keys, rows FROM batches WHERE number = ?"
+        blobs = dict(zip(("keys", "rows"), file.execute(query, (number,)).fetchone(), strict=True))
+        said = _damage_blobs(blobs, rng)
+        for name, blob in blobs.items():
+            change = f"UPDATE batches SET {name} = ?, {name}_crc = ? WHERE number = ?"
+            file.execute(change, (blob, zlib.crc32(blob), number))
+        return f"batch {number}: {said}"
+
+
+def _damage_blobs(blobs: dict[str, bytes], rng: Random) -> str:
+    name = rng.choice(("keys", "rows", "rows", "rows"))
+    blob = blobs[name]
+    kind = "<i2" if name == "keys" else rng.choice(("<i8", "<i8", "<f8", "u1"))
+    size = np.dtype(kind).itemsize
+    values = np.frombuffer(blob[: len(blob) // size * size], kind).copy()
+    rest = blob[len(blob) // size * size :]
+    how = rng.choice(("one", "one", "one", "all", "swap", "shorten", "repeat", "empty"))
+    with np.errstate(all="ignore"):
+        if how == "one" and len(values):
+            at = rng.randrange(len(values))
+            odd = rng.choice((-1, 0, 1, 2, 7, 255, 1000, 30_000, 2**40, -(2**62)))
+            values[at] = np.array(odd).astype(kind)
+            how = f"value {at} is {odd}"
+        elif how == "all":
+            factor = rng.choice((0, -1, 2, 1000))
+            values = (values.astype(np.float64) * factor).astype(kind)
+            how = f"all times {factor}"
+        elif how == "swap" and len(values) > 1:
+            a, b = rng.randrange(len(values)), rng.randrange(len(values))
+            values[[a, b]] = values[[b, a]]
+            how = f"values {a} and {b} swapped"
+    found = values.tobytes() + rest
+    if how == "shorten":
+        found = found[: rng.randrange(len(found) + 1)]
+    elif how == "repeat":
+        found *= rng.choice((2, 50))
+    elif how == "empty":
+        found = b""
+    blobs[name] = found
+    if how == "repeat" and rng.random() < 0.5:  # both alike, so that their lengths fit
+        for other in blobs:
+            blobs[other] = blob * 2 if other == name else blobs[other] * 2
+    return f"{name}: {how}"
