@@ -446,7 +446,8 @@ class EMSCOClassifier(TableClassifier):
 
     def predict(self, X: ArrayLike) -> AnyArray:
         """Predict a class for every row, even a rejected one: the best guess of its last stage."""
-        return self.decide(X).guesses
+        cascade = self._fitted_cascade
+        return cascade.decide_rows(cascade.encoding.rows(self._check_new_rows(X))).guesses
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Class probabilities of each row at its last stage, shape (n_rows, n_classes)."""

@@ -121,6 +121,21 @@ def test_evaluation_has_the_mean_over_rows(fitted, table):
     assert low < found.cost < high
 
 
+def test_exits_have_the_mean_cost_of_their_rows(cascades, table, tmp_path):
+    y = (table.a + table.b + 0.7 * table.c - table.d > 0).astype(int)
+    cascade = cascades[0]
+    found, decided = cascade.evaluate(table, y), cascade.decide(table)
+    for report in found.exits:
+        here = ~decided.accepted if report.stage is None else decided.stage == report.stage
+        here = here if report.stage is None else here & decided.accepted
+        if here.any():
+            assert report.cost == pytest.approx(decided.cost[here].mean())
+    table.to_csv(tmp_path / "new.csv", index=False)
+    counts = decide_file(cascade, tmp_path / "new.csv", tmp_path / "out.csv")
+    assert counts.exit_costs[-1] == pytest.approx(decided.cost[~decided.accepted].mean())
+    assert "[about" in repr(cascade)
+
+
 def test_a_budget_stops_rows_by_their_own_prices(cascades, table):
     cascade, ids = cascades[0], list(table.index)
     budget = float(np.median(cascade.decide(table).cost))

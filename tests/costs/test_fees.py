@@ -172,6 +172,7 @@ def test_a_delay_is_read_too(costs_file):
         ({"draw": ("2", ["chol"])}, r"'draw' must be finite and at least 0, got '2'\."),
         ({"draw": (2, [])}, r"the fee 'draw' must be shared by a feature, got none\."),
         ({"draw": (2, ["chol", "chol"])}, "must name a feature once, got 'chol', 'chol'"),
+        ([("draw", 2, ["chol"])], r"fees must be like \{'blood draw': .*, got \[\('draw'"),
         ({"draw": 2}, r"the fee 'draw' must be a cost and a list of features, got 2\."),
         ({"draw": (2, "chol")}, r"must be a cost and a list of features, got \(2, 'chol'\)"),
     ],

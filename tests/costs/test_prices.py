@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from emsco.costs import FeatureCosts, RowPrice
-from emsco.data.prices import prices_of_rows
+from emsco.data.prices import check_price, prices_of_rows
 from emsco.errors import CostsError, DataError, ParameterError
 
 TABLE = pd.DataFrame({"age": [1, 2, 3], "report": [4.0, 5.0, 6.0], "fee": [0.1, 0.2, 0.3]})
@@ -70,6 +70,24 @@ def test_usual_prices_stand_in_words():
 def test_bad_prices_are_refused_by_row(given, words):
     with pytest.raises(DataError, match=words):
         prices_of_rows([RowPrice("report")], TABLE, 3, given)
+
+
+def test_one_row_has_one_price():
+    with pytest.raises(DataError, match=r"the price of 'report' must be one number, got \[1, 2\]"):
+        check_price("report", [1, 2])
+
+
+def test_a_function_that_fails_and_a_column_that_is_not_there_are_named():
+    with pytest.raises(DataError, match=r"that works for these rows, got KeyError: 'nope'\."):
+        prices_of_rows([RowPrice("report", function=lambda rows: rows["nope"])], TABLE, 3)
+    with pytest.raises(DataError, match="must have the column 'dear' with the price of 'report'"):
+        prices_of_rows([RowPrice("report", column="dear")], TABLE, 3)
+
+
+def test_prices_of_training_rows_are_not_those_of_others():
+    costs = FeatureCosts.from_mapping({"age": 1, "report": [1, 2, 3]}).for_new_rows()
+    with pytest.raises(DataError, match="prices must be given for 'report'"):
+        prices_of_rows(costs.prices, TABLE, 3)
 
 
 def test_a_row_of_a_file_is_counted_from_where_it_begins():

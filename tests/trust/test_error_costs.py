@@ -163,3 +163,14 @@ def test_costs_for_a_file_are_plain():
     assert plain_costs({1: np.array([2.0])}) == {"1": [2.0]}
     assert plain_costs(((0, np.int64(1)), (2, 0))) == [[0, 1], [2, 0]]
     assert type(plain_costs(np.float64(3))) is float
+
+
+def test_a_promise_does_not_take_one_cheap_error_for_all_that_follow():
+    counts = np.array([[60, 1, 5], [0, 40, 4]])  # one error, and of the cheap class
+    by_class = ByClass(("well", "ill"), counts)
+    costs = ErrorCosts.from_parameters({"well": 300, "ill": 2000}, 0, ("well", "ill"))
+    _, seen, _ = costs.mean_costs(by_class)
+    _, promised, _ = costs.mean_costs(by_class, promised=True)
+    usual = 300 * 66 / 110 + 2000 * 44 / 110
+    assert seen == 300
+    assert promised == pytest.approx((300 + 10 * usual) / 11)

@@ -208,7 +208,7 @@ class Cascade:
         if group_of is not None:
             group_of.check_complete("groups")
         stages = self.stages
-        about = self.classes, self.design.buys, stages.costs, bool(stages.prices)
+        about = self.classes, self.design.buys, None if stages.prices else stages.costs
         tally = Tally(*about, delays=stages.delays)
         truth = check_truth(y, self.classes, n_rows)
         tally.add(decisions, truth, check_weights(sample_weight, n_rows), group_of, subgroup_of)

@@ -95,7 +95,6 @@ class Evaluation(Objectives):
         classes: AnyArray,
         buys: Sequence[tuple[str, ...]],
         costs: Sequence[float] | None = None,
-        has_prices: bool = False,
         delays: Sequence[float] = (),
     ) -> Self:
         """Compare decisions with the true labels.
@@ -113,8 +112,6 @@ class Evaluation(Objectives):
         costs : sequence of float, optional
             Cost of a row after each stage, if all rows pay the same. By default the cost of an
             exit is the mean over its rows.
-        has_prices : bool
-            Whether rows pay prices of their own, so that `costs` are the usual ones.
         delays : sequence of float, optional
             Time that a row has waited after each stage; by default 0.
         """
@@ -131,7 +128,7 @@ class Evaluation(Objectives):
             exits=exits_of(decisions, out, counts, buys, costs, delays),
             by_class=ByClass.from_labels(classes.tolist(), out.true, out.given, weights),
             effective=None if weights is None else EffectiveRows.from_weights(out, weights),
-            cost_deviation=math.sqrt(spread) if costs is None or has_prices else None,
+            cost_deviation=math.sqrt(spread) if costs is None else None,
         )
 
     @classmethod

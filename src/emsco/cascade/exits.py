@@ -69,7 +69,9 @@ class ExitReport:
         confidence = sum(part.confidence * part.n_rows for part in parts) / (n_rows or 1)
         n_correct = min(n_rows, sum(part.n_correct for part in parts))
         own = n_rows, n_correct, min(1.0, confidence), first.delay
-        return cls(first.stage, first.features, first.cost, *own)
+        costs = {part.cost for part in parts}  # more than one if rows have prices of their own
+        mean = sum(part.cost * part.n_rows for part in parts) / (n_rows or 1)
+        return cls(first.stage, first.features, first.cost if len(costs) == 1 else mean, *own)
 
     @property
     def accuracy(self) -> float:

@@ -25,7 +25,7 @@ _MOST_NAMES = 30  # of a stage, in a notebook
 def cascade_text(design: Design, stages: Stages, thresholds: StageThresholds) -> str:
     """Name the features and cost of each stage, and the threshold or those of all stages."""
     steps = " → ".join(
-        f"{', '.join(bought)} [{cost:g}] {design.threshold_in_words(j)}".rstrip()
+        f"{', '.join(bought)} [{_about(stages, j)}{cost:g}] {design.threshold_in_words(j)}".rstrip()
         for j, (bought, cost) in enumerate(zip(stages.buys, stages.costs, strict=True))
     )
     least = thresholds[0]
@@ -41,14 +41,16 @@ def cascade_html(
     """Show the stages from left to right, with their features and costs."""
     steps, before, known = [], 0.0, tuple[str, ...]()
     for j, (bought, paid) in enumerate(zip(stages.buys, stages.costs, strict=True)):
-        cost = f"cost {paid - before:g}, so far {paid:g}"
+        about = _about(stages, j)
+        cost = f"cost {about}{paid - before:g}, so far {about}{paid:g}"
         waits = [f"delay so far {stages.delays[j]:g}"] if stages.delays else []
         buys = f"buys {listed(costs.in_words(bought, known), _MOST_NAMES)}"
         known = (*known, *bought)
         rule = [rule_in_words(thresholds[j])] if differ(thresholds) else []
         steps.append((f"stage {j + 1}", [buys, cost, *waits, *rule]))
         before = paid
-    steps.append(("rejected", ["rows still undecided", f"cost {before:g}"]))
+    last = f"{_about(stages, len(stages) - 1)}{before:g}"
+    steps.append(("rejected", ["rows still undecided", f"cost {last}"]))
     never, mean = design.left_out, _averaged(stages)
     return fragment(
         f"Cascade: {leaving_in_words(thresholds)}",
@@ -57,6 +59,11 @@ def cascade_html(
         note(mean) if mean else "",
         "" if stages.label_costs is None else note("gives the label of least expected cost"),
     )
+
+
+def _about(stages: Stages, j: int) -> str:
+    """The word before the cost of a stage, if a feature bought by then has prices by row."""
+    return "about " if len(stages.prices) and stages.prices.stages.min() <= j else ""
 
 
 def _averaged(stages: Stages) -> str:

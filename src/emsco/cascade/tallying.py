@@ -58,10 +58,8 @@ class Tally:
     classes : ndarray of shape (n_classes,)
     buys : sequence of tuple of str
         Features that each stage buys.
-    costs : sequence of float
-        Cost of a row after each stage.
-    has_prices : bool
-        Whether rows pay prices of their own, so that these costs are the usual ones.
+    costs : sequence of float or None
+        Cost of a row after each stage; None if rows pay prices of their own.
     by_text : bool
         Whether values of subgroups are read from text: numbers then become numbers.
     delays : sequence of float
@@ -70,8 +68,7 @@ class Tally:
 
     classes: AnyArray
     buys: Sequence[tuple[str, ...]]
-    costs: Sequence[float]
-    has_prices: bool = False
+    costs: Sequence[float] | None
     by_text: bool = False
     delays: Sequence[float] = ()
     _whole: _Part = field(default_factory=_Part)
@@ -137,7 +134,7 @@ class Tally:
         weights: FloatArray | None,
         groups: IntArray | None,
     ) -> None:
-        about = (self.classes, self.buys, self.costs, self.has_prices, self.delays)
+        about = (self.classes, self.buys, self.costs, self.delays)
         cells = None
         if groups is not None:
             outcomes = outcomes_of(decisions, truth, self.classes, len(self.buys))

@@ -64,8 +64,8 @@ def evaluate(
     whether promises are kept, the figures that you get without a cascade, and those of each class,
     on the new rows. The file may be larger than memory.
 
-    A promise is kept if the new figure is at least as good, and not kept if its whole interval is
-    worse. Otherwise these rows cannot tell.
+    A promise is kept if the new figure is at least as good, and not kept if it is worse by more
+    than chance explains, that of the promise included. Otherwise these rows cannot tell.
 
     With --error-cost and --reject-cost, or if the run was fitted or chosen with them, you also see
     the total of a row: its features, errors and rejections.

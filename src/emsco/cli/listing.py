@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from emsco.trust.error_costs import ErrorCosts
 
 __all__ = ["Listing", "front_table", "new_table", "plain_table", "reference_table"]
 
+_CAPTION = 78  # columns of a line below a table
 _NAMES = 15  # characters of the column that names designs and references
 _NUMBERS = 32  # characters of the columns of scored figures
 _TIES = 6
@@ -294,7 +296,11 @@ def _marks(best: ParetoPoint | None, costs: ErrorCosts | None, *, is_limited: bo
     """Explain the mark of the best design, and totals."""
     lines = []
     if costs is not None:
-        lines.append(f"total: features, errors and rejections of a row, with {costs}.")
+        total = (
+            f"total: features, errors and rejections of a row, with {costs}; as expected on new "
+        )
+        total += "rows where designs have expected figures, and as scored without a cascade."
+        lines += wrap(total, _CAPTION)
     if best is not None and is_limited:
         lines.append("✓ is the design that emsco choose takes within these limits.")
     elif best is not None:

@@ -51,8 +51,8 @@ def counts_table(cascade: Cascade, counts: DecisionCounts) -> Table:
     for heading in ("left at", "rows", "share", "cost per row"):
         table.add_column(heading, justify="left" if heading == "left at" else "right")
     table.add_column("features")
-    costs = aligned(cascade.stage_costs.tolist(), digits=6)
-    for j, (n_left, cost) in enumerate(zip(counts.exits, costs, strict=True)):
+    costs = aligned(counts.exit_costs, digits=6)
+    for j, (n_left, cost) in enumerate(zip(counts.exits, costs, strict=False)):
         buys = ", ".join(cascade.design.features(j))
         table.add_row(f"stage {j + 1}", f"{n_left:,}", f"{n_left / n_rows:.1%}", cost, Text(buys))
     rejected = counts.n_rows - counts.n_accepted
@@ -82,23 +82,31 @@ def cascade_drawing(
     flows = {"scored": flow} | {rows: Flow.from_evaluation(one) for rows, one in found.items()}
     sure = leaving_in_words(point.design.thresholds_or(front.min_confidence))
     drawing = Tree(Text(f"Cascade of design {number}: {sure}", "italic"))
+    about = front.costs.about
     for j, stage in enumerate(flow.stages):
         rule = f": {rule}" if (rule := flow.rule(stage)) else ""
         waits = f", delay so far {stage.delay_so_far:g}" if flow.worst_delay else ""
         branch = drawing.add(
-            Text(f"stage {stage.number}, cost so far {stage.cost_so_far:g}{waits}{rule}", "bold")
+            Text(
+                f"stage {stage.number}, cost so far {about}{stage.cost_so_far:g}{waits}{rule}",
+                "bold",
+            )
         )
         known = [name for earlier in flow.stages[:j] for name in earlier.features]
         buys = ", ".join(front.costs.in_words(stage.features, known))
-        branch.add(Text(f"buys {buys}: cost {stage.cost:g}"))
+        branch.add(Text(f"buys {buys}: cost {about}{stage.cost:g}"))
         for rows, one in flows.items():
             branch.add(Text(f"{rows:<8} {_leaving(one, j)}"))
     worst = f", delay {flow.worst_delay:g}" if flow.worst_delay else ""
-    branch = drawing.add(Text(f"rejected, cost {flow.stages[-1].cost_so_far:g}{worst}", "bold"))
+    branch = drawing.add(
+        Text(f"rejected, cost {about}{flow.stages[-1].cost_so_far:g}{worst}", "bold")
+    )
     for rows, one in flows.items():
         share = one.share(one.rejected)
         branch.add(Text(f"{rows:<8} {_bar(share)} {share:6.1%}: {counted(one.rejected, 'row')}"))
-    branch = drawing.add(Text(f"all rows; buying everything costs {front.costs.total:g}", "bold"))
+    branch = drawing.add(
+        Text(f"all rows; buying everything costs {about}{front.costs.total:g}", "bold")
+    )
     for rows, one in flows.items():
         delay = f", delay {one.mean_delay:.4g}" if one.worst_delay else ""
         branch.add(Text(f"{rows:<8} {counted(one.n_rows, 'row')}: {in_short(one)}{delay}"))

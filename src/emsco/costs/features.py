@@ -157,7 +157,7 @@ class FeatureCosts:
         """
         given, members = split_groups(costs, groups or {})
         given, prices = split_prices(given)
-        shared = Fee.from_mapping(fees) if isinstance(fees, Mapping) else tuple(fees or ())
+        shared = Fee.from_any(fees)
         if names is None:
             table: tuple[str, ...] = ()
             features = _in_given_order(given, members)
@@ -294,6 +294,15 @@ class FeatureCosts:
         usual = self.costs.copy()
         usual[self.priced] = prices
         return replace(self, costs=usual)
+
+    @property
+    def about(self) -> str:
+        """The word before a cost that is a mean, because prices differ from row to row."""
+        return "about " if self.prices else ""
+
+    def for_new_rows(self) -> Self:
+        """Return the same costs without prices of training rows: others have their own."""
+        return replace(self, prices=tuple(replace(one, values=None) for one in self.prices))
 
     def fixed(self) -> Self:
         """Return the costs that are the same for all rows: 0 where prices differ."""

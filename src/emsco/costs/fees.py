@@ -59,6 +59,15 @@ class Fee:
             )
         return tuple(cls(str(name), *_parts(str(name), fee)) for name, fee in fees.items())
 
+    @classmethod
+    def from_any(cls, fees: Any) -> tuple[Self, ...]:
+        """Create fees from a mapping, a sequence of fees, or None."""
+        if fees is None:
+            return ()
+        if isinstance(fees, (list, tuple)) and all(isinstance(fee, Fee) for fee in fees):
+            return tuple(fees)
+        return cls.from_mapping(fees)
+
     def without(self, features: Iterable[str]) -> Self | None:
         """Return the fee of the features that are left, or None if none is."""
         gone = set(features)

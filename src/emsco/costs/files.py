@@ -145,7 +145,7 @@ class _Table:
         if len(names) != len(amounts) or not all(names):
             raise ValueError(
                 f"it has {brief(called)} as fees and {brief(costs)} as their costs in the line "
-                f"{brief(line)}"
+                f"{brief(line)}, which must be one for each"
             )
         for fee, amount in zip(names, amounts, strict=True):
             known, members = self._fees.get(fee, (None, {}))

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from emsco._base.text import brief
+from emsco._base.checks import is_number
+from emsco._base.text import brief, first_line, some
 from emsco._base.typing import FloatArray
 from emsco.costs import RowPrice, is_row_price
 from emsco.costs.checks import LARGEST_COST, check_known
 from emsco.data.keys import column_of
+from emsco.data.rows import column_names
 from emsco.errors import DataError
 
 __all__ = ["check_price", "prices_of_rows", "with_given"]
@@ -78,9 +80,16 @@ def check_price(feature: str, price: Any) -> float:
 def _column(price: RowPrice, table: Any, n_rows: int) -> FloatArray:
     """Return the prices of one feature."""
     if price.column is not None:
-        found = column_of(table, price.column, "costs")
+        found = _of_table(price.feature, price.column, table)
     elif price.function is not None:
-        found = price.function(table)
+        try:
+            found = price.function(table)
+        except Exception as error:  # the user's function may raise anything
+            why = f"{type(error).__name__}: {first_line(error)}"
+            raise DataError(
+                f"the price of {price.feature!r} must be a function that works for these rows, got "
+                f"{why}."
+            ) from error
     elif price.values is None:
         raise DataError(
             f"prices must be given for {price.feature!r}, whose price differs from row to row, got "
@@ -103,4 +112,17 @@ def _numbers(feature: str, found: Any) -> FloatArray:
     try:
         return np.asarray(found, dtype=np.float64)
     except (OverflowError, TypeError, ValueError):
-        raise DataError(f"the price of {feature!r} must be numbers, got {brief(found)}.") from None
+        values = np.asarray(found, dtype=object).ravel()
+        first = next((one for one in values if not is_number(one)), found)
+        raise DataError(f"the price of {feature!r} must be numbers, got {brief(first)}.") from None
+
+
+def _of_table(feature: str, column: str, table: Any) -> Any:
+    """Return a column of prices of a data frame."""
+    there = column_names(table)
+    if column not in there:
+        got = some(there, 20) if there else "a table without names"
+        raise DataError(
+            f"the rows must have the column {column!r} with the price of {feature!r}, got {got}."
+        )
+    return column_of(table, column, "costs")

@@ -81,7 +81,7 @@ class TrainingData:
         weights, prices = check_weights(sample_weight, len(labels)), None
         if costs.prices:
             prices = prices_of_rows(costs.prices, table, len(labels))
-            costs = costs.with_usual(np.average(prices, axis=0, weights=weights))
+            costs = costs.with_usual(np.average(prices, axis=0, weights=weights)).for_new_rows()
         encoding = Encoding.learn(table, costs, gaps)
         rows = encoding.rows(table)
         return cls(rows, labels.astype(np.uint8), weights, classes, costs, encoding, prices)

@@ -249,7 +249,7 @@ class ParetoPoint(Objectives):
         """Return the same for costs that are checked already."""
         basis, figures = self.promised
         expected = self.expected if basis == "expected" else None
-        return costs.total(figures, self.by_class, expected, basis=basis)
+        return costs.total(figures, self.by_class, expected, basis=basis, promised=True)
 
     def scores_to_dict(self) -> dict[str, Any]:
         """Return all fields except the design as plain values, for a file."""

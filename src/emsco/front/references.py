@@ -94,7 +94,7 @@ class Reference(Objectives):
 
     def total_with(self, costs: ErrorCosts) -> Total:
         """Return the same for costs that are checked already."""
-        return costs.total(self.objectives, self.by_class)
+        return costs.total(self.objectives, self.by_class, promised=True)
 
     def figures(self, costs: ErrorCosts | None = None) -> dict[str, Any]:
         """Return plain values for a reader: with its title, and results by class with labels.

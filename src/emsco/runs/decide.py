@@ -11,7 +11,7 @@ import numpy as np
 
 from emsco._base.checks import refused
 from emsco._base.documents import PathLike
-from emsco._base.typing import IntArray
+from emsco._base.typing import FloatArray, IntArray
 from emsco.cascade import Cascade
 from emsco.data.frames import Columns
 from emsco.data.tables import read_chunks
@@ -32,6 +32,8 @@ class DecisionCounts:
         Rows that each stage accepted.
     cost, cost_of_everything : float
         Total cost of all rows, and the total if every row bought every feature, at its usual price.
+    exit_costs : tuple of float
+        Mean cost of a row that leaves at each stage, and of a rejected one.
     """
 
     n_rows: int
@@ -39,20 +41,26 @@ class DecisionCounts:
     exits: tuple[int, ...]
     cost: float
     cost_of_everything: float
+    exit_costs: tuple[float, ...]
 
     @classmethod
-    def from_exits(
-        cls, cascade: Cascade, n_rows: int, exits: IntArray, spent: float | None = None
-    ) -> DecisionCounts:
+    def from_exits(cls, cascade: Cascade, exits: IntArray, spent: FloatArray) -> DecisionCounts:
         """Add up costs from the exits, so that chunks of any size give the same total.
 
-        `spent` is what all rows paid, if they have prices of their own.
+        `exits` has the rows of each stage, and the rejected ones; `spent` what they paid, which
+        counts if they have prices of their own.
         """
-        n_accepted = int(exits.sum())
-        cost = exits @ cascade.stage_costs + (n_rows - n_accepted) * cascade.stage_costs[-1]
-        cost = cost if spent is None else spent
-        everything = n_rows * cascade.costs.total
-        return cls(n_rows, n_accepted, tuple(exits.tolist()), float(cost), everything)
+        n_rows, costs = int(exits.sum()), np.append(cascade.stage_costs, cascade.stage_costs[-1])
+        if len(cascade.stages.prices):
+            costs = np.divide(spent, exits, out=costs.copy(), where=exits > 0)
+        return cls(
+            n_rows,
+            n_rows - int(exits[-1]),
+            tuple(exits[:-1].tolist()),
+            float(exits @ costs),
+            n_rows * cascade.costs.total,
+            tuple(costs.tolist()),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -85,23 +93,20 @@ def decide_file(
             "out", ("be another file than ", Parameter("new")), out, got=f"{str(out)!r} for both"
         )
     encoding = cascade.encoding
-    exits = np.zeros(cascade.n_stages, dtype=np.int64)
-    n_rows, spent = 0, 0.0
+    exits, spent = np.zeros(cascade.n_stages + 1, dtype=np.int64), np.zeros(cascade.n_stages + 1)
     columns = list(dict.fromkeys([*encoding.columns, *cascade.stages.prices.columns]))
     with write_table(out) as table:
         for chunk in read_chunks(new, columns, keep, encoding.kinds):
             rows = encoding.rows(chunk.table, chunk.first + 1, str(new))
             prices = cascade.row_prices(chunk.table, len(rows), first_row=chunk.first + 1)
             decisions = cascade.decide_rows(rows, prices)
-            spent += float(decisions.cost.sum())
             table.write(_side_by_side(chunk.kept, decisions.columns()))
-            leaving = decisions.stage[decisions.accepted] - 1
-            exits += np.bincount(leaving, minlength=len(exits))
-            n_rows += len(decisions)
+            left = np.where(decisions.accepted, decisions.stage - 1, cascade.n_stages)
+            exits += np.bincount(left, minlength=len(exits))
+            spent += np.bincount(left, decisions.cost, len(spent))
             if report:
-                report(n_rows)
-    own = spent if len(cascade.stages.prices) else None
-    return DecisionCounts.from_exits(cascade, n_rows, exits, own)
+                report(int(exits.sum()))
+    return DecisionCounts.from_exits(cascade, exits, spent)
 
 
 def _side_by_side(kept: Columns, decided: Columns) -> Columns:

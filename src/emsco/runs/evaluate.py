@@ -99,9 +99,9 @@ def evaluate_run(
     priced = (everything or cascade).stages.prices.columns
     wanted = [*encoding.columns, *priced, *([] if weights is None else [weights])]
     columns = list(dict.fromkeys(wanted))
-    has_prices = len(cascade.stages.prices) > 0
-    about = cascade.classes, cascade.design.buys, cascade.stages.costs
-    tally = Tally(*about, has_prices, _is_csv(path), cascade.stages.delays)
+    stages = cascade.stages
+    about = cascade.classes, cascade.design.buys, None if stages.prices else stages.costs
+    tally = Tally(*about, _is_csv(path), stages.delays)
     references, n_rows = [], 0
     chunks = read_chunks(
         path,

@@ -24,6 +24,7 @@ __all__ = ["ErrorCosts", "Total", "check_label_costs", "plain_costs"]
 
 _ERROR, _REJECT = "error_cost", "reject_cost"
 _EITHER = (False, True)  # stand for the classes where nobody has counted them
+_STEADY = 10.0  # errors, and rejections, of the usual mix of classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +187,19 @@ class ErrorCosts:
         parts = (wrong, self.costs[:, -1], np.append(np.diagonal(self.of_labels), 0.0))
         return all(len(set(part.tolist())) == 1 for part in parts)
 
-    def mean_costs(self, by_class: ByClass | None = None) -> tuple[float, float, float]:
+    def mean_costs(
+        self, by_class: ByClass | None = None, *, promised: bool = False
+    ) -> tuple[float, float, float]:
         """Mean cost of a correct, a wrong and a rejected row, as some rows were decided.
 
         If none of these rows is of a kind, its mean is over the rows of all classes, and for
-        wrong labels over all labels that would be wrong.
+        wrong labels over all labels that would be wrong. `promised` is as for `total`.
         """
+        found, _ = self._means(by_class, _STEADY if promised else 0.0)
+        return found[0], found[1], found[2]
+
+    def _means(self, by_class: ByClass | None, steady: float) -> tuple[list[float], list[float]]:
+        """Mean costs of correct, wrong and rejected rows, and their standard errors."""
         n = len(self.labels)
         counts = np.zeros((n, n + 1)) if by_class is None else np.array(by_class.counts)
         rows = counts.sum(axis=1, keepdims=True)
@@ -199,13 +207,17 @@ class ErrorCosts:
         right = np.column_stack([np.eye(n, dtype=np.bool_), np.zeros(n, dtype=np.bool_)])
         rejected = np.arange(n + 1)[None] == n
         kinds = (right, ~right & ~rejected, np.broadcast_to(rejected, right.shape))
-        found = []
+        found, errors = [], []
         for kind in kinds:
             own = np.where(kind, counts, 0.0)
-            if not own.sum():
-                own = np.where(kind, shares / kind.sum(axis=1, keepdims=True), 0.0)
-            found.append(float((own * self.costs).sum() / own.sum()))
-        return found[0], found[1], found[2]
+            usual = np.where(kind, shares / kind.sum(axis=1, keepdims=True), 0.0)
+            usual /= usual.sum()
+            own = own + (steady if own.sum() else max(steady, 1.0)) * usual
+            mean = float((own * self.costs).sum() / own.sum())
+            variance = float((own * (self.costs - mean) ** 2).sum() / own.sum())
+            found.append(mean)
+            errors.append(math.sqrt(variance / own.sum()))
+        return found, errors
 
     def wrong_by_class(self, by_class: ByClass) -> FloatArray:
         """Mean cost of a wrong label for each true class, as some rows were labelled.
@@ -226,6 +238,7 @@ class ErrorCosts:
         *,
         basis: str = "scored",
         standard_error: float | None = None,
+        promised: bool = False,
     ) -> Total:
         """Return the mean total of a row.
 
@@ -241,14 +254,21 @@ class ErrorCosts:
             Where the figures come from.
         standard_error : float, optional
             Of the total, if it is known otherwise.
+        promised : bool
+            Whether the total is to hold on other rows. A design that is chosen made few errors, and
+            these tell little about what its next ones cost. So ten errors and ten rejections are
+            added that hit the classes as often as these come, and the total is less certain.
         """
-        correct, wrong, rejected = self.mean_costs(by_class)
+        means, errors = self._means(by_class, _STEADY if promised else 0.0)
+        correct, wrong, rejected = means
         coverage, accuracy = figures.coverage, figures.accuracy
         if expected is not None:
             slopes = (
                 (accuracy * correct + (1 - accuracy) * wrong - rejected) * expected.coverage.error,
                 coverage * (correct - wrong) * expected.accuracy.error,
                 expected.cost.error,
+                coverage * (1 - accuracy) * errors[1] if promised else 0.0,
+                (1 - coverage) * errors[2] if promised else 0.0,
             )
             standard_error = math.hypot(*slopes)
         return Total(

@@ -36,7 +36,7 @@ def error_costs_record(
 def _factors(
     costs: ErrorCosts, found: Sequence[ByClass | None], error: float, reject: float
 ) -> dict[str, list[float]]:
-    means = [costs.mean_costs(one) for one in found]
+    means = [costs.mean_costs(one, promised=True) for one in found]
     return {
         "correct": rounded(correct / (error or 1.0) for correct, _, _ in means),
         "wrong": rounded(wrong / (error or 1.0) for _, wrong, _ in means),
