@@ -381,6 +381,15 @@ class TestContradictions:
         with pytest.raises(FileError, match="'exits' must be without correct labels for rejected"):
             load_body(tmp_path, ParetoFront, changed(FRONT_BODY, (*X, "exits"), exits))
 
+    @pytest.mark.parametrize(("name", "most"), [("accuracy", "1"), ("cost", r"1e\+150")])
+    def test_expected_figures_out_of_reach_are_refused(self, tmp_path, name, most):
+        expected = {one: [0.5, 0.4, 0.6] for one in ("coverage", "accuracy", "cost")}
+        body = changed(FRONT_BODY, (*P, "expected"), expected)
+        assert load_body(tmp_path, ParetoFront, body)[0].expected.cost.high == 0.6
+        expected[name] = [0.5, 0.4, 1e300]
+        with pytest.raises(FileError, match=f"'expected', '{name}' must be at most {most}, got"):
+            load_body(tmp_path, ParetoFront, changed(FRONT_BODY, (*P, "expected"), expected))
+
     def test_within_rounding_are_none(self, tmp_path):
         body = changed(FRONT_BODY, (*P, "cost"), 21.5 * (1 + 1e-12))
         assert load_body(tmp_path, ParetoFront, body)[0].cost == pytest.approx(21.5)

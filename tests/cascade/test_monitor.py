@@ -224,6 +224,31 @@ class TestFiles:
                     n_refused += 1
         assert n_refused > 100
 
+    @pytest.mark.parametrize(
+        ("place", "value", "said"),
+        [
+            (
+                ("promises", 0, "counts", 0),
+                10**400,
+                "'counts' must be 2 whole numbers from 0 to 200",
+            ),
+            (
+                ("promises", 0, "counts"),
+                [150, 150],
+                "'counts' must be of at most 200 rows together",
+            ),
+            (("looks", 0, 1, 0, 0), 10**400, "'looks' must be at most 500 looks of 1 promises"),
+            (("n_labelled",), 201, "'n_labelled' must be a whole number from 0 to 200, got 201"),
+        ],
+    )
+    def test_counts_of_more_rows_than_came_are_refused(self, tmp_path, place, value, said):
+        path = tmp_path / "one.json"
+        Monitor(CASCADE, min_accuracy=0.9).update(DECISIONS, TRUTH).save(path)
+        body = json.loads(path.read_bytes())["body"]
+        path.write_text(document_text("monitor", FORMAT, changed(body, place, value)))
+        with pytest.raises(FileError, match=said):
+            Monitor.load(path, CASCADE)
+
 
 @pytest.fixture
 def without_fsync(monkeypatch):

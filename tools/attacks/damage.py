@@ -115,7 +115,7 @@ def _alter(parent: Any, path: Steps, rng: Random) -> str:
     if isinstance(old, bool):
         new = not old
     elif isinstance(old, int):
-        new = rng.choice((old + 1, old - 1, -old, 1000 * old, old // 2, float(old), str(old)))
+        new = rng.choice((old + 1, old - 1, -old, 1000 * old, old // 2, old % 2**53 / 1, str(old)))
     elif isinstance(old, float):
         new = rng.choice((-old, old / 2, 2 * old, 1 - old, old + 1e-7, 1e3 * old, old // 1))
     elif isinstance(old, str) and old:

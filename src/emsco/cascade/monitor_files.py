@@ -68,7 +68,7 @@ def state_from_fields(fields: Fields, blank: MonitorState) -> MonitorState:
         tuple(promises),
         n_rows,
         fields.whole("n_answered", 0, n_rows),
-        fields.whole("n_labelled", 0),
+        fields.whole("n_labelled", 0, n_rows),
         tuple(Look(n, tuple(map(tuple, counts)), tuple(logs)) for n, counts, logs in looks),
         _sources(fields),
     )
@@ -76,7 +76,9 @@ def state_from_fields(fields: Fields, blank: MonitorState) -> MonitorState:
 
 def _promise_from_fields(one: Fields, blank: MonitoredPromise, n_rows: int) -> MonitoredPromise:
     n_values = len(blank.counts)
-    counts = one.wholes("counts", n_values)
+    counts = one.wholes("counts", n_values, 0, n_rows)
+    if sum(counts) > n_rows:
+        one.refuse("counts", f"of at most {n_rows:,} rows together", counts)
     starts = one.items("starts")
     if not 1 <= len(starts) <= MOST_STARTS or not all(_is_start(s, counts) for s in starts):
         rule = f"1 to {MOST_STARTS} starts of {n_values + 2} whole numbers, none above the counts"
@@ -135,10 +137,13 @@ def _is_look(value: Any, sizes: list[int], n_rows: int) -> bool:
     if not isinstance(value, list) or [type(one) for one in value] != [int, list, list]:
         return False
     n, counts, logs = value
-    are_counts = [len(line) if _are_counts(line) else -1 for line in counts] == sizes
+    are_counts = [len(line) if _are_counts(line, n) else -1 for line in counts] == sizes
     are_logs = len(logs) == len(sizes) and all(map(is_number, logs))
     return 0 <= n <= n_rows and are_counts and are_logs
 
 
-def _are_counts(line: Any) -> bool:
-    return isinstance(line, list) and all(type(number) is int and number >= 0 for number in line)
+def _are_counts(line: Any, n_rows: int) -> bool:
+    """Tell whether a value is a list of counts, of at most so many rows together."""
+    if not isinstance(line, list) or not all(type(n) is int and n >= 0 for n in line):
+        return False
+    return sum(line) <= n_rows

@@ -91,6 +91,7 @@ class Expected:
 
 
 _NAMES = ("coverage", "accuracy", "cost")
+_LARGEST = 1e150  # cost whose square is still a number
 
 
 def _estimate(fields: Fields, name: str) -> Estimate:
@@ -100,8 +101,8 @@ def _estimate(fields: Fields, name: str) -> Estimate:
     value, low, high = map(float, found)
     if not 0 <= low <= value <= high:
         fields.refuse(name, "a value between its limits", found)
-    if name != "cost" and high > 1:
-        fields.refuse(name, "shares, at most 1", found)
+    if high > (most := _LARGEST if name == "cost" else 1):
+        fields.refuse(name, f"at most {most:g}", found)
     return Estimate(value, low, high)
 
 
