@@ -1,4 +1,4 @@
-"""Attack the readers of files: damage valid files at random, then read and use them.
+"""Attack emsco: damage its files, kill its fits, fill the disk, and let sources misbehave.
 
 python tools/attack.py files                          100 trials of every kind of file
 python tools/attack.py files --trials 5000 --seed 7   more of them, and others
@@ -9,6 +9,15 @@ Values are dropped, renamed, swapped and replaced with a right checksum, and byt
 without one. A damaged file must be refused with one sentence, or be read and be usable. Anything
 else is an escape: another error, figures that contradict each other, a crash, more than 5 s of
 processor time, or more memory than ten times the file and 50 MB. The exit code is then 1.
+
+python tools/attack.py kill --trials 20      kill fits at any moment, and resume them
+python tools/attack.py disk --trials 20      let no file grow beyond a size, and resume with room
+python tools/attack.py race --trials 20      start two fits into one folder
+python tools/attack.py vary --trials 20      other numbers of threads and other memory
+python tools/attack.py sources --trials 1000 sources that fail, lie or stall, in run and arun
+
+A fit that was disturbed must end with the front of one that was not. A run must decide every row
+once, charge it what it bought, and give no label that the table would not get.
 """
 
 from __future__ import annotations
@@ -24,6 +33,14 @@ MOST = 300  # characters of a damage, and of a reason
 COLUMNS = ("trials", "refused", "same", "other", "escape")
 HEADINGS = ("kind", "trials", "refused", "same result", "other result", "escapes")
 
+OTHERS = {
+    "kill": "kill fits at any moment, and resume them",
+    "disk": "let no file of a fit grow beyond a size, and resume it with room",
+    "race": "start two fits into one folder",
+    "vary": "fit with other numbers of threads and other memory",
+    "sources": "run cascades with sources that fail, lie or stall",
+}
+
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
@@ -38,6 +55,13 @@ def parser() -> argparse.ArgumentParser:
     files.add_argument("--kind", action="append", help="attack this kind only; may be repeated")
     files.add_argument("--trial", type=int, help="repeat the trial with this number alone")
     files.add_argument("--list", action="store_true", help="name all kinds, and do nothing else")
+    for name, what in OTHERS.items():
+        other = commands.add_parser(name, help=what, description=what)
+        other.add_argument("--trials", type=int, default=20, help="number of trials (20)")
+        other.add_argument(
+            "--seed", type=int, default=0, help="another seed disturbs otherwise (0)"
+        )
+        other.add_argument("--trial", type=int, help="repeat the trial with this number alone")
     worker = commands.add_parser("work", help="carry out a plan; `files` starts this by itself")
     worker.add_argument("folder", type=Path)
     return found
@@ -48,6 +72,10 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser().parse_args(arguments)
     if given.command == "work":
         return work(given.folder)
+    if given.command in OTHERS:
+        first = given.trial or 0
+        n_trials = given.trials if given.trial is None else 1
+        return disturb(given.command, given.seed, range(first, first + n_trials))
     from attacks.kinds import KINDS
 
     if given.list:
@@ -62,6 +90,30 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         numbers = range(given.trials)
     return attack(names, given.seed, numbers)
+
+
+def disturb(name: str, seed: int, numbers: range) -> int:
+    """Carry out trials of one kind, and print a line for each escape and a sum."""
+    from attacks import fits, sources
+
+    of_fits = {"kill": fits.kill_fits, "disk": fits.fill_disks, "race": fits.race_fits,
+               "vary": fits.vary_fits}  # fmt: skip
+    n_trials = n_escaped = 0
+    with tempfile.TemporaryDirectory(prefix="emsco-attack-") as folder:
+        if name == "sources":
+            found = sources.try_sources(seed, numbers)
+        else:
+            found = of_fits[name](Path(folder), seed, numbers)
+        for one in found:
+            n_trials += 1
+            if one.escape or len(numbers) == 1:
+                n_escaped += bool(one.escape)
+                again = f"{name} --seed {seed} --trial {one.number}"
+                print(
+                    f"  {again}\n    {one.what}\n    {one.escape or 'as it should be'}", flush=True
+                )
+    print(f"{name}: {n_trials:,} trials, {n_escaped:,} escapes")
+    return 1 if n_escaped else 0
 
 
 def attack(names: list[str], seed: int, numbers: range) -> int:

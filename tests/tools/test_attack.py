@@ -9,6 +9,7 @@ import pytest
 from attacks import apart
 from attacks.kinds import KINDS, NonsenseError
 from attacks.samples import make_samples
+from attacks.sources import try_sources
 from attacks.trials import try_kind, warm_up
 
 from emsco.errors import FileError
@@ -48,6 +49,10 @@ def test_a_damaged_file_is_refused_or_usable(samples, name, monkeypatch):
     assert [one for one in trials if one.end == "escape"] == []
     assert sum(one.end == "refused" for one in trials) > len(trials) / 4
     assert kind.path(samples).read_bytes() == before
+
+
+def test_no_row_is_lost_or_charged_wrongly_whatever_a_source_does():
+    assert [one for one in try_sources(0, range(40)) if one.escape] == []
 
 
 class Mishap:

@@ -1,0 +1,212 @@
+"""Fits that are killed, or whose disk fills up: what was scored must not be lost.
+
+Each trial starts a fit as a command of its own, ends it at a moment drawn by the seed, resumes it,
+and compares the front with that of a fit which nobody disturbed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["Disturbed", "fill_disks", "kill_fits", "race_fits", "vary_fits"]
+
+_FILE = "journal.sqlite"
+_PATIENCE = 300  # seconds for any fit
+_COMMAND = (
+    "from emsco.scoring import journal; journal._SECONDS = 0.0; from emsco.cli import main; main()"
+)
+_OPTIONS = [
+    "--target=sick",
+    "--seed=5",
+    "--search=evolution",
+    "--generations=40",
+    "--estimator=logistic",
+    "--population-size=16",
+    "--max-stages=3",
+    "--min-confidence=0.8",
+    "--cv=0.33",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbed:
+    """How one trial ended: what happened, and what is wrong, if anything."""
+
+    number: int
+    what: str
+    escape: str = ""
+
+
+def kill_fits(folder: Path, seed: int, numbers: range) -> Iterator[Disturbed]:
+    """Kill fits at any moment, one or several times, and resume them."""
+    bench = _Bench(folder)
+    for number in numbers:
+        rng = random.Random(f"kill {seed} {number}")
+        moments = [rng.uniform(0.0, bench.seconds) for _ in range(rng.randint(1, 3))]
+
+        def disturb(out: Path, moments: list[float] = moments) -> str:
+            for i, moment in enumerate(moments):
+                process = bench.start(out, resume=i > 0 and (out / "checkpoint").exists())
+                try:
+                    process.wait(moment)
+                except subprocess.TimeoutExpired:
+                    process.send_signal(signal.SIGKILL)
+                process.communicate()
+                if (out / "run.json").exists():
+                    return f"ended before kill {i + 1}"
+            return "killed after " + ", ".join(f"{moment:.2f}" for moment in moments) + " s"
+
+        yield bench.trial(number, disturb)
+
+
+def fill_disks(folder: Path, seed: int, numbers: range) -> Iterator[Disturbed]:
+    """Let no file grow beyond a size, as on a full disk, and resume with room."""
+    bench = _Bench(folder)
+    for number in numbers:
+        rng = random.Random(f"disk {seed} {number}")
+        most = int(2 ** rng.uniform(10, 19))
+
+        def disturb(out: Path, most: int = most) -> str:
+            process = bench.start(out, most_bytes=most)
+            words = process.communicate(timeout=_PATIENCE)[1]
+            if process.returncode == 0:
+                return f"fits into {most:,} bytes a file"
+            if "Traceback" in words:
+                raise _EscapeError(f"traceback with files of {most:,} bytes: {words[-400:]}")
+            return f"files of at most {most:,} bytes"
+
+        yield bench.trial(number, disturb)
+
+
+def race_fits(folder: Path, seed: int, numbers: range) -> Iterator[Disturbed]:
+    """Start two fits into one folder, one a moment after the other; one of them must win."""
+    bench = _Bench(folder)
+    for number in numbers:
+        moment = random.Random(f"race {seed} {number}").uniform(0.0, 0.7 * bench.seconds)
+
+        def disturb(out: Path, moment: float = moment) -> str:
+            both = [bench.start(out)]
+            time.sleep(moment)
+            both.append(bench.start(out))
+            words = [one.communicate(timeout=_PATIENCE)[1] for one in both]
+            if not any(one.returncode == 0 for one in both):
+                raise _EscapeError(f"nobody wins: {words[0][-200:]} {words[1][-200:]}")
+            if any("Traceback" in one for one in words):
+                raise _EscapeError(f"traceback: {words[0][-200:]} {words[1][-200:]}")
+            return f"two fits, {moment:.2f} s apart"
+
+        yield bench.trial(number, disturb)
+
+
+def vary_fits(folder: Path, seed: int, numbers: range) -> Iterator[Disturbed]:
+    """Fit with other numbers of threads and other memory; the front must stay the same."""
+    bench = _Bench(folder)
+    for number in numbers:
+        rng = random.Random(f"vary {seed} {number}")
+        threads, memory = rng.choice([1, 2, 3]), rng.choice(["2MB", "20MB", "1GB"])
+
+        def disturb(out: Path, threads: int = threads, memory: str = memory) -> str:
+            more = [f"--jobs={threads}", f"--memory-limit={memory}"]
+            process = bench.start(out, more=more)
+            words = process.communicate(timeout=_PATIENCE)[1]
+            if process.returncode:
+                raise _EscapeError(words[-300:])
+            return f"{threads} threads, {memory}"
+
+        yield bench.trial(number, disturb)
+
+
+class _EscapeError(Exception):
+    """Something that must not happen."""
+
+
+class _Bench:
+    """A table, and the front of a fit that nobody disturbs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        rng = np.random.default_rng(0)
+        y = rng.integers(0, 2, size=400)
+        X = rng.normal(size=(400, 10)) + y[:, None] * rng.uniform(0, 1, size=10)
+        lines = [",".join([*(f"f{i}" for i in range(10)), "sick"])]
+        lines += [
+            ",".join([*(f"{v:.3f}" for v in row), str(k)]) for row, k in zip(X, y, strict=True)
+        ]
+        self._data = folder / "data.csv"
+        self._data.write_text("\n".join(lines))
+        start = time.monotonic()
+        self._expected = self._finish(folder / "undisturbed", resume=False)
+        self.seconds = time.monotonic() - start
+
+    def start(
+        self,
+        out: Path,
+        *,
+        resume: bool = False,
+        most_bytes: int | None = None,
+        more: Sequence[str] = (),
+    ) -> subprocess.Popen[str]:
+        """Start the fit as a command."""
+        words = [
+            sys.executable,
+            "-c",
+            _COMMAND,
+            "fit",
+            str(self._data),
+            f"--out={out}",
+            *_OPTIONS,
+            *more,
+        ]
+
+        def limit() -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writing fails instead
+            most = most_bytes or resource.RLIM_INFINITY
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+        return subprocess.Popen(
+            [*words, *(["--resume"] if resume else [])],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "NO_COLOR": "1"},
+            preexec_fn=None if most_bytes is None else limit,
+        )
+
+    def trial(self, number: int, disturb: Callable[[Path], str]) -> Disturbed:
+        """Disturb a fit, resume it, and compare its front."""
+        out, what = self._folder / f"trial-{number}", "?"
+        try:
+            what = disturb(out)
+            before = self._scored(out)
+            if not (out / "run.json").exists():
+                front = self._finish(out, resume=(out / "checkpoint").exists())
+            else:
+                front = (out / "front.json").read_bytes()
+            if front != self._expected:
+                return Disturbed(number, what, f"another front, from {before} bytes of scores")
+        except (_EscapeError, subprocess.TimeoutExpired) as error:
+            return Disturbed(number, what, str(error))
+        return Disturbed(number, what)
+
+    def _scored(self, out: Path) -> int:
+        file = out / "checkpoint" / _FILE
+        return file.stat().st_size if file.exists() else 0
+
+    def _finish(self, out: Path, *, resume: bool) -> bytes:
+        """Run the fit to its end, and return its front."""
+        process = self.start(out, resume=resume)
+        words = process.communicate(timeout=_PATIENCE)[1]
+        if process.returncode:
+            raise _EscapeError(f"exit code {process.returncode}: {words[-400:]}")
+        return (out / "front.json").read_bytes()
