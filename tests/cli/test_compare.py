@@ -46,6 +46,7 @@ def test_compare_shows_tables_and_sentences_and_draws_a_picture(compare, tmp_pat
     assert "Every row must be answered: accuracy kept (promised), %" in result.stdout
     assert "At least 90 % of the rows must be answered: accuracy" in result.stdout
     assert "Seconds of processor time for a split: EMSCO " in result.stdout
+    assert "mean total of a row" not in result.stdout
     assert "- If every row needs an answer, " in result.stdout
     assert "- Use EMSCO" in result.stdout
     assert "one split cannot tell methods apart" in " ".join(result.stdout.split())
@@ -136,3 +137,9 @@ def test_ctrl_c_before_the_first_result_is_exit_code_130(compare, monkeypatch):
     result = compare(*TWO)
     assert result.exit_code == 130
     assert "interrupted; no result was complete" in result.stderr
+
+
+def test_compare_shows_totals_if_errors_have_a_cost(compare):
+    result = compare(*TWO, "--error-cost", 50, "--reject-cost", 4)
+    assert "mean total of a row" in result.stdout
+    assert "50 for an error and 4 for a rejection" in " ".join(result.stdout.split())

@@ -55,6 +55,11 @@ class Methods:
         typer.Option(help="Cost of a rejection, for results in money; by default nothing."),
     ] = None
 
+    @property
+    def has_error_costs(self) -> bool:
+        """Whether a cost of errors or rejections was given, so that totals are of interest."""
+        return self.error_cost is not None or self.reject_cost is not None
+
     def settings(self) -> dict[str, Any]:
         """Return the options as keyword arguments of `compare_files`; refuse unknown methods."""
         from emsco.studies.compare import SPLITS
@@ -119,12 +124,12 @@ def compare(
     if as_json:
         typer.echo(text)
     else:
-        _show(report)
+        _show(report, totals=methods.has_error_costs)
     end(out, "comparison", complete=contest.complete)
 
 
-def _show(report: ContestReport) -> None:
-    from emsco.cli.terminal import contest_table, seconds_line
+def _show(report: ContestReport, *, totals: bool) -> None:
+    from emsco.cli.terminal import contest_table, seconds_line, totals_table
     from emsco.studies.contest_records import TASKS
     from emsco.studies.contest_words import broken_limits
 
@@ -134,6 +139,8 @@ def _show(report: ContestReport) -> None:
             shown.print(contest_table(contest, task))
             for line in broken_limits(contest, task):
                 shown.print(line, highlight=False, markup=False)
+            if totals:
+                shown.print(totals_table(contest, task))
             shown.print()
         shown.print(seconds_line(contest), highlight=False)
     for line in report.summary():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -16,7 +18,7 @@ from emsco.front import ParetoFront
 from emsco.pictures.classes import ClassTable, class_notes, class_tables
 from emsco.pictures.flow import Flow
 from emsco.runs.decide import DecisionCounts
-from emsco.studies.contest_records import TESTED, Contest, Task
+from emsco.studies.contest_records import TESTED, Contest, Standing, Task
 from emsco.studies.contest_words import quick_words
 from emsco.studies.contests import EMSCO, label_of
 from emsco.studies.sweep_records import ThresholdSweep
@@ -33,6 +35,7 @@ __all__ = [
     "sweep_table",
     "text_table",
     "than_everything",
+    "totals_table",
 ]
 
 _BAR = 12
@@ -180,12 +183,30 @@ def contest_table(contest: Contest, task: Task) -> Table:
         caption=f"On {counted(n_splits, 'split')} with {counted(n_test, 'test row')}. Columns: "
         f"largest mean cost, as a share of everything ({contest.total_cost:g}).",
     )
+
+    def kept(one: Standing) -> str:
+        return f"{100 * one.mean:.1f} ({100 * one.promised.mean():.1f})"
+
+    return _filled(table, contest, task, kept)
+
+
+def totals_table(contest: Contest, task: Task) -> Table:
+    """Return a table of the mean total of a row that each method had at each budget."""
+    table = plain_table(
+        title=f"{task.title}: mean total of a row",
+        caption=f"Features, {contest.error_cost:g} for an error and {contest.reject_cost:g} for a "
+        "rejection.",
+    )
+    return _filled(table, contest, task, lambda one: f"{one.money.mean():.4g}")
+
+
+def _filled(table: Table, contest: Contest, task: Task, cell: Callable[[Standing], str]) -> Table:
+    """Add a line for each method, with a cell for each budget."""
     table.add_column("")
     for budget in TESTED:
         table.add_column(f"{100 * budget:g} %", justify="right", no_wrap=True)
     for method in contest.methods:
-        found = [contest.standing(method, task.coverage, budget) for budget in TESTED]
-        cells = [f"{100 * one.mean:.1f} ({100 * one.promised.mean():.1f})" for one in found]
+        cells = (cell(contest.standing(method, task.coverage, budget)) for budget in TESTED)
         table.add_row(label_of(method), *cells, style="bold" if method == EMSCO else "")
     return table
 
