@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.handmade import make_cascade
 
@@ -34,8 +34,8 @@ def table():
 def fitted(table):
     y = (table.a + table.b + 0.7 * table.c - table.d > 0).astype(int)
     costs = FeatureCosts.from_mapping({**OWN, "c": "price"}, table.columns, fees=FEES)
-    settings = {"min_confidence": 0.8, "max_stages": 3, "generations": 8, "estimator": "logistic"}
-    return EMSCOClassifier(costs, **settings, cv=1 / 3, random_state=0).fit(table, y)
+    given_as = {"min_confidence": 0.8, "max_stages": 3, "generations": 8, "estimator": "logistic"}
+    return EMSCOClassifier(costs, **given_as, cv=1 / 3, random_state=0).fit(table, y)
 
 
 @pytest.fixture(scope="module")
@@ -306,6 +306,7 @@ def paying_cascades(draw):
     return replace(made, costs=costs.with_usual(np.full(len(costs.prices), 2.0)))
 
 
+@settings(max_examples=25)
 @given(paying_cascades(), st.integers(0, 9))
 def test_no_row_pays_a_fee_twice_on_any_way_through_any_cascade(cascade, seed):
     rng = np.random.default_rng(seed)

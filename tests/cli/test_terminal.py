@@ -63,7 +63,7 @@ def test_a_line_tells_number_figures_and_what_is_bought_first(fitted):
 
 def test_names_are_shown_as_they_are_whatever_rich_would_read_into_them(fitted):
     cascade = fitted.cascade_
-    counts = DecisionCounts.from_exits(cascade, 9, np.arange(cascade.n_stages))
+    counts = counted(cascade, [*range(cascade.n_stages), 2])
     text = drawn(counts_table(cascade, counts))
     assert all(name in text for name in NAMES)
     text = drawn(
@@ -169,11 +169,14 @@ def test_a_narrow_terminal_keeps_a_line_for_each_design(fitted, width):
     assert len(lines_of(text)) == n_different
 
 
+def counted(cascade, exits):
+    """Counts of so many rows that leave at each stage or are rejected."""
+    return DecisionCounts.from_exits(cascade, np.array(exits), np.zeros(len(exits)))
+
+
 def test_counts_tell_who_left_where_and_what_was_saved(fitted):
     cascade = fitted.cascade_
-    exits = np.zeros(cascade.n_stages, dtype=np.int64)
-    exits[0] = 1500
-    counts = DecisionCounts.from_exits(cascade, 2000, exits)
+    counts = counted(cascade, [1500, *[0] * (cascade.n_stages - 1), 500])
     text = drawn(counts_table(cascade, counts))
     assert "2,000 rows: 75.0% with a label" in text
     first, *_, rejected = lines_of(text)
@@ -184,9 +187,7 @@ def test_counts_tell_who_left_where_and_what_was_saved(fitted):
 
 
 def test_counts_of_no_rows_are_shown_without_an_error(fitted):
-    counts = DecisionCounts.from_exits(
-        fitted.cascade_, 0, np.zeros(fitted.cascade_.n_stages, np.int64)
-    )
+    counts = counted(fitted.cascade_, [0] * (fitted.cascade_.n_stages + 1))
     assert "0 rows: 0.0% with a label" in drawn(counts_table(fitted.cascade_, counts))
 
 

@@ -90,7 +90,7 @@ def test_limits_on_delays_choose_among_points():
 
 
 def test_the_lowest_total_is_within_limits_on_delays():
-    front, costs = slow(make_front()), {"error_cost": 50, "reject_cost": 10}
+    front, costs = slow(make_front()), {"error_cost": 5000, "reject_cost": 10}
     best = front.select(**costs)
     limit = max(point.mean_delay for point in front if point is not best)
     other = front.select(**costs, max_mean_delay=min(limit, best.mean_delay - 0.1))

@@ -147,9 +147,10 @@ def test_the_lowest_total_is_chosen(error_cost, reject_cost):
 
 def test_the_lowest_total_is_taken_within_limits():
     front = front_to_total()
-    assert front.select(error_cost=500, reject_cost=1) is front[1]
+    assert front.select(error_cost=5000, reject_cost=1) is front[1]
     assert front.select(error_cost=1, reject_cost=500) is front[0]
-    assert front.select(max_cost=front[1].cost, error_cost=1, reject_cost=500) is front[1]
+    accurate = front[1].accuracy
+    assert front.select(min_accuracy=accurate, error_cost=1, reject_cost=500) is front[1]
 
 
 def test_costs_leave_no_room_for_a_rule():

@@ -331,11 +331,11 @@ def test_a_page_has_the_costs_of_errors_that_it_begins_with(run):
     found = data_of(front.to_html(error_cost=errors, reject_cost=40))["error_costs"]
     costs = front.error_costs(errors, 40)
     for i, point in enumerate(front):
-        _, wrong, rejected = costs.mean_costs(point.by_class)
+        _, wrong, rejected = costs.mean_costs(point.by_class, promised=True)
         assert found["error"] * found["designs"]["wrong"][i] == pytest.approx(wrong)
         assert found["reject"] * found["designs"]["rejected"][i] == pytest.approx(rejected)
     for i, one in enumerate(front.references):
-        wrong = costs.mean_costs(one.by_class)[1]
+        wrong = costs.mean_costs(one.by_class, promised=True)[1]
         assert found["error"] * found["references"]["wrong"][i] == pytest.approx(wrong)
 
 

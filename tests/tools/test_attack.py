@@ -15,18 +15,18 @@ from attacks.trials import try_kind, warm_up
 from emsco.errors import FileError
 
 TRIALS = {  # few of those that are slow to use; python tools/attack.py files makes more of all
-    "cascade, logistic": 30,
-    "front": 12,
-    "certificate": 10,
+    "cascade, logistic": 15,
+    "front": 6,
+    "certificate": 6,
     "monitor": 8,
     "spent rows": 4,
-    "run": 10,
+    "run": 5,
     "history": 8,
-    "result of a sweep": 60,
-    "result of a method": 80,
-    "result of a contest": 10,
+    "result of a sweep": 30,
+    "result of a method": 40,
+    "result of a contest": 6,
     "journal": 8,
-    "costs, JSON": 60,
+    "costs, JSON": 30,
 }
 
 
@@ -52,7 +52,7 @@ def test_a_damaged_file_is_refused_or_usable(samples, name, monkeypatch):
 
 
 def test_no_row_is_lost_or_charged_wrongly_whatever_a_source_does():
-    assert [one for one in try_sources(0, range(40)) if one.escape] == []
+    assert [one for one in try_sources(0, range(15)) if one.escape] == []
 
 
 class Mishap:
