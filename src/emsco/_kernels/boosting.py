@@ -64,6 +64,18 @@ class Scratch(NamedTuple):
 
 
 @helper()
+def _exponentials(logits, i):
+    """Largest logit of a row, and the sum of the exponentials of all, less the largest."""
+    top = logits[0, i]
+    for k in range(1, len(logits)):
+        top = max(top, logits[k, i])
+    total = 0.0
+    for k in range(len(logits)):
+        total += np.exp(logits[k, i] - top)
+    return top, total
+
+
+@helper()
 def _fill_slopes(rows, output, slopes):
     """Gradient and curvature of the log loss of one output, for each row."""
     n_outputs, n_rows = rows.logits.shape
@@ -72,12 +84,7 @@ def _fill_slopes(rows, output, slopes):
             p = 1.0 / (1.0 + np.exp(-rows.logits[0, i]))
             is_own = rows.labels[i] == 1
         else:
-            top = rows.logits[0, i]
-            for k in range(1, n_outputs):
-                top = max(top, rows.logits[k, i])
-            total = 0.0
-            for k in range(n_outputs):
-                total += np.exp(rows.logits[k, i] - top)
+            top, total = _exponentials(rows.logits, i)
             p = np.exp(rows.logits[output, i] - top) / total
             is_own = rows.labels[i] == output
         slopes[0, i] = (p - 1.0 if is_own else p) * rows.weights[i]
@@ -94,12 +101,7 @@ def _loss(rows):
             z = rows.logits[0, i] if rows.labels[i] == 1 else -rows.logits[0, i]
             own = np.log1p(np.exp(-z)) if z > 0 else np.log1p(np.exp(z)) - z
         else:
-            top = rows.logits[0, i]
-            for k in range(1, n_outputs):
-                top = max(top, rows.logits[k, i])
-            own = 0.0
-            for k in range(n_outputs):
-                own += np.exp(rows.logits[k, i] - top)
+            top, own = _exponentials(rows.logits, i)
             own = np.log(own) + top - rows.logits[rows.labels[i], i]
         total += rows.weights[i] * own
         weight += rows.weights[i]

@@ -47,7 +47,7 @@ class Prices:
     @property
     def alone(self) -> FloatArray:
         """Price of each feature if it is the next that is bought."""
-        found: FloatArray = self.features + self.fees.amounts @ self.fees.members
+        found: FloatArray = self.features + self.fees.alone
         return found
 
     def of(self, sets: BoolArray) -> FloatArray:

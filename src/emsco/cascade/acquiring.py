@@ -20,6 +20,7 @@ from emsco._base.typing import AnyArray, FloatArray, Report
 from emsco.cascade.batch import Batch
 from emsco.cascade.case import check_budget
 from emsco.cascade.decisions import Decisions
+from emsco.cascade.prices import Prices
 from emsco.cascade.stages import Stages
 from emsco.errors import CostsError, DataError, ParameterError
 
@@ -29,12 +30,10 @@ __all__ = [
     "Bought",
     "Limits",
     "Retries",
-    "RunPrices",
     "run",
     "run_async",
 ]
 
-RunPrices: TypeAlias = Mapping[str, Any] | None
 Acquire: TypeAlias = Callable[[list[str], list[Any]], Any]
 AsyncAcquire: TypeAlias = Callable[[list[str], list[Any]], Awaitable[Any]]
 
@@ -62,7 +61,7 @@ class Limits:
 
     budget: float | None = None
     batch_size: int | None = None
-    prices: RunPrices = None
+    prices: Prices = None
 
     def prices_of(self, stages: Stages, ids: list[Any]) -> FloatArray | None:
         """Return the known prices of rows, NaN where they are not; None if there are none."""

@@ -14,7 +14,7 @@ from emsco._base.arrays import locked_copy
 from emsco._base.documents import PathLike, read_document, write_document
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.cascade import acquiring, formats
-from emsco.cascade.acquiring import Acquire, AsyncAcquire, Limits, Retries, RunPrices
+from emsco.cascade.acquiring import Acquire, AsyncAcquire, Limits, Retries
 from emsco.cascade.case import Case
 from emsco.cascade.curves import stage_reliability, stage_risks
 from emsco.cascade.deciding import decide_rows
@@ -332,7 +332,7 @@ class Cascade:
         retries: int = 2,
         pause: float = 0.1,
         report: Callable[[int, int], None] | None = None,
-        prices: RunPrices = None,
+        prices: Prices = None,
     ) -> Decisions:
         """Decide many rows, buying features only for rows that are still undecided.
 
@@ -383,7 +383,7 @@ class Cascade:
         retries: int = 2,
         pause: float = 0.1,
         report: Callable[[int, int], None] | None = None,
-        prices: RunPrices = None,
+        prices: Prices = None,
     ) -> Decisions:
         """Decide many rows with an async `acquire`, many batches at a time.
 

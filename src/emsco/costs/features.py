@@ -335,9 +335,7 @@ class FeatureCosts:
     def alone(self) -> FloatArray:
         """Cost of buying each feature as the first of its fees."""
         units = self.in_units()
-        found: FloatArray = (
-            units.features + units.fees.amounts @ units.fees.members
-        ) / units.per_one
+        found: FloatArray = (units.features + units.fees.alone) / units.per_one
         return found
 
     @property

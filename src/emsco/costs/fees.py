@@ -142,6 +142,12 @@ class Fees:
         """Number of fees."""
         return len(self.amounts)
 
+    @property
+    def alone(self) -> FloatArray | IntArray:
+        """Fees that each feature pays if it is the first that is bought."""
+        paid: FloatArray | IntArray = self.amounts @ self.members
+        return paid
+
     def of_subsets(self, subsets: BoolArray) -> FloatArray | IntArray:
         """Fees that each subset pays; subsets have the shape (…, n_features)."""
         paid: FloatArray | IntArray = (subsets @ self.members.T) @ self.amounts

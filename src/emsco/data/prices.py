@@ -16,7 +16,7 @@ from emsco.data.keys import column_of
 from emsco.data.rows import column_names
 from emsco.errors import DataError
 
-__all__ = ["check_price", "prices_of_rows", "with_given"]
+__all__ = ["check_price", "prices_of_rows"]
 
 
 def prices_of_rows(
@@ -42,7 +42,7 @@ def prices_of_rows(
         Number of the first row in messages.
     """
     found = np.empty((n_rows, len(prices)))
-    for j, price in enumerate(with_given(prices, given)):
+    for j, price in enumerate(_with_given(prices, given)):
         found[:, j] = _column(price, table, n_rows)
         wrong = np.flatnonzero(~((found[:, j] >= 0) & (found[:, j] <= LARGEST_COST)))
         if wrong.size:
@@ -53,7 +53,9 @@ def prices_of_rows(
     return found
 
 
-def with_given(prices: Sequence[RowPrice], given: Mapping[str, Any] | None) -> tuple[RowPrice, ...]:
+def _with_given(
+    prices: Sequence[RowPrice], given: Mapping[str, Any] | None
+) -> tuple[RowPrice, ...]:
     """Return prices with those that are given instead of the usual ones."""
     if not given:
         return tuple(prices)
