@@ -41,7 +41,7 @@ def run_tests(session: nox.Session, *options: str) -> None:
     """Install the browser that pages are tested in, list the versions and run the tests."""
     session.run("python", "tools/browser.py")
     session.run("uv", "pip", "freeze", external=True)
-    session.run("python", "-m", "pytest", "-n", "auto", *options, *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "auto", "-m", "", *options, *session.posargs)
 
 
 @nox.session

@@ -3,6 +3,7 @@
 python tools/gate.py              all checks
 python tools/gate.py --fix        let ruff repair layout and simple findings first
 python tools/gate.py --coverage   also check that tests cover 95 % of the lines: a minute more
+python tools/gate.py --thorough   also run the tests marked so: two minutes more
 
 Pages are tested in Chromium. If it is missing and you are root on Debian or its kin, the gate
 installs it with apt. With the environment variable EMSCO_BROWSER=off, it installs nothing and skips
@@ -21,7 +22,7 @@ CHECKS = (
     ("layers", ["importlinter.cli"]),
     ("tests", ["pytest", "-n", "auto"]),
 )
-COVERAGE = ["--cov", "--cov-report=term"]
+MORE_TESTS = {"--coverage": ["--cov", "--cov-report=term"], "--thorough": ["-m", ""]}
 FIXES = (["ruff", "format", "."], ["ruff", "check", "--fix", "."])
 
 
@@ -40,7 +41,8 @@ def main() -> int:
     subprocess.run([sys.executable, ROOT / "tools" / "browser.py"], cwd=ROOT, check=False)
     failed = []
     for name, command in CHECKS:
-        more = COVERAGE if name == "tests" and "--coverage" in sys.argv[1:] else []
+        asked = [word for word in sys.argv[1:] if name == "tests" and word in MORE_TESTS]
+        more = [option for word in asked for option in MORE_TESTS[word]]
         print(f"== {name}: {' '.join([*command, *more])}", flush=True)
         if run(*command, *more):
             failed.append(name)

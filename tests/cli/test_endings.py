@@ -56,7 +56,15 @@ def test_ctrl_c_during_an_import_is_one_line_and_exit_code_130(module, words):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="no pipes that break")
 @pytest.mark.parametrize(
-    "words", [["--help"], ["fit", "--help"], ["--version"], ["front"], ["show"], ["show", "--json"]]
+    "words",
+    [
+        ["fit", "--help"],
+        ["show"],
+        *(
+            pytest.param(words, marks=pytest.mark.thorough)
+            for words in (["--help"], ["--version"], ["front"], ["show", "--json"])
+        ),
+    ],
 )
 def test_a_reader_that_has_seen_enough_ends_a_command_quietly(run, words):
     name, *more = words

@@ -17,8 +17,9 @@ from emsco import EMSCOClassifier, FeatureCosts, NoSuchDesign, ParameterError
 from emsco.errors import DataWarning, DeploymentWarning, InterruptedWarning
 from emsco.scoring.scored_rows import ScoredRows
 
-SHARES = [0.05, 0.24, 0.40]
-every_share = pytest.mark.parametrize("share", SHARES)
+every_share = pytest.mark.parametrize(
+    "share", [0.05, pytest.param(0.24, marks=pytest.mark.thorough), 0.40]
+)
 
 
 @cache

@@ -284,7 +284,16 @@ class TestGaps:
 
 
 class TestScikitLearnAgrees:
-    @pytest.mark.parametrize(("name", "every"), [("pima", 1), ("heart", 5), ("credit", 19)])
+    @pytest.mark.parametrize(
+        ("name", "every"),
+        [
+            ("pima", 4),
+            *(
+                pytest.param(*case, marks=pytest.mark.thorough)
+                for case in (("pima", 1), ("heart", 5), ("credit", 19))
+            ),
+        ],
+    )
     def test_probabilities_equal_scikit_learns_on_subsets_of_all_sizes(
         self, paper_set, name, every
     ):
@@ -298,7 +307,9 @@ class TestScikitLearnAgrees:
         ours = expit(coefs[:, :1] + coefs[:, 1:] @ Z_new.T)
         assert np.abs(ours - np.concatenate(peers)).max() < 1e-8
 
-    @pytest.mark.parametrize("name", ["pima", "heart", "credit"])
+    @pytest.mark.parametrize(
+        "name", ["pima", "heart", pytest.param("credit", marks=pytest.mark.thorough)]
+    )
     def test_the_newton_step_that_is_left_moves_no_probability_of_any_subset(self, paper_set, name):
         data = paper_set(name)
         Z, y, Z_new = paper_rows(data)

@@ -819,7 +819,14 @@ with open(FOLDER + ".front") as file:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork here")
-@pytest.mark.parametrize("search", ["paper", "evolution", "exact"])
+@pytest.mark.parametrize(
+    "search",
+    [
+        pytest.param("paper", marks=pytest.mark.thorough),
+        "evolution",
+        pytest.param("exact", marks=pytest.mark.thorough),
+    ],
+)
 def test_a_search_that_is_killed_at_random_moments_ends_with_the_same_front(tmp_path, search):
     script = tmp_path / "killed.py"
     script.write_text(KILLED)

@@ -180,6 +180,22 @@ class SubsetBank:
             found[part] = self._kept_of(words[part])
         return found
 
+    def kept_of_inputs(self, reads: BoolArray) -> FloatArray:
+        """Numbers of the models that read these inputs: those kept, and others fitted now.
+
+        Inputs that are no union of features are fitted, and not kept.
+        """
+        different, place = np.unique(reads, axis=0, return_inverse=True)
+        lacks = (~different).astype(np.float32) @ self._members.T > 0
+        subsets = ~lacks & (self._members.any(axis=1))
+        known = (self.inputs(subsets) == different).all(axis=1) & subsets.any(axis=1)
+        found = np.empty((len(different), self.engine.kept))
+        found[known] = self.kept(subsets[known])
+        if not known.all():
+            found[~known] = self.engine.fit(different[~known], self.on_fit)
+        numbers: FloatArray = found[place.reshape(-1)]
+        return numbers
+
     def adopt(self, subsets: BoolArray, kept: FloatArray) -> None:
         """Take over the models of another bank, to fit them here no more.
 

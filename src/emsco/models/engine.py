@@ -219,7 +219,9 @@ class LogisticEngine:
                 for shard in split.shards:
                     shard.judge(models, slots[part], thresholds)
 
-        size = max(256, -(-len(slots) // self._workers.n_jobs))
+        n_jobs = self._workers.n_jobs
+        worth = len(slots) * self.n_train > _WORTH_FITTING
+        size = max(8, -(-len(slots) // (4 * n_jobs))) if worth else len(slots)
         self._workers.run(judge, list(slices(len(slots), size)))
 
     def answers(

@@ -293,7 +293,7 @@ class StageRecipe:
         if self.basis is not None:
             designs = [self.basis.reads(reads) for reads in designs]
         if isinstance(engine, LogisticEngine):
-            parts = self._logistic_models(engine, designs, average)
+            parts = self._logistic_models(bank, engine, designs, average)
         elif isinstance(engine, OutcomeEngine):
             parts = self._outcome_parts(engine, designs, average, report)
         else:
@@ -301,11 +301,11 @@ class StageRecipe:
         return tuple(averaged(models) for models in zip(*parts, strict=True))
 
     def _logistic_models(
-        self, engine: LogisticEngine, designs: list[BoolArray], average: bool
+        self, bank: SubsetBank, engine: LogisticEngine, designs: list[BoolArray], average: bool
     ) -> list[list[StageModels]]:
-        """Models of all designs on the first split, or on each."""
+        """Models of all designs on the first split, or on each; the bank has most of them."""
         ends = np.cumsum([len(reads) for reads in designs])[:-1]
-        every = engine.coefs(engine.fit(np.concatenate(designs)))
+        every = engine.coefs(bank.kept_of_inputs(np.concatenate(designs)))
         splits = engine.splits if average else engine.splits[:1]
         return [
             [

@@ -58,7 +58,9 @@ class TestFront:
         for max_stages in range(1, n_features + 1):
             assert_whole(Instance.random(n_features, max_stages, n_rows, density, costs))
 
-    @pytest.mark.parametrize("max_stages", [2, 3, 4, 5])
+    @pytest.mark.parametrize(
+        "max_stages", [2, 3, *(pytest.param(n, marks=pytest.mark.thorough) for n in (4, 5))]
+    )
     def test_is_the_same_for_other_draws_of_bits_and_costs(self, max_stages):
         for seed in range(12):
             rng = np.random.default_rng(seed)
@@ -68,6 +70,7 @@ class TestFront:
             assert_whole(instance)
             assert_whole(instance.with_idle(int(rng.integers(5))))
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("max_stages", [3, 5, 6])
     @pytest.mark.parametrize("costs", [FREE_AND_EXPENSIVE, BROKEN], ids=["whole", "broken"])
     def test_of_six_features_is_found_too(self, max_stages, costs):

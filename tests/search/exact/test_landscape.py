@@ -161,6 +161,7 @@ class TestNumbers:
         designs = landscape.designs_of(landscape.space.place)
         assert designs.tolist() == [[s >> i & 1 for i in range(4)] for s in range(16)]
 
+    @pytest.mark.thorough
     def test_many_features_in_few_stages_overflow_nothing(self):
         bits = np.zeros((2**19, 1), dtype=np.uint64)
         landscape = Landscape(bits, bits, np.ones(19, dtype=np.int64), 3, DesignSpace(19, 2))
