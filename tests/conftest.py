@@ -85,10 +85,10 @@ def short_searches():
     """
     with pytest.MonkeyPatch.context() as patch:
 
-        def fit_soon(data, given, groups=None):
+        def fit_soon(data, given, groups=None, started=None):
             search = "evolution" if given["search"] == "auto" else given["search"]
             soon = {"search": search, "generations": min(given["generations"], 8)}
-            return fit_rows(data, {**given, **soon}, groups)
+            return fit_rows(data, {**given, **soon}, groups, started)
 
         patch.setattr("emsco.estimator.fit_rows", fit_soon)
         yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import replace
+from time import perf_counter
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
@@ -54,9 +55,8 @@ class EMSCOClassifier(TableClassifier):
     min_confidence : "auto", float or dict
         A row leaves at the first stage whose largest class probability is at least this. A dict
         holds a threshold for each label; the one of the likeliest class applies. "auto" gives
-        every stage a threshold of its own, which the search chooses: from a little above the
-        share of the class, `class_weight` included, to nearly 1. The last stage may also label
-        everyone.
+        every stage a threshold of its own, which the search chooses, from a little above the
+        share of the class to nearly 1. The last stage may also label everyone.
     reject_below : float, dict or None
         Confidence below which the last stage rejects a row. None: as `min_confidence` says.
     always_answer : bool
@@ -87,8 +87,7 @@ class EMSCOClassifier(TableClassifier):
         Rows that score designs: a fraction of the rows (stratified), a number of folds, or any
         scikit-learn splitter. Use `PredefinedSplit` for a split of your own. "auto" makes 5
         folds, up to 4 times over if the table is small and models are quick to fit. From 20,000
-        rows on it holds out a third. Folds are fewer if a class has fewer than 5 rows; with
-        `groups`, every group stays in one fold.
+        rows on it holds out a third. With `groups`, every group stays in one fold.
     refit : {"average", "all", "first"}
         The stage models to deploy. "average" takes the mean of the class probabilities of the
         models of all splits. "all" fits them again on all rows. "first" takes the models of the
@@ -103,56 +102,48 @@ class EMSCOClassifier(TableClassifier):
     search_with : {"logistic", "spline", "boosting"} or None
         Stage model to search with. The designs near the front then get models of `estimator`,
         are scored again, and only they are shown. None: `estimator` itself, except that
-        "boosting" searches with one boosted model that answers for every subset.
+        "boosting" searches with one model that answers for every subset.
     calibration : {"sigmoid", "isotonic"} or None
-        How to calibrate the probabilities of each stage. A quarter of the training rows is set
-        aside for it.
+        How to calibrate each stage, on a quarter of the training rows set aside for it.
     class_weight : dict, "balanced" or None
-        Weight of each class when stage models are fitted. It does not affect the scores of
-        designs.
+        Weight of each class when stage models are fitted, not when designs are scored.
     gaps : {"refuse", "impute", "skip"}
-        What to do with missing values, in `fit` and in `decide`. "refuse" raises an error.
-        "impute" fills in the mean of the training rows and adds an indicator. "skip" fills in the
-        mean, and a stage never accepts a row if a feature that it buys is missing.
+        What to do with missing values. "refuse" raises an error. "impute" fills in the mean of
+        the training rows and adds an indicator. "skip" fills in the mean, and a stage never
+        accepts a row if a feature that it buys is missing.
     allow_exclusion : bool
-        Whether designs may leave features out, so that no row ever pays for them. Features that
-        cost nothing are always bought at the first stage, unless `search` is "paper".
+        Whether designs may leave features out. Features that cost nothing are always bought at
+        the first stage, unless `search` is "paper".
     evaluation_cost : float or None
         Cost of running a stage, on top of its features. None: the one in `costs` if that is a
         `FeatureCosts`, otherwise 0.
     constraints : dict, Constraints or None
         Rules for every design. ``first`` lists features of the first stage. ``together`` holds
-        lists of features that belong to the same stage. ``max_mean_cost`` and ``max_worst_cost``
-        limit the cost of a row on average and at worst, ``max_mean_delay`` and
-        ``max_worst_delay`` the time that it waits.
-    population_size : int
-        Designs per generation; the paper's |G|.
-    generations : int
-        Number of generations; the paper's max_iter.
+        lists of features that belong to the same stage. ``max_mean_cost``, ``max_worst_cost``,
+        ``max_mean_delay`` and ``max_worst_delay`` limit what a row pays and how long it waits.
+    population_size, generations : int
+        Designs per generation, and generations; the paper's |G| and max_iter.
     mutation_rate, crossover_rate, elite_fraction, stage_bias, epsilon, growth
         The paper's m̂, r̂, b, β, ε and inc, used by "paper" only. A mutation_rate of None is 1 / n,
         where features that must stay together count as one.
     patience : int or None
-        Stop after this many generations without a change; the paper's g. "paper" watches the
-        fittest design, "evolution" the front.
+        Stop after so many generations without a change of the front ("paper": of the fittest
+        design); the paper's g.
     memory_limit : int or str
-        Most memory for stage models and their bits, such as "1GiB". An exact search may use as
-        much again for the bits of all subsets, and once more for chains of subsets. The data and
-        a few hundred bytes per scored design come on top.
+        Most memory for stage models and their bits, such as "1GiB". An exact search may use three
+        times as much. The data and a few hundred bytes per scored design come on top.
     time_limit : float or None
-        Seconds after which the search stops and keeps its best designs so far. If models of
-        `estimator` come after the search, they get 40 % of the time. An exact search that stops
-        early reports that its front is not proven.
+        Seconds that the fit may take, to its very end; the search ends after half or three
+        quarters of them. A generation of designs is always scored to its end. An exact search
+        that stops early reports that its front is not proven.
     checkpoint : str, path or None
         Folder that keeps the scores of the search, written every few seconds. A fit with the same
-        folder continues where an earlier one stopped, and ends with the same front. Data, splits
-        and settings must be the same, and so must a random_state that is a number; any other
-        random_state is taken from the checkpoint. An exact search keeps only its first designs,
-        and a time_limit starts again. Delete the folder when you no longer need it.
+        folder, data and settings continues where an earlier one stopped, and ends with the same
+        front. A random_state that is no number is taken from it. An exact search keeps only its
+        first designs, and a time_limit starts again. Delete the folder when you are done.
     cache : str, path or None
-        Folder that keeps what a classifier of your own predicts on scored rows. Another fit on
-        the same rows and splits then needs no new fits, even with other thresholds, costs or
-        searches.
+        Folder that keeps what a classifier of your own predicts on scored rows, for other fits on
+        the same rows and splits, even with other thresholds, costs or searches.
     n_jobs : int or None
         Threads, or processes for boosted trees and classifiers of your own, as in joblib: None is
         1 and -1 is all. The result does not depend on it.
@@ -160,15 +151,19 @@ class EMSCOClassifier(TableClassifier):
         Seed of the split, the search, boosted trees and random estimators. Pass a number to
         repeat a fit.
     verbose : int
-        1 shows the shares of the classes, the stage models chosen and progress bars.
+        1 shows class shares, the stage models chosen and progress bars.
     delays : mapping, array-like or None
         Time until the value of a feature is there, by name (0 for others) or in feature order.
         None: those in `costs` if that is a `FeatureCosts`, otherwise 0.
+    screen_rows : "auto", int or None
+        Rows to search on, a random sample; the designs near the front then get models of all rows
+        and are scored on them. "auto": 20,000 of 50,000 rows or more, or fewer if `time_limit` is
+        short. None: all rows.
 
     Attributes
     ----------
     front_ : ParetoFront
-        The designs found that no other design beats, best first, with their scored figures.
+        The designs that none beats, best first, with their scored figures.
     point_ : ParetoPoint
         The deployed point of the front.
     design_ : Design
@@ -249,6 +244,7 @@ class EMSCOClassifier(TableClassifier):
         reject_below: MinConfidence | None = None,
         always_answer: bool = False,
         delays: Any = None,
+        screen_rows: str | int | None = "auto",
     ) -> None:
         self.costs = costs
         self.min_confidence = min_confidence
@@ -285,6 +281,7 @@ class EMSCOClassifier(TableClassifier):
         self.random_state = random_state
         self.verbose = verbose
         self.delays = delays
+        self.screen_rows = screen_rows
 
     @classmethod
     def paper(cls, **settings: Any) -> Self:
@@ -326,8 +323,9 @@ class EMSCOClassifier(TableClassifier):
         -------
         self
         """
+        started = perf_counter()
         data = self._check_data(X, y, sample_weight)
-        fitted = fit_rows(data, self.get_params(deep=False), groups)
+        fitted = fit_rows(data, self.get_params(deep=False), groups, started)
         self._undeploy()
         self.front_ = replace(fitted.front, searched=RowPrints.from_rows(data.rows))
         self.history_, self.stop_reason_ = fitted.history, fitted.stop_reason

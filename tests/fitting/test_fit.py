@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from functools import partial
 from textwrap import dedent
 
 import numpy as np
@@ -38,8 +37,7 @@ def crossed(n_rows=240, n_features=6, n_classes=2, seed=0):
 
 @pytest.fixture(autouse=True)
 def _few_subsets_are_finished(monkeypatch):
-    few = partial(workbench.finish_search, most_subsets=4)
-    monkeypatch.setattr(workbench, "finish_search", few)
+    monkeypatch.setattr(workbench, "MOST_SUBSETS", 4)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +45,7 @@ def boosted():
     """A classifier with boosted stages, which were finished, and its rows."""
     X, y = crossed()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workbench, "finish_search", partial(workbench.finish_search, most_subsets=4))
+        patch.setattr(workbench, "MOST_SUBSETS", 4)
         return EMSCOClassifier(
             **SMALL | {"estimator": "boosting", "cv": 2, "refit": "average"}
         ).fit(X, y)

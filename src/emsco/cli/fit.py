@@ -80,12 +80,24 @@ class FitSearch(Evolution):
     ] = "accuracy"
     time_limit: Annotated[
         float | None,
-        typer.Option(help="Stop after this many seconds and keep the best designs so far."),
+        typer.Option(
+            help="Seconds that the fit may take, to its very end; the best designs so far are kept."
+        ),
     ] = None
+    screen_rows: Annotated[
+        str,
+        typer.Option(
+            metavar="N",
+            help="Search on a sample of so many rows, then give the best designs models of all "
+            "rows. auto: 20,000 where there are 50,000 rows or more; none: all rows.",
+        ),
+    ] = "auto"
     memory_limit: Annotated[str, typer.Option(help="Most memory for fitted subsets.")] = "1GiB"
 
     def settings(self) -> dict[str, Any]:
         """Return the options as parameters of `EMSCOClassifier`."""
+        from emsco.cli.parsing import parse_screen_rows
+
         return {
             "search": self.search,
             "metric": self.metric,
@@ -93,6 +105,7 @@ class FitSearch(Evolution):
             "generations": self.generations,
             "population_size": self.population_size,
             "time_limit": self.time_limit,
+            "screen_rows": parse_screen_rows(self.screen_rows),
             "memory_limit": self.memory_limit,
         }
 

@@ -18,6 +18,7 @@ __all__ = [
     "parse_error_costs",
     "parse_estimator",
     "parse_range",
+    "parse_screen_rows",
     "parse_shares",
 ]
 
@@ -74,6 +75,18 @@ def parse_cv(text: str) -> str | float | int:
         return int(text) if text.strip().isdecimal() else float(text)
     except ValueError:
         return text
+
+
+def parse_screen_rows(text: str) -> str | int | None:
+    """Parse a number of rows or "none"; return any other word unchanged.
+
+    Examples
+    --------
+    >>> parse_screen_rows("20000"), parse_screen_rows("none"), parse_screen_rows("auto")
+    (20000, None, 'auto')
+    """
+    plain = text.strip().replace(",", "").replace("_", "")
+    return None if plain == "none" else int(plain) if plain.isdecimal() else text
 
 
 def parse_shares(

@@ -22,8 +22,11 @@ from emsco.errors import DataError, Parameter
 
 __all__ = [
     "AUTO",
+    "HELD_OUT",
+    "MANY_ROWS",
     "Split",
     "check_simple_cv",
+    "known_groups",
     "make_splits",
 ]
 
@@ -33,7 +36,7 @@ AUTO = "auto"
 FEW_VALUES = 20_000  # rows times inputs; folds are repeated within: docs/how/scoring.md
 MANY_ROWS = 20_000  # one part is held out from here up
 N_FOLDS, N_REPEATS = 5, 4
-_HELD_OUT = 1 / 3
+HELD_OUT = 1 / 3
 
 
 def check_simple_cv(cv: Any) -> str | float | int:
@@ -80,7 +83,7 @@ def make_splits(
     kept = np.arange(len(labels))
     if isinstance(cv, str) and cv == AUTO:
         kept = kept if weights is None else np.flatnonzero(weights > 0)
-        groups = None if groups is None else _known_groups(groups, len(labels))[kept]
+        groups = None if groups is None else known_groups(groups, len(labels))[kept]
         splitter = _auto_splitter(labels[kept], X.shape[1], classes, groups, seed, repeat)
     else:
         splitter = _splitter(cv, labels, classes, seed)
@@ -133,12 +136,12 @@ def _auto_splitter(
     if groups is None:
         least = int(np.bincount(labels, minlength=len(classes)).min())
         if n_rows >= MANY_ROWS or least < 2:
-            return _ScoredFraction(_HELD_OUT, classes, seed)
+            return _ScoredFraction(HELD_OUT, classes, seed)
     else:
         of_class = [groups[labels == k] for k in range(len(classes))]
         least = min(len(np.unique(own)) for own in of_class)
         if n_rows >= MANY_ROWS:
-            return _GroupedFolds(max(2, min(round(1 / _HELD_OUT), least)), (seed,), only_first=True)
+            return _GroupedFolds(max(2, min(round(1 / HELD_OUT), least)), (seed,), only_first=True)
     n_folds = max(2, min(N_FOLDS, least))
     most = N_REPEATS if repeat else 1
     n_repeats = max(1, min(most, FEW_VALUES // (n_rows * n_inputs)))
@@ -178,7 +181,8 @@ class _GroupedFolds:
                     return
 
 
-def _known_groups(groups: Any, n_rows: int) -> AnyArray:
+def known_groups(groups: Any, n_rows: int) -> AnyArray:
+    """Return the group of each row as an array, and check its length."""
     given = np.asarray(groups)
     if given.shape != (n_rows,):
         raise DataError(f"groups must have {n_rows} entries, one per row, got {given.shape}.")

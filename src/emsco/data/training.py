@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,13 @@ class TrainingData:
         encoding = Encoding.learn(table, costs, gaps)
         rows = encoding.rows(table)
         return cls(rows, labels.astype(np.uint8), weights, classes, costs, encoding, prices)
+
+    def take(self, rows: IntArray, weights: FloatArray | None) -> TrainingData:
+        """Return some of the rows, with weights of their own."""
+        prices = None if self.prices is None else self.prices[rows]
+        return replace(
+            self, rows=self.rows[rows], labels=self.labels[rows], weights=weights, prices=prices
+        )
 
     def fingerprints(self) -> dict[str, Any]:
         """Return plain values that identify the data."""

@@ -16,13 +16,15 @@ from joblib import effective_n_jobs
 from emsco._base.checks import memory_bytes
 from emsco._base.progress import JobProgress, print_note
 from emsco._base.typing import AnyArray, Report
+from emsco._base.workers import one_thread
 from emsco.data.oddities import Oddity, class_shares, oddities_of, suspects, warnings_of
-from emsco.data.splits import Split, make_splits
+from emsco.data.splits import Split, known_groups, make_splits
 from emsco.data.training import TrainingData
 from emsco.designs.blocks import Blocks
 from emsco.designs.constraints import Constraints
 from emsco.designs.grid import ThresholdGrid
 from emsco.designs.thresholds import MinConfidence
+from emsco.fitting.deadlines import Deadline
 from emsco.fitting.parameters import (
     check_delay_limits,
     check_parameters,
@@ -30,6 +32,7 @@ from emsco.fitting.parameters import (
     seed_of_fit,
     seeds_of_fit,
 )
+from emsco.fitting.screening import cv_of_sample, n_screened, screened
 from emsco.fitting.workbench import Workbench
 from emsco.front import ParetoFront
 from emsco.front.history import Generation, history_of
@@ -45,7 +48,10 @@ from emsco.search.stopping import Stop, StopReason
 __all__ = ["Fitted", "fit_rows"]
 
 _SEARCH_PARAMETERS = tuple(field.name for field in fields(SearchSettings) if field.name != "first")
-_SEARCH_SHARE = 0.6  # of a time limit, if other models come after the search
+# Shares of a time limit by which steps end: a search before other models, or before none; other
+# models; the simplest design and the first part of expected figures.
+_SEARCHED_FIRST, _SEARCHED, _FINISHED, _JUDGED = 0.5, 0.75, 0.75, 0.9
+_TIME_FOR_ALL = 30.0  # seconds; in less, boosted trees are not tried
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,12 +81,15 @@ class Fitted:
     n_splits: int
 
 
-def fit_rows(data: TrainingData, given: Mapping[str, Any], groups: Any = None) -> Fitted:
+def fit_rows(
+    data: TrainingData, given: Mapping[str, Any], groups: Any = None, started: float | None = None
+) -> Fitted:
     """Search for designs and fit the stages of all on the front.
 
     `given` holds the parameters of `EMSCOClassifier` by name, and `groups` the group of each row,
-    for splits that ask for it.
+    for splits that ask for it. A time limit counts from `started`, or from now.
     """
+    deadline = Deadline(given["time_limit"], perf_counter() if started is None else started)
     constraints = Constraints.from_rules(given["constraints"], data.costs.names)
     oddities: tuple[Oddity, ...] = ()
     if given["search"] != "paper":
@@ -94,17 +103,19 @@ def fit_rows(data: TrainingData, given: Mapping[str, Any], groups: Any = None) -
     seed = seed_of_fit(given["random_state"], given["checkpoint"])
     split_seed, search_seed, stage_seed = seeds_of_fit(seed)
     recipe = _recipe(given, data.classes, int(stage_seed.generate_state(1)[0]))
-    splitting = partial(_splits, given["cv"], data, groups, int(split_seed.generate_state(1)[0]))
+    seed_of_rows = int(split_seed.generate_state(1)[0])
+    sample, every = _screened(data, given, groups, seed_of_rows)
+    cv = given["cv"] if every is None else cv_of_sample(given["cv"], len(data.labels), groups)
+    splitting = partial(_splits, cv, *sample, seed_of_rows)
     splits = splitting(repeat=recipe.is_linear)
     n_scored = len(np.unique(np.concatenate([scored for _, scored in splits])))
     shares = recipe.class_shares(data)
     least, grid = check_thresholds(given, data.classes, shares, n_scored)
-    own = least, grid, groups, perf_counter()
-    steps = _Steps(data, blocks, constraints, given, settings, *own)
+    own_rows = given, settings, least, grid, deadline, len(data.labels)
+    steps = _Steps(sample[0], blocks, constraints, *own_rows)
     bench = steps.bench(recipe, splits)
-    with bench.open_journal(
-        given["checkpoint"], given["search"], settings, grid, seed, recipe, given["search_with"]
-    ) as journal:
+    own = given["checkpoint"], given["search"], settings, grid, seed, recipe, given["search_with"]
+    with bench.open_journal(*own, all_rows=every and data) as journal:
         _say_what_is_odd(data, oddities, given["verbose"])
         choice = None
         if recipe.estimator == AUTO:
@@ -113,8 +124,9 @@ def fit_rows(data: TrainingData, given: Mapping[str, Any], groups: Any = None) -
             splits = splitting(repeat=recipe.is_linear)
             bench = steps.bench(recipe, splits)
         result = steps.search(bench, recipe, journal, np.random.default_rng(search_seed))
-    bench, result, finish = steps.finish(bench, recipe, result)
-    front = steps.front(bench, result)
+    all_rows = every and (data, _splits(given["cv"], *every, seed_of_rows, recipe.is_linear))
+    bench, result, finish = steps.finish(bench, recipe, result, all_rows)
+    front = steps.front(bench, result, groups if bench.data is data else sample[1])
     named = NamedDesigns(data.costs.names, grid, data.classes)
     history = history_of(result, bench.blocks, named, data.per_row)
     return Fitted(front, history, result.stop_reason, oddities, choice, finish, len(splits))
@@ -131,8 +143,19 @@ class _Steps:
     settings: SearchSettings
     min_confidence: MinConfidence
     grid: ThresholdGrid
-    groups: Any
-    started: float
+    deadline: Deadline
+    n_rows: int
+
+    @property
+    def is_screened(self) -> bool:
+        """Whether the search has only a sample of the rows."""
+        return self.n_rows > len(self.data.labels)
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Families of stage models that there is time for; boosted trees take longest."""
+        limit = self.deadline.limit
+        return FAMILIES if limit is None or limit >= _TIME_FOR_ALL else FAMILIES[:-1]
 
     @property
     def shown(self) -> bool:
@@ -151,7 +174,7 @@ class _Steps:
     ) -> tuple[StageRecipe, ModelChoice]:
         """Find out which stage models "auto" means."""
         with self._progress("families tried") as report:
-            recipe, choice = recipe.chosen(self.data, splits, report)
+            recipe, choice = recipe.chosen(self.data, splits, report, self.families)
         self._say(f"Stage models: {choice}")
         return recipe, choice
 
@@ -163,53 +186,57 @@ class _Steps:
         rng: np.random.Generator,
     ) -> SearchResult:
         """Search for designs; if other models come after it, it may take most of the time."""
-        limit = self.given["time_limit"]
-        comes_more = limit is not None and not bench.has_models_of(recipe)
+        is_last = bench.has_models_of(recipe) and not self.is_screened
         result = bench.search(
             self.given["search"],
             self.settings,
             self.grid,
             rng,
-            time_limit=_SEARCH_SHARE * limit if comes_more else limit,
+            time_limit=self.deadline.rest(_SEARCHED if is_last else _SEARCHED_FIRST),
             journal=journal,
             shown=self.shown,
         )
         if result.stop_reason.cause is not Stop.TIME_LIMIT:
             return result
+        limit = self.deadline.limit
         return replace(result, stop_reason=replace(result.stop_reason, seconds=limit))
 
     def finish(
-        self, bench: Workbench, recipe: StageRecipe, result: SearchResult
+        self,
+        bench: Workbench,
+        recipe: StageRecipe,
+        result: SearchResult,
+        all_rows: tuple[TrainingData, list[Split]] | None,
     ) -> tuple[Workbench, SearchResult, Finish | None]:
-        """Give the designs near the front the models of the recipe, if the search used others."""
-        if bench.has_models_of(recipe):
+        """Give the designs near the front models of the recipe on all rows, if they have others."""
+        if bench.has_models_of(recipe) and all_rows is None:
             return bench, result, None
-        limit = self.given["time_limit"]
-        rest = None if limit is None else limit - (perf_counter() - self.started)
-        if result.stop_reason.is_interrupted:
-            rest = 0.0
+        rest = 0.0 if result.stop_reason.is_interrupted else self.deadline.rest(_FINISHED)
         with self._progress("subsets finished") as report:
             bench, result, finish = bench.finish(
                 recipe,
                 result,
                 self.settings,
                 self.grid,
+                all_rows=all_rows,
                 time_limit=rest,
                 report=report,
             )
         self._say(f"Finish: {finish}")
         return bench, result, finish
 
-    def front(self, bench: Workbench, result: SearchResult) -> ParetoFront:
+    def front(self, bench: Workbench, result: SearchResult, groups: Any) -> ParetoFront:
         """Judge every design of the front row by row, and fit its stages."""
         result = bench.without_refused(result, self.settings, self.grid)
+        result = bench.thinned(result, self.deadline.rest())
         front = bench.front(result, self.min_confidence, self.grid)
         is_paper = self.given["search"] == "paper"
         with self._progress("designs judged") as report:
             prefer = None if is_paper else self.given["prefer"]
-            front = bench.assess(
-                front, result, self.settings, self.grid, prefer, report, self.groups
-            )
+            is_over = partial(self.deadline.is_over, _JUDGED)
+            own = self.settings, self.grid, prefer, report, groups, is_over
+            with one_thread():  # sums over rows would wait for threads longer than they take
+                front = bench.assess(front, result, *own)
         with self._progress("stages to deploy", slow=not bench.recipe.is_linear) as report:
             models = bench.stage_models(front, self.given["refit"], report)
         return replace(front, models=models, by_fitness=is_paper)
@@ -225,6 +252,20 @@ class _Steps:
     def _say(self, line: str) -> None:
         if self.shown:
             print_note(line)
+
+
+def _screened(
+    data: TrainingData, given: Mapping[str, Any], groups: Any, seed: int
+) -> tuple[tuple[TrainingData, Any], tuple[TrainingData, Any] | None]:
+    """Rows to search on and their groups; all rows and groups if those are a sample, or None."""
+    n_rows = n_screened(given, len(data.labels))
+    if n_rows is None:
+        return (data, groups), None
+    sample, rows = screened(data, n_rows, seed)
+    if groups is None:
+        return (sample, None), (data, None)
+    of_row = known_groups(groups, len(data.labels))
+    return (sample, of_row[rows]), (data, of_row)
 
 
 def _splits(cv: Any, data: TrainingData, groups: Any, seed: int, repeat: bool) -> list[Split]:

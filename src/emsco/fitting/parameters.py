@@ -26,6 +26,7 @@ from emsco.designs.thresholds import (
     check_reject_below,
 )
 from emsco.errors import Parameter
+from emsco.fitting.screening import check_screen_rows
 from emsco.front import check_preference
 from emsco.front.preferences import DELAY_LIMITS
 from emsco.models.recipe import FAMILIES
@@ -88,6 +89,7 @@ def check_parameters(given: Mapping[str, Any], classes: Sequence[object] | None 
     check_whole("verbose", given["verbose"], 0)
     check_preference(given["prefer"], classes, may_reject=given["always_answer"] is not True)
     check_refit(given["refit"])
+    check_screen_rows(given["screen_rows"])
     if given["search_with"] is not None:
         check_choice("search_with", given["search_with"], FAMILIES)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
@@ -40,7 +41,13 @@ from emsco.scoring.journal import Journal
 from emsco.scoring.row_prices import RowPrices
 from emsco.scoring.scored_rows import ScoredRows
 from emsco.scoring.scores import Limits
-from emsco.search.finishing import Finish, FinishEnd, finish_search
+from emsco.search.finishing import (
+    MOST_SUBSETS,
+    Finish,
+    FinishEnd,
+    finish_search,
+    spread_order,
+)
 from emsco.search.loop import SearchResult
 from emsco.search.planning import SearchPlan, plan_search
 from emsco.search.problem import Problem
@@ -49,6 +56,15 @@ from emsco.search.runners_up import runners_up
 from emsco.search.settings import SearchSettings
 
 __all__ = ["Workbench"]
+
+_FINISHING, _MOST_FINISHED = 60.0, 256  # core-seconds and subsets, to finish a search on a sample
+_JUDGED_ROWS = 10**8  # rows times designs that are judged row by row
+_PER_JUDGED_ROW = 5e-6  # seconds for each of them, expected figures included
+_FEWEST_JUDGED = 10  # designs, even if time is short
+
+
+def _never() -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,15 +168,18 @@ class Workbench:
         seed: int,
         recipe: StageRecipe | None = None,
         search_with: str | None = None,
+        all_rows: TrainingData | None = None,
     ) -> AbstractContextManager[Journal | None]:
         """Open the checkpoint of this search in `folder`; None: no checkpoint.
 
         `recipe` and `search_with` are those of the user; by default the recipe of this bench.
+        `all_rows` has the rows that those of this bench are a sample of.
         """
         if folder is None:
             return nullcontext()
         problem = {
-            **self.data.fingerprints(),
+            **(all_rows or self.data).fingerprints(),
+            **({} if all_rows is None else {"screen_rows": len(self.data.rows)}),
             "cv": fingerprint(*(part for split in self.splits for part in split)),
             "search": search,
             "metric": self.metric,
@@ -248,15 +267,20 @@ class Workbench:
         settings: SearchSettings,
         min_confidence: MinConfidence | ThresholdGrid,
         *,
+        all_rows: tuple[TrainingData, list[Split]] | None = None,
         time_limit: float | None = None,
         report: Report | None = None,
     ) -> tuple[Workbench, SearchResult, Finish]:
-        """Score the designs near the front of a search again, with other stage models.
+        """Score the designs near the front of a search again, with other stage models or rows.
 
-        Returns the bench of these models and the front that they make. Both stay as they are if
-        there was no time for any design, or none is within the limits.
+        `all_rows` are the rows and splits that count, if the search used a sample. Returns the
+        bench of these models and the front that they make. Both stay as they are if there was no
+        time for any design, or none is within the limits.
         """
-        own = Workbench(self.data, self.splits, recipe, self.constraints, self.metric)
+        data, splits = all_rows or (self.data, self.splits)
+        if recipe.estimator == self.recipe.estimator == "spline":
+            recipe = self.recipe  # knots and penalty are as good from a sample
+        own = Workbench(data, splits, recipe, self.constraints, self.metric)
         grid = self.grid(min_confidence)
         at_once = grid.complete(np.zeros((1, self.blocks.n_blocks), dtype=np.int16))
         evaluator = own.evaluator(settings.max_stages, min_confidence)
@@ -269,14 +293,39 @@ class Workbench:
             finished_with=recipe.in_words,
             time_limit=time_limit,
             report=report,
+            most_subsets=MOST_SUBSETS if all_rows is None else own.n_finished,
         )
         own.bank.engine.close()
+        if all_rows is not None:
+            finish = replace(finish, n_screened=len(self.data.rows), n_rows=len(data.rows))
         if finish.end is FinishEnd.NOTHING_FEASIBLE:
             kept = f"The models of the search are kept: {finish}."
             warnings.warn(kept, EMSCOWarning, stacklevel=5)
         if not finish.n_subsets:
             return self, found, finish
         return own, replace(found, scored=evaluator.designs), finish
+
+    @property
+    def n_finished(self) -> int:
+        """Subsets that get models on all rows after a search on a sample: more of quick ones."""
+        seconds = self.bank.engine.seconds_per_fit()
+        most = MOST_SUBSETS if seconds is None else int(_FINISHING / seconds)
+        return int(np.clip(most, MOST_SUBSETS, _MOST_FINISHED))
+
+    def thinned(self, result: SearchResult, seconds: float | None) -> SearchResult:
+        """Keep as many designs as can be judged row by row in time, as different as possible.
+
+        A proven front stays whole if there is no time limit.
+        """
+        n_scored = sum(len(scored) for _, scored in self.splits)
+        most = _JUDGED_ROWS // n_scored
+        if seconds is not None:
+            most = min(most, int(seconds / (_PER_JUDGED_ROW * n_scored)))
+        elif result.proven:
+            return result
+        order = spread_order(result.scores, self.data.costs.total)
+        kept = np.sort(order[: max(_FEWEST_JUDGED, most)])
+        return result if len(kept) == len(order) else result.take(kept)
 
     def without_refused(
         self, result: SearchResult, settings: SearchSettings, grid: ThresholdGrid
@@ -323,30 +372,33 @@ class Workbench:
         prefer: Preference | None = None,
         report: Report | None = None,
         groups: Any = None,
+        is_over: Callable[[], bool] = _never,
     ) -> ParetoFront:
         """Judge every point row by row: results by class, references, what new rows will show.
 
         If `prefer` is "economical", the simplest design that is not worse than the economical one
         is marked, and joins the front as its last point if it is not there yet. Limits change what
         to expect of the point that they choose. ``report(done, total)`` is called as the work
-        proceeds. `groups` has the group of each row, if rows of a group come together.
+        proceeds. `groups` has the group of each row, if rows of a group come together. When
+        `is_over`, only what is necessary goes on.
         Ctrl-C leaves the front as it is, with a warning.
         """
         try:
             own_rows = self.bank, self.data, self.splits, grid, self.blocks.members()
             rows = ScoredRows(*own_rows, self.prices)
             evaluator = self.evaluator(settings.max_stages, grid)
-            front, designs = self._assess(front, result, settings, evaluator, rows, prefer, report)
+            own = evaluator, rows, prefer, report, is_over
+            front, designs = self._assess(front, result, settings, *own)
         except KeyboardInterrupt:
             _warn("Fit interrupted; the front is kept as it was scored, without results by class.")
             return front
         space = settings.space(self.blocks.n_blocks, grid)
-        own = None if groups is None else _scored_groups(groups, self.splits)
+        of_rows = None if groups is None else _scored_groups(groups, self.splits)
         try:
             others = designs if result.scored is None else result.scored
             others = runners_up(designs, others, evaluator, space, all_fitted=result.proven)
-            expecter = Expecter(rows, evaluator, self.data.costs.total, own)
-            return expecter.on(front, designs, others, prefer, report)
+            expecter = Expecter(rows, evaluator, self.data.costs.total, of_rows)
+            return expecter.on(front, designs, others, prefer, report, is_over)
         except KeyboardInterrupt:
             _warn("Fit interrupted; the front is kept without expected figures.")
             return front
@@ -360,6 +412,7 @@ class Workbench:
         rows: ScoredRows,
         prefer: Preference | None,
         report: Report | None,
+        is_over: Callable[[], bool],
     ) -> tuple[ParetoFront, StageArray]:
         """Judge every point; return the front and the designs of its points."""
         data, designs = self.data, result.designs
@@ -368,7 +421,7 @@ class Workbench:
         if prefer == "economical":
             may_fit = self.bank.engine.seconds_per_fit() is not None
             exclusion = settings.allow_exclusion
-            simple = assessor.simplified(points, designs, exclusion, may_fit)
+            simple = assessor.simplified(points, designs, exclusion, may_fit, is_over)
             if simple is not None:
                 points, designs = _joined(points, designs, *simple)
             deployed = economical_of(points, data.costs.total)

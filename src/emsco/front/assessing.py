@@ -99,7 +99,12 @@ class Assessor:
         return found
 
     def simplified(
-        self, points: Sequence[ParetoPoint], designs: StageArray, may_leave_out: bool, may_fit: bool
+        self,
+        points: Sequence[ParetoPoint],
+        designs: StageArray,
+        may_leave_out: bool,
+        may_fit: bool,
+        is_over: Callable[[], bool],
     ) -> tuple[ParetoPoint, StageArray] | None:
         """Simplify the economical design as long as nothing changes beyond chance.
 
@@ -107,7 +112,8 @@ class Assessor:
         single features too, which takes new fits. What remains must not be worse than the
         economical design in anything by more than one row's standard error, must cost next to
         nothing more, and must still beat the commonest class if that design does. If no point is
-        good enough, the start is to buy everything at once.
+        good enough, the start is to buy everything at once. When `is_over`, it is as simple as it
+        gets.
 
         Returns the simplified design as a point and over blocks, or None if there is nothing to
         simplify.
@@ -124,7 +130,7 @@ class Assessor:
             return None  # the bank refuses even this design
         best = first[0]
         most = best.cost + SAME_COST * self.costs.total
-        while True:
+        while not is_over():
             simpler = _variants(stages_of(design), may_leave_out, may_fit, self.blocks.first)
             variants = inherit_levels(simpler, design[None], self.evaluator.grid)
             tried = [

@@ -60,6 +60,7 @@ class Expecter:
         others: StageArray,
         prefer: Preference | None,
         report: Report | None = None,
+        is_over: Callable[[], bool] | None = None,
     ) -> ParetoFront:
         """Return a front with the expected figures of its points.
 
@@ -78,9 +79,12 @@ class Expecter:
             The rule or the limits that deploy a point.
         report : callable, optional
             Called as ``report(done, total)``.
+        is_over : callable, optional
+            Tells when the time is over: then no more of the others are tried.
         """
         tried = np.concatenate([designs, others[: self._n_others]])
-        figures, errors = self._bagged(tried, len(front), report)
+        figures, errors, n_tried = self._bagged(tried, len(front), report, is_over)
+        tried = tried[:n_tried]
         n_rows = len(self._truth)
 
         def corrected(i: int, chosen: IntArray) -> ParetoPoint:
@@ -96,12 +100,22 @@ class Expecter:
         return _cheapest_corrected(front, prefer, rules, corrected)
 
     def _bagged(
-        self, tried: StageArray, n_points: int, report: Report | None
-    ) -> tuple[BagFigures, list[FloatArray]]:
-        """Figures of designs in all bags, and standard errors of the first `n_points`."""
+        self,
+        tried: StageArray,
+        n_points: int,
+        report: Report | None,
+        is_over: Callable[[], bool] | None,
+    ) -> tuple[BagFigures, list[FloatArray], int]:
+        """Figures of designs in all bags, errors of the first `n_points`, and how many there are.
+
+        When the time is over, designs beyond the points are left out.
+        """
         figures, errors = BagFigures(self._bags, self.evaluator.metric != "accuracy"), []
         at_once = int(np.clip(_CELLS / len(self.rows.truth), 1, _AT_ONCE))
         for part in slices(len(tried), at_once):
+            if part.start >= n_points and is_over is not None and is_over():
+                tried = tried[: part.start]
+                break
             paid = self.evaluator.costs_after(tried[part])
             shares = RowShares(*self.rows.shares(tried[part], paid))
             figures.add(shares)
@@ -110,7 +124,7 @@ class Expecter:
             if report:
                 report(min(part.stop, len(tried)), len(tried))
         figures.close()
-        return figures, errors
+        return figures, errors, len(tried)
 
     @cached_property
     def _truth(self) -> IntArray:

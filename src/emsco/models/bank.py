@@ -91,6 +91,11 @@ class SubsetBank:
             )
 
     @property
+    def n_jobs(self) -> int:
+        """Number of threads."""
+        return self._workers.n_jobs
+
+    @property
     def n_words(self) -> int:
         """Words that hold one bit per scored row, padding included."""
         return self._bytes_per_slot // 16

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -154,15 +154,19 @@ class StageRecipe:
         return self if found.estimator == self.estimator else found
 
     def chosen(
-        self, data: TrainingData, splits: list[Split], report: Report | None = None
+        self,
+        data: TrainingData,
+        splits: list[Split],
+        report: Report | None = None,
+        families: Sequence[str] = FAMILIES,
     ) -> tuple[StageRecipe, ModelChoice]:
-        """Replace "auto" by the family that it means here; ``report(done, total)`` is called."""
+        """Replace "auto" by one of the families; ``report(done, total)`` is called."""
 
         def losses(family: str, few: list[Split], subsets: BoolArray) -> FloatArray:
             return self.of_family(family)._row_losses(data, few, subsets)
 
         weights = self._class_weights(data, np.arange(len(data.labels)))
-        choice = choose_family(FAMILIES, data, splits, losses, weights, self.seed, report)
+        choice = choose_family(families, data, splits, losses, weights, self.seed, report)
         return self.of_family(choice.family), choice
 
     def _row_losses(

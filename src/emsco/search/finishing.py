@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 MOST_SUBSETS = 32  # that get models of their own
-_AT_ONCE = 8  # subsets fitted together; the time limit takes effect in between
+_AT_ONCE = 8  # subsets fitted together; with a time limit, as many as there are threads
 _MOST_CHAINS = 50_000
 _WIDTH = 64  # chains that end in the same subset, if thresholds are searched
 
@@ -62,11 +62,15 @@ class Finish:
     n_designs : int
         Designs that were scored again: chains of these subsets.
     end : FinishEnd
+    n_screened, n_rows : int or None
+        Rows that were searched on, and all rows; None if these are the same.
 
     Examples
     --------
     >>> str(Finish("splines", "SVC()", 12, 40))
     'searched with splines; then 40 designs of 12 subsets near the front got SVC() of their own'
+    >>> print(Finish("splines", "splines", 12, 40, n_screened=20_000, n_rows=90_000))
+    searched with splines on 20,000 of 90,000 rows; then 40 designs ... splines of their own on ...
     """
 
     searched_with: str
@@ -74,18 +78,24 @@ class Finish:
     n_subsets: int
     n_designs: int
     end: FinishEnd = FinishEnd.COMPLETE
+    n_screened: int | None = None
+    n_rows: int | None = None
 
     def __str__(self) -> str:
         """Put it into words, without a full stop."""
         first = f"searched with {self.searched_with}"
+        on_all = ""
+        if self.n_screened is not None:
+            first += f" on {self.n_screened:,} of {self.n_rows:,} rows"
+            on_all = " on all rows"
         if self.end is FinishEnd.NOTHING_FEASIBLE:
-            return f"{first}; no design is within the limits with {self.finished_with}"
+            return f"{first}; no design is within the limits with {self.finished_with}{on_all}"
         if not self.n_subsets:
             what = "Ctrl-C came" if self.end is FinishEnd.INTERRUPTED else "the time was over"
-            return f"{first}, whose models are kept: {what} before {self.finished_with}"
+            return f"{first}, whose models are kept: {what} before {self.finished_with}{on_all}"
         done = f"{counted(self.n_designs, 'design')} of {counted(self.n_subsets, 'subset')}"
         early = "" if self.end is FinishEnd.COMPLETE else f", until {self.end.value}"
-        again = f"then {done} near the front got {self.finished_with} of their own{early}"
+        again = f"then {done} near the front got {self.finished_with} of their own{on_all}{early}"
         return f"{first}; {again}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -291,13 +301,14 @@ def _fit(
 ) -> tuple[int, FinishEnd]:
     """Fit subsets in their order; return how many there was time for, and how it ended."""
     started, n_fitted = perf_counter(), 0
+    at_once = _AT_ONCE if time_limit is None else evaluator.bank.n_jobs
     if report:
         report(0, len(subsets))
     try:
         while n_fitted < len(subsets):
             if time_limit is not None and perf_counter() - started > time_limit:
                 return n_fitted, FinishEnd.TIME_LIMIT
-            part = subsets[n_fitted : n_fitted + _AT_ONCE]
+            part = subsets[n_fitted : n_fitted + at_once]
             evaluator.bank.kept(part)
             n_fitted += len(part)
             if report:

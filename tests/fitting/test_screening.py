@@ -1,0 +1,204 @@
+"""A search on a sample of the rows, then models of all rows, and a time limit to the end."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from emsco import EMSCOClassifier, ParameterError
+from emsco.costs import FeatureCosts
+from emsco.data.training import TrainingData
+from emsco.fitting import fit, screening
+from emsco.fitting.deadlines import Deadline
+from emsco.fitting.screening import n_screened, screened
+
+QUICK = {
+    "estimator": "logistic",
+    "generations": 3,
+    "population_size": 20,
+    "max_stages": 2,
+    "random_state": 0,
+}
+
+
+def table(n_rows=1200, n_features=4, seed=0):
+    """Rows whose class follows the first features."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_features))
+    y = np.where(X[:, 0] + X[:, 1] + rng.normal(size=n_rows) / 2 > 0, "ill", "well")
+    return pd.DataFrame(X, columns=[f"test{i}" for i in range(n_features)]), y
+
+
+def training(labels, weights=None):
+    rows = np.arange(len(labels), dtype=float)[:, None] % 17
+    costs = FeatureCosts(("a",), [1.0])
+    return TrainingData.from_table(rows, np.asarray(labels), weights, costs, "refuse")
+
+
+def given(**settings):
+    return {"screen_rows": "auto", "time_limit": None, "search": "auto", "cv": "auto", **settings}
+
+
+class TestHowManyRows:
+    @pytest.mark.parametrize(
+        ("settings", "n_rows", "expected"),
+        [
+            ({}, 49_999, None),
+            ({}, 50_000, 20_000),
+            ({}, 10**7, 20_000),
+            ({"screen_rows": None}, 10**7, None),
+            ({"screen_rows": 500}, 600, 500),
+            ({"screen_rows": 500}, 500, None),
+            ({"time_limit": 60}, 40_000, 12_000),
+            ({"time_limit": 60}, 9_000, None),
+            ({"time_limit": 1}, 40_000, 1000),
+            ({"time_limit": 600}, 40_000, None),
+            ({"time_limit": 600}, 10**6, 20_000),
+            ({"search": "paper"}, 10**6, None),
+            ({"cv": [([0], [1])]}, 10**6, None),
+            ({"cv": 5}, 10**6, 20_000),
+        ],
+    )
+    def test_follows_from_rows_and_time(self, settings, n_rows, expected):
+        assert n_screened(given(**settings), n_rows) == expected
+
+    @pytest.mark.parametrize(
+        ("settings", "said"),
+        [
+            ({"screen_rows": "some"}, 'screen_rows must be "auto", a number of rows or None, got'),
+            ({"screen_rows": 99}, "screen_rows must be a whole number from 100 up, got 99"),
+            ({"screen_rows": 200, "search": "paper"}, "screen_rows must be left out where search"),
+            ({"screen_rows": 200, "cv": [([0], [1])]}, "screen_rows must be left out where cv has"),
+        ],
+    )
+    def test_misuse_gets_one_clear_sentence(self, settings, said):
+        with pytest.raises(ParameterError, match=re.escape(said)):
+            EMSCOClassifier(**QUICK | settings).fit(*table(400))
+
+
+class TestSample:
+    def test_classes_keep_their_shares(self):
+        data = training(["a"] * 6000 + ["b"] * 3000)
+        found, rows = screened(data, 4500, seed=0)
+        assert np.bincount(found.labels).tolist() == [3000, 1500]
+        assert found.weights is None
+        assert np.array_equal(found.rows, data.rows[rows])
+        assert (np.diff(rows) > 0).all()
+
+    def test_a_rare_class_has_more_rows_of_less_weight(self):
+        data = training(["a"] * 40_000 + ["b"] * 2000)
+        found, _ = screened(data, 4200, seed=0)
+        assert np.bincount(found.labels).tolist() == [4000, 1000]
+        weight = np.bincount(found.labels, found.weights)
+        assert weight == pytest.approx([4000, 200])
+
+    def test_rows_of_weight_zero_are_never_drawn(self):
+        weights = np.tile([0.0, 2.0], 3000)
+        found, rows = screened(training(["a", "b"] * 500 + ["b"] * 5000, weights), 2000, seed=0)
+        assert (rows % 2 == 1).all()
+        assert (found.weights > 0).all()
+
+    def test_seeds_draw_other_rows(self):
+        data = training(["a", "b"] * 3000)
+        one, two, again = (screened(data, 3000, seed)[1] for seed in (0, 1, 0))
+        assert np.array_equal(one, again)
+        assert not np.array_equal(one, two)
+
+
+class TestFit:
+    @pytest.fixture(autouse=True)
+    def _small_samples(self, monkeypatch):
+        monkeypatch.setattr(screening, "_FEWEST", 50)
+
+    @pytest.mark.parametrize("estimator", ["logistic", "spline", "boosting"])
+    def test_the_front_has_models_and_figures_of_all_rows(self, estimator):
+        X, y = table()
+        clf = EMSCOClassifier(
+            **QUICK | {"estimator": estimator, "screen_rows": 300, "cv": 1 / 3}
+        ).fit(X, y)
+        assert {point.n_rows for point in clf.front_} == {400}
+        assert clf.finish_.n_screened == 300
+        assert clf.finish_.n_rows == 1200
+        assert "on 300 of 1,200 rows; then" in str(clf.finish_)
+        assert str(clf.finish_).endswith("of their own on all rows")
+        assert not clf.front_.proven
+        assert clf.score(*table(seed=1)) > 0.8
+
+    def test_it_repeats_with_its_seed_and_whatever_the_threads(self):
+        X, y = table()
+        one, two = (EMSCOClassifier(**QUICK, screen_rows=300, n_jobs=n).fit(X, y) for n in (1, 2))
+        assert [point.design for point in one.front_] == [point.design for point in two.front_]
+        assert np.array_equal(one.predict_proba(X), two.predict_proba(X))
+
+    def test_weights_prices_and_groups_come_along(self):
+        X, y = table()
+        X = X.assign(price=np.arange(len(X)) % 3 + 1.0)
+        costs = {"test0": "price", "test1": 2, "test2": 1, "test3": 1}
+        weights, groups = np.arange(len(X)) % 3 + 0.5, np.arange(len(X)) // 4
+        clf = EMSCOClassifier(costs, **QUICK, screen_rows=400)
+        clf.fit(X, y, sample_weight=weights, groups=groups)
+        assert clf.finish_.n_screened is not None
+        assert clf.point_.expected is not None
+
+    def test_a_search_goes_on_from_its_checkpoint_with_the_same_rows_alone(self, tmp_path):
+        X, y = table()
+        settings = QUICK | {"screen_rows": 300, "checkpoint": tmp_path / "kept"}
+        first = EMSCOClassifier(**settings).fit(X, y)
+        again = EMSCOClassifier(**settings).fit(X, y)
+        assert [point.design for point in first.front_] == [point.design for point in again.front_]
+        with pytest.raises(Exception, match="screen_rows"):
+            EMSCOClassifier(**settings | {"screen_rows": 500}).fit(X, y)
+        with pytest.raises(Exception, match="X"):
+            EMSCOClassifier(**settings).fit(X + 1, y)
+
+    def test_without_time_for_all_rows_the_sample_counts(self):
+        X, y = table()
+        settings = {"screen_rows": 300, "time_limit": 1e-3, "cv": 1 / 3}
+        clf = EMSCOClassifier(**QUICK | settings).fit(X, y)
+        assert {point.n_rows for point in clf.front_} == {100}
+        assert "whose models are kept: the time was over before" in str(clf.finish_)
+
+
+class TestTimeLimit:
+    def test_its_shares_end_one_after_the_other(self, monkeypatch):
+        monkeypatch.setattr("emsco.fitting.deadlines.perf_counter", lambda: 107.0)
+        deadline = Deadline(10.0, started=100.0)
+        assert (deadline.rest(), deadline.rest(0.75), deadline.rest(0.5)) == (3.0, 0.5, 0.0)
+        assert (deadline.is_over(0.5), deadline.is_over(0.75)) == (True, False)
+        assert Deadline(None, started=0.0).rest() is None
+        assert not Deadline(None, started=0.0).is_over()
+
+    def test_trees_are_not_tried_in_a_moment(self):
+        X, y = table(400)
+        settings = {"estimator": "auto", "time_limit": 29.0}
+        assert "boosting" not in EMSCOClassifier(**QUICK | settings).fit(X, y).model_choice_.losses
+
+    def test_a_late_fit_judges_few_designs_and_keeps_the_best(self, monkeypatch):
+        X, y = table(600, n_features=8)
+        settings = QUICK | {"generations": 30, "max_stages": 4, "cv": 1 / 3}
+        whole = EMSCOClassifier(**settings).fit(X, y)
+        assert len(whole.front_) > 12
+        monkeypatch.setattr(fit, "_SEARCHED", 1e9)  # the search has all the time it wants
+        late = EMSCOClassifier(**settings, time_limit=1e-3).fit(X, y)
+        assert 1 <= len(late.front_) <= 12
+        assert late.point_.expected is not None
+
+
+def test_a_front_is_thinned_where_rows_are_many(monkeypatch):
+    from emsco.fitting import workbench
+
+    X, y = table(600, n_features=8)
+    settings = QUICK | {"generations": 30, "max_stages": 4, "cv": 1 / 3, "search": "evolution"}
+    whole = EMSCOClassifier(**settings).fit(X, y)
+    monkeypatch.setattr(workbench, "_JUDGED_ROWS", 15 * 200)
+    thin = EMSCOClassifier(**settings).fit(X, y)
+    assert len(whole.front_) > 20
+    assert len(thin.front_) <= 16
+    ends = [
+        [min(point.cost for point in one.front_), max(point.accuracy for point in one.front_)]
+        for one in (whole, thin)
+    ]
+    assert ends[1][0] <= 1.5 * ends[0][0] + 1
+    assert replace(thin.front_).points
