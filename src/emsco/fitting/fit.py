@@ -104,13 +104,11 @@ def fit_rows(
     split_seed, search_seed, stage_seed = seeds_of_fit(seed)
     recipe = _recipe(given, data.classes, int(stage_seed.generate_state(1)[0]))
     seed_of_rows = int(split_seed.generate_state(1)[0])
-    sample, every = _screened(data, given, groups, seed_of_rows)
-    cv = given["cv"] if every is None else cv_of_sample(given["cv"], len(data.labels), groups)
+    sample, every, cv = _screened(data, given, groups, seed_of_rows)
     splitting = partial(_splits, cv, *sample, seed_of_rows)
     splits = splitting(repeat=recipe.is_linear)
     n_scored = len(np.unique(np.concatenate([scored for _, scored in splits])))
-    shares = recipe.class_shares(data)
-    least, grid = check_thresholds(given, data.classes, shares, n_scored)
+    least, grid = check_thresholds(given, data.classes, recipe.class_shares(data), n_scored)
     own_rows = given, settings, least, grid, deadline, len(data.labels)
     steps = _Steps(sample[0], blocks, constraints, *own_rows)
     bench = steps.bench(recipe, splits)
@@ -128,8 +126,8 @@ def fit_rows(
     bench, result, finish = steps.finish(bench, recipe, result, all_rows)
     front = steps.front(bench, result, groups if bench.data is data else sample[1])
     named = NamedDesigns(data.costs.names, grid, data.classes)
-    history = history_of(result, bench.blocks, named, data.per_row)
-    return Fitted(front, history, result.stop_reason, oddities, choice, finish, len(splits))
+    history = history_of(result, bench.blocks, named, steps.data.per_row)
+    return Fitted(front, history, result.stop_reason, oddities, choice, finish, len(bench.splits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,16 +254,15 @@ class _Steps:
 
 def _screened(
     data: TrainingData, given: Mapping[str, Any], groups: Any, seed: int
-) -> tuple[tuple[TrainingData, Any], tuple[TrainingData, Any] | None]:
-    """Rows to search on and their groups; all rows and groups if those are a sample, or None."""
+) -> tuple[tuple[TrainingData, Any], tuple[TrainingData, Any] | None, Any]:
+    """Rows to search on, with groups; all rows, with groups, if those are a sample; and their cv."""
     n_rows = n_screened(given, len(data.labels))
     if n_rows is None:
-        return (data, groups), None
+        return (data, groups), None, given["cv"]
     sample, rows = screened(data, n_rows, seed)
-    if groups is None:
-        return (sample, None), (data, None)
-    of_row = known_groups(groups, len(data.labels))
-    return (sample, of_row[rows]), (data, of_row)
+    cv = cv_of_sample(given["cv"], len(data.labels), groups)
+    of_row = None if groups is None else known_groups(groups, len(data.labels))
+    return (sample, None if of_row is None else of_row[rows]), (data, of_row), cv
 
 
 def _splits(cv: Any, data: TrainingData, groups: Any, seed: int, repeat: bool) -> list[Split]:
