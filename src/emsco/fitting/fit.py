@@ -255,7 +255,7 @@ class _Steps:
 def _screened(
     data: TrainingData, given: Mapping[str, Any], groups: Any, seed: int
 ) -> tuple[tuple[TrainingData, Any], tuple[TrainingData, Any] | None, Any]:
-    """Rows to search on, with groups; all rows, with groups, if those are a sample; and their cv."""
+    """Rows to search on with groups, all rows with groups if those are a sample, and the cv."""
     n_rows = n_screened(given, len(data.labels))
     if n_rows is None:
         return (data, groups), None, given["cv"]
