@@ -12,6 +12,7 @@ from emsco.errors import Parameter, ParameterError, Part
 __all__ = [
     "LARGEST_SEED",
     "check_choice",
+    "check_jobs",
     "check_number",
     "check_seed",
     "check_whole",
@@ -92,6 +93,12 @@ def check_whole(name: str, value: Any, low: int, high: int | None = None) -> int
     if not whole or value < low or (high is not None and value > high):
         raise refused(name, f"be {rule}", value)
     return int(value)
+
+
+def check_jobs(n_jobs: Any) -> None:
+    """Refuse a number of threads or processes that joblib cannot have; None is 1."""
+    if n_jobs is not None and check_whole("n_jobs", n_jobs, -(2**31)) == 0:
+        raise refused("n_jobs", "be a number of threads, or negative to count from all cores", 0)
 
 
 def check_seed(name: str, value: Any) -> int:

@@ -25,6 +25,7 @@ from emsco.cli.plot import plot
 from emsco.cli.reproduce import reproduce
 from emsco.cli.show import show
 from emsco.cli.sweep import sweep
+from emsco.cli.warm import warm
 from emsco.cli.wording import warning_in_words
 from emsco.errors import EMSCOError
 
@@ -52,6 +53,7 @@ app.command()(plot)
 app.command()(explore)
 app.command()(compare)
 app.command()(sweep)
+app.command()(warm)
 app.add_typer(reproduce, name="reproduce")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence
 
-from emsco._base.checks import check_choice, check_number, check_whole, refused
+from emsco._base.checks import check_choice, check_jobs, check_number, check_whole, refused
 from emsco._base.objectives import METRICS
 from emsco._base.typing import AnyArray, FloatArray
 from emsco.costs import FeatureCosts
@@ -78,8 +78,7 @@ def seeds_of_fit(seed: int) -> list[SeedSequence]:
 
 def check_parameters(given: Mapping[str, Any], classes: Sequence[object] | None = None) -> None:
     """Check the parameters of a fit that need no more of the data than its classes."""
-    if given["n_jobs"] is not None and check_whole("n_jobs", given["n_jobs"], -(2**31)) == 0:
-        raise refused("n_jobs", "be a number of threads, or negative to count from all cores", 0)
+    check_jobs(given["n_jobs"])
     check_choice("search", given["search"], KINDS)
     check_provable(given["search"], check_choice("metric", given["metric"], METRICS))
     if given["time_limit"] is not None:
