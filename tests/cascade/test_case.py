@@ -80,6 +80,15 @@ class TestNeeds:
             fed(case, rows[0], n_stages=1)
 
 
+def test_the_next_cost_is_that_of_what_is_needed(cascade, case):
+    told = []
+    while case.needs:
+        told.append((case.decision.cost, case.next_cost))
+        fed(case, row_that_leaves(cascade, 3, accepted=False), n_stages=1)
+    assert told == [(0, 3.5), (3.5, 10), (13.5, 40)]
+    assert case.next_cost == 0
+
+
 NOT_NUMBERS = [
     ("7.5", "'7.5'"),
     (None, "None"),

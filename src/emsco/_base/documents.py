@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any, NoReturn, TypeAlias
@@ -92,7 +93,7 @@ def write_text(path: PathLike, text: str) -> None:
 
 def document_text(kind: str, form: int, body: Mapping[str, Any], indent: int | None = None) -> str:
     """Return the JSON text of a document."""
-    about = {"emsco": kind, "format": form, "written_by": f"emsco {version('emsco')}"}
+    about = {"emsco": kind, "format": form, "written_by": _written_by()}
     try:
         whole = {**about, "sha256": _checksum(body), "body": body}
         return json.dumps(whole, indent=indent, allow_nan=False, ensure_ascii=False) + "\n"
@@ -296,6 +297,12 @@ def _parse_whole(text: str) -> int:
 
 def _no_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a JSON number")
+
+
+@cache
+def _written_by() -> str:
+    """Name this version; asked once, since it reads a file, and a service writes many cases."""
+    return f"emsco {version('emsco')}"
 
 
 def _checksum(body: Any) -> str:

@@ -110,6 +110,16 @@ class Case:
         return () if self._reason is not None else self._stages.columns[self._passed]
 
     @property
+    def next_cost(self) -> float:
+        """Cost of the columns to buy next; 0 once the case is decided.
+
+        A price that is not known yet is the usual one.
+        """
+        if self._reason is not None:
+            return 0.0
+        return self._cost(self._passed + 1) - self._cost(self._passed)
+
+    @property
     def given(self) -> Mapping[str, Any]:
         """Values given so far, by name; None where a value was missing."""
         return MappingProxyType({name: plain_value(value) for name, value in self._given.items()})
