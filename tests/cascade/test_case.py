@@ -400,7 +400,7 @@ class TestSessions:
     def test_whose_text_was_changed_are_refused(self, cascade, case):
         fed(case, row_that_leaves(cascade, 2), n_stages=1)
         age = case.given["age"]
-        text = case.to_json().replace(f'"age": {age!r}', f'"age": {age + 1!r}')
+        text = case.to_json().replace(f'"age":{age!r}', f'"age":{age + 1!r}')
         assert text != case.to_json()
         sentence = "the case must be unchanged since it was written, got a wrong checksum."
         with pytest.raises(FileError, match=whole(sentence)):
@@ -455,7 +455,7 @@ class TestSessions:
     def test_that_hold_more_than_was_asked_for_are_refused(self, cascade, case):
         row = row_that_leaves(cascade, 1)
         values = dict(zip(NAMES, row.tolist(), strict=True))
-        sentence = "the case must hold needed features only, got 'scan' too."
+        sentence = "the case must hold needed features only, got 'biopsy' too."
         with pytest.raises(FileError, match=whole(sentence)):
             cascade.resume(rewritten(case.to_json(), given=values))
 

@@ -93,9 +93,12 @@ def write_text(path: PathLike, text: str) -> None:
 
 def document_text(kind: str, form: int, body: Mapping[str, Any], indent: int | None = None) -> str:
     """Return the JSON text of a document."""
-    about = {"emsco": kind, "format": form, "written_by": _written_by()}
     try:
-        whole = {**about, "sha256": _checksum(body), "body": body}
+        text = _canonical(body, allow_nan=False)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        if indent is None:  # one pass is enough: a service writes a case at every step
+            return f'{_start(kind, form)},"sha256":"{digest}","body":{text}}}\n'
+        whole = {**_about(kind, form), "sha256": digest, "body": body}
         return json.dumps(whole, indent=indent, allow_nan=False, ensure_ascii=False) + "\n"
     except ValueError:
         raise FileError(f"a {kind} must hold finite numbers only to be written.") from None
@@ -300,14 +303,24 @@ def _no_constant(text: str) -> NoReturn:
 
 
 @cache
-def _written_by() -> str:
-    """Name this version; asked once, since it reads a file, and a service writes many cases."""
-    return f"emsco {version('emsco')}"
+def _start(kind: str, form: int) -> str:
+    """Return the text of a document up to its checksum."""
+    return json.dumps(_about(kind, form), separators=(",", ":"))[:-1]
+
+
+@cache
+def _about(kind: str, form: int) -> dict[str, Any]:
+    """Say what a document is; found once, since to ask for the version reads a file."""
+    return {"emsco": kind, "format": form, "written_by": f"emsco {version('emsco')}"}
 
 
 def _checksum(body: Any) -> str:
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_canonical(body).encode()).hexdigest()
+
+
+def _canonical(body: Any, *, allow_nan: bool = True) -> str:
+    """Return the text of a body that its checksum is of."""
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=allow_nan)
 
 
 def _remove_left(final: Path) -> None:

@@ -181,13 +181,12 @@ class Case:
 
     def to_json(self) -> str:
         """Write the case as text, so that `Cascade.resume` can continue it later or elsewhere."""
-        now = self.decision
         body = {
             "cascade": self._stages.identity,
             "budget": self._budget,
-            "given": dict(self.given),
+            "given": {name: plain_value(value) for name, value in self._given.items()},
             **({"prices": self._known_prices()} if self._prices else {}),
-            "rejected": now.reason if now.decided and not now.accepted else None,
+            "rejected": None if self._accepted else self._reason,
         }
         return document_text("case", _FORMAT, body)
 

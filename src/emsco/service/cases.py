@@ -265,17 +265,14 @@ class Desk:
 
     def _counts_of(self, case: Case, rejected: str | None) -> dict[str, float]:
         now = case.decision
-        outcome = "accepted" if now.accepted else "rejected"
-        found: dict[str, float] = {
-            sample("emsco_cases_decided_total", outcome=outcome, stage=now.stage): 1,
-            "emsco_cases_cost_total": now.cost,
-        }
         if now.accepted:
-            found[sample("emsco_cases_labelled_total", label=now.label)] = 1
+            why = sample("emsco_cases_labelled_total", label=now.label)
         else:
             kind = "never sure" if now.stage == self.cascade.n_stages else "budget"
-            found[sample("emsco_cases_rejected_total", reason=rejected or kind)] = 1
-        return found
+            why = sample("emsco_cases_rejected_total", reason=rejected or kind)
+        outcome = "accepted" if now.accepted else "rejected"
+        exit_of = sample("emsco_cases_decided_total", outcome=outcome, stage=now.stage)
+        return {exit_of: 1, why: 1, "emsco_cases_cost_total": now.cost}
 
     async def _kept(self, entry: _Entry) -> dict[str, Any]:
         """Say how a case stands, once that is on the disk."""

@@ -27,12 +27,8 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_HEADERS = [
-    (b"cache-control", b"no-store"),
-    (b"content-security-policy", _POLICY.encode()),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-content-type-options", b"nosniff"),
-]
+_HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+_OF_PAGES = [(b"content-security-policy", _POLICY.encode()), (b"referrer-policy", b"no-referrer")]
 
 
 class Front:
@@ -165,7 +161,7 @@ class Front:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", []), *_HEADERS]
+                message["headers"] = [*message.get("headers", []), *_HEADERS, *_OF_PAGES]
             await send(message)
 
         await self._inner(scope, replay, noting)

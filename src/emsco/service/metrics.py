@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 __all__ = ["FAMILIES", "Metrics", "Sums", "sample"]
 
@@ -27,6 +28,7 @@ FAMILIES = {
 _STEPS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 
+@cache
 def sample(family: str, **labels: object) -> str:
     r"""Name a sample, with its labels escaped.
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from emsco._base.checks import check_whole, refused
 from emsco.cascade import Cascade
@@ -19,7 +20,10 @@ from emsco.service.cases import Desk
 from emsco.service.settings import Settings
 from emsco.service.store import CaseStore
 
-__all__ = ["Started", "check_host", "check_installed", "serve"]
+if TYPE_CHECKING:
+    import uvicorn
+
+__all__ = ["Started", "check_host", "check_installed", "make_server", "serve"]
 
 _BACKLOG = 1024
 _GRACE = 5  # seconds for requests to end
@@ -101,7 +105,8 @@ def serve(
         listening.close()
 
 
-def _run(desk: Desk, host: str, listening: socket.socket) -> None:
+def make_server(desk: Desk, host: str) -> uvicorn.Server:
+    """Return the server of a desk; its `run` takes a socket."""
     import uvicorn
 
     from emsco.service.application import make_application
@@ -118,13 +123,18 @@ def _run(desk: Desk, host: str, listening: socket.socket) -> None:
         timeout_graceful_shutdown=_GRACE,
         ws="none",
     )
+    return uvicorn.Server(config)
+
+
+def _run(desk: Desk, host: str, listening: socket.socket) -> None:
+    """Run until a signal comes; uvicorn raises it again when it is done."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, end)  # uvicorn raises the signal again when it is done
+    before = signal.signal(signal.SIGTERM, end)
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        make_server(desk, host).run(sockets=[listening])
     except (KeyboardInterrupt, asyncio.CancelledError):
         pass
     finally:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from emsco._base.text import first_line
 from emsco.errors import FileError
@@ -28,12 +28,12 @@ _TABLES = [
     "CREATE TABLE counts (sample TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID",
     "CREATE INDEX decided ON cases (changed) WHERE decided",
 ]
-_INSERT = "INSERT INTO cases VALUES (:id, :decided, :version, :opened, :changed, :document)"
+_INSERT = "INSERT INTO cases VALUES (?, ?, ?, ?, ?, ?)"
 _UPDATE = (
-    "UPDATE cases SET decided = :decided, version = :version, changed = :changed, "
-    "document = :document WHERE id = :id AND version = :version - 1"
+    "UPDATE cases SET decided = ?2, version = ?3, changed = ?5, document = ?6 "
+    "WHERE id = ?1 AND version = ?3 - 1 AND opened = ?4"
 )
-_DELETE = "DELETE FROM cases WHERE id = :id"
+_DELETE = "DELETE FROM cases WHERE id = ?"
 _EXPIRE = (
     "DELETE FROM cases WHERE id IN (SELECT id FROM cases WHERE decided AND changed < ? LIMIT ?)"
 )
@@ -50,8 +50,7 @@ class WriteError(Exception):
     """A batch could not be written; nothing of it is stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     """A case as the database has it.
 
     Attributes
@@ -79,7 +78,7 @@ class _Batch:
     """Writes that go to the disk together."""
 
     done: asyncio.Future[None]
-    steps: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    steps: list[tuple[str, tuple[Any, ...]]] = field(default_factory=list)
     counts: Sums = field(default_factory=Sums)
 
 
@@ -130,12 +129,11 @@ class CaseStore:
 
     def save(self, stored: Stored, counts: Mapping[str, float]) -> asyncio.Future[None]:
         """Write a new case, or the next version of one; the future is done once it is safe."""
-        fields = {name: getattr(stored, name) for name in Stored.__slots__}
-        return self._add(_UPDATE if stored.version else _INSERT, fields, counts)
+        return self._add(_UPDATE if stored.version else _INSERT, stored, counts)
 
     def delete(self, case: str, counts: Mapping[str, float]) -> asyncio.Future[None]:
         """Delete a case."""
-        return self._add(_DELETE, {"id": case}, counts)
+        return self._add(_DELETE, (case,), counts)
 
     def count(self, counts: Mapping[str, float]) -> None:
         """Keep counts that belong to no case, with the next batch."""
@@ -162,7 +160,7 @@ class CaseStore:
         self._file.close()
 
     def _add(
-        self, statement: str, fields: dict[str, Any], counts: Mapping[str, float]
+        self, statement: str, fields: tuple[Any, ...], counts: Mapping[str, float]
     ) -> asyncio.Future[None]:
         batch = self._waiting()
         batch.steps.append((statement, fields))
@@ -197,7 +195,7 @@ class CaseStore:
         for statement, fields in batch.steps:
             done = self._file.execute(statement, fields)
             if done.rowcount != 1 and statement is not _DELETE:
-                raise WriteError(f"case {fields['id']} has changed meanwhile")
+                raise WriteError(f"case {fields[0]} has changed meanwhile")
         self._file.executemany(_COUNT, batch.counts.items())
 
     def _give_up(self, batch: _Batch, error: Exception) -> None:
