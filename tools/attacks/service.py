@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +33,6 @@ __all__ = ["attack_services"]
 _PATIENCE = 60.0  # seconds for a service to start
 _N_CLIENTS = 8
 _JSON = {"Content-Type": "application/json"}
-_NAMES = list("abcd")
 
 
 class _EscapeError(Exception):
@@ -59,7 +59,9 @@ def _save_cascade(path: Path) -> None:
     X = rng.normal(size=(200, 4))
     clf = EMSCOClassifier(min_confidence=0.9, max_stages=3, generations=8, estimator="logistic",
                           cv=1 / 3, random_state=0, search="evolution")  # fmt: skip
-    clf.fit(X, X[:, 0] + X[:, 1] - X[:, 2] + rng.normal(size=200) > 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf.fit(X, X[:, 0] + X[:, 1] - X[:, 2] + rng.normal(size=200) > 0)
     deepest = max(clf.front_, key=lambda point: point.n_stages)
     clf.front_.cascade(deepest).save(path)
 
@@ -132,6 +134,7 @@ class _Trial:
                 raise _EscapeError(f"does not start again: {self._log.read_text()[-300:]}")
             said += line
         self._port = int(json.loads(said)["url"].rpartition(":")[2])
+        self._ask("GET", "/health")
 
     def _ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_PATIENCE)

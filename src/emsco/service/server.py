@@ -95,11 +95,12 @@ def serve(
     try:
         store = CaseStore(database, cascade.stages.identity)
         desk = Desk(cascade, store, settings)
+        server = make_server(desk, host)
         _warm_up(cascade)
         number = listening.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         report(Started(f"http://{shown}:{number}", database, desk.n_open, desk.n_decided))
-        _run(desk, host, listening)
+        _run(server, listening)
         return desk
     finally:
         listening.close()
@@ -126,7 +127,7 @@ def make_server(desk: Desk, host: str) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def _run(desk: Desk, host: str, listening: socket.socket) -> None:
+def _run(server: uvicorn.Server, listening: socket.socket) -> None:
     """Run until a signal comes; uvicorn raises it again when it is done."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
@@ -134,7 +135,7 @@ def _run(desk: Desk, host: str, listening: socket.socket) -> None:
 
     before = signal.signal(signal.SIGTERM, end)
     try:
-        make_server(desk, host).run(sockets=[listening])
+        server.run(sockets=[listening])
     except (KeyboardInterrupt, asyncio.CancelledError):
         pass
     finally:
