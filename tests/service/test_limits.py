@@ -121,8 +121,14 @@ def test_behind_a_proxy_clients_are_those_that_it_names():
         ({"max_body": 10}, "max_body must be a whole number from 1000 to 100000000, got 10."),
         ({"max_rows": 0}, "max_rows must be a whole number from 1 up, got 0."),
         ({"retain": -1}, "retain must be a number in [0, inf], got -1."),
-        ({"token": "short"}, "token must be at least 16 characters of ASCII without spaces, got 5"),
-        ({"token": "x" * 20 + " "}, "token must be at least 16 characters of ASCII without spaces"),
+        (
+            {"token": "short"},
+            "token must have at least 16 characters of ASCII without spaces, got 5",
+        ),
+        (
+            {"token": "x" * 20 + " "},
+            "token must have at least 16 characters of ASCII without spaces",
+        ),
     ],
 )
 def test_settings_that_no_service_can_keep_are_refused(settings, words):

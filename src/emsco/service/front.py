@@ -23,6 +23,7 @@ _PUBLIC = {"/", "/docs", "/openapi.json", "/health", "/service.css", "/play.js",
 _METHODS = {"GET", "HEAD", "POST", "DELETE", "PUT", "PATCH", "OPTIONS"}
 _MOST_AT_ONCE = 2_000
 _PATIENCE = 30.0  # seconds for a body to arrive
+_DRAINED = 10  # times the largest body: what is read of a larger one, so that its sender listens
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -121,15 +122,17 @@ class Front:
         return body
 
     async def _rest(self, receive: Receive, n_bytes: int) -> bytes:
-        """Read the rest of a body, as far as the limit, and in limited time."""
+        """Read the rest of a body, in limited time; of one that is too large, a part is kept."""
         parts: list[bytes] = []
         try:
             async with asyncio.timeout(_PATIENCE):
-                while n_bytes <= self._max_body:
+                while n_bytes <= _DRAINED * self._max_body:
                     message = await receive()
                     _check_here(message)
-                    parts.append(message.get("body", b""))
-                    n_bytes += len(parts[-1])
+                    part: bytes = message.get("body", b"")
+                    if n_bytes <= self._max_body:
+                        parts.append(part)
+                    n_bytes += len(part)
                     if not message.get("more_body"):
                         break
         except TimeoutError:
@@ -139,7 +142,7 @@ class Front:
 
     async def _drain(self, receive: Receive, declared: int) -> None:
         """Read a body that is somewhat too large, so that its sender gets to read the answer."""
-        if declared <= 10 * self._max_body:
+        if declared <= _DRAINED * self._max_body:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_PATIENCE):
                     while (await receive()).get("more_body"):

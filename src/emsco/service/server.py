@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from emsco._base.checks import check_whole, refused
 from emsco.cascade import Cascade
-from emsco.errors import not_installed
+from emsco.errors import Hint, Remedy, not_installed
 from emsco.service.cases import Desk
 from emsco.service.settings import Settings
 from emsco.service.store import CaseStore
@@ -65,7 +65,8 @@ def check_host(host: str, *, has_token: bool, allowed: bool) -> None:
     except ValueError:
         is_own = False
     if not is_own:
-        raise refused("host", "be an address of this machine alone without a token", host)
+        rule = "be an address of this machine alone without a token"
+        raise refused("host", rule, host, hint=Hint(Remedy.TOKEN))
 
 
 def serve(

@@ -51,7 +51,7 @@ class Settings:
         check_whole("max_open", self.max_open, 1)
         check_number("retain", self.retain, 0, math.inf)
         if self.token is not None and not _is_token(self.token):
-            rule = f"be at least {_SHORTEST_TOKEN} characters of ASCII without spaces"
+            rule = f"have at least {_SHORTEST_TOKEN} characters of ASCII without spaces"
             raise refused("token", rule, None, got=f"{len(self.token)} characters")
 
 

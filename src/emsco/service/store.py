@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from emsco._base.text import first_line
-from emsco.errors import FileError
+from emsco.errors import FileError, Parameter
 from emsco.service.metrics import Sums
 
 __all__ = ["CaseStore", "Stored", "WriteError"]
@@ -41,6 +41,7 @@ _COUNT = (
     "INSERT INTO counts VALUES (?, ?) "
     "ON CONFLICT (sample) DO UPDATE SET value = value + excluded.value"
 )
+_NAME = Parameter("database")
 _AT_ONCE = 2_000  # old cases deleted in one batch
 
 _Found = TypeVar("_Found")
@@ -243,16 +244,17 @@ def _check_tables(path: Path, file: sqlite3.Connection, cascade: str) -> None:
         file.execute(f"PRAGMA application_id = {_APPLICATION}")
         file.execute(f"PRAGMA user_version = {_FORM}")
         return
-    rule = f"database must be a file of emsco serve, got {str(path)!r}, which"
+    rule = f" must be a file of emsco serve, got {str(path)!r}, which"
     if application != _APPLICATION:
-        raise FileError(f"{rule} is something else's; name another.")
+        raise FileError(_NAME, f"{rule} is something else's; name another.")
     if form != _FORM or sorted(tables) != sorted(_TABLES):
-        raise FileError(f"{rule} another version of emsco has written; name another.")
+        raise FileError(_NAME, f"{rule} another version of emsco has written; name another.")
     found = file.execute("SELECT text FROM about WHERE name = 'cascade'").fetchone()
     if found is None or found[0] != cascade:
         raise FileError(
-            f"database must have cases of this cascade, got {str(path)!r}, whose cases belong to "
-            "another one; serve that cascade, or name another file."
+            _NAME,
+            f" must have cases of this cascade, got {str(path)!r}, whose cases belong to "
+            "another one; serve that cascade, or name another file.",
         )
 
 
@@ -265,7 +267,7 @@ def _speaking_plainly(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if error.sqlite_errorname.startswith("SQLITE_BUSY"):
             raise FileError(
-                f"database must be free, got {where}, which another service has open."
+                _NAME, f" must be free, got {where}, which another service has open."
             ) from None
         raise _unusable(where, str(error)) from error
     except sqlite3.Error as error:
@@ -275,4 +277,4 @@ def _speaking_plainly(path: Path) -> Iterator[None]:
 
 
 def _unusable(where: str, why: str) -> FileError:
-    return FileError(f"database must be a file that can be read and written, got {where} ({why}).")
+    return FileError(_NAME, f" must be a file that can be read and written, got {where} ({why}).")

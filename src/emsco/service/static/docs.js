@@ -3,7 +3,7 @@
 
 const make = (kind, words, mark) => {
   const node = document.createElement(kind);
-  if (words !== undefined) node.textContent = words;
+  if (words !== undefined) node.textContent = words.replaceAll("`", "");
   if (mark) node.className = mark;
   return node;
 };
@@ -31,7 +31,7 @@ function fields(document, schema, title) {
     const item = make("li");
     const must = schema.required?.includes(name) ? "" : ", if wanted";
     item.append(make("code", name), ` (${typeOf(document, one)}${title === "Body" ? must : ""})`);
-    if (one.description) item.append(`: ${one.description}`);
+    if (one.description) item.append(`: ${one.description.replaceAll("`", "")}`);
     list.append(item);
   }
   return [make("h3", title), list];

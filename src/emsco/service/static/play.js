@@ -45,7 +45,7 @@ async function ask(method, path, body, shown = true) {
 
 function field(name, words, control) {
   const box = make("div", undefined, "field");
-  const label = make("label", name);
+  const label = make("label", name === "budget" && !cascade.columns.budget ? "Budget" : name);
   control.id = `field-${document.querySelectorAll(".field").length}-${Date.now()}`;
   control.name = name;
   label.htmlFor = control.id;
@@ -74,12 +74,6 @@ function value(text, kind) {
   if (kind === "truth") return bare === "true";
   if (kind === "number" && Number.isFinite(Number(bare))) return Number(bare);
   return text;
-}
-
-function valuesOf(form, kindOf) {
-  const found = {};
-  for (const one of form.querySelectorAll("input, select")) found[one.name] = value(one.value, kindOf(one.name));
-  return found;
 }
 
 function drawStages() {
