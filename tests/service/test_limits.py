@@ -1,8 +1,10 @@
 """Limits: who may ask, how often and how much; and what is counted."""
 
+import contextlib
 import json
 import math
 import re
+import socket
 
 import pytest
 from support.handmade import make_cascade
@@ -34,6 +36,19 @@ def test_a_body_may_have_as_many_bytes_as_allowed(tmp_path):
         status, _, found = service.send("POST", "/cases", chunks, JSON)
         assert status == 413
         assert service.get("/health")[0] == 200
+
+
+def test_a_head_that_never_ends_is_refused(tmp_path):
+    with serving(CASCADE, tmp_path / "a.sqlite") as service:
+        for line in (b"X: " + b"y" * 10**6, b"Y: z\r\n" * 10**5):
+            with socket.create_connection(("127.0.0.1", service.port), timeout=20) as link:
+                with contextlib.suppress(OSError):  # hangs up before it has all
+                    link.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + line)
+                with contextlib.suppress(OSError):
+                    assert b" 200 " not in link.recv(100)
+        long = {f"X-{i}": "y" * 1000 for i in range(50)}
+        assert service.send("GET", "/health", None, long)[0] == 200
+        assert service.send("GET", "/health", None, long)[0] == 200
 
 
 def test_a_client_that_asks_too_often_is_told_to_wait(tmp_path):

@@ -51,6 +51,7 @@ def check_installed() -> None:
     """Raise an error that says how to install FastAPI and uvicorn, if one is missing."""
     try:
         import fastapi  # noqa: F401
+        import httptools  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError:
         raise not_installed("FastAPI and uvicorn", "'emsco[serve]'") from None
@@ -112,12 +113,14 @@ def make_server(desk: Desk, host: str) -> uvicorn.Server:
     import uvicorn
 
     from emsco.service.application import make_application
+    from emsco.service.protocol import LimitedProtocol
 
     config = uvicorn.Config(
         make_application(desk, host),
         access_log=False,
         backlog=_BACKLOG,
         date_header=False,
+        http=LimitedProtocol,
         lifespan="on",
         log_level="warning",
         proxy_headers=False,
