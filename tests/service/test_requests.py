@@ -1,8 +1,11 @@
 """The service over a real socket: cases, batches, rows, and refusals in one sentence."""
 
 import json
+import re
+import shlex
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -242,6 +245,21 @@ def test_rows_pay_their_own_prices_and_wait_for_what_comes_late(tmp_path):
         assert [one.get("cost") for one in found["decisions"]] == [46.5, None]
         _, found = service.post("/decide", {"rows": rows, "prices": {"scan": [1, 2]}})
         assert [one["cost"] for one in found["decisions"]] == [44.5, 45.5]
+
+
+def test_the_requests_of_the_guide_are_answered(tmp_path):
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "service.md").read_text("utf-8")
+    lines = re.findall(r"^curl (?!-H)(.*) localhost:8000(/\S*)$", guide, flags=re.MULTILINE)
+    assert len(lines) >= 10
+    with serving(CASCADE, tmp_path / "guide.sqlite") as service:
+        for options, path in [(shlex.split(options), path) for options, path in lines]:
+            body = json.loads(options[1]) if options[:1] == ["--json"] else None
+            method = options[1] if options[:1] == ["-X"] else "GET" if body is None else "POST"
+            status, found = service.ask(method, path, body)
+            assert status < 300, (path, found)
+            assert not any("error" in one for one in found.get("cases", []))
+        found = service.get("/cases/patient-17")[1]
+        assert (found["label"], found["cost"]) == ("ill", 13.5)
 
 
 def test_no_more_cases_are_open_than_allowed(tmp_path):

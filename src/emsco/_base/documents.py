@@ -46,6 +46,10 @@ _LEFT = 24 * 3600  # seconds after which an unfinished file belongs to a killed 
 _LARGEST_FILE = 2**28
 _LARGEST_WHOLE = 2**63 - 1
 _MOST_DIGITS = 1_000  # of a whole number; Python itself refuses 4,301
+_ENCODERS = {  # by whether NaN is allowed
+    allow: json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=allow)
+    for allow in (True, False)
+}
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
 
 
@@ -320,7 +324,7 @@ def _checksum(body: Any) -> str:
 
 def _canonical(body: Any, *, allow_nan: bool = True) -> str:
     """Return the text of a body that its checksum is of."""
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=allow_nan)
+    return _ENCODERS[allow_nan].encode(body)
 
 
 def _remove_left(final: Path) -> None:

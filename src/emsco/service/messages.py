@@ -55,8 +55,7 @@ class Answer:
 
 def json_answer(values: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
     """Return plain values as an answer in JSON."""
-    text = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Answer(text.encode(), status, JSON, dict(headers or {}))
+    return Answer(_WRITER.encode(values).encode(), status, JSON, dict(headers or {}))
 
 
 def plain(number: float) -> float | None:
@@ -79,9 +78,9 @@ def parse_body(body: bytes) -> Any:
     except UnicodeDecodeError:
         raise RefusalError(400, "the body must be JSON in UTF-8, got other bytes.") from None
     try:
-        found = json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_constant)
+        found = _READER.decode(text)
         if "\\u" in text:
-            json.dumps(found, ensure_ascii=False).encode()
+            _WRITER.encode(found).encode()
     except RecursionError:
         raise RefusalError(400, "the body must be JSON, got one nested too deeply.") from None
     except UnicodeEncodeError:
@@ -113,3 +112,8 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a JSON number; a missing value is null")
+
+
+# Made once: json.loads and json.dumps would make one for every request.
+_READER = json.JSONDecoder(object_pairs_hook=_distinct, parse_constant=_no_constant)
+_WRITER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
