@@ -16,6 +16,7 @@ from emsco.service.messages import RefusalError
 from emsco.service.store import CaseStore, Stored, WriteError
 
 CASCADE = make_cascade(classes=("ill", "well"))
+PRAGMAS = ("synchronous", "journal_mode", "locking_mode", "secure_delete")
 UNSURE = {"age": 0.1, "pulse": 0.2}
 
 
@@ -48,6 +49,13 @@ def test_writes_that_come_together_go_to_the_disk_together(tmp_path):
     n_commits, counts = asyncio.run(write())
     assert n_commits <= 2
     assert counts == {"n": 500}
+
+
+def test_a_commit_waits_for_the_disk(tmp_path):
+    store = CaseStore(tmp_path / "a.sqlite", "c")
+    told = [store._file.execute(f"PRAGMA {name}").fetchone()[0] for name in PRAGMAS]
+    asyncio.run(store.close())
+    assert told == [2, "wal", "exclusive", 1]
 
 
 def test_a_batch_that_fails_is_not_stored_at_all(tmp_path):
@@ -149,10 +157,9 @@ def test_old_decided_cases_are_deleted_and_open_ones_kept(tmp_path):
         await store.save(stored("new", decided=True, changed=now), {})
         await store.save(stored("old", decided=True, changed=old), {})
         await store.save(stored("open", changed=old), {})
-        assert await store.expire(30) == 1
+        desk = Desk(CASCADE, store, Settings(retain=30))
+        await desk.expire()
         found = [await store.find(name) is not None for name in ("new", "old", "open")]
-        desk = Desk(CASCADE, store, Settings())
-        desk.expire()
         await store.close()
         return found, desk.n_open, desk.n_decided
 

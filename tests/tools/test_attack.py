@@ -57,8 +57,9 @@ def test_no_row_is_lost_or_charged_wrongly_whatever_a_source_does():
 
 
 def test_nothing_that_a_killed_service_acknowledged_is_lost(tmp_path):
-    (one,) = attack_services(tmp_path, 0, range(1))
+    (one,) = attack_services(tmp_path, 0, range(1, 2))
     assert one.escape == ""
+    assert "; 0 cases" not in one.what
 
 
 class Mishap:

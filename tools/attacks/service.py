@@ -117,7 +117,7 @@ class _Trial:
         """Kill the service."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)
-            self._process.wait()
+            self._process.communicate()
             self._process = None
 
     def _start(self) -> None:

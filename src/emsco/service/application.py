@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
-from emsco.errors import EMSCOError
+from emsco.errors import FileError
 from emsco.service.cases import Desk
 from emsco.service.endpoints import Endpoint, Endpoints, answer_of
 from emsco.service.front import Front
@@ -155,7 +155,6 @@ def _lifespan(desk: Desk) -> Callable[[FastAPI], Any]:
 async def _tidy(desk: Desk) -> None:
     """Delete old cases, every hour."""
     while True:
-        with suppress(EMSCOError, OSError):
-            if await desk.store.expire(desk.settings.retain):
-                desk.expire()
+        with suppress(FileError):  # the disk may be full; the next hour tries again
+            await desk.expire()
         await asyncio.sleep(_HOUR)

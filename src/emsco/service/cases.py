@@ -137,12 +137,15 @@ class Desk:
         self.store.count(counts)
         return {"decisions": answers}
 
-    def expire(self) -> None:
-        """Take decided cases out of memory, after old ones were deleted from the store."""
+    async def expire(self) -> None:
+        """Delete cases that were decided long ago."""
+        n_old = await self.store.expire(self.settings.retain)
+        if not n_old:
+            return
+        self.n_decided -= n_old
         for name in [name for name, entry in self._entries.items() if not entry.case.needs]:
             if (saved := self._entries[name].saved) is None or saved.done():
                 del self._entries[name]
-        self.n_open, self.n_decided = self.store.n_cases()
 
     async def _open(self, found: Any) -> _Entry:
         given = parse_object(found, _OPENING, "a case")

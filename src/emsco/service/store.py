@@ -142,14 +142,13 @@ class CaseStore:
 
     async def expire(self, days: float) -> int:
         """Delete cases that were decided so many days ago; return their number."""
-        before, total = time.time() - 86_400 * days, 0
-        while True:
-            n = await self._in_thread(
-                lambda: self._file.execute(_EXPIRE, (before, _AT_ONCE)).rowcount
-            )
-            total += n
-            if n < _AT_ONCE:
-                return total
+        given, total = (time.time() - 86_400 * days, _AT_ONCE), 0
+        with _speaking_plainly(self.path):
+            while True:
+                n = await self._in_thread(lambda: self._file.execute(_EXPIRE, given).rowcount)
+                total += n
+                if n < _AT_ONCE:
+                    return total
 
     async def close(self) -> None:
         """Write what waits, and let others use the file."""
