@@ -15,9 +15,11 @@ python tools/attack.py disk --trials 20      let no file grow beyond a size, and
 python tools/attack.py race --trials 20      start two fits into one folder
 python tools/attack.py vary --trials 20      other numbers of threads and other memory
 python tools/attack.py sources --trials 1000 sources that fail, lie or stall, in run and arun
+python tools/attack.py service --trials 20   kill services while they are asked, also for nonsense
 
 A fit that was disturbed must end with the front of one that was not. A run must decide every row
-once, charge it what it bought, and give no label that the table would not get.
+once, charge it what it bought, and give no label that the table would not get. A service must have
+everything that it acknowledged, and refuse nonsense in one sentence.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ OTHERS = {
     "race": "start two fits into one folder",
     "vary": "fit with other numbers of threads and other memory",
     "sources": "run cascades with sources that fail, lie or stall",
+    "service": "kill services while they are asked, also for nonsense",
 }
 
 
@@ -94,16 +97,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 def disturb(name: str, seed: int, numbers: range) -> int:
     """Carry out trials of one kind, and print a line for each escape and a sum."""
-    from attacks import fits, sources
+    from attacks import fits, service, sources
 
-    of_fits = {"kill": fits.kill_fits, "disk": fits.fill_disks, "race": fits.race_fits,
-               "vary": fits.vary_fits}  # fmt: skip
+    of_folders = {"kill": fits.kill_fits, "disk": fits.fill_disks, "race": fits.race_fits,
+                  "vary": fits.vary_fits, "service": service.attack_services}  # fmt: skip
     n_trials = n_escaped = 0
     with tempfile.TemporaryDirectory(prefix="emsco-attack-") as folder:
         if name == "sources":
             found = sources.try_sources(seed, numbers)
         else:
-            found = of_fits[name](Path(folder), seed, numbers)
+            found = of_folders[name](Path(folder), seed, numbers)
         for one in found:
             n_trials += 1
             if one.escape or len(numbers) == 1:

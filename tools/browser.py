@@ -70,8 +70,11 @@ def _quietly(command: list[str]) -> bool:
     return done.returncode == 0
 
 
-def open_browser(folder: Path) -> Chrome:
-    """Open a browser without network, with its profile in `folder`; quit() ends it."""
+def open_browser(folder: Path, reach: str = "", switches: tuple[str, ...] = ()) -> Chrome:
+    """Open a browser without network, with its profile in `folder`; quit() ends it.
+
+    `reach` is an address that it may reach all the same; `switches` are added to the usual ones.
+    """
     from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.chrome.service import Service
 
@@ -80,8 +83,9 @@ def open_browser(folder: Path) -> Chrome:
         raise FileNotFoundError("no Chromium with its driver; see tools/browser.py")
     options = ChromeOptions()
     options.binary_location = found[0]
-    for switch in (*SWITCHES, f"--user-data-dir={folder}"):
-        options.add_argument(switch)
+    for switch in (*SWITCHES, *switches, f"--user-data-dir={folder}"):
+        is_closed = reach and switch.startswith("--host-resolver-rules")
+        options.add_argument(f"{switch}, EXCLUDE {reach}" if is_closed else switch)
     return Chrome(options=options, service=Service(found[1]))
 
 

@@ -65,6 +65,7 @@ class Remedy(Enum):
     RARE_CLASS = "class_weight='balanced' finds more of a rare class, with more false alarms"
     RESUME = "resume=True goes on with it"
     SEEN = "with_seen adds them"
+    TOKEN = "give it one, or allow it to go without"
     TRUST = "load it with trusted=[{names}]"
 
 

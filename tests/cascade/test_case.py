@@ -80,6 +80,15 @@ class TestNeeds:
             fed(case, rows[0], n_stages=1)
 
 
+def test_the_next_cost_is_that_of_what_is_needed(cascade, case):
+    told = []
+    while case.needs:
+        told.append((case.decision.cost, case.next_cost))
+        fed(case, row_that_leaves(cascade, 3, accepted=False), n_stages=1)
+    assert told == [(0, 3.5), (3.5, 10), (13.5, 40)]
+    assert case.next_cost == 0
+
+
 NOT_NUMBERS = [
     ("7.5", "'7.5'"),
     (None, "None"),
@@ -391,7 +400,7 @@ class TestSessions:
     def test_whose_text_was_changed_are_refused(self, cascade, case):
         fed(case, row_that_leaves(cascade, 2), n_stages=1)
         age = case.given["age"]
-        text = case.to_json().replace(f'"age": {age!r}', f'"age": {age + 1!r}')
+        text = case.to_json().replace(f'"age":{age!r}', f'"age":{age + 1!r}')
         assert text != case.to_json()
         sentence = "the case must be unchanged since it was written, got a wrong checksum."
         with pytest.raises(FileError, match=whole(sentence)):
@@ -446,7 +455,7 @@ class TestSessions:
     def test_that_hold_more_than_was_asked_for_are_refused(self, cascade, case):
         row = row_that_leaves(cascade, 1)
         values = dict(zip(NAMES, row.tolist(), strict=True))
-        sentence = "the case must hold needed features only, got 'scan' too."
+        sentence = "the case must hold needed features only, got 'biopsy' too."
         with pytest.raises(FileError, match=whole(sentence)):
             cascade.resume(rewritten(case.to_json(), given=values))
 

@@ -9,6 +9,7 @@ import pytest
 from attacks import apart
 from attacks.kinds import KINDS, NonsenseError
 from attacks.samples import make_samples
+from attacks.service import attack_services
 from attacks.sources import try_sources
 from attacks.trials import try_kind, warm_up
 
@@ -53,6 +54,12 @@ def test_a_damaged_file_is_refused_or_usable(samples, name, monkeypatch):
 
 def test_no_row_is_lost_or_charged_wrongly_whatever_a_source_does():
     assert [one for one in try_sources(0, range(6)) if one.escape] == []
+
+
+def test_nothing_that_a_killed_service_acknowledged_is_lost(tmp_path):
+    (one,) = attack_services(tmp_path, 0, range(1, 2))
+    assert one.escape == ""
+    assert "; 0 cases" not in one.what
 
 
 class Mishap:

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any, NoReturn, TypeAlias
@@ -45,6 +46,10 @@ _LEFT = 24 * 3600  # seconds after which an unfinished file belongs to a killed 
 _LARGEST_FILE = 2**28
 _LARGEST_WHOLE = 2**63 - 1
 _MOST_DIGITS = 1_000  # of a whole number; Python itself refuses 4,301
+_ENCODERS = {  # by whether NaN is allowed
+    allow: json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=allow)
+    for allow in (True, False)
+}
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
 
 
@@ -92,9 +97,12 @@ def write_text(path: PathLike, text: str) -> None:
 
 def document_text(kind: str, form: int, body: Mapping[str, Any], indent: int | None = None) -> str:
     """Return the JSON text of a document."""
-    about = {"emsco": kind, "format": form, "written_by": f"emsco {version('emsco')}"}
     try:
-        whole = {**about, "sha256": _checksum(body), "body": body}
+        text = _canonical(body, allow_nan=False)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        if indent is None:  # one pass is enough: a service writes a case at every step
+            return f'{_start(kind, form)},"sha256":"{digest}","body":{text}}}\n'
+        whole = {**_about(kind, form), "sha256": digest, "body": body}
         return json.dumps(whole, indent=indent, allow_nan=False, ensure_ascii=False) + "\n"
     except ValueError:
         raise FileError(f"a {kind} must hold finite numbers only to be written.") from None
@@ -298,9 +306,25 @@ def _no_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a JSON number")
 
 
+@cache
+def _start(kind: str, form: int) -> str:
+    """Return the text of a document up to its checksum."""
+    return json.dumps(_about(kind, form), separators=(",", ":"))[:-1]
+
+
+@cache
+def _about(kind: str, form: int) -> dict[str, Any]:
+    """Say what a document is; found once, since to ask for the version reads a file."""
+    return {"emsco": kind, "format": form, "written_by": f"emsco {version('emsco')}"}
+
+
 def _checksum(body: Any) -> str:
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_canonical(body).encode()).hexdigest()
+
+
+def _canonical(body: Any, *, allow_nan: bool = True) -> str:
+    """Return the text of a body that its checksum is of."""
+    return _ENCODERS[allow_nan].encode(body)
 
 
 def _remove_left(final: Path) -> None:

@@ -110,6 +110,16 @@ class Case:
         return () if self._reason is not None else self._stages.columns[self._passed]
 
     @property
+    def next_cost(self) -> float:
+        """Cost of the columns to buy next; 0 once the case is decided.
+
+        A price that is not known yet is the usual one.
+        """
+        if self._reason is not None:
+            return 0.0
+        return self._cost(self._passed + 1) - self._cost(self._passed)
+
+    @property
     def given(self) -> Mapping[str, Any]:
         """Values given so far, by name; None where a value was missing."""
         return MappingProxyType({name: plain_value(value) for name, value in self._given.items()})
@@ -171,13 +181,12 @@ class Case:
 
     def to_json(self) -> str:
         """Write the case as text, so that `Cascade.resume` can continue it later or elsewhere."""
-        now = self.decision
         body = {
             "cascade": self._stages.identity,
             "budget": self._budget,
-            "given": dict(self.given),
+            "given": {name: plain_value(value) for name, value in self._given.items()},
             **({"prices": self._known_prices()} if self._prices else {}),
-            "rejected": now.reason if now.decided and not now.accepted else None,
+            "rejected": None if self._accepted else self._reason,
         }
         return document_text("case", _FORMAT, body)
 

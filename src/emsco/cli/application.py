@@ -23,6 +23,7 @@ from emsco.cli.front import front
 from emsco.cli.monitor import monitor
 from emsco.cli.plot import plot
 from emsco.cli.reproduce import reproduce
+from emsco.cli.serve import serve
 from emsco.cli.show import show
 from emsco.cli.sweep import sweep
 from emsco.cli.warm import warm
@@ -49,6 +50,7 @@ app.command()(certify)
 app.command()(decide)
 app.command()(evaluate)
 app.command()(monitor)
+app.command()(serve)
 app.command()(plot)
 app.command()(explore)
 app.command()(compare)

@@ -12,7 +12,7 @@ from emsco.cli.options import AsJSON, Trusted
 from emsco.cli.output import console, echo, print_json
 from emsco.errors import FileError
 
-__all__ = ["decide"]
+__all__ = ["cascade_file", "decide"]
 
 
 def decide(
@@ -55,7 +55,7 @@ def decide(
     from emsco.cascade import Cascade
     from emsco.runs.decide import decide_file
 
-    cascade = Cascade.load(_cascade_file(run), trusted or ())
+    cascade = Cascade.load(cascade_file(run), trusted or ())
     if require_certificate or certificate is not None:
         from emsco.runs.certify import require_certificate as check
 
@@ -71,7 +71,7 @@ def decide(
     echo(f"Written to {out}.")
 
 
-def _cascade_file(run: Path) -> Path:
+def cascade_file(run: Path) -> Path:
     """Return the file of the deployed cascade: in a folder, or the file that was given."""
     path = run / "cascade.json" if run.is_dir() else run
     if not path.exists():

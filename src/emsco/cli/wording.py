@@ -30,6 +30,7 @@ _NAMES = {
     "rule": "prefer",
     "sample_weight": "weights",
     "sets": "set",
+    "token": "token_file",
     "trusted": "trust",
 }
 
@@ -62,6 +63,7 @@ _HINTS: dict[Remedy, Callable[[tuple[str, ...]], str]] = {
     ),
     Remedy.RESUME: lambda _: "emsco fit --resume goes on with it",
     Remedy.SEEN: lambda _: "emsco fit --test adds them",
+    Remedy.TOKEN: lambda _: "--token-file names one, and --no-token does without",
     Remedy.TRUST: lambda names: f"add {_repeated('--trust', names)}",
 }
 

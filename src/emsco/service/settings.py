@@ -1,0 +1,60 @@
+"""Settings of the service, each checked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from emsco._base.checks import check_number, check_whole, refused
+
+__all__ = ["Settings"]
+
+_SHORTEST_TOKEN = 16
+_LARGEST_BODY = 100 * 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Limits of the service, and what it asks of clients.
+
+    Attributes
+    ----------
+    max_body : int
+        Most bytes of a request.
+    max_rows : int
+        Most rows or cases of a request that has many.
+    rate : float
+        Requests a second that one client may send on average; as many may come at once.
+    max_open : int
+        Most cases that may be open; further ones are refused until some are decided.
+    retain : float
+        Days after which a decided case is deleted.
+    token : str or None
+        Text that every request for data must carry.
+    behind_proxy : bool
+        Whether a proxy in front names the client in ``X-Forwarded-For``.
+    """
+
+    max_body: int = 10**6
+    max_rows: int = 10_000
+    rate: float = 1000.0
+    max_open: int = 1_000_000
+    retain: float = 30.0
+    token: str | None = None
+    behind_proxy: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no service can keep."""
+        check_whole("max_body", self.max_body, 1000, _LARGEST_BODY)
+        check_whole("max_rows", self.max_rows, 1)
+        check_number("rate", self.rate, 0, math.inf, "(]")
+        check_whole("max_open", self.max_open, 1)
+        check_number("retain", self.retain, 0, math.inf)
+        if self.token is not None and not _is_token(self.token):
+            rule = f"have at least {_SHORTEST_TOKEN} characters of ASCII without spaces"
+            raise refused("token", rule, None, got=f"{len(self.token)} characters")
+
+
+def _is_token(text: str) -> bool:
+    """Tell whether a text fits into a header and is long enough not to be guessed."""
+    return len(text) >= _SHORTEST_TOKEN and all("!" <= character <= "~" for character in text)
