@@ -76,6 +76,7 @@ class Methods:
 
 def compare(
     files: StudyFiles,
+    read: HowToRead,
     methods: Methods,
     out: Annotated[
         Path,
@@ -111,7 +112,7 @@ def compare(
     check_folder(out)
     with interruptible("no result was complete"), JobProgress("jobs") as progress:
         contest = compare_files(
-            files.files(),
+            files.files(read),
             **settings,
             seed=seed,
             folder=out / "results",

@@ -48,13 +48,22 @@ _HINTS: dict[Remedy, Callable[[tuple[str, ...]], str]] = {
     Remedy.ALLOW_EXCLUSION: lambda _: "--allow-exclusion lets designs leave features out",
     Remedy.CALIBRATE: lambda _: "emsco fit --calibration sigmoid corrects that",
     Remedy.CHOOSE: lambda _: "emsco choose takes other limits",
+    Remedy.DATES: lambda _: "--dates days makes them days since 1970-01-01",
+    Remedy.DATE_ORDER: lambda _: "--dates day-first or --dates month-first says which",
+    Remedy.DECIMAL_COMMA: lambda _: "--decimal , reads such numbers",
+    Remedy.DECIMAL_POINT: lambda _: "--decimal . keeps it as text",
     Remedy.DROP: _drop,
     Remedy.ECONOMICAL: lambda _: "emsco choose --prefer economical deploys one that is better",
     Remedy.GAPS: lambda _: "emsco fit --gaps impute or --gaps skip allows missing values",
+    Remedy.HEADER: lambda _: (
+        "--no-header calls them column1, column2, …; --header takes them as names"
+    ),
+    Remedy.KEEP_TEXT: lambda _: "--na '' keeps them",
     Remedy.LATE: lambda _: "--late counts their labels alone",
     Remedy.LIMITS: lambda _: (
         "or be left out for --max-cost, --min-accuracy, --min-coverage or --min-recall"
     ),
+    Remedy.NA: lambda names: f"{_repeated('--na', names)} says so",
     Remedy.NEW_MONITOR: lambda _: "--reset starts a new one",
     Remedy.ODDITIES: lambda _: "run.json and --json list all of them",
     Remedy.RARE_CLASS: lambda _: (
@@ -62,6 +71,7 @@ _HINTS: dict[Remedy, Callable[[tuple[str, ...]], str]] = {
     ),
     Remedy.RESUME: lambda _: "emsco fit --resume goes on with it",
     Remedy.SEEN: lambda _: "emsco fit --test adds them",
+    Remedy.SEPARATOR: lambda names: f"{_repeated('--separator', names)} reads it",
     Remedy.TRUST: lambda names: f"add {_repeated('--trust', names)}",
 }
 

@@ -18,13 +18,13 @@ from emsco._base.text import brief, counted, listed
 from emsco._base.typing import FloatArray, IntArray
 from emsco.data.column_checks import (
     ClassSample,
-    are_dates,
     by_appearance,
     column_values,
     is_copy,
     is_numbering,
     look_alikes,
 )
+from emsco.data.dates import are_dates
 from emsco.data.encoding.column_code import ColumnCode
 from emsco.data.training import TrainingData
 from emsco.errors import DataWarning, Hint, Part, Remedy
@@ -287,8 +287,8 @@ def _price(table: _Table, i: int) -> tuple[float, int]:
 def _copy(table: _Table, kept: int, i: int) -> Oddity:
     name, other = table.codes[i].name, table.codes[kept].name
     less, more = _price(table, kept)[0], _price(table, i)[0]
-    dearer = f" but costs more ({more:g} instead of {less:g})" if more > less else ""
-    words = f"column {name!r} tells the same as column {other!r}{dearer}; "
+    costlier = f" but costs more ({more:g} instead of {less:g})" if more > less else ""
+    words = f"column {name!r} tells the same as column {other!r}{costlier}; "
     return Oddity(OddityKind.COPY, name, (words, _drop(name), "."))
 
 
