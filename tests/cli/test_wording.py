@@ -33,7 +33,9 @@ COMMANDS = get_command(cli.app).commands
         ("decide", "new", "NEW"),
         ("compare", "methods", "--method"),
         ("front", "trusted", "--trust"),
-        ("front", "min_confidence", "min_confidence"),  # which it does not take
+        ("front", "min_confidence", "min confidence"),  # which it does not take
+        ("front", "path", "the file"),
+        ("sweep", "cv", "the split into folds"),
     ],
 )
 def test_a_parameter_is_named_as_the_command_takes_it(command, parameter, typed):

@@ -7,6 +7,7 @@ import re
 from numbers import Integral, Real
 from typing import Any
 
+from emsco._base.text import did_you_mean
 from emsco.errors import Parameter, ParameterError, Part
 
 __all__ = [
@@ -81,7 +82,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(f'"{choice}"' for choice in choices)
-        raise refused(name, f"be one of {listed}", value)
+        raise refused(name, f"be one of {listed}", value, hint=did_you_mean(value, choices))
     return value
 
 

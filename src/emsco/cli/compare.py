@@ -11,7 +11,7 @@ import typer
 
 from emsco.cli.endings import interruptible
 from emsco.cli.folders import check_folder, claim_folder, end, write_results
-from emsco.cli.options import AsJSON, Processes, Seed, StudyFiles
+from emsco.cli.options import AsJSON, HowToRead, Processes, Seed, StudyFiles
 from emsco.cli.output import console
 
 if TYPE_CHECKING:

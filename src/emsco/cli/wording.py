@@ -25,12 +25,22 @@ _NAMES = {
     "methods": "method",
     "n_jobs": "jobs",
     "name": "set",
+    "order": "point",
     "path": "out",
     "random_state": "seed",
     "rule": "prefer",
     "sample_weight": "weights",
     "sets": "set",
     "trusted": "trust",
+}
+
+
+# Parameters that a command need not have as an option, in words.
+_WORDS = {
+    "cv": "the split into folds",
+    "data": "the rows",
+    "path": "the file",
+    "point": "the design",
 }
 
 
@@ -79,7 +89,7 @@ _COMMAND: ContextVar[Any] = ContextVar("command", default=None)
 
 
 def option_of(command: Any, parameter: str) -> str:
-    """Return the option or argument for a parameter; its own name if the command has none."""
+    """Return the option or argument for a parameter; words if the command has none."""
     name = _NAMES.get(parameter, parameter)
     option = f"--{name.replace('_', '-')}"
     for one in command.params if command is not None else ():
@@ -88,7 +98,7 @@ def option_of(command: Any, parameter: str) -> str:
                 return str(one.metavar or name.upper())
         elif option in one.opts:
             return option
-    return parameter
+    return _WORDS.get(parameter, parameter.replace("_", " "))
 
 
 def _word(part: Parameter | Hint) -> str:

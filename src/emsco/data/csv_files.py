@@ -286,9 +286,7 @@ def _row_with(path: PathLike, form: CsvForm, name: str, text: str) -> int | None
     )
 
 
-def _first_row(
-    path: PathLike, form: CsvForm, is_meant: Callable[[list[str]], bool]
-) -> int | None:
+def _first_row(path: PathLike, form: CsvForm, is_meant: Callable[[list[str]], bool]) -> int | None:
     """Return the number of the first row that `is_meant` accepts; blank lines do not count."""
     for row, (_, cells) in enumerate(records_of(path, form), start=1):
         if is_meant(cells):
@@ -313,9 +311,7 @@ def _options(form: CsvForm) -> dict[str, Any]:
         "read_options": arrow_csv.ReadOptions(
             block_size=_BLOCK, column_names=names, skip_rows_after_names=form.n_skipped
         ),
-        "parse_options": arrow_csv.ParseOptions(
-            newlines_in_values=True, delimiter=form.separator
-        ),
+        "parse_options": arrow_csv.ParseOptions(newlines_in_values=True, delimiter=form.separator),
     }
 
 

@@ -19,7 +19,6 @@ from emsco.errors import DataError, Hint, Part, Remedy
 
 __all__ = [
     "BLOCK",
-    "MARKERS",
     "NUMBER",
     "CsvForm",
     "line_of",
@@ -33,14 +32,17 @@ _COMMA_NUMBER = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 _POINT_NUMBER = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
 
 # A missing value in any column. PyArrow has the same list; it is ours, so that it never changes.
-_USUAL = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND")
-_USUAL += ("1.#QNAN", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null", "<NA>")
+_USUAL: tuple[str, ...] = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null", "<NA>"),
+)
 # In columns of numbers these can mean nothing else; among texts, only "?" is taken.
 _IN_TEXT = ("?",)
-_AMONG_NUMBERS = ("?", "??", "-", "--", "---", ".", "..", "*", "NAN", "Nan", "NaT", "None", "none")
-_AMONG_NUMBERS += ("NONE", "Null", "na", "Na", "N.A.", "n.a.", "nil", "missing", "Missing")
-_AMONG_NUMBERS += ("MISSING", "unknown", "Unknown", "UNKNOWN", "(null)", "#VALUE!", "#DIV/0!")
-MARKERS = frozenset((*_USUAL, *_AMONG_NUMBERS))
+_AMONG_NUMBERS: tuple[str, ...] = (
+    *("?", "??", "-", "--", "---", ".", "..", "*", "NAN", "Nan", "NaT", "None", "none", "NONE"),
+    *("Null", "na", "Na", "N.A.", "n.a.", "nil", "missing", "Missing", "MISSING", "unknown"),
+    *("Unknown", "UNKNOWN", "(null)", "#VALUE!", "#DIV/0!"),
+)
 
 _OTHERS = (";", "\t", "|")  # separators that are noticed, if there is no comma
 _LOOK = 1_000  # rows to look at
@@ -131,7 +133,7 @@ def _head(path: PathLike) -> str:
     import pyarrow as pa
 
     with pa.input_stream(path, compression="detect") as stream:
-        content = stream.read(BLOCK)
+        content: bytes = stream.read(BLOCK)
         is_whole = len(content) < BLOCK
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{path} must be text in UTF-8, got UTF-16; save it as CSV in UTF-8.")
@@ -152,14 +154,14 @@ def _head(path: PathLike) -> str:
 def _records(text: str, separator: str, most: int) -> list[list[str]]:
     """Return the first records; blank lines are empty ones."""
     found: list[list[str]] = []
-    with suppress(csv.Error):
-        for record in islice(csv.reader(StringIO(text, newline=""), delimiter=separator), most):
-            found.append(record)
+    with suppress(csv.Error):  # a cell may be too long, or have a line break of its own kind
+        found.extend(islice(csv.reader(StringIO(text, newline=""), delimiter=separator), most))
     return found
 
 
 def _separator(head: str) -> str:
     """Return the separator: a comma, unless the first line has none but one of the others."""
+
     def n_cells(separator: str) -> int:
         first = next((one for one in _records(head, separator, 50) if one), [])
         return len(first)

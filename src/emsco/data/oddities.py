@@ -41,6 +41,7 @@ _LEAST_LEAK_ROWS = 100
 _EXCEPTIONS, _MANY_ROWS = 4, 1_000  # a value but for 4 of 1,000 rows or more is as good as constant
 _OWN_TEXT = 0.95  # share of rows with a text of their own
 _MANY_LEVELS, _ROWS_PER_LEVEL = 20, 10
+_HUGE = 100  # categories; each is an input, so the model of one column is that of a wide table
 _RARE = 20  # rows of a class
 
 
@@ -221,6 +222,12 @@ def _category(table: _Table, code: ColumnCode) -> Oddity | None:
         return Oddity(OddityKind.DATES, name, (words, _drop(name), "."))
     if n_levels >= _OWN_TEXT * table.n_rows:
         return _an_id(name, "every row" if n_levels == table.n_rows else "nearly every row")
+    if n_levels > _HUGE:
+        words = (
+            f"column {name!r} has {n_levels:,} different texts, each an input of its own, which "
+            "makes a fit slow; join rare ones, or "
+        )
+        return Oddity(OddityKind.MANY_CATEGORIES, name, (words, _drop(name), "."))
     if n_levels > _MANY_LEVELS and table.n_rows < _ROWS_PER_LEVEL * n_levels:
         each = table.n_rows / n_levels
         words = (

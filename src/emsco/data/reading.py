@@ -8,7 +8,7 @@ from typing import Any, Self
 from emsco._base.checks import check_choice, refused
 from emsco._base.documents import Fields
 
-__all__ = ["DATES", "NAMED_SEPARATORS", "Reading"]
+__all__ = ["AS_FOUND", "DATES", "NAMED_SEPARATORS", "Reading"]
 
 DATES = ("days", "day-first", "month-first")
 NAMED_SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
@@ -95,3 +95,6 @@ class Reading:
 
     def _fields(self) -> dict[str, Any]:
         return asdict(self)
+
+
+AS_FOUND = Reading()  # a look at the file decides

@@ -15,8 +15,8 @@ from emsco.costs import FeatureCosts
 from emsco.data.encoding import Encoding
 from emsco.data.labels import as_classes
 from emsco.data.prices import prices_of_rows
+from emsco.data.reading import AS_FOUND, Reading
 from emsco.data.rows import column_rows
-from emsco.data.reading import Reading
 from emsco.data.tables import by_line, joined, read_labelled, settled_reading
 from emsco.designs.thresholds import MOST_CLASSES
 from emsco.errors import DataError, Parameter, ParameterError, Row
@@ -62,7 +62,7 @@ class FitFiles:
     costs: PathLike | None = None
     drop: tuple[str, ...] = ()
     weights: str | None = None
-    reading: Reading = Reading()
+    reading: Reading = AS_FOUND
 
     def __post_init__(self) -> None:
         """Refuse files that contradict each other."""
@@ -78,8 +78,8 @@ class FitFiles:
             give = (f"give {self.data} as ", train, f", or {self.val} as ", Parameter("test"))
             raise refused("val", beside, self.val, got=data, hint=(*give, " for rows to test on"))
         if self.target in self.drop:
-            rule = ("leave out other columns than ", Parameter("target"))
-            raise refused("drop", rule, self.drop, got=f"{self.target!r} for both")
+            other = ("leave out other columns than ", Parameter("target"))
+            raise refused("drop", other, self.drop, got=f"{self.target!r} for both")
         if self.weights is not None and self.weights in (self.target, *self.drop):
             others = (Parameter("target"), " and ", Parameter("drop"))
             rule = ("be another column than those of ", *others)
@@ -91,8 +91,7 @@ class FitFiles:
         if path is None:
             raise AssertionError("checked above")
         settled = replace(self, reading=settled_reading(path, self.reading, self.drop))
-        own = {"drop": self.drop, "reading": settled.reading}
-        table, y, names = read_labelled(path, self.target, **own)
+        table, y, names = read_labelled(path, self.target, drop=self.drop, reading=settled.reading)
         with by_line(path, settled.reading):
             return settled._read(path, table, y, names, cv, gaps)
 
@@ -211,4 +210,4 @@ class RowsOfFiles:
     test: Labelled | None
     costs: FeatureCosts
     data: str
-    reading: Reading = Reading()
+    reading: Reading = AS_FOUND

@@ -26,7 +26,7 @@ from emsco.data.csv_files import (
 from emsco.data.csv_forms import CsvForm, line_of, look_at
 from emsco.data.labels import labels_of
 from emsco.data.markers import say_what_was_noticed
-from emsco.data.reading import Reading
+from emsco.data.reading import AS_FOUND, Reading
 from emsco.errors import DataError, EMSCOError, FileError, Hint, Remedy
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ __all__ = [
 
 _ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _READ_ONLY = {".tsv": "csv", ".tsv.gz": "csv", ".txt": "csv", ".data": "csv"}
-_AS_TOLD = Reading()
 _ROWS = 2**17  # rows of Parquet to read at a time
 _BUFFER = 2**16  # bytes of a Parquet column to read at a time; its row groups may be far larger
 
@@ -84,7 +83,7 @@ class Chunk:
         return with_missing(pa.table({name: column}), [name], self.form).column(name)
 
 
-def column_names(path: PathLike, reading: Reading = _AS_TOLD) -> list[str]:
+def column_names(path: PathLike, reading: Reading = AS_FOUND) -> list[str]:
     """Return the names of the columns of a CSV or Parquet file."""
     with _readable(path, reading) as form:
         if form is None:
@@ -101,7 +100,7 @@ def read_labelled(
     drop: Sequence[str] = (),
     kinds: Kinds | None = None,
     classes: AnyArray | None = None,
-    reading: Reading = _AS_TOLD,
+    reading: Reading = AS_FOUND,
 ) -> tuple[pa.Table, AnyArray, tuple[str, ...]]:
     """Read all rows of a file: a table of the features, the labels, and the names of the features.
 
@@ -177,7 +176,7 @@ def read_chunks(
     kinds: Kinds | None = None,
     target: str | None = None,
     classes: AnyArray | None = None,
-    reading: Reading = _AS_TOLD,
+    reading: Reading = AS_FOUND,
 ) -> Iterator[Chunk]:
     """Read the columns to decide by and the columns to keep, some rows at a time.
 
@@ -253,7 +252,7 @@ def file_kind(path: PathLike, *, to_write: bool = False) -> str:
 
 
 @contextmanager
-def by_line(path: PathLike, reading: Reading = _AS_TOLD) -> Iterator[None]:
+def by_line(path: PathLike, reading: Reading = AS_FOUND) -> Iterator[None]:
     """Let errors about rows of a CSV file tell their lines; rows count from 1."""
     try:
         yield

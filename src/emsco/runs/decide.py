@@ -14,14 +14,12 @@ from emsco._base.documents import PathLike
 from emsco._base.typing import FloatArray, IntArray
 from emsco.cascade import Cascade
 from emsco.data.frames import Columns
-from emsco.data.reading import Reading
+from emsco.data.reading import AS_FOUND, Reading
 from emsco.data.tables import by_line, read_chunks
 from emsco.data.writing import write_table
 from emsco.errors import Parameter
 
 __all__ = ["DecisionCounts", "decide_file"]
-
-_AS_FOUND = Reading()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ def decide_file(
     out: PathLike,
     keep: tuple[str, ...] = (),
     report: Callable[[int], None] | None = None,
-    reading: Reading = _AS_FOUND,
+    reading: Reading = AS_FOUND,
 ) -> DecisionCounts:
     """Decide every row of a file, and write its label, confidence, stage and cost.
 

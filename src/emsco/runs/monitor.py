@@ -18,7 +18,7 @@ from emsco._base.workers import slices
 from emsco.cascade import Cascade
 from emsco.cascade.monitor import LookCounts, Monitor
 from emsco.data.labels import as_classes, labels_of, positions_of
-from emsco.data.reading import Reading
+from emsco.data.reading import AS_FOUND, Reading
 from emsco.data.tables import Chunk, by_line, column_names, read_chunks
 from emsco.errors import DataError, Hint, ParameterError, Remedy
 from emsco.front import Certificate
@@ -28,7 +28,6 @@ from emsco.trust.monitoring import Source
 
 __all__ = ["monitor_file", "open_monitor", "target_of"]
 
-_AS_FOUND = Reading()
 _LOOK = 100  # rows between two looks at a file in order
 
 
@@ -41,7 +40,7 @@ def monitor_file(
     again: bool = False,
     in_order: bool = False,
     report: Callable[[int], None] | None = None,
-    reading: Reading = _AS_FOUND,
+    reading: Reading = AS_FOUND,
 ) -> Monitor:
     """Decide the rows of a file, count them, and return the monitor that knows them.
 
@@ -237,7 +236,7 @@ def _in_words(monitor: Monitor) -> str:
 
 
 def target_of(
-    run: Run, path: PathLike, target: str | None, reading: Reading = _AS_FOUND
+    run: Run, path: PathLike, target: str | None, reading: Reading = AS_FOUND
 ) -> str | None:
     """Return the column with the labels: as asked for, or the run's own if the file has it."""
     usual: str = run.about["files"]["target"]
