@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from emsco.errors import EMSCOError, EMSCOWarning, Hint, Parameter, Remedy
+from emsco.errors import EMSCOError, EMSCOWarning, Hint, Parameter, Part, Remedy
 
-__all__ = ["option_of", "speaking", "warning_in_words"]
+__all__ = ["in_words", "option_of", "speaking", "warning_in_words"]
 
 # Parameters whose option or argument has another name.
 _NAMES = {
@@ -105,6 +105,11 @@ def _word(part: Parameter | Hint) -> str:
     if isinstance(part, Hint):
         return _HINTS[part.remedy](part.names)
     return option_of(_COMMAND.get(), part.name)
+
+
+def in_words(parts: tuple[Part, ...]) -> str:
+    """Return parts of a message as text, with flags instead of parameters."""
+    return "".join(_word(one) if isinstance(one, Parameter | Hint) else str(one) for one in parts)
 
 
 @contextmanager

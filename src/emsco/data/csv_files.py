@@ -26,6 +26,7 @@ __all__ = [
     "csv_batches",
     "csv_types",
     "read_csv",
+    "read_leniently",
     "settled",
     "what_is_bad",
     "with_days",
@@ -114,6 +115,21 @@ def read_csv(path: PathLike, form: CsvForm, columns: list[str], types: CsvTypes)
         include_columns=columns, column_types=types.types, **_marks(form)
     )
     return arrow_csv.read_csv(path, **_options(form), convert_options=conversion)
+
+
+def read_leniently(path: PathLike, form: CsvForm, columns: list[str], types: CsvTypes) -> pa.Table:
+    """Read some columns of a CSV file; one that does not hold what its beginning says is text."""
+    import pyarrow as pa
+
+    tried = dict(types.types)
+    while True:
+        try:
+            return read_csv(path, form, columns, CsvTypes(tried))
+        except pa.ArrowInvalid as error:
+            found = _BAD_VALUE.search(str(error))
+            if found is None or tried.get(form.names[int(found[1])], pa.string()) == pa.string():
+                raise
+            tried[form.names[int(found[1])]] = pa.string()
 
 
 def csv_batches(

@@ -29,7 +29,15 @@ from emsco.data.encoding.column_code import ColumnCode
 from emsco.data.training import TrainingData
 from emsco.errors import DataWarning, Hint, Part, Remedy
 
-__all__ = ["Oddity", "OddityKind", "class_shares", "oddities_of", "suspects", "warnings_of"]
+__all__ = [
+    "Oddity",
+    "OddityKind",
+    "accuracies_alone",
+    "class_shares",
+    "oddities_of",
+    "suspects",
+    "warnings_of",
+]
 
 _LEAST_ROWS = 50  # in smaller tables, all of this happens by chance
 _MOST_WARNINGS = 10
@@ -115,6 +123,18 @@ before the answer? If not, drop 'bill'.
     every = [*found.values(), *_copies(table, found), *_rare_classes(table)]
     order = list(OddityKind)
     return tuple(sorted(every, key=lambda oddity: order.index(oddity.kind)))
+
+
+def accuracies_alone(data: TrainingData) -> dict[str, float]:
+    """Return how well each column alone tells the class of unseen rows: balanced accuracy.
+
+    It is 0 if fewer than two classes have 20 rows.
+    """
+    table = _Table(data)
+    return {
+        code.name: table.sample.balanced_accuracy(seen, code.kind)
+        for code, seen in zip(table.codes, table.sampled, strict=True)
+    }
 
 
 def class_shares(data: TrainingData) -> str:

@@ -54,6 +54,8 @@ class Reading:
             if len(separator) != 1 or separator in '"\r\n':
                 raise refused("separator", "be one character, or tab", self.separator)
             object.__setattr__(self, "separator", separator)
+        if self.na is not None:
+            object.__setattr__(self, "na", tuple(dict.fromkeys(self.na)))
         if self.decimal is not None:
             check_choice("decimal", self.decimal, _DECIMALS)
         if self.dates is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from emsco.data.reading import AS_FOUND, Reading
 from emsco.data.rows import column_rows
 from emsco.data.tables import by_line, joined, read_labelled, settled_reading
 from emsco.designs.thresholds import MOST_CLASSES
-from emsco.errors import DataError, Parameter, ParameterError, Row
+from emsco.errors import DataError, Parameter, ParameterError, ReadingWarning, Row
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,6 +95,12 @@ class FitFiles:
         table, y, names = read_labelled(path, self.target, drop=self.drop, reading=settled.reading)
         with by_line(path, settled.reading):
             return settled._read(path, table, y, names, cv, gaps)
+
+    def read_quietly(self, gaps: str = "refuse") -> Labelled:
+        """Read the rows of `data` alone, without warnings about how the file was read."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReadingWarning)
+            return self.read("auto", gaps).rows
 
     def _read(
         self,

@@ -36,10 +36,12 @@ __all__ = [
     "Chunk",
     "by_line",
     "column_names",
+    "file_form",
     "file_kind",
     "joined",
     "read_chunks",
     "read_labelled",
+    "read_parquet",
     "settled_reading",
 ]
 
@@ -85,7 +87,7 @@ class Chunk:
 
 def column_names(path: PathLike, reading: Reading = AS_FOUND) -> list[str]:
     """Return the names of the columns of a CSV or Parquet file."""
-    with _readable(path, reading) as form:
+    with file_form(path, reading) as form:
         if form is None:
             import pyarrow.parquet as pq
 
@@ -130,9 +132,9 @@ def read_labelled(
     _check_names(path, there, names)
     if not names:
         raise DataError(f"{path} must have a column beside {target!r}, got none.")
-    with _readable(path, reading) as form, by_line(path, reading):
+    with file_form(path, reading) as form, by_line(path, reading):
         if form is None:
-            table = _parquet_days(path, _read_parquet(path, [*names, target]), names, reading)
+            table = _parquet_days(path, read_parquet(path, [*names, target]), names, reading)
         else:
             table = _read_csv(path, form, target, names, kinds)
         if not table.num_rows:
@@ -144,7 +146,7 @@ def settled_reading(path: PathLike, reading: Reading, drop: Sequence[str] = ()) 
     """Return how to read files like this one: with the order of day and month of its dates."""
     if reading.dates != "days":
         return reading
-    with _readable(path, reading) as form:
+    with file_form(path, reading) as form:
         if form is None:
             return reading
         names = [name for name in form.names if name not in drop and form.names.count(name) == 1]
@@ -202,7 +204,7 @@ def read_chunks(
     _check_names(path, column_names(path, reading), wanted)
     texts = [name for name in columns if kinds.get(name) == "category"] + labelled
     first = 0
-    with _readable(path, reading) as form, by_line(path, reading):
+    with file_form(path, reading) as form, by_line(path, reading):
         for batch, table in _batches(path, form, reading, wanted, columns, kinds, texts):
             kept = {name: batch.column(name) for name in keep}
             labels = None
@@ -264,7 +266,7 @@ def by_line(path: PathLike, reading: Reading = AS_FOUND) -> Iterator[None]:
 
 
 @contextmanager
-def _readable(path: PathLike, reading: Reading) -> Iterator[CsvForm | None]:
+def file_form(path: PathLike, reading: Reading) -> Iterator[CsvForm | None]:
     """Yield the form of a CSV file, else None; turn every failure to read into one sentence."""
     import pyarrow as pa
 
@@ -282,7 +284,8 @@ def _readable(path: PathLike, reading: Reading) -> Iterator[CsvForm | None]:
         raise DataError(*what_is_bad(path, form, error)) from None
 
 
-def _read_parquet(path: PathLike, columns: list[str]) -> pa.Table:
+def read_parquet(path: PathLike, columns: list[str]) -> pa.Table:
+    """Read some columns of a Parquet file as they are."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
