@@ -66,7 +66,7 @@ def test_warnings_are_worded_too():
     warning = EMSCOWarning("lower ", Parameter("min_confidence"), ".")
     with speaking(COMMANDS["fit"]):
         assert warning_in_words(warning) == "lower --min-confidence."
-    assert warning_in_words(warning) == "lower min_confidence."
+    assert warning_in_words(warning) == "lower min confidence."
     assert warning_in_words(UserWarning("as it is")) == "as it is"
 
 

@@ -82,7 +82,8 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(f'"{choice}"' for choice in choices)
-        raise refused(name, f"be one of {listed}", value, hint=did_you_mean(value, choices))
+        hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+        raise refused(name, f"be one of {listed}", value, hint=hint)
     return value
 
 

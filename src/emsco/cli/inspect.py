@@ -65,14 +65,17 @@ def inspect(
     """
     from emsco._base.progress import JobProgress
     from emsco.data.sources import FitFiles
-    from emsco.runs.inspect import inspect_file
+    from emsco.runs.inspect import check_new, inspect_file
     from emsco.runs.inspect import write_costs as write
+
+    if write_costs is not None:
+        check_new(write_costs, force=force)
 
     files = FitFiles(target, data, costs=costs, drop=tuple(drop or ()), reading=read.reading())
     with interruptible("nothing is written"), JobProgress("steps") as progress:
         found = inspect_file(files, forecast=forecast, report=progress.job, n_jobs=jobs)
     if write_costs is not None:
-        write(write_costs, found.usable, force=force)
+        write(write_costs, found.names, force=force)
     if as_json:
         print_json(found.to_dict())
         return

@@ -234,13 +234,13 @@ def parse_estimator(text: str) -> Any:
 
     if text in (AUTO, *FAMILIES):
         return text
-    refuse = partial(refused, "estimator", rule, text)
+    refuse, known = partial(refused, "estimator", rule, text), _estimators()
     try:
-        made = _made(ast.parse(text.strip(), mode="eval").body, _estimators())
+        made = _made(ast.parse(text.strip(), mode="eval").body, known)
     except (SyntaxError, ValueError):
         raise refuse() from None
     except LookupError as error:
-        meant = did_you_mean(error.args[0], (AUTO, *FAMILIES, *_estimators()))
+        meant = did_you_mean(error.args[0], (AUTO, *FAMILIES, *known))
         raise refuse(got=f"{error.args[0]!r}, which is none", hint=meant) from None
     except TypeError as error:
         raise refuse(got=f"{text!r} ({error})") from None

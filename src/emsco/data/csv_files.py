@@ -25,6 +25,7 @@ __all__ = [
     "check_texts",
     "csv_batches",
     "csv_types",
+    "date_remedy",
     "read_csv",
     "read_leniently",
     "settled",
@@ -163,9 +164,18 @@ def with_missing(table: pa.Table, texts: Sequence[str], form: CsvForm) -> pa.Tab
 
 
 def with_days(
-    path: PathLike, form: CsvForm, table: pa.Table, names: Sequence[str], first_row: int = 1
+    path: PathLike,
+    form: CsvForm,
+    table: pa.Table,
+    names: Sequence[str],
+    first_row: int = 1,
+    *,
+    may_drop: bool = False,
 ) -> pa.Table:
-    """Return the table with columns of dates as days since 1970-01-01; other values are refused."""
+    """Return the table with columns of dates as days since 1970-01-01; other values are refused.
+
+    With `may_drop`, the column need not be read at all, and a refusal says so.
+    """
     import pyarrow as pa
 
     for name in names:
@@ -173,7 +183,7 @@ def with_days(
         texts = [text or "" for text in coded.dictionary.to_pylist()]
         missing = {*form.among_numbers}
         told = [text for text in texts if text.strip() not in missing]
-        order = _order(path, form, name, told[0]) if told else "days"
+        order = _order(path, form, name, told[0], may_drop) if told else "days"
         days = [None if text.strip() in missing else days_of(text, order) for text in texts]
         wrong = [i for i, text in enumerate(texts) if days[i] is None and text in told]
         places = coded.indices.to_numpy(zero_copy_only=False)
@@ -213,18 +223,21 @@ def settled(path: PathLike, form: CsvForm, names: Sequence[str]) -> CsvForm:
     )
 
 
-def _order(path: PathLike, form: CsvForm, name: str, text: str) -> str:
+def _order(path: PathLike, form: CsvForm, name: str, text: str, may_drop: bool) -> str:
     """Return how to read dates; refuse them if nobody has asked for that."""
     if form.dates is not None:
         return form.dates
     where = _where(path, form, name, _row_with(path, form, name, text))
     raise DataError(
         f"{path} must hold numbers or text, got the date {text.strip()!r} {where}; ",
-        Hint(Remedy.DATES),
-        ", or ",
-        Hint(Remedy.DROP, (name,)),
-        ".",
+        *date_remedy(name, may_drop=may_drop),
     )
+
+
+def date_remedy(name: str, *, may_drop: bool) -> tuple[Part, ...]:
+    """Return the way out for a column of dates, as the end of a sentence."""
+    drop = (", or ", Hint(Remedy.DROP, (name,))) if may_drop else ()
+    return Hint(Remedy.DATES), *drop, "."
 
 
 def check_texts(path: PathLike, form: CsvForm, table: pa.Table) -> pa.Table:
@@ -241,7 +254,7 @@ def check_texts(path: PathLike, form: CsvForm, table: pa.Table) -> pa.Table:
             continue
         different = [text for text in column.unique().to_pylist() if text]
         if different and is_date(different[0]) and are_dates(different):
-            table = with_days(path, form, table, [name])
+            table = with_days(path, form, table, [name], may_drop=True)
             continue
         numbers = [text for text in different if NUMBER.fullmatch(text)]
         is_number = compute.is_in(column, value_set=pa.array(numbers, pa.string())).to_numpy()

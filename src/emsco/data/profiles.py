@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from emsco._base.documents import PathLike
 from emsco._base.text import counted, listed, shorten
-from emsco.data.csv_files import csv_types, read_leniently, with_missing
+from emsco.data.csv_files import csv_types, date_remedy, read_leniently, with_missing
 from emsco.data.csv_forms import NUMBER, CsvForm
 from emsco.data.dates import are_dates
 from emsco.data.encoding.column_code import MOST_CATEGORIES
@@ -127,7 +127,7 @@ def _texts(name: str, column: Any, n_missing: int, dates_told: bool) -> ColumnPr
     values = listed(common, _COMMONEST)
     if are_dates(counts):
         values = f"{min(counts)} to {max(counts)}"
-        hint = (f"column {name!r} holds dates; ", Hint(Remedy.DATES), ", or ", _drop(name), ".")
+        hint = (f"column {name!r} holds dates; ", *date_remedy(name, may_drop=True))
         return ColumnProfile(
             name, "date", len(counts), n_missing, values, () if dates_told else hint
         )

@@ -84,11 +84,11 @@ class Reading:
         """Create a reading from the fields of a file, and check them."""
         texts = ("separator", "decimal", "dates")
         given: dict[str, Any] = {
-            name: fields.text(name) for name in texts if fields.get(name) is not None
+            name: fields.text(name) for name in texts if fields.values.get(name) is not None
         }
-        if fields.get("na") is not None:
+        if fields.values.get("na") is not None:
             given["na"] = tuple(fields.texts("na") if fields.items("na") else ())
-        if fields.get("header") is not None:
+        if fields.values.get("header") is not None:
             given["header"] = fields.flag("header")
         try:
             return cls(**given)

@@ -17,6 +17,7 @@ from emsco.data.csv_files import (
     check_texts,
     csv_batches,
     csv_types,
+    date_remedy,
     read_csv,
     settled,
     what_is_bad,
@@ -27,7 +28,7 @@ from emsco.data.csv_forms import CsvForm, line_of, look_at
 from emsco.data.labels import labels_of
 from emsco.data.markers import say_what_was_noticed
 from emsco.data.reading import AS_FOUND, Reading
-from emsco.errors import DataError, EMSCOError, FileError, Hint, Remedy
+from emsco.errors import DataError, EMSCOError, FileError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -134,7 +135,8 @@ def read_labelled(
         raise DataError(f"{path} must have a column beside {target!r}, got none.")
     with file_form(path, reading) as form, by_line(path, reading):
         if form is None:
-            table = _parquet_days(path, read_parquet(path, [*names, target]), names, reading)
+            table = read_parquet(path, [*names, target])
+            table = _parquet_days(path, table, names, reading, may_drop=kinds is None)
         else:
             table = _read_csv(path, form, target, names, kinds)
         if not table.num_rows:
@@ -164,7 +166,9 @@ def _read_csv(
         say_what_was_noticed(path, form, table, names)
     form = settled(path, form, [name for name in names if _is_text(types.types[name])])
     texts = [name for name in columns if _is_text(types.types[name]) and name not in types.dates]
-    table = with_days(path, form, with_missing(table, texts, form), types.dates)
+    may_drop = kinds is None
+    table = with_missing(table, texts, form)
+    table = with_days(path, form, table, types.dates, may_drop=may_drop)
     if kinds is not None:
         return table
     features = check_texts(path, form, table.select(names))
@@ -293,7 +297,12 @@ def read_parquet(path: PathLike, columns: list[str]) -> pa.Table:
 
 
 def _parquet_days(
-    path: PathLike, table: pa.Table, names: Sequence[str], reading: Reading
+    path: PathLike,
+    table: pa.Table,
+    names: Sequence[str],
+    reading: Reading,
+    *,
+    may_drop: bool = False,
 ) -> pa.Table:
     """Return the table with dates as days since 1970-01-01, or refuse them."""
     import pyarrow as pa
@@ -306,10 +315,7 @@ def _parquet_days(
         if reading.dates is None:
             raise DataError(
                 f"{path} must hold numbers or text, got dates in column {name!r}; ",
-                Hint(Remedy.DATES),
-                ", or ",
-                Hint(Remedy.DROP, (name,)),
-                ".",
+                *date_remedy(name, may_drop=may_drop),
             )
         moments = table.column(name).cast(pa.timestamp("us", getattr(kind, "tz", None)))
         days = compute.divide(moments.cast(pa.int64()).cast(pa.float64()), 86_400e6)

@@ -21,7 +21,7 @@ __all__ = ["FitForecast", "forecast_fit"]
 
 _ROWS = 1_000  # rows to measure on
 _GENERATIONS = 4
-_AS_FIRST = 0.35  # mean time of all generations, as a share of the first ones: most subsets recur
+_AS_FIRST = 0.25  # mean time of all generations, as a share of the first ones: most subsets recur
 _OFF = 2.5  # how far the forecast may be off: docs/guides/data.md
 
 

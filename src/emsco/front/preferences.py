@@ -265,7 +265,8 @@ def check_preference(
             error_costs_of(rule, classes, may_reject=may_reject)
     elif not isinstance(rule, str) or rule not in _RULES:
         listed = ", ".join(f'"{name}"' for name in _RULES)
-        raise refused("prefer", (f"be {listed} ", Hint(Remedy.LIMITS)), rule)
+        hint = did_you_mean(rule, _RULES) if isinstance(rule, str) else ""
+        raise refused("prefer", (f"be {listed} ", Hint(Remedy.LIMITS)), rule, hint=hint)
 
 
 def limits_of(rule: Mapping[str, Any]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def _check_files(files: Fields) -> None:
             files.text(name)
     if files.items("drop"):
         files.texts("drop")
-    if files.get("reading") is not None:  # runs of earlier versions have none
+    if files.values.get("reading") is not None:  # runs of earlier versions have none
         Reading.from_dict(files.fields("reading"))
 
 

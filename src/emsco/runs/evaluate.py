@@ -99,11 +99,8 @@ def evaluate_run(
     weights = files.get("weights")
     target = files["target"] if target is None else target
     target = _check_target(target, path, cascade, weights, known)
-    encoding = cascade.encoding
     everything = run.front.everything() if run.front.references else None
-    priced = (everything or cascade).stages.prices.columns
-    wanted = [*encoding.columns, *priced, *([] if weights is None else [weights])]
-    columns = list(dict.fromkeys(wanted))
+    columns = _columns(cascade, everything, weights)
     stages = cascade.stages
     about = cascade.classes, cascade.design.buys, None if stages.prices else stages.costs
     tally = Tally(*about, _is_csv(path), stages.delays)
@@ -112,7 +109,7 @@ def evaluate_run(
         path,
         columns,
         [name for name in (by, groups) if name is not None],
-        kinds=encoding.kinds,
+        kinds=cascade.encoding.kinds,
         target=target,
         classes=cascade.classes,
         reading=known,
@@ -130,12 +127,24 @@ def evaluate_run(
             report(n_rows)
     if not n_rows:
         raise DataError(f"{path} must have rows, got none.")
+    new = with_promises(_new(tally, path, weights).with_total(costs), run.front[number])
+    whole = tuple(map(Reference.joined, zip(*references, strict=True)))
+    return RunEvaluation(run, number, new, whole)
+
+
+def _columns(cascade: Cascade, everything: Cascade | None, weights: str | None) -> list[str]:
+    """Return the columns to read: features, prices and weights."""
+    priced = (everything or cascade).stages.prices.columns
+    wanted = [*cascade.encoding.columns, *priced, *([] if weights is None else [weights])]
+    return list(dict.fromkeys(wanted))
+
+
+def _new(tally: Tally, path: PathLike, weights: str | None) -> Evaluation:
+    """Return the figures of the new rows; refuse rows that weigh nothing."""
     new = tally.evaluation()
     if not new.n_rows:
         raise DataError(f"{path} must weigh more than 0 in column {weights!r}, got 0 in all rows.")
-    new = with_promises(new.with_total(costs), run.front[number])
-    whole = tuple(map(Reference.joined, zip(*references, strict=True)))
-    return RunEvaluation(run, number, new, whole)
+    return new
 
 
 def _check_target(

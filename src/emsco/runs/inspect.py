@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -25,7 +25,7 @@ from emsco.errors import DataError, Hint, Parameter, Part, Remedy
 from emsco.estimator import EMSCOClassifier
 from emsco.fitting.forecast import FitForecast, forecast_fit
 
-__all__ = ["Inspection", "costs_template", "inspect_file", "write_costs"]
+__all__ = ["Inspection", "check_new", "costs_template", "inspect_file", "write_costs"]
 
 _HEADING = ("feature", "cost", "group", "fee", "fee_cost")
 _SHORT = 4  # letters of a target's name that may be in another by chance
@@ -67,9 +67,9 @@ class Inspection:
     forecast: FitForecast | None = None
 
     @property
-    def usable(self) -> tuple[str, ...]:
-        """Columns that a fit would take as they are."""
-        return tuple(column.name for column in self.columns if not column.refusal)
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -113,7 +113,7 @@ def inspect_file(
     """
     path, tell = _only_data(files), report or _say_nothing
     total = 3 + forecast
-    tell(0, total, "reading columns")
+    tell(0, total, "")
     there = column_names(path, files.reading)
     _check_there(path, there, (files.target, *files.drop))
     left_out = {files.target, *files.drop, files.weights}
@@ -121,11 +121,12 @@ def inspect_file(
     n_rows, columns = profiles_of(path, names, files.reading)
     if not n_rows:
         raise DataError(f"{path} must have rows, got none.")
-    tell(1, total, "reading rows")
+    tell(1, total, "")
     data = _training_data(files, columns)
-    tell(2, total, "looking for leaks and ids")
+    tell(2, total, "")
     sizes = np.bincount(data.labels, minlength=len(data.classes))
     order = np.argsort(-sizes, kind="stable")
+    oddities = oddities_of(data)
     found = Inspection(
         path,
         files.target,
@@ -134,8 +135,8 @@ def inspect_file(
         tuple((data.classes[i].item(), int(sizes[i])) for i in order),
         columns,
         accuracies_alone(data),
-        oddities_of(data),
-        _notes(files, columns),
+        oddities,
+        _notes(files, columns, {str(one.subject) for one in oddities}),
     )
     if forecast:
         tell(3, total, "trying a fit on some rows")
@@ -163,12 +164,17 @@ def costs_template(names: Sequence[str]) -> str:
 
 def write_costs(path: PathLike, names: Sequence[str], *, force: bool = False) -> None:
     """Write a costs file to fill in; an existing file is kept unless `force`."""
+    check_new(path, force=force)
+    write_text(path, costs_template(names))
+
+
+def check_new(path: PathLike, *, force: bool = False) -> None:
+    """Refuse to write over a file unless `force`."""
     if Path(path).exists() and not force:
         rule = "be a new file"
         hint: tuple[Part, ...] = (Parameter("force"), " writes over it")
         got = f"{str(path)!r}, which exists"
         raise refused("write_costs", rule, path, got=got, hint=hint)
-    write_text(path, costs_template(names))
 
 
 def _say_nothing(done: int, total: int, what: str) -> None:
@@ -215,7 +221,9 @@ def _n_repeated(rows: FloatArray) -> int:
     return len(whole) - len(np.unique(whole))
 
 
-def _notes(files: FitFiles, columns: Sequence[ColumnProfile]) -> tuple[tuple[Part, ...], ...]:
+def _notes(
+    files: FitFiles, columns: Sequence[ColumnProfile], known: Collection[str]
+) -> tuple[tuple[Part, ...], ...]:
     """Return sentences about columns that a fit would refuse, gaps, and names like the target's."""
     notes = [column.refusal for column in columns if column.refusal]
     gaps = [column.name for column in columns if column.n_missing and not column.refusal]
@@ -225,6 +233,8 @@ def _notes(files: FitFiles, columns: Sequence[ColumnProfile]) -> tuple[tuple[Par
     target = files.target.casefold()
     for column in columns:
         name = column.name.casefold()
+        if column.name in known:
+            continue
         if len(target) >= _SHORT and (target in name or (len(name) >= _SHORT and name in target)):
             said = f"column {column.name!r} is named like the target: is it known before the answer"
             notes.append((f"{said}? If not, ", Hint(Remedy.DROP, (column.name,)), "."))
