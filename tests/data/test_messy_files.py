@@ -62,6 +62,9 @@ def test_a_comma_in_the_first_line_settles_the_separator(written):
     path = written("a;b,y\n1,0\n2,1\n")
     assert column_names(path) == ["a;b", "y"]
     assert column_names(path, Reading(separator=";")) == ["a", "b,y"]
+    words = "must have a column 'b', got 'a;b', 'y'; separator=';' reads it"
+    with pytest.raises(DataError, match=words):
+        read_labelled(path, "b")
 
 
 def test_tabs_need_no_words_in_a_file_of_tabs(written):

@@ -28,7 +28,7 @@ from emsco.data.csv_forms import CsvForm, line_of, look_at
 from emsco.data.labels import labels_of
 from emsco.data.markers import say_what_was_noticed
 from emsco.data.reading import AS_FOUND, Reading
-from emsco.errors import DataError, EMSCOError, FileError
+from emsco.errors import DataError, EMSCOError, FileError, Hint, Remedy
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,6 +47,7 @@ __all__ = [
 ]
 
 _ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
+_MARKS = {";": ";", "\t": "tab", "|": "|"}  # in a name, they may have been meant as separators
 _READ_ONLY = {".tsv": "csv", ".tsv.gz": "csv", ".txt": "csv", ".data": "csv"}
 _ROWS = 2**17  # rows of Parquet to read at a time
 _BUFFER = 2**16  # bytes of a Parquet column to read at a time; its row groups may be far larger
@@ -341,7 +342,11 @@ def _is_text(kind: Any) -> bool:
 
 def _check_names(path: PathLike, there: Sequence[str], wanted: Sequence[str]) -> None:
     if missing := [name for name in wanted if name not in there]:
-        meant = what_was_meant(missing[0], there)
-        raise DataError(f"{path} must have a column {missing[0]!r}, got {some(there)}{meant}")
+        meant, got = what_was_meant(missing[0], there), some(there)
+        said = f"{path} must have a column {missing[0]!r}, got {got}"
+        inside = [mark for mark in _MARKS if len(there) < 3 and mark in there[0]]
+        if inside:
+            raise DataError(said, "; ", Hint(Remedy.SEPARATOR, (_MARKS[inside[0]],)), ".")
+        raise DataError(f"{said}{meant}")
     if twice := [name for name in wanted if list(there).count(name) > 1]:
         raise DataError(f"{path} must have one column {twice[0]!r}, got several.")
